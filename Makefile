@@ -1,0 +1,64 @@
+# The one door. Each target stands for one command; the work is in CMakePresets.json and tools/.
+PREFIX ?= /usr/local
+DESTDIR ?=
+PRESET ?= dev
+JOBS ?= 2
+quick := $(if $(filter-out 0,$(QUICK)),--quick)
+
+.DEFAULT_GOAL := help
+.PHONY: help deps deps-run build run test bench install format check coverage fuzz clean
+
+help:
+	@echo 'make deps       install what is missing to build and test (Debian, apt-get)'
+	@echo 'make build      build with the dev preset; PRESET=release|asan|tsan|... for another'
+	@echo 'make run        build and run the tour'
+	@echo 'make test       every test: plain, clang, ASan+UBSan, TSan, install'
+	@echo 'make bench      run the benchmarks; QUICK=1 for a short run'
+	@echo 'make install    install the release build; PREFIX=/usr/local DESTDIR='
+	@echo 'make format     format the sources in place'
+	@echo 'make check      what CI does'
+	@echo 'make coverage   which lines the tests execute'
+	@echo 'make fuzz       a minute with each fuzzer'
+	@echo 'make clean      remove build/'
+
+deps:
+	@tools/deps run test
+
+deps-run:
+	@tools/deps run
+
+build: deps-run
+	@tools/build $(PRESET)
+
+run: deps-run
+	@tools/build release jzx-tour
+	@build/release/jzx-tour
+
+test: deps
+	@JOBS=$(JOBS) tools/check
+
+bench: deps-run
+	@tools/build release jzx-bench
+	@build/release/jzx-bench all $(quick) --out build/bench.jsonl
+
+install: deps-run
+	@tools/build release libraries
+	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ]; then ldconfig; fi
+
+format:
+	@tools/format
+
+check: test
+
+coverage: deps
+	@tools/build coverage
+	@ctest --preset coverage -j$(JOBS)
+	@tools/coverage build/coverage
+
+fuzz: deps
+	@tools/build fuzz
+	@ctest --preset fuzz -j$(JOBS)
+
+clean:
+	@rm -rf build

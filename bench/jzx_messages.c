@@ -1,0 +1,250 @@
+/* Messages between actors of one loop. */
+#include "bench.h"
+#include "sides.h"
+
+#include <jzx/jzx.h>
+
+#include <stdlib.h>
+
+enum { TAG_GO = 1, TAG_ADD = 2, TAG_END = 3, TAG_PING = 4, TAG_PONG = 5 };
+
+static jzx_actor_id spawn(jzx_loop *loop, jzx_behavior_fn behavior, void *state)
+{
+    jzx_actor_id id = JZX_NOBODY;
+    jzx_spawn_opts opts = {.behavior = behavior, .state = state};
+    bench_check(jzx_spawn(loop, &opts, &id), "spawn");
+    return id;
+}
+
+static void send_value(jzx_loop *loop, jzx_actor_id to, uint64_t value, uint32_t tag)
+{
+    bench_check(jzx_send_u64(loop, to, value, tag), "send");
+}
+
+static void run_and_destroy(jzx_loop *loop, bench_watch watch, uint64_t ops, bench_sample *out)
+{
+    bench_check(jzx_loop_run(loop), "run");
+    bench_stop(watch, ops, out);
+    bench_check(jzx_loop_destroy(loop), "destroy");
+}
+
+typedef struct hop {
+    jzx_actor_id next;
+} hop;
+
+/* The value counts down on its way; whoever gets the zero ends the run. */
+static jzx_behavior_result pass_on(jzx_context *ctx, const jzx_message *msg)
+{
+    const hop *self = ctx->state;
+    if (msg->u64 == 0) {
+        jzx_loop_request_stop(ctx->loop);
+        return JZX_BEHAVIOR_OK;
+    }
+    send_value(ctx->loop, self->next, msg->u64 - 1, TAG_GO);
+    return JZX_BEHAVIOR_OK;
+}
+
+void bench_jzx_pingpong(const bench_run *run, bench_sample *out)
+{
+    hop ping;
+    hop pong;
+    jzx_loop *loop = bench_loop_open();
+    pong.next = spawn(loop, pass_on, &ping);
+    ping.next = spawn(loop, pass_on, &pong);
+    bench_watch watch = bench_start();
+    send_value(loop, pong.next, run->ops * 2, TAG_GO);
+    run_and_destroy(loop, watch, run->ops, out);
+}
+
+void bench_jzx_ring(const bench_run *run, bench_sample *out)
+{
+    static hop hops[BENCH_RING_ACTORS];
+    jzx_loop *loop = bench_loop_open();
+    jzx_actor_id first = spawn(loop, pass_on, &hops[0]);
+    for (uint32_t i = 1; i < BENCH_RING_ACTORS; i++) {
+        hops[i - 1].next = spawn(loop, pass_on, &hops[i]);
+    }
+    hops[BENCH_RING_ACTORS - 1].next = first;
+    bench_watch watch = bench_start();
+    send_value(loop, first, run->ops, TAG_GO);
+    run_and_destroy(loop, watch, run->ops, out);
+}
+
+typedef struct counter {
+    uint64_t sum;
+    uint32_t producers_left;
+} counter;
+
+typedef struct producer {
+    jzx_actor_id counter;
+    uint64_t left; /* the last one says that this producer has ended */
+} producer;
+
+static jzx_behavior_result count(jzx_context *ctx, const jzx_message *msg)
+{
+    counter *self = ctx->state;
+    if (msg->tag == TAG_ADD) {
+        self->sum += msg->u64;
+        return JZX_BEHAVIOR_OK;
+    }
+    self->producers_left--;
+    if (self->producers_left == 0) {
+        jzx_loop_request_stop(ctx->loop);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+/* Woken by its own message after a full batch, and by a room notice after a full mailbox. */
+static jzx_behavior_result produce(jzx_context *ctx, const jzx_message *msg)
+{
+    producer *self = ctx->state;
+    (void)msg;
+    for (uint32_t i = 0; i < BENCH_BATCH && self->left > 0; i++) {
+        jzx_err err = jzx_send_u64(ctx->loop, self->counter, 1, self->left > 1 ? TAG_ADD : TAG_END);
+        if (err == JZX_ERR_MAILBOX_FULL) {
+            bench_check(jzx_notify_room(ctx->loop, self->counter), "notify");
+            return JZX_BEHAVIOR_OK;
+        }
+        bench_check(err, "send");
+        self->left--;
+    }
+    if (self->left > 0) {
+        send_value(ctx->loop, ctx->self, 0, TAG_GO);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void counting(const bench_run *run, uint32_t producers, bench_sample *out)
+{
+    counter total = {.producers_left = producers};
+    producer each[2];
+    jzx_loop *loop = bench_loop_open();
+    bench_watch watch = bench_start();
+    jzx_actor_id target = spawn(loop, count, &total);
+    for (uint32_t i = 0; i < producers; i++) {
+        each[i] = (producer){.counter = target, .left = run->ops / producers + 1};
+        /* A batch is a turn: the counter gets its own before the next one. */
+        jzx_spawn_opts opts = {.behavior = produce, .state = &each[i], .max_msgs = 1};
+        jzx_actor_id id = JZX_NOBODY;
+        bench_check(jzx_spawn(loop, &opts, &id), "spawn");
+        send_value(loop, id, 0, TAG_GO);
+    }
+    run_and_destroy(loop, watch, run->ops, out);
+    if (total.sum != run->ops / producers * producers) {
+        bench_fail("counting lost messages");
+    }
+}
+
+void bench_jzx_counting(const bench_run *run, bench_sample *out)
+{
+    counting(run, 1, out);
+}
+
+void bench_jzx_counting2p(const bench_run *run, bench_sample *out)
+{
+    counting(run, 2, out);
+}
+
+typedef struct crowd {
+    jzx_actor_id ids[BENCH_BIG_ACTORS];
+    uint32_t left;
+} crowd;
+
+typedef struct member {
+    crowd *all;
+    uint64_t pings_left;
+    uint32_t random;
+} member;
+
+static jzx_behavior_result big(jzx_context *ctx, const jzx_message *msg)
+{
+    member *self = ctx->state;
+    if (msg->tag == TAG_PING) {
+        send_value(ctx->loop, msg->sender, msg->u64, TAG_PONG);
+        return JZX_BEHAVIOR_OK;
+    }
+    if (self->pings_left == 0) {
+        self->all->left--;
+        if (self->all->left == 0) {
+            jzx_loop_request_stop(ctx->loop);
+        }
+        return JZX_BEHAVIOR_OK;
+    }
+    self->pings_left--;
+    send_value(ctx->loop, self->all->ids[bench_random(&self->random) % BENCH_BIG_ACTORS],
+               self->pings_left, TAG_PING);
+    return JZX_BEHAVIOR_OK;
+}
+
+void bench_jzx_big(const bench_run *run, bench_sample *out)
+{
+    static crowd all;
+    static member members[BENCH_BIG_ACTORS];
+    jzx_loop *loop = bench_loop_open();
+    all.left = BENCH_BIG_ACTORS;
+    for (uint32_t i = 0; i < BENCH_BIG_ACTORS; i++) {
+        members[i] =
+            (member){.all = &all, .pings_left = run->ops / BENCH_BIG_ACTORS, .random = i + 1};
+        all.ids[i] = spawn(loop, big, &members[i]);
+    }
+    bench_watch watch = bench_start();
+    for (uint32_t i = 0; i < BENCH_BIG_ACTORS; i++) {
+        send_value(loop, all.ids[i], 0, TAG_PONG);
+    }
+    run_and_destroy(loop, watch, run->ops, out);
+}
+
+/* As the raw side: a backlog that renews itself, and a neighbour that sends to itself. */
+enum { FLOOD_BACKLOG = 1000 };
+
+typedef struct waiter {
+    int64_t *waits;
+    uint64_t count;
+    uint64_t max;
+} waiter;
+
+static jzx_behavior_result flood(jzx_context *ctx, const jzx_message *msg)
+{
+    uint32_t *random = ctx->state;
+    *random = (uint32_t)msg->u64 + 1;
+    for (int i = 0; i < 100; i++) {
+        bench_random(random);
+    }
+    send_value(ctx->loop, ctx->self, msg->u64, TAG_GO);
+    return JZX_BEHAVIOR_OK;
+}
+
+static jzx_behavior_result wait_for_self(jzx_context *ctx, const jzx_message *msg)
+{
+    waiter *self = ctx->state;
+    if (msg->u64 != 0) {
+        self->waits[self->count] = (int64_t)bench_now_ns() - (int64_t)msg->u64;
+        self->count++;
+    }
+    if (self->count == self->max) {
+        jzx_loop_request_stop(ctx->loop);
+        return JZX_BEHAVIOR_OK;
+    }
+    send_value(ctx->loop, ctx->self, bench_now_ns(), TAG_GO);
+    return JZX_BEHAVIOR_OK;
+}
+
+void bench_jzx_fairness(const bench_run *run, bench_sample *out)
+{
+    uint32_t random = 1;
+    waiter neighbour = {.waits = bench_alloc(run->ops, sizeof(int64_t)), .max = run->ops};
+    jzx_loop *loop = bench_loop_open();
+    jzx_actor_id flooding = spawn(loop, flood, &random);
+    /* One message per turn, else the neighbour would answer itself without waiting. */
+    jzx_spawn_opts opts = {.behavior = wait_for_self, .state = &neighbour, .max_msgs = 1};
+    jzx_actor_id waiting = JZX_NOBODY;
+    bench_check(jzx_spawn(loop, &opts, &waiting), "spawn");
+    bench_watch watch = bench_start();
+    for (uint64_t i = 0; i < FLOOD_BACKLOG; i++) {
+        send_value(loop, flooding, i, TAG_GO);
+    }
+    send_value(loop, waiting, 0, TAG_GO);
+    run_and_destroy(loop, watch, run->ops, out);
+    out->latency = bench_latency_of(neighbour.waits, neighbour.count);
+    free(neighbour.waits);
+}

@@ -1,0 +1,75 @@
+/* The sides of all workloads, by the file that holds them. Each fills in *out and returns, or ends
+ * the process with a sentence. */
+#ifndef JZX_BENCH_SIDES_H
+#define JZX_BENCH_SIDES_H
+
+#include "bench.h"
+
+/* raw_messages.c: one ring and an indirect call per message. */
+void bench_raw_pingpong(const bench_run *run, bench_sample *out);
+void bench_raw_counting(const bench_run *run, bench_sample *out);
+void bench_raw_counting2p(const bench_run *run, bench_sample *out);
+void bench_raw_ring(const bench_run *run, bench_sample *out);
+void bench_raw_big(const bench_run *run, bench_sample *out);
+void bench_raw_fjcreate(const bench_run *run, bench_sample *out);
+void bench_raw_fjcreate_chunked(const bench_run *run, bench_sample *out);
+void bench_raw_idle(const bench_run *run, bench_sample *out);
+void bench_raw_fairness(const bench_run *run, bench_sample *out);
+
+/* loop.c: a loop with the default configuration. Steady loops have no budgets of time. */
+jzx_loop *bench_loop_open(void);
+void bench_loop_set_steady(void);
+
+/* jzx_messages.c */
+void bench_jzx_pingpong(const bench_run *run, bench_sample *out);
+void bench_jzx_counting(const bench_run *run, bench_sample *out);
+void bench_jzx_counting2p(const bench_run *run, bench_sample *out);
+void bench_jzx_ring(const bench_run *run, bench_sample *out);
+void bench_jzx_big(const bench_run *run, bench_sample *out);
+void bench_jzx_fairness(const bench_run *run, bench_sample *out);
+
+/* jzx_spawn.c */
+void bench_jzx_fjcreate(const bench_run *run, bench_sample *out);
+void bench_jzx_fjcreate_chunked(const bench_run *run, bench_sample *out);
+void bench_jzx_idle(const bench_run *run, bench_sample *out);
+
+/* timers.c: a bare wheel, and ours. */
+void bench_raw_timers(const bench_run *run, bench_sample *out);
+void bench_jzx_timers(const bench_run *run, bench_sample *out);
+void bench_raw_timer_cancel(const bench_run *run, bench_sample *out);
+void bench_jzx_timer_cancel(const bench_run *run, bench_sample *out);
+
+/* raw_threads.c: rings with 64-byte slots whose push can refuse; eventfd and epoll for waking. */
+void bench_raw_pingpong_2t(const bench_run *run, bench_sample *out);
+void bench_raw_counting_2t(const bench_run *run, bench_sample *out);
+void bench_raw_counting2p_2t(const bench_run *run, bench_sample *out);
+void bench_raw_async(const bench_run *run, bench_sample *out);
+void bench_raw_wake(const bench_run *run, bench_sample *out);
+
+/* jzx_threads.c */
+void bench_jzx_pingpong_2t(const bench_run *run, bench_sample *out);
+void bench_jzx_counting_2t(const bench_run *run, bench_sample *out);
+void bench_jzx_counting2p_2t(const bench_run *run, bench_sample *out);
+void bench_jzx_async(const bench_run *run, bench_sample *out);
+void bench_jzx_wake(const bench_run *run, bench_sample *out);
+
+/* echo.c: starts a server process and is its client. */
+void bench_raw_echo(const bench_run *run, bench_sample *out);
+void bench_jzx_echo(const bench_run *run, bench_sample *out);
+void bench_jzx_echo_watch(const bench_run *run, bench_sample *out);
+void bench_jzx_echo_uring(const bench_run *run, bench_sample *out);
+/* Is the client of a server that runs already; its CPU time and memory are looked up by its pid. */
+void bench_echo_drive(uint16_t port, int server_pid, const bench_run *run, bench_sample *out);
+/* echo_servers.c: listen on 127.0.0.1:port (0: any), report the port, serve until killed. */
+typedef void (*bench_ready_fn)(void *ctx, uint16_t port);
+_Noreturn void bench_echo_epoll_serve(uint16_t port, bench_ready_fn ready, void *ctx);
+_Noreturn void bench_echo_conn_serve(uint16_t port, bench_ready_fn ready, void *ctx);
+_Noreturn void bench_echo_watch_serve(uint16_t port, bench_ready_fn ready, void *ctx);
+_Noreturn void bench_echo_uring_serve(uint16_t port, bench_ready_fn ready, void *ctx);
+/* As servers of their own, for other clients: print READY. */
+void bench_serve_raw(uint16_t port);
+void bench_serve_conn(uint16_t port);
+void bench_serve_watch(uint16_t port);
+void bench_serve_uring(uint16_t port);
+
+#endif

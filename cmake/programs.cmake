@@ -1,0 +1,69 @@
+# The tour, the benchmarks and the examples. Fuzzing needs none of them.
+if(JZX_FUZZ)
+    return()
+endif()
+
+file(GLOB tour_sources CONFIGURE_DEPENDS cmd/tour/*.c)
+if(tour_sources)
+    add_executable(jzx-tour ${tour_sources})
+    target_link_libraries(jzx-tour PRIVATE jzx_static Threads::Threads)
+    add_test(NAME tour COMMAND jzx-tour)
+    set_tests_properties(tour PROPERTIES TIMEOUT 120 LABELS example)
+endif()
+
+# Sanitizers and counters would only measure themselves.
+file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c)
+if(bench_sources AND NOT JZX_SANITIZE AND NOT JZX_COVERAGE)
+    add_executable(jzx-bench ${bench_sources})
+    target_link_libraries(jzx-bench PRIVATE jzx_static Threads::Threads m)
+    if(JZX_DEBUG)
+        add_test(NAME bench-smoke COMMAND jzx-bench pingpong --quick)
+        set_tests_properties(bench-smoke PROPERTIES TIMEOUT 120 LABELS bench-smoke)
+    endif()
+endif()
+
+# An example says how it is run by what lies beside it: name.sh drives it, name.expected is what it
+# prints, and with neither it only has to succeed.
+function(jzx_add_example source)
+    get_filename_component(name ${source} NAME_WE)
+    set(target example_${name})
+    if(name MATCHES "_test$" AND NOT TARGET jzx_testkit)
+        message(STATUS "examples/${name}.c needs the test kit: skipped")
+        return()
+    endif()
+    if(name STREQUAL "embed_uv" AND NOT TARGET PkgConfig::UV)
+        message(STATUS "examples/embed_uv.c needs libuv: skipped")
+        return()
+    endif()
+
+    add_executable(${target} ${source})
+    set_target_properties(${target} PROPERTIES
+        OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+    target_link_libraries(${target} PRIVATE jzx Threads::Threads)
+    if(name MATCHES "_test$")
+        target_link_libraries(${target} PRIVATE jzx_testkit)
+    endif()
+    if(name STREQUAL "embed_uv")
+        target_link_libraries(${target} PRIVATE PkgConfig::UV)
+    endif()
+
+    set(beside ${PROJECT_SOURCE_DIR}/examples/${name})
+    if(EXISTS ${beside}.sh)
+        add_test(NAME example/${name} COMMAND sh ${beside}.sh $<TARGET_FILE:${target}>)
+    elseif(EXISTS ${beside}.expected)
+        add_test(NAME example/${name} COMMAND sh ${PROJECT_SOURCE_DIR}/tools/expect
+            ${beside}.expected $<TARGET_FILE:${target}>)
+    else()
+        add_test(NAME example/${name} COMMAND ${target})
+    endif()
+    set_tests_properties(example/${name} PROPERTIES
+        TIMEOUT 120 LABELS example SKIP_RETURN_CODE 77)
+endfunction()
+
+if(PkgConfig_FOUND)
+    pkg_check_modules(UV QUIET IMPORTED_TARGET libuv)
+endif()
+file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+foreach(source ${example_sources})
+    jzx_add_example(${source})
+endforeach()

@@ -1,0 +1,85 @@
+# Tests are found by their place: tests/<folder>/test_*.c, one program and one ctest entry per file,
+# with the folder as its label. What a folder may link says what it may see.
+function(jzx_add_tests folder)
+    file(GLOB sources CONFIGURE_DEPENDS tests/${folder}/test_*.c)
+    foreach(source ${sources})
+        get_filename_component(name ${source} NAME_WE)
+        string(REGEX REPLACE "^test_" "" short ${name})
+        set(target ${folder}_${name})
+        add_executable(${target} ${source})
+        set_target_properties(${target} PROPERTIES
+            OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
+        target_link_libraries(${target} PRIVATE jzt_support ${ARGN} Threads::Threads)
+        add_test(NAME ${folder}/${short} COMMAND ${target})
+        set_tests_properties(${folder}/${short} PROPERTIES
+            TIMEOUT 120 LABELS ${folder} SKIP_RETURN_CODE 77)
+        add_dependencies(${folder}_tests ${target})
+    endforeach()
+endfunction()
+
+function(jzx_add_fuzzers)
+    file(GLOB sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+    foreach(source ${sources})
+        get_filename_component(name ${source} NAME_WE)
+        add_executable(${name} ${source})
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+        target_link_libraries(${name} PRIVATE jzx_twin)
+        # What a run finds goes to the build tree; the inputs we keep are only read.
+        set(found ${PROJECT_BINARY_DIR}/corpus/${name})
+        file(MAKE_DIRECTORY ${found})
+        set(kept ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+        if(NOT IS_DIRECTORY ${kept})
+            set(kept "")
+        endif()
+        add_test(NAME fuzz/${name} COMMAND ${name}
+            -runs=1000000 -max_total_time=60 -timeout=10 ${found} ${kept})
+        set_tests_properties(fuzz/${name} PROPERTIES TIMEOUT 120 LABELS fuzz)
+    endforeach()
+endfunction()
+
+if(JZX_FUZZ)
+    jzx_add_fuzzers()
+    return()
+endif()
+
+file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
+add_library(jzt_support STATIC ${support_sources})
+target_include_directories(jzt_support
+    PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support
+    PRIVATE ${PROJECT_SOURCE_DIR}/include)
+
+foreach(folder unit contract sim fault thread api)
+    add_custom_target(${folder}_tests)
+endforeach()
+if(TARGET jzx_testkit)
+    set(kit jzx_testkit_twin)
+    jzx_add_tests(api jzx_testkit jzx)
+endif()
+jzx_add_tests(unit jzx_twin)
+foreach(folder contract sim fault thread)
+    jzx_add_tests(${folder} ${kit} jzx_twin)
+endforeach()
+
+# The rest looks at sources and packages, so one plain build is enough for it.
+if(JZX_SANITIZE OR JZX_COVERAGE)
+    return()
+endif()
+
+function(jzx_add_script name label script)
+    add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
+        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS ${label} SKIP_RETURN_CODE 77)
+endfunction()
+
+jzx_add_script(tidy tidy tools/tidy)
+jzx_add_script(tidy/samples tidy tests/tidy/run.sh)
+jzx_add_script(abi/headers_gcc headers tests/abi/headers.sh gcc g++)
+jzx_add_script(abi/headers_clang headers tests/abi/headers.sh clang clang++)
+jzx_add_script(abi/sizes abi tests/abi/sizes.sh ${CMAKE_C_COMPILER})
+jzx_add_script(abi/symbols abi tests/abi/symbols.sh
+    $<TARGET_FILE:jzx> tests/abi/symbols.txt ${JZX_HEADERS})
+if(TARGET jzx_testkit)
+    jzx_add_script(abi/testkit_symbols abi tests/abi/symbols.sh
+        $<TARGET_FILE:jzx_testkit> tests/abi/symbols_testkit.txt include/jzx/testkit.h)
+endif()
+jzx_add_script(install install tests/install/run.sh ${PROJECT_BINARY_DIR})

@@ -1,0 +1,158 @@
+/* Actors: what they run, how they are made and ended, how messages reach them. */
+#ifndef JZX_ACTOR_H
+#define JZX_ACTOR_H
+
+#include <jzx/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a behavior sees of itself. Dies with the call; `loop` may be stored, ctx may not.
+ * A behavior may assign ctx->state: the actor keeps the new value. */
+typedef struct jzx_context {
+    void *state;
+    jzx_actor_id self;
+    jzx_loop *loop;
+} jzx_context;
+
+typedef enum jzx_behavior_result {
+    JZX_BEHAVIOR_OK = 0,
+    JZX_BEHAVIOR_STOP = 1, /* end with reason NORMAL */
+    JZX_BEHAVIOR_FAIL = 2  /* end with reason FAILED; any other value means the same */
+} jzx_behavior_result;
+
+/* Runs one message at a time and never blocks. ctx and msg are borrowed for the call; who owns
+ * msg->data is said at jzx_message. */
+typedef jzx_behavior_result (*jzx_behavior_fn)(jzx_context *ctx, const jzx_message *msg);
+
+/* What happens to an ordinary message that finds the mailbox full (R11). */
+typedef enum jzx_full_policy {
+    JZX_FULL_REJECT = 0,      /* the sender gets JZX_ERR_MAILBOX_FULL */
+    JZX_FULL_DROP_NEWEST = 1, /* accepted, then dead-lettered */
+    JZX_FULL_DROP_OLDEST = 2  /* accepted; the oldest ordinary message is dead-lettered */
+} jzx_full_policy;
+
+#define JZX_MAILBOX_CAP_MAX 1048575u
+#define JZX_NAME_MAX 47
+#define JZX_LOW_WATER_EMPTY UINT32_MAX
+
+/* Zero is the default everywhere but in `behavior`. */
+typedef struct jzx_spawn_opts {
+    jzx_behavior_fn behavior; /* required */
+    void *state;              /* borrowed until the actor ended; the runtime never looks at it */
+    /* Runs once, as the actor's last code: release the state here. Sends to others work (while the
+     * loop is destroyed: STOPPING or NO_SUCH_ACTOR); spawn, and timers and watches for itself, give
+     * STOPPING. A panic in here becomes the reason of an end that was normal so far; the end goes
+     * on in any case. */
+    void (*deinit)(jzx_context *ctx);
+    /* Releases the data of a message without `drop` that dies before the actor handled it. May run
+     * on any thread and calls no jzx_ function. Without it such data is counted as abandoned. */
+    void (*drop_msg)(const jzx_message *msg);
+    const char *name;        /* for people; the first JZX_NAME_MAX bytes are copied */
+    jzx_actor_id supervisor; /* 0, or the running actor: an actor's parent is who spawns it */
+    uint32_t mailbox_cap;    /* ordinary messages that may wait; 0: the loop's default */
+    uint32_t low_water;      /* room notices go out at or below it; 0: half of the cap */
+                             /* JZX_LOW_WATER_EMPTY: only when nothing waits */
+    uint32_t max_msgs;       /* messages per turn; 0: the loop's default */
+    uint32_t full_policy;    /* jzx_full_policy */
+} jzx_spawn_opts;
+
+/* Makes an actor. Its id works at once; its code runs for the first message, after this call.
+ * Thread: loop. Errors: INVALID_ARG (no behavior, unknown policy, low_water above the cap, another
+ * supervisor than 0 or the running actor), NEWER_STRUCT, TOO_BIG (cap), MAX_ACTORS, NO_MEMORY,
+ * STOPPING (the spawning actor is ending, or the loop is being destroyed). */
+JZX_API JZX_NODISCARD jzx_err jzx_spawn_sized(jzx_loop *loop, const jzx_spawn_opts *opts,
+                                              size_t opts_size, jzx_actor_id *out_id);
+static inline JZX_NODISCARD jzx_err jzx_spawn(jzx_loop *loop, const jzx_spawn_opts *opts,
+                                              jzx_actor_id *out_id)
+{
+    return jzx_spawn_sized(loop, opts, sizeof *opts, out_id);
+}
+
+/* Ends an actor after the message it is handling now. From here on sends to it give STOPPING and
+ * what is queued becomes dead letters. Stopping an actor that is stopping already is OK.
+ * Thread: loop. Errors: NO_SUCH_ACTOR. */
+JZX_API jzx_err jzx_stop(jzx_loop *loop, jzx_actor_id id);
+/* The same, after everything that is queued now was handled; what arrives meanwhile is refused and
+ * armed timers are not waited for. */
+JZX_API jzx_err jzx_stop_drained(jzx_loop *loop, jzx_actor_id id);
+
+/* Fails the running actor from any depth of its behavior or deinit; does not return. The text is
+ * copied, at most JZX_REASON_TEXT_MAX bytes of it; NULL is empty. What the behavior allocated and
+ * did not hand on is lost, as with any longjmp. Thread: loop, inside a behavior; elsewhere aborts.
+ */
+JZX_API JZX_NORETURN void jzx_panic(jzx_context *ctx, int32_t code, const char *text);
+
+/* Sends data to an actor (R4): on JZX_OK it is transferred and reaches exactly one of the behavior
+ * and the dead letters; on an error it stays the caller's. The sender is the running actor.
+ * Thread: loop; elsewhere jzx_send_async(). Errors: NO_SUCH_ACTOR, STOPPING, MAILBOX_FULL,
+ * NO_MEMORY, RESERVED_TAG. */
+JZX_API JZX_NODISCARD jzx_err jzx_send(jzx_loop *loop, jzx_actor_id to, void *data, size_t len,
+                                       uint32_t tag);
+/* Sends an integer by value: msg->u64, flag JZX_MSG_VALUE. */
+JZX_API JZX_NODISCARD jzx_err jzx_send_u64(jzx_loop *loop, jzx_actor_id to, uint64_t value,
+                                           uint32_t tag);
+/* Sends a copy of the bytes; the caller keeps its own, nobody writes a free. The receiver's copy
+ * is borrowed for the call. Also: TOO_BIG above JZX_COPY_MAX. */
+JZX_API JZX_NODISCARD jzx_err jzx_send_copy(jzx_loop *loop, jzx_actor_id to, const void *bytes,
+                                            size_t len, uint32_t tag);
+#define JZX_COPY_MAX ((size_t)1 << 30)
+
+/* Urgent: ahead of ordinary messages, and up to an eighth beyond the cap. Consume: data is dropped
+ * on errors too (not on NULL arguments and NEWER_STRUCT, where nothing was understood); it needs
+ * `drop`. */
+#define JZX_SEND_URGENT 0x1u
+#define JZX_SEND_CONSUME 0x2u
+#define JZX_SEND_COPY 0x4u  /* as jzx_send_copy() */
+#define JZX_SEND_VALUE 0x8u /* as jzx_send_u64(): the value is in u64 */
+
+/* The full form. Zero is the default everywhere. */
+typedef struct jzx_send_opts {
+    union {
+        void *data;
+        uint64_t u64;
+    };
+    size_t len;
+    void (*drop)(void *data); /* may run on any thread of the system; calls no jzx_ function */
+    uint64_t deadline_ns;     /* jzx_loop_now() + ...; later it is dead-lettered as expired */
+    uint32_t tag;
+    uint32_t flags;  /* JZX_SEND_* */
+    uint32_t margin; /* accept only while more than this many slots are free, whatever the policy */
+    uint32_t reserved;
+} jzx_send_opts;
+
+/* Thread: loop. Errors as jzx_send(), and NEWER_STRUCT, TOO_BIG, INVALID_ARG (unknown flags,
+ * CONSUME without drop, COPY or VALUE with drop, COPY with VALUE, margin with URGENT). */
+JZX_API JZX_NODISCARD jzx_err jzx_send_with_sized(jzx_loop *loop, jzx_actor_id to,
+                                                  const jzx_send_opts *opts, size_t opts_size);
+static inline JZX_NODISCARD jzx_err jzx_send_with(jzx_loop *loop, jzx_actor_id to,
+                                                  const jzx_send_opts *opts)
+{
+    return jzx_send_with_sized(loop, to, opts, sizeof *opts);
+}
+
+/* Moves the data of the message in hand to the actor, which releases it from now on (with the
+ * message's own `drop`). Without `drop` it is the actor's already: returns data, changes nothing.
+ * NULL when there is nothing to move: values, copies, I/O, notices, periodic timers, or taken
+ * before. Thread: loop, inside a behavior. */
+JZX_API void *jzx_message_take(jzx_context *ctx);
+
+/* What a room notice (kind NOTICE, tag JZX_TAG_ROOM) points to. */
+typedef struct jzx_room_notice {
+    jzx_actor_id target;
+    uint32_t room; /* slots free when the notice was made */
+    int32_t err;   /* JZX_OK, or JZX_ERR_NO_SUCH_ACTOR: the target ended */
+} jzx_room_notice;
+
+/* Asks for one notice to the running actor when `target` has room (R12): at once if it is at or
+ * below its low-water mark; when it ended; else when it falls to the mark, as many waiters as there
+ * are free slots, in the order of asking. Asking again while a request waits is OK and makes no
+ * second one. Thread: loop, inside a behavior. Errors: INVALID_ARG (outside), NO_MEMORY, STOPPING.
+ */
+JZX_API JZX_NODISCARD jzx_err jzx_notify_room(jzx_loop *loop, jzx_actor_id target);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

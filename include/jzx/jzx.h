@@ -1,0 +1,14 @@
+/* Jazz: supervised actors for C. This header includes the rest; man 7 jzx is the tour. */
+#ifndef JZX_JZX_H
+#define JZX_JZX_H
+
+#include <jzx/actor.h>
+#include <jzx/io.h>
+#include <jzx/loop.h>
+#include <jzx/net.h>
+#include <jzx/observe.h>
+#include <jzx/sender.h>
+#include <jzx/timer.h>
+#include <jzx/types.h>
+
+#endif

@@ -1,0 +1,89 @@
+/* A loop: one thread that runs actors, fires timers and waits for I/O. */
+#ifndef JZX_LOOP_H
+#define JZX_LOOP_H
+
+#include <jzx/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct jzx_env;
+
+typedef enum jzx_poller_kind {
+    JZX_POLLER_AUTO = 0, /* epoll */
+    JZX_POLLER_EPOLL = 1,
+    JZX_POLLER_URING = 2 /* epoll where the kernel refuses io_uring */
+} jzx_poller_kind;
+
+/* Zero is the default everywhere, and so is a NULL config. The environment variable
+ * JZX_POLLER=epoll|uring overrides `poller` unless `env` is given. */
+typedef struct jzx_config {
+    jzx_allocator allocator;      /* default: malloc. Used for everything (R36) */
+    const struct jzx_env *env;    /* borrowed until the last sender is gone; default: the system */
+    uint32_t max_actors;          /* alive at once; 4,194,304; at most 16,777,215 */
+    uint32_t default_mailbox_cap; /* 1,024; at most JZX_MAILBOX_CAP_MAX */
+    uint32_t max_msgs_per_actor;  /* messages per turn of one actor; 128 */
+    uint32_t max_actors_per_tick; /* turns between two looks at timers and I/O; 1,024 */
+    uint32_t turn_budget_us;      /* time one actor may keep the loop per turn; 200 */
+    uint32_t tick_budget_us;      /* time between two looks at timers and I/O; 1,000 */
+    uint32_t dead_letter_ring;    /* dead letters remembered; 256; at most 1,048,576 */
+    uint32_t poller;              /* jzx_poller_kind */
+} jzx_config;
+
+/* On any error *out_loop is unchanged and nothing is left behind. No thread is started, no signal
+ * handler installed. Thread: any. Errors: INVALID_ARG, NEWER_STRUCT, TOO_BIG, NO_MEMORY, NO_FDS,
+ * and what the environment reports. */
+JZX_API JZX_NODISCARD jzx_err jzx_loop_create_sized(const jzx_config *config, size_t config_size,
+                                                    jzx_loop **out_loop);
+static inline JZX_NODISCARD jzx_err jzx_loop_create(const jzx_config *config, jzx_loop **out_loop)
+{
+    return jzx_loop_create_sized(config, sizeof(jzx_config), out_loop);
+}
+
+/* Kills what is alive (deinit runs, queued messages become dead letters, data is dropped), then
+ * frees everything. Senders stay valid and answer JZX_ERR_LOOP_CLOSED. NULL is fine. From inside a
+ * behavior it does nothing and returns JZX_ERR_BUSY. Thread: loop. */
+JZX_API jzx_err jzx_loop_destroy(jzx_loop *loop);
+
+/* After fork, in the child: forgets the loop without running actor code and without touching what
+ * the parent's kernel objects watch. Memory goes back, descriptors are closed. Thread: loop. */
+JZX_API void jzx_loop_abandon(jzx_loop *loop);
+
+/* Runs until jzx_loop_request_stop(), or until no actor is alive and no closed connection is still
+ * flushing. Both give JZX_OK. May be called again. Thread: loop. Errors: BUSY (inside a behavior),
+ * and what the poller reports. */
+JZX_API JZX_NODISCARD jzx_err jzx_loop_run(jzx_loop *loop);
+/* Runs until nothing is ready: no message queued, no timer due, no descriptor ready. Never waits.
+ * Thread: loop. Errors as jzx_loop_run(). */
+JZX_API JZX_NODISCARD jzx_err jzx_loop_run_until_idle(jzx_loop *loop);
+/* One tick: wait at most max_ns (0: not at all) for something to do, then do a bounded part of it.
+ * Thread: loop. Errors as jzx_loop_run(). */
+JZX_API JZX_NODISCARD jzx_err jzx_loop_step(jzx_loop *loop, uint64_t max_ns);
+
+/* Makes the current, or else the next, jzx_loop_run() return after its tick. Steps take no notice.
+ * Thread: any, and signal handlers; the loop must not be destroyed meanwhile. */
+JZX_API void jzx_loop_request_stop(jzx_loop *loop);
+
+/* 1 when jzx_loop_run() would return now: a stop was asked for, or nobody is left. Thread: loop. */
+JZX_API int jzx_loop_done(jzx_loop *loop);
+
+/* Embedding (R29). The descriptor is readable when jzx_loop_step(loop, 0) has I/O, cross-thread
+ * messages or left-over work to do; the deadline says when timers want the next step: absolute, on
+ * the loop's clock, 0 for "now", JZX_TIMEOUT_INFINITE for "never". The timeout is the same as
+ * milliseconds for poll(2): rounded up, -1 for never. Ask for it after each step, and again after
+ * calls on the loop outside of a step. The descriptor is the loop's; -1 in simulation. Once it was
+ * asked for, each step leaves it in a truthful state. Thread: loop. */
+JZX_API int jzx_loop_fd(jzx_loop *loop);
+JZX_API uint64_t jzx_loop_deadline(jzx_loop *loop);
+JZX_API int jzx_loop_timeout_ms(jzx_loop *loop);
+
+/* The loop's clock, read anew. Thread: any. */
+JZX_API uint64_t jzx_loop_now(jzx_loop *loop);
+/* "epoll", "uring" or "custom". Thread: any. */
+JZX_API const char *jzx_loop_poller_name(const jzx_loop *loop);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,186 @@
+/* Ids, errors, messages, reasons and the allocator: what every other header speaks in.
+ *
+ * Threads are named the same way everywhere. "Thread: loop" means the thread that is inside
+ * jzx_loop_run() or jzx_loop_step(), or, while nobody is, any one thread at a time. "Thread: any"
+ * means any thread at any time. Debug builds abort with a sentence when the rule is broken.
+ *
+ * A NULL loop, sender or required pointer gives JZX_ERR_INVALID_ARG; functions without an error
+ * result then do nothing and return 0, NULL, "" or -1. out_id and out_ref may be
+ * NULL. */
+#ifndef JZX_TYPES_H
+#define JZX_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define JZX_API __attribute__((visibility("default")))
+#define JZX_NODISCARD __attribute__((warn_unused_result))
+#define JZX_NORETURN __attribute__((noreturn))
+#else
+#define JZX_API
+#define JZX_NODISCARD
+#define JZX_NORETURN
+#endif
+
+#define JZX_VERSION_MAJOR 0
+#define JZX_VERSION_MINOR 1
+#define JZX_VERSION_PATCH 0
+#define JZX_VERSION_STRING "0.1.0"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct jzx_loop jzx_loop;
+
+/* Zero or negative; a value is never given a second meaning. jzx_strerror() has the sentences. */
+typedef enum jzx_err {
+    JZX_OK = 0,
+    JZX_ERR_INVALID_ARG = -1,
+    JZX_ERR_NO_MEMORY = -2,
+    JZX_ERR_NO_SUCH_ACTOR = -3,
+    JZX_ERR_STOPPING = -4,
+    JZX_ERR_MAILBOX_FULL = -5,
+    JZX_ERR_MAX_ACTORS = -6,
+    JZX_ERR_RESERVED_TAG = -7,
+    JZX_ERR_LOOP_CLOSED = -8,
+    JZX_ERR_BUSY = -9,
+    JZX_ERR_ALREADY = -10,
+    JZX_ERR_NO_SUCH_TIMER = -11,
+    JZX_ERR_NO_SUCH_REF = -12,
+    JZX_ERR_NEWER_STRUCT = -13,
+    JZX_ERR_TOO_BIG = -14,
+    JZX_ERR_NOT_SUPPORTED = -15,
+    JZX_ERR_BAD_FD = -16,
+    JZX_ERR_FD_WATCHED = -17,
+    JZX_ERR_BUFFER_FULL = -18,
+    JZX_ERR_CLOSED = -19,
+    JZX_ERR_AGAIN = -20,
+    JZX_ERR_TIMED_OUT = -21,
+    JZX_ERR_BAD_ADDRESS = -22,
+    JZX_ERR_ADDRESS_IN_USE = -23,
+    JZX_ERR_CONN_REFUSED = -24,
+    JZX_ERR_CONN_RESET = -25,
+    JZX_ERR_UNREACHABLE = -26,
+    JZX_ERR_NO_ACCESS = -27,
+    JZX_ERR_NO_FDS = -28,
+    JZX_ERR_NOT_FOUND = -29,
+    JZX_ERR_IO = -30
+} jzx_err;
+
+/* A sentence a user can act on, never NULL, also for values that are no jzx_err. Thread: any. */
+JZX_API const char *jzx_strerror(int err);
+/* The constant's own name, "JZX_ERR_MAILBOX_FULL", or "JZX_ERR_UNKNOWN". Thread: any. */
+JZX_API const char *jzx_err_name(int err);
+/* The version of the library that is loaded, for comparison with JZX_VERSION_STRING. */
+JZX_API const char *jzx_version(void);
+
+/* An actor id (R1): generation in the high half; dispatcher and slot in the low half.
+ * An id never means another actor than the one it was given to. 0 is nobody. */
+typedef uint64_t jzx_actor_id;
+#define JZX_NOBODY ((jzx_actor_id)0)
+
+static inline uint32_t jzx_id_generation(jzx_actor_id id)
+{
+    return (uint32_t)(id >> 32);
+}
+static inline uint32_t jzx_id_index(jzx_actor_id id)
+{
+    return (uint32_t)id;
+}
+static inline uint32_t jzx_id_slot(jzx_actor_id id)
+{
+    return (uint32_t)id & 0xFFFFFFu;
+}
+static inline uint32_t jzx_id_dispatcher(jzx_actor_id id)
+{
+    return ((uint32_t)id >> 24) & 0xFFu;
+}
+
+typedef uint64_t jzx_timer_id; /* 0 is no timer */
+typedef uint64_t
+    jzx_io_ref; /* an fd watch, listener, connection, signal, child or path; 0 is none */
+
+/* What a descriptor can be ready for. READ and WRITE are asked for; HANGUP and ERROR always come.
+ */
+#define JZX_IO_READ 0x01u
+#define JZX_IO_WRITE 0x02u
+#define JZX_IO_HANGUP 0x04u
+#define JZX_IO_ERROR 0x08u
+
+/* The longest wait, and the absence of a deadline. */
+#define JZX_TIMEOUT_INFINITE UINT64_MAX
+
+/* Tags from here up are the system's; sends that use them are refused. */
+#define JZX_TAG_SYSTEM_FIRST 0xFF000000u
+/* Tag of a room notice; see jzx_notify_room(). */
+#define JZX_TAG_ROOM 0xFF000001u
+
+/* Who made a message. Only the runtime sets it, so it cannot be forged (R7). */
+typedef enum jzx_kind {
+    JZX_KIND_USER = 0,   /* sent by an actor or by the program */
+    JZX_KIND_TIMER = 1,  /* jzx_send_after(), jzx_timer_start() */
+    JZX_KIND_IO = 2,     /* data points to a jzx_io_event, borrowed for the call */
+    JZX_KIND_NOTICE = 3, /* data points to a notice that the tag names, borrowed for the call */
+    JZX_KIND_REPLY = 4
+} jzx_kind;
+
+/* Bits of jzx_message.flags. */
+#define JZX_MSG_VALUE 0x0001u    /* u64 holds the value; there is nothing to free */
+#define JZX_MSG_COPY 0x0002u     /* data is the runtime's copy, borrowed for the call */
+#define JZX_MSG_URGENT 0x0004u   /* came by the urgent lane */
+#define JZX_MSG_BORROWED 0x0008u /* data is borrowed for the call: I/O, notices, periodic */
+
+/* What a behavior receives. Frozen: 48 bytes.
+ *
+ * With `drop` set, data stays the runtime's during the call and is dropped after the behavior
+ * returned, failed or panicked, unless jzx_message_take() moved it to the actor. Without `drop`,
+ * data belongs to the behavior from here on (R4). With data NULL there is nothing to release: no
+ * drop is called and nothing counts as abandoned. */
+typedef struct jzx_message {
+    union {
+        void *data;
+        uint64_t u64; /* with JZX_MSG_VALUE */
+    };
+    size_t len;
+    uint32_t tag;
+    uint8_t kind; /* jzx_kind */
+    uint8_t reserved;
+    uint16_t flags;
+    jzx_actor_id sender; /* 0: not sent by an actor */
+    void (*drop)(void *data);
+    uint64_t deadline_ns; /* on the loop's clock; 0: none. Of a timer message: when it was due */
+} jzx_message;
+
+/* How an actor ended. */
+typedef enum jzx_reason_kind {
+    JZX_REASON_NORMAL = 0,   /* returned JZX_BEHAVIOR_STOP */
+    JZX_REASON_SHUTDOWN = 1, /* jzx_stop(), jzx_stop_drained(); its own STOP or FAIL wins */
+    JZX_REASON_KILLED = 2,   /* jzx_loop_destroy() */
+    JZX_REASON_FAILED = 3,   /* returned JZX_BEHAVIOR_FAIL */
+    JZX_REASON_PANIC = 4     /* jzx_panic() */
+} jzx_reason_kind;
+
+#define JZX_REASON_TEXT_MAX 95
+typedef struct jzx_reason {
+    uint32_t kind; /* jzx_reason_kind */
+    int32_t code;  /* from jzx_panic() */
+    char text[JZX_REASON_TEXT_MAX + 1];
+} jzx_reason;
+
+/* The constant's name in lower case: "normal", "panic". Never NULL. Thread: any. */
+JZX_API const char *jzx_reason_name(uint32_t kind);
+
+/* Frozen. ptr NULL allocates, new_size 0 frees and returns NULL, and a NULL result for a new_size
+ * above 0 means that nothing changed. Results are aligned for any type. Must be callable from
+ * every thread that sends, and must live until the loop and all of its senders are gone. */
+typedef struct jzx_allocator {
+    void *(*realloc)(void *ctx, void *ptr, size_t old_size, size_t new_size);
+    void *ctx;
+} jzx_allocator;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,236 @@
+/* Entry points for actors and for looking at them: thin checks over the modules below. */
+#include "loop.h"
+#include "mailbox.h"
+#include "room.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+static jzx_err refuse(jzx_loop *loop, jzx_actor_id to, jzx_err err)
+{
+    return jzi_worker_refuse(&loop->worker, to, err);
+}
+
+jzx_err jzx_spawn_sized(jzx_loop *loop, const jzx_spawn_opts *opts, size_t opts_size,
+                        jzx_actor_id *out_id)
+{
+    if (loop == NULL || opts == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker_check_thread(&loop->worker, "jzx_spawn");
+    if (jzi_likely(opts_size == sizeof *opts)) {
+        return jzi_lifecycle_spawn(&loop->worker, opts, out_id);
+    }
+    jzx_spawn_opts known;
+    jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
+    return err != JZX_OK ? err : jzi_lifecycle_spawn(&loop->worker, &known, out_id);
+}
+
+static jzx_err stop(jzx_loop *loop, jzx_actor_id id, bool drained)
+{
+    if (loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker_check_thread(&loop->worker, "jzx_stop");
+    jzi_actor *actor = jzi_worker_find(&loop->worker, id);
+    if (actor == NULL) {
+        return JZX_ERR_NO_SUCH_ACTOR;
+    }
+    if ((actor->flags & JZI_ACTOR_ENDING) == 0 && !loop->worker.destroying) {
+        jzi_lifecycle_stop(&loop->worker, actor, drained);
+    }
+    return JZX_OK;
+}
+
+jzx_err jzx_stop(jzx_loop *loop, jzx_actor_id id)
+{
+    return stop(loop, id, false);
+}
+
+jzx_err jzx_stop_drained(jzx_loop *loop, jzx_actor_id id)
+{
+    return stop(loop, id, true);
+}
+
+void jzx_panic(jzx_context *ctx, int32_t code, const char *text)
+{
+    jzi_worker *worker = ctx == NULL ? NULL : jzi_container_of(ctx, jzi_worker, ctx);
+    if (worker == NULL || worker->phase == JZI_PHASE_NONE ||
+        (worker->phase == JZI_PHASE_BEHAVIOR && worker->in_hand == NULL)) {
+        jzi_abort("jzx_panic() was called outside of a behavior or deinit");
+    }
+    jzx_reason *reason = &worker->reason;
+    /* In deinit the end has a reason already; a failure is worth more than a normal end. */
+    if (worker->phase == JZI_PHASE_BEHAVIOR || reason->kind <= JZX_REASON_SHUTDOWN) {
+        memset(reason, 0, sizeof *reason);
+        reason->kind = JZX_REASON_PANIC;
+        reason->code = code;
+        for (size_t i = 0; text != NULL && i < JZX_REASON_TEXT_MAX && text[i] != '\0'; i++) {
+            reason->text[i] = text[i];
+        }
+    }
+    longjmp(worker->panic, 1);
+}
+
+jzx_err jzx_send_u64(jzx_loop *loop, jzx_actor_id to, uint64_t value, uint32_t tag)
+{
+    if (jzi_unlikely(loop == NULL)) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker *worker = &loop->worker;
+    jzi_worker_check_thread(worker, "jzx_send_u64");
+    jzi_actor *actor = NULL;
+    jzi_node *node =
+        jzi_likely(tag < JZX_TAG_SYSTEM_FIRST) ? jzi_mailbox_quick(worker, to, &actor) : NULL;
+    if (jzi_unlikely(node == NULL)) {
+        jzx_send_opts opts = {.u64 = value, .tag = tag, .flags = JZX_SEND_VALUE};
+        return jzx_send_with(loop, to, &opts);
+    }
+    jzi_mailbox_fill(&node->msg, value, 0, tag, JZX_MSG_VALUE, worker->ctx.self);
+    jzi_mailbox_put(worker, actor, node);
+    return JZX_OK;
+}
+
+jzx_err jzx_send(jzx_loop *loop, jzx_actor_id to, void *data, size_t len, uint32_t tag)
+{
+    if (jzi_unlikely(loop == NULL)) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker *worker = &loop->worker;
+    jzi_worker_check_thread(worker, "jzx_send");
+    jzi_actor *actor = NULL;
+    jzi_node *node =
+        jzi_likely(tag < JZX_TAG_SYSTEM_FIRST) ? jzi_mailbox_quick(worker, to, &actor) : NULL;
+    if (jzi_unlikely(node == NULL)) {
+        jzx_send_opts opts = {.data = data, .len = len, .tag = tag};
+        return jzx_send_with(loop, to, &opts);
+    }
+    jzi_mailbox_fill(&node->msg, (uint64_t)(uintptr_t)data, len, tag, 0, worker->ctx.self);
+    jzi_mailbox_put(worker, actor, node);
+    return JZX_OK;
+}
+
+jzx_err jzx_send_copy(jzx_loop *loop, jzx_actor_id to, const void *bytes, size_t len, uint32_t tag)
+{
+    /* The bytes are only read; the options have one pointer for both ways of sending. */
+    jzx_send_opts opts = {.len = len, .tag = tag, .flags = JZX_SEND_COPY};
+    memcpy(&opts.data, &bytes, sizeof opts.data);
+    return jzx_send_with(loop, to, &opts);
+}
+
+jzx_err jzx_send_with_sized(jzx_loop *loop, jzx_actor_id to, const jzx_send_opts *opts,
+                            size_t opts_size)
+{
+    jzx_send_opts known;
+    if (loop == NULL || opts == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker_check_thread(&loop->worker, "jzx_send_with");
+    jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
+    if (err != JZX_OK) {
+        return refuse(loop, to, err);
+    }
+    uint32_t flags = 0;
+    err = jzi_mailbox_check_opts(&known, &flags);
+    if (err == JZX_OK) {
+        err = jzi_mailbox_send(&loop->worker, to, &known, flags);
+    }
+    if (err == JZX_OK) {
+        return JZX_OK;
+    }
+    if ((known.flags & JZX_SEND_CONSUME) != 0 && known.drop != NULL && known.data != NULL) {
+        known.drop(known.data);
+    }
+    return refuse(loop, to, err);
+}
+
+void *jzx_message_take(jzx_context *ctx)
+{
+    if (ctx == NULL) {
+        return NULL;
+    }
+    jzi_worker *worker = jzi_container_of(ctx, jzi_worker, ctx);
+    jzi_node *node = worker->in_hand;
+    if (worker->phase != JZI_PHASE_BEHAVIOR || node == NULL) {
+        return NULL;
+    }
+    uint32_t never = JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED | JZI_MSG_TAKEN;
+    if ((node->msg.flags & never) != 0) {
+        return NULL;
+    }
+    if ((node->msg.flags & JZI_MSG_DROP) != 0) {
+        node->msg.flags = (uint16_t)((node->msg.flags & ~JZI_MSG_DROP) | JZI_MSG_TAKEN);
+    }
+    return node->msg.data;
+}
+
+jzx_err jzx_notify_room(jzx_loop *loop, jzx_actor_id target)
+{
+    if (loop == NULL || loop->worker.current == NULL || loop->worker.ctx.self == JZX_NOBODY) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker_check_thread(&loop->worker, "jzx_notify_room");
+    if ((loop->worker.current->flags & (JZI_ACTOR_COMMANDS | JZI_ACTOR_ENDING)) != 0) {
+        return JZX_ERR_STOPPING;
+    }
+    return jzi_room_request(&loop->worker, loop->worker.current, target);
+}
+
+jzx_err jzx_send_after(jzx_loop *loop, jzx_actor_id target, uint32_t ms, void *data, size_t len,
+                       uint32_t tag, jzx_timer_id *out_id)
+{
+    if (loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker_check_thread(&loop->worker, "jzx_send_after");
+    jzx_timer_opts opts = {.delay_ms = ms, .data = data, .len = len, .tag = tag};
+    return jzi_timer_start(&loop->timers, target, &opts, out_id);
+}
+
+jzx_err jzx_timer_start_sized(jzx_loop *loop, jzx_actor_id target, const jzx_timer_opts *opts,
+                              size_t opts_size, jzx_timer_id *out_id)
+{
+    jzx_timer_opts known;
+    if (loop == NULL || opts == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker_check_thread(&loop->worker, "jzx_timer_start");
+    jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
+    return err != JZX_OK ? err : jzi_timer_start(&loop->timers, target, &known, out_id);
+}
+
+jzx_err jzx_cancel_timer(jzx_loop *loop, jzx_timer_id id)
+{
+    if (loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker_check_thread(&loop->worker, "jzx_cancel_timer");
+    return jzi_timer_cancel(&loop->timers, id);
+}
+
+/* The timer whose message is in hand, or NULL. */
+static const jzi_timer *current_timer(const jzx_context *ctx)
+{
+    if (ctx == NULL) {
+        return NULL;
+    }
+    const jzi_worker *worker = jzi_container_of(ctx, const jzi_worker, ctx);
+    const jzi_node *node = worker->in_hand;
+    if (worker->phase != JZI_PHASE_BEHAVIOR || node == NULL || node->msg.kind != JZX_KIND_TIMER) {
+        return NULL;
+    }
+    return jzi_container_of(node, const jzi_timer, node);
+}
+
+jzx_timer_id jzx_timer_current(const jzx_context *ctx)
+{
+    const jzi_timer *timer = current_timer(ctx);
+    return timer == NULL ? 0 : jzi_timer_id(timer);
+}
+
+uint64_t jzx_timer_missed(const jzx_context *ctx)
+{
+    const jzi_timer *timer = current_timer(ctx);
+    return timer == NULL ? 0 : timer->missed;
+}

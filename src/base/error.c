@@ -1,0 +1,74 @@
+#include <jzx/types.h>
+
+#include <stddef.h>
+
+typedef struct error_text {
+    const char *name;
+    const char *sentence;
+} error_text;
+
+/* Indexed by the negated value: name and sentence come from one place. */
+static const error_text texts[] = {
+    {"JZX_OK", "No error."},
+    {"JZX_ERR_INVALID_ARG", "An argument is NULL, out of range, or contradicts another one."},
+    {"JZX_ERR_NO_MEMORY", "The allocator has no memory left; free some or raise its limit."},
+    {"JZX_ERR_NO_SUCH_ACTOR", "No actor has this id: it ended, or the id was never given out."},
+    {"JZX_ERR_STOPPING", "The actor, or the whole loop, is stopping and takes nothing new."},
+    {"JZX_ERR_MAILBOX_FULL",
+     "The mailbox is full; wait for a room notice (jzx_notify_room) or raise mailbox_cap."},
+    {"JZX_ERR_MAX_ACTORS", "As many actors are alive as max_actors in the config allows."},
+    {"JZX_ERR_RESERVED_TAG", "Tags from 0xFF000000 up belong to the system; choose a lower one."},
+    {"JZX_ERR_LOOP_CLOSED", "The loop was destroyed; release the sender."},
+    {"JZX_ERR_BUSY", "Not possible from inside a behavior or while the loop is running."},
+    {"JZX_ERR_ALREADY", "It already happened: delivered, ended, or watched before."},
+    {"JZX_ERR_NO_SUCH_TIMER", "This timer id was never given out by this loop."},
+    {"JZX_ERR_NO_SUCH_REF", "This reference is gone, was never given out, or is of another type."},
+    {"JZX_ERR_NEWER_STRUCT",
+     "A struct has fields that this library does not know; update the library."},
+    {"JZX_ERR_TOO_BIG", "A size, capacity or delay is above the documented maximum."},
+    {"JZX_ERR_NOT_SUPPORTED", "This kernel, build or environment cannot do it."},
+    {"JZX_ERR_BAD_FD", "The descriptor is closed or of a kind that cannot be watched."},
+    {"JZX_ERR_FD_WATCHED", "The descriptor is watched on this loop already; unwatch it first."},
+    {"JZX_ERR_BUFFER_FULL", "The write buffer is full; nothing was written. Wait for DRAINED."},
+    {"JZX_ERR_CLOSED", "The connection takes no more writes: it was shut down or closed."},
+    {"JZX_ERR_AGAIN", "Nothing to do right now; try again when it is ready."},
+    {"JZX_ERR_TIMED_OUT", "It did not happen in the time allowed."},
+    {"JZX_ERR_BAD_ADDRESS",
+     "Not an address: use 127.0.0.1:80, [::1]:80, unix:/path or unix:@name."},
+    {"JZX_ERR_ADDRESS_IN_USE", "Somebody else listens on this address."},
+    {"JZX_ERR_CONN_REFUSED", "Nobody listens on this address."},
+    {"JZX_ERR_CONN_RESET", "The other side ended the connection abruptly."},
+    {"JZX_ERR_UNREACHABLE", "There is no route to this address."},
+    {"JZX_ERR_NO_ACCESS", "The system denies permission."},
+    {"JZX_ERR_NO_FDS", "Out of file descriptors; raise the limit (ulimit -n) or close some."},
+    {"JZX_ERR_NOT_FOUND", "No such file, directory or child process."},
+    {"JZX_ERR_IO", "The system reported an input or output error."},
+};
+
+static const error_text *find(int err)
+{
+    static const error_text unknown = {"JZX_ERR_UNKNOWN", "Not an error of this library."};
+    int count = (int)(sizeof texts / sizeof texts[0]);
+    return err <= 0 && err > -count ? &texts[-err] : &unknown;
+}
+
+const char *jzx_strerror(int err)
+{
+    return find(err)->sentence;
+}
+
+const char *jzx_err_name(int err)
+{
+    return find(err)->name;
+}
+
+const char *jzx_version(void)
+{
+    return JZX_VERSION_STRING;
+}
+
+const char *jzx_reason_name(uint32_t kind)
+{
+    static const char *const names[] = {"normal", "shutdown", "killed", "failed", "panic"};
+    return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
+}

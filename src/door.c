@@ -1,0 +1,54 @@
+#include "door.h"
+
+#include <jzx/actor.h>
+
+/* The verdict for one value of the gate; pure, so that the retry loop below stays small. */
+static jzi_entry judge(uint64_t gate, uint32_t limits, jzx_actor_id id, uint32_t own_used,
+                       uint32_t margin, bool urgent)
+{
+    if (jzi_gate_generation(gate) != jzx_id_generation(id)) {
+        return JZI_ENTRY_GONE;
+    }
+    if ((gate & JZI_GATE_CLOSED) != 0) {
+        /* Without its life pin it is past the last moment at which anything could reach it. */
+        return (gate & JZI_GATE_PINS) != 0 ? JZI_ENTRY_CLOSED : JZI_ENTRY_GONE;
+    }
+    uint32_t cap = limits & JZI_LIMITS_CAP;
+    uint32_t policy = limits >> JZI_LIMITS_POLICY_SHIFT;
+    uint64_t used = (uint64_t)jzi_gate_used(gate) + own_used;
+    uint64_t limit = urgent ? (uint64_t)cap + jzi_urgent_extra(cap) : cap;
+    if (used + margin < limit && jzi_gate_used(gate) < JZI_GATE_USED) {
+        return JZI_ENTRY_OK;
+    }
+    /* A policy that takes everything still needs a bound on what is in flight (H12): twice the
+     * cap. Margins ask for room, so no policy overrides them. */
+    if (policy != JZX_FULL_REJECT && margin == 0 && !urgent && used < 2 * (uint64_t)cap &&
+        jzi_gate_used(gate) < JZI_GATE_USED) {
+        return JZI_ENTRY_OVER;
+    }
+    return JZI_ENTRY_FULL;
+}
+
+jzi_entry jzi_door_enter(jzi_door *door, jzx_actor_id id, uint32_t own_used, uint32_t margin,
+                         bool urgent)
+{
+    uint64_t gate = atomic_load_explicit(&door->gate, memory_order_acquire);
+    for (;;) {
+        uint32_t limits = atomic_load_explicit(&door->limits, memory_order_relaxed);
+        jzi_entry verdict = judge(gate, limits, id, own_used, margin, urgent);
+        if (verdict != JZI_ENTRY_OK && verdict != JZI_ENTRY_OVER) {
+            return verdict;
+        }
+        if (atomic_compare_exchange_weak_explicit(&door->gate, &gate, gate + 1,
+                                                  memory_order_acquire, memory_order_acquire)) {
+            return verdict;
+        }
+    }
+}
+
+bool jzi_door_leave(jzi_door *door, uint32_t count)
+{
+    uint64_t gate =
+        atomic_fetch_sub_explicit(&door->gate, count, memory_order_acq_rel) - (uint64_t)count;
+    return jzi_gate_is_free(gate);
+}

@@ -1,0 +1,83 @@
+/* The door: the only words of an actor that other threads touch (R32).
+ *
+ *   gate = generation:32 | closed:1 | pins:11 | used:20
+ *
+ * `generation` and `closed` tell whether an id resolves and may be sent to. `used` counts messages
+ * that other threads reserved room for and that the actor has not finished; each reservation also
+ * keeps the slot from being given to the next actor. `pins` does that for everything else: the
+ * actor's own life is one pin. A slot is free when it is closed and both are zero (R2).
+ *
+ * Memory orders: a reservation (acquire) pairs with the store that opened the gate (release), so a
+ * sender that sees a generation sees the limits stored before it. Giving a reservation back
+ * (release) pairs with the loop's look at an empty gate (acquire) before the slot is reused. */
+#ifndef JZI_DOOR_H
+#define JZI_DOOR_H
+
+#include <jzx/types.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define JZI_GATE_CLOSED ((uint64_t)1 << 31)
+#define JZI_GATE_PIN ((uint64_t)1 << 20)
+#define JZI_GATE_PINS ((uint64_t)0x7FF << 20)
+#define JZI_GATE_USED ((uint64_t)0xFFFFF)
+
+/* limits = cap:20 | full_policy:2. One word because a sender that lost a race may read it while the
+ * slot's next tenant writes it; the gate then refuses what it decided. */
+#define JZI_LIMITS_CAP 0xFFFFFu
+#define JZI_LIMITS_POLICY_SHIFT 20
+
+typedef struct jzi_door {
+    _Atomic uint64_t gate;
+    _Atomic uint32_t limits;
+    uint32_t index; /* dispatcher and slot; fixed for the slot's life */
+} jzi_door;
+
+static inline uint64_t jzi_gate_make(uint32_t generation)
+{
+    return (uint64_t)generation << 32;
+}
+static inline uint32_t jzi_gate_generation(uint64_t gate)
+{
+    return (uint32_t)(gate >> 32);
+}
+static inline uint32_t jzi_gate_used(uint64_t gate)
+{
+    return (uint32_t)(gate & JZI_GATE_USED);
+}
+/* Open, and of this id's generation: one comparison. */
+static inline bool jzi_gate_admits(uint64_t gate, jzx_actor_id id)
+{
+    return (gate >> 31) == ((id >> 32) << 1);
+}
+static inline bool jzi_gate_is_free(uint64_t gate)
+{
+    return (gate & (JZI_GATE_CLOSED | JZI_GATE_PINS | JZI_GATE_USED)) == JZI_GATE_CLOSED;
+}
+
+/* What a send from another thread asks for, and how it came out. */
+typedef enum jzi_entry {
+    JZI_ENTRY_OK,
+    JZI_ENTRY_GONE,
+    JZI_ENTRY_CLOSED,
+    JZI_ENTRY_FULL,
+    JZI_ENTRY_OVER /* over the cap, but the actor's policy takes it */
+} jzi_entry;
+
+/* Reserves room for one message. `own_used` is what the actor's own loop has queued there.
+ * Thread: any. */
+jzi_entry jzi_door_enter(jzi_door *door, jzx_actor_id id, uint32_t own_used, uint32_t margin,
+                         bool urgent);
+
+/* Gives reservations back; true when that freed the slot, which the caller must then return.
+ * Thread: any. */
+bool jzi_door_leave(jzi_door *door, uint32_t count);
+
+/* How far urgent messages may exceed a cap (R10). */
+static inline uint32_t jzi_urgent_extra(uint32_t cap)
+{
+    return cap < 8 ? 1 : cap / 8;
+}
+
+#endif

@@ -1,0 +1,234 @@
+/* Looking at a loop from outside: counters, facts, dead letters, and the audit that recounts. */
+#include "base/alloc.h"
+#include "loop.h"
+#include "sender.h"
+
+#include <stdio.h>
+#include <string.h>
+
+jzx_err jzx_loop_set_observer_sized(jzx_loop *loop, const jzx_observer *observer,
+                                    size_t observer_size, void *ctx)
+{
+    jzx_observer known = {0};
+    if (loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker_check_thread(&loop->worker, "jzx_loop_set_observer");
+    if (observer != NULL) {
+        jzx_err err = jzi_struct_adopt(&known, sizeof known, observer, observer_size);
+        if (err != JZX_OK) {
+            return err;
+        }
+    }
+    loop->worker.observer = (jzi_observer){.on = known, .ctx = ctx};
+    return JZX_OK;
+}
+
+size_t jzx_dead_letters_read_sized(jzx_loop *loop, uint64_t *cursor, jzx_dead_letter *out,
+                                   size_t letter_size, size_t cap, uint64_t *out_lagged)
+{
+    if (loop == NULL || cursor == NULL || (out == NULL && cap > 0)) {
+        return 0;
+    }
+    jzi_worker_check_thread(&loop->worker, "jzx_dead_letters_read");
+    const jzi_dead_letters *letters = &loop->worker.dead_letters;
+    size_t shared = letter_size < sizeof *out ? letter_size : sizeof *out;
+    uint64_t lagged = 0;
+    size_t read = 0;
+    for (; read < cap; read++) {
+        jzx_dead_letter letter;
+        uint64_t skipped = 0;
+        if (jzi_dead_letters_read(letters, cursor, &letter, 1, &skipped) == 0) {
+            break;
+        }
+        lagged += skipped;
+        unsigned char *to = (unsigned char *)out + read * letter_size;
+        memset(to, 0, letter_size);
+        memcpy(to, &letter, shared);
+    }
+    if (out_lagged != NULL) {
+        *out_lagged = lagged;
+    }
+    return read;
+}
+
+/* On the loop's own thread, in the middle of a turn, the turn's messages are not folded in yet. */
+static void add_turn(const jzi_worker *worker, jzx_counters *counters)
+{
+    if (atomic_load_explicit(&worker->thread, memory_order_relaxed) != jzi_thread_self()) {
+        return;
+    }
+    uint64_t in_hand = worker->in_hand != NULL;
+    counters->handled += worker->turn_done;
+    counters->queued -= worker->turn_done + in_hand;
+    counters->in_hand = in_hand;
+}
+
+void jzx_loop_counters_sized(jzx_loop *loop, jzx_counters *out, size_t out_size)
+{
+    if (loop == NULL || out == NULL) {
+        return;
+    }
+    jzx_counters now;
+    jzi_counters_snapshot(&loop->worker.counters, &now);
+    add_turn(&loop->worker, &now);
+    now.async_sent = jzi_senders_sent(loop->post);
+    now.wakes_sent = atomic_load_explicit(&loop->post->wakes, memory_order_relaxed);
+    for (size_t i = 0; i < JZX_REASON_SLOTS; i++) {
+        now.refused[i] += atomic_load_explicit(&loop->post->refused[i], memory_order_relaxed);
+    }
+    size_t shared = out_size < sizeof now ? out_size : sizeof now;
+    memset(out, 0, out_size);
+    memcpy(out, &now, shared);
+}
+
+static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_actor_facts *facts)
+{
+    bool running = worker->current == actor && worker->phase == JZI_PHASE_BEHAVIOR;
+    *facts = (jzx_actor_facts){
+        .id = jzi_actor_id(actor),
+        .parent = actor->parent,
+        .mailbox_cap = jzi_actor_cap(actor),
+        .ordinary = jzi_lane_count(actor->user),
+        .urgent = jzi_lane_count(actor->urgent),
+        .events = jzi_lane_count(actor->events) + jzi_lane_count(actor->notices),
+        .accepted = actor->accepted,
+        .handled = actor->handled + (running ? worker->turn_done : 0),
+        .dead = actor->dead,
+        .revoked = actor->revoked,
+        .in_hand = running && worker->in_hand != NULL,
+        .stopping = (jzi_actor_gate(actor) & JZI_GATE_CLOSED) != 0,
+    };
+    facts->queued = facts->ordinary + facts->urgent + facts->events;
+    memcpy(facts->name, jzi_actor_name(actor), strlen(jzi_actor_name(actor)));
+}
+
+jzx_err jzx_actor_inspect_sized(jzx_loop *loop, jzx_actor_id id, jzx_actor_facts *out,
+                                size_t out_size)
+{
+    if (loop == NULL || out == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker_check_thread(&loop->worker, "jzx_actor_inspect");
+    const jzi_actor *actor = jzi_worker_find(&loop->worker, id);
+    if (actor == NULL) {
+        return JZX_ERR_NO_SUCH_ACTOR;
+    }
+    jzx_actor_facts facts;
+    fill_facts(&loop->worker, actor, &facts);
+    size_t shared = out_size < sizeof facts ? out_size : sizeof facts;
+    memset(out, 0, out_size);
+    memcpy(out, &facts, shared);
+    return JZX_OK;
+}
+
+/* Own messages in a lane that admission counts. */
+static uint32_t count_own(const jzi_node *tail)
+{
+    uint32_t count = 0;
+    const jzi_node *node = tail;
+    while (node != NULL) {
+        count += (node->msg.flags & JZI_MSG_FOREIGN) == 0;
+        node = node->next == tail ? NULL : node->next;
+    }
+    return count;
+}
+
+static bool stamps_rise(const jzi_node *tail)
+{
+    const jzi_node *node = tail == NULL ? NULL : tail->next;
+    while (node != NULL && node != tail) {
+        if ((int32_t)(node->next->stamp - node->stamp) <= 0) {
+            return false;
+        }
+        node = node->next;
+    }
+    return true;
+}
+
+static const char *audit_actor(const jzi_worker *worker, const jzi_actor *actor, uint64_t *queued)
+{
+    jzx_actor_facts facts;
+    fill_facts(worker, actor, &facts);
+    *queued += facts.queued;
+    if (facts.accepted != facts.handled + facts.dead + facts.revoked + actor->redirected +
+                              facts.queued + facts.in_hand) {
+        return "accepted is not handled + dead + redirected + revoked + queued + in_hand";
+    }
+    if (count_own(actor->user) + count_own(actor->urgent) != jzi_actor_own_used(actor)) {
+        return "own_used does not match what is in the lanes";
+    }
+    if (!stamps_rise(actor->user) || !stamps_rise(actor->notices) || !stamps_rise(actor->events) ||
+        !stamps_rise(actor->urgent)) {
+        return "a lane is out of order";
+    }
+    bool needs_turn = facts.queued > 0 || (actor->flags & JZI_ACTOR_STOP) != 0;
+    if (needs_turn && (actor->flags & JZI_ACTOR_QUEUED) == 0) {
+        return "has work but is not in the run queue";
+    }
+    bool mixed = facts.urgent > 0 || facts.events > 0;
+    if (mixed && (actor->flags & JZI_ACTOR_MIXED) == 0) {
+        return "has events or urgent messages that nobody will look for";
+    }
+    return NULL;
+}
+
+static const char *say(jzx_loop *loop, jzx_actor_id id, const char *what)
+{
+    if (id == JZX_NOBODY) {
+        (void)snprintf(loop->audit, sizeof loop->audit, "loop: %s", what);
+    } else {
+        (void)snprintf(loop->audit, sizeof loop->audit, "actor %llx: %s", (unsigned long long)id,
+                       what);
+    }
+    return loop->audit;
+}
+
+static const char *audit_totals(const jzx_loop *loop, uint64_t live, uint64_t queued)
+{
+    jzx_counters now;
+    jzi_counters_snapshot(&loop->worker.counters, &now);
+    add_turn(&loop->worker, &now);
+    if (now.accepted !=
+        now.handled + now.dead + now.redirected + now.revoked + now.queued + now.in_hand) {
+        return "accepted is not handled + dead + redirected + revoked + queued + in_hand";
+    }
+    if (now.queued != queued) {
+        return "the queued counter does not match what is in the mailboxes";
+    }
+    if (now.live != live || now.spawned != now.ended + now.live) {
+        return "the live counter does not match the actor table";
+    }
+    uint64_t dead = 0;
+    for (size_t i = 0; i < JZX_REASON_SLOTS; i++) {
+        dead += now.dead_by[i];
+    }
+    return dead == now.dead ? NULL : "dead letters by reason do not add up";
+}
+
+const char *jzx_loop_audit(jzx_loop *loop)
+{
+    if (loop == NULL) {
+        return NULL;
+    }
+    const jzi_worker *worker = &loop->worker;
+    jzi_worker_check_thread(worker, "jzx_loop_audit");
+    uint32_t made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
+    uint64_t live = 0;
+    uint64_t queued = 0;
+    for (uint32_t slot = 0; slot < made; slot++) {
+        const jzi_actor *actor = jzi_actor_table_at(worker->table, slot);
+        if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == 0) {
+            continue;
+        }
+        live++;
+        const char *wrong = audit_actor(worker, actor, &queued);
+        if (wrong != NULL) {
+            return say(loop, jzi_actor_id(actor), wrong);
+        }
+    }
+    const char *wrong = audit_totals(loop, live, queued);
+    jzi_wheel_check(&loop->timers.wheel);
+    jzi_wheel_check(&loop->io.alarms);
+    return wrong == NULL ? NULL : say(loop, JZX_NOBODY, wrong);
+}

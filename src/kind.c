@@ -1,0 +1,77 @@
+#include "kind.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+#include <stdbool.h>
+
+static bool same(const jzi_kind *a, const jzi_kind *b)
+{
+    return a->deinit == b->deinit && a->drop_msg == b->drop_msg && a->low_water == b->low_water &&
+           a->max_msgs == b->max_msgs;
+}
+
+/* By the numbers only: addresses differ from run to run, and so would the order of a bucket. */
+static jzi_kind **bucket(jzi_kinds *kinds, const jzi_kind *kind)
+{
+    uint32_t hash = (kind->low_water ^ kind->max_msgs * 2654435761u) * 2654435761u;
+    return &kinds->buckets[hash >> 27];
+}
+
+jzi_kind *jzi_kind_intern(jzi_kinds *kinds, const jzx_allocator *alloc, const jzi_kind *wanted)
+{
+    if (kinds->last != NULL && same(kinds->last, wanted)) {
+        kinds->last->users++;
+        return kinds->last;
+    }
+    jzi_kind **head = bucket(kinds, wanted);
+    jzi_kind *kind = *head;
+    while (kind != NULL && !same(kind, wanted)) {
+        kind = kind->next;
+    }
+    if (kind == NULL) {
+        kind = jzi_alloc(alloc, sizeof *kind);
+        if (kind == NULL) {
+            return NULL;
+        }
+        *kind = *wanted;
+        kind->users = 0;
+        kind->next = *head;
+        *head = kind;
+    }
+    jzi_kind *before = kinds->last;
+    kind->users++;
+    kinds->last = kind;
+    if (before != NULL && before->users == 0) {
+        before->users = 1;
+        jzi_kind_release(kinds, alloc, before);
+    }
+    return kind;
+}
+
+void jzi_kind_release(jzi_kinds *kinds, const jzx_allocator *alloc, jzi_kind *kind)
+{
+    jzi_assert(kind->users > 0);
+    kind->users--;
+    if (kind->users > 0 || kind == kinds->last) {
+        return;
+    }
+    jzi_kind **link = bucket(kinds, kind);
+    while (*link != kind) {
+        link = &(*link)->next;
+    }
+    *link = kind->next;
+    jzi_free(alloc, kind, sizeof *kind);
+}
+
+void jzi_kinds_deinit(jzi_kinds *kinds, const jzx_allocator *alloc)
+{
+    for (size_t i = 0; i < sizeof kinds->buckets / sizeof kinds->buckets[0]; i++) {
+        while (kinds->buckets[i] != NULL) {
+            jzi_kind *kind = kinds->buckets[i];
+            kinds->buckets[i] = kind->next;
+            jzi_free(alloc, kind, sizeof *kind);
+        }
+    }
+    *kinds = (jzi_kinds){0};
+}

@@ -1,0 +1,51 @@
+/* A lane: messages in order, as a circular list that is held by its tail. One word per lane, and
+ * both ends are one step away. NULL is empty. */
+#ifndef JZI_LANE_H
+#define JZI_LANE_H
+
+#include "node.h"
+
+static inline void jzi_lane_push(jzi_node **tail, jzi_node *node)
+{
+    jzi_node *last = *tail;
+    if (last == NULL) {
+        node->next = node;
+    } else {
+        node->next = last->next;
+        last->next = node;
+    }
+    *tail = node;
+}
+
+static inline jzi_node *jzi_lane_first(jzi_node *tail)
+{
+    return tail == NULL ? NULL : tail->next;
+}
+
+/* The lane must not be empty. */
+static inline jzi_node *jzi_lane_pop(jzi_node **tail)
+{
+    jzi_node *last = *tail;
+    jzi_node *first = last->next;
+    if (first == last) {
+        *tail = NULL;
+    } else {
+        last->next = first->next;
+    }
+    return first;
+}
+
+static inline uint32_t jzi_lane_count(const jzi_node *tail)
+{
+    uint32_t count = 0;
+    if (tail != NULL) {
+        const jzi_node *node = tail;
+        do {
+            count++;
+            node = node->next;
+        } while (node != tail);
+    }
+    return count;
+}
+
+#endif

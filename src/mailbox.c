@@ -1,0 +1,121 @@
+#include "mailbox.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+#define SEND_FLAGS (JZX_SEND_URGENT | JZX_SEND_CONSUME | JZX_SEND_COPY | JZX_SEND_VALUE)
+
+jzx_err jzi_mailbox_check_opts(const jzx_send_opts *opts, uint32_t *out_flags)
+{
+    uint32_t asked = opts->flags;
+    bool copy = (asked & JZX_SEND_COPY) != 0;
+    bool value = (asked & JZX_SEND_VALUE) != 0;
+    bool urgent = (asked & JZX_SEND_URGENT) != 0;
+    bool drop = opts->drop != NULL;
+    if (opts->tag >= JZX_TAG_SYSTEM_FIRST) {
+        return JZX_ERR_RESERVED_TAG;
+    }
+    if ((asked & ~SEND_FLAGS) != 0 || opts->reserved != 0 || (copy && value) ||
+        ((copy || value) && drop) || ((asked & JZX_SEND_CONSUME) != 0 && !drop) ||
+        (urgent && opts->margin > 0) || (copy && opts->data == NULL && opts->len > 0)) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (copy && opts->len > JZX_COPY_MAX) {
+        return JZX_ERR_TOO_BIG;
+    }
+    *out_flags = (copy ? JZX_MSG_COPY : 0) | (value ? JZX_MSG_VALUE : 0) |
+                 (urgent ? JZX_MSG_URGENT : 0) | (drop ? JZI_MSG_DROP : 0) |
+                 (opts->deadline_ns != 0 ? JZI_MSG_DEADLINE : 0);
+    return JZX_OK;
+}
+
+static jzi_node *take_node(jzi_worker *worker, jzi_node_pool *pool)
+{
+    if (pool->free_nodes == NULL && !jzi_node_pool_grow(pool, &worker->alloc)) {
+        return NULL;
+    }
+    return jzi_node_pool_take(pool);
+}
+
+/* A node with the message in it; copies what is to be copied. NULL: no memory. */
+static jzi_node *make_node(jzi_worker *worker, const jzx_send_opts *opts, uint32_t flags)
+{
+    bool copy = (flags & JZX_MSG_COPY) != 0;
+    bool wide = copy && opts->len > 0 && opts->len <= JZI_WIDE_BYTES;
+    jzi_node *node = take_node(worker, wide ? &worker->wide : &worker->plain);
+    if (node == NULL) {
+        return NULL;
+    }
+    void *data = opts->data;
+    if (wide) {
+        data = ((jzi_wide_node *)(void *)node)->bytes;
+        memcpy(data, opts->data, opts->len);
+        flags |= JZI_MSG_WIDE;
+    } else if (copy && opts->len > 0) {
+        data = jzi_alloc(&worker->alloc, opts->len);
+        if (data == NULL) {
+            jzi_node_pool_give(&worker->plain, node);
+            return NULL;
+        }
+        memcpy(data, opts->data, opts->len);
+        flags |= JZI_MSG_BLOCK;
+    }
+    node->msg = (jzx_message){
+        .data = data,
+        .len = opts->len,
+        .tag = opts->tag,
+        .kind = JZX_KIND_USER,
+        .flags = (uint16_t)flags,
+        .sender = worker->ctx.self,
+        .drop = opts->drop,
+        .deadline_ns = opts->deadline_ns,
+    };
+    if ((flags & JZX_MSG_VALUE) != 0) {
+        node->msg.u64 = opts->u64;
+    }
+    return node;
+}
+
+/* Room for this message? OK, or MAILBOX_FULL. */
+static jzx_err admit(const jzi_actor *actor, uint32_t margin, bool urgent)
+{
+    uint32_t cap = jzi_actor_cap(actor);
+    uint64_t limit = urgent ? (uint64_t)cap + jzi_urgent_extra(cap) : cap;
+    uint64_t used = (uint64_t)jzi_actor_used(actor) + margin;
+    return used < limit ? JZX_OK : JZX_ERR_MAILBOX_FULL;
+}
+
+jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *opts,
+                         uint32_t flags)
+{
+    jzi_actor *actor = NULL;
+    jzx_err err = jzi_worker_find_open(worker, to, &actor);
+    if (err != JZX_OK) {
+        return err;
+    }
+    bool urgent = (flags & JZX_MSG_URGENT) != 0;
+    uint32_t limits = atomic_load_explicit(&actor->door.limits, memory_order_relaxed);
+    uint32_t policy = limits >> JZI_LIMITS_POLICY_SHIFT;
+    bool over = admit(actor, opts->margin, urgent) != JZX_OK;
+    if (over && (urgent || opts->margin > 0 || policy == JZX_FULL_REJECT)) {
+        return JZX_ERR_MAILBOX_FULL;
+    }
+    jzi_node *node = make_node(worker, opts, flags);
+    if (node == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    if (over && (policy == JZX_FULL_DROP_NEWEST || !jzi_worker_evict(worker, actor))) {
+        jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_DROPPED_NEWEST);
+        return JZX_OK;
+    }
+    if (urgent) {
+        jzi_lane_push(&actor->urgent, node);
+        jzi_actor_set_own_used(actor, jzi_actor_own_used(actor) + 1);
+        actor->flags |= JZI_ACTOR_MIXED;
+        jzi_worker_accepted(worker, actor, node);
+    } else {
+        jzi_mailbox_put(worker, actor, node);
+    }
+    return JZX_OK;
+}

@@ -1,0 +1,63 @@
+/* Admission: who may put what into a mailbox, and what happens when it is full (R8, R10, R11). */
+#ifndef JZI_MAILBOX_H
+#define JZI_MAILBOX_H
+
+#include "worker.h"
+
+#include <string.h>
+
+/* Checks a full-form send. *out_flags gets the message's flags. Errors: INVALID_ARG, TOO_BIG,
+ * RESERVED_TAG. Also for sends from other threads. */
+jzx_err jzi_mailbox_check_opts(const jzx_send_opts *opts, uint32_t *out_flags);
+
+/* Sends in full: every option, every policy. Ownership as in jzx_send_with(), without CONSUME. */
+jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *opts,
+                         uint32_t flags);
+
+/* The quick way for the common case: an open actor, room in its ordinary lane, a node at hand. NULL
+ * when it is not that simple: take the full way. */
+static inline jzi_node *jzi_mailbox_quick(jzi_worker *worker, jzx_actor_id to,
+                                          jzi_actor **out_actor)
+{
+    if (jzi_unlikely(jzx_id_index(to) >= worker->slots_made)) {
+        return NULL;
+    }
+    jzi_actor *actor = jzi_worker_slot(worker, jzx_id_index(to));
+    uint64_t gate = jzi_actor_gate(actor);
+    uint32_t used = jzi_gate_used(gate) + jzi_actor_own_used(actor);
+    if (jzi_unlikely(!jzi_gate_admits(gate, to) || used >= jzi_actor_cap(actor))) {
+        return NULL;
+    }
+    *out_actor = actor;
+    return jzi_node_pool_take(&worker->plain);
+}
+
+/* The same message as an initializer would make, without storing anything twice. */
+static inline void jzi_mailbox_fill(jzx_message *msg, uint64_t payload, size_t len, uint32_t tag,
+                                    uint32_t flags, jzx_actor_id sender)
+{
+    const struct {
+        uint32_t tag;
+        uint8_t kind, reserved;
+        uint16_t flags;
+    } meta = {.tag = tag, .kind = JZX_KIND_USER, .flags = (uint16_t)flags};
+    _Static_assert(sizeof meta == 8 &&
+                       offsetof(jzx_message, sender) - offsetof(jzx_message, tag) == sizeof meta,
+                   "the words between len and sender");
+    msg->u64 = payload;
+    msg->len = len;
+    memcpy(&msg->tag, &meta, sizeof meta);
+    msg->sender = sender;
+    msg->drop = NULL;
+    msg->deadline_ns = 0;
+}
+
+/* Completes the quick way; the caller filled in node->msg. */
+static inline void jzi_mailbox_put(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    jzi_lane_push(&actor->user, node);
+    jzi_actor_set_own_used(actor, jzi_actor_own_used(actor) + 1);
+    jzi_worker_accepted(worker, actor, node);
+}
+
+#endif

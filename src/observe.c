@@ -1,0 +1,41 @@
+#include "observe.h"
+
+void jzi_counters_snapshot(const jzi_counters *counters, jzx_counters *out)
+{
+    const jzi_count *from = &counters->accepted;
+    uint64_t *to = &out->accepted;
+    for (size_t i = 0; i < sizeof *out / sizeof *to; i++) {
+        to[i] = jzi_count_get(&from[i]);
+    }
+    out->queued = out->accepted - out->queued; /* the slot held the departures */
+}
+
+jzx_refused_reason jzi_refused_reason(jzx_err err)
+{
+    switch (err) {
+    case JZX_ERR_NO_SUCH_ACTOR:
+        return JZX_REFUSED_NO_SUCH_ACTOR;
+    case JZX_ERR_STOPPING:
+        return JZX_REFUSED_STOPPING;
+    case JZX_ERR_MAILBOX_FULL:
+        return JZX_REFUSED_FULL;
+    case JZX_ERR_NO_MEMORY:
+        return JZX_REFUSED_NO_MEMORY;
+    case JZX_ERR_LOOP_CLOSED:
+        return JZX_REFUSED_LOOP_CLOSED;
+    default:
+        return JZX_REFUSED_INVALID;
+    }
+}
+
+const char *jzx_dead_reason_name(uint32_t reason)
+{
+    static const char *const names[JZX_DEAD_REASONS] = {
+        [JZX_DEAD_STOPPED] = "stopped",
+        [JZX_DEAD_EXPIRED] = "expired",
+        [JZX_DEAD_DROPPED_NEWEST] = "dropped newest",
+        [JZX_DEAD_DROPPED_OLDEST] = "dropped oldest",
+        [JZX_DEAD_LOOP_CLOSED] = "loop closed",
+    };
+    return reason < JZX_DEAD_REASONS ? names[reason] : "unknown";
+}

@@ -1,0 +1,14 @@
+/* Time and entropy. The signatures are those of jzx_env; ctx is not used. */
+#ifndef JZI_OS_CLOCK_H
+#define JZI_OS_CLOCK_H
+
+#include <jzx/types.h>
+
+/* CLOCK_MONOTONIC: it never steps back and does not count the time a machine sleeps.
+ * Thread: any. */
+uint64_t jzi_clock_now_ns(void *ctx);
+
+/* Fills buf with unpredictable bytes. Thread: any. */
+jzx_err jzi_entropy_fill(void *ctx, void *buf, size_t len);
+
+#endif

@@ -1,0 +1,122 @@
+#include "post.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+jzx_err jzi_post_create(const jzx_allocator *alloc, const jzx_env *env, uint32_t max_actors,
+                        jzi_post **out_post)
+{
+    jzi_post *post = jzi_alloc_zeroed(alloc, sizeof *post);
+    if (post == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    post->alloc = *alloc;
+    post->env = env;
+    atomic_init(&post->refs, 1);
+    uint32_t salt = 0;
+    jzx_err err = env->entropy(env->ctx, &salt, sizeof salt);
+    if (err != JZX_OK) {
+        goto fail;
+    }
+    err = env->wake_open(env->ctx, &post->wake_fd);
+    if (err != JZX_OK) {
+        goto fail;
+    }
+    err = jzi_actor_table_init(&post->table, alloc, max_actors, salt);
+    if (err != JZX_OK) {
+        env->fd_close(env->ctx, post->wake_fd);
+        goto fail;
+    }
+    *out_post = post;
+    return JZX_OK;
+fail:
+    jzi_free(alloc, post, sizeof *post);
+    return err;
+}
+
+void jzi_post_retain(jzi_post *post)
+{
+    atomic_fetch_add_explicit(&post->refs, 1, memory_order_relaxed);
+}
+
+void jzi_post_release(jzi_post *post)
+{
+    /* acq_rel: what every owner did comes before the freeing. */
+    if (atomic_fetch_sub_explicit(&post->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    jzx_allocator alloc = post->alloc;
+    post->env->fd_close(post->env->ctx, post->wake_fd);
+    jzi_actor_table_deinit(&post->table, &alloc);
+    jzi_node_page *page = atomic_load_explicit(&post->pages, memory_order_relaxed);
+    while (page != NULL) {
+        jzi_node_page *next = page->next;
+        jzi_free(&alloc, page, page->bytes);
+        page = next;
+    }
+    jzi_free(&alloc, post, sizeof *post);
+}
+
+bool jzi_post_push(jzi_post *post, jzi_node *node)
+{
+    jzi_node *head = atomic_load_explicit(&post->inbound, memory_order_relaxed);
+    do {
+        if (head == JZI_INBOUND_CLOSED) {
+            return false;
+        }
+        node->next = head;
+        /* seq_cst: before the look at `asleep` in jzi_post_wake(), for everybody. */
+    } while (!atomic_compare_exchange_weak_explicit(&post->inbound, &head, node,
+                                                    memory_order_seq_cst, memory_order_relaxed));
+    return true;
+}
+
+void jzi_post_wake(jzi_post *post)
+{
+    if (atomic_load_explicit(&post->asleep, memory_order_seq_cst) == 0) {
+        return;
+    }
+    /* Of several senders one makes the call. */
+    if (atomic_exchange_explicit(&post->asleep, 0, memory_order_seq_cst) == 0) {
+        return;
+    }
+    atomic_fetch_add_explicit(&post->wakes, 1, memory_order_relaxed);
+    post->env->wake_signal(post->env->ctx, post->wake_fd);
+}
+
+static jzi_node *take_and_leave(jzi_post *post, jzi_node *leave)
+{
+    /* acquire: pairs with the push, so the messages are readable. */
+    jzi_node *newest = atomic_exchange_explicit(&post->inbound, leave, memory_order_acquire);
+    if (newest == JZI_INBOUND_CLOSED) {
+        return NULL;
+    }
+    jzi_node *oldest = NULL;
+    while (newest != NULL) {
+        jzi_node *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    return oldest;
+}
+
+jzi_node *jzi_post_take(jzi_post *post)
+{
+    return take_and_leave(post, NULL);
+}
+
+jzi_node *jzi_post_close(jzi_post *post)
+{
+    return take_and_leave(post, JZI_INBOUND_CLOSED);
+}
+
+void jzi_post_return(jzi_post *post, bool wide, jzi_node *first, jzi_node *last)
+{
+    jzi_node *head = atomic_load_explicit(&post->returned[wide], memory_order_relaxed);
+    do {
+        last->next = head;
+        /* release: pairs with the sender's exchange, which then writes to these nodes. */
+    } while (!atomic_compare_exchange_weak_explicit(&post->returned[wide], &head, first,
+                                                    memory_order_release, memory_order_relaxed));
+}

@@ -1,0 +1,18 @@
+/* Room notices: backpressure as a message (R12). A request is a record with its own node, in two
+ * lists: its waiter's (which ends it) and, while it waits, its target's (which answers it). */
+#ifndef JZI_ROOM_H
+#define JZI_ROOM_H
+
+#include "worker.h"
+
+/* Installs the event operations and worker->on_room. */
+void jzi_room_init(jzi_worker *worker);
+
+/* See jzx_notify_room(); the waiter is an open actor. Errors: NO_MEMORY. */
+jzx_err jzi_room_request(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id target);
+
+/* The actor ends: its own requests go, those who wait for it hear NO_SUCH_ACTOR. */
+void jzi_room_forget_requests(jzi_worker *worker, jzi_actor *actor);
+void jzi_room_target_ended(jzi_worker *worker, jzi_actor *actor);
+
+#endif

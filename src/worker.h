@@ -1,0 +1,215 @@
+/* What runs actors (R23): a run queue, node pools, a clock reading, the actor at work, and the jump
+ * target for panics. A loop is one worker with a poller and a wheel. */
+#ifndef JZI_WORKER_H
+#define JZI_WORKER_H
+
+#include <jzx/env.h>
+
+#include "base/assert.h"
+#include "dead_letter.h"
+#include "post.h"
+
+#include <setjmp.h>
+
+typedef struct jzi_worker jzi_worker;
+
+/* What the owner of an event node does with it. The index of the table is in node->ops. */
+typedef struct jzi_event_ops {
+    /* About to be handed to the behavior: fill in node->msg. False: it was cancelled while it
+     * waited; it is counted as revoked, and `revoke` follows. */
+    bool (*claim)(jzi_worker *worker, jzi_actor *actor, jzi_node *node);
+    /* The behavior returned, failed or panicked: the node is free to be used again. */
+    void (*done)(jzi_worker *worker, jzi_node *node);
+    /* It left its lane without being handed over: the same, without a message having been seen. */
+    void (*revoke)(jzi_worker *worker, jzi_node *node);
+} jzi_event_ops;
+
+enum { JZI_EVENT_ROOM, JZI_EVENT_TIMER, JZI_EVENT_SOURCE, JZI_EVENT_KINDS };
+
+/* Which user code is running, for panics. */
+typedef enum jzi_phase { JZI_PHASE_NONE, JZI_PHASE_BEHAVIOR, JZI_PHASE_DEINIT } jzi_phase;
+
+struct jzi_worker {
+    /* Sends and turns. */
+    jzi_post *post;
+    jzi_actor_table *table;
+    _Atomic(jzi_actor *) *chunks; /* table->chunks and table->made, one load nearer */
+    uint32_t slots_made;
+    jzi_node_pool plain;
+    jzi_node_pool wide;
+    uint32_t *ring; /* slots that are ready; room for every slot there is, so a push cannot fail */
+    uint32_t ring_mask;
+    uint32_t ring_head;
+    uint32_t ring_tail;
+    jzx_context ctx; /* of the actor at work; self is 0 when there is none */
+    jzi_actor *current;
+    jzi_node *in_hand;
+    uint32_t turn_done;    /* messages of this turn that are done, not yet added to the counters */
+    uint32_t turn_foreign; /* of these, how many hold a reservation on the gate */
+    uint32_t turns_left;   /* of this tick */
+    uint32_t until_clock;  /* messages until the clock is read again */
+    uint32_t stride;       /* what until_clock starts from */
+    uint32_t max_stride;   /* 1 in simulation */
+    uint32_t phase;        /* jzi_phase */
+    bool tick_over;        /* its time is up */
+    bool destroying;       /* sends and spawns are refused */
+    bool abandoned;        /* after fork: no user code, and the poller is told nothing */
+    bool shared;           /* a sender exists or existed: gates change under our hands */
+    uint64_t now_ns;       /* as of the last reading */
+    uint64_t turn_start_ns;
+    uint64_t tick_end_ns;
+    uint64_t turn_budget_ns;
+    jzi_counters counters;
+
+    /* Nodes on their way back to the senders. */
+    struct {
+        jzi_node *first, *last;
+        uint32_t count;
+    } returns[2];
+
+    const jzx_env *env;
+    jzx_allocator alloc;
+    uint32_t default_cap;
+    uint32_t default_max_msgs;
+    jzi_kinds kinds;
+    jzi_dead_letters dead_letters;
+    jzi_observer observer;
+    jzi_event_ops event_ops[JZI_EVENT_KINDS];
+    struct jzi_timers *timers; /* set by jzi_timers_init(), for its own operations */
+    struct jzi_io *io;         /* likewise by jzi_io_init() */
+    void (*on_room)(jzi_worker *worker, jzi_actor *actor); /* WAITERS is set and there is room */
+    jzx_reason reason;                                     /* why `current` is about to end */
+    jmp_buf panic;           /* valid in JZI_PHASE_BEHAVIOR and JZI_PHASE_DEINIT */
+    _Atomic uint64_t thread; /* who is inside a step; 0: nobody */
+};
+
+/* Room in the ring for one actor more. False: no memory. */
+bool jzi_worker_reserve(jzi_worker *worker);
+
+/* Runs ready actors until none is left, or the tick's turns or time are used up. Returns an actor
+ * that has to end, with worker->reason filled in, or NULL. The caller has set worker->panic. */
+jzi_actor *jzi_worker_run(jzi_worker *worker);
+/* After a panic in a behavior: completes the message in hand; returns the actor that has to end. */
+jzi_actor *jzi_worker_panicked(jzi_worker *worker);
+
+/* Reads the clock; it never goes back. */
+uint64_t jzi_worker_clock(jzi_worker *worker);
+
+/* Takes in what other threads sent. */
+void jzi_worker_intake(jzi_worker *worker);
+/* Puts a message from another thread where it belongs, or buries it. */
+void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node);
+/* Gives emptied foreign nodes back to the senders. */
+void jzi_worker_flush_returns(jzi_worker *worker);
+
+/* Ends a message that was accepted and will not be handled: hook, ring, counts, release (R21).
+ * The node is in no lane any more. */
+void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason);
+/* The same for one that was accepted only to die: it never was in a lane. */
+void jzi_worker_bury_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                              jzx_dead_reason reason);
+/* The oldest ordinary message dies to make room. False: there is none. */
+bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor);
+/* As jzi_worker_bury() for an event: counted as revoked, and given back to its owner. */
+void jzi_worker_revoke(jzi_worker *worker, jzi_actor *actor, jzi_node *node);
+/* Releases the data of a message that nobody handled, by drop, drop_msg, or as abandoned. */
+void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_message *msg);
+/* Frees the copy, if there is one, and gives the node back. */
+void jzi_worker_release_node(jzi_worker *worker, jzi_node *node);
+/* Gives foreign reservations back, and with the last one the slot of an actor that ended. */
+void jzi_worker_leave(jzi_worker *worker, jzi_actor *actor, uint32_t count);
+/* Returns the slot of an actor that ended to the table, once nothing keeps it. */
+void jzi_worker_free_slot(jzi_worker *worker, jzi_actor *actor);
+
+/* The ext, made if need be. NULL: no memory. */
+jzi_ext *jzi_worker_ext(jzi_worker *worker, jzi_actor *actor);
+
+/* Counts a refused send and tells the observer if the mailbox was full. Returns err. */
+jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err);
+
+void jzi_worker_trace(jzi_worker *worker, jzx_trace_what what, const jzi_actor *actor,
+                      const jzx_message *msg, uint32_t detail);
+
+/* The actor in a slot that is known to have been made. */
+static inline jzi_actor *jzi_worker_slot(const jzi_worker *worker, uint32_t slot)
+{
+    jzi_actor *chunk =
+        atomic_load_explicit(&worker->chunks[slot >> JZI_CHUNK_SHIFT], memory_order_relaxed);
+    return chunk + (slot & (JZI_CHUNK_SLOTS - 1));
+}
+
+/* The actor if the id resolves, also one that is stopping; NULL otherwise. */
+static inline jzi_actor *jzi_worker_find(const jzi_worker *worker, jzx_actor_id id)
+{
+    if (jzx_id_index(id) >= worker->slots_made) {
+        return NULL;
+    }
+    jzi_actor *actor = jzi_worker_slot(worker, jzx_id_index(id));
+    uint64_t gate = jzi_actor_gate(actor);
+    if (jzi_gate_generation(gate) != jzx_id_generation(id) || (gate & JZI_GATE_PINS) == 0) {
+        return NULL;
+    }
+    return actor;
+}
+
+/* The actor if it may be given something new. Errors: NO_SUCH_ACTOR, STOPPING. */
+static inline jzx_err jzi_worker_find_open(const jzi_worker *worker, jzx_actor_id id,
+                                           jzi_actor **out_actor)
+{
+    jzi_actor *actor = jzi_worker_find(worker, id);
+    if (actor == NULL) {
+        return JZX_ERR_NO_SUCH_ACTOR;
+    }
+    if ((jzi_actor_gate(actor) & JZI_GATE_CLOSED) != 0 || worker->destroying) {
+        return JZX_ERR_STOPPING;
+    }
+    *out_actor = actor;
+    return JZX_OK;
+}
+
+static inline void jzi_worker_schedule(jzi_worker *worker, jzi_actor *actor)
+{
+    if ((actor->flags & JZI_ACTOR_QUEUED) == 0) {
+        actor->flags |= JZI_ACTOR_QUEUED;
+        worker->ring[worker->ring_tail++ & worker->ring_mask] = jzx_id_slot(actor->door.index);
+    }
+}
+
+/* A message was accepted into one of the actor's lanes: number it, count it, see that it runs. */
+static inline void jzi_worker_accepted(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    node->stamp = actor->accepted++;
+    jzi_count_add(&worker->counters.accepted, 1);
+    jzi_worker_schedule(worker, actor);
+}
+
+/* Queues an event's own node: cannot fail (R9). The caller set node->msg and node->ops. */
+static inline void jzi_worker_post_event(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    jzi_lane_push(&actor->events, node);
+    actor->flags |= JZI_ACTOR_MIXED;
+    jzi_worker_accepted(worker, actor, node);
+}
+/* The same for a notice, which keeps its place among ordinary messages (R6). */
+static inline void jzi_worker_post_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    jzi_lane_push(&actor->notices, node);
+    actor->flags |= JZI_ACTOR_MIXED;
+    jzi_worker_accepted(worker, actor, node);
+}
+
+/* The calling thread, as a number that is never 0. */
+uint64_t jzi_thread_self(void);
+
+/* Debug builds abort when a call that belongs to the loop's thread comes from another one (R35). */
+#if JZI_DEBUG
+void jzi_worker_check_thread(const jzi_worker *worker, const char *call);
+#else
+static inline void jzi_worker_check_thread(const jzi_worker *worker, const char *call)
+{
+    (void)worker;
+    (void)call;
+}
+#endif
+
+#endif

@@ -1,0 +1,791 @@
+/* Goal: listeners and connections keep what jzx/net.h says (R27), the same way on every poller and
+ * in simulation: nothing is lost, doubled or reordered, buffers are bounded, every end is told
+ * once. Method: one suite over the worlds of io_fixture.h; the test itself is the other side. */
+#define _GNU_SOURCE
+#include "io_fixture.h"
+
+#include <sys/resource.h>
+
+enum { MEGABYTE = 1 << 20 };
+
+/* A listener, an accepted connection, and the test's own end of it. */
+typedef struct line {
+    bench b;
+    ear *server;
+    jzx_io_ref listener;
+    jzx_io_ref conn;
+    int fd;
+} line;
+
+static void listen_on(bench *b, const char *address, ear *owner, const jzx_net_opts *opts,
+                      jzx_io_ref *out_ref, char out_address[JZX_ADDRESS_MAX + 1])
+{
+    REQUIRE_OK(jzx_listen(b->loop, address, owner->id, opts, out_ref));
+    REQUIRE_OK(jzx_net_address(b->loop, *out_ref, 0, out_address, JZX_ADDRESS_MAX + 1));
+}
+
+static line line_open(const jzx_net_opts *opts)
+{
+    char address[JZX_ADDRESS_MAX + 1];
+    line l = {.b = bench_open()};
+    l.server = ear_new(&l.b);
+    listen_on(&l.b, "127.0.0.1:0", l.server, opts, &l.listener, address);
+    REQUIRE_OK(own_connect(&l.b, address, &l.fd));
+    UNTIL(&l.b, l.server->accepted == 1);
+    l.conn = l.server->conn;
+    ear_forget(l.server);
+    return l;
+}
+
+static void line_close(line *l)
+{
+    if (l->fd >= 0) {
+        own_close(&l->b, l->fd);
+    }
+    bench_close(&l->b);
+    ear_free(l->server);
+}
+
+static unsigned char *pattern(size_t len)
+{
+    unsigned char *bytes = malloc(len);
+    REQUIRE(bytes != NULL);
+    for (size_t i = 0; i < len; i++) {
+        bytes[i] = (unsigned char)(i * 31 + (i >> 8) * 7);
+    }
+    return bytes;
+}
+
+/* Writes until the socket takes no more and the buffer refuses. Returns how many bytes were taken;
+ * the owner's log is empty then. */
+static size_t fill(line *l, const unsigned char *bytes, size_t len, size_t piece)
+{
+    size_t done = 0;
+    size_t before;
+    do {
+        before = done;
+        jzx_err err = JZX_OK;
+        while (err == JZX_OK) {
+            REQUIRE(done + piece <= len); /* else the test's data is too little */
+            err = jzx_conn_write(l->b.loop, l->conn, bytes + done, piece);
+            done += err == JZX_OK ? piece : 0;
+        }
+        REQUIRE_EQ(err, JZX_ERR_BUFFER_FULL);
+        REQUIRE_OK(jzx_loop_run_until_idle(l->b.loop));
+    } while (done > before);
+    ear_forget(l->server);
+    return done;
+}
+
+static size_t buffered(line *l)
+{
+    size_t n = 0;
+    CHECK_OK(jzx_conn_buffered(l->b.loop, l->conn, &n));
+    return n;
+}
+
+/* Echoes; what is refused is kept, and reading stops until there is room. */
+typedef struct echo {
+    unsigned char kept[65536];
+    size_t kept_len;
+    unsigned refused;
+} echo;
+
+static void on_data_echo(jzx_context *ctx, const jzx_io_event *event, ear *self)
+{
+    echo *state = self->arg;
+    if (event->what == JZX_IO_DATA) {
+        CHECK_EQ(state->kept_len, 0);
+        jzx_err err = jzx_conn_write(ctx->loop, event->ref, event->data, event->len);
+        if (err == JZX_ERR_BUFFER_FULL) {
+            state->refused++;
+            state->kept_len = event->len;
+            memcpy(state->kept, event->data, event->len);
+            CHECK_OK(jzx_conn_pause(ctx->loop, event->ref, 1));
+        } else {
+            CHECK_OK(err);
+        }
+    } else if (event->what == JZX_IO_DRAINED && state->kept_len > 0) {
+        jzx_err err = jzx_conn_write(ctx->loop, event->ref, state->kept, state->kept_len);
+        if (err == JZX_OK) {
+            state->kept_len = 0;
+            CHECK_OK(jzx_conn_pause(ctx->loop, event->ref, 0));
+        } else {
+            CHECK_EQ(err, JZX_ERR_BUFFER_FULL);
+        }
+    } else if (event->what == JZX_IO_EOF) {
+        CHECK_OK(jzx_conn_shutdown(ctx->loop, event->ref));
+    }
+}
+
+/* The peer sends a megabyte, and reads only when it cannot send. */
+static void test_a_megabyte_comes_back_through_short_writes(void)
+{
+    jzx_net_opts opts = {.write_limit = 70000};
+    line l = line_open(&opts);
+    echo *state = calloc(1, sizeof *state);
+    unsigned char *sent = pattern(MEGABYTE);
+    unsigned char *back = malloc(MEGABYTE);
+    REQUIRE(state != NULL && back != NULL);
+    l.server->on = on_data_echo;
+    l.server->arg = state;
+    size_t out = 0;
+    size_t in = 0;
+    for (int tries = 0; tries < 200000 && in < MEGABYTE; tries++) {
+        size_t n = 0;
+        jzx_err err =
+            out == MEGABYTE ? JZX_ERR_AGAIN : own_write(&l.b, l.fd, sent + out, MEGABYTE - out, &n);
+        out += err == JZX_OK ? n : 0;
+        if (err == JZX_ERR_AGAIN && (out == MEGABYTE || tries % 8 == 0)) {
+            err = own_read(&l.b, l.fd, back + in, MEGABYTE - in, &n);
+            in += err == JZX_OK ? n : 0;
+        }
+        REQUIRE(err == JZX_OK || err == JZX_ERR_AGAIN);
+        REQUIRE_OK(jzx_loop_step(l.b.loop, err == JZX_ERR_AGAIN ? MS / 10 : 0));
+    }
+    CHECK_EQ(in, MEGABYTE);
+    CHECK(memcmp(sent, back, MEGABYTE) == 0);
+    own_shutdown(&l.b, l.fd);
+    UNTIL(&l.b, l.server->closed == 1);
+    CHECK_EQ(l.server->last.err, JZX_OK);
+    CHECK(own_at_eof(&l.b, l.fd));
+    line_close(&l);
+    free(sent);
+    free(back);
+    free(state);
+}
+
+static void test_a_full_buffer_refuses_whole_writes_and_tells_when_it_drained(void)
+{
+    enum { LIMIT = 100000, PIECE = 10000 };
+    jzx_net_opts opts = {.write_limit = LIMIT};
+    line l = line_open(&opts);
+    size_t total = 32u * MEGABYTE;
+    unsigned char *bytes = pattern(total);
+    unsigned char *back = malloc(total);
+    REQUIRE(back != NULL);
+    size_t taken = fill(&l, bytes, total, PIECE);
+    size_t held = buffered(&l);
+    CHECK(held + PIECE > LIMIT && held <= LIMIT);
+    CHECK_EQ(jzx_conn_write(l.b.loop, l.conn, bytes, PIECE), JZX_ERR_BUFFER_FULL);
+    CHECK_EQ(buffered(&l), held);
+    settle(&l.b);
+    CHECK_STR(l.server->log, ""); /* nobody reads, so there is nothing to tell */
+    size_t in = 0;
+    while (l.server->log_len == 0 && in < taken) {
+        size_t want = taken - in < PIECE ? taken - in : PIECE;
+        in += own_read_all(&l.b, l.fd, back + in, want);
+        REQUIRE_OK(jzx_loop_step(l.b.loop, 0));
+    }
+    UNTIL(&l.b, l.server->log_len > 0);
+    CHECK_STR(l.server->log, "R");
+    CHECK(buffered(&l) <= LIMIT / 2);
+    in += own_read_all(&l.b, l.fd, back + in, taken - in);
+    CHECK_EQ(in, taken);
+    CHECK(memcmp(bytes, back, taken) == 0);
+    settle(&l.b);
+    CHECK_STR(l.server->log, "R"); /* once per refusal */
+    CHECK_EQ(buffered(&l), 0);
+    line_close(&l);
+    free(bytes);
+    free(back);
+}
+
+/* DRAINED for a write of nearly the whole limit must wait until it fits, or owner and loop would
+ * chase each other. */
+static void test_drained_waits_until_the_refused_write_fits(void)
+{
+    enum { LIMIT = 100000, PIECE = 10000 };
+    jzx_net_opts opts = {.write_limit = LIMIT};
+    line l = line_open(&opts);
+    size_t total = 32u * MEGABYTE;
+    unsigned char *bytes = pattern(total);
+    unsigned char *back = malloc(total);
+    REQUIRE(back != NULL);
+    size_t taken = fill(&l, bytes, total, PIECE);
+    CHECK_EQ(jzx_conn_write(l.b.loop, l.conn, bytes, LIMIT - 1), JZX_ERR_BUFFER_FULL);
+    size_t in = 0;
+    while (l.server->log_len == 0 && in < taken) {
+        size_t want = taken - in < PIECE ? taken - in : PIECE;
+        in += own_read_all(&l.b, l.fd, back + in, want);
+        REQUIRE_OK(jzx_loop_step(l.b.loop, 0));
+    }
+    UNTIL(&l.b, l.server->log_len > 0);
+    CHECK_STR(l.server->log, "R");
+    CHECK(buffered(&l) <= 1);
+    CHECK_OK(jzx_conn_write(l.b.loop, l.conn, bytes, LIMIT - 1));
+    line_close(&l);
+    free(bytes);
+    free(back);
+}
+
+static void test_the_peers_end_of_file_leaves_our_direction_open(void)
+{
+    line l = line_open(NULL);
+    char buf[8] = "";
+    own_write_all(&l.b, l.fd, "hello", 5);
+    own_shutdown(&l.b, l.fd);
+    UNTIL(&l.b, strchr(l.server->log, 'E') != NULL);
+    CHECK_STR(l.server->log, "DE");
+    CHECK_EQ(l.server->got_len, 5);
+    CHECK(memcmp(l.server->got, "hello", 5) == 0);
+    settle(&l.b);
+    CHECK_OK(jzx_conn_write(l.b.loop, l.conn, "world", 5));
+    CHECK_EQ(own_read_all(&l.b, l.fd, buf, 5), 5);
+    CHECK_STR(buf, "world");
+    CHECK_OK(jzx_conn_shutdown(l.b.loop, l.conn));
+    UNTIL(&l.b, l.server->closed == 1);
+    CHECK_STR(l.server->log, "DEX");
+    CHECK_EQ(l.server->last.err, JZX_OK);
+    CHECK_EQ(l.server->last.ref, l.conn);
+    CHECK_EQ(jzx_conn_write(l.b.loop, l.conn, "x", 1), JZX_ERR_NO_SUCH_REF);
+    line_close(&l);
+}
+
+static void test_our_end_of_file_leaves_the_peers_direction_open(void)
+{
+    line l = line_open(NULL);
+    CHECK_OK(jzx_conn_write(l.b.loop, l.conn, "x", 1));
+    CHECK_OK(jzx_conn_shutdown(l.b.loop, l.conn));
+    CHECK_OK(jzx_conn_shutdown(l.b.loop, l.conn));
+    CHECK_EQ(jzx_conn_write(l.b.loop, l.conn, "y", 1), JZX_ERR_CLOSED);
+    char buf[4];
+    CHECK_EQ(own_read_all(&l.b, l.fd, buf, 1), 1);
+    CHECK(own_at_eof(&l.b, l.fd));
+    settle(&l.b);
+    CHECK_STR(l.server->log, "");
+    own_write_all(&l.b, l.fd, "late", 4);
+    UNTIL(&l.b, l.server->got_len == 4);
+    own_shutdown(&l.b, l.fd);
+    UNTIL(&l.b, l.server->closed == 1);
+    CHECK_STR(l.server->log, "DEX");
+    CHECK_EQ(l.server->last.err, JZX_OK);
+    line_close(&l);
+}
+
+static void test_the_end_of_file_follows_what_waits(void)
+{
+    jzx_net_opts opts = {.write_limit = MEGABYTE};
+    line l = line_open(&opts);
+    size_t total = 32u * MEGABYTE;
+    unsigned char *bytes = pattern(total);
+    unsigned char *back = malloc(total);
+    REQUIRE(back != NULL);
+    size_t taken = fill(&l, bytes, total, 50000);
+    CHECK(buffered(&l) > 0);
+    CHECK_OK(jzx_conn_shutdown(l.b.loop, l.conn));
+    CHECK_EQ(own_read_all(&l.b, l.fd, back, total), taken); /* up to the end of file */
+    CHECK(memcmp(bytes, back, taken) == 0);
+    own_shutdown(&l.b, l.fd);
+    UNTIL(&l.b, l.server->closed == 1);
+    CHECK_EQ(l.server->last.err, JZX_OK);
+    line_close(&l);
+    free(bytes);
+    free(back);
+}
+
+static void test_connecting_is_told_and_early_writes_arrive(void)
+{
+    const char *addresses[] = {"127.0.0.1:0", "unix:@jzx-test-connect"};
+    for (size_t i = 0; i < COUNT_OF(addresses); i++) {
+        char address[JZX_ADDRESS_MAX + 1];
+        char mine[JZX_ADDRESS_MAX + 1];
+        bench b = bench_open();
+        ear *server = ear_new(&b);
+        ear *client = ear_new(&b);
+        jzx_io_ref listener = 0;
+        jzx_io_ref conn = 0;
+        listen_on(&b, addresses[i], server, NULL, &listener, address);
+        REQUIRE_OK(jzx_connect(b.loop, address, client->id, NULL, &conn));
+        CHECK_STR(client->log, ""); /* the outcome is a message, never part of the call */
+        CHECK_OK(jzx_conn_write(b.loop, conn, "early", 5));
+        UNTIL(&b, server->got_len == 5);
+        CHECK(memcmp(server->got, "early", 5) == 0);
+        UNTIL(&b, client->log_len > 0);
+        CHECK_STR(client->log, "C");
+        CHECK_EQ(client->last.ref, conn);
+        CHECK_OK(jzx_net_address(b.loop, conn, 1, mine, sizeof mine));
+        CHECK_STR(mine, address);
+        CHECK_OK(jzx_conn_close(b.loop, conn, 0));
+        CHECK_EQ(jzx_conn_close(b.loop, conn, 0), JZX_ERR_NO_SUCH_REF);
+        UNTIL(&b, strchr(server->log, 'E') != NULL);
+        CHECK_OK(jzx_conn_shutdown(b.loop, server->conn));
+        UNTIL(&b, server->closed == 1);
+        CHECK_STR(server->log, "ADEX");
+        CHECK_STR(client->log, "C");
+        bench_close(&b);
+        ear_free(server);
+        ear_free(client);
+    }
+}
+
+static void test_a_refused_connect_is_a_message(void)
+{
+    const char *addresses[] = {"127.0.0.1:0", "unix:@jzx-test-refused"};
+    for (size_t i = 0; i < COUNT_OF(addresses); i++) {
+        char address[JZX_ADDRESS_MAX + 1];
+        bench b = bench_open();
+        ear *me = ear_new(&b);
+        jzx_io_ref listener = 0;
+        jzx_io_ref conn = 0;
+        listen_on(&b, addresses[i], me, NULL, &listener, address);
+        CHECK_OK(jzx_listener_close(b.loop, listener));
+        CHECK_EQ(jzx_listener_close(b.loop, listener), JZX_ERR_NO_SUCH_REF);
+        REQUIRE_OK(jzx_connect(b.loop, address, me->id, NULL, &conn));
+        UNTIL(&b, me->closed == 1);
+        CHECK_STR(me->log, "X");
+        CHECK_EQ(me->last.err, JZX_ERR_CONN_REFUSED);
+        CHECK_EQ(me->last.ref, conn);
+        CHECK_EQ(jzx_conn_write(b.loop, conn, "x", 1), JZX_ERR_NO_SUCH_REF);
+        bench_close(&b);
+        ear_free(me);
+    }
+}
+
+static void test_a_connect_without_answer_times_out(void)
+{
+    if (current->env != NULL) {
+        jzt_skip("Only a simulated network swallows connects on demand.");
+    }
+    bench b = bench_open();
+    ear *me = ear_new(&b);
+    int listener = -1;
+    jzx_net_opts opts = {.connect_timeout_ms = 250};
+    REQUIRE_OK(own_listen(&b, "10.0.0.1:80", &listener));
+    REQUIRE_OK(jzx_sim_partition(b.sim, "10.0.0.1:80", 1));
+    uint64_t start = jzx_sim_now(b.sim);
+    REQUIRE_OK(jzx_connect(b.loop, "10.0.0.1:80", me->id, &opts, NULL));
+    REQUIRE_OK(jzx_sim_run(b.sim, b.loop, 249));
+    CHECK_STR(me->log, "");
+    REQUIRE_OK(jzx_sim_run(b.sim, b.loop, 10));
+    CHECK_STR(me->log, "X");
+    CHECK_EQ(me->last.err, JZX_ERR_TIMED_OUT);
+    CHECK(jzx_sim_now(b.sim) - start >= 250 * MS);
+    own_close(&b, listener);
+    bench_close(&b);
+    ear_free(me);
+}
+
+static void test_a_reset_is_told(void)
+{
+    line l = line_open(NULL);
+    own_reset(&l.b, l.fd);
+    l.fd = -1;
+    UNTIL(&l.b, l.server->closed == 1);
+    CHECK_STR(l.server->log, "X");
+    CHECK_EQ(l.server->last.err, JZX_ERR_CONN_RESET);
+    CHECK_EQ(jzx_conn_close(l.b.loop, l.conn, 0), JZX_ERR_NO_SUCH_REF);
+    line_close(&l);
+}
+
+/* The owner waits for DRAINED with reading paused; the reset must not leave it waiting. */
+static void test_a_reset_is_told_to_an_owner_that_is_paused(void)
+{
+    jzx_net_opts opts = {.write_limit = 100000};
+    line l = line_open(&opts);
+    unsigned char *bytes = pattern(32u * MEGABYTE);
+    (void)fill(&l, bytes, 32u * MEGABYTE, 10000);
+    CHECK_OK(jzx_conn_pause(l.b.loop, l.conn, 1));
+    settle(&l.b);
+    CHECK_STR(l.server->log, "");
+    own_reset(&l.b, l.fd);
+    l.fd = -1;
+    UNTIL(&l.b, l.server->closed == 1);
+    CHECK_STR(l.server->log, "X");
+    CHECK_EQ(l.server->last.err, JZX_ERR_CONN_RESET);
+    line_close(&l);
+    free(bytes);
+}
+
+/* The peer said its last word and left; that our answer cannot be sent must not hide the word. */
+static void test_data_that_arrived_survives_a_failed_write(void)
+{
+    char address[JZX_ADDRESS_MAX + 1];
+    line l = {.b = bench_open(), .fd = -1};
+    l.server = ear_new(&l.b);
+    listen_on(&l.b, "unix:@jzx-test-last-word", l.server, NULL, &l.listener, address);
+    REQUIRE_OK(own_connect(&l.b, address, &l.fd));
+    UNTIL(&l.b, l.server->accepted == 1);
+    l.conn = l.server->conn;
+    ear_forget(l.server);
+    size_t n = 0;
+    REQUIRE_OK(own_write(&l.b, l.fd, "bye", 3, &n));
+    jzx_fault_arm_call(l.b.kit->fault, JZX_FAULT_FD_WRITE, 1, 0, JZX_ERR_CONN_RESET);
+    CHECK_EQ(jzx_conn_write(l.b.loop, l.conn, "x", 1), JZX_ERR_CLOSED);
+    CHECK_EQ(jzx_conn_write(l.b.loop, l.conn, "x", 1), JZX_ERR_CLOSED);
+    UNTIL(&l.b, l.server->closed == 1);
+    CHECK_STR(l.server->log, "DX");
+    CHECK_EQ(l.server->got_len, 3);
+    CHECK_EQ(l.server->last.err, JZX_ERR_CONN_RESET);
+    line_close(&l);
+}
+
+static void test_a_paused_connection_reads_nothing(void)
+{
+    line l = line_open(NULL);
+    CHECK_OK(jzx_conn_pause(l.b.loop, l.conn, 1));
+    CHECK_OK(jzx_conn_pause(l.b.loop, l.conn, 1));
+    own_write_all(&l.b, l.fd, "data", 4);
+    settle(&l.b);
+    CHECK_STR(l.server->log, "R"); /* the buffer is at half of its limit or less */
+    CHECK_OK(jzx_conn_pause(l.b.loop, l.conn, 0));
+    UNTIL(&l.b, l.server->got_len == 4);
+    CHECK_STR(l.server->log, "RD");
+    line_close(&l);
+}
+
+static void test_a_connection_goes_to_another_owner_with_what_is_queued(void)
+{
+    line l = line_open(NULL);
+    ear *heir = ear_new(&l.b);
+    /* Both get a turn in the same tick: the message is in the old owner's lane when it is given. */
+    own_write_all(&l.b, l.fd, "one", 3);
+    UNTIL(&l.b, l.server->got_len == 3);
+    ear_forget(l.server);
+    size_t n = 0;
+    REQUIRE_OK(own_write(&l.b, l.fd, "two", 3, &n));
+    CHECK_OK(jzx_conn_give(l.b.loop, l.conn, heir->id, TAG + 1));
+    UNTIL(&l.b, heir->got_len == 3);
+    CHECK(memcmp(heir->got, "two", 3) == 0);
+    CHECK_STR(l.server->log, "");
+    CHECK_EQ(jzx_conn_give(l.b.loop, l.conn, 12345, TAG), JZX_ERR_NO_SUCH_ACTOR);
+    CHECK_EQ(jzx_conn_give(l.b.loop, l.conn, heir->id, JZX_TAG_ROOM), JZX_ERR_RESERVED_TAG);
+    CHECK_EQ(jzx_conn_give(l.b.loop, l.listener, heir->id, TAG), JZX_ERR_NO_SUCH_REF);
+    /* The old owner's end no longer concerns it. */
+    CHECK_OK(jzx_stop(l.b.loop, l.server->id));
+    own_write_all(&l.b, l.fd, "three", 5);
+    UNTIL(&l.b, heir->got_len == 8);
+    line_close(&l);
+    ear_free(heir);
+}
+
+/* Two connections are ready in one look at the poller; handling the first gives the second, whose
+ * message is queued, to the heir. */
+typedef struct gift {
+    jzx_io_ref refs[2];
+    jzx_actor_id heir;
+    bool given;
+} gift;
+
+static void on_data_give_other(jzx_context *ctx, const jzx_io_event *event, ear *self)
+{
+    gift *state = self->arg;
+    if (event->what == JZX_IO_DATA && !state->given) {
+        jzx_io_ref other = event->ref == state->refs[0] ? state->refs[1] : state->refs[0];
+        CHECK_OK(jzx_conn_give(ctx->loop, other, state->heir, TAG));
+        state->given = true;
+    }
+}
+
+static void test_a_queued_message_follows_the_gift(void)
+{
+    char address[JZX_ADDRESS_MAX + 1];
+    gift state = {0};
+    line l = line_open(NULL);
+    ear *heir = ear_new(&l.b);
+    int second = -1;
+    REQUIRE_OK(jzx_net_address(l.b.loop, l.listener, 0, address, sizeof address));
+    REQUIRE_OK(own_connect(&l.b, address, &second));
+    UNTIL(&l.b, l.server->accepted == 2);
+    state = (gift){.refs = {l.conn, l.server->conn}, .heir = heir->id};
+    l.server->on = on_data_give_other;
+    l.server->arg = &state;
+    size_t n = 0;
+    REQUIRE_OK(own_write(&l.b, l.fd, "a", 1, &n));
+    REQUIRE_OK(own_write(&l.b, second, "b", 1, &n));
+    UNTIL(&l.b, l.server->got_len + heir->got_len == 2);
+    CHECK_EQ(l.server->got_len, 1);
+    CHECK_EQ(heir->got_len, 1);
+    own_close(&l.b, second);
+    line_close(&l);
+    ear_free(heir);
+}
+
+static void test_an_owner_that_ends_leaves_nothing_unsent(void)
+{
+    jzx_net_opts opts = {.write_limit = MEGABYTE};
+    line l = line_open(&opts);
+    size_t total = 32u * MEGABYTE;
+    unsigned char *bytes = pattern(total);
+    unsigned char *back = malloc(total);
+    REQUIRE(back != NULL);
+    /* Bytes that nobody reads any more must not turn the end into a reset. */
+    own_write_all(&l.b, l.fd, "unread", 6);
+    size_t taken = fill(&l, bytes, total, 50000);
+    CHECK(buffered(&l) > 0);
+    CHECK_OK(jzx_stop(l.b.loop, l.server->id));
+    settle(&l.b);
+    CHECK_EQ(jzx_loop_done(l.b.loop), 0); /* still flushing */
+    CHECK_EQ(jzx_conn_close(l.b.loop, l.conn, 1), JZX_ERR_NO_SUCH_REF);
+    CHECK_EQ(own_read_all(&l.b, l.fd, back, total), taken);
+    CHECK(memcmp(bytes, back, taken) == 0);
+    UNTIL(&l.b, jzx_loop_done(l.b.loop));
+    line_close(&l);
+    free(bytes);
+    free(back);
+}
+
+static void test_flushing_ends_at_its_deadline(void)
+{
+    jzx_net_opts opts = {.write_limit = MEGABYTE, .close_timeout_ms = 30};
+    line l = line_open(&opts);
+    unsigned char *bytes = pattern(32u * MEGABYTE);
+    (void)fill(&l, bytes, 32u * MEGABYTE, 50000);
+    CHECK_OK(jzx_stop(l.b.loop, l.server->id));
+    settle(&l.b);
+    CHECK_EQ(jzx_loop_done(l.b.loop), 0);
+    CHECK_OK(jzx_loop_run(l.b.loop)); /* returns when nobody is left */
+    CHECK_EQ(jzx_loop_done(l.b.loop), 1);
+    line_close(&l);
+    free(bytes);
+}
+
+static void test_closing_now_and_destroying_discard_what_waits(void)
+{
+    for (int destroy = 0; destroy < 2; destroy++) {
+        jzx_net_opts opts = {.write_limit = MEGABYTE};
+        line l = line_open(&opts);
+        unsigned char *bytes = pattern(32u * MEGABYTE);
+        (void)fill(&l, bytes, 32u * MEGABYTE, 50000);
+        CHECK_OK(jzx_conn_close(l.b.loop, l.conn, destroy == 0));
+        settle(&l.b);
+        CHECK_STR(l.server->log, "");
+        if (destroy == 0) {
+            CHECK_OK(jzx_stop(l.b.loop, l.server->id));
+            settle(&l.b);
+            CHECK_EQ(jzx_loop_done(l.b.loop), 1);
+        }
+        line_close(&l);
+        free(bytes);
+    }
+}
+
+static void raise_fd_limit(void)
+{
+    struct rlimit limit;
+    REQUIRE_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < 2200) {
+        jzt_skip("Fewer than 2,200 descriptors are allowed.");
+    }
+}
+
+static uint64_t polls(bench *b)
+{
+    jzx_counters counters;
+    jzx_loop_counters(b->loop, &counters);
+    return counters.polls;
+}
+
+static void test_a_burst_of_a_thousand_connects_takes_few_polls(void)
+{
+    enum { CONNS = 1000 };
+    static int fd[CONNS];
+    raise_fd_limit();
+    bench b = bench_open();
+    ear *server = ear_new(&b);
+    char address[JZX_ADDRESS_MAX + 1];
+    jzx_io_ref listener = 0;
+    jzx_net_opts opts = {.backlog = 1024};
+    listen_on(&b, "unix:@jzx-test-burst", server, &opts, &listener, address);
+    for (int i = 0; i < CONNS; i++) {
+        REQUIRE_OK(own_connect(&b, address, &fd[i]));
+    }
+    uint64_t before = polls(&b);
+    UNTIL(&b, server->accepted == CONNS);
+    CHECK(polls(&b) - before < CONNS / 10);
+    /* All of them work at the same time. */
+    for (int i = 0; i < CONNS; i++) {
+        size_t n = 0;
+        REQUIRE_OK(own_write(&b, fd[i], "x", 1, &n));
+    }
+    UNTIL(&b, server->got_len == CONNS);
+    for (int i = 0; i < CONNS; i++) {
+        own_close(&b, fd[i]);
+    }
+    settle(&b);
+    bench_close(&b);
+    ear_free(server);
+}
+
+static void test_a_lack_of_descriptors_is_told_once_and_passes(void)
+{
+    bench b = bench_open();
+    ear *server = ear_new(&b);
+    char address[JZX_ADDRESS_MAX + 1];
+    jzx_io_ref listener = 0;
+    int fd = -1;
+    listen_on(&b, "127.0.0.1:0", server, NULL, &listener, address);
+    jzx_fault_arm_call(b.kit->fault, JZX_FAULT_SOCK_ACCEPT, 1, 1, JZX_ERR_NO_FDS);
+    REQUIRE_OK(own_connect(&b, address, &fd));
+    UNTIL(&b, server->log_len > 0);
+    CHECK_STR(server->log, "!");
+    CHECK_EQ(server->last.what, JZX_IO_ERROR);
+    CHECK_EQ(server->last.err, JZX_ERR_NO_FDS);
+    CHECK_EQ(server->last.ref, listener);
+    uint64_t tried = jzx_fault_calls(b.kit->fault, JZX_FAULT_SOCK_ACCEPT);
+    UNTIL(&b, jzx_fault_calls(b.kit->fault, JZX_FAULT_SOCK_ACCEPT) >= tried + 2);
+    CHECK_STR(server->log, "!");
+    jzx_fault_arm_call(b.kit->fault, JZX_FAULT_SOCK_ACCEPT, 0, 0, JZX_OK);
+    UNTIL(&b, server->accepted == 1);
+    CHECK_STR(server->log, "!A");
+    own_close(&b, fd);
+    bench_close(&b);
+    ear_free(server);
+}
+
+static void test_an_owner_that_ends_closes_its_listener(void)
+{
+    bench b = bench_open();
+    ear *server = ear_new(&b);
+    ear *client = ear_new(&b);
+    char address[JZX_ADDRESS_MAX + 1];
+    jzx_io_ref listener = 0;
+    listen_on(&b, "127.0.0.1:0", server, NULL, &listener, address);
+    CHECK_OK(jzx_stop(b.loop, server->id));
+    settle(&b);
+    CHECK_EQ(jzx_listener_close(b.loop, listener), JZX_ERR_NO_SUCH_REF);
+    REQUIRE_OK(jzx_connect(b.loop, address, client->id, NULL, NULL));
+    UNTIL(&b, client->closed == 1);
+    CHECK_EQ(client->last.err, JZX_ERR_CONN_REFUSED);
+    bench_close(&b);
+    ear_free(server);
+    ear_free(client);
+}
+
+static void on_closed_try_ref(jzx_context *ctx, const jzx_io_event *event, ear *self)
+{
+    size_t n;
+    char text[JZX_ADDRESS_MAX + 1];
+    if (event->what == JZX_IO_CLOSED) {
+        CHECK_EQ(jzx_conn_write(ctx->loop, event->ref, "x", 1), JZX_ERR_NO_SUCH_REF);
+        CHECK_EQ(jzx_conn_shutdown(ctx->loop, event->ref), JZX_ERR_NO_SUCH_REF);
+        CHECK_EQ(jzx_conn_close(ctx->loop, event->ref, 0), JZX_ERR_NO_SUCH_REF);
+        CHECK_EQ(jzx_conn_give(ctx->loop, event->ref, self->id, TAG), JZX_ERR_NO_SUCH_REF);
+        CHECK_EQ(jzx_conn_buffered(ctx->loop, event->ref, &n), JZX_ERR_NO_SUCH_REF);
+        CHECK_EQ(jzx_net_address(ctx->loop, event->ref, 0, text, sizeof text), JZX_ERR_NO_SUCH_REF);
+    }
+}
+
+static void test_the_reference_is_gone_when_closed_is_told(void)
+{
+    line l = line_open(NULL);
+    l.server->on = on_closed_try_ref;
+    own_reset(&l.b, l.fd);
+    l.fd = -1;
+    UNTIL(&l.b, l.server->closed == 1);
+    line_close(&l);
+}
+
+static void on_data_close(jzx_context *ctx, const jzx_io_event *event, ear *self)
+{
+    (void)self;
+    if (event->what == JZX_IO_DATA) {
+        CHECK_OK(jzx_conn_write(ctx->loop, event->ref, "bye", 3));
+        CHECK_OK(jzx_conn_close(ctx->loop, event->ref, 0));
+        CHECK(memcmp(event->data, "hi", 2) == 0); /* borrowed until the call returns */
+    }
+}
+
+static void test_a_connection_may_be_closed_by_its_own_message(void)
+{
+    line l = line_open(NULL);
+    char buf[4] = "";
+    l.server->on = on_data_close;
+    own_write_all(&l.b, l.fd, "hi", 2);
+    CHECK_EQ(own_read_all(&l.b, l.fd, buf, 3), 3);
+    CHECK_STR(buf, "bye");
+    CHECK(own_at_eof(&l.b, l.fd));
+    CHECK_STR(l.server->log, "D");
+    line_close(&l);
+}
+
+static void test_bad_calls_are_refused(void)
+{
+    line l = line_open(&(jzx_net_opts){.write_limit = 100});
+    jzx_loop *loop = l.b.loop;
+    jzx_actor_id id = l.server->id;
+    jzx_io_ref ref = 99;
+    char text[JZX_ADDRESS_MAX + 1];
+    char bytes[101] = "";
+    size_t n;
+    CHECK_EQ(jzx_listen(loop, NULL, id, NULL, &ref), JZX_ERR_INVALID_ARG);
+    CHECK_EQ(jzx_connect(loop, NULL, id, NULL, &ref), JZX_ERR_INVALID_ARG);
+    const char *addresses[] = {"", "nonsense", "127.0.0.1", "127.0.0.1:99999", "unix:"};
+    for (size_t i = 0; i < COUNT_OF(addresses); i++) {
+        CHECK_EQ(jzx_listen(loop, addresses[i], id, NULL, &ref), JZX_ERR_BAD_ADDRESS);
+        CHECK_EQ(jzx_connect(loop, addresses[i], id, NULL, &ref), JZX_ERR_BAD_ADDRESS);
+    }
+    REQUIRE_OK(jzx_net_address(loop, l.listener, 0, text, sizeof text));
+    CHECK_EQ(jzx_listen(loop, text, id, NULL, &ref), JZX_ERR_ADDRESS_IN_USE);
+    CHECK_EQ(jzx_listen(loop, "127.0.0.1:0", 12345, NULL, &ref), JZX_ERR_NO_SUCH_ACTOR);
+    CHECK_EQ(jzx_listen(loop, "127.0.0.1:0", id, &(jzx_net_opts){.tag = JZX_TAG_ROOM}, &ref),
+             JZX_ERR_RESERVED_TAG);
+    struct {
+        jzx_net_opts known;
+        uint64_t newer;
+    } big = {.newer = 1};
+    CHECK_EQ(jzx_listen_sized(loop, "127.0.0.1:0", id, &big.known, sizeof big, &ref),
+             JZX_ERR_NEWER_STRUCT);
+    CHECK_EQ(ref, 99);
+
+    CHECK_EQ(jzx_conn_write(loop, l.conn, NULL, 1), JZX_ERR_INVALID_ARG);
+    CHECK_EQ(jzx_conn_write(loop, l.conn, bytes, 101), JZX_ERR_TOO_BIG);
+    CHECK_OK(jzx_conn_write(loop, l.conn, bytes, 0));
+    CHECK_EQ(jzx_conn_buffered(loop, l.conn, NULL), JZX_ERR_INVALID_ARG);
+    CHECK_EQ(jzx_net_address(loop, l.conn, 0, text, 3), JZX_ERR_TOO_BIG);
+    CHECK_EQ(jzx_net_address(loop, l.conn, 0, NULL, 3), JZX_ERR_INVALID_ARG);
+    const jzx_io_ref bad[] = {0, 1, UINT64_MAX, l.listener};
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        CHECK_EQ(jzx_conn_write(loop, bad[i], "x", 1), JZX_ERR_NO_SUCH_REF);
+        CHECK_EQ(jzx_conn_shutdown(loop, bad[i]), JZX_ERR_NO_SUCH_REF);
+        CHECK_EQ(jzx_conn_close(loop, bad[i], 1), JZX_ERR_NO_SUCH_REF);
+        CHECK_EQ(jzx_conn_pause(loop, bad[i], 1), JZX_ERR_NO_SUCH_REF);
+        CHECK_EQ(jzx_conn_give(loop, bad[i], id, TAG), JZX_ERR_NO_SUCH_REF);
+        CHECK_EQ(jzx_conn_buffered(loop, bad[i], &n), JZX_ERR_NO_SUCH_REF);
+    }
+    CHECK_EQ(jzx_listener_close(loop, l.conn), JZX_ERR_NO_SUCH_REF);
+    CHECK_EQ(jzx_net_address(loop, 0, 0, text, sizeof text), JZX_ERR_NO_SUCH_REF);
+    line_close(&l);
+}
+
+static const jzt_test suite[] = {
+    {"a_megabyte_comes_back_through_short_writes", test_a_megabyte_comes_back_through_short_writes},
+    {"a_full_buffer_refuses_whole_writes_and_tells_when_it_drained",
+     test_a_full_buffer_refuses_whole_writes_and_tells_when_it_drained},
+    {"drained_waits_until_the_refused_write_fits", test_drained_waits_until_the_refused_write_fits},
+    {"the_peers_end_of_file_leaves_our_direction_open",
+     test_the_peers_end_of_file_leaves_our_direction_open},
+    {"our_end_of_file_leaves_the_peers_direction_open",
+     test_our_end_of_file_leaves_the_peers_direction_open},
+    {"the_end_of_file_follows_what_waits", test_the_end_of_file_follows_what_waits},
+    {"connecting_is_told_and_early_writes_arrive", test_connecting_is_told_and_early_writes_arrive},
+    {"a_refused_connect_is_a_message", test_a_refused_connect_is_a_message},
+    {"a_connect_without_answer_times_out", test_a_connect_without_answer_times_out},
+    {"a_reset_is_told", test_a_reset_is_told},
+    {"a_reset_is_told_to_an_owner_that_is_paused", test_a_reset_is_told_to_an_owner_that_is_paused},
+    {"data_that_arrived_survives_a_failed_write", test_data_that_arrived_survives_a_failed_write},
+    {"a_paused_connection_reads_nothing", test_a_paused_connection_reads_nothing},
+    {"a_connection_goes_to_another_owner_with_what_is_queued",
+     test_a_connection_goes_to_another_owner_with_what_is_queued},
+    {"a_queued_message_follows_the_gift", test_a_queued_message_follows_the_gift},
+    {"an_owner_that_ends_leaves_nothing_unsent", test_an_owner_that_ends_leaves_nothing_unsent},
+    {"flushing_ends_at_its_deadline", test_flushing_ends_at_its_deadline},
+    {"closing_now_and_destroying_discard_what_waits",
+     test_closing_now_and_destroying_discard_what_waits},
+    {"a_burst_of_a_thousand_connects_takes_few_polls",
+     test_a_burst_of_a_thousand_connects_takes_few_polls},
+    {"a_lack_of_descriptors_is_told_once_and_passes",
+     test_a_lack_of_descriptors_is_told_once_and_passes},
+    {"an_owner_that_ends_closes_its_listener", test_an_owner_that_ends_closes_its_listener},
+    {"the_reference_is_gone_when_closed_is_told", test_the_reference_is_gone_when_closed_is_told},
+    {"a_connection_may_be_closed_by_its_own_message",
+     test_a_connection_may_be_closed_by_its_own_message},
+    {"bad_calls_are_refused", test_bad_calls_are_refused},
+};
+
+int main(int argc, char **argv)
+{
+    return run_worlds(suite, COUNT_OF(suite), argc, argv);
+}

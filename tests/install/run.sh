@@ -1,0 +1,104 @@
+#!/bin/sh
+# Goal: what `make install` puts in place is all a user needs. Method: install into an empty prefix,
+# then build and run examples against it by pkg-config and by find_package, shared and static, and
+# a test with the test kit: run.sh BUILD-DIRECTORY
+set -eu
+root=$(pwd)
+build=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+cmake --install "$build" --prefix "$prefix" >"$work/install.log" || {
+    cat "$work/install.log"
+    exit 1
+}
+
+kit_example=
+for file in examples/*_test.c; do
+    [ -f "$file" ] && kit_example=$root/$file
+done
+[ -n "$kit_example" ] || {
+    echo "There is no examples/*_test.c to build with the installed test kit."
+    exit 1
+}
+
+pc=$(dirname "$(find "$prefix" -name libjzx.pc)")
+libdir=$(dirname "$pc")
+export PKG_CONFIG_PATH="$pc"
+pkg-config --validate libjzx libjzx_testkit
+
+run() { # PROGRAM: also says which one failed
+    LD_LIBRARY_PATH=$libdir "$1" >"$work/out" 2>&1 || {
+        echo "$1 ended with status $?:"
+        cat "$work/out"
+        exit 1
+    }
+}
+
+# linked_to_us PROGRAM yes|no: whether the program loads the shared library
+linked_to_us() {
+    found=no
+    if readelf -d "$1" | grep -q 'NEEDED.*libjzx'; then
+        found=yes
+    fi
+    [ "$found" = "$2" ] || {
+        echo "$1 loads libjzx.so: $found, but that should be: $2."
+        exit 1
+    }
+}
+
+# The static build sees a moved copy without shared libraries, so that -ljzx can only mean the
+# archive, and so that the .pc file has to find its own prefix.
+cp -R "$prefix" "$work/moved"
+rm "$work/moved/${libdir#"$prefix/"}"/*.so*
+moved_pc=$work/moved/${pc#"$prefix/"}
+
+# shellcheck disable=SC2046 # pkg-config prints words
+{
+    cc -std=c11 -o "$work/hello_shared" examples/hello.c $(pkg-config --cflags --libs libjzx)
+    cc -std=c11 -o "$work/hello_static" examples/hello.c \
+        $(PKG_CONFIG_PATH=$moved_pc pkg-config --static --cflags --libs libjzx)
+    cc -std=c11 -o "$work/kit_static" "$kit_example" \
+        $(PKG_CONFIG_PATH=$moved_pc pkg-config --static --cflags --libs libjzx_testkit)
+    cc -std=c11 -o "$work/kit_shared" "$kit_example" $(pkg-config --cflags --libs libjzx_testkit)
+    c++ -std=c++17 -o "$work/consumer_cpp" tests/install/consumer/consumer.cpp \
+        $(pkg-config --cflags --libs libjzx)
+}
+for program in hello_shared hello_static kit_shared kit_static consumer_cpp; do
+    run "$work/$program"
+done
+linked_to_us "$work/hello_shared" yes
+linked_to_us "$work/hello_static" no
+
+{
+    cmake -S tests/install/consumer -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DEXAMPLES="$root/examples" -DKIT_EXAMPLE="$kit_example" &&
+        cmake --build "$work/cmake"
+} >"$work/cmake.log" 2>&1 || {
+    cat "$work/cmake.log"
+    exit 1
+}
+for program in hello_shared hello_static consumer_cpp kit_shared kit_static; do
+    run "$work/cmake/$program"
+done
+linked_to_us "$work/cmake/hello_shared" yes
+linked_to_us "$work/cmake/hello_static" no
+linked_to_us "$work/cmake/kit_static" no
+
+# An embedded example must compile against the installed headers alone, whatever it links.
+for file in examples/*.c; do
+    # shellcheck disable=SC2046
+    cc -std=c17 -fsyntax-only $(pkg-config --cflags libjzx) "$file"
+done
+
+# DESTDIR moves everything, and nothing that is installed names where it was built.
+DESTDIR=$work/stage cmake --install "$build" --prefix /usr >/dev/null
+[ -f "$work/stage/usr/include/jzx/jzx.h" ] || {
+    echo "DESTDIR was not honoured."
+    exit 1
+}
+if grep -rlI -e "$root" "$prefix"; then
+    echo "These installed files name the source tree."
+    exit 1
+fi
+echo "shared, static, C++, test kit: pkg-config and find_package agree"

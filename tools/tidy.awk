@@ -1,0 +1,180 @@
+# The part of tools/tidy that reads C files: awk -f tidy.awk LAYERS FILE...
+#
+# Code is looked at without its comments and strings. Only POSIX awk is used.
+
+BEGIN {
+    split("rand srand random srandom time sleep usleep nanosleep strcpy strcat sprintf vsprintf " \
+          "gets alloca", words, " ")
+    for (i in words) banned[words[i]] = "is banned in src/"
+    split("printf vprintf fprintf vfprintf dprintf puts fputs putchar putc fputc perror", words, " ")
+    for (i in words) prints[words[i]] = 1
+    split("malloc calloc realloc free aligned_alloc posix_memalign strdup strndup", words, " ")
+    for (i in words) heap[words[i]] = 1
+    # Short names such as poll() may be our own; for those the banned headers are the check.
+    split("syscall clock_gettime getrandom getentropy gettimeofday accept4 epoll_wait eventfd " \
+          "signalfd mmap munmap fork getpid pthread_create thrd_create", words, " ")
+    for (i in words) calls[words[i]] = 1
+    system_header = "^(unistd|fcntl|poll|signal|errno|netdb|dirent|sched|spawn|" \
+                    "time|liburing)\\.h$|^(sys|netinet|arpa|linux|net)/"
+}
+
+function say(sentence) { print FILENAME ":" FNR ": " sentence }
+
+function folder_of(path) { sub(/\/[^\/]*$/, "", path); return path }
+
+# The name a file goes by in layers.txt: a folder with its slash, or the file without its suffix. A
+# source without a header of its own is part of the module that its name starts with.
+function module_of(path) {
+    sub(/^src\//, "", path)
+    if (path ~ /\//) { sub(/\/.*/, "/", path); return path }
+    sub(/\.[ch]$/, "", path)
+    while (!(path in layer) && !(("src/" path ".h") in is_file) && sub(/_[^_]*$/, "", path));
+    return path
+}
+
+# Removes comments, strings and character constants; in_comment goes on to the next line.
+function code_of(line,    out, at, two, one) {
+    out = ""
+    at = 1
+    while (at <= length(line)) {
+        two = substr(line, at, 2)
+        one = substr(line, at, 1)
+        if (in_comment) {
+            if (two == "*/") { in_comment = 0; at += 2 } else at++
+        } else if (two == "/*") {
+            in_comment = 1
+            at += 2
+        } else if (two == "//") {
+            break
+        } else if (one == "\"" || one == "'") {
+            at++
+            while (at <= length(line) && substr(line, at, 1) != one) {
+                at += substr(line, at, 1) == "\\" ? 2 : 1
+            }
+            at++
+            out = out " "
+        } else {
+            out = out one
+            at++
+        }
+    }
+    return out
+}
+
+function check_length() {
+    limit = 0
+    # Spikes are kept as the evidence of a decision, as they were when it was made.
+    if (file ~ /^bench\/spikes\//) return
+    if (file ~ /^examples\//) limit = 100
+    else if (file ~ /^(src|include|testkit|bench|cmd)\//) limit = 600
+    if (limit && lines > limit)
+        print file ":" lines ": The file has more than " limit " lines; which two concepts share it?"
+}
+
+# Every C file belongs to a target of cmake/*.cmake, which find them by these places.
+function check_place() {
+    if (file !~ /\.c$/) return
+    if (file ~ /^src\/((base|os)\/)?[^\/]*$/) return
+    if (file ~ /^(testkit|bench|bench\/(peers|spikes)|examples|cmd\/[^\/]*|tests\/support)\/[^\/]*$/) return
+    if (file ~ /^tests\/(unit|contract|sim|fault|thread|api)\/test_[^\/]*$/) return
+    if (file ~ /^tests\/fuzz\/fuzz_[^\/]*$/) return
+    if (file ~ /^tests\/install\//) return
+    print file ":1: No target compiles this file."
+}
+
+function check_layer(name,    target, mine, theirs) {
+    # As the compiler does: beside the file first.
+    target = folder_of(file) "/" name
+    if (!(target in is_file)) target = "src/" name
+    if (!(target in is_file)) return
+    mine = module_of(file)
+    theirs = module_of(target)
+    if (mine == theirs || !(mine in layer)) return
+    if (!(theirs in layer)) return
+    if (layer[theirs] + 0 >= layer[mine] + 0)
+        say(mine " (layer " layer[mine] ") must not include " theirs " (layer " layer[theirs] ").")
+}
+
+function note_include(text,    name, quoted) {
+    quoted = text ~ /^"/
+    name = substr(text, 2, length(text) - 2)
+    includes[++include_count] = file SUBSEP name
+
+    if (file ~ /^src\//) {
+        if (quoted) check_layer(name)
+        if (file !~ /^src\/os\// && name ~ system_header && file != "src/base/assert.c")
+            say("<" name "> belongs to src/os/: system calls are made there only.")
+    } else if (quoted && file ~ /^(testkit|bench|cmd|examples|tests\/api)\// &&
+               ("src/" name) in is_file && !((folder_of(file) "/" name) in is_file)) {
+        say("\"" name "\" is private; this code sees the public headers only.")
+    }
+}
+
+function check_calls(code,    name, before) {
+    while (match(code, /[A-Za-z_][A-Za-z0-9_]*[ \t]*\(/)) {
+        name = substr(code, RSTART, RLENGTH - 1)
+        sub(/[ \t]+$/, "", name)
+        before = substr(code, 1, RSTART - 1)
+        code = substr(code, RSTART + RLENGTH)
+        # A member that is called, or declared as a pointer, only shares its name with the function.
+        if (before ~ /(\.|->|\*)$/) continue
+        if (name in banned) say(name "() " banned[name] ".")
+        else if ((name in prints) && file != "src/base/assert.c")
+            say(name "() is banned in src/: the library never prints.")
+        else if ((name in heap) && file != "src/base/alloc.c")
+            say(name "() is for src/base/alloc.c only; everything else takes the allocator.")
+        else if ((name in calls) && file !~ /^src\/os\//)
+            say(name "() is a system call and belongs to src/os/.")
+    }
+}
+
+function finish_file() {
+    if (file == "") return
+    check_length()
+    check_place()
+    if (file ~ /^src\// && !(module_of(file) in layer) && have_layers)
+        print file ":1: Module " module_of(file) " is in no layer of src/layers.txt."
+}
+
+BEGIN { for (i = 2; i < ARGC; i++) is_file[ARGV[i]] = 1 }
+
+# FILENAME, not NR == FNR, tells the first file: it may be empty.
+FILENAME == ARGV[1] {
+    sub(/#.*/, "")
+    for (i = 2; i <= NF; i++) { layer[$i] = $1; have_layers = 1 }
+    next
+}
+
+FNR == 1 {
+    finish_file()
+    file = FILENAME
+    in_comment = 0
+}
+
+{
+    lines = FNR
+    if (!in_comment && match($0, /^[ \t]*#[ \t]*include[ \t]*/)) {
+        rest = substr($0, RLENGTH + 1)
+        if (match(rest, /^("[^"]*"|<[^>]*>)/)) note_include(substr(rest, 1, RLENGTH))
+        # What follows may open a comment.
+        code_of(substr(rest, RLENGTH + 1))
+        next
+    }
+    code = code_of($0)
+    if (file ~ /^src\//) check_calls(code)
+}
+
+END {
+    finish_file()
+    for (i = 1; i <= include_count; i++) {
+        split(includes[i], pair, SUBSEP)
+        split(folder_of(pair[1]) "/|src/|include/|tests/|tests/support/", places, "|")
+        for (p in places) {
+            if (places[p] pair[2] != pair[1]) included[places[p] pair[2]] = 1
+        }
+    }
+    for (i = 2; i < ARGC; i++) {
+        if (ARGV[i] ~ /\.h$/ && ARGV[i] != "include/jzx/jzx.h" && !(ARGV[i] in included))
+            print ARGV[i] ":1: Nobody includes this header."
+    }
+}
