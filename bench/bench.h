@@ -72,6 +72,7 @@ typedef struct bench_workload {
     uint64_t ops;
     uint64_t quick_ops;
     uint32_t threads;
+    uint32_t repeats; /* rounds per round asked for, 0 is 1: short runs, often, for what is noisy */
     uint32_t timer_ms;
     uint32_t quick_timer_ms;
     bench_cost cost;

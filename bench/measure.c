@@ -99,6 +99,7 @@ bool bench_measure(const bench_workload *workload, bool quick, uint32_t rounds, 
     static ranked jzx[ROUNDS_MAX];
     bench_run run = {.ops = quick ? workload->quick_ops : workload->ops,
                      .timer_ms = quick ? workload->quick_timer_ms : workload->timer_ms};
+    rounds *= workload->repeats == 0 ? 1 : workload->repeats;
     rounds = rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
     for (uint32_t i = 0; i < rounds; i++) {
         if (!side_run(workload, workload->raw, &run, &raw[i].sample) ||

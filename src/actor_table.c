@@ -77,9 +77,10 @@ jzx_err jzi_actor_table_take(jzi_actor_table *table, const jzx_allocator *alloc,
     jzi_actor *actor = chunk + (slot & (JZI_CHUNK_SLOTS - 1));
     uint64_t gate = jzi_gate_make(table->first_generation - 1) | JZI_GATE_CLOSED;
     atomic_init(&actor->door.gate, gate);
-    atomic_init(&actor->door.limits, 0);
-    atomic_init(&actor->own_used, 0);
-    actor->door.index = slot;
+    atomic_init(&actor->door.cap, 0);
+    atomic_init(&actor->door.full_policy, 0);
+    atomic_init(&actor->counts, 0);
+    actor->id = slot;
     /* release: a thread that sees the new count sees the chunk and the gate. */
     atomic_store_explicit(&table->made, slot + 1, memory_order_release);
     *out_actor = actor;
@@ -95,5 +96,5 @@ void jzi_actor_table_give(jzi_actor_table *table, jzi_actor *actor)
         return;
     }
     actor->next_free = table->free_head;
-    table->free_head = jzx_id_slot(actor->door.index);
+    table->free_head = jzi_actor_slot(actor);
 }

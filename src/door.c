@@ -3,8 +3,8 @@
 #include <jzx/actor.h>
 
 /* The verdict for one value of the gate; pure, so that the retry loop below stays small. */
-static jzi_entry judge(uint64_t gate, uint32_t limits, jzx_actor_id id, uint32_t own_used,
-                       uint32_t margin, bool urgent)
+static jzi_entry judge(uint64_t gate, uint32_t cap, jzx_actor_id id, uint32_t own_used,
+                       uint32_t policy, uint32_t margin, bool urgent)
 {
     if (jzi_gate_generation(gate) != jzx_id_generation(id)) {
         return JZI_ENTRY_GONE;
@@ -13,8 +13,6 @@ static jzi_entry judge(uint64_t gate, uint32_t limits, jzx_actor_id id, uint32_t
         /* Without its life pin it is past the last moment at which anything could reach it. */
         return (gate & JZI_GATE_PINS) != 0 ? JZI_ENTRY_CLOSED : JZI_ENTRY_GONE;
     }
-    uint32_t cap = limits & JZI_LIMITS_CAP;
-    uint32_t policy = limits >> JZI_LIMITS_POLICY_SHIFT;
     uint64_t used = (uint64_t)jzi_gate_used(gate) + own_used;
     uint64_t limit = urgent ? (uint64_t)cap + jzi_urgent_extra(cap) : cap;
     if (used + margin < limit && jzi_gate_used(gate) < JZI_GATE_USED) {
@@ -29,13 +27,13 @@ static jzi_entry judge(uint64_t gate, uint32_t limits, jzx_actor_id id, uint32_t
     return JZI_ENTRY_FULL;
 }
 
-jzi_entry jzi_door_enter(jzi_door *door, jzx_actor_id id, uint32_t own_used, uint32_t margin,
-                         bool urgent)
+jzi_entry jzi_door_enter(jzi_door *door, jzx_actor_id id, uint32_t own_used, uint32_t policy,
+                         uint32_t margin, bool urgent)
 {
     uint64_t gate = atomic_load_explicit(&door->gate, memory_order_acquire);
     for (;;) {
-        uint32_t limits = atomic_load_explicit(&door->limits, memory_order_relaxed);
-        jzi_entry verdict = judge(gate, limits, id, own_used, margin, urgent);
+        uint32_t cap = atomic_load_explicit(&door->cap, memory_order_relaxed);
+        jzi_entry verdict = judge(gate, cap, id, own_used, policy, margin, urgent);
         if (verdict != JZI_ENTRY_OK && verdict != JZI_ENTRY_OVER) {
             return verdict;
         }

@@ -8,7 +8,7 @@
  * actor's own life is one pin. A slot is free when it is closed and both are zero (R2).
  *
  * Memory orders: a reservation (acquire) pairs with the store that opened the gate (release), so a
- * sender that sees a generation sees the limits stored before it. Giving a reservation back
+ * sender that sees a generation sees the cap stored before it. Giving a reservation back
  * (release) pairs with the loop's look at an empty gate (acquire) before the slot is reused. */
 #ifndef JZI_DOOR_H
 #define JZI_DOOR_H
@@ -23,15 +23,12 @@
 #define JZI_GATE_PINS ((uint64_t)0x7FF << 20)
 #define JZI_GATE_USED ((uint64_t)0xFFFFF)
 
-/* limits = cap:20 | full_policy:2. One word because a sender that lost a race may read it while the
- * slot's next tenant writes it; the gate then refuses what it decided. */
-#define JZI_LIMITS_CAP 0xFFFFFu
-#define JZI_LIMITS_POLICY_SHIFT 20
-
+/* A sender that lost a race may read cap and policy while the slot's next tenant writes them; the
+ * gate then refuses what it decided. */
 typedef struct jzi_door {
     _Atomic uint64_t gate;
-    _Atomic uint32_t limits;
-    uint32_t index; /* dispatcher and slot; fixed for the slot's life */
+    _Atomic uint32_t cap;         /* ordinary messages that may wait */
+    _Atomic uint32_t full_policy; /* jzx_full_policy */
 } jzi_door;
 
 static inline uint64_t jzi_gate_make(uint32_t generation)
@@ -46,10 +43,10 @@ static inline uint32_t jzi_gate_used(uint64_t gate)
 {
     return (uint32_t)(gate & JZI_GATE_USED);
 }
-/* Open, and of this id's generation: one comparison. */
-static inline bool jzi_gate_admits(uint64_t gate, jzx_actor_id id)
+/* Open, of this id's generation, and nothing of other threads under way: one comparison. */
+static inline bool jzi_gate_is_quiet(uint64_t gate, jzx_actor_id id)
 {
-    return (gate >> 31) == ((id >> 32) << 1);
+    return gate == ((id >> 32 << 32) | JZI_GATE_PIN);
 }
 static inline bool jzi_gate_is_free(uint64_t gate)
 {
@@ -65,10 +62,10 @@ typedef enum jzi_entry {
     JZI_ENTRY_OVER /* over the cap, but the actor's policy takes it */
 } jzi_entry;
 
-/* Reserves room for one message. `own_used` is what the actor's own loop has queued there.
- * Thread: any. */
-jzi_entry jzi_door_enter(jzi_door *door, jzx_actor_id id, uint32_t own_used, uint32_t margin,
-                         bool urgent);
+/* Reserves room for one message. `own_used` is what the actor's own loop has queued there; `policy`
+ * is a jzx_full_policy. Thread: any. */
+jzi_entry jzi_door_enter(jzi_door *door, jzx_actor_id id, uint32_t own_used, uint32_t policy,
+                         uint32_t margin, bool urgent);
 
 /* Gives reservations back; true when that freed the slot, which the caller must then return.
  * Thread: any. */

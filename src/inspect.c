@@ -52,16 +52,14 @@ size_t jzx_dead_letters_read_sized(jzx_loop *loop, uint64_t *cursor, jzx_dead_le
     return read;
 }
 
-/* On the loop's own thread, in the middle of a turn, the turn's messages are not folded in yet. */
-static void add_turn(const jzi_worker *worker, jzx_counters *counters)
+/* Inside a behavior one message is in its hands; only its own thread can tell. */
+static void add_in_hand(const jzi_worker *worker, jzx_counters *counters)
 {
-    if (atomic_load_explicit(&worker->thread, memory_order_relaxed) != jzi_thread_self()) {
-        return;
+    if (atomic_load_explicit(&worker->thread, memory_order_relaxed) == jzi_thread_self() &&
+        worker->phase == JZI_PHASE_BEHAVIOR && worker->in_hand != NULL) {
+        counters->in_hand = 1;
+        counters->queued--;
     }
-    uint64_t in_hand = worker->in_hand != NULL;
-    counters->handled += worker->turn_done;
-    counters->queued -= worker->turn_done + in_hand;
-    counters->in_hand = in_hand;
 }
 
 void jzx_loop_counters_sized(jzx_loop *loop, jzx_counters *out, size_t out_size)
@@ -71,7 +69,7 @@ void jzx_loop_counters_sized(jzx_loop *loop, jzx_counters *out, size_t out_size)
     }
     jzx_counters now;
     jzi_counters_snapshot(&loop->worker.counters, &now);
-    add_turn(&loop->worker, &now);
+    add_in_hand(&loop->worker, &now);
     now.async_sent = jzi_senders_sent(loop->post);
     now.wakes_sent = atomic_load_explicit(&loop->post->wakes, memory_order_relaxed);
     for (size_t i = 0; i < JZX_REASON_SLOTS; i++) {
@@ -86,14 +84,14 @@ static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_act
 {
     bool running = worker->current == actor && worker->phase == JZI_PHASE_BEHAVIOR;
     *facts = (jzx_actor_facts){
-        .id = jzi_actor_id(actor),
+        .id = actor->id,
         .parent = actor->parent,
         .mailbox_cap = jzi_actor_cap(actor),
         .ordinary = jzi_lane_count(actor->user),
         .urgent = jzi_lane_count(actor->urgent),
         .events = jzi_lane_count(actor->events) + jzi_lane_count(actor->notices),
-        .accepted = actor->accepted,
-        .handled = actor->handled + (running ? worker->turn_done : 0),
+        .accepted = jzi_actor_accepted(actor),
+        .handled = actor->handled,
         .dead = actor->dead,
         .revoked = actor->revoked,
         .in_hand = running && worker->in_hand != NULL,
@@ -110,6 +108,7 @@ jzx_err jzx_actor_inspect_sized(jzx_loop *loop, jzx_actor_id id, jzx_actor_facts
         return JZX_ERR_INVALID_ARG;
     }
     jzi_worker_check_thread(&loop->worker, "jzx_actor_inspect");
+    jzi_worker_reattach(&loop->worker);
     const jzi_actor *actor = jzi_worker_find(&loop->worker, id);
     if (actor == NULL) {
         return JZX_ERR_NO_SUCH_ACTOR;
@@ -151,8 +150,8 @@ static const char *audit_actor(const jzi_worker *worker, const jzi_actor *actor,
     jzx_actor_facts facts;
     fill_facts(worker, actor, &facts);
     *queued += facts.queued;
-    if (facts.accepted != facts.handled + facts.dead + facts.revoked + actor->redirected +
-                              facts.queued + facts.in_hand) {
+    if (facts.accepted !=
+        facts.handled + facts.dead + facts.revoked + facts.queued + facts.in_hand) {
         return "accepted is not handled + dead + redirected + revoked + queued + in_hand";
     }
     if (count_own(actor->user) + count_own(actor->urgent) != jzi_actor_own_used(actor)) {
@@ -162,13 +161,12 @@ static const char *audit_actor(const jzi_worker *worker, const jzi_actor *actor,
         !stamps_rise(actor->urgent)) {
         return "a lane is out of order";
     }
-    bool needs_turn = facts.queued > 0 || (actor->flags & JZI_ACTOR_STOP) != 0;
-    if (needs_turn && (actor->flags & JZI_ACTOR_QUEUED) == 0) {
-        return "has work but is not in the run queue";
-    }
-    bool mixed = facts.urgent > 0 || facts.events > 0;
-    if (mixed && (actor->flags & JZI_ACTOR_MIXED) == 0) {
+    bool aside = facts.urgent > 0 || facts.events > 0;
+    if (aside && (actor->flags & JZI_ACTOR_MIXED) == 0) {
         return "has events or urgent messages that nobody will look for";
+    }
+    if ((aside || (actor->flags & JZI_ACTOR_STOP) != 0) && (actor->flags & JZI_ACTOR_QUEUED) == 0) {
+        return "has work aside but is not marked for a turn";
     }
     return NULL;
 }
@@ -188,7 +186,7 @@ static const char *audit_totals(const jzx_loop *loop, uint64_t live, uint64_t qu
 {
     jzx_counters now;
     jzi_counters_snapshot(&loop->worker.counters, &now);
-    add_turn(&loop->worker, &now);
+    add_in_hand(&loop->worker, &now);
     if (now.accepted !=
         now.handled + now.dead + now.redirected + now.revoked + now.queued + now.in_hand) {
         return "accepted is not handled + dead + redirected + revoked + queued + in_hand";
@@ -206,28 +204,52 @@ static const char *audit_totals(const jzx_loop *loop, uint64_t live, uint64_t qu
     return dead == now.dead ? NULL : "dead letters by reason do not add up";
 }
 
+/* Every actor with work is in the run ring exactly once, and nobody else is. */
+static const char *audit_ring(const jzi_worker *worker, uint64_t waiting)
+{
+    if (worker->ring_tail - worker->ring_head != waiting) {
+        return "the run ring is longer or shorter than the number of actors with work";
+    }
+    for (uint32_t i = worker->ring_head; i != worker->ring_tail; i++) {
+        const jzi_actor *actor = worker->ring[i & worker->ring_mask];
+        bool alive = (jzi_actor_gate(actor) & JZI_GATE_PINS) != 0;
+        bool work = actor->user != NULL || (actor->flags & JZI_ACTOR_QUEUED) != 0;
+        if (!alive || !work || actor == worker->current) {
+            return "the run ring holds an actor without work";
+        }
+    }
+    return NULL;
+}
+
 const char *jzx_loop_audit(jzx_loop *loop)
 {
     if (loop == NULL) {
         return NULL;
     }
-    const jzi_worker *worker = &loop->worker;
+    jzi_worker *worker = &loop->worker;
     jzi_worker_check_thread(worker, "jzx_loop_audit");
+    jzi_worker_reattach(worker);
     uint32_t made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
     uint64_t live = 0;
     uint64_t queued = 0;
+    uint64_t waiting = 0;
     for (uint32_t slot = 0; slot < made; slot++) {
         const jzi_actor *actor = jzi_actor_table_at(worker->table, slot);
         if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == 0) {
             continue;
         }
         live++;
+        bool work = actor->user != NULL || (actor->flags & JZI_ACTOR_QUEUED) != 0;
+        waiting += work && actor != worker->current;
         const char *wrong = audit_actor(worker, actor, &queued);
         if (wrong != NULL) {
-            return say(loop, jzi_actor_id(actor), wrong);
+            return say(loop, actor->id, wrong);
         }
     }
     const char *wrong = audit_totals(loop, live, queued);
+    if (wrong == NULL) {
+        wrong = audit_ring(worker, waiting);
+    }
     jzi_wheel_check(&loop->timers.wheel);
     jzi_wheel_check(&loop->io.alarms);
     return wrong == NULL ? NULL : say(loop, JZX_NOBODY, wrong);

@@ -64,23 +64,23 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, jzx_
         goto fail;
     }
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    uint32_t limits = cap | opts->full_policy << JZI_LIMITS_POLICY_SHIFT;
-    atomic_store_explicit(&actor->door.limits, limits, memory_order_relaxed);
+    atomic_store_explicit(&actor->door.cap, cap, memory_order_relaxed);
+    atomic_store_explicit(&actor->door.full_policy, opts->full_policy, memory_order_relaxed);
     actor->parent = worker->ctx.self;
     actor->kind = kind;
-    actor->dead = actor->revoked = actor->redirected = 0;
+    actor->dead = actor->revoked = 0;
     actor->user = actor->events = actor->notices = actor->urgent = NULL;
     actor->behavior = opts->behavior;
     actor->state = opts->state;
     actor->ext = ext;
-    jzi_actor_set_own_used(actor, 0);
-    actor->accepted = actor->handled = 0;
+    jzi_actor_set_counts(actor, 0);
+    actor->handled = 0;
     actor->quota_events = actor->quota_urgent = actor->quota_ordinary = 0;
-    actor->flags = 0;
+    actor->flags = kind->max_msgs < JZI_FIRST_LEG ? JZI_ACTOR_FEW : 0;
     jzi_actor_table_open(actor);
     jzi_count_add(&worker->counters.spawned, 1);
     jzi_count_add(&worker->counters.live, 1);
-    jzx_actor_id id = jzi_actor_id(actor);
+    jzx_actor_id id = actor->id;
     if (jzi_unlikely(worker->env->trace != NULL)) {
         jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
     }
@@ -132,7 +132,7 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
     jzi_count_add(&worker->counters.commands, 1);
     close_gate(worker, actor);
     if (drained && (actor->flags & JZI_ACTOR_DRAIN) == 0) {
-        actor->drain_stamp = actor->accepted;
+        actor->drain_stamp = jzi_actor_accepted(actor);
     }
     actor->flags |= drained ? JZI_ACTOR_DRAIN : JZI_ACTOR_STOP;
     jzi_worker_schedule(worker, actor);
@@ -150,7 +150,7 @@ void jzi_lifecycle_end(jzi_worker *worker, jzi_actor *actor)
     }
     if (actor->kind->deinit != NULL && !worker->abandoned) {
         worker->ctx.state = actor->state;
-        worker->ctx.self = jzi_actor_id(actor);
+        worker->ctx.self = actor->id;
         worker->phase = JZI_PHASE_DEINIT;
         actor->kind->deinit(&worker->ctx);
     }
@@ -184,7 +184,7 @@ void jzi_lifecycle_after_deinit(jzi_worker *worker)
     jzi_room_target_ended(worker, actor);
     jzi_ext *ext = actor->ext;
     actor->ext = NULL;
-    jzx_actor_id id = jzi_actor_id(actor);
+    jzx_actor_id id = actor->id;
     if (jzi_unlikely(worker->env->trace != NULL)) {
         jzi_worker_trace(worker, JZX_TRACE_END, actor, NULL, worker->reason.kind);
     }

@@ -247,11 +247,11 @@ static jzx_err tick(jzx_loop *loop, uint64_t max_ns)
                (loop->io.watched > 0 && worker->now_ns - loop->last_poll_ns >= BUSY_POLL_NS)) {
         err = poll(loop, 0);
     }
-    worker->turns_left = loop->max_turns;
-    worker->tick_over = false;
+    uint32_t first_turn = worker->ring_head;
+    worker->ring_limit = first_turn + loop->max_turns;
     worker->tick_end_ns = worker->now_ns + loop->tick_budget_ns;
     run_phase(loop);
-    jzi_count_add(&worker->counters.turns, loop->max_turns - worker->turns_left);
+    jzi_count_add(&worker->counters.turns, worker->ring_head - first_turn);
     jzi_worker_flush_returns(worker);
     return err;
 }
@@ -262,7 +262,7 @@ static jzx_err enter(jzx_loop *loop, const char *call)
         return JZX_ERR_INVALID_ARG;
     }
     jzi_worker_check_thread(&loop->worker, call);
-    if (loop->in_step) {
+    if (loop->in_step || loop->worker.destroying) {
         return JZX_ERR_BUSY;
     }
     loop->in_step = true;
@@ -444,7 +444,7 @@ static void free_loop(jzx_loop *loop)
     jzi_node_pool_deinit(&worker->plain, &alloc);
     jzi_node_pool_deinit(&worker->wide, &alloc);
     jzi_free(&alloc, worker->ring,
-             worker->ring == NULL ? 0 : ((size_t)worker->ring_mask + 1) * sizeof *worker->ring);
+             worker->ring == NULL ? 0 : ((size_t)worker->ring_mask + 1) * sizeof(jzi_actor *));
     jzi_kinds_deinit(&worker->kinds, &alloc);
     jzi_dead_letters_deinit(&worker->dead_letters, &alloc);
     jzi_post_release(loop->post);

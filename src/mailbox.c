@@ -95,8 +95,7 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
         return err;
     }
     bool urgent = (flags & JZX_MSG_URGENT) != 0;
-    uint32_t limits = atomic_load_explicit(&actor->door.limits, memory_order_relaxed);
-    uint32_t policy = limits >> JZI_LIMITS_POLICY_SHIFT;
+    uint32_t policy = atomic_load_explicit(&actor->door.full_policy, memory_order_relaxed);
     bool over = admit(actor, opts->margin, urgent) != JZX_OK;
     if (over && (urgent || opts->margin > 0 || policy == JZX_FULL_REJECT)) {
         return JZX_ERR_MAILBOX_FULL;
@@ -111,9 +110,7 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
     }
     if (urgent) {
         jzi_lane_push(&actor->urgent, node);
-        jzi_actor_set_own_used(actor, jzi_actor_own_used(actor) + 1);
-        actor->flags |= JZI_ACTOR_MIXED;
-        jzi_worker_accepted(worker, actor, node);
+        jzi_worker_accepted_aside(worker, actor, node, JZI_COUNTS_USED);
     } else {
         jzi_mailbox_put(worker, actor, node);
     }

@@ -23,16 +23,16 @@ static inline jzi_node *jzi_mailbox_quick(jzi_worker *worker, jzx_actor_id to,
         return NULL;
     }
     jzi_actor *actor = jzi_worker_slot(worker, jzx_id_index(to));
-    uint64_t gate = jzi_actor_gate(actor);
-    uint32_t used = jzi_gate_used(gate) + jzi_actor_own_used(actor);
-    if (jzi_unlikely(!jzi_gate_admits(gate, to) || used >= jzi_actor_cap(actor))) {
+    if (jzi_unlikely(!jzi_gate_is_quiet(jzi_actor_gate(actor), to) ||
+                     jzi_actor_own_used(actor) >= jzi_actor_cap(actor))) {
         return NULL;
     }
     *out_actor = actor;
     return jzi_node_pool_take(&worker->plain);
 }
 
-/* The same message as an initializer would make, without storing anything twice. */
+/* Fills in a node fresh from the plain pool, without storing anything twice: such nodes have no
+ * drop and no deadline. */
 static inline void jzi_mailbox_fill(jzx_message *msg, uint64_t payload, size_t len, uint32_t tag,
                                     uint32_t flags, jzx_actor_id sender)
 {
@@ -48,16 +48,12 @@ static inline void jzi_mailbox_fill(jzx_message *msg, uint64_t payload, size_t l
     msg->len = len;
     memcpy(&msg->tag, &meta, sizeof meta);
     msg->sender = sender;
-    msg->drop = NULL;
-    msg->deadline_ns = 0;
 }
 
 /* Completes the quick way; the caller filled in node->msg. */
 static inline void jzi_mailbox_put(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
-    jzi_lane_push(&actor->user, node);
-    jzi_actor_set_own_used(actor, jzi_actor_own_used(actor) + 1);
-    jzi_worker_accepted(worker, actor, node);
+    jzi_worker_accepted_ordinary(worker, actor, node, JZI_COUNTS_USED);
 }
 
 #endif

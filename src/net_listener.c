@@ -93,10 +93,15 @@ static void listener_done(jzi_io *io, jzi_source *source)
     }
 }
 
+static void listener_discard(jzi_io *io, jzi_source *source)
+{
+    jzi_alarm_clear(io, &((listener *)source)->alarm);
+}
+
 static bool listener_end(jzi_io *io, jzi_source *source, bool owner_ended)
 {
     (void)owner_ended;
-    jzi_alarm_clear(io, &((listener *)source)->alarm);
+    listener_discard(io, source);
     jzi_net_fd_release(io, source);
     return true;
 }
@@ -106,6 +111,7 @@ static const jzi_source_ops listener_ops = {
     .claim = listener_claim,
     .done = listener_done,
     .close = listener_end,
+    .discard = listener_discard,
     .bytes = sizeof(listener),
     .type = JZI_SOURCE_LISTENER,
 };

@@ -23,7 +23,10 @@ static void page_thread(jzi_node_pool *pool, jzi_node_page *page)
 {
     unsigned char *nodes = page_nodes(page);
     for (uint32_t i = page->count; i-- > 0;) {
-        jzi_node_pool_give(pool, (jzi_node *)(void *)(nodes + (size_t)i * page->node_bytes));
+        jzi_node *node = (jzi_node *)(void *)(nodes + (size_t)i * page->node_bytes);
+        node->msg.drop = NULL;
+        node->msg.deadline_ns = 0;
+        jzi_node_pool_give(pool, node);
     }
 }
 

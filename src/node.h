@@ -60,7 +60,9 @@ typedef struct jzi_node_page {
 
 /* Invariants:
  *   I1  Every node of `pages` is on `free_nodes`, in a lane, or in a behavior's hands.
- *   I2  free_nodes holds nodes of one size only. */
+ *   I2  free_nodes holds nodes of one size only.
+ *   I3  A free plain node has neither drop nor deadline, so that plain sends need not clear them.
+ */
 typedef struct jzi_node_pool {
     jzi_node *free_nodes;
     jzi_node_page *pages;

@@ -7,7 +7,7 @@ void jzi_counters_snapshot(const jzi_counters *counters, jzx_counters *out)
     for (size_t i = 0; i < sizeof *out / sizeof *to; i++) {
         to[i] = jzi_count_get(&from[i]);
     }
-    out->queued = out->accepted - out->queued; /* the slot held the departures */
+    out->queued = out->accepted - out->handled - out->queued; /* the slot held left_lane */
 }
 
 jzx_refused_reason jzi_refused_reason(jzx_err err)

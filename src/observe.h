@@ -10,8 +10,8 @@
 typedef _Atomic uint64_t jzi_count;
 
 /* In the order of jzx_counters, so that a snapshot is one loop. What is queued is not kept as a
- * difference that two sides change, but as departures: lanes are entered on acceptance and left on
- * `left_lane`, and each departure is also one of handled, dead, redirected or revoked. */
+ * difference that two sides change: lanes are entered on acceptance and left by being handled or in
+ * some other way, which `left_lane` counts and dead, revoked or redirected explain. */
 typedef struct jzi_counters {
     jzi_count accepted, handled, dead, redirected, revoked, left_lane, in_hand;
     jzi_count dead_by[JZX_REASON_SLOTS];

@@ -9,6 +9,7 @@ typedef struct jzi_room {
     struct jzi_room *next; /* in the waiter's list */
     struct jzi_room **pprev;
     struct jzi_room *after; /* in the target's queue, while waiting */
+    bool told;              /* counted in the target's `told` */
     bool waiting;           /* in the target's queue; else the node is in the waiter's lane */
 } jzi_room;
 
@@ -48,15 +49,28 @@ static uint32_t room_of(const jzi_actor *actor)
     return used < cap ? cap - used : 0;
 }
 
+/* Slots that are free and not promised to somebody who has yet to act on it. */
+static uint32_t unpromised(const jzi_actor *actor)
+{
+    uint32_t room = room_of(actor);
+    return room > actor->ext->told ? room - actor->ext->told : 0;
+}
+
+static void promise(jzi_worker *worker, jzi_actor *actor, jzi_room *room)
+{
+    room->told = true;
+    actor->ext->told++;
+    answer(worker, room, room_of(actor), JZX_OK);
+}
+
 /* As many waiters as there are slots, in the order of asking: more would only be refused again. */
 static void tell_waiters(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_ext *ext = actor->ext;
-    uint32_t room = room_of(actor);
-    for (uint32_t told = 0; told < room && ext->waiters != NULL; told++) {
+    for (uint32_t spare = unpromised(actor); spare > 0 && ext->waiters != NULL; spare--) {
         jzi_room *first = ext->waiters;
         ext->waiters = first->after;
-        answer(worker, first, room, JZX_OK);
+        promise(worker, actor, first);
     }
     if (ext->waiters == NULL) {
         actor->flags &= ~JZI_ACTOR_WAITERS;
@@ -69,6 +83,9 @@ static void notice_is_out(jzi_worker *worker, jzi_node *node)
 {
     jzi_room *room = jzi_container_of(node, jzi_room, node);
     jzi_actor *target = jzi_worker_find(worker, room->notice.target);
+    if (target != NULL && room->told) {
+        target->ext->told--;
+    }
     free_room(worker, room);
     if (target != NULL && (target->flags & JZI_ACTOR_WAITERS) != 0 &&
         (target->flags & JZI_ACTOR_ENDING) == 0 &&
@@ -122,7 +139,7 @@ jzx_err jzi_room_request(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id tar
         .sender = target,
     };
     room->notice.target = target;
-    room->waiter = jzi_actor_id(waiter);
+    room->waiter = waiter->id;
     room->next = waiter_ext->requests;
     room->pprev = &waiter_ext->requests;
     if (room->next != NULL) {
@@ -132,8 +149,9 @@ jzx_err jzi_room_request(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id tar
 
     if (found != JZX_OK) {
         answer(worker, room, 0, JZX_ERR_NO_SUCH_ACTOR);
-    } else if (actor->ext->waiters == NULL && jzi_actor_used(actor) <= actor->kind->low_water) {
-        answer(worker, room, room_of(actor), JZX_OK);
+    } else if (actor->ext->waiters == NULL && unpromised(actor) > 0 &&
+               jzi_actor_used(actor) <= actor->kind->low_water) {
+        promise(worker, actor, room);
     } else {
         room->waiting = true;
         if (actor->ext->waiters == NULL) {

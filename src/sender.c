@@ -275,31 +275,27 @@ static jzx_err verdict_of(jzi_entry entry)
     return JZX_OK;
 }
 
-static jzx_err send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts)
+/* The actor in the id's slot, whoever that is by now. Errors: LOOP_CLOSED, NO_SUCH_ACTOR. */
+static jzx_err find_target(const jzi_post *post, jzx_actor_id to, jzi_actor **out_actor)
 {
-    jzi_post *post = sender->post;
-    uint32_t flags = 0;
-    jzx_err err = jzi_mailbox_check_opts(opts, &flags);
-    if (err != JZX_OK) {
-        return err;
-    }
     if (atomic_load_explicit(&post->inbound, memory_order_relaxed) == JZI_INBOUND_CLOSED) {
         return JZX_ERR_LOOP_CLOSED;
     }
-    jzi_actor *actor = jzi_actor_table_slot(&post->table, jzx_id_index(to));
-    if (actor == NULL) {
-        return JZX_ERR_NO_SUCH_ACTOR;
-    }
-    /* The node first: after the reservation nothing but the loop's end can go wrong, so no slot is
-     * ever left for this thread to give back. */
-    jzi_node *node = make_node(sender, opts, flags);
-    if (node == NULL) {
-        return JZX_ERR_NO_MEMORY;
-    }
-    jzi_entry entry = jzi_door_enter(&actor->door, to, jzi_actor_own_used(actor), opts->margin,
-                                     (flags & JZX_MSG_URGENT) != 0);
-    err = verdict_of(entry);
-    if (err != JZX_OK) {
+    *out_actor = jzi_actor_table_slot(&post->table, jzx_id_index(to));
+    return *out_actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_OK;
+}
+
+/* Reserves, pushes, wakes. The node was made before: after the reservation nothing but the loop's
+ * end can go wrong, so no slot is ever left for this thread to give back. */
+static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jzi_node *node,
+                       uint32_t margin)
+{
+    jzi_post *post = sender->post;
+    uint32_t policy = atomic_load_explicit(&actor->door.full_policy, memory_order_relaxed);
+    jzi_entry entry = jzi_door_enter(&actor->door, to, jzi_actor_own_used(actor), policy, margin,
+                                     (node->msg.flags & JZX_MSG_URGENT) != 0);
+    jzx_err err = verdict_of(entry);
+    if (jzi_unlikely(err != JZX_OK)) {
         give_node(sender, node, node->msg.flags);
         return err;
     }
@@ -307,7 +303,7 @@ static jzx_err send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *op
         node->msg.flags |= JZI_MSG_DOOMED;
     }
     node->stamp = jzx_id_slot(to);
-    if (!jzi_post_push(post, node)) {
+    if (jzi_unlikely(!jzi_post_push(post, node))) {
         (void)jzi_door_leave(&actor->door, 1); /* nobody gives slots out any more */
         give_node(sender, node, node->msg.flags);
         return JZX_ERR_LOOP_CLOSED;
@@ -315,6 +311,54 @@ static jzx_err send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *op
     count_sent(sender);
     jzi_post_wake(post);
     return JZX_OK;
+}
+
+static jzx_err send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts)
+{
+    jzi_actor *actor = NULL;
+    uint32_t flags = 0;
+    jzx_err err = jzi_mailbox_check_opts(opts, &flags);
+    if (err == JZX_OK) {
+        err = find_target(sender->post, to, &actor);
+    }
+    if (err != JZX_OK) {
+        return err;
+    }
+    jzi_node *node = make_node(sender, opts, flags);
+    return node == NULL ? JZX_ERR_NO_MEMORY : deliver(sender, to, actor, node, opts->margin);
+}
+
+static jzx_err refuse(jzx_sender *sender, jzx_err err)
+{
+    atomic_fetch_add_explicit(&sender->post->refused[jzi_refused_reason(err)], 1,
+                              memory_order_relaxed);
+    return err;
+}
+
+/* The short forms: no options to look at, nothing to copy. */
+static jzx_err send_plain(jzx_sender *sender, jzx_actor_id to, uint64_t payload, size_t len,
+                          uint32_t tag, uint32_t flags)
+{
+    jzi_actor *actor = NULL;
+    if (sender == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (tag >= JZX_TAG_SYSTEM_FIRST) {
+        return refuse(sender, JZX_ERR_RESERVED_TAG);
+    }
+    jzx_err err = find_target(sender->post, to, &actor);
+    if (err == JZX_OK) {
+        uint32_t node_flags = 0;
+        jzi_node *node = take_node(sender, false, &node_flags);
+        if (node == NULL) {
+            return refuse(sender, JZX_ERR_NO_MEMORY);
+        }
+        jzi_mailbox_fill(&node->msg, payload, len, tag, flags | node_flags, JZX_NOBODY);
+        node->msg.drop = NULL;
+        node->msg.deadline_ns = 0;
+        err = deliver(sender, to, actor, node, 0);
+    }
+    return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(sender, err);
 }
 
 jzx_err jzx_send_async_with_sized(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts,
@@ -334,21 +378,17 @@ jzx_err jzx_send_async_with_sized(jzx_sender *sender, jzx_actor_id to, const jzx
             known.drop(known.data);
         }
     }
-    atomic_fetch_add_explicit(&sender->post->refused[jzi_refused_reason(err)], 1,
-                              memory_order_relaxed);
-    return err;
+    return refuse(sender, err);
 }
 
 jzx_err jzx_send_async(jzx_sender *sender, jzx_actor_id to, void *data, size_t len, uint32_t tag)
 {
-    jzx_send_opts opts = {.data = data, .len = len, .tag = tag};
-    return jzx_send_async_with(sender, to, &opts);
+    return send_plain(sender, to, (uint64_t)(uintptr_t)data, len, tag, 0);
 }
 
 jzx_err jzx_send_async_u64(jzx_sender *sender, jzx_actor_id to, uint64_t value, uint32_t tag)
 {
-    jzx_send_opts opts = {.u64 = value, .tag = tag, .flags = JZX_SEND_VALUE};
-    return jzx_send_async_with(sender, to, &opts);
+    return send_plain(sender, to, value, 0, tag, JZX_MSG_VALUE);
 }
 
 jzx_err jzx_send_async_copy(jzx_sender *sender, jzx_actor_id to, const void *bytes, size_t len,

@@ -113,7 +113,7 @@ static void free_source(jzi_io *io, jzi_source *source)
 static bool claim_source(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     jzi_source *source = jzi_container_of(node, jzi_source, node);
-    if ((source->flags & JZI_SOURCE_CLOSED) != 0 || source->owner != jzi_actor_id(actor)) {
+    if ((source->flags & JZI_SOURCE_CLOSED) != 0 || source->owner != actor->id) {
         return false;
     }
     source->event = (jzx_io_event){.ref = source->ref, .fd = source->fd};

@@ -66,20 +66,24 @@ static bool signal_claim(jzi_io *io, jzi_source *source, jzx_io_event *event)
     return true;
 }
 
-static bool signal_close(jzi_io *io, jzi_source *source, bool owner_ended)
+/* Also after fork: a program that the child becomes must not start with the signal blocked. */
+static void signal_discard(jzi_io *io, jzi_source *source)
 {
-    (void)owner_ended;
     const sysevent *self = (sysevent *)source;
     if (source->fd >= 0) {
-        int32_t pid;
-        (void)jzi_source_set_interest(io, source, 0);
-        /* A signal that is still pending would strike the program as soon as the old mask is back,
-         * long after somebody took care of it. Standard signals are pending at most once. */
-        (void)io->env->signal_read(io->env->ctx, source->fd, &pid);
         io->env->signal_close(io->env->ctx, source->fd, self->which);
         source->fd = -1;
     }
     jzi_watch_set_remove(&io->watches, io->alloc, -self->which);
+}
+
+static bool signal_close(jzi_io *io, jzi_source *source, bool owner_ended)
+{
+    (void)owner_ended;
+    if (source->fd >= 0) {
+        (void)jzi_source_set_interest(io, source, 0);
+    }
+    signal_discard(io, source);
     return true;
 }
 
@@ -164,6 +168,7 @@ static void path_done(jzi_io *io, jzi_source *source)
 static const jzi_source_ops signal_ops = {
     .claim = signal_claim,
     .close = signal_close,
+    .discard = signal_discard,
     .bytes = sizeof(sysevent),
     .type = JZI_SOURCE_SIGNAL,
 };

@@ -14,16 +14,22 @@ static bool watch_claim(jzi_io *io, jzi_source *source, jzx_io_event *event)
     return event->what != 0;
 }
 
+static void watch_discard(jzi_io *io, jzi_source *source)
+{
+    jzi_watch_set_remove(&io->watches, io->alloc, source->fd);
+}
+
 static bool watch_close(jzi_io *io, jzi_source *source, bool owner_ended)
 {
     (void)owner_ended;
-    jzi_watch_set_remove(&io->watches, io->alloc, source->fd);
+    watch_discard(io, source);
     return true;
 }
 
 static const jzi_source_ops watch_ops = {
     .claim = watch_claim,
     .close = watch_close,
+    .discard = watch_discard,
     .bytes = sizeof(jzi_source),
     .type = JZI_SOURCE_FD,
 };

@@ -24,6 +24,9 @@ typedef struct jzi_event_ops {
     void (*revoke)(jzi_worker *worker, jzi_node *node);
 } jzi_event_ops;
 
+/* The first leg of a turn is this long; then the clock is read. */
+enum { JZI_FIRST_LEG = 16 };
+
 enum { JZI_EVENT_ROOM, JZI_EVENT_TIMER, JZI_EVENT_SOURCE, JZI_EVENT_KINDS };
 
 /* Which user code is running, for panics. */
@@ -37,21 +40,25 @@ struct jzi_worker {
     uint32_t slots_made;
     jzi_node_pool plain;
     jzi_node_pool wide;
-    uint32_t *ring; /* slots that are ready; room for every slot there is, so a push cannot fail */
+    /* Actors that are ready, with room for every one there is, so a push cannot fail. Pointers to
+     * slots, which stay where they are; who leaves the ring for good does so before its end (ADR
+     * 0009). */
+    jzi_actor **ring;
     uint32_t ring_mask;
-    uint32_t ring_head;
+    uint32_t ring_head; /* both run free and wrap at 2^32; so turns are counted by the head */
     uint32_t ring_tail;
-    jzx_context ctx; /* of the actor at work; self is 0 when there is none */
+    uint32_t ring_limit; /* where this tick stops */
+    jzx_context ctx;     /* of the actor at work; self is 0 when there is none */
     jzi_actor *current;
-    jzi_node *in_hand;
-    uint32_t turn_done;    /* messages of this turn that are done, not yet added to the counters */
-    uint32_t turn_foreign; /* of these, how many hold a reservation on the gate */
-    uint32_t turns_left;   /* of this tick */
+    jzi_node *in_hand; /* meaningful in JZI_PHASE_BEHAVIOR */
+    jzi_node *batch; /* ordinary messages of `current`, detached for its turn: a plain list whose */
+    jzi_node *batch_last;  /* links do not depend on what the turn stores. NULL: none */
+    uint32_t turn_number;  /* ring_head of the turn that had its second leg last */
+    uint32_t turn_foreign; /* of this turn's, how many hold a reservation on the gate */
     uint32_t until_clock;  /* messages until the clock is read again */
     uint32_t stride;       /* what until_clock starts from */
     uint32_t max_stride;   /* 1 in simulation */
     uint32_t phase;        /* jzi_phase */
-    bool tick_over;        /* its time is up */
     bool destroying;       /* sends and spawns are refused */
     bool abandoned;        /* after fork: no user code, and the poller is told nothing */
     bool shared;           /* a sender exists or existed: gates change under our hands */
@@ -121,6 +128,10 @@ void jzi_worker_leave(jzi_worker *worker, jzi_actor *actor, uint32_t count);
 /* Returns the slot of an actor that ended to the table, once nothing keeps it. */
 void jzi_worker_free_slot(jzi_worker *worker, jzi_actor *actor);
 
+/* Puts what is left of the batch back in front of the lane. Whoever looks at the lane of the actor
+ * at work does this first. */
+void jzi_worker_reattach(jzi_worker *worker);
+
 /* The ext, made if need be. NULL: no memory. */
 jzi_ext *jzi_worker_ext(jzi_worker *worker, jzi_actor *actor);
 
@@ -167,19 +178,57 @@ static inline jzx_err jzi_worker_find_open(const jzi_worker *worker, jzx_actor_i
     return JZX_OK;
 }
 
+static inline void jzi_worker_enqueue(jzi_worker *worker, jzi_actor *actor)
+{
+    worker->ring[worker->ring_tail++ & worker->ring_mask] = actor;
+}
+
+/* Gives the actor a turn for something that is not in its ordinary lane. */
 static inline void jzi_worker_schedule(jzi_worker *worker, jzi_actor *actor)
 {
     if ((actor->flags & JZI_ACTOR_QUEUED) == 0) {
         actor->flags |= JZI_ACTOR_QUEUED;
-        worker->ring[worker->ring_tail++ & worker->ring_mask] = jzx_id_slot(actor->door.index);
+        if (actor->user == NULL && actor != worker->current) {
+            jzi_worker_enqueue(worker, actor);
+        }
     }
 }
 
-/* A message was accepted into one of the actor's lanes: number it, count it, see that it runs. */
-static inline void jzi_worker_accepted(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+/* A message was accepted: number it and count it. `used` is JZI_COUNTS_USED for one of our own that
+ * takes room in the mailbox, else 0. */
+static inline void jzi_worker_count_in(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                                       uint64_t used)
 {
-    node->stamp = actor->accepted++;
+    uint64_t counts = jzi_actor_counts(actor);
+    node->stamp = (uint32_t)(counts >> 32);
+    jzi_actor_set_counts(actor, counts + JZI_COUNTS_ACCEPTED + used);
     jzi_count_add(&worker->counters.accepted, 1);
+}
+
+/* Puts an accepted message into the ordinary lane and sees that it gets a turn. */
+static inline void jzi_worker_accepted_ordinary(jzi_worker *worker, jzi_actor *actor,
+                                                jzi_node *node, uint64_t used)
+{
+    jzi_node *last = actor->user;
+    jzi_worker_count_in(worker, actor, node, used);
+    actor->user = node;
+    if (last != NULL) {
+        node->next = last->next;
+        last->next = node;
+        return;
+    }
+    node->next = node;
+    if ((actor->flags & JZI_ACTOR_QUEUED) == 0 && actor != worker->current) {
+        jzi_worker_enqueue(worker, actor);
+    }
+}
+
+/* The same for a message that the caller put into another lane. */
+static inline void jzi_worker_accepted_aside(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                                             uint64_t used)
+{
+    jzi_worker_count_in(worker, actor, node, used);
+    actor->flags |= JZI_ACTOR_MIXED;
     jzi_worker_schedule(worker, actor);
 }
 
@@ -187,15 +236,13 @@ static inline void jzi_worker_accepted(jzi_worker *worker, jzi_actor *actor, jzi
 static inline void jzi_worker_post_event(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     jzi_lane_push(&actor->events, node);
-    actor->flags |= JZI_ACTOR_MIXED;
-    jzi_worker_accepted(worker, actor, node);
+    jzi_worker_accepted_aside(worker, actor, node, 0);
 }
 /* The same for a notice, which keeps its place among ordinary messages (R6). */
 static inline void jzi_worker_post_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     jzi_lane_push(&actor->notices, node);
-    actor->flags |= JZI_ACTOR_MIXED;
-    jzi_worker_accepted(worker, actor, node);
+    jzi_worker_accepted_aside(worker, actor, node, 0);
 }
 
 /* The calling thread, as a number that is never 0. */

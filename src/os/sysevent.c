@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
@@ -67,8 +68,13 @@ void jzi_signal_close(void *ctx, int fd, int signo)
 {
     (void)ctx;
     int flags = fcntl(fd, F_GETFL);
+    bool unblock = flags != -1 && (flags & FLAG_WAS_BLOCKED) == 0;
+    struct signalfd_siginfo info;
+    while (unblock && read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        /* What is pending would strike the program as soon as the signal is unblocked. */
+    }
     (void)close(fd);
-    if (flags == -1 || (flags & FLAG_WAS_BLOCKED) != 0) {
+    if (!unblock) {
         return;
     }
     sigset_t set;

@@ -139,8 +139,8 @@ static const char *scenario(jzx_kit *kit, void *arg)
     messages(kit->loop, &p);
     sockets(kit->loop, &p);
     events(kit, &p);
-    for (int i = 0; i < 20 && wrong == NULL; i++) {
-        (void)!jzx_kit_run(kit, 5);
+    for (int i = 0; i < 6 && wrong == NULL; i++) {
+        (void)!jzx_kit_run(kit, 15);
         wrong = jzx_testkit_check(kit->loop);
     }
     return wrong;

@@ -1,0 +1,415 @@
+/* Turns: which message is next, handing it over, and when an actor has had enough (R8, R23, R24).
+ * This is the hot path. What is rare is out of line, and what can be counted per run is. */
+#include "worker.h"
+
+/* A round of the mixed lanes: this many events and urgent messages before as many ordinary ones
+ * (R8), so no lane starves another. */
+enum { ROUND_EVENTS = 32, ROUND_URGENT = 32, ROUND_ORDINARY = 16 };
+
+/* The next message of an actor that has more than ordinary ones. Notices keep their place among the
+ * ordinary ones by their stamps; events and urgent messages may jump, in rounds. */
+static jzi_node *pick_mixed(jzi_actor *actor)
+{
+    const jzi_node *notice = jzi_lane_first(actor->notices);
+    const jzi_node *user = jzi_lane_first(actor->user);
+    bool notice_first =
+        notice != NULL && (user == NULL || (int32_t)(notice->stamp - user->stamp) < 0);
+    jzi_node **ordinary = notice_first ? &actor->notices : &actor->user;
+    if (actor->events == NULL && actor->urgent == NULL) {
+        if (notice == NULL) {
+            actor->flags &= ~JZI_ACTOR_MIXED;
+        }
+        return *ordinary == NULL ? NULL : jzi_lane_pop(ordinary);
+    }
+    for (;;) {
+        if (actor->events != NULL && actor->quota_events > 0) {
+            actor->quota_events--;
+            return jzi_lane_pop(&actor->events);
+        }
+        if (actor->urgent != NULL && actor->quota_urgent > 0) {
+            actor->quota_urgent--;
+            return jzi_lane_pop(&actor->urgent);
+        }
+        if (*ordinary != NULL && actor->quota_ordinary > 0) {
+            actor->quota_ordinary--;
+            return jzi_lane_pop(ordinary);
+        }
+        actor->quota_events = ROUND_EVENTS;
+        actor->quota_urgent = ROUND_URGENT;
+        actor->quota_ordinary = ROUND_ORDINARY;
+    }
+}
+
+/* After the behavior: releases what it did not take, and gives the node back to its owner. */
+static void finish_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    uint32_t flags = node->msg.flags;
+    worker->in_hand = NULL;
+    jzi_count_add(&worker->counters.handled, 1);
+    actor->handled++;
+    if ((flags & JZI_MSG_DROP) != 0 && node->msg.data != NULL) {
+        node->msg.drop(node->msg.data);
+    }
+    if ((flags & JZI_MSG_EVENT) != 0) {
+        worker->event_ops[node->ops].done(worker, node);
+        return;
+    }
+    if ((flags & JZI_MSG_FOREIGN) != 0) {
+        worker->turn_foreign++;
+        actor->flags |= JZI_ACTOR_FOREIGN;
+    }
+    jzi_worker_release_node(worker, node);
+}
+
+static __attribute__((noinline)) jzx_behavior_result
+deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    uint32_t flags = node->msg.flags;
+    worker->in_hand = NULL;
+    if ((flags & JZI_MSG_EVENT) != 0) {
+        if (!worker->event_ops[node->ops].claim(worker, actor, node)) {
+            jzi_worker_revoke(worker, actor, node);
+            return JZX_BEHAVIOR_OK;
+        }
+    } else {
+        if ((flags & JZI_MSG_FOREIGN) == 0) {
+            jzi_actor_unuse(actor);
+        }
+        if ((flags & JZI_MSG_DEADLINE) != 0 && jzi_worker_clock(worker) > node->msg.deadline_ns) {
+            jzi_worker_bury(worker, actor, node, JZX_DEAD_EXPIRED);
+            return JZX_BEHAVIOR_OK;
+        }
+    }
+    worker->in_hand = node;
+    jzx_behavior_result result = actor->behavior(&worker->ctx, &node->msg);
+    if (worker->env->trace != NULL) {
+        jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, (uint32_t)result);
+    }
+    finish_special(worker, actor, node);
+    return result;
+}
+
+/* Reads the clock and sets when to read it next. True: this turn has taken its time. */
+static __attribute__((noinline)) bool look_at_clock(jzi_worker *worker, jzi_actor *actor)
+{
+    uint64_t before = worker->now_ns;
+    uint64_t now = jzi_worker_clock(worker);
+    uint64_t passed = now - before;
+    if (passed > worker->turn_budget_ns / 2) {
+        worker->stride = worker->stride > 1 ? worker->stride / 2 : 1;
+    } else if (passed < worker->turn_budget_ns / 4 && worker->stride < worker->max_stride) {
+        worker->stride *= 2;
+    }
+    /* Such an actor could hold the loop for a whole stride of messages: from now on look after
+     * each of them, until it is quick again. */
+    if (passed > worker->turn_budget_ns) {
+        actor->flags |= JZI_ACTOR_SLOW;
+    } else {
+        actor->flags &= ~JZI_ACTOR_SLOW;
+    }
+    worker->until_clock = (actor->flags & JZI_ACTOR_SLOW) != 0 ? 1 : worker->stride;
+    bool tick_over = now >= worker->tick_end_ns;
+    if (tick_over) {
+        worker->ring_limit = worker->ring_head;
+    }
+    return tick_over || now - worker->turn_start_ns >= worker->turn_budget_ns;
+}
+
+/* A turn that is shorter than the first leg, or whose every message is timed. Returns its length.
+ */
+static __attribute__((noinline)) uint32_t
+begin_careful(const jzi_worker *worker, const jzi_actor *actor, uint32_t *until_clock)
+{
+    if (worker->max_stride == 1 || (actor->flags & JZI_ACTOR_SLOW) != 0) {
+        *until_clock = 1;
+    }
+    uint32_t max = actor->kind->max_msgs;
+    return max < JZI_FIRST_LEG ? max : JZI_FIRST_LEG;
+}
+
+/* After the first leg of a turn the clock is read, so that a slow actor is found out soon. Returns
+ * how many messages may follow: none after the second. */
+static __attribute__((noinline)) uint32_t next_leg(jzi_worker *worker, jzi_actor *actor,
+                                                   uint32_t *until_clock)
+{
+    uint32_t max = actor->kind->max_msgs;
+    if (max <= JZI_FIRST_LEG || worker->turn_number == worker->ring_head) {
+        return 0;
+    }
+    worker->turn_number = worker->ring_head;
+    bool over = look_at_clock(worker, actor);
+    *until_clock = worker->until_clock;
+    return over ? 0 : max - JZI_FIRST_LEG;
+}
+
+/* Whether a lane still holds something that was there when the drain was asked for. */
+static bool holds_older(jzi_node *tail, uint32_t stamp)
+{
+    const jzi_node *first = jzi_lane_first(tail);
+    return first != NULL && (int32_t)(first->stamp - stamp) < 0;
+}
+
+static bool is_drained(const jzi_actor *actor)
+{
+    return actor->user == NULL && actor->urgent == NULL &&
+           jzi_gate_used(jzi_actor_gate(actor)) == 0 &&
+           !holds_older(actor->events, actor->drain_stamp) &&
+           !holds_older(actor->notices, actor->drain_stamp);
+}
+
+/* Messages of other threads are done: their reservations go back in one subtraction. */
+static void leave_foreign(jzi_worker *worker, jzi_actor *actor)
+{
+    uint32_t count = worker->turn_foreign;
+    worker->turn_foreign = 0;
+    actor->flags &= ~JZI_ACTOR_FOREIGN;
+    if (count > 0) {
+        jzi_worker_leave(worker, actor, count);
+    }
+}
+
+#define UNSETTLED (JZI_ACTOR_COMMANDS | JZI_ACTOR_WAITERS | JZI_ACTOR_OVERFULL | JZI_ACTOR_FOREIGN)
+
+/* After a turn: room to announce, a stop to complete. True: the actor has to end. */
+static __attribute__((noinline)) bool settle(jzi_worker *worker, jzi_actor *actor)
+{
+    leave_foreign(worker, actor);
+    if ((actor->flags & JZI_ACTOR_STOP) != 0) {
+        return true;
+    }
+    if ((actor->flags & JZI_ACTOR_DRAIN) != 0 && is_drained(actor)) {
+        return true;
+    }
+    if ((actor->flags & JZI_ACTOR_OVERFULL) != 0 && jzi_actor_used(actor) < jzi_actor_cap(actor)) {
+        actor->flags &= ~JZI_ACTOR_OVERFULL;
+    }
+    if ((actor->flags & JZI_ACTOR_WAITERS) != 0 &&
+        jzi_actor_used(actor) <= actor->kind->low_water) {
+        worker->on_room(worker, actor);
+    }
+    return false;
+}
+
+static __attribute__((noinline)) jzi_actor *must_end(jzi_worker *worker, jzi_actor *actor,
+                                                     jzx_reason_kind kind)
+{
+    jzi_worker_reattach(worker);
+    leave_foreign(worker, actor);
+    actor->state = worker->ctx.state;
+    worker->reason.kind = (uint32_t)kind;
+    worker->reason.code = 0;
+    worker->reason.text[0] = '\0';
+    return actor;
+}
+
+/* The end of a turn that left more than ordinary messages, or commands. Returns the actor if it has
+ * to end. */
+static __attribute__((noinline)) jzi_actor *end_careful(jzi_worker *worker, jzi_actor *actor)
+{
+    if ((actor->flags & UNSETTLED) != 0 && settle(worker, actor)) {
+        return must_end(worker, actor, JZX_REASON_SHUTDOWN);
+    }
+    bool aside = actor->events != NULL || actor->urgent != NULL || actor->notices != NULL;
+    if (aside) {
+        actor->flags |= JZI_ACTOR_QUEUED;
+    } else {
+        actor->flags &= ~JZI_ACTOR_QUEUED;
+    }
+    if (aside || actor->user != NULL) {
+        jzi_worker_enqueue(worker, actor);
+    }
+    return NULL;
+}
+
+/* The next ordinary message. *next is the one after it in the batch, and NULL at its end; it is
+ * also kept in the worker, because a panic comes back without our registers. */
+static inline jzi_node *next_ordinary(jzi_worker *worker, jzi_actor *actor, jzi_node **next)
+{
+    jzi_node *node = *next;
+    if (node == NULL) {
+        jzi_node *last = actor->user;
+        if (last == NULL) {
+            return NULL;
+        }
+        actor->user = NULL;
+        node = last->next;
+        if (node == last) {
+            return node;
+        }
+        worker->batch_last = last;
+    }
+    *next = node == worker->batch_last ? NULL : node->next;
+    worker->batch = *next;
+    return node;
+}
+
+/* One turn. Returns the actor if it has to end. */
+static inline __attribute__((always_inline)) jzi_actor *
+turn(jzi_worker *worker, jzi_actor *actor, uint32_t *until_clock, const bool exact)
+{
+    worker->current = actor;
+    worker->ctx.state = actor->state;
+    worker->ctx.self = actor->id;
+    worker->turn_start_ns = worker->now_ns;
+    jzi_node *next = NULL;
+    uint32_t left = JZI_FIRST_LEG;
+    if (exact || jzi_unlikely((actor->flags & (JZI_ACTOR_SLOW | JZI_ACTOR_FEW)) != 0)) {
+        left = begin_careful(worker, actor, until_clock);
+    }
+    for (;;) {
+        jzi_node *node;
+        if (jzi_unlikely((actor->flags & (JZI_ACTOR_STOP | JZI_ACTOR_MIXED)) != 0)) {
+            jzi_worker_reattach(worker);
+            next = NULL;
+            node = (actor->flags & JZI_ACTOR_STOP) != 0 ? NULL : pick_mixed(actor);
+        } else {
+            node = next_ordinary(worker, actor, &next);
+        }
+        if (node == NULL) {
+            break;
+        }
+        jzx_behavior_result result;
+        if (jzi_likely((node->msg.flags & JZI_MSG_SPECIAL) == 0)) {
+            jzi_actor_unuse(actor);
+            worker->in_hand = node;
+            result = actor->behavior(&worker->ctx, &node->msg);
+            if (exact) {
+                jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, (uint32_t)result);
+            }
+            jzi_node_pool_give(&worker->plain, node);
+            jzi_count_add(&worker->counters.handled, 1);
+            actor->handled++;
+        } else {
+            result = deliver_special(worker, actor, node);
+        }
+        if (jzi_unlikely(result != JZX_BEHAVIOR_OK)) {
+            return must_end(worker, actor,
+                            result == JZX_BEHAVIOR_STOP ? JZX_REASON_NORMAL : JZX_REASON_FAILED);
+        }
+        if (jzi_unlikely(--*until_clock == 0)) {
+            bool over = look_at_clock(worker, actor);
+            *until_clock = worker->until_clock;
+            if (over) {
+                break;
+            }
+        }
+        if (next != NULL) {
+            next = worker->batch; /* the behavior may have put it back */
+        } else if (actor->user == NULL && (actor->flags & JZI_ACTOR_MIXED) == 0) {
+            break;
+        }
+        if (jzi_unlikely(--left == 0)) {
+            left = next_leg(worker, actor, until_clock);
+            if (left == 0) {
+                break;
+            }
+        }
+    }
+    if (jzi_unlikely(worker->ctx.state != actor->state)) {
+        actor->state = worker->ctx.state;
+    }
+    if (jzi_unlikely(next != NULL)) {
+        jzi_worker_reattach(worker);
+    }
+    if (jzi_unlikely((actor->flags & (UNSETTLED | JZI_ACTOR_QUEUED)) != 0)) {
+        return end_careful(worker, actor);
+    }
+    if (actor->user != NULL) {
+        jzi_worker_enqueue(worker, actor);
+    }
+    return NULL;
+}
+
+/* In simulation the seed says who is next; everybody keeps a place in the ring. */
+static void choose_next(jzi_worker *worker)
+{
+    uint32_t count = worker->ring_tail - worker->ring_head;
+    if (worker->env->pick == NULL || count < 2) {
+        return;
+    }
+    uint32_t chosen = worker->env->pick(worker->env->ctx, count);
+    jzi_assert(chosen < count);
+    jzi_actor **first = &worker->ring[worker->ring_head & worker->ring_mask];
+    jzi_actor **other = &worker->ring[(worker->ring_head + chosen) & worker->ring_mask];
+    jzi_actor *actor = *first;
+    *first = *other;
+    *other = actor;
+}
+
+static void end_run(jzi_worker *worker)
+{
+    worker->in_hand = NULL;
+    worker->phase = JZI_PHASE_NONE;
+    worker->ctx.self = JZX_NOBODY;
+    worker->current = NULL;
+}
+
+/* With many actors ready each one is a chain of cache misses: the actor, the last message, the
+ * first one. They are asked for some turns ahead, each when the one before has arrived. */
+static inline void look_ahead(const jzi_worker *worker, uint32_t waiting)
+{
+    if (jzi_likely(waiting <= 8)) {
+        return;
+    }
+    jzi_actor *const *ring = worker->ring;
+    const jzi_actor *far = ring[(worker->ring_head + 8) & worker->ring_mask];
+    __builtin_prefetch(&far->door);
+    __builtin_prefetch(&far->user);
+    const jzi_actor *later = ring[(worker->ring_head + 5) & worker->ring_mask];
+    __builtin_prefetch(later->user);
+    __builtin_prefetch(later->state);
+    const jzi_actor *soon = ring[(worker->ring_head + 2) & worker->ring_mask];
+    if (soon->user != NULL) {
+        __builtin_prefetch(soon->user->next);
+    }
+}
+
+static inline __attribute__((always_inline)) jzi_actor *run_ready(jzi_worker *worker,
+                                                                  const bool exact)
+{
+    jzi_actor *ended = NULL;
+    uint32_t until_clock = worker->until_clock;
+    worker->phase = JZI_PHASE_BEHAVIOR;
+    while (worker->ring_head != worker->ring_tail && worker->ring_head != worker->ring_limit) {
+        if (exact) {
+            choose_next(worker);
+        }
+        jzi_actor *actor = worker->ring[worker->ring_head & worker->ring_mask];
+        look_ahead(worker, worker->ring_tail - worker->ring_head);
+        worker->ring_head++;
+        ended = turn(worker, actor, &until_clock, exact);
+        if (jzi_unlikely(ended != NULL)) {
+            break;
+        }
+    }
+    worker->until_clock = until_clock;
+    end_run(worker);
+    return ended;
+}
+
+jzi_actor *jzi_worker_run(jzi_worker *worker)
+{
+    if (worker->max_stride == 1) {
+        return run_ready(worker, true);
+    }
+    return run_ready(worker, false);
+}
+
+jzi_actor *jzi_worker_panicked(jzi_worker *worker)
+{
+    jzi_actor *actor = worker->current;
+    jzi_node *node = worker->in_hand;
+    jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, JZX_BEHAVIOR_FAIL);
+    if ((node->msg.flags & JZI_MSG_SPECIAL) == 0) {
+        jzi_node_pool_give(&worker->plain, node);
+        jzi_count_add(&worker->counters.handled, 1);
+        actor->handled++;
+    } else {
+        finish_special(worker, actor, node);
+    }
+    jzi_worker_reattach(worker);
+    leave_foreign(worker, actor);
+    actor->state = worker->ctx.state;
+    end_run(worker);
+    return actor;
+}

@@ -1,0 +1,136 @@
+#!/bin/sh
+# Goal: the documents say what the code says. Method: compare the prototypes of every SYNOPSIS with
+# the headers and the sentences of jzx_error.3 with src/base/error.c, compile each example, and look
+# for every test and file that docs/ names: man_signatures.sh [CC]
+set -u
+cc=${1:-cc}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LC_ALL=C
+failed=0
+pages=$(find man -name '*.3' -type f | sort)
+
+complain() {
+    echo "$*"
+    failed=1
+}
+
+# One declaration per line, "name<TAB>type name(argument, argument)".
+for header in include/jzx/*.h; do
+    awk '{ text = text $0 "\n" }
+         END {
+             while (match(text, /\/\*/)) {
+                 before = substr(text, 1, RSTART - 1)
+                 text = substr(text, RSTART + 2)
+                 match(text, /\*\//)
+                 text = before " " substr(text, RSTART + 2)
+             }
+             count = split(text, line, "\n")
+             for (i = 1; i <= count; i++) {
+                 if (line[i] !~ /^(JZX_API|static inline) /) continue
+                 whole = line[i]
+                 while (whole !~ /\)/ && i < count) whole = whole " " line[++i]
+                 sub(/\).*/, ")", whole)
+                 gsub(/JZX_API|JZX_NODISCARD|JZX_NORETURN|static inline/, "", whole)
+                 gsub(/[ \t]+/, " ", whole)
+                 gsub(/^ | $/, "", whole)
+                 gsub(/\* /, "*", whole)
+                 name = whole
+                 sub(/\(.*/, "", name)
+                 sub(/.*[ *]/, "", name)
+                 print name "\t" whole
+             }
+         }' "$header"
+done | sort >"$work/headers"
+
+for page in $pages; do
+    awk -v page="$page" '
+        function value(line) { sub(/^\.F[toa] */, "", line); gsub(/"/, "", line); return line }
+        /^\.Sh / { inside = $2 == "SYNOPSIS" }
+        !inside { next }
+        /^\.Ft / { type = value($0) }
+        /^\.Fo / { name = value($0); list = "" }
+        /^\.Fa / { list = list (list == "" ? "" : ", ") value($0) }
+        /^\.Fc/ {
+            whole = type " " name "(" list ")"
+            gsub(/\* /, "*", whole)
+            print name "\t" whole "\t" page
+        }' "$page"
+done | sort >"$work/pages"
+
+cut -f 1,2 "$work/pages" | sort -u >"$work/said"
+# The inline wrapper stands for its _sized form, so a page may leave that one out.
+while IFS="$(printf '\t')" read -r name whole; do
+    said=$(awk -F '\t' -v name="$name" '$1 == name { n++ } END { print n + 0 }' "$work/pages")
+    case $name in
+    *_sized) [ "$said" -eq 0 ] && continue ;;
+    esac
+    if [ "$said" -ne 1 ]; then
+        complain "$name is in the SYNOPSIS of $said pages, not of one."
+    fi
+done <"$work/headers"
+comm -13 "$work/headers" "$work/said" >"$work/wrong"
+if [ -s "$work/wrong" ]; then
+    complain "These prototypes of man pages are not those of the headers:"
+    cut -f 2 "$work/wrong"
+fi
+
+# "name sentence" of every error, from the table and from the page.
+tr '\n' ' ' <src/base/error.c | grep -oE '\{"JZX_[A-Z_]+", +"[^"]*"\}' |
+    sed 's/^{"\([A-Z_]*\)", *"\(.*\)"}$/\1 \2/' | grep -v '^JZX_ERR_UNKNOWN ' >"$work/errors"
+awk '/^\.It Dv JZX_/ { if (text) print text; text = $3; next }
+     /^\.El/ { if (text) print text; text = "" }
+     text { sub(/^\.Dv /, ""); sub(/ ,$/, ","); text = text " " $0 }' man/man3/jzx_error.3 \
+    >"$work/page_errors"
+diff -u "$work/errors" "$work/page_errors" ||
+    complain "jzx_error.3 does not have the sentences of src/base/error.c."
+
+# Every display that begins with an #include is a whole file.
+for page in $pages man/man7/jzx.7; do
+    awk -v out="$work/example" '
+        /^\.Bd -literal/ { first = 1; next }
+        /^\.Ed/ { if (file) close(file); file = ""; next }
+        first { first = 0; if ($0 ~ /^#include/) file = out "." ++count ".c" }
+        file { gsub(/\\e/, "\\"); sub(/^\\&/, ""); print >file }' "$page"
+    for example in "$work"/example.*.c; do
+        [ -f "$example" ] || continue
+        "$cc" -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
+            -Wno-missing-prototypes -Iinclude -fsyntax-only "$example" ||
+            complain "An example of $page does not compile."
+        rm -f "$example"
+    done
+done
+
+# Tests that SPEC.md names, and files that any document names.
+grep -oE '`test_[A-Za-z0-9_]+`' docs/SPEC.md | tr -d '`' | sort -u | while read -r name; do
+    grep -rqE "^static void $name\\(" tests || echo "docs/SPEC.md names $name, which is no test."
+done >"$work/missing"
+for document in docs/SPEC.md docs/ARCHITECTURE.md docs/adr/*.md; do
+    grep -oE '`[A-Za-z0-9_./-]+\.(c|h|sh|md|txt)`' "$document" | tr -d '`' | sort -u |
+        while read -r file; do
+            for place in '' src/ src/os/ src/base/ tests/ tests/contract/ testkit/ include/jzx/ docs/; do
+                [ -f "$place$file" ] && continue 2
+            done
+            # The rules and plans that came with the project are kept beside it.
+            case $file in
+            DESIGN.md | RUNTIME.md | STYLE.md | BASELINES.md) ;;
+            *) echo "$document names $file, which does not exist." ;;
+            esac
+        done
+done >>"$work/missing"
+# Every source and every layer has its place in ARCHITECTURE.md.
+for file in src/*.c src/os/*.c src/base/*.c testkit/*.c; do
+    name=$(basename "$file" .c)
+    grep -qE "\b$name\.[ch]" docs/ARCHITECTURE.md ||
+        echo "docs/ARCHITECTURE.md does not say what $file is for."
+done >>"$work/missing"
+sed 's/#.*//' src/layers.txt | while read -r layer modules; do
+    for module in $modules; do
+        grep -E "^\| [0-9., ]*\b$layer\b[0-9., ]*\|" docs/ARCHITECTURE.md | grep -qF "\`$module\`" ||
+            echo "docs/ARCHITECTURE.md does not have $module in layer $layer, as src/layers.txt does."
+    done
+done >>"$work/missing"
+if [ -s "$work/missing" ]; then
+    complain "$(cat "$work/missing")"
+fi
+exit $failed

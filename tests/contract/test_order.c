@@ -1,0 +1,491 @@
+/* Goal: the order of what an actor sees (R6), and that no call runs another actor's code before it
+ * returns (R7). Method: actors that log their tags, in simulation and on both real pollers. */
+#include "core_fixture.h"
+
+enum { SENDERS = 5, EACH = 300, GO = 0x1000 };
+
+typedef struct pair_check {
+    jzx_actor_id from[SENDERS];
+    uint64_t next[SENDERS];
+    uint64_t out_of_order;
+} pair_check;
+
+static jzx_behavior_result check_pairs(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    (void)ctx;
+    pair_check *check = self->arg;
+    for (size_t i = 0; i < SENDERS; i++) {
+        if (check->from[i] == msg->sender) {
+            check->out_of_order += msg->u64 != check->next[i]++;
+            return JZX_BEHAVIOR_OK;
+        }
+    }
+    check->out_of_order++;
+    return JZX_BEHAVIOR_OK;
+}
+
+/* Sends a few at a time, by every way there is to send something ordinary. */
+static jzx_behavior_result send_some(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    const subject *to = self->arg;
+    for (int i = 0; i < 7 && self->number < EACH; i++) {
+        jzx_send_opts opts = {.u64 = self->number, .flags = JZX_SEND_VALUE, .deadline_ns = 0};
+        if (self->number % 3 == 1) {
+            opts.deadline_ns = UINT64_MAX; /* takes the long way */
+        }
+        jzx_err err = self->number % 3 == 0 ? jzx_send_u64(ctx->loop, to->id, self->number, 1)
+                                            : jzx_send_with(ctx->loop, to->id, &opts);
+        if (err == JZX_ERR_MAILBOX_FULL) {
+            break;
+        }
+        CHECK_OK(err);
+        self->number++;
+    }
+    if (self->number < EACH) {
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, msg->tag));
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_messages_of_a_pair_keep_their_order(void)
+{
+    rig r = rig_open(NULL);
+    pair_check check = {{0}, {0}, 0};
+    jzx_spawn_opts small = {.mailbox_cap = 16, .max_msgs = 5};
+    subject *to = subject_start(&r, check_pairs, &small);
+    subject *from[SENDERS];
+    to->arg = &check;
+    for (size_t i = 0; i < SENDERS; i++) {
+        from[i] = subject_start(&r, send_some, NULL);
+        from[i]->arg = to;
+        check.from[i] = from[i]->id;
+        send_tag(&r, from[i], GO);
+    }
+    rig_idle(&r);
+    CHECK_EQ(check.out_of_order, 0);
+    CHECK_EQ(to->handled, SENDERS * EACH);
+    rig_close(&r);
+    free(to);
+    for (size_t i = 0; i < SENDERS; i++) {
+        free(from[i]);
+    }
+}
+
+static jzx_behavior_result resend_on_1(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    (void)self;
+    if (msg->tag == 1) {
+        CHECK_EQ(msg->sender, JZX_NOBODY);
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, 4));
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, 5));
+    }
+    if (msg->tag >= 4) {
+        CHECK_EQ(msg->sender, ctx->self);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_a_send_to_oneself_comes_after_what_is_queued(void)
+{
+    rig r = rig_open(NULL);
+    subject *s = subject_start(&r, resend_on_1, NULL);
+    send_tag(&r, s, 1);
+    send_tag(&r, s, 2);
+    send_tag(&r, s, 3);
+    rig_idle(&r);
+    CHECK_LOG(s, 1, 2, 3, 4, 5);
+    rig_close(&r);
+    free(s);
+}
+
+static int depth;
+static int deepest;
+
+static jzx_behavior_result count_depth(jzx_context *ctx, const jzx_message *msg)
+{
+    (void)ctx;
+    (void)msg;
+    depth++;
+    deepest = depth > deepest ? depth : deepest;
+    depth--;
+    return JZX_BEHAVIOR_OK;
+}
+
+static void deinit_depth(jzx_context *ctx)
+{
+    (void)count_depth(ctx, NULL);
+}
+
+static jzx_behavior_result call_everything(jzx_context *ctx, const jzx_message *msg)
+{
+    if (msg->kind == JZX_KIND_NOTICE) {
+        return JZX_BEHAVIOR_OK;
+    }
+    depth++;
+    jzx_actor_id *other = ctx->state;
+    jzx_actor_id child = JZX_NOBODY;
+    jzx_spawn_opts opts = {.behavior = count_depth, .deinit = deinit_depth};
+    CHECK_OK(jzx_spawn(ctx->loop, &opts, &child));
+    CHECK_OK(jzx_send(ctx->loop, child, NULL, 0, 1));
+    CHECK_OK(jzx_send_copy(ctx->loop, *other, "x", 1, 1));
+    CHECK_OK(try_urgent(ctx->loop, *other, 1));
+    CHECK_OK(jzx_send_after(ctx->loop, *other, 0, NULL, 0, 1, NULL));
+    CHECK_OK(jzx_notify_room(ctx->loop, *other));
+    CHECK_OK(jzx_stop(ctx->loop, child));
+    CHECK_OK(jzx_stop_drained(ctx->loop, *other));
+    CHECK_EQ(deepest, 0);
+    CHECK_EQ(jzx_loop_step(ctx->loop, 0), JZX_ERR_BUSY);
+    CHECK_EQ(jzx_loop_run(ctx->loop), JZX_ERR_BUSY);
+    CHECK_EQ(jzx_loop_run_until_idle(ctx->loop), JZX_ERR_BUSY);
+    CHECK_EQ(jzx_loop_destroy(ctx->loop), JZX_ERR_BUSY);
+    CHECK_EQ(deepest, 0);
+    depth--;
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_no_call_runs_other_code_before_it_returns(void)
+{
+    rig r = rig_open(NULL);
+    jzx_actor_id other, caller;
+    jzx_spawn_opts opts = {.behavior = count_depth, .deinit = deinit_depth};
+    depth = deepest = 0;
+    REQUIRE_OK(jzx_spawn(r.loop, &opts, &other));
+    opts = (jzx_spawn_opts){.behavior = call_everything, .state = &other};
+    REQUIRE_OK(jzx_spawn(r.loop, &opts, &caller));
+    REQUIRE_OK(jzx_send(r.loop, caller, NULL, 0, 1));
+    CHECK_EQ(deepest, 0);
+    rig_idle(&r);
+    CHECK_EQ(deepest, 1);
+    CHECK_EQ(depth, 0);
+    rig_close(&r);
+}
+
+static void test_urgent_messages_jump_and_keep_their_own_order(void)
+{
+    rig r = rig_open(NULL);
+    subject *s = subject_start(&r, NULL, NULL);
+    send_tag(&r, s, 1);
+    send_tag(&r, s, 2);
+    CHECK_OK(try_urgent(r.loop, s->id, 0xA));
+    CHECK_OK(try_urgent(r.loop, s->id, 0xB));
+    send_tag(&r, s, 3);
+    rig_idle(&r);
+    CHECK_LOG(s, 0xA, 0xB, 1, 2, 3);
+    rig_close(&r);
+    free(s);
+}
+
+static void test_a_timer_jumps_ordinary_messages(void)
+{
+    rig r = rig_open(NULL);
+    subject *s = subject_start(&r, NULL, NULL);
+    send_tag(&r, s, 1);
+    send_tag(&r, s, 2);
+    (void)after(&r, s, 0, 0xA);
+    REQUIRE_OK(jzx_kit_run(r.kit, 3));
+    rig_idle(&r);
+    CHECK_EQ(s->log_len, 3);
+    /* A delay of 0 is rounded up to the next millisecond, so the timer may come later, too. */
+    CHECK(s->log[0] == 0xA || (s->log[0] == 1 && s->log[1] == 2));
+    rig_close(&r);
+    free(s);
+}
+
+static jzx_behavior_result ask_then_send(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    if (msg->tag == 1) {
+        const subject *target = self->arg;
+        CHECK_OK(jzx_notify_room(ctx->loop, target->id));
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, 4));
+        CHECK_OK(try_urgent(ctx->loop, ctx->self, 0xA));
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_a_room_notice_keeps_its_place_among_ordinary_messages(void)
+{
+    rig r = rig_open(NULL);
+    subject *target = subject_start(&r, NULL, NULL);
+    subject *s = subject_start(&r, ask_then_send, NULL);
+    s->arg = target;
+    send_tag(&r, s, 1);
+    send_tag(&r, s, 2);
+    send_tag(&r, s, 3);
+    rig_idle(&r);
+    CHECK_LOG(s, 1, 0xA, 2, 3, JZX_TAG_ROOM, 4);
+    rig_close(&r);
+    free(target);
+    free(s);
+}
+
+static jzx_behavior_result stop_on_1(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    (void)self;
+    if (msg->tag == 1) {
+        CHECK_OK(jzx_stop(ctx->loop, ctx->self));
+        CHECK_OK(jzx_stop(ctx->loop, ctx->self)); /* asking twice is fine */
+        CHECK_EQ(jzx_send_u64(ctx->loop, ctx->self, 0, 9), JZX_ERR_STOPPING);
+        CHECK_EQ(try_urgent(ctx->loop, ctx->self, 9), JZX_ERR_STOPPING);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_stop_acts_after_the_current_message(void)
+{
+    rig r = rig_open(NULL);
+    subject *s = subject_start(&r, stop_on_1, NULL);
+    send_tag(&r, s, 1);
+    send_tag(&r, s, 2);
+    send_tag(&r, s, 3);
+    rig_idle(&r);
+    CHECK_LOG(s, 1);
+    CHECK_DEAD(&r, DEAD(JZX_DEAD_STOPPED, 2), DEAD(JZX_DEAD_STOPPED, 3));
+    CHECK_EQ(s->deinits, 1);
+    CHECK_EQ(jzx_send_u64(r.loop, s->id, 0, 1), JZX_ERR_NO_SUCH_ACTOR);
+    rig_close(&r);
+    free(s);
+}
+
+static jzx_behavior_result drain_on_1(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    (void)self;
+    if (msg->tag == 1) {
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, 4));
+        CHECK_OK(try_urgent(ctx->loop, ctx->self, 5));
+        CHECK_OK(jzx_send_after(ctx->loop, ctx->self, 60000, NULL, 0, 6, NULL));
+        CHECK_OK(jzx_stop_drained(ctx->loop, ctx->self));
+        CHECK_OK(jzx_stop_drained(ctx->loop, ctx->self));
+        CHECK_EQ(jzx_send_u64(ctx->loop, ctx->self, 0, 9), JZX_ERR_STOPPING);
+        CHECK_EQ(jzx_send_after(ctx->loop, ctx->self, 0, NULL, 0, 9, NULL), JZX_ERR_STOPPING);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_a_drained_stop_acts_after_what_is_queued(void)
+{
+    rig r = rig_open(NULL);
+    for (uint32_t max_msgs = 1; max_msgs <= 2; max_msgs++) {
+        jzx_spawn_opts opts = {.max_msgs = max_msgs};
+        subject *s = subject_start(&r, drain_on_1, &opts);
+        send_tag(&r, s, 1);
+        send_tag(&r, s, 2);
+        send_tag(&r, s, 3);
+        rig_idle(&r);
+        CHECK_LOG(s, 1, 5, 2, 3, 4);
+        CHECK_EQ(s->deinits, 1);
+        free(s);
+    }
+    CHECK_EQ(rig_counters(&r).dead, 0);
+    CHECK_EQ(rig_counters(&r).timers, 0);
+    rig_close(&r);
+}
+
+static jzx_behavior_result stall_10_on_1(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    if (msg->tag == 1) {
+        spend(ctx->loop, 10 * MS);
+    }
+    if (msg->tag == 2) { /* both timers and the notice are queued by now */
+        const subject *other = self->arg;
+        CHECK_OK(jzx_notify_room(ctx->loop, other->id));
+        CHECK_OK(jzx_stop_drained(ctx->loop, ctx->self));
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_a_drained_stop_handles_queued_events_and_notices(void)
+{
+    jzx_config config = {.max_msgs_per_actor = 1, .max_actors_per_tick = 1};
+    rig r = rig_open_fifo(&config);
+    subject *other = subject_start(&r, NULL, NULL);
+    subject *s = subject_start(&r, stall_10_on_1, NULL);
+    s->arg = other;
+    (void)after(&r, s, 1, 2);
+    (void)after(&r, s, 2, 3);
+    (void)after(&r, s, 3, 4);
+    send_tag(&r, s, 1);
+    rig_idle(&r);
+    CHECK_LOG(s, 1, 2, 3, 4, JZX_TAG_ROOM);
+    CHECK_EQ(rig_counters(&r).revoked, 0);
+    rig_close(&r);
+    free(other);
+    free(s);
+}
+
+static jzx_behavior_result tell_and_stop(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    const subject *to = self->arg;
+    CHECK_OK(jzx_send_u64(ctx->loop, to->id, 0, 1));
+    CHECK_OK(jzx_send_u64(ctx->loop, to->id, 0, 2));
+    return msg->tag == 0 ? JZX_BEHAVIOR_STOP : JZX_BEHAVIOR_FAIL;
+}
+
+static void tell_in_deinit(jzx_context *ctx, subject *self)
+{
+    const subject *to = self->arg;
+    CHECK_EQ(ctx->self, self->id);
+    CHECK_OK(jzx_send_u64(ctx->loop, to->id, 0, 3));
+    CHECK_EQ(jzx_send_u64(ctx->loop, ctx->self, 0, 4), JZX_ERR_STOPPING);
+    CHECK_EQ(jzx_notify_room(ctx->loop, to->id), JZX_ERR_STOPPING);
+    CHECK_EQ(jzx_send_after(ctx->loop, ctx->self, 1, NULL, 0, 4, NULL), JZX_ERR_STOPPING);
+}
+
+static jzx_behavior_result note_sender(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    (void)ctx;
+    const jzx_actor_id *want = self->arg;
+    CHECK_EQ(msg->sender, *want);
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_sends_in_deinit_come_after_earlier_ones(void)
+{
+    rig r = rig_open(NULL);
+    subject *to = subject_start(&r, note_sender, NULL);
+    subject *s = subject_start(&r, tell_and_stop, NULL);
+    s->on_end = tell_in_deinit;
+    s->arg = to;
+    to->arg = &s->id;
+    send_tag(&r, s, 0);
+    rig_idle(&r);
+    CHECK_LOG(to, 1, 2, 3);
+    CHECK_EQ(s->deinits, 1);
+    rig_close(&r);
+    free(to);
+    free(s);
+}
+
+static void test_a_stop_wins_over_a_drained_one(void)
+{
+    rig r = rig_open(NULL);
+    subject *s = subject_start(&r, NULL, NULL);
+    send_tag(&r, s, 1);
+    CHECK_OK(jzx_stop_drained(r.loop, s->id));
+    CHECK_OK(jzx_stop(r.loop, s->id));
+    CHECK_OK(jzx_stop_drained(r.loop, s->id));
+    rig_idle(&r);
+    CHECK_EQ(s->log_len, 0);
+    CHECK_DEAD(&r, DEAD(JZX_DEAD_STOPPED, 1));
+    CHECK_EQ(jzx_stop(r.loop, s->id), JZX_ERR_NO_SUCH_ACTOR);
+    rig_close(&r);
+    free(s);
+}
+
+/* In the middle of a turn with more messages behind it: look, evict, jump, end. */
+enum { LOOK = 0x20, EVICT, JUMP, ASK, DRAIN, BURST };
+
+static void check_rest(jzx_context *ctx, uint64_t rest)
+{
+    jzx_actor_facts facts;
+    REQUIRE_OK(jzx_actor_inspect(ctx->loop, ctx->self, &facts));
+    CHECK_EQ(facts.queued, rest);
+    CHECK_EQ(facts.in_hand, 1);
+    const char *wrong = jzx_loop_audit(ctx->loop);
+    CHECK_STR(wrong == NULL ? "" : wrong, "");
+}
+
+static jzx_behavior_result meddle(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    (void)self;
+    switch (msg->tag) {
+    case LOOK:
+        check_rest(ctx, msg->u64);
+        break;
+    case EVICT: /* the mailbox is full again after this one left it; two oldest ones die */
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, 0x31));
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, 0x32));
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, 0x33));
+        check_rest(ctx, 4);
+        break;
+    case JUMP:
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, 0x34));
+        CHECK_OK(try_urgent(ctx->loop, ctx->self, 0x35));
+        break;
+    case ASK:
+        CHECK_OK(jzx_notify_room(ctx->loop, ctx->self));
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, 0x36));
+        break;
+    case DRAIN:
+        CHECK_OK(jzx_stop_drained(ctx->loop, ctx->self));
+        break;
+    case BURST:
+        jzx_panic(ctx, 0, NULL);
+    default:
+        break;
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void play(rig *r, const uint32_t *tags, size_t count, uint32_t policy, uint32_t max_msgs,
+                 subject *s)
+{
+    jzx_spawn_opts opts = {.mailbox_cap = 4, .full_policy = policy, .max_msgs = max_msgs};
+    s->log_len = 0;
+    s->on = meddle;
+    subject_spawn(r, s, &opts);
+    for (size_t i = 0; i < count; i++) {
+        REQUIRE_OK(jzx_send_u64(r->loop, s->id, count - 1 - i, tags[i]));
+    }
+    rig_idle(r);
+    if (jzx_stop(r->loop, s->id) == JZX_OK) {
+        rig_idle(r);
+    }
+}
+
+static void test_the_rest_of_a_turn_keeps_its_order_whatever_a_message_does(void)
+{
+    static const uint32_t look[] = {LOOK, 1, LOOK, 2};
+    static const uint32_t evict[] = {EVICT, 1, 2, 3};
+    static const uint32_t jump[] = {JUMP, 1, 2};
+    static const uint32_t ask[] = {ASK, 1};
+    static const uint32_t drain_tags[] = {1, DRAIN, 2, 3};
+    static const uint32_t burst[] = {1, BURST, 2, 3};
+    rig r = rig_open(NULL);
+    subject *s = subject_new(meddle);
+    for (uint32_t max_msgs = 0; max_msgs < 4; max_msgs++) {
+        play(&r, look, COUNT_OF(look), JZX_FULL_REJECT, max_msgs, s);
+        CHECK_LOG(s, LOOK, 1, LOOK, 2);
+        play(&r, evict, COUNT_OF(evict), JZX_FULL_DROP_OLDEST, max_msgs, s);
+        CHECK_LOG(s, EVICT, 3, 0x31, 0x32, 0x33);
+        play(&r, evict, COUNT_OF(evict), JZX_FULL_DROP_NEWEST, max_msgs, s);
+        CHECK_LOG(s, EVICT, 1, 2, 3, 0x31);
+        play(&r, jump, COUNT_OF(jump), JZX_FULL_REJECT, max_msgs, s);
+        CHECK_LOG(s, JUMP, 0x35, 1, 2, 0x34);
+        play(&r, ask, COUNT_OF(ask), JZX_FULL_REJECT, max_msgs, s);
+        CHECK_LOG(s, ASK, 1, JZX_TAG_ROOM, 0x36);
+        play(&r, drain_tags, COUNT_OF(drain_tags), JZX_FULL_REJECT, max_msgs, s);
+        CHECK_LOG(s, 1, DRAIN, 2, 3);
+        play(&r, burst, COUNT_OF(burst), JZX_FULL_REJECT, max_msgs, s);
+        CHECK_LOG(s, 1, BURST);
+    }
+    CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_DROPPED_OLDEST], 4 * 2);
+    CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_DROPPED_NEWEST], 4 * 2);
+    CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_STOPPED], 4 * 2);
+    rig_close(&r);
+    free(s);
+}
+
+static const jzt_test tests[] = {
+    {"messages_of_a_pair_keep_their_order", test_messages_of_a_pair_keep_their_order},
+    {"a_send_to_oneself_comes_after_what_is_queued",
+     test_a_send_to_oneself_comes_after_what_is_queued},
+    {"no_call_runs_other_code_before_it_returns", test_no_call_runs_other_code_before_it_returns},
+    {"urgent_messages_jump_and_keep_their_own_order",
+     test_urgent_messages_jump_and_keep_their_own_order},
+    {"a_timer_jumps_ordinary_messages", test_a_timer_jumps_ordinary_messages},
+    {"a_room_notice_keeps_its_place_among_ordinary_messages",
+     test_a_room_notice_keeps_its_place_among_ordinary_messages},
+    {"stop_acts_after_the_current_message", test_stop_acts_after_the_current_message},
+    {"a_drained_stop_acts_after_what_is_queued", test_a_drained_stop_acts_after_what_is_queued},
+    {"a_drained_stop_handles_queued_events_and_notices",
+     test_a_drained_stop_handles_queued_events_and_notices},
+    {"sends_in_deinit_come_after_earlier_ones", test_sends_in_deinit_come_after_earlier_ones},
+    {"a_stop_wins_over_a_drained_one", test_a_stop_wins_over_a_drained_one},
+    {"the_rest_of_a_turn_keeps_its_order_whatever_a_message_does",
+     test_the_rest_of_a_turn_keeps_its_order_whatever_a_message_does},
+};
+
+int main(int argc, char **argv)
+{
+    return run_worlds(tests, COUNT_OF(tests), argc, argv);
+}
