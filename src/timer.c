@@ -258,13 +258,14 @@ jzx_err jzi_timer_cancel(jzi_timers *timers, jzx_timer_id id)
 
 void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
 {
-    jzi_wheel_entry *entry = jzi_wheel_expire(&timers->wheel, now_ns);
+    jzi_wheel_entry *entry = jzi_wheel_take(&timers->wheel, now_ns);
     while (entry != NULL) {
         jzi_wheel_entry *next = entry->next;
         if (next != NULL) {
             __builtin_prefetch(next);
             __builtin_prefetch((const char *)next + 64);
         }
+        entry->pprev = NULL;
         jzi_timer *timer = jzi_container_of(entry, jzi_timer, entry);
         set_state(timer, JZI_TIMER_QUEUED);
         jzi_actor *owner = jzi_actor_table_at(timers->worker->table, jzx_id_slot(timer->owner));

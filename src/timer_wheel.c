@@ -271,15 +271,12 @@ static jzi_wheel_entry **take_due(jzi_wheel *wheel, uint64_t due, jzi_wheel_entr
         due &= due - 1;
         place_set_empty(wheel, at);
         *tail = slot->head;
-        for (jzi_wheel_entry *e = slot->head; e != NULL; e = e->next) {
-            e->pprev = NULL;
-        }
         tail = slot->tail;
     }
     return tail;
 }
 
-jzi_wheel_entry *jzi_wheel_expire(jzi_wheel *wheel, uint64_t now_ns)
+jzi_wheel_entry *jzi_wheel_take(jzi_wheel *wheel, uint64_t now_ns)
 {
     uint64_t before = wheel->tick;
     uint64_t now = now_ns / JZI_WHEEL_TICK_NS;
@@ -300,6 +297,15 @@ jzi_wheel_entry *jzi_wheel_expire(jzi_wheel *wheel, uint64_t now_ns)
     wheel->tick = now;
     if (now != before) {
         prepare(wheel, now - before);
+    }
+    return expired;
+}
+
+jzi_wheel_entry *jzi_wheel_expire(jzi_wheel *wheel, uint64_t now_ns)
+{
+    jzi_wheel_entry *expired = jzi_wheel_take(wheel, now_ns);
+    for (jzi_wheel_entry *e = expired; e != NULL; e = e->next) {
+        e->pprev = NULL;
     }
     return expired;
 }

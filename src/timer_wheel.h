@@ -70,6 +70,9 @@ void jzi_wheel_remove(jzi_wheel *wheel, jzi_wheel_entry *entry);
  * NULL, ordered by tick, then by order of adding. A clock that steps back counts as standing still.
  * The caller reads `next` before it gives an entry away or adds it again. */
 jzi_wheel_entry *jzi_wheel_expire(jzi_wheel *wheel, uint64_t now_ns);
+/* The same for a caller that walks the list anyway: it sets each pprev to NULL, because every walk
+ * over entries that are not in the cache costs a miss each. */
+jzi_wheel_entry *jzi_wheel_take(jzi_wheel *wheel, uint64_t now_ns);
 
 /* The time of the earliest tick that has an entry: sleeping until then wakes for a timer and for
  * nothing else. UINT64_MAX when there is none, or when it lies past the end of the clock's range.

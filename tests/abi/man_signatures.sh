@@ -60,7 +60,7 @@ done | sort >"$work/pages"
 
 cut -f 1,2 "$work/pages" | sort -u >"$work/said"
 # The inline wrapper stands for its _sized form, so a page may leave that one out.
-while IFS="$(printf '\t')" read -r name whole; do
+while IFS="$(printf '\t')" read -r name _; do
     said=$(awk -F '\t' -v name="$name" '$1 == name { n++ } END { print n + 0 }' "$work/pages")
     case $name in
     *_sized) [ "$said" -eq 0 ] && continue ;;
@@ -101,6 +101,7 @@ for page in $pages man/man7/jzx.7; do
     done
 done
 
+# shellcheck disable=SC2016 # the backquotes are those of the documents
 # Tests that SPEC.md names, and files that any document names.
 grep -oE '`test_[A-Za-z0-9_]+`' docs/SPEC.md | tr -d '`' | sort -u | while read -r name; do
     grep -rqE "^static void $name\\(" tests || echo "docs/SPEC.md names $name, which is no test."

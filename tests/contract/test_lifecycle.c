@@ -3,6 +3,9 @@
  * Method: simulation; an observer writes down each end. */
 #include "core_fixture.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 enum { GO = 1, FAIL = 2, PANIC = 3, STOP = 4, ODD = 5 };
 
 typedef struct ends {
@@ -424,6 +427,48 @@ static void test_a_behavior_may_run_another_loop(void)
     free(s);
 }
 
+static jzx_behavior_result fork_here(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    if (msg->tag != GO) {
+        return JZX_BEHAVIOR_OK;
+    }
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        jzx_loop_abandon(ctx->loop);
+        _exit(self->deinits == 0 ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_a_child_forked_inside_a_behavior_may_abandon_the_loop(void)
+{
+    for (uint32_t poller = JZX_POLLER_EPOLL; poller <= JZX_POLLER_URING; poller++) {
+        jzx_loop *loop = NULL;
+        jzx_config config = {.poller = poller};
+        REQUIRE_OK(jzx_loop_create(&config, &loop));
+        rig r = {.loop = loop};
+        subject *s = subject_start(&r, fork_here, NULL);
+        subject *other = subject_start(&r, obey, NULL);
+        for (uint32_t tag = 0; tag < 4; tag++) { /* with more of its turn to come */
+            send_tag(&r, s, tag);
+            CHECK_OK(jzx_send_copy(loop, s->id, LONG_TEXT, sizeof LONG_TEXT, 9));
+            send_tag(&r, other, 0);
+        }
+        (void)after(&r, other, 1000, GO);
+        CHECK_OK(jzx_loop_run_until_idle(loop));
+        CHECK_EQ(s->handled, 8);
+        CHECK_EQ(other->handled, 4);
+        CHECK_OK(jzx_loop_destroy(loop));
+        CHECK_EQ(s->deinits, 1);
+        free(s);
+        free(other);
+    }
+}
+
 static const jzt_test tests[] = {
     {"every_end_has_its_reason", test_every_end_has_its_reason},
     {"a_panic_in_deinit_replaces_a_normal_end_only",
@@ -437,6 +482,8 @@ static const jzt_test tests[] = {
     {"destroy_releases_everything_that_is_alive", test_destroy_releases_everything_that_is_alive},
     {"a_thousand_loops_come_and_go", test_a_thousand_loops_come_and_go},
     {"a_behavior_may_run_another_loop", test_a_behavior_may_run_another_loop},
+    {"a_child_forked_inside_a_behavior_may_abandon_the_loop",
+     test_a_child_forked_inside_a_behavior_may_abandon_the_loop},
     {"a_deinit_cannot_run_the_loop_that_is_being_destroyed",
      test_a_deinit_cannot_run_the_loop_that_is_being_destroyed},
 };

@@ -127,7 +127,6 @@ static void test_left_over_work_makes_the_descriptor_readable(void)
     CHECK(!readable(fd));
     jzx_loop_request_stop(r.loop);
     CHECK(readable(fd));
-    CHECK_EQ(jzx_loop_done(r.loop), 1);
     step(&r);
     CHECK(!readable(fd));
     rig_close(&r);
@@ -456,7 +455,6 @@ static void test_a_config_is_checked(void)
     newer.later = 1;
     CHECK_EQ(jzx_loop_create_sized(&newer.known, sizeof newer, &loop), JZX_ERR_NEWER_STRUCT);
     CHECK_EQ(jzx_loop_create(NULL, NULL), JZX_ERR_INVALID_ARG);
-    CHECK(loop == NULL);
     jzx_config most = {.max_actors = 16777215,
                        .default_mailbox_cap = JZX_MAILBOX_CAP_MAX,
                        .max_msgs_per_actor = UINT32_MAX,

@@ -5,7 +5,7 @@
 enum { ASK = 1, STOP = 2, WORK = 3 };
 
 /* Asks when told to, notes what it hears, and reacts as `number` says. */
-enum { JUST_NOTE, SEND_ONE, ASK_AGAIN };
+enum { JUST_NOTE, SEND_ONE, ASK_AGAIN, ASK_FOR_EVER };
 
 typedef struct waiter {
     subject s;
@@ -34,7 +34,8 @@ static jzx_behavior_result waiter_on(jzx_context *ctx, const jzx_message *msg, s
         w->place = w->order == NULL ? 0 : ++*w->order;
         if (self->number == SEND_ONE && w->last.err == JZX_OK) {
             w->refused += jzx_send_u64(ctx->loop, w->target, 0, WORK) != JZX_OK;
-        } else if (self->number == ASK_AGAIN && w->notices < 100) {
+        } else if (self->number == ASK_FOR_EVER ||
+                   (self->number == ASK_AGAIN && w->notices < 100)) {
             CHECK_OK(jzx_notify_room(ctx->loop, w->target));
         }
     }
@@ -359,17 +360,23 @@ static void test_a_notice_never_promises_no_room(void)
     free(w);
 }
 
+/* A notice is as good as an ordinary message to the quotas of R8. */
 static void test_asking_for_ever_starves_nobody(void)
 {
     rig r = rig_open(NULL);
     subject *target = subject_start(&r, NULL, NULL);
-    waiter *w = waiter_start(&r, target->id, ASK_AGAIN);
+    waiter *w = waiter_start(&r, target->id, ASK_FOR_EVER);
     ask(&r, w);
-    (void)after(&r, &w->s, 1, WORK);
-    rig_idle(&r);
-    REQUIRE_OK(jzx_kit_run(r.kit, 5));
-    CHECK_EQ(w->notices, 100);
-    CHECK_EQ(w->s.handled, 102);
+    for (uint32_t i = 0; i < 10; i++) {
+        (void)after(&r, &w->s, 1 + i, WORK);
+    }
+    for (int ms = 0; ms < 20; ms++) {
+        CHECK_OK(try_urgent(r.loop, w->s.id, WORK));
+        send_tag(&r, &w->s, WORK);
+        REQUIRE_OK(jzx_kit_run(r.kit, 1));
+    }
+    CHECK(w->notices > 1000);
+    CHECK_EQ(w->s.handled - w->notices, 1 + 10 + 20 + 20);
     rig_close(&r);
     free(target);
     free(w);
@@ -396,6 +403,45 @@ static void test_destroy_with_everybody_waiting_leaks_nothing(void)
     free(target);
 }
 
+static jzx_behavior_result report(jzx_context *ctx, const jzx_message *msg, subject *self)
+{
+    const waiter *w = self->arg;
+    CHECK_OK(jzx_send_u64(ctx->loop, w->s.id, 0, 0x10 + (uint32_t)self->handled));
+    return msg->tag == STOP ? JZX_BEHAVIOR_STOP : JZX_BEHAVIOR_OK;
+}
+
+static void report_end(jzx_context *ctx, subject *self)
+{
+    const waiter *w = self->arg;
+    CHECK_OK(jzx_send_u64(ctx->loop, w->s.id, 0, 0x20));
+}
+
+/* R6 for notices: what the target said before comes before, what it says afterwards after. */
+static void test_a_notice_keeps_its_place_among_its_targets_messages(void)
+{
+    rig r = rig_open_fifo(NULL);
+    jzx_spawn_opts opts = {.mailbox_cap = 3, .low_water = 1, .max_msgs = 1};
+    subject *target = subject_start(&r, report, &opts);
+    waiter *w = waiter_start(&r, target->id, JUST_NOTE);
+    target->arg = w;
+    target->on_end = report_end;
+    ask(&r, w);
+    fill(&r, target, 3);
+    rig_idle(&r);
+    CHECK_LOG(&w->s, ASK, 0x11, 0x12, JZX_TAG_ROOM, 0x13);
+    w->s.log_len = 0;
+    ask(&r, w);
+    send_tag(&r, target, STOP);
+    send_tag(&r, target, WORK);
+    send_tag(&r, target, WORK);
+    rig_idle(&r);
+    CHECK_LOG(&w->s, ASK, 0x14, 0x20, JZX_TAG_ROOM); /* its last words, then its end */
+    CHECK_EQ(w->last.err, JZX_ERR_NO_SUCH_ACTOR);
+    rig_close(&r);
+    free(target);
+    free(w);
+}
+
 static const jzt_test tests[] = {
     {"a_notice_comes_at_once_at_or_below_the_mark",
      test_a_notice_comes_at_once_at_or_below_the_mark},
@@ -416,6 +462,8 @@ static const jzt_test tests[] = {
     {"an_actor_may_wait_for_itself", test_an_actor_may_wait_for_itself},
     {"a_notice_never_promises_no_room", test_a_notice_never_promises_no_room},
     {"asking_for_ever_starves_nobody", test_asking_for_ever_starves_nobody},
+    {"a_notice_keeps_its_place_among_its_targets_messages",
+     test_a_notice_keeps_its_place_among_its_targets_messages},
     {"destroy_with_everybody_waiting_leaks_nothing",
      test_destroy_with_everybody_waiting_leaks_nothing},
 };

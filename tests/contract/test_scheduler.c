@@ -350,6 +350,23 @@ static void test_run_until_idle_never_waits(void)
     free(s);
 }
 
+static void test_an_error_of_the_poller_ends_run_and_nothing_else(void)
+{
+    rig r = rig_open(NULL);
+    subject *s = subject_start(&r, count_down, NULL);
+    s->number = 5;
+    send_tag(&r, s, GO);
+    jzx_fault_arm_call(r.fault, JZX_FAULT_POLLER_WAIT, 2, 0, JZX_ERR_IO);
+    CHECK_EQ(jzx_loop_run(r.loop), JZX_ERR_IO);
+    CHECK_EQ(s->deinits, 0);
+    CHECK(jzx_testkit_check(r.loop) == NULL);
+    CHECK_OK(jzx_loop_run(r.loop)); /* goes on where it was */
+    CHECK_EQ(s->deinits, 1);
+    CHECK_EQ(s->handled, 5);
+    rig_close(&r);
+    free(s);
+}
+
 static const jzt_test tests[] = {
     {"one_flooding_actor_leaves_everybody_elses_wait_bounded",
      test_one_flooding_actor_leaves_everybody_elses_wait_bounded},
@@ -368,6 +385,8 @@ static const jzt_test tests[] = {
     {"a_stop_before_run_makes_it_return_once", test_a_stop_before_run_makes_it_return_once},
     {"a_step_with_a_stop_pending_still_waits", test_a_step_with_a_stop_pending_still_waits},
     {"run_until_idle_never_waits", test_run_until_idle_never_waits},
+    {"an_error_of_the_poller_ends_run_and_nothing_else",
+     test_an_error_of_the_poller_ends_run_and_nothing_else},
 };
 
 int main(int argc, char **argv)

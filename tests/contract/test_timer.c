@@ -387,6 +387,30 @@ static void test_a_clock_that_jumps_ahead_gives_one_message_per_timer(void)
     free(s);
 }
 
+static void test_no_period_is_lost_when_more_passed_than_can_be_counted(void)
+{
+    clock_rig c;
+    clock_rig_open(&c);
+    clock_face face = {0};
+    subject *s = subject_start(&c.r, note_hit, NULL);
+    s->arg = &face;
+    uint64_t days_ms = (uint64_t)60 * 86400 * 1000; /* above 2^32 */
+    jzx_timer_opts opts = {.delay_ms = 1, .period_ms = 1, .tag = 1};
+    REQUIRE_OK(jzx_timer_start(c.r.loop, s->id, &opts, NULL));
+    uint64_t before = jzx_loop_now(c.r.loop);
+    moved_ns = days_ms * MS;
+    rig_idle(&c.r);
+    uint64_t passed_ms = (jzx_loop_now(c.r.loop) - before) / MS;
+    uint64_t accounted = 0;
+    REQUIRE(face.count <= 4);
+    for (size_t i = 0; i < face.count; i++) {
+        accounted += 1 + face.hits[i].missed;
+    }
+    CHECK(accounted + 2 >= passed_ms && accounted <= passed_ms + 2);
+    clock_rig_close(&c);
+    free(s);
+}
+
 static void test_a_clock_that_steps_back_fires_nothing_early_or_twice(void)
 {
     clock_rig c;
@@ -428,6 +452,8 @@ static const jzt_test tests[] = {
     {"a_hundred_thousand_timers_fire_once_each", test_a_hundred_thousand_timers_fire_once_each},
     {"a_clock_that_jumps_ahead_gives_one_message_per_timer",
      test_a_clock_that_jumps_ahead_gives_one_message_per_timer},
+    {"no_period_is_lost_when_more_passed_than_can_be_counted",
+     test_no_period_is_lost_when_more_passed_than_can_be_counted},
     {"a_clock_that_steps_back_fires_nothing_early_or_twice",
      test_a_clock_that_steps_back_fires_nothing_early_or_twice},
 };

@@ -277,6 +277,15 @@ static inline void m_room_handle(model *m, const m_actor *waiter, const jzx_room
         m_require(m, !(r->state == M_POSTED && r->waiter == waiter->id && r->by < found->since),
                   "a room notice overtook an older one");
     }
+    /* Whoever was told for certain and has not acted yet was promised a slot of its own. */
+    const m_actor *t = m_find(m, notice->target);
+    uint32_t told = 0;
+    for (int i = 0; i < M_REQUESTS; i++) {
+        const m_request *r = &m->requests[i];
+        told += r->target == notice->target && r->ok && (r->state == M_POSTED || r == found);
+    }
+    m_require(m, notice->err != JZX_OK || t == NULL || told <= t->cap,
+              "more waiters were told than there are slots");
     found->state = M_NONE;
     m->told_in_hand = notice->err == JZX_OK ? notice->target : JZX_NOBODY;
 }

@@ -36,7 +36,6 @@ typedef struct run {
     uint32_t full_calls, starts;
     uint64_t letter_seq;
     uint32_t waited[M_ACTORS]; /* steps since the actor became ready */
-    uint32_t checked_payloads;
 } run;
 
 static model m;

@@ -338,8 +338,9 @@ static void step(uint64_t max_ns)
         bool ready = a->id != 0 && (a->stop || visible_work(a));
         r.waited[i] = ready && a->id != r.turn_of ? r.waited[i] + 1 : 0;
         require(!r.fifo || r.waited[i] <= M_ACTORS + 1, "a ready actor waits for ever");
-        if (r.turn_of == 0 && r.turn_blurred) {
-            m.actors[i].told_vague = true; /* a turn of cancelled messages only is not seen */
+        if (r.turn_of == 0 && r.turn_blurred) { /* a turn of cancelled messages is not seen */
+            m.actors[i].told_vague = true;
+            r.waited[i] = 0;
         }
     }
 }
