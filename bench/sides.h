@@ -18,6 +18,8 @@ void bench_raw_fairness(const bench_run *run, bench_sample *out);
 
 /* loop.c: a loop with the default configuration. Steady loops have no budgets of time. */
 jzx_loop *bench_loop_open(void);
+/* With budgets of its own; 0 is the default. */
+jzx_loop *bench_loop_open_with(uint32_t turn_budget_us, uint32_t tick_budget_us);
 void bench_loop_set_steady(void);
 
 /* jzx_messages.c */

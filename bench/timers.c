@@ -164,9 +164,10 @@ void bench_jzx_timers(const bench_run *run, bench_sample *out)
     armer arming = {.left = run->ops, .timer_ms = run->timer_ms, .random = 42};
     jzx_actor_id id = JZX_NOBODY;
     bench_watch watch = bench_start();
-    jzx_loop *loop = bench_loop_open();
-    /* Arming takes half a millisecond per message, in which hundreds of timers fall due: the turns
-     * of who takes them are bounded by time, not by number. */
+    jzx_loop *loop = bench_loop_open_with(2000, 4000);
+    /* A message that arms a thousand timers takes up to a millisecond, in which hundreds fall due.
+     * Who takes them gets turns of that order, bounded by time and not by number; with the default
+     * of 200 us the armer would take four fifths of the time and the rest would pile up. */
     jzx_spawn_opts sink = {.behavior = take_timer, .state = &late, .max_msgs = 4096};
     bench_check(jzx_spawn(loop, &sink, &arming.sink), "spawn");
     jzx_spawn_opts driver = {.behavior = arm_batch, .state = &arming, .max_msgs = 1};

@@ -4,7 +4,9 @@ void jzi_counters_snapshot(const jzi_counters *counters, jzx_counters *out)
 {
     const jzi_count *from = &counters->accepted;
     uint64_t *to = &out->accepted;
-    for (size_t i = 0; i < sizeof *out / sizeof *to; i++) {
+    /* Backwards: what was accepted is read after what became of it, so that from another thread
+     * the difference below is never less than nothing. */
+    for (size_t i = sizeof *out / sizeof *to; i-- > 0;) {
         to[i] = jzi_count_get(&from[i]);
     }
     out->queued = out->accepted - out->handled - out->queued; /* the slot held left_lane */

@@ -181,8 +181,11 @@ static size_t poller_report(jzx_sim *sim, sim_poller *poller, size_t found, jzx_
                             size_t cap)
 {
     size_t count = found < cap ? found : cap;
+    /* Who is reported goes round, as the contract of a poller wants; the seed says in which order.
+     */
+    int last_fd = poller->found[count - 1].fd;
     for (size_t i = 0; i < count; i++) {
-        size_t at = sim->fifo ? i : i + (size_t)jzi_sim_rng_below(&sim->order, found - i);
+        size_t at = sim->fifo ? i : i + (size_t)jzi_sim_rng_below(&sim->order, count - i);
         sim_watch watch = poller->found[at];
         uint32_t ready = poller->ready[at];
         poller->found[at] = poller->found[i];
@@ -190,7 +193,11 @@ static size_t poller_report(jzx_sim *sim, sim_poller *poller, size_t found, jzx_
         out[i] = (jzx_poll_event){.cookie = watch.cookie, .ready = ready};
         jzi_sim_note(sim, SIM_TRACE_READY, watch.fd, ready, JZX_OK);
     }
-    poller->turn = poller->len == 0 ? 0 : (poller->turn + 1) % poller->len;
+    for (size_t i = 0; i < poller->len; i++) {
+        if (poller->watches[i].fd == last_fd) {
+            poller->turn = (i + 1) % poller->len;
+        }
+    }
     return count;
 }
 

@@ -146,8 +146,9 @@ typedef struct jzx_room_notice {
 } jzx_room_notice;
 
 /* Asks for one notice to the running actor when `target` has room (R12): at once if it is at or
- * below its low-water mark; when it ended; else when it falls to the mark, as many waiters as there
- * are free slots, in the order of asking. Asking again while a request waits is OK and makes no
+ * below its low-water mark; when it ended; else when it falls to the mark. As many waiters are told
+ * as there are free slots, in the order of asking; a slot stays promised until the notice was
+ * handled. Asking again while a request waits is OK and makes no
  * second one. Thread: loop, inside a behavior. Errors: INVALID_ARG (outside), NO_MEMORY, STOPPING.
  */
 JZX_API JZX_NODISCARD jzx_err jzx_notify_room(jzx_loop *loop, jzx_actor_id target);

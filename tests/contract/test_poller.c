@@ -5,11 +5,32 @@
 #define _GNU_SOURCE
 #include "poller_bench.h"
 
+#include <jzx/testkit.h>
+
 #include <sys/resource.h>
+
+/* One simulated world for the whole program; it costs nothing to look at its clock. */
+static jzx_sim *world;
+
+static const jzx_env *sim_env(void)
+{
+    jzx_sim_opts opts = {.seed = jzt_seed(), .cost_ns = JZX_SIM_NO_COST};
+    if (world == NULL && jzx_sim_create(&opts, &world) != JZX_OK) {
+        return NULL;
+    }
+    return jzx_sim_env(world);
+}
+
+static jzx_err sim_pair(const jzx_env *env, int fd[2])
+{
+    (void)env;
+    return jzx_sim_pipe(world, fd);
+}
 
 static const poller_fixture fixtures[] = {
     {.name = "epoll", .env = jzx_env_epoll, .pair = system_pair},
     {.name = "uring", .env = jzx_env_uring, .pair = system_pair},
+    {.name = "sim", .env = sim_env, .pair = sim_pair},
 };
 
 static void test_bytes_make_a_descriptor_readable(void)
