@@ -204,6 +204,41 @@ static const char *audit_totals(const jzx_loop *loop, uint64_t live, uint64_t qu
     return dead == now.dead ? NULL : "dead letters by reason do not add up";
 }
 
+/* Nodes of the worker's two pools, where they should be. */
+typedef struct node_census {
+    uint64_t plain;
+    uint64_t wide;
+} node_census;
+
+static void census_add(node_census *census, const jzi_node *node)
+{
+    if ((node->msg.flags & (JZI_MSG_FOREIGN | JZI_MSG_EVENT)) == 0) {
+        *((node->msg.flags & JZI_MSG_WIDE) != 0 ? &census->wide : &census->plain) += 1;
+    }
+}
+
+static void census_lane(node_census *census, const jzi_node *tail)
+{
+    const jzi_node *node = tail;
+    while (node != NULL) {
+        census_add(census, node);
+        node = node->next == tail ? NULL : node->next;
+    }
+}
+
+/* No node was lost: what is not free is in a lane or in hand. */
+static const char *audit_pools(const jzi_worker *worker, node_census census)
+{
+    if (worker->phase == JZI_PHASE_BEHAVIOR && worker->in_hand != NULL) {
+        census_add(&census, worker->in_hand);
+    }
+    uint64_t plain =
+        jzi_node_pool_count_all(&worker->plain) - jzi_node_pool_count_free(&worker->plain);
+    uint64_t wide =
+        jzi_node_pool_count_all(&worker->wide) - jzi_node_pool_count_free(&worker->wide);
+    return plain == census.plain && wide == census.wide ? NULL : "a message node was lost";
+}
+
 /* Every actor with work is in the run ring exactly once, and nobody else is. */
 static const char *audit_ring(const jzi_worker *worker, uint64_t waiting)
 {
@@ -233,6 +268,7 @@ const char *jzx_loop_audit(jzx_loop *loop)
     uint64_t live = 0;
     uint64_t queued = 0;
     uint64_t waiting = 0;
+    node_census census = {0};
     for (uint32_t slot = 0; slot < made; slot++) {
         const jzi_actor *actor = jzi_actor_table_at(worker->table, slot);
         if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == 0) {
@@ -241,6 +277,8 @@ const char *jzx_loop_audit(jzx_loop *loop)
         live++;
         bool work = actor->user != NULL || (actor->flags & JZI_ACTOR_QUEUED) != 0;
         waiting += work && actor != worker->current;
+        census_lane(&census, actor->user);
+        census_lane(&census, actor->urgent);
         const char *wrong = audit_actor(worker, actor, &queued);
         if (wrong != NULL) {
             return say(loop, actor->id, wrong);
@@ -249,6 +287,9 @@ const char *jzx_loop_audit(jzx_loop *loop)
     const char *wrong = audit_totals(loop, live, queued);
     if (wrong == NULL) {
         wrong = audit_ring(worker, waiting);
+    }
+    if (wrong == NULL) {
+        wrong = audit_pools(worker, census);
     }
     jzi_wheel_check(&loop->timers.wheel);
     jzi_wheel_check(&loop->io.alarms);

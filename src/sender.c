@@ -16,9 +16,10 @@ struct jzx_sender {
     _Atomic uint32_t
         busy; /* shared senders: one thread at a time uses the cache, others go without */
     uint32_t flags;
-    _Atomic uint64_t sent;
-    jzi_node *cache[2]; /* plain, wide */
-    jzx_sender *next;   /* in post->senders */
+    _Atomic uint64_t sent; /* counted when a cached node is taken, by whoever holds the cache */
+    _Atomic uint64_t sent_else; /* the rest: nodes of their own, less sends that were refused */
+    jzi_node *cache[2];         /* plain, wide */
+    jzx_sender *next;           /* in post->senders */
     jzx_sender *prev;
 };
 
@@ -94,6 +95,12 @@ jzx_sender *jzx_sender_retain(jzx_sender *sender)
     return sender;
 }
 
+static uint64_t sent_by(const jzx_sender *sender)
+{
+    return atomic_load_explicit(&sender->sent, memory_order_relaxed) +
+           atomic_load_explicit(&sender->sent_else, memory_order_relaxed);
+}
+
 static jzi_node *chain_end(jzi_node *node)
 {
     while (node->next != NULL) {
@@ -123,9 +130,7 @@ void jzx_sender_release(jzx_sender *sender)
     if (sender->next != NULL) {
         sender->next->prev = sender->prev;
     }
-    atomic_fetch_add_explicit(&post->sent,
-                              atomic_load_explicit(&sender->sent, memory_order_relaxed),
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&post->sent, sent_by(sender), memory_order_relaxed);
     unlock_registry(post);
     jzi_free(&post->alloc, sender, sizeof *sender);
     jzi_post_release(post);
@@ -136,7 +141,7 @@ uint64_t jzi_senders_sent(jzi_post *post)
     lock_registry(post);
     uint64_t sent = atomic_load_explicit(&post->sent, memory_order_relaxed);
     for (const jzx_sender *sender = post->senders; sender != NULL; sender = sender->next) {
-        sent += atomic_load_explicit(&sender->sent, memory_order_relaxed);
+        sent += sent_by(sender);
     }
     unlock_registry(post);
     return sent;
@@ -181,6 +186,7 @@ static jzi_node *take_cached(jzx_sender *sender, bool wide)
     }
     if (node != NULL) {
         sender->cache[wide] = node->next;
+        jzi_count_add(&sender->sent, 1);
     }
     return node;
 }
@@ -198,11 +204,17 @@ static jzi_node *take_node(jzx_sender *sender, bool wide, uint32_t *out_flags)
         return node;
     }
     *out_flags |= JZI_MSG_SOLO;
-    return jzi_alloc(&sender->post->alloc, sizeof(jzi_wide_node));
+    jzi_node *node = jzi_alloc(&sender->post->alloc, sizeof(jzi_wide_node));
+    if (node != NULL) {
+        atomic_fetch_add_explicit(&sender->sent_else, 1, memory_order_relaxed);
+    }
+    return node;
 }
 
+/* A node that was taken and not sent. */
 static void give_node(jzx_sender *sender, jzi_node *node, uint32_t flags)
 {
+    atomic_fetch_sub_explicit(&sender->sent_else, 1, memory_order_relaxed);
     if ((flags & JZI_MSG_BLOCK) != 0) {
         jzi_free(&sender->post->alloc, node->msg.data, node->msg.len);
     }
@@ -248,15 +260,6 @@ static jzi_node *make_node(jzx_sender *sender, const jzx_send_opts *opts, uint32
         node->msg.u64 = opts->u64;
     }
     return node;
-}
-
-static void count_sent(jzx_sender *sender)
-{
-    if ((sender->flags & JZX_SENDER_SINGLE) != 0) {
-        jzi_count_add(&sender->sent, 1);
-    } else {
-        atomic_fetch_add_explicit(&sender->sent, 1, memory_order_relaxed);
-    }
 }
 
 static jzx_err verdict_of(jzi_entry entry)
@@ -308,7 +311,6 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
         give_node(sender, node, node->msg.flags);
         return JZX_ERR_LOOP_CLOSED;
     }
-    count_sent(sender);
     jzi_post_wake(post);
     return JZX_OK;
 }

@@ -44,9 +44,10 @@ typedef struct jzx_io_event {
 
 /* Tells owner when fd is ready, as long as it is (level-triggered). The fd stays the caller's: the
  * runtime never closes it, and it must be unwatched before it is closed. One watch per fd and loop.
- * interest 0 starts paused; HANGUP and ERROR are then not reported either.
- * Thread: loop. Errors: INVALID_ARG (unknown bits), BAD_FD (negative, closed, a regular file),
- * FD_WATCHED, NO_SUCH_ACTOR, STOPPING, NO_MEMORY, RESERVED_TAG. */
+ * interest 0 starts paused; HANGUP and ERROR are then not reported either. Readiness is a hint:
+ * what made it may be gone when the message is handled, and a read gives AGAIN then. Thread: loop.
+ * Errors: INVALID_ARG (unknown bits), BAD_FD (negative, closed, a regular file), FD_WATCHED,
+ * NO_SUCH_ACTOR, STOPPING, NO_MEMORY, RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_watch_fd(jzx_loop *loop, int fd, jzx_actor_id owner,
                                            uint32_t interest, uint32_t tag, jzx_io_ref *out_ref);
 /* Changes what is watched for; 0 pauses. Errors: NO_SUCH_REF, INVALID_ARG, BAD_FD. Thread: loop. */
