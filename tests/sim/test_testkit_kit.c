@@ -44,7 +44,7 @@ static void test_a_leaked_block_is_told_with_its_size(void)
     jzx_kit *kit;
     REQUIRE_OK(jzx_kit_open(&fixed, &kit));
     jzx_allocator a = jzx_fault_allocator(kit->fault);
-    static void *leaked; /* in use for leak checkers, forgotten for the kit */
+    static void *volatile leaked; /* in use for leak checkers, forgotten for the kit */
     leaked = a.realloc(a.ctx, NULL, 0, 77);
     REQUIRE(leaked != NULL);
     const char *wrong = jzx_kit_close(kit);
