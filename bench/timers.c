@@ -164,7 +164,7 @@ void bench_jzx_timers(const bench_run *run, bench_sample *out)
     armer arming = {.left = run->ops, .timer_ms = run->timer_ms, .random = 42};
     jzx_actor_id id = JZX_NOBODY;
     bench_watch watch = bench_start();
-    jzx_loop *loop = bench_loop_open_with(2000, 4000);
+    jzx_loop *loop = bench_loop_open_with(500, 1000);
     /* A message that arms a thousand timers takes up to a millisecond, in which hundreds fall due.
      * Who takes them gets turns of that order, bounded by time and not by number; with the default
      * of 200 us the armer would take four fifths of the time and the rest would pile up. */

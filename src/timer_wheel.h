@@ -7,26 +7,41 @@
  * wheel's own tick if that is later: what is due in the past is due at the next expire. Entries of
  * one tick come out in the order in which they were added.
  *
- * A slot of level L stands for 64^L ticks, and 64 slots are a page, aligned to a power of 64. Every
- * level has two pages, the one the wheel is in and the next:
+ * A slot of level 0 is one tick, a slot of level 1 is half of level 0, and from there on a slot is
+ * half of the level below. Every level is a ring, in which the slot of a tick is found by the low
+ * bits, and reaches ahead of the wheel by as many slots as it has:
  *
- *     level 1   [ 0 ... 63 ][ 64 ... 127 ]        one slot here is one page of level 0
- *     level 0        [ 0 ... 63 ][ 64 ... 127 ]   one slot here is one tick
- *                      ^ tick
+ *     level 1   |  own  |  next |       |       |  ...        128 slots of 2048 ticks
+ *     level 0       [                )                       4096 slots of one tick
+ *                   ^ tick           ^ tick + 4096
  *
- * The second page is there so that a slot can be moved down little by little while its time comes
- * near. Moving it at once would stop the loop: a million timers within two seconds make slots of
- * 30,000 entries, and each entry is a cache miss. Nor does moving down ever need a wake-up: expire
- * does it on the way, and finishes it when time jumps. */
+ * So what is due within four seconds is put where it stays until it fires. Anything else is moved
+ * down, which costs a cache miss or two for each entry and each level, but not at once: level 0
+ * always reaches over the whole of the next slot of level 1, whose entries are moved little by
+ * little while its time comes near. Nor does moving down ever need a wake-up: expire does it on the
+ * way, and finishes it when time jumps. */
 #ifndef JZI_TIMER_WHEEL_H
 #define JZI_TIMER_WHEEL_H
 
 #include <stdint.h>
 
 #define JZI_WHEEL_TICK_NS 1000000u
-#define JZI_WHEEL_LEVELS 8u /* 64^8 ms is more than 2^64 ns, so nothing lies beyond the wheel */
-#define JZI_WHEEL_PAGES 2u
-#define JZI_WHEEL_SLOTS (64u * JZI_WHEEL_PAGES)
+/* Level 0 is the near one, the others are far. A far level has 128 slots, each 64 times as long as
+ * one of the level below it, so the last level reaches 2^48 ticks ahead: more than 2^64 ns, nothing
+ * lies beyond the wheel. */
+#if defined JZI_STRESS && JZI_STRESS
+#define JZI_WHEEL_NEAR_BITS 6u
+#define JZI_WHEEL_LEVELS 8u
+#else
+#define JZI_WHEEL_NEAR_BITS 12u
+#define JZI_WHEEL_LEVELS 7u
+#endif
+#define JZI_WHEEL_NEAR_SLOTS (1u << JZI_WHEEL_NEAR_BITS)
+#define JZI_WHEEL_NEAR_WORDS (JZI_WHEEL_NEAR_SLOTS / 64u)
+#define JZI_WHEEL_BLOCK (JZI_WHEEL_NEAR_SLOTS / 2u) /* ticks in a slot of level 1 */
+#define JZI_WHEEL_FAR_LEVELS (JZI_WHEEL_LEVELS - 1u)
+#define JZI_WHEEL_FAR_SLOTS 128u
+#define JZI_WHEEL_FAR_WORDS (JZI_WHEEL_FAR_SLOTS / 64u)
 
 typedef struct jzi_wheel_entry {
     struct jzi_wheel_entry *next;
@@ -34,27 +49,43 @@ typedef struct jzi_wheel_entry {
     uint64_t due_ns;                /* the caller's to set, but not while the entry is in a wheel */
 } jzi_wheel_entry;
 
-/* A first-in first-out list. The fields mean something only while the slot's bit is set. */
-typedef struct jzi_wheel_slot {
+/* First in, first out; what is moved down is older and goes in front. The fields mean something
+ * only while the slot's bit is set. */
+typedef struct jzi_wheel_list {
     jzi_wheel_entry *head;
     jzi_wheel_entry **tail; /* the last entry's next */
-    uint64_t min_tick;      /* no entry's tick is lower; unless the stale bit is set, one has it */
+} jzi_wheel_list;
+
+typedef struct jzi_wheel_slot {
+    jzi_wheel_list list;
+    uint64_t min_tick; /* no entry's tick is lower; unless the stale bit is set, one has it */
     uint64_t count;
 } jzi_wheel_slot;
 
 /* Invariants; jzi_wheel_check() asserts all but the fourth, which the model test pins:
- * 1. An entry with tick t on level L is in slot (t >> 6L) & 127 of that level, and t lies in the
- *    wheel's own page of the level or in the one after it.
- * 2. Above level 0 the slot that covers the wheel's own tick is empty, so whatever is due within
- *    the page of level 0 is on level 0. On level 0 no slot before the wheel's own is occupied.
- * 3. A bit of `occupied` is set if and only if its slot has entries; `stale` is a subset of it.
- *    Slots are linked well, count their entries, and min_tick is what it says.
- * 4. Of two entries with the same tick, the one on the lower level was added first. */
+ * 1. An entry is in the slot of its tick on its level, and the tick is not before the wheel's own
+ *    and within reach of the level.
+ * 2. On a far level the wheel's own slot is empty, so whatever is due within the wheel's own block
+ *    (its slot of level 1) is on level 0.
+ * 3. A bit of near_occupied or far_occupied is set if and only if its slot has entries, a bit of
+ *    near_words if and only if that word of near_occupied is not 0; far_stale is a subset of
+ *    far_occupied. Lists are linked well; far slots count their entries, and min_tick is what it
+ *    says.
+ * 4. Of two entries with the same tick, the one on the higher level was added first; on one level,
+ *    the one nearer to the head.
+ *
+ * The fourth is why order holds: as the wheel goes on, a tick comes within reach of ever lower
+ * levels, and an entry is added to the lowest that reaches it. So all that is on a level for some
+ * tick is older than what was added below it. Moving down takes a list from its end, one level at a
+ * time, and puts each entry in front of what is there; it can stop and go on at any point. */
 typedef struct jzi_wheel {
-    uint64_t tick;                                        /* every tick below has expired */
-    uint64_t occupied[JZI_WHEEL_LEVELS][JZI_WHEEL_PAGES]; /* a bit per slot */
-    uint64_t stale[JZI_WHEEL_LEVELS][JZI_WHEEL_PAGES];    /* an earliest entry went away */
-    jzi_wheel_slot slots[JZI_WHEEL_LEVELS][JZI_WHEEL_SLOTS];
+    uint64_t tick;       /* every tick below has expired */
+    uint64_t near_words; /* a bit per word of near_occupied */
+    uint64_t near_occupied[JZI_WHEEL_NEAR_WORDS];
+    uint64_t far_occupied[JZI_WHEEL_FAR_LEVELS][JZI_WHEEL_FAR_WORDS];
+    uint64_t far_stale[JZI_WHEEL_FAR_LEVELS][JZI_WHEEL_FAR_WORDS]; /* an earliest entry went away */
+    jzi_wheel_list near[JZI_WHEEL_NEAR_SLOTS];
+    jzi_wheel_slot far[JZI_WHEEL_FAR_LEVELS][JZI_WHEEL_FAR_SLOTS]; /* level 1 is the first */
 } jzi_wheel;
 
 /* A wheel must stay where it is while it has entries: they point into it. */

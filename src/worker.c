@@ -51,6 +51,9 @@ uint64_t jzi_worker_clock(jzi_worker *worker)
     if (now > worker->now_ns) {
         worker->now_ns = now;
     }
+    if (worker->now_ns >= worker->tick_end_ns) {
+        worker->ring_limit = worker->ring_head; /* whoever looks sees that the tick is over */
+    }
     return worker->now_ns;
 }
 

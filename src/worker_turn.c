@@ -108,11 +108,7 @@ static __attribute__((noinline)) bool look_at_clock(jzi_worker *worker, jzi_acto
         actor->flags &= ~JZI_ACTOR_SLOW;
     }
     worker->until_clock = (actor->flags & JZI_ACTOR_SLOW) != 0 ? 1 : worker->stride;
-    bool tick_over = now >= worker->tick_end_ns;
-    if (tick_over) {
-        worker->ring_limit = worker->ring_head;
-    }
-    return tick_over || now - worker->turn_start_ns >= worker->turn_budget_ns;
+    return now >= worker->tick_end_ns || now - worker->turn_start_ns >= worker->turn_budget_ns;
 }
 
 /* A turn that is shorter than the first leg, or whose every message is timed. Returns its length.

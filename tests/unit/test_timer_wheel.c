@@ -13,7 +13,9 @@
 #define MS ((uint64_t)1000000)
 #define SECOND (1000 * MS)
 #define YEAR (31557600 * SECOND)
-#define RANGE_MS ((uint64_t)1 << 36) /* 64^6 */
+#define RANGE_MS ((uint64_t)1 << 36)
+#define NEAR ((uint64_t)JZI_WHEEL_NEAR_SLOTS) /* ticks that level 0 reaches ahead */
+#define BLOCK ((uint64_t)JZI_WHEEL_BLOCK)     /* ticks in a slot of level 1 */
 
 static jzi_wheel wheel;
 
@@ -127,8 +129,9 @@ static void test_one_expire_returns_many_ticks_in_order_of_tick(void)
 
 static void test_borders_of_every_level_are_exact(void)
 {
-    for (unsigned level = 1; level < JZI_WHEEL_LEVELS; level++) {
-        uint64_t border = ((uint64_t)1 << (6 * level)) * MS;
+    /* Every length of a slot or a level is a power of two, up to the last of the clock's range. */
+    for (unsigned bits = 1; bits < 44; bits++) {
+        uint64_t border = ((uint64_t)1 << bits) * MS;
         for (int start_before = 0; start_before < 2; start_before++) {
             jzi_wheel_entry before, at, after;
             start(start_before ? border - MS : 0);
@@ -146,48 +149,125 @@ static void test_borders_of_every_level_are_exact(void)
     }
 }
 
+static uint64_t far_count(void)
+{
+    uint64_t count = 0;
+    for (unsigned level = 0; level < JZI_WHEEL_FAR_LEVELS; level++) {
+        for (unsigned index = 0; index < JZI_WHEEL_FAR_SLOTS; index++) {
+            if ((wheel.far_occupied[level][index / 64] >> index % 64 & 1) != 0) {
+                count += wheel.far[level][index].count;
+            }
+        }
+    }
+    return count;
+}
+
+static void test_what_is_due_within_the_reach_of_level_0_is_never_moved(void)
+{
+    static jzi_wheel_entry e[2 * JZI_WHEEL_NEAR_SLOTS], beyond;
+    uint64_t at = 5 * BLOCK + 7;
+    start(at * MS);
+    for (uint64_t tick = at; tick < at + NEAR; tick++) {
+        e[tick - at] = (jzi_wheel_entry){.due_ns = tick * MS};
+        jzi_wheel_add(&wheel, &e[tick - at]);
+    }
+    CHECK_EQ(far_count(), 0);
+    add(&beyond, (at + NEAR) * MS);
+    CHECK_EQ(far_count(), 1);
+    for (uint64_t i = 0; i < NEAR; i++) {
+        REQUIRE(expire((at + i) * MS) == &e[i]);
+        REQUIRE(e[i].next == NULL);
+        if (i > 0) {
+            /* Also while something else is being moved to the same block. */
+            uint64_t before = far_count();
+            e[NEAR + i] = (jzi_wheel_entry){.due_ns = (at + i + NEAR - 1) * MS};
+            jzi_wheel_add(&wheel, &e[NEAR + i]);
+            REQUIRE_EQ(far_count(), before);
+        }
+    }
+    CHECK(expire((at + NEAR) * MS) == &beyond);
+    CHECK(beyond.next == &e[NEAR + 1]);
+    CHECK(e[NEAR + 1].next == NULL);
+}
+
 static void test_large_slots_move_down_evenly_before_their_time(void)
 {
-    enum { N = 6400 };
+    enum { PER_TICK = 4, N = PER_TICK * JZI_WHEEL_BLOCK };
     static jzi_wheel_entry e[N];
-    const jzi_wheel_slot *slot = &wheel.slots[1][3];
-    start(64 * MS);
+    const jzi_wheel_slot *slot = &wheel.far[0][4];
+    start(BLOCK * MS);
     for (uint64_t i = 0; i < N; i++) {
-        e[i] = (jzi_wheel_entry){.due_ns = (192 + i % 64) * MS};
+        e[i] = (jzi_wheel_entry){.due_ns = (4 * BLOCK + i % BLOCK) * MS};
         jzi_wheel_add(&wheel, &e[i]);
     }
     REQUIRE_EQ(slot->count, N);
-    CHECK(expire(128 * MS) == NULL);
-    uint64_t before = slot->count;
-    CHECK(N - before <= N / 64 + 1);
-    for (uint64_t tick = 129; tick < 191; tick++) {
-        CHECK(expire(tick * MS) == NULL);
-        CHECK(before - slot->count <= N / 64 + 1);
-        CHECK_EQ(jzi_wheel_next_ns(&wheel), 192 * MS);
+    CHECK(expire((3 * BLOCK - 1) * MS) == NULL);
+    REQUIRE_EQ(slot->count, N);
+    uint64_t before = N;
+    for (uint64_t tick = 3 * BLOCK; tick < 4 * BLOCK - 1; tick++) {
+        REQUIRE(jzi_wheel_expire(&wheel, tick * MS) == NULL);
+        REQUIRE(before - slot->count <= PER_TICK + 1);
+        REQUIRE_EQ(jzi_wheel_next_ns(&wheel), 4 * BLOCK * MS);
         before = slot->count;
     }
-    CHECK(before <= N / 64 + 1);
-    CHECK(expire(191 * MS) == NULL);
-    CHECK_EQ(list_length(expire(255 * MS)), N);
+    CHECK(before <= PER_TICK + 1);
+    CHECK(expire((4 * BLOCK - 1) * MS) == NULL);
+    CHECK_EQ(far_count(), 0);
+    CHECK_EQ(list_length(expire((5 * BLOCK - 1) * MS)), N);
 }
 
 static void test_order_of_adding_holds_while_a_slot_moves_down_R26(void)
 {
-    enum { N = 640, LATER = 63 };
+    enum { N = 10 * JZI_WHEEL_BLOCK, LATER = JZI_WHEEL_BLOCK - 1 };
     static jzi_wheel_entry e[N + LATER];
-    start(64 * MS);
+    uint64_t last = 4 * BLOCK - 1;
+    start(BLOCK * MS - MS);
     for (uint64_t i = 0; i < N; i++) {
-        add(&e[i], (192 + i * 64 / N) * MS);
+        e[i] = (jzi_wheel_entry){.due_ns = (3 * BLOCK + i * BLOCK / N) * MS};
+        jzi_wheel_add(&wheel, &e[i]);
     }
     for (uint64_t i = 0; i < LATER; i++) {
-        CHECK(expire((128 + i) * MS) == NULL);
-        add(&e[N + i], 255 * MS);
+        CHECK(jzi_wheel_expire(&wheel, (2 * BLOCK + i) * MS) == NULL);
+        if (i == LATER / 2) {
+            jzi_wheel_check(&wheel);
+            CHECK(far_count() > 0 && far_count() < N);
+        }
+        e[N + i] = (jzi_wheel_entry){.due_ns = last * MS};
+        jzi_wheel_add(&wheel, &e[N + i]);
     }
-    jzi_wheel_entry *list = expire(255 * MS);
+    jzi_wheel_entry *list = expire(last * MS);
     for (size_t i = 0; i < N + LATER; i++) {
         REQUIRE(list == &e[i]);
         list = list->next;
     }
+}
+
+static void test_remove_while_a_slot_moves_down_keeps_order_and_next(void)
+{
+    enum { N = 4 * JZI_WHEEL_BLOCK };
+    static jzi_wheel_entry e[N];
+    uint64_t due = 3 * BLOCK + 5;
+    start(0);
+    for (uint64_t i = 0; i < N; i++) {
+        e[i] = (jzi_wheel_entry){.due_ns = due * MS};
+        jzi_wheel_add(&wheel, &e[i]);
+    }
+    for (uint64_t i = 0; i < BLOCK; i++) {
+        REQUIRE(jzi_wheel_expire(&wheel, (2 * BLOCK + i) * MS) == NULL);
+        jzi_wheel_remove(&wheel, &e[i * 4 + i % 4]);
+        REQUIRE_EQ(jzi_wheel_next_ns(&wheel), due * MS);
+        if (i % 16 == 0) {
+            jzi_wheel_check(&wheel);
+        }
+    }
+    jzi_wheel_entry *list = expire(due * MS);
+    for (uint64_t i = 0; i < N; i++) {
+        if (i % 4 != i / 4 % 4) {
+            REQUIRE(list == &e[i]);
+            list = list->next;
+        }
+    }
+    CHECK(list == NULL);
 }
 
 static void test_next_is_exact_so_cascades_need_no_wake_up_R25(void)
@@ -331,6 +411,7 @@ static void test_due_time_past_the_end_of_the_clock_never_fires(void)
 /* The reference: a plain array sorted by tick, then by order of adding. */
 #define MODEL_CAP 700
 #define TIE_NS (500 * MS)
+#define AIM_TICKS 3
 
 typedef struct model_item {
     uint64_t tick;
@@ -381,6 +462,17 @@ static uint64_t random_distance_ns(jzt_rng *rng)
     return jzt_rng_below(rng, scale[kind]);
 }
 
+/* Near a border: of a block, where slots come down, or of how far a level reaches from now. */
+static uint64_t random_border_ns(jzt_rng *rng, uint64_t now_ns)
+{
+    uint64_t unit = jzt_rng_below(rng, 4) == 0 ? BLOCK * 64 : BLOCK;
+    uint64_t tick = now_ns / MS + unit * (1 + jzt_rng_below(rng, 4));
+    if (jzt_rng_below(rng, 3) != 0) {
+        tick = tick / unit * unit;
+    }
+    return (tick + jzt_rng_below(rng, 2 * AIM_TICKS + 1) - AIM_TICKS) * MS;
+}
+
 static void model_check_expire(model *m, uint64_t now_ns)
 {
     if (now_ns / MS > m->tick) {
@@ -412,7 +504,10 @@ static void model_walk(jzt_rng *rng, uint64_t now_ns, unsigned operations)
             uint64_t distance = random_distance_ns(rng);
             bool late = jzt_rng_below(rng, 16) == 0;
             e->due_ns = late ? now_ns - distance % (now_ns + 1) : now_ns + distance;
-            if (jzt_rng_below(rng, 2)) {
+            uint64_t aim = jzt_rng_below(rng, 4);
+            if (aim == 0) {
+                e->due_ns = random_border_ns(rng, now_ns);
+            } else if (aim < 3) {
                 /* Many from near and far into one tick, where the order of adding must hold. */
                 e->due_ns = (e->due_ns / TIE_NS + 1) * TIE_NS;
             }
@@ -433,7 +528,9 @@ static void model_walk(jzt_rng *rng, uint64_t now_ns, unsigned operations)
             model_check_expire(&m, now_ns - (jzt_rng_below(rng, 2) && now_ns > 0));
         } else {
             uint64_t distance = random_distance_ns(rng);
-            if (distance < 10 * SECOND || jzt_rng_below(rng, 20) == 0) {
+            if (jzt_rng_below(rng, 8) == 0) {
+                now_ns = random_border_ns(rng, now_ns);
+            } else if (distance < 10 * SECOND || jzt_rng_below(rng, 20) == 0) {
                 now_ns += distance;
             }
             uint64_t back = jzt_rng_below(rng, 8) == 0 ? jzt_rng_below(rng, now_ns + 1) : 0;
@@ -467,10 +564,14 @@ static const jzt_test tests[] = {
     {"one_expire_returns_many_ticks_in_order_of_tick",
      test_one_expire_returns_many_ticks_in_order_of_tick},
     {"borders_of_every_level_are_exact", test_borders_of_every_level_are_exact},
+    {"what_is_due_within_the_reach_of_level_0_is_never_moved",
+     test_what_is_due_within_the_reach_of_level_0_is_never_moved},
     {"large_slots_move_down_evenly_before_their_time",
      test_large_slots_move_down_evenly_before_their_time},
     {"order_of_adding_holds_while_a_slot_moves_down_R26",
      test_order_of_adding_holds_while_a_slot_moves_down_R26},
+    {"remove_while_a_slot_moves_down_keeps_order_and_next",
+     test_remove_while_a_slot_moves_down_keeps_order_and_next},
     {"next_is_exact_so_cascades_need_no_wake_up_R25",
      test_next_is_exact_so_cascades_need_no_wake_up_R25},
     {"next_is_exact_after_the_earliest_was_removed",
