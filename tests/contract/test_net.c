@@ -19,6 +19,14 @@ typedef struct line {
     int fd;
 } line;
 
+/* An abstract address of this process alone: other builds' tests may run at the same time. */
+static const char *unix_address(const char *name)
+{
+    static char address[64];
+    (void)snprintf(address, sizeof address, "unix:@jzx-test-%s-%d", name, (int)getpid());
+    return address;
+}
+
 static void listen_on(bench *b, const char *address, ear *owner, const jzx_net_opts *opts,
                       jzx_io_ref *out_ref, char out_address[JZX_ADDRESS_MAX + 1])
 {
@@ -288,7 +296,7 @@ static void test_the_end_of_file_follows_what_waits(void)
 
 static void test_connecting_is_told_and_early_writes_arrive(void)
 {
-    const char *addresses[] = {"127.0.0.1:0", "unix:@jzx-test-connect"};
+    const char *addresses[] = {"127.0.0.1:0", unix_address("connect")};
     for (size_t i = 0; i < COUNT_OF(addresses); i++) {
         char address[JZX_ADDRESS_MAX + 1];
         char mine[JZX_ADDRESS_MAX + 1];
@@ -323,7 +331,7 @@ static void test_connecting_is_told_and_early_writes_arrive(void)
 
 static void test_a_refused_connect_is_a_message(void)
 {
-    const char *addresses[] = {"127.0.0.1:0", "unix:@jzx-test-refused"};
+    const char *addresses[] = {"127.0.0.1:0", unix_address("refused")};
     for (size_t i = 0; i < COUNT_OF(addresses); i++) {
         char address[JZX_ADDRESS_MAX + 1];
         bench b = bench_open();
@@ -405,7 +413,7 @@ static void test_data_that_arrived_survives_a_failed_write(void)
     char address[JZX_ADDRESS_MAX + 1];
     line l = {.b = bench_open_sim(&(jzx_sim_opts){.seed = jzt_seed() | 1}), .fd = -1};
     l.server = ear_new(&l.b);
-    listen_on(&l.b, "unix:@jzx-test-last-word", l.server, NULL, &l.listener, address);
+    listen_on(&l.b, unix_address("last-word"), l.server, NULL, &l.listener, address);
     REQUIRE_OK(own_connect(&l.b, address, &l.fd));
     UNTIL(&l.b, l.server->accepted == 1);
     l.conn = l.server->conn;
@@ -590,7 +598,7 @@ static void test_a_burst_of_a_thousand_connects_takes_few_polls(void)
     char address[JZX_ADDRESS_MAX + 1];
     jzx_io_ref listener = 0;
     jzx_net_opts opts = {.backlog = 1024};
-    listen_on(&b, "unix:@jzx-test-burst", server, &opts, &listener, address);
+    listen_on(&b, unix_address("burst"), server, &opts, &listener, address);
     for (int i = 0; i < CONNS; i++) {
         REQUIRE_OK(own_connect(&b, address, &fd[i]));
     }
