@@ -157,7 +157,22 @@ static void a_turn_that_panics_is_counted(void)
     CHECK(jzx_kit_close(f.kit) == NULL);
 }
 
+static void a_step_waits_although_a_stop_is_pending(void)
+{
+    fixture f;
+    open_fixture(&f);
+    (void)spawn(&f, 8, 0, 0);
+    REQUIRE_OK(jzx_send_after(f.kit->loop, spawn(&f, 8, 0, 0), 1000, NULL, 0, TAG_TICK, NULL));
+    jzx_loop_request_stop(f.kit->loop);
+    uint64_t before = jzx_sim_now(f.kit->sim);
+    REQUIRE_OK(jzx_loop_step(f.kit->loop, 5000000));
+    CHECK(jzx_sim_now(f.kit->sim) - before >= 5000000);
+    CHECK_EQ(jzx_loop_done(f.kit->loop), 1); /* the request is still there, for the next run */
+    CHECK(jzx_kit_close(f.kit) == NULL);
+}
+
 static const jzt_test tests[] = {
+    {"a_step_waits_although_a_stop_is_pending", a_step_waits_although_a_stop_is_pending},
     {"nobody_waits_for_room_that_is_there", nobody_waits_for_room_that_is_there},
     {"a_full_mailbox_never_announces_room", a_full_mailbox_never_announces_room},
     {"notices_starve_no_other_lane", notices_starve_no_other_lane},
