@@ -16,6 +16,10 @@
 #define BENCH_BATCH 1000u
 #define BENCH_RING_ACTORS 503u
 #define BENCH_BIG_ACTORS 10000u
+#define BENCH_SIBLINGS 1000u
+#define BENCH_BRANCH 99u /* leaves per branch of a tree */
+/* Restarts before memory is first looked at: more than a limit has stamps. */
+#define BENCH_RSS_WARM 100000u
 #define BENCH_ECHO_CONNS 64u
 #define BENCH_ECHO_BYTES 64u
 #define BENCH_CACHE_LINE 64
@@ -43,6 +47,8 @@ typedef struct bench_sample {
     uint64_t cpu_ns;
     uint64_t peak_rss_kb;
     double bytes_per_actor; /* 0: not measured */
+    uint64_t rss_before_kb; /* both 0: not measured */
+    uint64_t rss_after_kb;
     bench_latency latency;
     char note[64]; /* more facts as k=v;k=v, or empty */
 } bench_sample;
@@ -60,6 +66,7 @@ typedef struct bench_target {
     double ns;
     double bytes;
     double p99_us;
+    double grown_kb; /* rss_after_kb - rss_before_kb */
 } bench_target;
 
 typedef struct bench_workload {

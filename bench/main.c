@@ -52,8 +52,11 @@ static const char help[] =
     "  --client PID with a PORT: not the server but the client of one, whose process PID is\n"
     "\n"
     "One-thread work is charged CPU time and pinned to the last CPU; two threads, and echo with\n"
-    "its client, are charged wall time; wake and fairness report a mean latency. Timers: CPU\n"
-    "time per timer. Exit status: 0, also when targets are missed; 1 when a run failed; 2 for bad\n"
+    "its client, are charged wall time; wake, fairness and restarts report a mean latency. "
+    "Timers:\n"
+    "CPU time per timer. tree_stop: CPU time per actor of the stop alone; growth is that next to\n"
+    "what an actor costs in a tree of a tenth of the size. Exit status: 0, also when targets are "
+    "missed; 1 when a run failed; 2 for bad\n"
     "arguments.\n";
 
 static _Noreturn void refuse(const char *what, const char *which)

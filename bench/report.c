@@ -6,24 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+static double grown_kb(const bench_sample *sample)
+{
+    return (double)sample->rss_after_kb - (double)sample->rss_before_kb;
+}
+
 bool bench_target_met(const bench_result *result)
 {
     const bench_target *target = &result->workload->target;
     return (target->ratio == 0 || result->ratio <= target->ratio) &&
            (target->ns == 0 || result->ns_per_op <= target->ns) &&
            (target->bytes == 0 || result->jzx.bytes_per_actor <= target->bytes) &&
-           (target->p99_us == 0 || result->jzx.latency.p99_us <= target->p99_us);
+           (target->p99_us == 0 || result->jzx.latency.p99_us <= target->p99_us) &&
+           (target->grown_kb == 0 || grown_kb(&result->jzx) <= target->grown_kb);
 }
 
 static bool target_exists(const bench_target *target)
 {
-    return target->ratio != 0 || target->ns != 0 || target->bytes != 0 || target->p99_us != 0;
+    return target->ratio != 0 || target->ns != 0 || target->bytes != 0 || target->p99_us != 0 ||
+           target->grown_kb != 0;
 }
 
 /* "<= 1.3x, p99 <= 2 ms" */
 static void target_text(const bench_target *target, char *out, size_t cap)
 {
-    char part[4][32] = {"", "", "", ""};
+    char part[5][32] = {"", "", "", "", ""};
     if (target->ratio != 0) {
         snprintf(part[0], sizeof part[0], "<= %gx", target->ratio);
     }
@@ -33,11 +40,16 @@ static void target_text(const bench_target *target, char *out, size_t cap)
     if (target->bytes != 0) {
         snprintf(part[2], sizeof part[2], "<= %g B each", target->bytes);
     }
-    if (target->p99_us != 0) {
+    if (target->p99_us >= 1000) {
         snprintf(part[3], sizeof part[3], "p99 <= %g ms", target->p99_us / 1e3);
+    } else if (target->p99_us != 0) {
+        snprintf(part[3], sizeof part[3], "p99 <= %g us", target->p99_us);
+    }
+    if (target->grown_kb != 0) {
+        snprintf(part[4], sizeof part[4], "<= %g KiB more", target->grown_kb);
     }
     out[0] = '\0';
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (part[i][0] != '\0') {
             size_t used = strlen(out);
             snprintf(out + used, cap - used, "%s%s", used > 0 ? ", " : "", part[i]);
@@ -72,9 +84,18 @@ void bench_report_row(const bench_result *result, bool colour)
     if (result->jzx.bytes_per_actor > 0) {
         snprintf(more, sizeof more, "%.0f bytes per actor (raw %.0f)", result->jzx.bytes_per_actor,
                  result->raw.bytes_per_actor);
+    } else if (result->jzx.rss_after_kb > 0) {
+        snprintf(more, sizeof more, "KiB: %" PRIu64 " before, %" PRIu64 " after",
+                 result->jzx.rss_before_kb, result->jzx.rss_after_kb);
+    } else if (ours->max_us > 0 && ours->p99_us < 1000) {
+        snprintf(more, sizeof more, "us: p50 %.3g p99 %.3g max %.0f (raw %.3g %.3g %.0f)",
+                 ours->p50_us, ours->p99_us, ours->max_us, raw->p50_us, raw->p99_us, raw->max_us);
     } else if (ours->max_us > 0) {
         snprintf(more, sizeof more, "us: p50 %.1f p99 %.1f max %.0f (raw %.1f %.1f %.0f)",
                  ours->p50_us, ours->p99_us, ours->max_us, raw->p50_us, raw->p99_us, raw->max_us);
+    }
+    if (more[0] == '\0' && result->jzx.note[0] != '\0') {
+        snprintf(more, sizeof more, "%s", result->jzx.note);
     }
     if (result->workload->serve != NULL) {
         size_t used = strlen(more);
@@ -134,6 +155,10 @@ void bench_report_json(const bench_result *result, void *file)
                 ours->mean_us, ours->p50_us, ours->p99_us, ours->max_us);
         fprintf(to, ",\"raw_p50_us\":%.3f,\"raw_p99_us\":%.3f", raw->p50_us, raw->p99_us);
     }
+    if (result->jzx.rss_after_kb > 0) {
+        fprintf(to, ",\"rss_before_kb\":%" PRIu64 ",\"rss_after_kb\":%" PRIu64,
+                result->jzx.rss_before_kb, result->jzx.rss_after_kb);
+    }
     if (target_exists(&workload->target)) {
         target_text(&workload->target, text, sizeof text);
         fprintf(to, ",\"target\":\"%s\",\"verdict\":\"%s\"", text,
@@ -164,6 +189,12 @@ void bench_report_result(const bench_workload *workload, const bench_sample *sam
                  "wall_ms=%.0f;mean_us=%.3f;p50_us=%.3f;p99_us=%.3f;max_us=%.3f;",
                  (double)sample->wall_ns / 1e6, sample->latency.mean_us, sample->latency.p50_us,
                  sample->latency.p99_us, sample->latency.max_us);
+    }
+    if (sample->rss_after_kb > 0) {
+        used = strlen(extra);
+        snprintf(extra + used, sizeof extra - used,
+                 "rss_before_kb=%" PRIu64 ";rss_after_kb=%" PRIu64 ";", sample->rss_before_kb,
+                 sample->rss_after_kb);
     }
     used = strlen(extra);
     snprintf(extra + used, sizeof extra - used, "%s", sample->note);

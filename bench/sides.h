@@ -35,6 +35,24 @@ void bench_jzx_fjcreate(const bench_run *run, bench_sample *out);
 void bench_jzx_fjcreate_chunked(const bench_run *run, bench_sample *out);
 void bench_jzx_idle(const bench_run *run, bench_sample *out);
 
+/* raw_restart.c: free, malloc, a message to whoever must know. */
+void bench_raw_restart(const bench_run *run, bench_sample *out);
+void bench_raw_restart_all(const bench_run *run, bench_sample *out);
+void bench_raw_restart_rss(const bench_run *run, bench_sample *out);
+void bench_raw_tree_stop(const bench_run *run, bench_sample *out);
+void bench_raw_watch(const bench_run *run, bench_sample *out);
+void bench_raw_spawn_stop(const bench_run *run, bench_sample *out);
+
+/* jzx_restart.c */
+void bench_jzx_restart(const bench_run *run, bench_sample *out);
+void bench_jzx_restart_all(const bench_run *run, bench_sample *out);
+void bench_jzx_restart_rss(const bench_run *run, bench_sample *out);
+void bench_jzx_tree_stop(const bench_run *run, bench_sample *out);
+void bench_jzx_watch(const bench_run *run, bench_sample *out);
+void bench_jzx_spawn_stop(const bench_run *run, bench_sample *out);
+/* `stop` makes a tree, stops it and returns the CPU time of the stop. */
+void bench_tree_report(const bench_run *run, uint64_t (*stop)(uint64_t actors), bench_sample *out);
+
 /* timers.c: a bare wheel, and ours. */
 void bench_raw_timers(const bench_run *run, bench_sample *out);
 void bench_jzx_timers(const bench_run *run, bench_sample *out);

@@ -1,4 +1,5 @@
 /* Entry points for actors and for looking at them: thin checks over the modules below. */
+#include "family.h"
 #include "loop.h"
 #include "mailbox.h"
 #include "room.h"
@@ -12,6 +13,17 @@ static jzx_err refuse(jzx_loop *loop, jzx_actor_id to, jzx_err err)
     return jzi_worker_refuse(&loop->worker, to, err);
 }
 
+static jzx_err spawn(jzi_worker *worker, const jzx_spawn_opts *opts, jzx_actor_id *out_id)
+{
+    jzi_actor *parent = jzi_lifecycle_spawner(worker);
+    const jzi_family *family = parent == NULL ? NULL : jzi_family_of(parent);
+    if (family != NULL && family->adopts) {
+        return jzi_family_spawn(worker, parent, opts, out_id);
+    }
+    jzi_birth birth = {.parent = parent, .asked = true};
+    return jzi_lifecycle_spawn(worker, opts, &birth, out_id);
+}
+
 jzx_err jzx_spawn_sized(jzx_loop *loop, const jzx_spawn_opts *opts, size_t opts_size,
                         jzx_actor_id *out_id)
 {
@@ -20,57 +32,107 @@ jzx_err jzx_spawn_sized(jzx_loop *loop, const jzx_spawn_opts *opts, size_t opts_
     }
     jzi_worker_check_thread(&loop->worker, "jzx_spawn");
     if (jzi_likely(opts_size == sizeof *opts)) {
-        return jzi_lifecycle_spawn(&loop->worker, opts, out_id);
+        return spawn(&loop->worker, opts, out_id);
     }
     jzx_spawn_opts known;
     jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
-    return err != JZX_OK ? err : jzi_lifecycle_spawn(&loop->worker, &known, out_id);
+    return err != JZX_OK ? err : spawn(&loop->worker, &known, out_id);
 }
 
-static jzx_err stop(jzx_loop *loop, jzx_actor_id id, bool drained)
+/* The actor of a command, or NULL with *out_err set: gone, or told already. */
+static jzi_actor *find_for_command(jzx_loop *loop, jzx_actor_id id, const char *call,
+                                   jzx_err *out_err)
 {
+    *out_err = JZX_ERR_INVALID_ARG;
     if (loop == NULL) {
-        return JZX_ERR_INVALID_ARG;
+        return NULL;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_stop");
+    jzi_worker_check_thread(&loop->worker, call);
     jzi_actor *actor = jzi_worker_find(&loop->worker, id);
-    if (actor == NULL) {
-        return JZX_ERR_NO_SUCH_ACTOR;
-    }
-    if ((actor->flags & JZI_ACTOR_ENDING) == 0 && !loop->worker.destroying) {
-        jzi_lifecycle_stop(&loop->worker, actor, drained);
-    }
-    return JZX_OK;
+    *out_err = actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_OK;
+    return loop->worker.destroying ? NULL : actor;
 }
 
 jzx_err jzx_stop(jzx_loop *loop, jzx_actor_id id)
 {
-    return stop(loop, id, false);
+    jzx_err err;
+    jzi_actor *actor = find_for_command(loop, id, "jzx_stop", &err);
+    if (actor != NULL) {
+        jzi_lifecycle_stop(&loop->worker, actor, false);
+    }
+    return err;
 }
 
 jzx_err jzx_stop_drained(jzx_loop *loop, jzx_actor_id id)
 {
-    return stop(loop, id, true);
+    jzx_err err;
+    jzi_actor *actor = find_for_command(loop, id, "jzx_stop_drained", &err);
+    if (actor != NULL) {
+        jzi_lifecycle_stop(&loop->worker, actor, true);
+    }
+    return err;
 }
 
-void jzx_panic(jzx_context *ctx, int32_t code, const char *text)
+jzx_err jzx_kill(jzx_loop *loop, jzx_actor_id id)
+{
+    jzx_err err;
+    jzi_actor *actor = find_for_command(loop, id, "jzx_kill", &err);
+    if (actor != NULL) {
+        jzi_lifecycle_kill(&loop->worker, actor);
+    }
+    return err;
+}
+
+/* The worker of a context if code of an actor is running; NULL otherwise. */
+static jzi_worker *worker_of(jzx_context *ctx)
 {
     jzi_worker *worker = ctx == NULL ? NULL : jzi_container_of(ctx, jzi_worker, ctx);
     if (worker == NULL || worker->phase == JZI_PHASE_NONE ||
         (worker->phase == JZI_PHASE_BEHAVIOR && worker->in_hand == NULL)) {
-        jzi_abort("jzx_panic() was called outside of a behavior or deinit");
+        return NULL;
     }
-    jzx_reason *reason = &worker->reason;
-    /* In deinit the end has a reason already; a failure is worth more than a normal end. */
-    if (worker->phase == JZI_PHASE_BEHAVIOR || reason->kind <= JZX_REASON_SHUTDOWN) {
-        memset(reason, 0, sizeof *reason);
-        reason->kind = JZX_REASON_PANIC;
-        reason->code = code;
-        for (size_t i = 0; text != NULL && i < JZX_REASON_TEXT_MAX && text[i] != '\0'; i++) {
-            reason->text[i] = text[i];
-        }
+    return worker;
+}
+
+/* A failure becomes the reason, unless the actor is leaving already for one. */
+static void give_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t code, const char *text)
+{
+    bool leaving = worker->phase == JZI_PHASE_LEAVE || worker->phase == JZI_PHASE_DEINIT;
+    if (!leaving || worker->reason.kind <= JZX_REASON_SHUTDOWN) {
+        jzi_worker_set_reason(worker, kind, code, text);
     }
+}
+
+void jzx_panic(jzx_context *ctx, int32_t code, const char *text)
+{
+    jzi_worker *worker = worker_of(ctx);
+    if (worker == NULL) {
+        jzi_abort("jzx_panic() was called outside of an actor's code");
+    }
+    give_reason(worker, JZX_REASON_PANIC, code, text);
     longjmp(worker->panic, 1);
+}
+
+jzx_behavior_result jzx_fail(jzx_context *ctx, int32_t code, const char *text)
+{
+    jzi_worker *worker = worker_of(ctx);
+    if (worker != NULL) {
+        give_reason(worker, JZX_REASON_FAILED, code, text);
+        worker->reason_by = worker->ctx.self;
+        worker->reason_at = jzi_count_get(&worker->counters.handled);
+    }
+    return JZX_BEHAVIOR_FAIL;
+}
+
+jzx_err jzx_trap_exits(jzx_context *ctx, int on)
+{
+    jzi_worker *worker = worker_of(ctx);
+    if (worker == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    worker->current->flags = on != 0 ? worker->current->flags | JZI_ACTOR_TRAP
+                                     : worker->current->flags & ~JZI_ACTOR_TRAP;
+    return JZX_OK;
 }
 
 jzx_err jzx_send_u64(jzx_loop *loop, jzx_actor_id to, uint64_t value, uint32_t tag)
@@ -171,7 +233,9 @@ jzx_err jzx_notify_room(jzx_loop *loop, jzx_actor_id target)
         return JZX_ERR_INVALID_ARG;
     }
     jzi_worker_check_thread(&loop->worker, "jzx_notify_room");
-    if ((loop->worker.current->flags & (JZI_ACTOR_COMMANDS | JZI_ACTOR_ENDING)) != 0) {
+    uint32_t flags = loop->worker.current->flags;
+    if ((flags & JZI_ACTOR_STOPPING) != 0 &&
+        (flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_ENDING)) != JZI_ACTOR_DEFERRED) {
         return JZX_ERR_STOPPING;
     }
     return jzi_room_request(&loop->worker, loop->worker.current, target);

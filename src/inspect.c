@@ -85,7 +85,7 @@ static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_act
     bool running = worker->current == actor && worker->phase == JZI_PHASE_BEHAVIOR;
     *facts = (jzx_actor_facts){
         .id = actor->id,
-        .parent = actor->parent,
+        .parent = jzi_lifecycle_parent(worker, actor),
         .mailbox_cap = jzi_actor_cap(actor),
         .ordinary = jzi_lane_count(actor->user),
         .urgent = jzi_lane_count(actor->urgent),
@@ -93,7 +93,11 @@ static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_act
         .accepted = jzi_actor_accepted(actor),
         .handled = actor->handled,
         .dead = actor->dead,
-        .revoked = actor->revoked,
+        .revoked = actor->ext == NULL ? 0 : actor->ext->revoked,
+        .redirected = actor->ext == NULL ? 0 : actor->ext->redirected,
+        .state = jzi_actor_state_of(actor),
+        .incarnation = jzi_life_of(actor) == NULL ? 1 : actor->ext->life->incarnation,
+        .children = jzi_life_of(actor) == NULL ? 0 : actor->ext->life->child_count,
         .in_hand = running && worker->in_hand != NULL,
         .stopping = (jzi_actor_gate(actor) & JZI_GATE_CLOSED) != 0,
     };
@@ -150,8 +154,8 @@ static const char *audit_actor(const jzi_worker *worker, const jzi_actor *actor,
     jzx_actor_facts facts;
     fill_facts(worker, actor, &facts);
     *queued += facts.queued;
-    if (facts.accepted !=
-        facts.handled + facts.dead + facts.revoked + facts.queued + facts.in_hand) {
+    if (facts.accepted != facts.handled + facts.dead + facts.redirected + facts.revoked +
+                              facts.queued + facts.in_hand) {
         return "accepted is not handled + dead + redirected + revoked + queued + in_hand";
     }
     if (count_own(actor->user) + count_own(actor->urgent) != jzi_actor_own_used(actor)) {
@@ -165,7 +169,8 @@ static const char *audit_actor(const jzi_worker *worker, const jzi_actor *actor,
     if (aside && (actor->flags & JZI_ACTOR_MIXED) == 0) {
         return "has events or urgent messages that nobody will look for";
     }
-    if ((aside || (actor->flags & JZI_ACTOR_STOP) != 0) && (actor->flags & JZI_ACTOR_QUEUED) == 0) {
+    if ((aside || (actor->flags & (JZI_ACTOR_LIFE | JZI_ACTOR_FROZEN)) != 0) &&
+        (actor->flags & JZI_ACTOR_QUEUED) == 0) {
         return "has work aside but is not marked for a turn";
     }
     return NULL;
@@ -239,6 +244,15 @@ static const char *audit_pools(const jzi_worker *worker, node_census census)
     return plain == census.plain && wide == census.wide ? NULL : "a message node was lost";
 }
 
+/* Whether the actor belongs into the run ring while it is not running. */
+static bool has_work(const jzi_actor *actor)
+{
+    if ((actor->flags & JZI_ACTOR_FROZEN) != 0) {
+        return (actor->flags & JZI_ACTOR_LIFE) != 0;
+    }
+    return actor->user != NULL || (actor->flags & JZI_ACTOR_QUEUED) != 0;
+}
+
 /* Every actor with work is in the run ring exactly once, and nobody else is. */
 static const char *audit_ring(const jzi_worker *worker, uint64_t waiting)
 {
@@ -248,8 +262,7 @@ static const char *audit_ring(const jzi_worker *worker, uint64_t waiting)
     for (uint32_t i = worker->ring_head; i != worker->ring_tail; i++) {
         const jzi_actor *actor = worker->ring[i & worker->ring_mask];
         bool alive = (jzi_actor_gate(actor) & JZI_GATE_PINS) != 0;
-        bool work = actor->user != NULL || (actor->flags & JZI_ACTOR_QUEUED) != 0;
-        if (!alive || !work || actor == worker->current) {
+        if (!alive || !has_work(actor) || actor == worker->current) {
             return "the run ring holds an actor without work";
         }
     }
@@ -275,8 +288,7 @@ const char *jzx_loop_audit(jzx_loop *loop)
             continue;
         }
         live++;
-        bool work = actor->user != NULL || (actor->flags & JZI_ACTOR_QUEUED) != 0;
-        waiting += work && actor != worker->current;
+        waiting += has_work(actor) && actor != worker->current;
         census_lane(&census, actor->user);
         census_lane(&census, actor->urgent);
         const char *wrong = audit_actor(worker, actor, &queued);

@@ -5,11 +5,20 @@
 
 #include <jzx/actor.h>
 
+#define JZI_KIND_SUPERVISOR 0x80000000u /* a flag besides JZX_SPAWN_* */
+
 typedef struct jzi_kind {
+    jzx_behavior_result (*init)(jzx_context *ctx, void *arg);
+    jzx_behavior_result (*on_signal)(jzx_context *ctx, const struct jzx_signal *signal);
     void (*deinit)(jzx_context *ctx);
     void (*drop_msg)(const jzx_message *msg);
+    jzx_actor_id redirect_to;
     uint32_t low_water;
     uint32_t max_msgs;
+    uint32_t stop_timeout_ms; /* JZX_SHUTDOWN_* too */
+    uint32_t drain;           /* jzx_drain_policy */
+    uint32_t flags;
+    uint32_t zero;  /* the members above are compared as bytes */
     uint64_t users; /* actors of this kind */
     struct jzi_kind *next;
 } jzi_kind;

@@ -17,6 +17,18 @@ static inline void jzi_lane_push(jzi_node **tail, jzi_node *node)
     *tail = node;
 }
 
+static inline void jzi_lane_push_front(jzi_node **tail, jzi_node *node)
+{
+    jzi_node *last = *tail;
+    if (last == NULL) {
+        node->next = node;
+        *tail = node;
+    } else {
+        node->next = last->next;
+        last->next = node;
+    }
+}
+
 static inline jzi_node *jzi_lane_first(jzi_node *tail)
 {
     return tail == NULL ? NULL : tail->next;

@@ -1,204 +1,536 @@
-#include "lifecycle.h"
+/* Starting, stopping, failing, restarting: the procedures and their steps (R14, R15, R16, R18). */
+#include "lifecycle_steps.h"
+#include "monitor.h"
+#include "restart_policy.h"
 
-#include "base/alloc.h"
-#include "room.h"
-
-static jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts *opts, uint32_t cap)
+void jzi_move(jzi_actor *actor, jzx_life_event event)
 {
-    if (opts->behavior == NULL || opts->full_policy > JZX_FULL_DROP_OLDEST) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    if (opts->supervisor != JZX_NOBODY && opts->supervisor != worker->ctx.self) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    if (cap > JZX_MAILBOX_CAP_MAX) {
-        return JZX_ERR_TOO_BIG;
-    }
-    if (opts->low_water != JZX_LOW_WATER_EMPTY && opts->low_water > cap) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    if (worker->destroying || worker->phase == JZI_PHASE_DEINIT ||
-        (worker->current != NULL && (worker->current->flags & JZI_ACTOR_COMMANDS) != 0)) {
-        return JZX_ERR_STOPPING;
-    }
-    return JZX_OK;
+    int state = jzx_lifecycle_next(jzi_actor_state_of(actor), (uint32_t)event);
+    jzi_assert(state >= 0);
+    actor->history = jzi_history_add(actor->history, (uint32_t)state);
+    actor->flags = (actor->flags & ~(7u << JZI_ACTOR_STATE_SHIFT)) | (uint32_t)state
+                                                                         << JZI_ACTOR_STATE_SHIFT;
 }
 
-jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, jzx_actor_id *out_id)
+void jzi_lifecycle_wake(jzi_worker *worker, jzi_actor *actor)
 {
-    uint32_t cap = opts->mailbox_cap == 0 ? worker->default_cap : opts->mailbox_cap;
-    jzx_err err = check_opts(worker, opts, cap);
-    if (err != JZX_OK) {
-        return err;
+    if ((actor->flags & JZI_ACTOR_LIFE) != 0) {
+        return;
     }
-    jzi_kind wanted = {
-        .deinit = opts->deinit,
-        .drop_msg = opts->drop_msg,
-        .low_water = opts->low_water == 0                     ? cap / 2
-                     : opts->low_water == JZX_LOW_WATER_EMPTY ? 0
-                                                              : opts->low_water,
-        .max_msgs = opts->max_msgs == 0 ? worker->default_max_msgs : opts->max_msgs,
-    };
-    jzi_ext *ext = NULL;
-    jzi_kind *kind = jzi_kind_intern(&worker->kinds, &worker->alloc, &wanted);
-    if (kind == NULL) {
-        return JZX_ERR_NO_MEMORY;
-    }
-    if (opts->name != NULL && opts->name[0] != '\0') {
-        ext = jzi_alloc_zeroed(&worker->alloc, sizeof *ext);
-        if (ext == NULL) {
-            err = JZX_ERR_NO_MEMORY;
-            goto fail;
-        }
-        for (size_t i = 0; i < JZX_NAME_MAX && opts->name[i] != '\0'; i++) {
-            ext->name[i] = opts->name[i];
-        }
-    }
-    if (!jzi_worker_reserve(worker)) {
-        err = JZX_ERR_NO_MEMORY;
-        goto fail;
-    }
-    jzi_actor *actor = NULL;
-    err = jzi_actor_table_take(worker->table, &worker->alloc, &actor);
-    if (err != JZX_OK) {
-        goto fail;
-    }
-    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    atomic_store_explicit(&actor->door.cap, cap, memory_order_relaxed);
-    atomic_store_explicit(&actor->door.full_policy, opts->full_policy, memory_order_relaxed);
-    actor->parent = worker->ctx.self;
-    actor->kind = kind;
-    actor->dead = actor->revoked = 0;
-    actor->user = actor->events = actor->notices = actor->urgent = NULL;
-    actor->behavior = opts->behavior;
-    actor->state = opts->state;
-    actor->ext = ext;
-    jzi_actor_set_counts(actor, 0);
-    actor->handled = 0;
-    actor->quota_events = actor->quota_urgent = actor->quota_ordinary = 0;
-    actor->flags = kind->max_msgs < JZI_FIRST_LEG ? JZI_ACTOR_FEW : 0;
-    jzi_actor_table_open(actor);
-    jzi_count_add(&worker->counters.spawned, 1);
-    jzi_count_add(&worker->counters.live, 1);
-    jzx_actor_id id = actor->id;
-    if (jzi_unlikely(worker->env->trace != NULL)) {
-        jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
-    }
-    if (jzi_unlikely(worker->observer.on.on_actor_start != NULL)) {
-        worker->observer.on.on_actor_start(worker->observer.ctx, id, jzi_actor_name(actor));
-    }
-    if (out_id != NULL) {
-        *out_id = id;
-    }
-    return JZX_OK;
-fail:
-    jzi_free(&worker->alloc, ext, sizeof *ext);
-    jzi_kind_release(&worker->kinds, &worker->alloc, kind);
-    return err;
-}
-
-/* Other threads may be changing the gate, but only if there ever was a sender (R33). */
-static void gate_add(jzi_worker *worker, jzi_actor *actor, uint64_t delta)
-{
-    if (worker->shared) {
-        /* release: pairs with the acquire of a thread that reserves or gives back. */
-        atomic_fetch_add_explicit(&actor->door.gate, delta, memory_order_acq_rel);
-    } else {
-        atomic_store_explicit(&actor->door.gate, jzi_actor_gate(actor) + delta,
-                              memory_order_relaxed);
+    actor->flags |= JZI_ACTOR_LIFE;
+    if ((actor->flags & JZI_ACTOR_FROZEN) == 0) {
+        jzi_worker_schedule(worker, actor);
+    } else if (actor != worker->current) {
+        jzi_worker_enqueue(worker, actor);
     }
 }
 
-static void close_gate(jzi_worker *worker, jzi_actor *actor)
-{
-    if ((jzi_actor_gate(actor) & JZI_GATE_CLOSED) == 0) {
-        gate_add(worker, actor, JZI_GATE_CLOSED);
-    }
-}
-
-void jzi_lifecycle_close_all(jzi_worker *worker)
-{
-    uint32_t made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    for (uint32_t slot = 0; slot < made; slot++) {
-        jzi_actor *actor = jzi_actor_table_at(worker->table, slot);
-        if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
-            close_gate(worker, actor);
-        }
-    }
-}
-
-void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
-{
-    jzi_count_add(&worker->counters.commands, 1);
-    close_gate(worker, actor);
-    if (drained && (actor->flags & JZI_ACTOR_DRAIN) == 0) {
-        actor->drain_stamp = jzi_actor_accepted(actor);
-    }
-    actor->flags |= drained ? JZI_ACTOR_DRAIN : JZI_ACTOR_STOP;
-    jzi_worker_schedule(worker, actor);
-}
-
-void jzi_lifecycle_end(jzi_worker *worker, jzi_actor *actor)
-{
-    close_gate(worker, actor);
-    actor->flags |= JZI_ACTOR_ENDING | JZI_ACTOR_STOP;
-    worker->current = actor;
-    if (actor->ext != NULL) {
-        jzi_source_close_all(worker->io, actor);
-        jzi_timers_release_all(worker->timers, actor);
-        jzi_room_forget_requests(worker, actor);
-    }
-    if (actor->kind->deinit != NULL && !worker->abandoned) {
-        worker->ctx.state = actor->state;
-        worker->ctx.self = actor->id;
-        worker->phase = JZI_PHASE_DEINIT;
-        actor->kind->deinit(&worker->ctx);
-    }
-    jzi_lifecycle_after_deinit(worker);
-}
-
-static void drain(jzi_worker *worker, jzi_actor *actor)
-{
-    jzx_dead_reason reason = worker->destroying ? JZX_DEAD_LOOP_CLOSED : JZX_DEAD_STOPPED;
-    while (actor->events != NULL) {
-        jzi_worker_revoke(worker, actor, jzi_lane_pop(&actor->events));
-    }
-    while (actor->notices != NULL) {
-        jzi_worker_revoke(worker, actor, jzi_lane_pop(&actor->notices));
-    }
-    while (actor->urgent != NULL) {
-        jzi_worker_bury(worker, actor, jzi_lane_pop(&actor->urgent), reason);
-    }
-    while (actor->user != NULL) {
-        jzi_worker_bury(worker, actor, jzi_lane_pop(&actor->user), reason);
-    }
-}
-
-void jzi_lifecycle_after_deinit(jzi_worker *worker)
+/* Back to the scheduler: whoever was worked on goes into the ring if there is more to do. */
+void jzi_life_settle(jzi_worker *worker)
 {
     jzi_actor *actor = worker->current;
-    worker->phase = JZI_PHASE_NONE;
-    worker->ctx.self = JZX_NOBODY;
     worker->current = NULL;
-    drain(worker, actor);
-    jzi_room_target_ended(worker, actor);
-    jzi_ext *ext = actor->ext;
-    actor->ext = NULL;
-    jzx_actor_id id = actor->id;
-    if (jzi_unlikely(worker->env->trace != NULL)) {
-        jzi_worker_trace(worker, JZX_TRACE_END, actor, NULL, worker->reason.kind);
+    worker->ctx.self = JZX_NOBODY;
+    worker->phase = JZI_PHASE_NONE;
+    if (actor == NULL) {
+        return; /* it ended */
     }
-    /* The life pin goes: from here on the id resolves for nobody, and the slot is free as soon as
-     * no other thread has a message on its way. */
-    gate_add(worker, actor, (uint64_t)0 - JZI_GATE_PIN);
-    if (jzi_gate_is_free(jzi_actor_gate(actor))) {
-        jzi_worker_free_slot(worker, actor);
+    jzi_life *life = jzi_life_of(actor);
+    if (life != NULL && jzi_actor_step_of(actor) != JZI_STEP_NONE) {
+        life->reason = worker->reason;
     }
-    jzi_count_add(&worker->counters.ended, 1);
-    jzi_count_sub(&worker->counters.live, 1);
-    if (jzi_unlikely(worker->observer.on.on_actor_stop != NULL)) {
-        worker->observer.on.on_actor_stop(worker->observer.ctx, id, ext == NULL ? "" : ext->name,
+    if ((actor->flags & JZI_ACTOR_FROZEN) != 0) {
+        if ((actor->flags & JZI_ACTOR_LIFE) != 0) {
+            jzi_worker_enqueue(worker, actor);
+        }
+        return;
+    }
+    bool aside = actor->events != NULL || actor->urgent != NULL || actor->notices != NULL ||
+                 (actor->flags & (JZI_ACTOR_LIFE | JZI_ACTOR_DRAIN)) != 0;
+    actor->flags = aside ? actor->flags | JZI_ACTOR_QUEUED : actor->flags & ~JZI_ACTOR_QUEUED;
+    if (aside || actor->user != NULL) {
+        jzi_worker_enqueue(worker, actor);
+    }
+}
+
+/* Hooks. What they return, or FAIL if they panic, is in worker->hook_result at the next step. */
+static void before_hook(jzi_worker *worker, jzi_actor *actor, jzi_phase phase)
+{
+    worker->hook_result = JZX_BEHAVIOR_FAIL;
+    worker->phase = (uint32_t)phase;
+    worker->in_hand = NULL;
+    worker->ctx.state = actor->state;
+    worker->ctx.self = actor->id;
+    worker->reason_by = JZX_NOBODY;
+}
+
+static void after_hook(jzi_worker *worker, jzi_actor *actor, jzx_behavior_result result)
+{
+    actor->state = worker->ctx.state;
+    worker->ctx.self = JZX_NOBODY;
+    bool leaving = worker->phase == JZI_PHASE_LEAVE || worker->phase == JZI_PHASE_DEINIT;
+    worker->phase = JZI_PHASE_NONE;
+    worker->hook_result = (uint32_t)result;
+    bool failed = result == JZX_BEHAVIOR_FAIL || (uint32_t)result > JZX_BEHAVIOR_DEFER;
+    if (failed && worker->reason_by != actor->id &&
+        (!leaving || worker->reason.kind <= JZX_REASON_SHUTDOWN)) {
+        jzi_worker_set_reason(worker, JZX_REASON_FAILED, 0, NULL);
+    }
+}
+
+/* A start signal that returns STOP wants what jzx_stop() on itself would: start, then stop. */
+static void signal_self(jzi_worker *worker, jzi_actor *actor, jzx_signal_kind kind, jzi_phase phase)
+{
+    worker->hook_result = JZX_BEHAVIOR_OK;
+    if (actor->kind->on_signal == NULL || worker->abandoned) {
+        return;
+    }
+    worker->signal = (jzx_signal){
+        .kind = (uint32_t)kind,
+        .incarnation = actor->ext->life->incarnation,
+        .from = actor->id,
+        .reason = &worker->reason,
+    };
+    before_hook(worker, actor, phase);
+    after_hook(worker, actor, actor->kind->on_signal(&worker->ctx, &worker->signal));
+    if (phase == JZI_PHASE_START && worker->hook_result == JZX_BEHAVIOR_STOP) {
+        worker->hook_result = JZX_BEHAVIOR_OK;
+        jzi_lifecycle_stop(worker, actor, false);
+    }
+}
+
+static bool hook_failed(const jzi_worker *worker)
+{
+    return worker->hook_result == JZX_BEHAVIOR_FAIL || worker->hook_result > JZX_BEHAVIOR_DEFER;
+}
+
+/* An incarnation failed, or a hook did while it ended. */
+void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_count_add(&worker->counters.failures, 1);
+    if (worker->observer.on.on_actor_fail != NULL) {
+        worker->observer.on.on_actor_fail(worker->observer.ctx, actor->id, jzi_actor_name(actor),
                                           &worker->reason);
     }
-    jzi_free(&worker->alloc, ext, sizeof *ext);
+}
+
+/* Children first; then the rest of the clean-up follows in advance(). */
+void jzi_life_clean_up(jzi_worker *worker, jzi_actor *actor, jzi_after after)
+{
+    jzi_life *life = jzi_life_of(actor);
+    actor->flags |= JZI_ACTOR_ENDING;
+    actor->flags &= ~(JZI_ACTOR_DEFERRED | JZI_ACTOR_DRAIN);
+    if (after == JZI_AFTER_END) {
+        jzi_close_gate(worker, actor);
+    }
+    jzi_set_step(actor, JZI_STEP_CHILDREN);
+    if (life != NULL) {
+        life->after = (uint32_t)after;
+        jzi_freeze(actor);
+        if (life->child_count > 0) {
+            jzi_arm_deadline(worker, actor);
+            jzi_stop_children(worker, actor, (actor->flags & JZI_ACTOR_KILLED) != 0);
+        }
+    }
+    jzi_life_advance(worker, actor);
+}
+
+/* An actor without hooks, children, name or anything else that takes steps to end. */
+static bool end_at_once(jzi_worker *worker, jzi_actor *actor)
+{
+    if (actor->ext != NULL || actor->kind->deinit != NULL) {
+        return false;
+    }
+    jzi_close_gate(worker, actor);
+    jzi_finish(worker, actor);
+    return true;
+}
+
+/* The actor ends, for worker->reason; or, if its supervisor wants it to run again, it is cleaned up
+ * and the supervisor is asked. */
+void jzi_life_end(jzi_worker *worker, jzi_actor *actor)
+{
+    if (end_at_once(worker, actor)) {
+        return;
+    }
+    jzi_life *life = jzi_life_of(actor);
+    const jzi_bond *bond = life == NULL ? NULL : life->bond;
+    bool again = bond != NULL && (actor->flags & JZI_ACTOR_FINISH) == 0 &&
+                 jzi_policy_wants(bond->mode, worker->reason.kind);
+    jzi_move(actor, JZX_LIFE_STOP);
+    jzi_life_clean_up(worker, actor, again ? JZI_AFTER_EXIT : JZI_AFTER_END);
+}
+
+void jzi_life_end_for_good(jzi_worker *worker, jzi_actor *actor)
+{
+    if (end_at_once(worker, actor)) {
+        return;
+    }
+    actor->flags |= JZI_ACTOR_FINISH;
+    jzi_move(actor, JZX_LIFE_STOP);
+    jzi_life_clean_up(worker, actor, JZI_AFTER_END);
+}
+
+/* A stop in good order: PRE_STOP, which may ask for time, then the end. */
+void jzi_life_leave(jzi_worker *worker, jzi_actor *actor)
+{
+    if (actor->kind->on_signal == NULL || (actor->flags & JZI_ACTOR_DEFERRED) != 0) {
+        jzi_life_end(worker, actor);
+        return;
+    }
+    jzi_freeze(actor);
+    jzi_set_step(actor, JZI_STEP_PRE_STOPPED);
+    signal_self(worker, actor, JZX_SIGNAL_PRE_STOP, JZI_PHASE_LEAVE);
+    jzi_life_advance(worker, actor);
+}
+
+/* PRE_STOP returned. */
+static void pre_stopped(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_life *life = actor->ext->life;
+    if ((actor->flags & JZI_ACTOR_KILL) != 0) {
+        actor->flags = (actor->flags & ~JZI_ACTOR_KILL) | JZI_ACTOR_KILLED;
+        jzi_worker_set_reason(worker, JZX_REASON_KILLED, 0, NULL);
+        jzi_life_end(worker, actor);
+        return;
+    }
+    if (worker->hook_result != JZX_BEHAVIOR_DEFER) {
+        if (hook_failed(worker)) {
+            jzi_life_note_failure(worker, actor);
+        }
+        jzi_life_end(worker, actor);
+        return;
+    }
+    life->reason = worker->reason;
+    jzi_close_gate(worker, actor);
+    jzi_set_step(actor, JZI_STEP_NONE);
+    actor->flags |= JZI_ACTOR_DEFERRED;
+    actor->flags &= ~JZI_ACTOR_FROZEN;
+    jzi_set_deadline(worker, actor, actor->kind->stop_timeout_ms, UINT64_MAX);
+    jzi_arm_deadline(worker, actor);
+}
+
+/* R18: clean up to be started again. */
+void jzi_life_begin_restart(jzi_worker *worker, jzi_actor *actor, jzi_after after)
+{
+    actor->ext->life->after = (uint32_t)after;
+    jzi_freeze(actor);
+    jzi_set_step(actor, JZI_STEP_PRE_RESTARTED);
+    worker->hook_result = JZX_BEHAVIOR_OK;
+    if ((actor->flags & JZI_ACTOR_KILLED) == 0) {
+        signal_self(worker, actor, JZX_SIGNAL_PRE_RESTART, JZI_PHASE_LEAVE);
+    }
+    jzi_life_advance(worker, actor);
+}
+
+static uint32_t incarnation_of(const jzi_actor *actor)
+{
+    const jzi_life *life = jzi_life_of(actor);
+    return life == NULL ? 1 : life->incarnation;
+}
+
+/* The incarnation failed, for worker->reason. */
+void jzi_life_fail(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_life *life = jzi_life_of(actor);
+    jzi_life_note_failure(worker, actor);
+    if ((actor->flags & JZI_ACTOR_ENDING) != 0) {
+        jzi_life_advance(worker, actor);
+        return;
+    }
+    if (actor->ext != NULL) {
+        jzi_monitor_break_links(worker, actor, incarnation_of(actor), &worker->reason);
+    }
+    actor->flags &= ~JZI_ACTOR_LINKED;
+    if (actor->ext != NULL || actor->kind->deinit != NULL) {
+        jzi_move(actor, JZX_LIFE_FAIL);
+    }
+    if (life == NULL || life->bond == NULL || (actor->flags & JZI_ACTOR_FINISH) != 0) {
+        jzi_life_end_for_good(worker, actor);
+        return;
+    }
+    if ((actor->flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_KILLED)) == JZI_ACTOR_DEFERRED) {
+        jzi_life_end(worker, actor); /* it was stopping: it does not go on as if nothing had been */
+        return;
+    }
+    jzi_freeze(actor);
+    jzi_set_step(actor, JZI_STEP_FAILED);
+    actor->flags &= ~(JZI_ACTOR_DEFERRED | JZI_ACTOR_RESTART | JZI_ACTOR_START | JZI_ACTOR_RESUME);
+    jzi_tell_parent(worker, actor, JZI_NEWS_FAILED);
+}
+
+void jzi_life_fail_start(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_life *life = actor->ext->life;
+    worker->reason.kind = JZX_REASON_START_FAILED;
+    jzi_life_note_failure(worker, actor);
+    jzi_monitor_break_links(worker, actor, incarnation_of(actor), &worker->reason);
+    jzi_move(actor, JZX_LIFE_FAIL);
+    if (life->bond == NULL || (actor->flags & JZI_ACTOR_FINISH) != 0) {
+        jzi_life_end_for_good(worker, actor);
+        return;
+    }
+    jzi_move(actor, JZX_LIFE_RESTART);
+    jzi_life_clean_up(worker, actor, JZI_AFTER_RETRY);
+}
+
+static void tell_restart(jzi_worker *worker, const jzi_actor *actor)
+{
+    const jzi_life *life = actor->ext->life;
+    life->bond->restarts++;
+    const jzx_observer *on = &worker->observer.on;
+    jzi_count_add(&worker->counters.restarts, 1);
+    if (on->on_restart != NULL) {
+        jzx_restart_event event = {
+            .id = actor->id,
+            .supervisor = jzi_lifecycle_parent(worker, actor),
+            .name = jzi_actor_name(actor),
+            .cause = &worker->reason,
+            .uptime_ns = life->bond->uptime_ns,
+            .attempt = life->bond->attempt,
+            .incarnation = life->incarnation,
+            .delay_ms = life->bond->delay_ms,
+        };
+        on->on_restart(worker->observer.ctx, &event);
+    }
+    if (on->on_actor_restart != NULL) {
+        on->on_actor_restart(worker->observer.ctx, actor->id, (int)life->bond->attempt);
+    }
+}
+
+static void drop_queue(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
+{
+    while (*lane != NULL) {
+        jzi_node *node = jzi_lane_pop(lane);
+        if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
+            jzi_actor_unuse(actor);
+        }
+        jzi_worker_bury(worker, actor, node, JZX_DEAD_RESTARTED);
+    }
+}
+
+/* The first start, or a restart of an actor that is clean. */
+void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_life *life = actor->ext->life;
+    actor->flags &= ~(JZI_ACTOR_START | JZI_ACTOR_RESTART);
+    if (jzi_actor_state_of(actor) != JZX_STATE_CREATED) {
+        if (jzi_actor_state_of(actor) == JZX_STATE_STOPPED) {
+            jzi_move(actor, JZX_LIFE_RESTART);
+        }
+        life->incarnation++;
+        tell_restart(worker, actor);
+        actor->flags &= ~(JZI_ACTOR_ENDING | JZI_ACTOR_KILLED | JZI_ACTOR_LATE | JZI_ACTOR_LINKED |
+                          JZI_ACTOR_TRAP);
+        if ((actor->kind->flags & JZX_SPAWN_TRAP_EXITS) != 0) {
+            actor->flags |= JZI_ACTOR_TRAP;
+        }
+    }
+    life->since_ns = 0;
+    life->bare = true;
+    jzi_move(actor, JZX_LIFE_START);
+    jzi_set_step(actor, JZI_STEP_INITED);
+    bool builds = actor->kind->init != NULL || (actor->kind->flags & JZI_KIND_SUPERVISOR) != 0;
+    actor->state = builds ? NULL : life->arg;
+    worker->hook_result = JZX_BEHAVIOR_OK;
+    if (actor->kind->init != NULL) {
+        before_hook(worker, actor, JZI_PHASE_START);
+        after_hook(worker, actor, actor->kind->init(&worker->ctx, life->arg));
+    }
+    jzi_life_advance(worker, actor);
+}
+
+/* init returned. True: PRE_START follows. */
+static bool inited(jzi_worker *worker, jzi_actor *actor)
+{
+    if (worker->hook_result == JZX_BEHAVIOR_STOP) {
+        jzi_worker_set_reason(worker, JZX_REASON_NORMAL, 0, NULL);
+        actor->flags |= JZI_ACTOR_KILLED; /* it never was: no signals */
+        jzi_life_end_for_good(worker, actor);
+        return false;
+    }
+    if (worker->hook_result != JZX_BEHAVIOR_OK) {
+        jzi_life_fail_start(worker, actor);
+        return false;
+    }
+    actor->ext->life->bare = false;
+    return true;
+}
+
+static void running(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_life *life = actor->ext->life;
+    jzi_move(actor, JZX_LIFE_STARTED);
+    jzi_set_step(actor, JZI_STEP_NONE);
+    actor->flags &= ~(JZI_ACTOR_FROZEN | JZI_ACTOR_START | JZI_ACTOR_RESTART | JZI_ACTOR_RESUME);
+    life->since_ns = worker->now_ns | 1u;
+    jzi_tell_parent(worker, actor, JZI_NEWS_STARTED);
+    if (life->incarnation > 1) {
+        jzi_monitor_restarted(worker, actor, life->incarnation, &worker->reason);
+    }
+}
+
+/* Notices still arrive while an actor waits for its children to end (H9). */
+static void hand_over_notices(jzi_worker *worker, jzi_actor *actor)
+{
+    const jzi_life *life = jzi_life_of(actor);
+    if (life == NULL || life->after != JZI_AFTER_END || life->since_ns == 0 ||
+        worker->reason.kind > JZX_REASON_SHUTDOWN || (actor->flags & JZI_ACTOR_KILLED) != 0 ||
+        worker->destroying) {
+        return;
+    }
+    while (actor->notices != NULL && worker->reason.kind <= JZX_REASON_SHUTDOWN) {
+        jzx_behavior_result result =
+            jzi_worker_hand_over(worker, actor, jzi_lane_pop(&actor->notices));
+        worker->ctx.self = JZX_NOBODY;
+        if (result > JZX_BEHAVIOR_STOP) {
+            if (worker->reason_by != actor->id) {
+                jzi_worker_set_reason(worker, JZX_REASON_FAILED, 0, NULL);
+            }
+            jzi_life_note_failure(worker, actor);
+        }
+    }
+}
+
+/* Clean: what next? */
+static void cleaned(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_life *life = jzi_life_of(actor);
+    jzi_after after = life == NULL ? JZI_AFTER_END : (jzi_after)life->after;
+    jzi_release_bonds(worker, actor, after != JZI_AFTER_END);
+    if (after == JZI_AFTER_END && life != NULL && life->bond != NULL &&
+        (actor->flags & JZI_ACTOR_FINISH) == 0 &&
+        jzi_policy_wants(life->bond->mode, worker->reason.kind)) {
+        after = JZI_AFTER_EXIT; /* a hook failed on the way: now its supervisor has a say */
+        life->after = (uint32_t)after;
+    }
+    if (after == JZI_AFTER_END) {
+        jzi_move(actor, JZX_LIFE_END);
+        jzi_finish(worker, actor);
+        return;
+    }
+    jzi_set_step(actor, JZI_STEP_DOWN);
+    actor->flags &= ~(JZI_ACTOR_HALT | JZI_ACTOR_RESTART); /* whoever asked for it: it is done */
+    jzi_open_gate(worker, actor);
+    if ((actor->kind->flags & JZX_SPAWN_DROP_QUEUE) != 0) {
+        drop_queue(worker, actor, &actor->urgent);
+        drop_queue(worker, actor, &actor->user);
+    }
+    if (jzi_actor_state_of(actor) == JZX_STATE_STOPPING) {
+        jzi_move(actor, JZX_LIFE_HALT);
+    }
+    if (after == JZI_AFTER_AGAIN) {
+        jzi_life_start(worker, actor);
+        return;
+    }
+    jzi_tell_parent(worker, actor,
+                    after == JZI_AFTER_EXIT    ? JZI_NEWS_EXITED
+                    : after == JZI_AFTER_RETRY ? JZI_NEWS_START_FAILED
+                                               : JZI_NEWS_DOWN);
+}
+
+/* Goes on with the clean-up once the children are gone. */
+static void advance_clean_up(jzi_worker *worker, jzi_actor *actor)
+{
+    const jzi_life *life = jzi_life_of(actor);
+    bool signals = life != NULL && !life->bare && (actor->flags & JZI_ACTOR_KILLED) == 0;
+    if (jzi_actor_step_of(actor) == JZI_STEP_CHILDREN) {
+        hand_over_notices(worker, actor);
+        if (life != NULL && life->child_count > 0) {
+            return;
+        }
+        jzi_release_incarnation(worker, actor);
+        jzi_set_step(actor, JZI_STEP_POST_STOPPED);
+        worker->hook_result = JZX_BEHAVIOR_OK;
+        if (signals) {
+            signal_self(worker, actor, JZX_SIGNAL_POST_STOP, JZI_PHASE_DEINIT);
+        }
+    }
+    if (jzi_actor_step_of(actor) == JZI_STEP_POST_STOPPED) {
+        if (hook_failed(worker)) {
+            jzi_life_note_failure(worker, actor);
+        }
+        jzi_set_step(actor, JZI_STEP_DEINITED);
+        worker->hook_result = JZX_BEHAVIOR_OK;
+        if (actor->kind->deinit != NULL && !worker->abandoned && (life == NULL || !life->bare)) {
+            before_hook(worker, actor, JZI_PHASE_DEINIT);
+            actor->kind->deinit(&worker->ctx);
+            after_hook(worker, actor, JZX_BEHAVIOR_OK);
+        }
+    }
+    if (hook_failed(worker)) {
+        jzi_life_note_failure(worker, actor);
+    }
+    cleaned(worker, actor);
+}
+
+/* Goes on where the last hook returned or panicked, as far as possible. */
+void jzi_life_advance(jzi_worker *worker, jzi_actor *actor)
+{
+    switch ((jzi_step)jzi_actor_step_of(actor)) {
+    case JZI_STEP_INITED:
+        if (!inited(worker, actor)) {
+            return;
+        }
+        jzi_set_step(actor, JZI_STEP_PRE_STARTED);
+        signal_self(worker, actor, JZX_SIGNAL_PRE_START, JZI_PHASE_START);
+        /* fall through */
+    case JZI_STEP_PRE_STARTED:
+        if (worker->hook_result != JZX_BEHAVIOR_OK ||
+            ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0 &&
+             !worker->family->start(worker, actor))) {
+            jzi_life_fail_start(worker, actor);
+            return;
+        }
+        jzi_set_step(actor, JZI_STEP_FAMILY);
+        /* fall through */
+    case JZI_STEP_FAMILY:
+        if ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
+            int up = worker->family->started(worker, actor);
+            if (up < 0) {
+                jzi_life_fail_start(worker, actor);
+            }
+            if (up <= 0) {
+                return;
+            }
+        }
+        jzi_set_step(actor, JZI_STEP_POST_STARTED);
+        signal_self(worker, actor, JZX_SIGNAL_POST_START, JZI_PHASE_START);
+        /* fall through */
+    case JZI_STEP_POST_STARTED:
+        if (worker->hook_result != JZX_BEHAVIOR_OK) {
+            jzi_life_fail_start(worker, actor);
+            return;
+        }
+        jzi_set_step(actor, JZI_STEP_POST_RESTARTED);
+        if (actor->ext->life->incarnation > 1) {
+            signal_self(worker, actor, JZX_SIGNAL_POST_RESTART, JZI_PHASE_START);
+        }
+        /* fall through */
+    case JZI_STEP_POST_RESTARTED:
+        if (worker->hook_result != JZX_BEHAVIOR_OK) {
+            jzi_life_fail_start(worker, actor);
+            return;
+        }
+        running(worker, actor);
+        return;
+    case JZI_STEP_PRE_STOPPED:
+        pre_stopped(worker, actor);
+        return;
+    case JZI_STEP_PRE_RESTARTED:
+        if (hook_failed(worker)) {
+            jzi_life_note_failure(worker, actor);
+        }
+        jzi_life_clean_up(worker, actor, (jzi_after)actor->ext->life->after);
+        return;
+    case JZI_STEP_CHILDREN:
+    case JZI_STEP_POST_STOPPED:
+    case JZI_STEP_DEINITED:
+        advance_clean_up(worker, actor);
+        return;
+    case JZI_STEP_NONE:
+    case JZI_STEP_FAILED:
+    case JZI_STEP_DOWN:
+        return;
+    }
 }

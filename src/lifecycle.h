@@ -1,24 +1,121 @@
-/* The one way in and the one way out of life (R16). */
+/* The one way in and the one way out of life (R14 to R18). Everything here happens between turns:
+ * an actor is worked on while it is not running and in no ring.
+ *
+ * What takes more than one call (a hook may panic, children may take their time) is a procedure of
+ * steps; the step is kept in the actor, and a panic or an awaited event continues there. */
 #ifndef JZI_LIFECYCLE_H
 #define JZI_LIFECYCLE_H
 
+#include "life_table.h"
 #include "source.h"
 #include "timer.h"
 
-/* See jzx_spawn(). The options are complete; they are checked by this call. */
-jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, jzx_actor_id *out_id);
+/* News of a child for its parent; they merge. */
+#define JZI_NEWS_STARTED 0x1u
+#define JZI_NEWS_START_FAILED 0x2u /* clean, and can be started again */
+#define JZI_NEWS_FAILED 0x4u       /* frozen: a decision, please */
+#define JZI_NEWS_EXITED 0x8u       /* stopped by itself; clean, and can be started again */
+#define JZI_NEWS_DOWN 0x10u        /* clean, as ordered */
+#define JZI_NEWS_ENDED 0x20u       /* gone */
 
-/* Closes the actor to new sends and has it end: before its next message, or once it is drained. */
+/* What ties a child to a parent that supervises it. The parent's family owns it. */
+typedef struct jzi_bond {
+    struct jzi_bond *next_news; /* in the parent's list, while news != 0 */
+    uint32_t news;
+    uint32_t mode; /* jzx_restart_mode */
+    uint32_t attempt;
+    uint32_t delay_ms;
+    uint32_t restarts;  /* incarnations that began to start again */
+    jzx_reason reason;  /* of the last failure, exit or end */
+    uint64_t uptime_ns; /* of the incarnation that this ended */
+} jzi_bond;
+
+/* What actors with hooks, children or a supervisor have. */
+typedef struct jzi_life {
+    uint32_t first_child; /* slots, in the order of spawning */
+    uint32_t last_child;
+    uint32_t child_count;
+    uint32_t incarnation;
+    uint32_t after;       /* jzi_after: what follows the clean-up */
+    bool bare;            /* no init has succeeded: there is nothing for deinit to release */
+    void *arg;            /* for init; without init: the state */
+    uint64_t deadline_ns; /* of the stop; UINT64_MAX: none */
+    uint64_t since_ns;    /* when it was last RUNNING */
+    jzi_alarm alarm;
+    jzx_actor_id self;
+    jzi_bond *bond;            /* its parent supervises it */
+    struct jzi_family *family; /* it supervises its children */
+    jzi_bond *news;            /* of its children, oldest first */
+    jzi_bond *news_last;
+    jzx_reason reason; /* between the steps of a procedure; LINKED until it is obeyed */
+    jzx_reason linked;
+} jzi_life;
+
+/* How a parent supervises; installed by the module above. */
+typedef struct jzi_family_ops {
+    /* There is news in life->news, and the parent is STARTING, RUNNING or stops its children. */
+    void (*news)(jzi_worker *worker, jzi_actor *parent);
+    /* A supervisor starts: makes its family and begins with the children. False: worker->reason. */
+    bool (*start)(jzi_worker *worker, jzi_actor *parent);
+    /* Of a supervisor that is STARTING: 0 wait, 1 all children are up, -1 failed: worker->reason.
+     */
+    int (*started)(jzi_worker *worker, jzi_actor *parent);
+    /* Begins, or goes on, to end all children, by its rules or by force. */
+    void (*stop_all)(jzi_worker *worker, jzi_actor *parent, bool kill);
+    /* All children are gone: frees the family. */
+    void (*forget)(jzi_worker *worker, jzi_actor *parent);
+} jzi_family_ops;
+
+/* What a spawn has besides the caller's options. Zeroed is a plain one. */
+typedef struct jzi_birth {
+    jzi_actor *parent; /* NULL: the root */
+    jzi_bond *bond;    /* the parent supervises it */
+    bool supervisor;   /* it is one: opts->state is its plan */
+    bool asked;        /* by user code, which may be stopping itself */
+} jzi_birth;
+
+void jzi_lifecycle_init(jzi_worker *worker);
+
+/* See jzx_spawn(). The options are checked by this call. */
+jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth,
+                            jzx_actor_id *out_id);
+/* Whether the running actor, or the program, may spawn now. Errors: STOPPING. */
+jzx_err jzi_lifecycle_may_spawn(const jzi_worker *worker);
+/* The actor that a spawn now would be a child of; NULL: the root. */
+jzi_actor *jzi_lifecycle_spawner(const jzi_worker *worker);
+
+/* See jzx_stop(), jzx_stop_drained() and jzx_kill(). */
 void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained);
+void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor);
+/* A parent ends a child for good, within timeout_ms (JZX_SHUTDOWN_* too) and under the parent's own
+ * deadline (UINT64_MAX: none). */
+void jzi_lifecycle_finish(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
+                          uint64_t parent_deadline_ns);
+/* A parent's orders to a supervised child: RESTART, HALT, START, RESUME, as bits of flags. HALT is
+ * given its time as well. */
+void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands,
+                         uint32_t timeout_ms, uint64_t parent_deadline_ns);
+/* An actor with a life fails because of another one, a child or one it is linked to. */
+void jzi_lifecycle_fail_with(jzi_worker *worker, jzi_actor *actor, const jzx_reason *reason);
+/* Has lifecycle look at an actor in its next turn. */
+void jzi_lifecycle_wake(jzi_worker *worker, jzi_actor *actor);
 
-/* Ends an actor that is not running, for worker->reason: everything it owns is released, then
- * deinit, then what is queued dies, then the id is gone, then the observer hears of it. deinit may
- * panic: the jump lands at worker->panic with worker->phase JZI_PHASE_DEINIT, and
- * jzi_lifecycle_after_deinit() does the rest. */
-void jzi_lifecycle_end(jzi_worker *worker, jzi_actor *actor);
-void jzi_lifecycle_after_deinit(jzi_worker *worker);
+/* Deals with the actor that jzi_worker_run() returned. Hooks may panic: the jump lands at
+ * worker->panic, and jzi_lifecycle_panicked() goes on from there. */
+void jzi_lifecycle_run(jzi_worker *worker, jzi_actor *actor);
+void jzi_lifecycle_panicked(jzi_worker *worker);
 
-/* Closes every actor to new sends: the loop is about to end them all. */
-void jzi_lifecycle_close_all(jzi_worker *worker);
+/* Marks every actor to be killed in its next turn: the loop is being destroyed. */
+void jzi_lifecycle_kill_all(jzi_worker *worker);
+
+/* NULL for an actor without hooks, children and supervisor. */
+static inline jzi_life *jzi_life_of(const jzi_actor *actor)
+{
+    return actor->ext == NULL ? NULL : actor->ext->life;
+}
+/* Made if need be. NULL: no memory. */
+jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor);
+/* The id of an actor's parent; JZX_NOBODY: the root. */
+jzx_actor_id jzi_lifecycle_parent(const jzi_worker *worker, const jzi_actor *actor);
 
 #endif

@@ -1,6 +1,10 @@
 #include "loop.h"
 
 #include "base/alloc.h"
+#include "family.h"
+#include "letters.h"
+#include "monitor.h"
+#include "os/probe.h"
 #include "room.h"
 
 #include <stdlib.h>
@@ -93,6 +97,10 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config)
     }
     jzi_worker_clock(worker);
     jzi_room_init(worker);
+    jzi_monitor_init(worker);
+    jzi_letters_init(worker);
+    jzi_lifecycle_init(worker);
+    jzi_family_init(worker);
     jzi_timers_init(&loop->timers, worker);
     jzi_io_init(&loop->io, worker, loop->poller);
     return JZX_OK;
@@ -148,22 +156,18 @@ jzx_err jzx_loop_create_sized(const jzx_config *config, size_t config_size, jzx_
     return create_on(&known, jzx_env_epoll(), JZX_POLLER_EPOLL, out_loop);
 }
 
-/* Runs ready actors and ends those that have to. A panic lands here: once per call, not per
- * message, because a jump target costs more than a message. */
+/* Runs ready actors and sees to their lives. A panic lands here: once per call, not per message,
+ * because a jump target costs more than a message. */
 static void run_phase(jzx_loop *volatile loop)
 {
     if (setjmp(loop->worker.panic) != 0) {
-        if (loop->worker.phase == JZI_PHASE_DEINIT) {
-            jzi_lifecycle_after_deinit(&loop->worker);
-        } else {
-            jzi_lifecycle_end(&loop->worker, jzi_worker_panicked(&loop->worker));
-        }
+        jzi_lifecycle_panicked(&loop->worker);
     }
     jzi_worker *worker = &loop->worker;
-    jzi_actor *ended = jzi_worker_run(worker);
-    while (ended != NULL) {
-        jzi_lifecycle_end(worker, ended);
-        ended = jzi_worker_run(worker);
+    jzi_actor *actor = jzi_worker_run(worker);
+    while (actor != NULL) {
+        jzi_lifecycle_run(worker, actor);
+        actor = jzi_worker_run(worker);
     }
 }
 
@@ -202,11 +206,16 @@ static jzx_err poll(jzx_loop *loop, uint64_t timeout_ns)
     return err;
 }
 
-/* Memory of a burst goes back when it is over (R10). Nothing is ready, so every node is free. */
+/* Memory of a burst goes back when it is over (R10): once nothing is queued anywhere, also not with
+ * somebody who waits to be restarted. Then every node is free. */
 static void trim(jzi_worker *worker)
 {
-    jzi_node_pool_trim(&worker->plain, &worker->alloc);
-    jzi_node_pool_trim(&worker->wide, &worker->alloc);
+    const jzi_counters *counters = &worker->counters;
+    if (jzi_count_get(&counters->accepted) ==
+        jzi_count_get(&counters->handled) + jzi_count_get(&counters->left_lane)) {
+        jzi_node_pool_trim(&worker->plain, &worker->alloc);
+        jzi_node_pool_trim(&worker->wide, &worker->alloc);
+    }
 }
 
 /* Nothing is ready: wait for the kernel, for another thread or for the next timer (R25). */
@@ -265,7 +274,11 @@ static jzx_err enter(jzx_loop *loop, const char *call)
     if (loop->in_step || loop->worker.destroying) {
         return JZX_ERR_BUSY;
     }
+    if (atomic_load_explicit(&loop->watchdog, memory_order_relaxed) != NULL) {
+        atomic_store_explicit(&loop->tid, jzi_thread_tid(), memory_order_relaxed);
+    }
     loop->in_step = true;
+    jzi_worker_here = &loop->worker;
     atomic_store_explicit(&loop->worker.thread, jzi_thread_self(), memory_order_relaxed);
     atomic_store_explicit(&loop->post->asleep, 0, memory_order_seq_cst);
     return JZX_OK;
@@ -274,6 +287,7 @@ static jzx_err enter(jzx_loop *loop, const char *call)
 static void leave(jzx_loop *loop)
 {
     atomic_store_explicit(&loop->worker.thread, 0, memory_order_relaxed);
+    jzi_worker_here = NULL;
     loop->in_step = false;
     if (!has_ready(loop)) {
         trim(&loop->worker);
@@ -407,31 +421,6 @@ const char *jzx_loop_poller_name(const jzx_loop *loop)
     return loop == NULL ? "" : names[loop->poller_kind];
 }
 
-/* Ends the next actor that is alive; false when there is none. Its deinit may panic. */
-static bool end_next(jzx_loop *loop)
-{
-    jzi_worker *worker = &loop->worker;
-    uint32_t made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    while (loop->end_cursor < made) {
-        jzi_actor *actor = jzi_actor_table_at(worker->table, loop->end_cursor++);
-        if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
-            worker->reason = (jzx_reason){.kind = JZX_REASON_KILLED};
-            jzi_lifecycle_end(worker, actor);
-            return true;
-        }
-    }
-    return false;
-}
-
-static void end_everybody(jzx_loop *volatile loop)
-{
-    if (setjmp(loop->worker.panic) != 0) {
-        jzi_lifecycle_after_deinit(&loop->worker);
-    }
-    while (end_next(loop)) {
-    }
-}
-
 static void free_loop(jzx_loop *loop)
 {
     jzi_worker *worker = &loop->worker;
@@ -455,10 +444,13 @@ static void end_and_free(jzx_loop *loop)
 {
     jzi_worker *worker = &loop->worker;
     worker->destroying = true;
-    jzi_lifecycle_close_all(worker);
-    worker->ring_head = worker->ring_tail;
-    loop->end_cursor = 0;
-    end_everybody(loop);
+    jzi_lifecycle_kill_all(worker);
+    worker->tick_end_ns = UINT64_MAX;
+    worker->ring_limit = worker->ring_head - 1;
+    jzi_worker_here = worker;
+    run_phase(loop);
+    jzi_worker_here = NULL;
+    jzi_assert(jzi_count_get(&worker->counters.live) == 0);
     /* Nobody can be sent to any more; what was under way is buried, what comes now is refused. */
     jzi_node *node = jzi_post_close(loop->post);
     while (node != NULL) {
@@ -476,6 +468,15 @@ void jzx_loop_abandon(jzx_loop *loop)
     }
     jzi_worker *worker = &loop->worker;
     worker->abandoned = true;
+    if (worker->current != NULL) {
+        /* From inside a behavior, which does not go on: put the actor back where it came from. */
+        jzi_actor *actor = worker->current;
+        jzi_worker_reattach(worker);
+        worker->current = NULL;
+        worker->phase = JZI_PHASE_NONE;
+        actor->flags |= JZI_ACTOR_QUEUED;
+        jzi_worker_enqueue(worker, actor);
+    }
     worker->observer = (jzi_observer){0};
     end_and_free(loop);
 }

@@ -15,7 +15,13 @@ struct jzx_loop {
     uint64_t last_poll_ns;
     uint64_t tick_budget_ns;
     uint32_t max_turns;
-    uint32_t end_cursor; /* jzx_loop_destroy(): the next slot to look at */
+    _Atomic(struct jzx_watchdog *)
+        watchdog;        /* set by jzx_watchdog_start(); any thread may stop it */
+    _Atomic int32_t tid; /* of the thread inside a step; kept only while there is a watchdog */
+    jzx_shutdown_report report;
+    uint64_t shutdown_start_ns;
+    uint64_t shutdown_deadline_ns;
+    jzi_alarm shutdown_alarm;
     bool in_step;
     bool in_run;          /* a stop request ends the wait; steps take no notice of it */
     bool embedded;        /* somebody has the descriptor: leave it truthful after each step */

@@ -100,7 +100,8 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
     if (over && (urgent || opts->margin > 0 || policy == JZX_FULL_REJECT)) {
         return JZX_ERR_MAILBOX_FULL;
     }
-    jzi_node *node = make_node(worker, opts, flags);
+    jzi_node *node =
+        urgent && jzi_worker_ext(worker, actor) == NULL ? NULL : make_node(worker, opts, flags);
     if (node == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -115,4 +116,43 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
         jzi_mailbox_put(worker, actor, node);
     }
     return JZX_OK;
+}
+
+bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, jzx_actor_id to)
+{
+    jzx_message *msg = &node->msg;
+    jzi_actor *actor = NULL;
+    bool urgent = (msg->flags & JZX_MSG_URGENT) != 0;
+    if (to == from->id || jzi_worker_find_open(worker, to, &actor) != JZX_OK ||
+        admit(actor, 0, urgent) != JZX_OK || (urgent && jzi_worker_ext(worker, actor) == NULL)) {
+        return false;
+    }
+    /* A node of its own: the old one may be a sender's. What it points to moves. */
+    bool wide = (msg->flags & JZI_MSG_WIDE) != 0;
+    jzi_node *copy = take_node(worker, wide ? &worker->wide : &worker->plain);
+    if (copy == NULL) {
+        return false;
+    }
+    copy->msg = *msg;
+    copy->msg.flags &= (uint16_t) ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO);
+    if (wide) {
+        copy->msg.data = ((jzi_wide_node *)(void *)copy)->bytes;
+        memcpy(copy->msg.data, msg->data, msg->len);
+    }
+    msg->flags &= (uint16_t)~JZI_MSG_BLOCK;
+    jzi_count_add(&worker->counters.left_lane, 1);
+    jzi_count_add(&worker->counters.redirected, 1);
+    from->ext->redirected++;
+    bool foreign = (msg->flags & JZI_MSG_FOREIGN) != 0;
+    jzi_worker_release_node(worker, node);
+    if (foreign) {
+        jzi_worker_leave(worker, from, 1);
+    }
+    if (urgent) {
+        jzi_lane_push(&actor->urgent, copy);
+        jzi_worker_accepted_aside(worker, actor, copy, JZI_COUNTS_USED);
+    } else {
+        jzi_mailbox_put(worker, actor, copy);
+    }
+    return true;
 }

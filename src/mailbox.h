@@ -14,6 +14,11 @@ jzx_err jzi_mailbox_check_opts(const jzx_send_opts *opts, uint32_t *out_flags);
 jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *opts,
                          uint32_t flags);
 
+/* Sends a message on that was accepted by `from` and has left its lane; the sender stays. False:
+ * the other actor does not take it, or there is no memory; then nothing changed. `from` has an ext.
+ */
+bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, jzx_actor_id to);
+
 /* The quick way for the common case: an open actor, room in its ordinary lane, a node at hand. NULL
  * when it is not that simple: take the full way. */
 static inline jzi_node *jzi_mailbox_quick(jzi_worker *worker, jzx_actor_id to,

@@ -38,6 +38,8 @@ const char *jzx_dead_reason_name(uint32_t reason)
         [JZX_DEAD_DROPPED_NEWEST] = "dropped newest",
         [JZX_DEAD_DROPPED_OLDEST] = "dropped oldest",
         [JZX_DEAD_LOOP_CLOSED] = "loop closed",
+        [JZX_DEAD_RESTARTED] = "restarted",
+        [JZX_DEAD_DROPPED] = "dropped",
     };
     return reason < JZX_DEAD_REASONS ? names[reason] : "unknown";
 }

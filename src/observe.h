@@ -17,7 +17,7 @@ typedef struct jzi_counters {
     jzi_count dead_by[JZX_REASON_SLOTS];
     jzi_count refused[JZX_REASON_SLOTS];
     jzi_count abandoned, commands, async_sent, async_arrived, spawned, ended, live, timers, refs,
-        ticks, turns, polls, wakeups, wakes_sent;
+        ticks, turns, polls, wakeups, wakes_sent, failures, restarts, escalations, watches;
 } jzi_counters;
 _Static_assert(sizeof(jzi_counters) == sizeof(jzx_counters), "same members, same order");
 

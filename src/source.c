@@ -194,7 +194,7 @@ jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor
         return JZX_ERR_RESERVED_TAG;
     }
     jzi_actor *actor = NULL;
-    jzx_err err = jzi_worker_find_open(io->worker, owner, &actor);
+    jzx_err err = jzi_worker_find_owner(io->worker, owner, &actor);
     if (err != JZX_OK) {
         return err;
     }
@@ -305,7 +305,7 @@ void jzi_source_free(jzi_io *io, jzi_source *source)
 jzx_err jzi_source_give(jzi_io *io, jzi_source *source, jzx_actor_id owner, uint32_t tag)
 {
     jzi_actor *actor = NULL;
-    jzx_err err = jzi_worker_find_open(io->worker, owner, &actor);
+    jzx_err err = jzi_worker_find_owner(io->worker, owner, &actor);
     if (err != JZX_OK) {
         return err;
     }

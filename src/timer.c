@@ -178,7 +178,7 @@ jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer
         return JZX_ERR_TOO_BIG;
     }
     jzi_actor *actor = NULL;
-    jzx_err err = jzi_worker_find_open(worker, target, &actor);
+    jzx_err err = jzi_worker_find_owner(worker, target, &actor);
     if (err != JZX_OK) {
         return err;
     }

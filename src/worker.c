@@ -7,6 +7,36 @@
 
 enum { RETURN_BATCH = 32 };
 
+_Thread_local __attribute__((tls_model("initial-exec"))) jzi_worker *jzi_worker_here;
+
+void jzi_worker_set_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t code, const char *text)
+{
+    jzx_reason *reason = &worker->reason;
+    reason->kind = (uint32_t)kind;
+    reason->code = code;
+    reason->from = JZX_NOBODY;
+    size_t length = 0;
+    while (text != NULL && length < JZX_REASON_TEXT_MAX && text[length] != '\0') {
+        reason->text[length] = text[length];
+        length++;
+    }
+    reason->text[length] = '\0';
+}
+
+bool jzi_worker_is_guarded(const jzi_worker *worker)
+{
+    return !atomic_load_explicit(&jzi_aborting, memory_order_relaxed) &&
+           worker->phase != JZI_PHASE_NONE && worker->current != NULL &&
+           (worker->phase != JZI_PHASE_BEHAVIOR || worker->in_hand != NULL) &&
+           (worker->current->kind->flags & JZX_SPAWN_CRASH_GUARD) != 0;
+}
+
+void jzi_worker_crash(jzi_worker *worker, int signo, const char *text)
+{
+    jzi_worker_set_reason(worker, JZX_REASON_CRASH, signo, text);
+    longjmp(worker->panic, 1);
+}
+
 uint64_t jzi_thread_self(void)
 {
     return (uint64_t)(uintptr_t)pthread_self();
@@ -164,8 +194,30 @@ void jzi_worker_free_slot(jzi_worker *worker, jzi_actor *actor)
 
 void jzi_worker_leave(jzi_worker *worker, jzi_actor *actor, uint32_t count)
 {
-    if (jzi_door_leave(&actor->door, count)) {
+    if (jzi_door_leave(&actor->door, count) && actor->history != JZI_HISTORY_CORPSE) {
         jzi_worker_free_slot(worker, actor);
+    }
+}
+
+/* The ring, the hook and whoever subscribed. */
+static void tell_dead(jzi_worker *worker, const jzi_actor *actor, const jzx_message *msg,
+                      jzx_dead_reason reason)
+{
+    jzx_dead_letter letter = {
+        .time_ns = worker->now_ns,
+        .target = actor->id,
+        .sender = msg->sender,
+        .len = msg->len,
+        .tag = msg->tag,
+        .kind = msg->kind,
+        .reason = (uint8_t)reason,
+    };
+    jzi_dead_letters_add(&worker->dead_letters, &letter);
+    if (worker->observer.on.on_dead_letter != NULL) {
+        worker->observer.on.on_dead_letter(worker->observer.ctx, &letter, msg);
+    }
+    if (worker->on_dead_letter != NULL) {
+        worker->on_dead_letter(worker);
     }
 }
 
@@ -177,19 +229,9 @@ void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_d
     jzi_count_add(&worker->counters.dead, 1);
     jzi_count_add(&worker->counters.dead_by[reason], 1);
     actor->dead++;
-    jzx_dead_letter letter = {
-        .time_ns = worker->now_ns,
-        .target = actor->id,
-        .sender = msg->sender,
-        .len = msg->len,
-        .tag = msg->tag,
-        .kind = msg->kind,
-        .reason = (uint8_t)reason,
-    };
-    jzi_dead_letters_add(&worker->dead_letters, &letter);
     jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
-    if (worker->observer.on.on_dead_letter != NULL) {
-        worker->observer.on.on_dead_letter(worker->observer.ctx, &letter, msg);
+    if (reason != JZX_DEAD_DROPPED) {
+        tell_dead(worker, actor, msg, reason);
     }
     jzi_worker_release_data(worker, actor, msg);
     jzi_worker_release_node(worker, node);
@@ -202,7 +244,7 @@ void jzi_worker_revoke(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     jzi_count_add(&worker->counters.left_lane, 1);
     jzi_count_add(&worker->counters.revoked, 1);
-    actor->revoked++;
+    actor->ext->revoked++;
     worker->event_ops[node->ops].revoke(worker, node);
 }
 
@@ -244,7 +286,11 @@ bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor)
 void jzi_worker_bury_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
                               jzx_dead_reason reason)
 {
-    jzi_worker_count_in(worker, actor, node, 0);
+    if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
+        jzi_worker_count_in(worker, actor, node, 0);
+    } else {
+        jzi_count_add(&worker->counters.accepted, 1); /* the desk may be a corpse */
+    }
     jzi_worker_bury(worker, actor, node, reason);
 }
 
@@ -269,6 +315,7 @@ void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
         return;
     }
     if ((node->msg.flags & JZX_MSG_URGENT) != 0) {
+        (void)jzi_worker_ext(worker, actor); /* for its quotas; without it they do not count */
         jzi_lane_push(&actor->urgent, node);
         jzi_worker_accepted_aside(worker, actor, node, 0);
     } else {

@@ -4,6 +4,7 @@
 #define JZI_WORKER_H
 
 #include <jzx/env.h>
+#include <jzx/lifecycle.h>
 
 #include "base/assert.h"
 #include "dead_letter.h"
@@ -27,10 +28,33 @@ typedef struct jzi_event_ops {
 /* The first leg of a turn is this long; then the clock is read. */
 enum { JZI_FIRST_LEG = 16 };
 
-enum { JZI_EVENT_ROOM, JZI_EVENT_TIMER, JZI_EVENT_SOURCE, JZI_EVENT_KINDS };
+enum {
+    JZI_EVENT_ROOM,
+    JZI_EVENT_TIMER,
+    JZI_EVENT_SOURCE,
+    JZI_EVENT_CHILD,
+    JZI_EVENT_WATCH,
+    JZI_EVENT_LETTERS,
+    JZI_EVENT_KINDS
+};
 
 /* Which user code is running, for panics. */
-typedef enum jzi_phase { JZI_PHASE_NONE, JZI_PHASE_BEHAVIOR, JZI_PHASE_DEINIT } jzi_phase;
+typedef enum jzi_phase {
+    JZI_PHASE_NONE,
+    JZI_PHASE_BEHAVIOR, /* a message or a notice is in hand */
+    JZI_PHASE_START,    /* init and the start signals */
+    JZI_PHASE_LEAVE,    /* PRE_STOP, PRE_RESTART: the actor still has what it had */
+    JZI_PHASE_DEINIT    /* POST_STOP and deinit: it gets nothing new */
+} jzi_phase;
+
+/* Why jzi_worker_run() gave an actor to its caller. */
+typedef enum jzi_outcome {
+    JZI_OUTCOME_LIFE, /* a command waits, or it is drained */
+    JZI_OUTCOME_STOP, /* returned JZX_BEHAVIOR_STOP */
+    JZI_OUTCOME_FAIL  /* failed: worker->reason says how */
+} jzi_outcome;
+
+struct jzi_family_ops;
 
 struct jzi_worker {
     /* Sends and turns. */
@@ -85,8 +109,24 @@ struct jzi_worker {
     struct jzi_timers *timers; /* set by jzi_timers_init(), for its own operations */
     struct jzi_io *io;         /* likewise by jzi_io_init() */
     void (*on_room)(jzi_worker *worker, jzi_actor *actor); /* WAITERS is set and there is room */
-    jzx_reason reason;                                     /* why `current` is about to end */
-    jmp_buf panic;           /* valid in JZI_PHASE_BEHAVIOR and JZI_PHASE_DEINIT */
+    void (*on_link_exit)(jzi_worker *worker, jzi_actor *peer, const jzx_reason *reason);
+    void (*on_dead_letter)(jzi_worker *worker); /* set while somebody subscribes */
+    /* Set during a shutdown; worker->reason says why it ended. */
+    void (*on_actor_ended)(jzi_worker *worker, jzx_actor_id id, const char *name, bool root);
+    struct jzi_feed *feeds;              /* who does */
+    const struct jzi_family_ops *family; /* installed by jzi_family_init() */
+    uint32_t root_first; /* actors without a parent, in the order of spawning; slots */
+    uint32_t root_last;
+    uint64_t watch_seq;     /* the last jzx_watch_ref */
+    bool shutting_down;     /* the root takes no new children */
+    jzx_actor_id reason_by; /* whose jzx_fail() filled in `reason`, */
+    uint64_t reason_at;     /* and how many messages were handled then */
+    uint32_t outcome;       /* jzi_outcome of the actor that jzi_worker_run() returned */
+    uint32_t hook_result;   /* jzx_behavior_result of the last hook; FAIL if it panicked */
+    jzx_reason reason;      /* why `current` failed or is about to end */
+    jzx_signal signal;      /* what a child's notice points to while it is handed over */
+    jzx_reason signal_reason;
+    jmp_buf panic;           /* valid unless the phase is JZI_PHASE_NONE */
     _Atomic uint64_t thread; /* who is inside a step; 0: nobody */
 };
 
@@ -94,10 +134,28 @@ struct jzi_worker {
 bool jzi_worker_reserve(jzi_worker *worker);
 
 /* Runs ready actors until none is left, or the tick's turns or time are used up. Returns an actor
- * that has to end, with worker->reason filled in, or NULL. The caller has set worker->panic. */
+ * that lifecycle has to deal with, for worker->outcome and with worker->reason filled in, or NULL.
+ * It is in no ring. The caller has set worker->panic. */
 jzi_actor *jzi_worker_run(jzi_worker *worker);
-/* After a panic in a behavior: completes the message in hand; returns the actor that has to end. */
+/* After a panic in a behavior: completes the message in hand; returns the actor that failed. */
 jzi_actor *jzi_worker_panicked(jzi_worker *worker);
+/* Hands one notice over, out of turn, to an actor that is not running and in no ring. May panic as
+ * a behavior does. */
+jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, jzi_node *node);
+
+/* A message that failed was put back to be redelivered, but the actor goes on without a restart: it
+ * has been handled. */
+void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor);
+
+/* The worker whose step runs on this thread, for signal handlers. */
+extern _Thread_local __attribute__((tls_model("initial-exec"))) jzi_worker *jzi_worker_here;
+/* Whether code of an actor that asked for the crash guard is running. */
+bool jzi_worker_is_guarded(const jzi_worker *worker);
+/* That code crashed: its reason becomes CRASH(signo) and it is left by a jump. */
+JZX_NORETURN void jzi_worker_crash(jzi_worker *worker, int signo, const char *text);
+/* Fills in worker->reason. text may be NULL. */
+void jzi_worker_set_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t code,
+                           const char *text);
 
 /* Reads the clock; it never goes back. */
 uint64_t jzi_worker_clock(jzi_worker *worker);
@@ -176,6 +234,26 @@ static inline jzx_err jzi_worker_find_open(const jzi_worker *worker, jzx_actor_i
     }
     *out_actor = actor;
     return JZX_OK;
+}
+
+/* The same for what an actor owns itself: timers, references, watches. One that deferred its stop
+ * still may have them. */
+static inline jzx_err jzi_worker_find_owner(const jzi_worker *worker, jzx_actor_id id,
+                                            jzi_actor **out_actor)
+{
+    jzi_actor *actor = jzi_worker_find(worker, id);
+    bool leaving =
+        actor != NULL && ((actor->flags & JZI_ACTOR_DEFERRED) != 0 ||
+                          (worker->phase == JZI_PHASE_LEAVE && worker->current == actor));
+    if (leaving && !worker->destroying && (actor->flags & JZI_ACTOR_ENDING) == 0) {
+        *out_actor = actor;
+        return JZX_OK;
+    }
+    jzx_err err = jzi_worker_find_open(worker, id, out_actor);
+    if (err == JZX_OK && ((*out_actor)->flags & JZI_ACTOR_ENDING) != 0) {
+        return JZX_ERR_STOPPING; /* it is cleaned up to be restarted, with its door open */
+    }
+    return err;
 }
 
 static inline void jzi_worker_enqueue(jzi_worker *worker, jzi_actor *actor)

@@ -21,22 +21,26 @@ static jzi_node *pick_mixed(jzi_actor *actor)
         }
         return *ordinary == NULL ? NULL : jzi_lane_pop(ordinary);
     }
+    jzi_ext *ext = actor->ext;
+    if (ext == NULL) { /* an urgent message from another thread, and no memory for the ext */
+        return jzi_lane_pop(&actor->urgent);
+    }
     for (;;) {
-        if (actor->events != NULL && actor->quota_events > 0) {
-            actor->quota_events--;
+        if (actor->events != NULL && ext->quota_events > 0) {
+            ext->quota_events--;
             return jzi_lane_pop(&actor->events);
         }
-        if (actor->urgent != NULL && actor->quota_urgent > 0) {
-            actor->quota_urgent--;
+        if (actor->urgent != NULL && ext->quota_urgent > 0) {
+            ext->quota_urgent--;
             return jzi_lane_pop(&actor->urgent);
         }
-        if (*ordinary != NULL && actor->quota_ordinary > 0) {
-            actor->quota_ordinary--;
+        if (*ordinary != NULL && ext->quota_ordinary > 0) {
+            ext->quota_ordinary--;
             return jzi_lane_pop(ordinary);
         }
-        actor->quota_events = ROUND_EVENTS;
-        actor->quota_urgent = ROUND_URGENT;
-        actor->quota_ordinary = ROUND_ORDINARY;
+        ext->quota_events = ROUND_EVENTS;
+        ext->quota_urgent = ROUND_URGENT;
+        ext->quota_ordinary = ROUND_ORDINARY;
     }
 }
 
@@ -61,6 +65,42 @@ static void finish_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     jzi_worker_release_node(worker, node);
 }
 
+/* Whether a message that failed comes again after the restart: its data must still be there. */
+static bool may_redeliver(const jzi_actor *actor, const jzi_node *node)
+{
+    uint32_t there = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_DROP;
+    return (actor->kind->flags & JZX_SPAWN_REDELIVER) != 0 &&
+           (node->msg.flags & JZI_MSG_EVENT) == 0 && (node->msg.flags & there) != 0;
+}
+
+/* Back to the front of the lane it came from, as if it had never left. */
+static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    bool urgent = (node->msg.flags & JZX_MSG_URGENT) != 0;
+    worker->in_hand = NULL;
+    if (!urgent) {
+        jzi_worker_reattach(worker);
+    }
+    node->msg.reserved = 1; /* in case there is no restart after all */
+    jzi_lane_push_front(urgent ? &actor->urgent : &actor->user, node);
+    if (urgent) {
+        actor->flags |= JZI_ACTOR_MIXED;
+    }
+    if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
+        jzi_actor_set_counts(actor, jzi_actor_counts(actor) + JZI_COUNTS_USED);
+    }
+}
+
+/* A lifecycle notice goes to on_signal, if there is one. */
+static jzx_behavior_result call(jzi_worker *worker, const jzi_actor *actor, const jzx_message *msg)
+{
+    if (msg->kind == JZX_KIND_NOTICE && msg->tag >= JZX_TAG_TERMINATED &&
+        msg->tag <= JZX_TAG_RESTARTED && actor->kind->on_signal != NULL) {
+        return actor->kind->on_signal(&worker->ctx, msg->data);
+    }
+    return actor->behavior(&worker->ctx, msg);
+}
+
 static __attribute__((noinline)) jzx_behavior_result
 deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
@@ -81,11 +121,15 @@ deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
         }
     }
     worker->in_hand = node;
-    jzx_behavior_result result = actor->behavior(&worker->ctx, &node->msg);
+    jzx_behavior_result result = call(worker, actor, &node->msg);
     if (worker->env->trace != NULL) {
         jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, (uint32_t)result);
     }
-    finish_special(worker, actor, node);
+    if (jzi_unlikely(result > JZX_BEHAVIOR_STOP) && may_redeliver(actor, node)) {
+        put_back(worker, actor, node);
+    } else {
+        finish_special(worker, actor, node);
+    }
     return result;
 }
 
@@ -164,16 +208,18 @@ static void leave_foreign(jzi_worker *worker, jzi_actor *actor)
     }
 }
 
-#define UNSETTLED (JZI_ACTOR_COMMANDS | JZI_ACTOR_WAITERS | JZI_ACTOR_OVERFULL | JZI_ACTOR_FOREIGN)
+#define UNSETTLED                                                                                  \
+    (JZI_ACTOR_LIFE | JZI_ACTOR_DRAIN | JZI_ACTOR_WAITERS | JZI_ACTOR_OVERFULL | JZI_ACTOR_FOREIGN)
 
 /* After a turn: room to announce, a stop to complete. True: the actor has to end. */
 static __attribute__((noinline)) bool settle(jzi_worker *worker, jzi_actor *actor)
 {
     leave_foreign(worker, actor);
-    if ((actor->flags & JZI_ACTOR_STOP) != 0) {
+    if ((actor->flags & JZI_ACTOR_LIFE) != 0) {
         return true;
     }
     if ((actor->flags & JZI_ACTOR_DRAIN) != 0 && is_drained(actor)) {
+        actor->flags = (actor->flags & ~JZI_ACTOR_DRAIN) | JZI_ACTOR_STOP | JZI_ACTOR_LIFE;
         return true;
     }
     if ((actor->flags & JZI_ACTOR_OVERFULL) != 0 && jzi_actor_used(actor) < jzi_actor_cap(actor)) {
@@ -186,16 +232,43 @@ static __attribute__((noinline)) bool settle(jzi_worker *worker, jzi_actor *acto
     return false;
 }
 
-static __attribute__((noinline)) jzi_actor *must_end(jzi_worker *worker, jzi_actor *actor,
-                                                     jzx_reason_kind kind)
+/* The turn is over for another reason than time. */
+static __attribute__((noinline)) jzi_actor *leave_turn(jzi_worker *worker, jzi_actor *actor,
+                                                       jzi_outcome outcome)
 {
     jzi_worker_reattach(worker);
     leave_foreign(worker, actor);
     actor->state = worker->ctx.state;
-    worker->reason.kind = (uint32_t)kind;
-    worker->reason.code = 0;
-    worker->reason.text[0] = '\0';
+    worker->outcome = (uint32_t)outcome;
+    if (outcome == JZI_OUTCOME_FAIL) {
+        /* Words of an earlier message, which then did not fail, are not for this one. */
+        if (worker->reason_by != actor->id ||
+            jzi_count_get(&worker->counters.handled) - worker->reason_at > 1) {
+            jzi_worker_set_reason(worker, JZX_REASON_FAILED, 0, NULL);
+        }
+    } else {
+        jzi_worker_set_reason(
+            worker, outcome == JZI_OUTCOME_STOP ? JZX_REASON_NORMAL : JZX_REASON_SHUTDOWN, 0, NULL);
+    }
+    worker->reason_by = JZX_NOBODY;
     return actor;
+}
+
+/* The behavior returned something else than OK. A plain node is back in the pool by now, on top. */
+static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor *actor,
+                                                   jzx_behavior_result result)
+{
+    if (result == JZX_BEHAVIOR_STOP) {
+        return leave_turn(worker, actor, JZI_OUTCOME_STOP);
+    }
+    jzi_node *node = worker->in_hand;
+    if (node != NULL && (node->msg.flags & JZI_MSG_SPECIAL) == 0 && may_redeliver(actor, node)) {
+        (void)jzi_node_pool_take(&worker->plain);
+        jzi_count_sub(&worker->counters.handled, 1);
+        actor->handled--;
+        put_back(worker, actor, node);
+    }
+    return leave_turn(worker, actor, JZI_OUTCOME_FAIL);
 }
 
 /* The end of a turn that left more than ordinary messages, or commands. Returns the actor if it has
@@ -203,7 +276,7 @@ static __attribute__((noinline)) jzi_actor *must_end(jzi_worker *worker, jzi_act
 static __attribute__((noinline)) jzi_actor *end_careful(jzi_worker *worker, jzi_actor *actor)
 {
     if ((actor->flags & UNSETTLED) != 0 && settle(worker, actor)) {
-        return must_end(worker, actor, JZX_REASON_SHUTDOWN);
+        return leave_turn(worker, actor, JZI_OUTCOME_LIFE);
     }
     bool aside = actor->events != NULL || actor->urgent != NULL || actor->notices != NULL;
     if (aside) {
@@ -254,10 +327,10 @@ turn(jzi_worker *worker, jzi_actor *actor, uint32_t *until_clock, const bool exa
     }
     for (;;) {
         jzi_node *node;
-        if (jzi_unlikely((actor->flags & (JZI_ACTOR_STOP | JZI_ACTOR_MIXED)) != 0)) {
+        if (jzi_unlikely((actor->flags & (JZI_ACTOR_LIFE | JZI_ACTOR_MIXED)) != 0)) {
             jzi_worker_reattach(worker);
             next = NULL;
-            node = (actor->flags & JZI_ACTOR_STOP) != 0 ? NULL : pick_mixed(actor);
+            node = (actor->flags & JZI_ACTOR_LIFE) != 0 ? NULL : pick_mixed(actor);
         } else {
             node = next_ordinary(worker, actor, &next);
         }
@@ -279,8 +352,7 @@ turn(jzi_worker *worker, jzi_actor *actor, uint32_t *until_clock, const bool exa
             result = deliver_special(worker, actor, node);
         }
         if (jzi_unlikely(result != JZX_BEHAVIOR_OK)) {
-            return must_end(worker, actor,
-                            result == JZX_BEHAVIOR_STOP ? JZX_REASON_NORMAL : JZX_REASON_FAILED);
+            return not_ok(worker, actor, result);
         }
         if (jzi_unlikely(--*until_clock == 0)) {
             bool over = look_at_clock(worker, actor);
@@ -399,7 +471,9 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
     jzi_actor *actor = worker->current;
     jzi_node *node = worker->in_hand;
     jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, JZX_BEHAVIOR_FAIL);
-    if ((node->msg.flags & JZI_MSG_SPECIAL) == 0) {
+    if (may_redeliver(actor, node)) {
+        put_back(worker, actor, node);
+    } else if ((node->msg.flags & JZI_MSG_SPECIAL) == 0) {
         jzi_node_pool_give(&worker->plain, node);
         jzi_count_add(&worker->counters.handled, 1);
         actor->handled++;
@@ -409,6 +483,38 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
     jzi_worker_reattach(worker);
     leave_foreign(worker, actor);
     actor->state = worker->ctx.state;
+    worker->outcome = JZI_OUTCOME_FAIL;
+    worker->reason_by = JZX_NOBODY;
     end_run(worker);
     return actor;
+}
+
+jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    worker->phase = JZI_PHASE_BEHAVIOR;
+    worker->current = actor;
+    worker->ctx.state = actor->state;
+    worker->ctx.self = actor->id;
+    jzx_behavior_result result = deliver_special(worker, actor, node);
+    actor->state = worker->ctx.state;
+    worker->phase = JZI_PHASE_NONE;
+    worker->in_hand = NULL;
+    return result;
+}
+
+void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_node **lanes[] = {&actor->urgent, &actor->user};
+    for (size_t i = 0; i < 2; i++) {
+        jzi_node *first = jzi_lane_first(*lanes[i]);
+        if (first == NULL || first->msg.reserved == 0) {
+            continue;
+        }
+        (void)jzi_lane_pop(lanes[i]);
+        if ((first->msg.flags & JZI_MSG_FOREIGN) == 0) {
+            jzi_actor_unuse(actor);
+        }
+        finish_special(worker, actor, first);
+        leave_foreign(worker, actor);
+    }
 }

@@ -23,11 +23,13 @@ function say(sentence) { print FILENAME ":" FNR ": " sentence }
 function folder_of(path) { sub(/\/[^\/]*$/, "", path); return path }
 
 # The name a file goes by in layers.txt: a folder with its slash, or the file without its suffix. A
-# source without a header of its own is part of the module that its name starts with.
+# source without a header of its own is part of the module that its name starts with, and so is a
+# header X_steps.h, which the sources of module X share.
 function module_of(path) {
     sub(/^src\//, "", path)
     if (path ~ /\//) { sub(/\/.*/, "/", path); return path }
     sub(/\.[ch]$/, "", path)
+    sub(/_steps$/, "", path)
     while (!(path in layer) && !(("src/" path ".h") in is_file) && sub(/_[^_]*$/, "", path));
     return path
 }

@@ -18,8 +18,9 @@ typedef struct jzx_context {
 
 typedef enum jzx_behavior_result {
     JZX_BEHAVIOR_OK = 0,
-    JZX_BEHAVIOR_STOP = 1, /* end with reason NORMAL */
-    JZX_BEHAVIOR_FAIL = 2  /* end with reason FAILED; any other value means the same */
+    JZX_BEHAVIOR_STOP = 1, /* end with reason NORMAL. From init: do not start after all */
+    JZX_BEHAVIOR_FAIL = 2, /* fail with reason FAILED; any other value means the same */
+    JZX_BEHAVIOR_DEFER = 3 /* from on_signal(PRE_STOP) only: not yet; see jzx/lifecycle.h */
 } jzx_behavior_result;
 
 /* Runs one message at a time and never blocks. ctx and msg are borrowed for the call; who owns
@@ -37,14 +38,42 @@ typedef enum jzx_full_policy {
 #define JZX_NAME_MAX 47
 #define JZX_LOW_WATER_EMPTY UINT32_MAX
 
+/* What becomes of messages that are still queued when the actor ends (R16). */
+typedef enum jzx_drain_policy {
+    JZX_DRAIN_DEAD_LETTERS = 0,
+    JZX_DRAIN_DROP = 1,    /* released and counted as dead; no hook, no dead letter */
+    JZX_DRAIN_REDIRECT = 2 /* sent on to redirect_to; what is refused there becomes a dead letter */
+} jzx_drain_policy;
+
+/* For stop_timeout_ms and shutdown_ms, where 0 is the default. */
+#define JZX_SHUTDOWN_INFINITE UINT32_MAX
+#define JZX_SHUTDOWN_BRUTAL (UINT32_MAX - 1) /* killed at once instead of being asked */
+
+/* Bits of jzx_spawn_opts.flags and jzx_child_spec.flags. */
+#define JZX_SPAWN_TRAP_EXITS 0x1u  /* the end of a linked actor is an EXIT signal, not a failure */
+#define JZX_SPAWN_CRASH_GUARD 0x2u /* see jzx/guard.h */
+#define JZX_SPAWN_STATELESS 0x4u   /* may be restarted without init: it keeps its `state` */
+#define JZX_SPAWN_QUIET 0x8u       /* a normal end sends the parent no CHILD_ENDED */
+#define JZX_SPAWN_DROP_QUEUE                                                                       \
+    0x10u /* a restart dead-letters what is queued instead of keeping it                           \
+           */
+#define JZX_SPAWN_REDELIVER                                                                        \
+    0x20u /* after a restart the message that failed comes again, first:                           \
+           */
+          /* values, copies, and data with drop that was not taken */
+
+struct jzx_signal;
+
 /* Zero is the default everywhere but in `behavior`. */
 typedef struct jzx_spawn_opts {
     jzx_behavior_fn behavior; /* required */
-    void *state;              /* borrowed until the actor ended; the runtime never looks at it */
-    /* Runs once, as the actor's last code: release the state here. Sends to others work (while the
-     * loop is destroyed: STOPPING or NO_SUCH_ACTOR); spawn, and timers and watches for itself, give
-     * STOPPING. A panic in here becomes the reason of an end that was normal so far; the end goes
-     * on in any case. */
+    /* Borrowed until the actor ended; the runtime never looks at it. With init: only the argument
+     * that init gets. */
+    void *state;
+    /* Runs as the actor's last code, and before each restart: release the state here. Sends to
+     * others work (while the loop is destroyed: STOPPING or NO_SUCH_ACTOR); spawn, timers and
+     * watches give STOPPING. A failure in here becomes the reason of an end that was normal so far;
+     * the end goes on in any case. Not called when init failed. */
     void (*deinit)(jzx_context *ctx);
     /* Releases the data of a message without `drop` that dies before the actor handled it. May run
      * on any thread and calls no jzx_ function. Without it such data is counted as abandoned. */
@@ -56,12 +85,28 @@ typedef struct jzx_spawn_opts {
                              /* JZX_LOW_WATER_EMPTY: only when nothing waits */
     uint32_t max_msgs;       /* messages per turn; 0: the loop's default */
     uint32_t full_policy;    /* jzx_full_policy */
+    /* Builds the state at every start and restart: assigns ctx->state, which is NULL before. `arg`
+     * is opts.state. It is the actor's first turn, after jzx_spawn() returned. OK: started. STOP:
+     * do not start after all, which is no failure. FAIL, or a panic: a failed start. It may send,
+     * spawn, watch and set timers. What it built itself before failing it releases itself. */
+    jzx_behavior_result (*init)(jzx_context *ctx, void *arg);
+    /* Lifecycle signals; see jzx/lifecycle.h. Without it, notices reach the behavior. */
+    jzx_behavior_result (*on_signal)(jzx_context *ctx, const struct jzx_signal *signal);
+    jzx_actor_id redirect_to; /* with JZX_DRAIN_REDIRECT */
+    uint32_t drain;           /* jzx_drain_policy */
+    uint32_t stop_timeout_ms; /* how long a stop may take; 0: 5,000; JZX_SHUTDOWN_* */
+    uint32_t flags;           /* JZX_SPAWN_* */
+    uint32_t reserved;
 } jzx_spawn_opts;
 
-/* Makes an actor. Its id works at once; its code runs for the first message, after this call.
- * Thread: loop. Errors: INVALID_ARG (no behavior, unknown policy, low_water above the cap, another
- * supervisor than 0 or the running actor), NEWER_STRUCT, TOO_BIG (cap), MAX_ACTORS, NO_MEMORY,
- * STOPPING (the spawning actor is ending, or the loop is being destroyed). */
+/* Makes an actor. Its id works at once; its code runs after this call: init and PRE_START first, if
+ * it has them. Its parent is the running actor, else the root. The parent hears of its end:
+ * CHILD_ENDED or CHILD_FAILED.
+ * Thread: loop. Errors: INVALID_ARG (no behavior, unknown policy or flag, low_water above the cap,
+ * another supervisor than 0 or the running actor, redirect_to without REDIRECT or the other way
+ * round), NOT_RESTARTABLE (the parent's policy would restart it; give it init or STATELESS),
+ * NEWER_STRUCT, TOO_BIG (cap), MAX_ACTORS, NO_MEMORY, STOPPING (the spawning actor is ending, or
+ * the loop is shut down or destroyed). */
 JZX_API JZX_NODISCARD jzx_err jzx_spawn_sized(jzx_loop *loop, const jzx_spawn_opts *opts,
                                               size_t opts_size, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_spawn(jzx_loop *loop, const jzx_spawn_opts *opts,
@@ -70,18 +115,30 @@ static inline JZX_NODISCARD jzx_err jzx_spawn(jzx_loop *loop, const jzx_spawn_op
     return jzx_spawn_sized(loop, opts, sizeof *opts, out_id);
 }
 
-/* Ends an actor after the message it is handling now. From here on sends to it give STOPPING and
- * what is queued becomes dead letters. Stopping an actor that is stopping already is OK.
+/* Stops an actor after the message it is handling now (R16): PRE_STOP, its children stop first,
+ * then POST_STOP and deinit. From here on sends to it give STOPPING, and what is queued at the end
+ * goes the way of its drain policy. Past its stop_timeout_ms what is left is killed. Stopping an
+ * actor that is stopping already is OK; one that failed and waits for a restart ends. A permanent
+ * child of a supervisor that is running is started again afterwards, with the same id.
  * Thread: loop. Errors: NO_SUCH_ACTOR. */
 JZX_API jzx_err jzx_stop(jzx_loop *loop, jzx_actor_id id);
 /* The same, after everything that is queued now was handled; what arrives meanwhile is refused and
  * armed timers are not waited for. */
 JZX_API jzx_err jzx_stop_drained(jzx_loop *loop, jzx_actor_id id);
+/* Ends an actor by force, reason KILLED: after the message it is handling now, without PRE_STOP and
+ * POST_STOP; its children are killed first; deinit runs and messages are released. Supervisors
+ * treat it as a failure. Thread: loop. Errors: NO_SUCH_ACTOR. */
+JZX_API jzx_err jzx_kill(jzx_loop *loop, jzx_actor_id id);
 
-/* Fails the running actor from any depth of its behavior or deinit; does not return. The text is
+/* Gives the failure that the caller is about to return a code and a text (copied, at most
+ * JZX_REASON_TEXT_MAX bytes; NULL is empty): `return jzx_fail(ctx, 7, "disk full");`. Returns
+ * JZX_BEHAVIOR_FAIL. In behaviors, init and on_signal. Thread: loop. */
+JZX_API jzx_behavior_result jzx_fail(jzx_context *ctx, int32_t code, const char *text);
+
+/* Fails the running actor from any depth of its code; does not return. The text is
  * copied, at most JZX_REASON_TEXT_MAX bytes of it; NULL is empty. What the behavior allocated and
- * did not hand on is lost, as with any longjmp. Thread: loop, inside a behavior; elsewhere aborts.
- */
+ * did not hand on is lost, as with any longjmp. Thread: loop, inside an actor's code; elsewhere
+ * aborts. */
 JZX_API JZX_NORETURN void jzx_panic(jzx_context *ctx, int32_t code, const char *text);
 
 /* Sends data to an actor (R4): on JZX_OK it is transferred and reaches exactly one of the behavior

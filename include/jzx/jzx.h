@@ -3,12 +3,18 @@
 #define JZX_JZX_H
 
 #include <jzx/actor.h>
+#include <jzx/dead_letter.h>
+#include <jzx/guard.h>
 #include <jzx/io.h>
+#include <jzx/lifecycle.h>
 #include <jzx/loop.h>
+#include <jzx/monitor.h>
 #include <jzx/net.h>
 #include <jzx/observe.h>
 #include <jzx/sender.h>
+#include <jzx/supervisor.h>
 #include <jzx/timer.h>
 #include <jzx/types.h>
+#include <jzx/watchdog.h>
 
 #endif

@@ -41,6 +41,50 @@ static inline JZX_NODISCARD jzx_err jzx_loop_create(const jzx_config *config, jz
     return jzx_loop_create_sized(config, sizeof(jzx_config), out_loop);
 }
 
+/* How a shutdown went. */
+#define JZX_SHUTDOWN_NAMES 32
+typedef struct jzx_shutdown_name {
+    jzx_actor_id id;
+    uint32_t reason; /* jzx_reason_kind: STOP_TIMEOUT or KILLED */
+    uint32_t reserved;
+    char name[48];
+} jzx_shutdown_name;
+typedef struct jzx_shutdown_report {
+    uint64_t stopped;   /* actors that ended in time */
+    uint64_t killed;    /* actors that had to be killed, also because their parent was */
+    uint64_t dead;      /* messages that nobody handled */
+    uint64_t abandoned; /* of these, whose data nobody could release */
+    uint64_t duration_ns;
+    uint32_t in_time; /* 1: nobody was killed */
+    uint32_t named;   /* how many of those killed are in `who` */
+    jzx_shutdown_name who[JZX_SHUTDOWN_NAMES];
+} jzx_shutdown_report;
+
+/* Begins to stop everything (R22): spawns are refused from now on, except by actors for themselves
+ * until they stop; the root's children are stopped one after the other, the one started last first,
+ * each as jzx_stop() does; after timeout_ms (0: 30,000; JZX_SHUTDOWN_INFINITE) whatever is left is
+ * killed. jzx_loop_run() returns when nobody is left; then the loop can be used again. A second
+ * call can only shorten the time. Thread: loop, also inside actors. Errors: INVALID_ARG. */
+JZX_API jzx_err jzx_loop_begin_shutdown(jzx_loop *loop, uint32_t timeout_ms);
+/* Begins it, runs the loop until nobody is left, and reports. out may be NULL. Thread: loop,
+ * outside of actors. Errors: TIMED_OUT (all ended, but somebody had to be killed: the report says
+ * who), BUSY, and what the poller reports. An actor that does not return from its behavior cannot
+ * be killed: see jzx/watchdog.h. */
+JZX_API JZX_NODISCARD jzx_err jzx_loop_shutdown_sized(jzx_loop *loop, uint32_t timeout_ms,
+                                                      jzx_shutdown_report *out, size_t out_size);
+static inline JZX_NODISCARD jzx_err jzx_loop_shutdown(jzx_loop *loop, uint32_t timeout_ms,
+                                                      jzx_shutdown_report *out)
+{
+    return jzx_loop_shutdown_sized(loop, timeout_ms, out, sizeof(jzx_shutdown_report));
+}
+/* The report of the last shutdown, so far if it is still going on. Thread: loop. */
+JZX_API void jzx_loop_shutdown_report_sized(jzx_loop *loop, jzx_shutdown_report *out,
+                                            size_t out_size);
+static inline void jzx_loop_shutdown_report(jzx_loop *loop, jzx_shutdown_report *out)
+{
+    jzx_loop_shutdown_report_sized(loop, out, sizeof *out);
+}
+
 /* Kills what is alive (deinit runs, queued messages become dead letters, data is dropped), then
  * frees everything. Senders stay valid and answer JZX_ERR_LOOP_CLOSED. NULL is fine. From inside a
  * behavior it does nothing and returns JZX_ERR_BUSY. Thread: loop. */

@@ -15,7 +15,9 @@ typedef enum jzx_dead_reason {
     JZX_DEAD_DROPPED_NEWEST = 2, /* full mailbox, policy DROP_NEWEST */
     JZX_DEAD_DROPPED_OLDEST = 3, /* full mailbox, policy DROP_OLDEST */
     JZX_DEAD_LOOP_CLOSED = 4,    /* the loop was destroyed */
-    JZX_DEAD_REASONS = 5
+    JZX_DEAD_RESTARTED = 5,      /* its target restarted, with JZX_SPAWN_DROP_QUEUE */
+    JZX_DEAD_DROPPED = 6,        /* drain policy DROP: counted only */
+    JZX_DEAD_REASONS = 7
 } jzx_dead_reason;
 
 /* Room for reasons that later versions add. */
@@ -48,6 +50,30 @@ static inline size_t jzx_dead_letters_read(jzx_loop *loop, uint64_t *cursor, jzx
     return jzx_dead_letters_read_sized(loop, cursor, out, sizeof *out, cap, out_lagged);
 }
 
+/* A restart, told when the new incarnation begins to start. Borrowed for the call. */
+typedef struct jzx_restart_event {
+    jzx_actor_id id;
+    jzx_actor_id supervisor;
+    const char *name;
+    const jzx_reason *cause; /* of a sibling that one_for_all takes along: SHUTDOWN */
+    uint64_t uptime_ns;      /* of the incarnation that ended */
+    uint32_t attempt;        /* 1, 2, ...: failures in a row; 0 for a sibling */
+    uint32_t incarnation;    /* of the one that starts: 2, 3, ... */
+    uint32_t delay_ms;       /* how long it backed off */
+    uint32_t reserved;
+} jzx_restart_event;
+
+/* A supervisor, or a parent with a policy, fails because of a child. Borrowed for the call. */
+typedef struct jzx_escalation_event {
+    jzx_actor_id supervisor;
+    jzx_actor_id child;
+    const char *supervisor_name;
+    const char *child_name;
+    const jzx_reason *cause; /* the child's */
+    uint32_t reason;         /* the supervisor's: JZX_REASON_GAVE_UP or JZX_REASON_ESCALATED */
+    uint32_t restarts;       /* within the period, when it gave up */
+} jzx_escalation_event;
+
 /* Callbacks, on the thread of the event; any may be NULL. They may read counters and use
  * jzx_send_async(), nothing else. */
 typedef struct jzx_observer {
@@ -55,7 +81,7 @@ typedef struct jzx_observer {
     void (*on_actor_start)(void *ctx, jzx_actor_id id, const char *name);
     /* After any end, also by jzx_loop_destroy(); the id no longer resolves. */
     void (*on_actor_stop)(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason);
-    /* These two belong to supervisors; a loop without one never calls them. */
+    /* The short forms of on_restart and on_escalate. */
     void (*on_actor_restart)(void *ctx, jzx_actor_id id, int attempt);
     void (*on_supervisor_escalate)(void *ctx, jzx_actor_id id);
     void (*on_mailbox_full)(void *ctx,
@@ -64,6 +90,11 @@ typedef struct jzx_observer {
     void (*on_loop_stop)(void *ctx);          /* and returns */
     /* The message is borrowed for the call and released afterwards. */
     void (*on_dead_letter)(void *ctx, const jzx_dead_letter *letter, const jzx_message *msg);
+    /* An incarnation failed, whatever follows: before the parent decides. Also a failure in a hook
+     * of an actor that is stopping. */
+    void (*on_actor_fail)(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason);
+    void (*on_restart)(void *ctx, const jzx_restart_event *event);
+    void (*on_escalate)(void *ctx, const jzx_escalation_event *event);
 } jzx_observer;
 
 /* The struct is copied; NULL removes the observer. Thread: loop. Errors: NEWER_STRUCT. */
@@ -99,7 +130,7 @@ typedef struct jzx_counters {
     uint64_t dead_by[JZX_REASON_SLOTS]; /* by jzx_dead_reason */
     uint64_t refused[JZX_REASON_SLOTS]; /* by jzx_refused_reason */
     uint64_t abandoned;                 /* dead messages whose data nobody could release */
-    uint64_t commands;                  /* stops asked for */
+    uint64_t commands;                  /* stops and kills asked for */
     uint64_t async_sent;                /* accepted from other threads, counted by them */
     uint64_t async_arrived;             /* taken in by the loop */
     uint64_t spawned;
@@ -109,9 +140,13 @@ typedef struct jzx_counters {
     uint64_t refs;   /* I/O references now */
     uint64_t ticks;
     uint64_t turns;
-    uint64_t polls;      /* looks at the poller, waiting or not */
-    uint64_t wakeups;    /* waits that ended */
-    uint64_t wakes_sent; /* wake-up calls that other threads had to make */
+    uint64_t polls;       /* looks at the poller, waiting or not */
+    uint64_t wakeups;     /* waits that ended */
+    uint64_t wakes_sent;  /* wake-up calls that other threads had to make */
+    uint64_t failures;    /* incarnations that failed */
+    uint64_t restarts;    /* incarnations that began to start again */
+    uint64_t escalations; /* supervisors that gave up or escalated */
+    uint64_t watches;     /* jzx_watch() and jzx_link() now; a link counts one */
 } jzx_counters;
 
 /* Fills in *out without stopping the loop; each number is right for some moment of late. A smaller
@@ -137,8 +172,12 @@ typedef struct jzx_actor_facts {
     uint32_t queued;
     uint32_t in_hand;
     uint32_t stopping; /* 1 after jzx_stop() */
-    uint32_t reserved;
+    uint32_t state;    /* jzx_state */
     char name[48];
+    uint32_t incarnation;
+    uint32_t children; /* alive now */
+    uint32_t redirected;
+    uint32_t reserved;
 } jzx_actor_facts;
 
 /* Thread: loop. Errors: NO_SUCH_ACTOR. */

@@ -66,7 +66,17 @@ typedef enum jzx_err {
     JZX_ERR_NO_ACCESS = -27,
     JZX_ERR_NO_FDS = -28,
     JZX_ERR_NOT_FOUND = -29,
-    JZX_ERR_IO = -30
+    JZX_ERR_IO = -30,
+    JZX_ERR_BAD_SPEC = -31,
+    JZX_ERR_DUPLICATE_CHILD = -32,
+    JZX_ERR_NOT_RESTARTABLE = -33,
+    JZX_ERR_NO_SUCH_CHILD = -34,
+    JZX_ERR_CHILD_PRESENT = -35,
+    JZX_ERR_CHILD_RUNNING = -36,
+    JZX_ERR_CHILD_RESTARTING = -37,
+    JZX_ERR_WRONG_SUPERVISOR = -38,
+    JZX_ERR_START_FAILED = -39,
+    JZX_ERR_STUCK = -40
 } jzx_err;
 
 /* A sentence a user can act on, never NULL, also for values that are no jzx_err. Thread: any. */
@@ -98,7 +108,8 @@ static inline uint32_t jzx_id_dispatcher(jzx_actor_id id)
     return ((uint32_t)id >> 24) & 0xFFu;
 }
 
-typedef uint64_t jzx_timer_id; /* 0 is no timer */
+typedef uint64_t jzx_timer_id;  /* 0 is no timer */
+typedef uint64_t jzx_watch_ref; /* one jzx_watch(); 0 is none */
 typedef uint64_t
     jzx_io_ref; /* an fd watch, listener, connection, signal, child or path; 0 is none */
 
@@ -116,6 +127,14 @@ typedef uint64_t
 #define JZX_TAG_SYSTEM_FIRST 0xFF000000u
 /* Tag of a room notice; see jzx_notify_room(). */
 #define JZX_TAG_ROOM 0xFF000001u
+/* Tags of lifecycle notices to an actor without on_signal; data points to a jzx_signal. */
+#define JZX_TAG_TERMINATED 0xFF000010u
+#define JZX_TAG_EXIT 0xFF000011u
+#define JZX_TAG_CHILD_FAILED 0xFF000012u
+#define JZX_TAG_CHILD_ENDED 0xFF000013u
+#define JZX_TAG_RESTARTED 0xFF000014u
+/* There are dead letters to read; see jzx_dead_letters_subscribe(). */
+#define JZX_TAG_DEAD_LETTERS 0xFF000015u
 
 /* Who made a message. Only the runtime sets it, so it cannot be forged (R7). */
 typedef enum jzx_kind {
@@ -153,24 +172,40 @@ typedef struct jzx_message {
     uint64_t deadline_ns; /* on the loop's clock; 0: none. Of a timer message: when it was due */
 } jzx_message;
 
-/* How an actor ended. */
+/* How an actor, or one incarnation of it, ended. NORMAL and SHUTDOWN are normal ends; everything
+ * else is a failure. */
 typedef enum jzx_reason_kind {
     JZX_REASON_NORMAL = 0,   /* returned JZX_BEHAVIOR_STOP */
-    JZX_REASON_SHUTDOWN = 1, /* jzx_stop(), jzx_stop_drained(); its own STOP or FAIL wins */
-    JZX_REASON_KILLED = 2,   /* jzx_loop_destroy() */
-    JZX_REASON_FAILED = 3,   /* returned JZX_BEHAVIOR_FAIL */
-    JZX_REASON_PANIC = 4     /* jzx_panic() */
+    JZX_REASON_SHUTDOWN = 1, /* was asked to: jzx_stop(), its supervisor, the system */
+    JZX_REASON_KILLED = 2,   /* jzx_kill(), a brutal shutdown, jzx_loop_destroy() */
+    JZX_REASON_FAILED = 3,   /* returned JZX_BEHAVIOR_FAIL; code and text of jzx_fail() */
+    JZX_REASON_PANIC = 4,    /* jzx_panic() */
+    JZX_REASON_CRASH = 5,    /* crash guard: code is the signal's number */
+    JZX_REASON_START_FAILED =
+        6, /* init, PRE_START or POST_START failed; code and text are theirs */
+    JZX_REASON_STOP_TIMEOUT = 7, /* was asked to stop and did not in time */
+    JZX_REASON_GAVE_UP = 8,      /* a supervisor over its restart limit; from: the child */
+    JZX_REASON_ESCALATED = 9,    /* a child's failure was handed up; from: the child */
+    JZX_REASON_LINKED = 10,      /* a linked actor ended; from: that actor */
+    JZX_REASON_STUCK = 11,       /* it does not return from its behavior */
+    JZX_REASON_NOPROC = 12,      /* there was no such actor when the watch or link was placed */
+    JZX_REASON_NOCONNECTION = 13 /* the way to it was lost */
 } jzx_reason_kind;
 
 #define JZX_REASON_TEXT_MAX 95
 typedef struct jzx_reason {
     uint32_t kind; /* jzx_reason_kind */
-    int32_t code;  /* from jzx_panic() */
+    int32_t code;
+    jzx_actor_id from; /* 0, or who caused it */
     char text[JZX_REASON_TEXT_MAX + 1];
 } jzx_reason;
 
 /* The constant's name in lower case: "normal", "panic". Never NULL. Thread: any. */
 JZX_API const char *jzx_reason_name(uint32_t kind);
+/* 1 for NORMAL and SHUTDOWN, else 0. Thread: any. */
+JZX_API int jzx_reason_is_normal(uint32_t kind);
+/* "panic 7: disk full", as snprintf(3): returns the length it wanted. Thread: any. */
+JZX_API int jzx_reason_format(const jzx_reason *reason, char *buf, size_t cap);
 
 /* Frozen. ptr NULL allocates, new_size 0 frees and returns NULL, and a NULL result for a new_size
  * above 0 means that nothing changed. Results are aligned for any type. Must be callable from

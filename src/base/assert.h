@@ -6,6 +6,12 @@
 #define JZI_DEBUG 0
 #endif
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Set once the library has given up: the crash guard must not catch that abort. */
+extern _Atomic bool jzi_aborting;
+
 /* Writes "jzx: <sentence>" to stderr and aborts. */
 __attribute__((noreturn, cold)) void jzi_abort(const char *sentence);
 __attribute__((noreturn, cold)) void jzi_assert_failed(const char *fact, const char *file,

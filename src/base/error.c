@@ -1,6 +1,7 @@
 #include <jzx/types.h>
 
 #include <stddef.h>
+#include <stdio.h>
 
 typedef struct error_text {
     const char *name;
@@ -43,6 +44,21 @@ static const error_text texts[] = {
     {"JZX_ERR_NO_FDS", "Out of file descriptors; raise the limit (ulimit -n) or close some."},
     {"JZX_ERR_NOT_FOUND", "No such file, directory or child process."},
     {"JZX_ERR_IO", "The system reported an input or output error."},
+    {"JZX_ERR_BAD_SPEC",
+     "A supervisor or child spec contradicts itself; jzx_supervisor_check() says where."},
+    {"JZX_ERR_DUPLICATE_CHILD", "Two children of one supervisor have the same id."},
+    {"JZX_ERR_NOT_RESTARTABLE",
+     "A child that may be restarted needs init, or the flag JZX_SPAWN_STATELESS."},
+    {"JZX_ERR_NO_SUCH_CHILD", "The supervisor has no child with this id."},
+    {"JZX_ERR_CHILD_PRESENT",
+     "The child is known but down; restart it, or delete it before adding it anew."},
+    {"JZX_ERR_CHILD_RUNNING", "The child is running; terminate it first."},
+    {"JZX_ERR_CHILD_RESTARTING",
+     "The child is being restarted; wait for it, or terminate it first."},
+    {"JZX_ERR_WRONG_SUPERVISOR",
+     "The call does not fit: the actor is no supervisor, or one of the other kind."},
+    {"JZX_ERR_START_FAILED", "The actor ended before it was running."},
+    {"JZX_ERR_STUCK", "An actor does not return from its code; C cannot end it."},
 };
 
 static const error_text *find(int err)
@@ -69,6 +85,26 @@ const char *jzx_version(void)
 
 const char *jzx_reason_name(uint32_t kind)
 {
-    static const char *const names[] = {"normal", "shutdown", "killed", "failed", "panic"};
+    static const char *const names[] = {
+        "normal",       "shutdown", "killed",    "failed", "panic", "crash",  "start_failed",
+        "stop_timeout", "gave_up",  "escalated", "linked", "stuck", "noproc", "noconnection"};
     return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
+}
+
+int jzx_reason_is_normal(uint32_t kind)
+{
+    return kind == JZX_REASON_NORMAL || kind == JZX_REASON_SHUTDOWN;
+}
+
+int jzx_reason_format(const jzx_reason *reason, char *buf, size_t cap)
+{
+    if (reason == NULL) {
+        return snprintf(buf, cap, "unknown");
+    }
+    const char *name = jzx_reason_name(reason->kind);
+    const char *colon = reason->text[0] == '\0' ? "" : ": ";
+    if (reason->code == 0) {
+        return snprintf(buf, cap, "%s%s%s", name, colon, reason->text);
+    }
+    return snprintf(buf, cap, "%s %d%s%s", name, (int)reason->code, colon, reason->text);
 }

@@ -17,7 +17,16 @@ complain() {
 
 # One declaration per line, "name<TAB>type name(argument, argument)".
 for header in include/jzx/*.h; do
-    awk '{ text = text $0 "\n" }
+    awk '# Where the parenthesis that opens first is closed again; 0 while it is not.
+         function closed(s, k, depth, ch) {
+             for (k = 1; k <= length(s); k++) {
+                 ch = substr(s, k, 1)
+                 if (ch == "(") depth++
+                 if (ch == ")" && --depth == 0) return k
+             }
+             return 0
+         }
+         { text = text $0 "\n" }
          END {
              while (match(text, /\/\*/)) {
                  before = substr(text, 1, RSTART - 1)
@@ -29,8 +38,8 @@ for header in include/jzx/*.h; do
              for (i = 1; i <= count; i++) {
                  if (line[i] !~ /^(JZX_API|static inline) /) continue
                  whole = line[i]
-                 while (whole !~ /\)/ && i < count) whole = whole " " line[++i]
-                 sub(/\).*/, ")", whole)
+                 while (!closed(whole) && i < count) whole = whole " " line[++i]
+                 whole = substr(whole, 1, closed(whole))
                  gsub(/JZX_API|JZX_NODISCARD|JZX_NORETURN|static inline/, "", whole)
                  gsub(/[ \t]+/, " ", whole)
                  gsub(/^ | $/, "", whole)

@@ -338,8 +338,8 @@ static void test_an_end_is_told_after_deinit_and_after_its_dead_letters(void)
     send_tag(&r, s, 1);
     send_tag(&r, s, 2);
     rig_idle(&r);
-    CHECK_STR(seen.log, "start:0: start:1:child deinit:0: dead:0:2/stopped stop:0:/failed/0 "
-                        "stop:1:child/shutdown/0 ");
+    CHECK_STR(seen.log, "start:0: start:1:child stop:1:child/shutdown/0 deinit:0: "
+                        "dead:0:2/stopped stop:0:/failed/0 ");
     rig_close(&r);
     free(s);
 }

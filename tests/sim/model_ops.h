@@ -370,8 +370,8 @@ static void do_spawn(void)
         expected = JZX_ERR_TOO_BIG;
     } else if (r.in_deinit || m.destroying || (parent != NULL && parent->closed)) {
         expected = JZX_ERR_STOPPING;
-    } else if (a == NULL) {
-        return;
+    } else if (a == NULL || r.self != 0) {
+        return; /* this model knows no families: sup_model.h does */
     }
     uint32_t starts = r.starts;
     jzx_err got = jzx_spawn(r.loop, &opts, &id);

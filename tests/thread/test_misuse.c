@@ -93,7 +93,7 @@ static void panic_outside(void)
 
 static void test_a_panic_outside_of_a_behavior_aborts_with_a_sentence_R17(void)
 {
-    CHECK(aborts_saying(panic_outside, "outside of a behavior"));
+    CHECK(aborts_saying(panic_outside, "outside of an actor's code"));
 }
 
 static const jzt_test tests[] = {

@@ -105,7 +105,7 @@ static void test_reasons_have_names_and_the_version_is_the_headers(void)
     CHECK_STR(jzx_reason_name(JZX_REASON_KILLED), "killed");
     CHECK_STR(jzx_reason_name(JZX_REASON_FAILED), "failed");
     CHECK_STR(jzx_reason_name(JZX_REASON_PANIC), "panic");
-    CHECK_STR(jzx_reason_name(JZX_REASON_PANIC + 1), "unknown");
+    CHECK_STR(jzx_reason_name(JZX_REASON_NOCONNECTION + 1), "unknown");
     CHECK_STR(jzx_reason_name(UINT32_MAX), "unknown");
     char version[32];
     snprintf(version, sizeof version, "%d.%d.%d", JZX_VERSION_MAJOR, JZX_VERSION_MINOR,

@@ -1,0 +1,214 @@
+/* Entry points for looking at lives, and for ending all of them (R14, R22). */
+#include "base/alloc.h"
+#include "loop.h"
+
+#include <string.h>
+
+enum { DEFAULT_SHUTDOWN_MS = 30000 };
+
+static const jzi_actor *find(jzx_loop *loop, jzx_actor_id id, const char *call)
+{
+    if (loop == NULL) {
+        return NULL;
+    }
+    jzi_worker_check_thread(&loop->worker, call);
+    return jzi_worker_find(&loop->worker, id);
+}
+
+jzx_state jzx_actor_state(jzx_loop *loop, jzx_actor_id id)
+{
+    const jzi_actor *actor = find(loop, id, "jzx_actor_state");
+    return actor == NULL ? JZX_STATE_TERMINATED : (jzx_state)jzi_actor_state_of(actor);
+}
+
+size_t jzx_actor_history(jzx_loop *loop, jzx_actor_id id, jzx_state *out, size_t cap)
+{
+    const jzi_actor *actor = find(loop, id, "jzx_actor_history");
+    return actor == NULL ? 0 : jzi_history_list(actor->history, out, out == NULL ? 0 : cap);
+}
+
+uint32_t jzx_actor_incarnation(jzx_loop *loop, jzx_actor_id id)
+{
+    const jzi_actor *actor = find(loop, id, "jzx_actor_incarnation");
+    if (actor == NULL) {
+        return 0;
+    }
+    const jzi_life *life = jzi_life_of(actor);
+    return life == NULL ? 1 : life->incarnation;
+}
+
+jzx_actor_id jzx_actor_parent(jzx_loop *loop, jzx_actor_id id)
+{
+    const jzi_actor *actor = find(loop, id, "jzx_actor_parent");
+    return actor == NULL ? JZX_NOBODY : jzi_lifecycle_parent(&loop->worker, actor);
+}
+
+size_t jzx_actor_children(jzx_loop *loop, jzx_actor_id id, jzx_actor_id *out, size_t cap)
+{
+    const jzi_actor *actor = find(loop, id, "jzx_actor_children");
+    if (loop == NULL || (actor == NULL && id != JZX_NOBODY)) {
+        return 0;
+    }
+    uint32_t slot = loop->worker.root_first;
+    if (actor != NULL) {
+        slot = jzi_life_of(actor) == NULL ? JZI_NO_ACTOR : actor->ext->life->first_child;
+    }
+    size_t count = 0;
+    while (slot != JZI_NO_ACTOR) {
+        const jzi_actor *child = jzi_worker_slot(&loop->worker, slot);
+        if (out != NULL && count < cap) {
+            out[count] = child->id;
+        }
+        count++;
+        slot = child->next_sibling;
+    }
+    return count;
+}
+
+const jzx_signal *jzx_message_signal(const jzx_message *msg)
+{
+    bool is_one = msg != NULL && msg->kind == JZX_KIND_NOTICE && msg->tag >= JZX_TAG_TERMINATED &&
+                  msg->tag <= JZX_TAG_RESTARTED;
+    return is_one ? msg->data : NULL;
+}
+
+jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id)
+{
+    if (loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (loop->in_step || loop->worker.destroying) {
+        return JZX_ERR_BUSY;
+    }
+    if (jzx_actor_state(loop, id) == JZX_STATE_TERMINATED) {
+        return JZX_ERR_NO_SUCH_ACTOR;
+    }
+    jzx_err err = JZX_OK;
+    while (err == JZX_OK) {
+        jzx_state state = jzx_actor_state(loop, id);
+        if (state == JZX_STATE_RUNNING || state == JZX_STATE_TERMINATED) {
+            return state == JZX_STATE_RUNNING ? JZX_OK : JZX_ERR_START_FAILED;
+        }
+        if (jzx_loop_deadline(loop) == JZX_TIMEOUT_INFINITE && loop->io.watched == 0 &&
+            !loop->worker.shared) {
+            return JZX_ERR_TIMED_OUT; /* nothing will ever happen here again */
+        }
+        err = jzx_loop_step(loop, JZX_TIMEOUT_INFINITE);
+    }
+    return err;
+}
+
+/* Shutdown. */
+
+/* The root's children one after the other, the youngest first. */
+static void stop_next_root(jzx_loop *loop)
+{
+    jzi_worker *worker = &loop->worker;
+    if (worker->root_last == JZI_NO_ACTOR) {
+        jzx_loop_shutdown_report(loop, &loop->report);
+        worker->shutting_down = false;
+        worker->on_actor_ended = NULL;
+        jzi_alarm_clear(&loop->io, &loop->shutdown_alarm);
+        return;
+    }
+    jzi_actor *actor = jzi_worker_slot(worker, worker->root_last);
+    jzi_lifecycle_finish(worker, actor, actor->kind->stop_timeout_ms, loop->shutdown_deadline_ns);
+}
+
+static void count_ended(jzi_worker *worker, jzx_actor_id id, const char *name, bool root)
+{
+    jzx_loop *loop = jzi_container_of(worker, jzx_loop, worker);
+    jzx_shutdown_report *report = &loop->report;
+    uint32_t reason = worker->reason.kind;
+    if (reason != JZX_REASON_KILLED && reason != JZX_REASON_STOP_TIMEOUT) {
+        report->stopped++;
+    } else {
+        report->killed++;
+        report->in_time = 0;
+        if (report->named < JZX_SHUTDOWN_NAMES) {
+            report->who[report->named].id = id;
+            report->who[report->named].reason = reason;
+            strncpy(report->who[report->named].name, name, JZX_NAME_MAX);
+            report->named++;
+        }
+    }
+    if (root && !worker->destroying) {
+        stop_next_root(loop);
+    }
+}
+
+/* Time is up: whatever is left is killed. */
+static void kill_root(jzi_io *io, jzi_alarm *alarm)
+{
+    (void)alarm;
+    jzi_worker *worker = io->worker;
+    for (uint32_t slot = worker->root_last; slot != JZI_NO_ACTOR;) {
+        jzi_actor *actor = jzi_worker_slot(worker, slot);
+        slot = actor->prev_sibling;
+        jzi_lifecycle_finish(worker, actor, JZX_SHUTDOWN_BRUTAL, UINT64_MAX);
+    }
+}
+
+jzx_err jzx_loop_begin_shutdown(jzx_loop *loop, uint32_t timeout_ms)
+{
+    if (loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker *worker = &loop->worker;
+    jzi_worker_check_thread(worker, "jzx_loop_begin_shutdown");
+    uint64_t now = jzi_worker_clock(worker);
+    uint32_t ms = timeout_ms == 0 ? DEFAULT_SHUTDOWN_MS : timeout_ms;
+    uint64_t deadline = ms == JZX_SHUTDOWN_INFINITE ? UINT64_MAX : now + (uint64_t)ms * 1000000u;
+    bool first = !worker->shutting_down;
+    if (first) {
+        loop->report = (jzx_shutdown_report){.in_time = 1};
+        loop->report.dead = jzi_count_get(&worker->counters.dead); /* differences, when read */
+        loop->report.abandoned = jzi_count_get(&worker->counters.abandoned);
+        loop->shutdown_start_ns = now;
+        loop->shutdown_deadline_ns = UINT64_MAX;
+        worker->shutting_down = true;
+        worker->on_actor_ended = count_ended;
+    }
+    if (deadline < loop->shutdown_deadline_ns) {
+        loop->shutdown_deadline_ns = deadline;
+        loop->shutdown_alarm.fire = kill_root;
+        jzi_alarm_set(&loop->io, &loop->shutdown_alarm, deadline - now);
+    }
+    stop_next_root(loop);
+    return JZX_OK;
+}
+
+void jzx_loop_shutdown_report_sized(jzx_loop *loop, jzx_shutdown_report *out, size_t out_size)
+{
+    if (loop == NULL || out == NULL) {
+        return;
+    }
+    jzx_shutdown_report report = loop->report;
+    if (loop->worker.shutting_down) {
+        report.duration_ns = jzi_worker_clock(&loop->worker) - loop->shutdown_start_ns;
+        report.dead = jzi_count_get(&loop->worker.counters.dead) - report.dead;
+        report.abandoned = jzi_count_get(&loop->worker.counters.abandoned) - report.abandoned;
+    }
+    memset(out, 0, out_size);
+    memcpy(out, &report, out_size < sizeof report ? out_size : sizeof report);
+}
+
+jzx_err jzx_loop_shutdown_sized(jzx_loop *loop, uint32_t timeout_ms, jzx_shutdown_report *out,
+                                size_t out_size)
+{
+    if (loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (loop->in_step || loop->worker.destroying) {
+        return JZX_ERR_BUSY;
+    }
+    jzx_err err = jzx_loop_begin_shutdown(loop, timeout_ms);
+    while (err == JZX_OK && loop->worker.shutting_down) {
+        err = jzx_loop_step(loop, JZX_TIMEOUT_INFINITE);
+    }
+    jzx_loop_shutdown_report_sized(loop, out, out_size);
+    if (err == JZX_OK && loop->report.in_time == 0) {
+        err = JZX_ERR_TIMED_OUT;
+    }
+    return err;
+}

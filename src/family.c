@@ -1,0 +1,493 @@
+#include "family_steps.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+
+static jzi_actor *self_of(const jzi_family *family)
+{
+    jzi_actor *actor = jzi_worker_find(family->worker, family->self);
+    jzi_assert(actor != NULL);
+    return actor;
+}
+
+static jzi_actor *actor_of(const jzi_child *child)
+{
+    jzi_actor *actor = jzi_worker_find(child->family->worker, child->id);
+    jzi_assert(actor != NULL);
+    return actor;
+}
+
+const char *jzi_child_name(const jzi_child *child)
+{
+    if (child->plan != NULL) {
+        return child->plan->id;
+    }
+    const jzi_actor *actor = jzi_worker_find(child->family->worker, child->id);
+    return actor == NULL ? "" : jzi_actor_name(actor);
+}
+
+static uint32_t shutdown_ms(const jzi_child *child)
+{
+    return child->plan != NULL ? child->plan->spec.shutdown_ms
+                               : actor_of(child)->kind->stop_timeout_ms;
+}
+
+bool jzi_family_in_order(const jzi_family *family)
+{
+    return family->plan != NULL && family->policy.strategy != JZX_DYNAMIC;
+}
+
+void jzi_child_set_state(jzi_child *child, jzi_child_state state)
+{
+    bool was = child->state == JZI_CHILD_CLEANING || child->state == JZI_CHILD_ENDING;
+    bool is = state == JZI_CHILD_CLEANING || state == JZI_CHILD_ENDING;
+    child->state = (uint32_t)state;
+    child->family->going += (uint32_t)is - (uint32_t)was;
+}
+
+/* Orders. */
+
+/* Whether it is gone already, and only the news of it is still to be heard. */
+static bool is_gone(const jzi_child *child)
+{
+    return jzi_worker_find(child->family->worker, child->id) == NULL;
+}
+
+void jzi_family_order_end(jzi_child *child)
+{
+    bool idle = child->state == JZI_CHILD_FAILED || child->state == JZI_CHILD_DOWN;
+    jzi_child_set_state(child, JZI_CHILD_ENDING);
+    jzi_alarm_clear(child->family->worker->io, &child->alarm);
+    if (is_gone(child)) {
+        return;
+    }
+    uint32_t timeout_ms = shutdown_ms(child);
+    if (idle && timeout_ms == JZX_SHUTDOWN_BRUTAL) {
+        timeout_ms = 5000; /* it failed: there is nothing to be brutal about */
+    }
+    jzi_lifecycle_finish(child->family->worker, actor_of(child), timeout_ms,
+                         self_of(child->family)->ext->life->deadline_ns);
+}
+
+static void order_clean(jzi_child *child, uint32_t command)
+{
+    bool again = (command & JZI_ACTOR_START) != 0;
+    jzi_child_set_state(child, again ? JZI_CHILD_STARTING : JZI_CHILD_CLEANING);
+    if (is_gone(child)) {
+        return;
+    }
+    jzi_lifecycle_order(child->family->worker, actor_of(child), command, shutdown_ms(child),
+                        self_of(child->family)->ext->life->deadline_ns);
+}
+
+static void order_start(jzi_child *child)
+{
+    jzi_child_set_state(child, JZI_CHILD_STARTING);
+    jzi_lifecycle_order(child->family->worker, actor_of(child), JZI_ACTOR_START, 0, UINT64_MAX);
+}
+
+/* The parent's turn is asked for by news of the child, here that its time has come. */
+static void due(jzi_io *io, jzi_alarm *alarm)
+{
+    jzi_child *child = jzi_container_of(alarm, jzi_child, alarm);
+    jzi_actor *parent = self_of(child->family);
+    jzi_life *life = parent->ext->life;
+    if (child->bond.news == 0) {
+        child->bond.next_news = NULL;
+        *(life->news == NULL ? &life->news : &life->news_last->next_news) = &child->bond;
+        life->news_last = &child->bond;
+    }
+    child->bond.news |= JZI_NEWS_DUE;
+    parent->flags |= JZI_ACTOR_NEWS;
+    jzi_lifecycle_wake(io->worker, parent);
+}
+
+static void group_due(jzi_io *io, jzi_alarm *alarm)
+{
+    jzi_family *family = jzi_container_of(alarm, jzi_family, alarm);
+    jzi_actor *parent = self_of(family);
+    family->due_ns = 0;
+    parent->flags |= JZI_ACTOR_NEWS;
+    jzi_lifecycle_wake(io->worker, parent);
+}
+
+/* Starts a child by itself: now, or when its backoff is over. */
+void jzi_family_start_when_due(jzi_child *child)
+{
+    jzi_worker *worker = child->family->worker;
+    uint64_t now = jzi_worker_clock(worker);
+    if (child->due_ns > now) {
+        child->alarm.fire = due;
+        jzi_alarm_set(worker->io, &child->alarm, child->due_ns - now);
+        return;
+    }
+    order_start(child);
+}
+
+/* The spawn of a child whose actor is gone, or never was. */
+jzx_err jzi_family_spawn_child(jzi_child *child)
+{
+    jzi_worker *worker = child->family->worker;
+    const jzx_child_spec *spec = &child->plan->spec;
+    bool nested = child->plan->nested != NULL;
+    jzx_spawn_opts opts = {
+        .behavior = nested ? jzi_family_behavior : spec->behavior,
+        .state = nested ? child->plan->nested : child->arg,
+        .deinit = spec->deinit,
+        .drop_msg = spec->drop_msg,
+        .name = child->plan->id,
+        .mailbox_cap = spec->mailbox_cap,
+        .low_water = spec->low_water,
+        .max_msgs = spec->max_msgs,
+        .full_policy = spec->full_policy,
+        .init = spec->init,
+        .on_signal = spec->on_signal,
+        .redirect_to = spec->redirect_to,
+        .drain = spec->drain,
+        .stop_timeout_ms = spec->shutdown_ms,
+        .flags = spec->flags,
+    };
+    jzi_actor *parent = self_of(child->family);
+    jzi_birth birth = {.parent = parent, .bond = &child->bond, .supervisor = nested};
+    child->bond.news = 0;
+    child->bond.mode = spec->mode;
+    jzx_err err = jzi_lifecycle_spawn(worker, &opts, &birth, &child->id);
+    if (err != JZX_OK) {
+        return err;
+    }
+    if (nested) {
+        child->plan->nested->refs++; /* the actor's own, until its end */
+    }
+    jzi_actor *actor = actor_of(child);
+    bool up = jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
+    jzi_child_set_state(child, up ? JZI_CHILD_UP : JZI_CHILD_STARTING);
+    child->ordered = false;
+    if (up) {
+        actor->ext->life->since_ns = jzi_worker_clock(worker);
+        child->fresh = child->manual = false;
+        if (child->want == JZI_WANT_AGAIN) {
+            child->want = JZI_WANT_UP;
+        }
+    }
+    return JZX_OK;
+}
+
+/* Groups. */
+
+static uint32_t stop_group(const jzi_child *child)
+{
+    return child->plan == NULL ? 0 : child->plan->spec.stop_group;
+}
+
+static bool has_to_go(const jzi_child *child)
+{
+    switch ((jzi_child_state)child->state) {
+    case JZI_CHILD_STARTING:
+    case JZI_CHILD_UP:
+    case JZI_CHILD_FAILED:
+        return child->want != JZI_WANT_UP;
+    case JZI_CHILD_DOWN:
+        return child->want == JZI_WANT_GONE;
+    default:
+        return false;
+    }
+}
+
+/* Takes down, the last first and one after the other but for those of one stop group, who is to go.
+ * True: everybody is down. */
+static bool take_down(jzi_family *family)
+{
+    bool parallel = !jzi_family_in_order(family) && family->stopping;
+    for (; family->cursor != NULL; family->cursor = family->cursor->prev) {
+        jzi_child *child = family->cursor;
+        if (!has_to_go(child)) {
+            continue;
+        }
+        uint32_t own = stop_group(child);
+        if (family->going > 0 && !parallel && (own == 0 || own != family->going_as)) {
+            return false;
+        }
+        family->going_as = own;
+        if (child->want == JZI_WANT_GONE) {
+            child->ordered = true;
+            jzi_family_order_end(child);
+        } else {
+            order_clean(child, JZI_ACTOR_HALT);
+        }
+    }
+    return family->going == 0;
+}
+
+static void decide(jzi_child *child);
+
+/* The spawn of a child failed: that is a failed start. */
+static void spawn_failed(jzi_child *child, jzx_err err)
+{
+    jzi_family *family = child->family;
+    jzx_reason reason = {.kind = JZX_REASON_START_FAILED, .code = err};
+    (void)snprintf(reason.text, sizeof reason.text, "%s", jzx_err_name(err));
+    child->bond.reason = reason;
+    if (family->starting) {
+        family->failed = true;
+        family->reason = reason;
+    } else {
+        decide(child);
+    }
+}
+
+/* Starts the group in order, one after the other. True: all are up. */
+static bool start_next(jzi_family *family)
+{
+    for (; family->cursor != NULL; family->cursor = family->cursor->next) {
+        jzi_child *child = family->cursor;
+        if (child->want == JZI_WANT_AGAIN && child->state == JZI_CHILD_DOWN) {
+            order_start(child);
+        } else if (child->want == JZI_WANT_AGAIN && child->state == JZI_CHILD_ABSENT) {
+            jzx_err err = jzi_family_spawn_child(child);
+            if (err != JZX_OK) {
+                spawn_failed(child, err);
+                return false;
+            }
+        }
+        if (child->state == JZI_CHILD_STARTING && child->want == JZI_WANT_AGAIN) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void jzi_family_step(jzi_family *family)
+{
+    jzi_worker *worker = family->worker;
+    if (family->over && !family->stopping) {
+        return;
+    }
+    if (family->phase == JZI_GROUP_DOWN) {
+        if (!take_down(family) || family->stopping) {
+            return;
+        }
+        family->phase = JZI_GROUP_WAIT;
+    }
+    if (family->phase == JZI_GROUP_WAIT) {
+        uint64_t now = jzi_worker_clock(worker);
+        if (family->due_ns > now) {
+            family->alarm.fire = group_due;
+            jzi_alarm_set(worker->io, &family->alarm, family->due_ns - now);
+            return;
+        }
+        family->phase = JZI_GROUP_UP;
+        family->cursor = family->first;
+    }
+    if (family->phase == JZI_GROUP_UP && !family->failed && start_next(family) &&
+        family->phase == JZI_GROUP_UP) {
+        family->phase = JZI_GROUP_NONE;
+        if (!family->starting) {
+            jzi_family_judge_all(family);
+        }
+    }
+}
+
+/* The children that go with one that failed. */
+static void begin_group(jzi_child *child, uint64_t delay_ns)
+{
+    jzi_family *family = child->family;
+    uint64_t due_ns = jzi_worker_clock(family->worker) + delay_ns;
+    if (family->phase == JZI_GROUP_NONE || due_ns > family->due_ns) {
+        family->due_ns = due_ns;
+    }
+    family->phase = JZI_GROUP_DOWN;
+    family->cursor = family->last;
+    jzi_child *from = family->policy.strategy == JZX_ONE_FOR_ALL ? family->first : child;
+    for (jzi_child *it = from; it != NULL; it = it->next) {
+        bool temporary = it->bond.mode == JZX_TEMPORARY;
+        it->want = temporary ? JZI_WANT_GONE : JZI_WANT_AGAIN;
+        if (it != child) {
+            it->bond.attempt = it->bond.delay_ms = 0; /* it does not restart for itself */
+            jzi_alarm_clear(family->worker->io, &it->alarm);
+        }
+        if (family->plan == NULL && it->state == JZI_CHILD_ABSENT) {
+            it->want = JZI_WANT_UP;
+        }
+    }
+    if (child->state == JZI_CHILD_FAILED) {
+        order_clean(child, JZI_ACTOR_RESTART);
+    }
+    jzi_family_step(family);
+}
+
+/* Decisions. */
+
+static uint32_t next_random(jzi_family *family)
+{
+    uint32_t x = family->random;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return family->random = x;
+}
+
+/* The parent fails because of a child. */
+static void escalate(jzi_child *child, jzx_reason_kind kind)
+{
+    jzi_family *family = child->family;
+    jzi_worker *worker = family->worker;
+    jzi_actor *self = self_of(family);
+    const jzx_reason *cause = &child->bond.reason;
+    char detail[JZX_REASON_TEXT_MAX + 1];
+    (void)jzx_reason_format(cause, detail, sizeof detail);
+    jzx_reason reason = {.kind = (uint32_t)kind, .code = cause->code, .from = child->id};
+    (void)snprintf(reason.text, sizeof reason.text, "child %s: %.36s", jzi_child_name(child),
+                   detail);
+    family->over = true;
+    jzi_count_add(&worker->counters.escalations, 1);
+    const jzx_observer *on = &worker->observer.on;
+    if (on->on_supervisor_escalate != NULL) {
+        on->on_supervisor_escalate(worker->observer.ctx, family->self);
+    }
+    if (on->on_escalate != NULL) {
+        jzx_escalation_event event = {
+            .supervisor = family->self,
+            .child = child->id,
+            .supervisor_name = jzi_actor_name(self),
+            .child_name = jzi_child_name(child),
+            .cause = cause,
+            .reason = (uint32_t)kind,
+            .restarts =
+                jzi_window_within(&family->window, worker->now_ns, family->policy.period_ns),
+        };
+        on->on_escalate(worker->observer.ctx, &event);
+    }
+    jzi_lifecycle_fail_with(worker, self, &reason);
+}
+
+/* What was cleaned up cannot go on. */
+static uint32_t resumable(const jzi_child *child, uint32_t action)
+{
+    return action == JZX_ACTION_RESUME && child->state != JZI_CHILD_FAILED ? JZX_ACTION_RESTART
+                                                                           : action;
+}
+
+static uint32_t chosen_action(jzi_child *child, uint32_t attempt)
+{
+    const jzi_policy *policy = &child->family->policy;
+    if (policy->decide == NULL || jzx_reason_is_normal(child->bond.reason.kind)) {
+        return resumable(child, policy->action);
+    }
+    const jzi_actor *actor = jzi_worker_find(child->family->worker, child->id);
+    jzx_failure failure = {
+        .supervisor = child->family->self,
+        .child = child->id,
+        .child_id = jzi_child_name(child),
+        .reason = &child->bond.reason,
+        .uptime_ns = child->bond.uptime_ns,
+        .attempt = attempt,
+        .incarnation = actor == NULL ? 0 : actor->ext->life->incarnation,
+    };
+    uint32_t action = (uint32_t)policy->decide(policy->decide_ctx, &failure);
+    return resumable(child, action);
+}
+
+static void restart(jzi_child *child, uint64_t delay_ns)
+{
+    jzi_family *family = child->family;
+    child->want = JZI_WANT_UP;
+    if (family->policy.strategy == JZX_ONE_FOR_ALL || family->policy.strategy == JZX_REST_FOR_ONE) {
+        begin_group(child, delay_ns);
+        return;
+    }
+    child->due_ns = delay_ns == 0 ? 0 : jzi_worker_clock(family->worker) + delay_ns;
+    if (child->state == JZI_CHILD_FAILED) {
+        order_clean(child, JZI_ACTOR_RESTART | (delay_ns == 0 ? JZI_ACTOR_START : 0));
+    } else if (child->state == JZI_CHILD_ABSENT) {
+        child->want = JZI_WANT_AGAIN; /* its spawn failed: as a group of its own */
+        family->phase = JZI_GROUP_WAIT;
+        family->due_ns = child->due_ns;
+        /* The next look at it comes by news, so that a lack of memory does not keep us here. */
+        self_of(family)->flags |= JZI_ACTOR_NEWS;
+        jzi_lifecycle_wake(family->worker, self_of(family));
+    } else {
+        jzi_family_start_when_due(child);
+    }
+}
+
+/* What follows a failure, a failed start, or an end that its mode does not accept. */
+static void decide(jzi_child *child)
+{
+    jzi_family *family = child->family;
+    if (family->over) {
+        return; /* what becomes of it is no longer ours to say */
+    }
+    uint64_t now = jzi_worker_clock(family->worker);
+    uint64_t own_period =
+        child->plan == NULL ? 0 : (uint64_t)child->plan->spec.period_ms * 1000000u;
+    bool was_up = child->bond.reason.kind != JZX_REASON_START_FAILED;
+    jzi_case it = {
+        .mode = child->bond.mode,
+        .reason = child->bond.reason.kind,
+        .attempt = child->attempt,
+        .up_since_ns = was_up ? now - child->bond.uptime_ns : 0,
+        .own = child->plan != NULL && child->plan->spec.intensity != 0 ? &child->own : NULL,
+        .own_period_ns = own_period,
+        .random = family->policy.backoff_jitter > 0 ? next_random(family) : 0,
+    };
+    /* The attempt starts over after a quiet time, whatever the decider says to it. */
+    jzi_verdict verdict = jzi_policy_decide(&family->policy, &family->window, &it, now);
+    it.action = chosen_action(child, verdict.attempt);
+    verdict = jzi_policy_decide(&family->policy, &family->window, &it, now);
+    switch ((jzi_verdict_kind)verdict.what) {
+    case JZI_VERDICT_RESTART:
+        jzi_window_add(&family->window, now);
+        if (it.own != NULL) {
+            jzi_window_add(&child->own, now);
+        }
+        child->attempt = child->bond.attempt = verdict.attempt;
+        child->bond.delay_ms = (uint32_t)(verdict.delay_ns / 1000000u);
+        restart(child, verdict.delay_ns);
+        break;
+    case JZI_VERDICT_RESUME:
+        jzi_child_set_state(child, JZI_CHILD_UP);
+        jzi_lifecycle_order(family->worker, actor_of(child), JZI_ACTOR_RESUME, 0, UINT64_MAX);
+        break;
+    case JZI_VERDICT_STOP:
+        child->want = JZI_WANT_GONE;
+        if (child->state != JZI_CHILD_ABSENT) {
+            jzi_family_order_end(child);
+        }
+        break;
+    case JZI_VERDICT_ESCALATE:
+        escalate(child, JZX_REASON_ESCALATED);
+        break;
+    case JZI_VERDICT_GIVE_UP:
+        escalate(child, JZX_REASON_GAVE_UP);
+        break;
+    }
+}
+
+/* A child failed, could not start, or ended by itself and is clean. */
+void jzi_family_judge(jzi_child *child)
+{
+    jzi_family *family = child->family;
+    if (family->stopping || child->want == JZI_WANT_GONE) {
+        jzi_family_order_end(child);
+    } else if (child->want == JZI_WANT_AGAIN && child->state == JZI_CHILD_FAILED) {
+        order_clean(child, JZI_ACTOR_HALT); /* it was to go down anyway: costs nothing */
+    } else if (child->want == JZI_WANT_AGAIN &&
+               child->bond.reason.kind != JZX_REASON_START_FAILED) {
+        jzi_family_step(family);
+    } else if (!family->starting) {
+        decide(child);
+    }
+}
+
+/* Failures that had to wait until the supervisor, or a group, was up. */
+void jzi_family_judge_all(jzi_family *family)
+{
+    for (jzi_child *child = family->first; child != NULL; child = child->next) {
+        bool exited =
+            child->state == JZI_CHILD_DOWN && child->want == JZI_WANT_UP && child->due_ns == 0;
+        if (child->state == JZI_CHILD_FAILED || exited) {
+            decide(child);
+        }
+    }
+}

@@ -1,0 +1,439 @@
+/* A family from its first child to its last: members, news of them, its start and its end. */
+#include "family_steps.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+
+static jzi_actor *self_of(const jzi_family *family)
+{
+    jzi_actor *actor = jzi_worker_find(family->worker, family->self);
+    jzi_assert(actor != NULL);
+    return actor;
+}
+
+/* Members. */
+
+static bool make_window(const jzx_allocator *alloc, jzi_window *window, uint32_t intensity)
+{
+    *window = (jzi_window){.cap = intensity};
+    if (intensity == 0) {
+        return true;
+    }
+    window->stamps = jzi_alloc(alloc, intensity * sizeof *window->stamps);
+    return window->stamps != NULL;
+}
+
+static void free_window(const jzx_allocator *alloc, jzi_window *window)
+{
+    jzi_free(alloc, window->stamps, window->stamps == NULL ? 0 : window->cap * sizeof(uint64_t));
+    *window = (jzi_window){0};
+}
+
+static jzi_child *new_child(jzi_family *family, uint32_t intensity)
+{
+    const jzx_allocator *alloc = &family->worker->alloc;
+    jzi_child *child = jzi_alloc_zeroed(alloc, sizeof *child);
+    if (child == NULL) {
+        return NULL;
+    }
+    if (!make_window(alloc, &child->own, intensity == JZX_INTENSITY_NEVER ? 0 : intensity)) {
+        jzi_free(alloc, child, sizeof *child);
+        return NULL;
+    }
+    child->family = family;
+    child->prev = family->last;
+    *(family->last == NULL ? &family->first : &family->last->next) = child;
+    family->last = child;
+    family->count++;
+    return child;
+}
+
+void jzi_family_remove(jzi_family *family, jzi_child *child)
+{
+    jzi_worker *worker = family->worker;
+    jzi_assert(child->state == JZI_CHILD_ABSENT);
+    *(child->prev == NULL ? &family->first : &child->prev->next) = child->next;
+    *(child->next == NULL ? &family->last : &child->next->prev) = child->prev;
+    family->count--;
+    family->restarts += child->bond.restarts;
+    if (family->cursor == child) {
+        family->cursor = family->phase == JZI_GROUP_DOWN ? child->prev : child->next;
+    }
+    jzi_alarm_clear(worker->io, &child->alarm);
+    if (child->plan != NULL) {
+        bool own_arg = family->policy.strategy == JZX_DYNAMIC;
+        if (own_arg && child->plan->spec.drop_arg != NULL && child->arg != NULL &&
+            !worker->abandoned) {
+            child->plan->spec.drop_arg(child->arg);
+        }
+        jzi_child_plan_release(&worker->alloc, child->plan);
+    }
+    free_window(&worker->alloc, &child->own);
+    jzi_free(&worker->alloc, child, sizeof *child);
+}
+
+jzx_err jzi_family_add(jzi_family *family, jzi_child_plan *plan, void *arg, jzi_child **out_child)
+{
+    jzi_child *child = new_child(family, plan->spec.intensity);
+    if (child == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    child->plan = plan;
+    child->arg = arg;
+    child->bond.mode = plan->spec.mode;
+    *out_child = child;
+    return JZX_OK;
+}
+
+jzx_err jzi_family_start(jzi_family *family, jzi_child *child)
+{
+    (void)family;
+    child->want = JZI_WANT_UP;
+    child->due_ns = 0;
+    child->forget = false;
+    return jzi_family_spawn_child(child);
+}
+
+void jzi_family_end(jzi_family *family, jzi_child *child)
+{
+    (void)family;
+    child->want = JZI_WANT_GONE;
+    child->ordered = true;
+    if (child->state != JZI_CHILD_ABSENT && child->state != JZI_CHILD_ENDING) {
+        jzi_family_order_end(child);
+    }
+}
+
+static jzi_family *new_family(jzi_worker *worker, jzi_actor *parent, const jzi_policy *policy)
+{
+    jzi_family *family = jzi_alloc_zeroed(&worker->alloc, sizeof *family);
+    if (family == NULL) {
+        return NULL;
+    }
+    if (!make_window(&worker->alloc, &family->window, policy->intensity)) {
+        jzi_free(&worker->alloc, family, sizeof *family);
+        return NULL;
+    }
+    family->worker = worker;
+    family->self = parent->id;
+    family->policy = *policy;
+    if (policy->backoff_jitter > 0) {
+        if (worker->env->entropy(worker->env->ctx, &family->random, sizeof family->random) !=
+            JZX_OK) {
+            family->random = (uint32_t)parent->id; /* jitter is a courtesy, not a secret */
+        }
+    }
+    family->random |= 1u;
+    parent->ext->life->family = family;
+    return family;
+}
+
+jzx_err jzi_family_change_policy(jzi_family *family, const jzi_policy *policy)
+{
+    jzi_window window;
+    if (!make_window(&family->worker->alloc, &window, policy->intensity)) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzi_window_copy(&window, &family->window);
+    free_window(&family->worker->alloc, &family->window);
+    family->window = window;
+    family->policy = *policy;
+    return JZX_OK;
+}
+
+jzx_err jzi_family_set_policy(jzi_worker *worker, jzi_actor *parent, const jzi_policy *policy)
+{
+    jzi_family *family = jzi_family_of(parent);
+    if (policy == NULL || family != NULL) {
+        if (family != NULL) {
+            family->adopts = policy != NULL;
+        }
+        return policy == NULL ? JZX_OK : jzi_family_change_policy(family, policy);
+    }
+    if (jzi_life_make(worker, parent) == NULL || new_family(worker, parent, policy) == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    parent->ext->life->family->adopts = true;
+    return JZX_OK;
+}
+
+jzx_err jzi_family_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_opts *opts,
+                         jzx_actor_id *out_id)
+{
+    jzi_family *family = jzi_family_of(parent);
+    bool restarts = family->policy.action == JZX_ACTION_RESTART || family->policy.decide != NULL;
+    if (restarts && opts->init == NULL && (opts->flags & JZX_SPAWN_STATELESS) == 0) {
+        return JZX_ERR_NOT_RESTARTABLE;
+    }
+    jzi_child *child = new_child(family, 0);
+    if (child == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    child->bond.mode = JZX_TRANSIENT;
+    child->arg = opts->state;
+    jzi_birth birth = {.parent = parent, .bond = &child->bond, .asked = true};
+    jzx_err err = jzi_lifecycle_spawn(worker, opts, &birth, &child->id);
+    if (err != JZX_OK) {
+        jzi_family_remove(family, child);
+        return err;
+    }
+    jzi_actor *actor = jzi_worker_find(worker, child->id);
+    bool up = jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
+    jzi_child_set_state(child, up ? JZI_CHILD_UP : JZI_CHILD_STARTING);
+    child->fresh = !up;
+    if (up) {
+        actor->ext->life->since_ns = jzi_worker_clock(worker);
+    }
+    if (out_id != NULL) {
+        *out_id = child->id;
+    }
+    return JZX_OK;
+}
+
+/* News. */
+
+static void child_started(jzi_child *child)
+{
+    if (child->state != JZI_CHILD_STARTING) {
+        return; /* other orders are under way */
+    }
+    jzi_child_set_state(child, JZI_CHILD_UP);
+    child->fresh = child->manual = false;
+    if (child->want == JZI_WANT_AGAIN) {
+        child->want = JZI_WANT_UP;
+    }
+}
+
+static void start_failed(jzi_child *child)
+{
+    jzi_family *family = child->family;
+    jzi_child_set_state(child, JZI_CHILD_DOWN);
+    if (family->starting && !family->stopping) {
+        const jzx_reason *why = &child->bond.reason;
+        family->failed = true;
+        family->reason = *why;
+        family->reason.from = child->id;
+        (void)snprintf(family->reason.text, sizeof family->reason.text, "child %s: %.40s",
+                       jzi_child_name(child), why->text);
+    } else if ((child->fresh || child->manual) && !family->stopping) {
+        child->want = JZI_WANT_GONE;
+        jzi_family_order_end(child);
+    } else {
+        jzi_family_judge(child);
+    }
+}
+
+/* A significant child that ended by itself may take the supervisor along. */
+static void check_auto_shutdown(jzi_family *family)
+{
+    bool any = family->policy.auto_shutdown == JZX_AUTO_ANY_SIGNIFICANT;
+    for (const jzi_child *child = family->first; child != NULL && !any; child = child->next) {
+        if (child->plan->spec.significant != 0 && child->state != JZI_CHILD_ABSENT) {
+            return;
+        }
+    }
+    jzi_lifecycle_stop(family->worker, self_of(family), false);
+}
+
+static void child_ended(jzi_child *child)
+{
+    jzi_family *family = child->family;
+    bool ignored =
+        child->state == JZI_CHILD_STARTING && child->bond.reason.kind == JZX_REASON_NORMAL;
+    bool by_itself = !child->ordered && child->want != JZI_WANT_AGAIN && !ignored &&
+                     !child->fresh && !child->manual;
+    bool was_stopped = child->state == JZI_CHILD_DOWN; /* somebody's stop came before our start */
+    bool significant = child->plan != NULL && child->plan->spec.significant != 0;
+    bool forget = child->forget || child->fresh || child->plan == NULL ||
+                  child->bond.mode == JZX_TEMPORARY || family->policy.strategy == JZX_DYNAMIC;
+    child->id = JZX_NOBODY;
+    jzi_child_set_state(child, JZI_CHILD_ABSENT);
+    child->fresh = child->manual = child->ordered = false;
+    child->attempt = child->bond.attempt = 0;
+    if (child->want == JZI_WANT_AGAIN && (ignored || was_stopped)) {
+        child->want = JZI_WANT_UP;
+    }
+    if (ignored && child->plan != NULL && child->bond.mode != JZX_TEMPORARY &&
+        family->policy.strategy != JZX_DYNAMIC) {
+        forget = false; /* the spec stays, without an actor */
+    }
+    if (forget) {
+        jzi_family_remove(family, child);
+    }
+    if (significant && by_itself && !family->stopping && !family->starting &&
+        family->policy.auto_shutdown != JZX_AUTO_NEVER) {
+        check_auto_shutdown(family);
+    }
+}
+
+static void hear(jzi_child *child, uint32_t news)
+{
+    if ((news & JZI_NEWS_STARTED) != 0) {
+        child_started(child);
+    }
+    if ((news & JZI_NEWS_ENDED) != 0) {
+        child_ended(child);
+        return;
+    }
+    if ((news & JZI_NEWS_START_FAILED) != 0) {
+        start_failed(child);
+        return;
+    }
+    if ((news & JZI_NEWS_FAILED) != 0) {
+        jzi_child_set_state(child, JZI_CHILD_FAILED);
+        child->due_ns = 0;
+        jzi_family_judge(child);
+        return;
+    }
+    if ((news & JZI_NEWS_EXITED) != 0) {
+        jzi_child_set_state(child, JZI_CHILD_DOWN);
+        child->due_ns = 0;
+        jzi_family_judge(child);
+        return;
+    }
+    if ((news & JZI_NEWS_DOWN) != 0 && child->state == JZI_CHILD_CLEANING) {
+        jzi_child_set_state(child, JZI_CHILD_DOWN);
+        if (child->want == JZI_WANT_UP) {
+            jzi_family_start_when_due(child);
+        } else if (child->want == JZI_WANT_GONE) {
+            jzi_family_order_end(child);
+        }
+    }
+    if ((news & JZI_NEWS_DUE) != 0 && child->state == JZI_CHILD_DOWN &&
+        child->want == JZI_WANT_UP) {
+        jzi_family_start_when_due(child);
+    }
+}
+
+static void family_news(jzi_worker *worker, jzi_actor *parent)
+{
+    jzi_life *life = parent->ext->life;
+    jzi_family *family = life->family;
+    while (life->news != NULL) {
+        jzi_child *child = (jzi_child *)life->news;
+        uint32_t news = child->bond.news;
+        life->news = child->bond.next_news;
+        child->bond.news = 0;
+        hear(child, news);
+    }
+    (void)worker;
+    jzi_family_step(family);
+}
+
+/* The family's own life. */
+
+static bool family_start(jzi_worker *worker, jzi_actor *parent)
+{
+    jzi_supervisor_plan *plan = parent->ext->life->arg;
+    jzi_family *family = new_family(worker, parent, &plan->policy);
+    if (family == NULL) {
+        jzi_worker_set_reason(worker, JZX_REASON_FAILED, JZX_ERR_NO_MEMORY, "no memory");
+        return false;
+    }
+    family->plan = plan;
+    plan->refs++;
+    family->starting = true;
+    if (plan->policy.strategy != JZX_DYNAMIC) {
+        for (uint32_t i = 0; i < plan->child_count; i++) {
+            jzi_child *child = NULL;
+            jzi_child_plan *one = plan->children[i];
+            if (jzi_family_add(family, one, one->spec.arg, &child) != JZX_OK) {
+                jzi_worker_set_reason(worker, JZX_REASON_FAILED, JZX_ERR_NO_MEMORY, "no memory");
+                return false;
+            }
+            one->refs++;
+            child->want = JZI_WANT_AGAIN;
+        }
+    }
+    family->phase = JZI_GROUP_UP;
+    family->cursor = family->first;
+    jzi_family_step(family);
+    return true;
+}
+
+static int family_started(jzi_worker *worker, jzi_actor *parent)
+{
+    jzi_family *family = parent->ext->life->family;
+    if (family->failed) {
+        worker->reason = family->reason;
+        return -1;
+    }
+    if (family->phase != JZI_GROUP_NONE) {
+        return 0;
+    }
+    family->starting = false;
+    jzi_family_judge_all(family);
+    return 1;
+}
+
+static void family_stop_all(jzi_worker *worker, jzi_actor *parent, bool kill)
+{
+    jzi_life *life = parent->ext->life;
+    jzi_family *family = life->family;
+    family->stopping = true;
+    jzi_alarm_clear(worker->io, &family->alarm);
+    for (jzi_child *child = family->last; child != NULL; child = child->prev) {
+        jzi_alarm_clear(worker->io, &child->alarm);
+        child->want = JZI_WANT_GONE;
+        child->ordered = true;
+        if (kill && child->state != JZI_CHILD_ABSENT) {
+            jzi_child_set_state(child, JZI_CHILD_ENDING);
+        }
+    }
+    family->phase = JZI_GROUP_DOWN;
+    family->cursor = family->last;
+    if (!kill && family->plan != NULL) {
+        jzi_family_step(family);
+        return;
+    }
+    family->cursor = NULL; /* a plain parent may have children from before its policy */
+    for (uint32_t slot = life->last_child; slot != JZI_NO_ACTOR;) {
+        jzi_actor *child = jzi_worker_slot(worker, slot);
+        slot = child->prev_sibling;
+        jzi_lifecycle_finish(worker, child,
+                             kill ? JZX_SHUTDOWN_BRUTAL : child->kind->stop_timeout_ms,
+                             life->deadline_ns);
+    }
+}
+
+static void family_forget(jzi_worker *worker, jzi_actor *parent)
+{
+    jzi_life *life = parent->ext->life;
+    jzi_family *family = life->family;
+    while (family->first != NULL) {
+        jzi_child_set_state(family->first, JZI_CHILD_ABSENT);
+        jzi_family_remove(family, family->first);
+    }
+    life->news = NULL;
+    life->family = NULL;
+    jzi_alarm_clear(worker->io, &family->alarm);
+    if (family->plan != NULL) {
+        jzi_supervisor_plan_release(&worker->alloc, family->plan);
+    }
+    free_window(&worker->alloc, &family->window);
+    jzi_free(&worker->alloc, family, sizeof *family);
+}
+
+void jzi_family_init(jzi_worker *worker)
+{
+    static const jzi_family_ops ops = {
+        .news = family_news,
+        .start = family_start,
+        .started = family_started,
+        .stop_all = family_stop_all,
+        .forget = family_forget,
+    };
+    worker->family = &ops;
+}
+
+/* Nobody sends to a supervisor; what comes is released and forgotten. */
+jzx_behavior_result jzi_family_behavior(jzx_context *ctx, const jzx_message *msg)
+{
+    jzi_worker *worker = jzi_container_of(ctx, jzi_worker, ctx);
+    if (msg->kind == JZX_KIND_USER && msg->drop == NULL && msg->data != NULL &&
+        (msg->flags & (JZX_MSG_VALUE | JZX_MSG_COPY)) == 0) {
+        jzi_count_add(&worker->counters.abandoned, 1);
+    }
+    return JZX_BEHAVIOR_OK;
+}

@@ -1,0 +1,371 @@
+/* The way out: orders to children, what an incarnation leaves behind, the end and who hears of it
+ * (R16). */
+#include "lifecycle_steps.h"
+
+#include "base/alloc.h"
+#include "letters.h"
+#include "mailbox.h"
+#include "monitor.h"
+#include "room.h"
+#include "supervisor_spec.h"
+
+/* Other threads may be changing the gate, but only if there ever was a sender (R33). */
+static void gate_add(jzi_worker *worker, jzi_actor *actor, uint64_t delta)
+{
+    if (worker->shared) {
+        /* release: pairs with the acquire of a thread that reserves or gives back. */
+        atomic_fetch_add_explicit(&actor->door.gate, delta, memory_order_acq_rel);
+    } else {
+        atomic_store_explicit(&actor->door.gate, jzi_actor_gate(actor) + delta,
+                              memory_order_relaxed);
+    }
+}
+
+void jzi_close_gate(jzi_worker *worker, jzi_actor *actor)
+{
+    if ((jzi_actor_gate(actor) & JZI_GATE_CLOSED) == 0) {
+        gate_add(worker, actor, JZI_GATE_CLOSED);
+    }
+}
+
+void jzi_open_gate(jzi_worker *worker, jzi_actor *actor)
+{
+    if ((jzi_actor_gate(actor) & JZI_GATE_CLOSED) != 0) {
+        gate_add(worker, actor, (uint64_t)0 - JZI_GATE_CLOSED);
+    }
+}
+
+static void too_late(jzi_io *io, jzi_alarm *alarm)
+{
+    jzi_life *life = jzi_container_of(alarm, jzi_life, alarm);
+    jzi_actor *actor = jzi_worker_find(io->worker, life->self);
+    jzi_assert(actor != NULL);
+    actor->flags |= JZI_ACTOR_LATE;
+    jzi_lifecycle_wake(io->worker, actor);
+}
+
+void jzi_arm_deadline(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_life *life = actor->ext->life;
+    if (life->deadline_ns != UINT64_MAX) {
+        uint64_t now = jzi_worker_clock(worker);
+        life->alarm.fire = too_late;
+        jzi_alarm_set(worker->io, &life->alarm,
+                      life->deadline_ns > now ? life->deadline_ns - now : 0);
+    }
+}
+
+/* A child's deadline is its own, but never more than nine tenths of what its parent has left: so
+ * the one who is late is found out before those who wait for it. */
+void jzi_set_deadline(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
+                      uint64_t parent_deadline_ns)
+{
+    jzi_life *life = jzi_life_of(actor);
+    if (life == NULL) {
+        return; /* its stop takes no time */
+    }
+    uint64_t now = jzi_worker_clock(worker);
+    uint64_t due =
+        timeout_ms == JZX_SHUTDOWN_INFINITE ? UINT64_MAX : now + (uint64_t)timeout_ms * 1000000u;
+    if (parent_deadline_ns != UINT64_MAX) {
+        uint64_t left = parent_deadline_ns > now ? parent_deadline_ns - now : 0;
+        uint64_t latest = now + left - left / 10;
+        due = due < latest ? due : latest;
+    }
+    if (due < life->deadline_ns) {
+        life->deadline_ns = due;
+        if ((actor->flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_DRAIN)) != 0 ||
+            jzi_actor_step_of(actor) == JZI_STEP_CHILDREN) {
+            jzi_arm_deadline(worker, actor);
+        }
+    }
+}
+
+void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news)
+{
+    jzi_life *life = jzi_life_of(actor);
+    jzi_bond *bond = life == NULL ? NULL : life->bond;
+    if (bond == NULL) {
+        return;
+    }
+    jzi_actor *parent = jzi_worker_slot(worker, actor->parent);
+    jzi_life *above = parent->ext->life;
+    if (news != JZI_NEWS_STARTED && news != JZI_NEWS_DOWN) {
+        bond->reason = worker->reason;
+        bond->uptime_ns = life->since_ns == 0 ? 0 : worker->now_ns - life->since_ns;
+    }
+    if (bond->news == 0) {
+        bond->next_news = NULL;
+        *(above->news == NULL ? &above->news : &above->news_last->next_news) = bond;
+        above->news_last = bond;
+    }
+    bond->news |= news;
+    parent->flags |= JZI_ACTOR_NEWS;
+    jzi_lifecycle_wake(worker, parent);
+}
+
+void jzi_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill)
+{
+    jzi_life *life = actor->ext->life;
+    if (life->family != NULL) {
+        worker->family->stop_all(worker, actor, kill);
+        return;
+    }
+    /* All at once, the youngest first: a plain parent's children do not depend on each other's
+     * order; who wants one has a supervisor. */
+    for (uint32_t slot = life->last_child; slot != JZI_NO_ACTOR;) {
+        jzi_actor *child = jzi_worker_slot(worker, slot);
+        slot = child->prev_sibling;
+        jzi_lifecycle_finish(worker, child,
+                             kill ? JZX_SHUTDOWN_BRUTAL : child->kind->stop_timeout_ms,
+                             life->deadline_ns);
+    }
+}
+
+static void revoke_events(jzi_worker *worker, jzi_actor *actor)
+{
+    while (actor->events != NULL) {
+        jzi_worker_revoke(worker, actor, jzi_lane_pop(&actor->events));
+    }
+    while (actor->notices != NULL) {
+        jzi_worker_revoke(worker, actor, jzi_lane_pop(&actor->notices));
+    }
+}
+
+void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_ext *ext = actor->ext;
+    actor->flags &= ~JZI_ACTOR_LINKED;
+    if (ext == NULL) {
+        return;
+    }
+    jzi_source_close_all(worker->io, actor);
+    jzi_timers_release_all(worker->timers, actor);
+    jzi_room_forget_requests(worker, actor);
+    jzi_letters_forget(worker, actor);
+    if (ext->life != NULL) {
+        if (ext->life->family != NULL) {
+            worker->family->forget(worker, actor);
+        }
+        jzi_alarm_clear(worker->io, &ext->life->alarm);
+        ext->life->deadline_ns = UINT64_MAX;
+    }
+}
+
+void jzi_release_bonds(jzi_worker *worker, jzi_actor *actor, bool revoke)
+{
+    jzi_ext *ext = actor->ext;
+    if (ext == NULL) {
+        return;
+    }
+    jzi_monitor_break_links(worker, actor, ext->life == NULL ? 1 : ext->life->incarnation,
+                            &worker->reason);
+    jzi_monitor_forget(worker, actor);
+    if (revoke) {
+        revoke_events(worker, actor);
+    }
+}
+
+static void drain_lane(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
+{
+    const jzi_kind *kind = actor->kind;
+    jzx_dead_reason reason = worker->destroying              ? JZX_DEAD_LOOP_CLOSED
+                             : kind->drain == JZX_DRAIN_DROP ? JZX_DEAD_DROPPED
+                                                             : JZX_DEAD_STOPPED;
+    while (*lane != NULL) {
+        jzi_node *node = jzi_lane_pop(lane);
+        if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
+            jzi_actor_unuse(actor);
+        }
+        if (kind->drain == JZX_DRAIN_REDIRECT && !worker->destroying &&
+            jzi_mailbox_redirect(worker, actor, node, kind->redirect_to)) {
+            continue;
+        }
+        jzi_worker_bury(worker, actor, node, reason);
+    }
+}
+
+static void unlink_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+{
+    jzi_life *life = parent == NULL ? NULL : parent->ext->life;
+    uint32_t *first = life == NULL ? &worker->root_first : &life->first_child;
+    uint32_t *last = life == NULL ? &worker->root_last : &life->last_child;
+    if (actor->prev_sibling == JZI_NO_ACTOR) {
+        *first = actor->next_sibling;
+    } else {
+        jzi_worker_slot(worker, actor->prev_sibling)->next_sibling = actor->next_sibling;
+    }
+    if (actor->next_sibling == JZI_NO_ACTOR) {
+        *last = actor->prev_sibling;
+    } else {
+        jzi_worker_slot(worker, actor->next_sibling)->prev_sibling = actor->prev_sibling;
+    }
+    if (life != NULL) {
+        life->child_count--;
+    }
+}
+
+/* Whether the parent's code is to hear of this end. */
+static bool wants_notice(const jzi_worker *worker, const jzi_actor *actor, const jzi_actor *parent)
+{
+    if (worker->destroying || (parent->kind->flags & JZI_KIND_SUPERVISOR) != 0 ||
+        ((actor->kind->flags & JZX_SPAWN_QUIET) != 0 &&
+         worker->reason.kind <= JZX_REASON_SHUTDOWN)) {
+        return false;
+    }
+    return (parent->flags & JZI_ACTOR_ENDING) == 0 ||
+           (parent->ext->life->after == JZI_AFTER_END && (parent->flags & JZI_ACTOR_KILLED) == 0);
+}
+
+/* The dead slot itself becomes the notice (R9). Only a text takes memory, and it may be missing. */
+static void post_corpse(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent,
+                        uint32_t incarnation)
+{
+    const jzx_reason *reason = &worker->reason;
+    jzx_reason *block = NULL;
+    if (reason->text[0] != '\0' || reason->from != JZX_NOBODY) {
+        block = jzi_alloc(&worker->alloc, sizeof *block);
+        if (block != NULL) {
+            *block = *reason;
+        }
+    }
+    jzi_node *node = &actor->corpse;
+    actor->history = JZI_HISTORY_CORPSE;
+    actor->dead = incarnation;
+    jzi_actor_set_counts(actor, 0);
+    node->msg.u64 = (uint64_t)reason->kind << 32 | (uint32_t)reason->code;
+    node->msg.len = (size_t)(uintptr_t)block;
+    node->msg.tag =
+        reason->kind <= JZX_REASON_SHUTDOWN ? JZX_TAG_CHILD_ENDED : JZX_TAG_CHILD_FAILED;
+    node->msg.kind = JZX_KIND_NOTICE;
+    node->msg.reserved = block == NULL && reason->text[0] != '\0'; /* a text was lost */
+    node->msg.flags = JZX_MSG_BORROWED | JZI_MSG_EVENT;
+    node->msg.sender = actor->id;
+    node->msg.drop = NULL;
+    node->ops = JZI_EVENT_CHILD;
+    jzi_worker_post_notice(worker, parent, node);
+    if (jzi_actor_step_of(parent) == JZI_STEP_CHILDREN) {
+        jzi_lifecycle_wake(worker, parent);
+    }
+}
+
+static void free_slot(jzi_worker *worker, jzi_actor *actor)
+{
+    if (jzi_gate_is_free(jzi_actor_gate(actor))) {
+        jzi_worker_free_slot(worker, actor);
+    }
+}
+
+static bool claim_corpse(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
+{
+    (void)parent;
+    const jzi_actor *actor = jzi_container_of(node, jzi_actor, corpse);
+    const jzx_reason *block = (const jzx_reason *)(uintptr_t)node->msg.len;
+    if (block != NULL) {
+        worker->signal_reason = *block;
+    } else {
+        worker->signal_reason = (jzx_reason){.kind = (uint32_t)(node->msg.u64 >> 32),
+                                             .code = (int32_t)(uint32_t)node->msg.u64};
+        if (node->msg.reserved != 0) {
+            static const char lost[] = "(no memory)";
+            for (size_t i = 0; i < sizeof lost; i++) {
+                worker->signal_reason.text[i] = lost[i];
+            }
+        }
+    }
+    bool ended = node->msg.tag == JZX_TAG_CHILD_ENDED;
+    worker->signal = (jzx_signal){
+        .kind = ended ? JZX_SIGNAL_CHILD_ENDED : JZX_SIGNAL_CHILD_FAILED,
+        .incarnation = actor->dead,
+        .from = node->msg.sender,
+        .reason = &worker->signal_reason,
+    };
+    jzi_free(&worker->alloc, (void *)(uintptr_t)node->msg.len, block == NULL ? 0 : sizeof *block);
+    node->msg.data = &worker->signal;
+    node->msg.len = sizeof worker->signal;
+    node->msg.reserved = 0;
+    return true;
+}
+
+static void corpse_done(jzi_worker *worker, jzi_node *node)
+{
+    jzi_actor *actor = jzi_container_of(node, jzi_actor, corpse);
+    actor->history = 0;
+    free_slot(worker, actor);
+}
+
+static void corpse_revoked(jzi_worker *worker, jzi_node *node)
+{
+    void *block = (void *)(uintptr_t)node->msg.len;
+    jzi_free(&worker->alloc, block, block == NULL ? 0 : sizeof(jzx_reason));
+    corpse_done(worker, node);
+}
+
+void jzi_lifecycle_init(jzi_worker *worker)
+{
+    worker->event_ops[JZI_EVENT_CHILD] =
+        (jzi_event_ops){.claim = claim_corpse, .done = corpse_done, .revoke = corpse_revoked};
+    worker->on_link_exit = jzi_lifecycle_fail_with;
+    worker->root_first = worker->root_last = JZI_NO_ACTOR;
+}
+
+void jzi_finish(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_actor *parent =
+        actor->parent == JZI_NO_ACTOR ? NULL : jzi_worker_slot(worker, actor->parent);
+    jzi_ext *ext = actor->ext;
+    jzx_actor_id id = actor->id;
+    if (ext != NULL) {
+        revoke_events(worker, actor);
+        jzi_room_target_ended(worker, actor);
+    }
+    if (actor->urgent != NULL) {
+        drain_lane(worker, actor, &actor->urgent);
+    }
+    if (actor->user != NULL) {
+        drain_lane(worker, actor, &actor->user);
+    }
+    if (jzi_unlikely(worker->env->trace != NULL)) {
+        jzi_worker_trace(worker, JZX_TRACE_END, actor, NULL, worker->reason.kind);
+    }
+    uint32_t incarnation = 1;
+    if (ext != NULL && ext->life != NULL) {
+        incarnation = ext->life->incarnation;
+        jzi_tell_parent(worker, actor, JZI_NEWS_ENDED);
+    }
+    unlink_child(worker, actor, parent);
+    /* The life pin goes: from here on the id resolves for nobody, and the slot is free as soon as
+     * no other thread has a message on its way. */
+    gate_add(worker, actor, (uint64_t)0 - JZI_GATE_PIN);
+    jzi_count_add(&worker->counters.ended, 1);
+    jzi_count_sub(&worker->counters.live, 1);
+    worker->current = NULL;
+    if (jzi_unlikely(worker->observer.on.on_actor_stop != NULL)) {
+        worker->observer.on.on_actor_stop(worker->observer.ctx, id, ext == NULL ? "" : ext->name,
+                                          &worker->reason);
+    }
+    if (worker->on_actor_ended != NULL) {
+        worker->on_actor_ended(worker, id, ext == NULL ? "" : ext->name, parent == NULL);
+    }
+    if (ext != NULL) {
+        jzi_monitor_ended(worker, ext->watchers, id, incarnation, &worker->reason);
+        if ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
+            jzi_supervisor_plan_release(&worker->alloc, ext->life->arg);
+        }
+        jzi_free(&worker->alloc, ext->life, ext->life == NULL ? 0 : sizeof(jzi_life));
+        jzi_free(&worker->alloc, ext, sizeof *ext);
+        actor->ext = NULL;
+    }
+    if (parent == NULL) {
+        free_slot(worker, actor);
+        return;
+    }
+    if (wants_notice(worker, actor, parent)) {
+        post_corpse(worker, actor, parent, incarnation);
+    } else {
+        free_slot(worker, actor);
+    }
+    if (parent->ext->life->child_count == 0 && jzi_actor_step_of(parent) == JZI_STEP_CHILDREN) {
+        jzi_lifecycle_wake(worker, parent);
+    }
+}

@@ -1,0 +1,239 @@
+/* The way in: options, a slot, a place among the parent's children. */
+#include "lifecycle.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+#define SPAWN_FLAGS                                                                                \
+    (JZX_SPAWN_TRAP_EXITS | JZX_SPAWN_CRASH_GUARD | JZX_SPAWN_STATELESS | JZX_SPAWN_QUIET |        \
+     JZX_SPAWN_DROP_QUEUE | JZX_SPAWN_REDELIVER)
+enum { DEFAULT_STOP_MS = 5000 };
+
+/* Nothing to start: it went through the first states at once. */
+#define HISTORY_RUNNING                                                                            \
+    ((JZI_HISTORY_NEW << 3 | JZX_STATE_STARTING) << 3 | (uint32_t)JZX_STATE_RUNNING)
+
+static jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts *opts, uint32_t cap)
+{
+    bool redirect = opts->drain == JZX_DRAIN_REDIRECT;
+    if (opts->behavior == NULL || opts->full_policy > JZX_FULL_DROP_OLDEST ||
+        opts->drain > JZX_DRAIN_REDIRECT || redirect != (opts->redirect_to != JZX_NOBODY) ||
+        (opts->flags & ~SPAWN_FLAGS) != 0 || opts->reserved != 0) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (opts->supervisor != JZX_NOBODY && opts->supervisor != worker->ctx.self) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (cap > JZX_MAILBOX_CAP_MAX) {
+        return JZX_ERR_TOO_BIG;
+    }
+    if (opts->low_water != JZX_LOW_WATER_EMPTY && opts->low_water > cap) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    return JZX_OK;
+}
+
+jzi_actor *jzi_lifecycle_spawner(const jzi_worker *worker)
+{
+    return worker->phase == JZI_PHASE_NONE || worker->ctx.self == JZX_NOBODY ? NULL
+                                                                             : worker->current;
+}
+
+jzx_err jzi_lifecycle_may_spawn(const jzi_worker *worker)
+{
+    const jzi_actor *spawner = jzi_lifecycle_spawner(worker);
+    if (worker->destroying || worker->phase == JZI_PHASE_DEINIT ||
+        (spawner == NULL && worker->shutting_down)) {
+        return JZX_ERR_STOPPING;
+    }
+    if (spawner != NULL && (spawner->flags & JZI_ACTOR_STOPPING) != 0 &&
+        (spawner->flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_ENDING)) != JZI_ACTOR_DEFERRED) {
+        return JZX_ERR_STOPPING;
+    }
+    return JZX_OK;
+}
+
+jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_ext *ext = jzi_worker_ext(worker, actor);
+    if (ext == NULL || ext->life != NULL) {
+        return ext == NULL ? NULL : ext->life;
+    }
+    jzi_life *life = jzi_alloc_zeroed(&worker->alloc, sizeof *life);
+    if (life != NULL) {
+        life->first_child = life->last_child = JZI_NO_ACTOR;
+        life->incarnation = 1;
+        life->deadline_ns = UINT64_MAX;
+        life->self = actor->id;
+        if (jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
+            life->since_ns = worker->now_ns | 1u;
+        }
+        ext->life = life;
+    }
+    return life;
+}
+
+jzx_actor_id jzi_lifecycle_parent(const jzi_worker *worker, const jzi_actor *actor)
+{
+    return actor->parent == JZI_NO_ACTOR ? JZX_NOBODY : jzi_worker_slot(worker, actor->parent)->id;
+}
+
+/* Last among the parent's children. */
+static void link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+{
+    jzi_life *life = parent == NULL ? NULL : parent->ext->life;
+    uint32_t slot = jzi_actor_slot(actor);
+    uint32_t *first = life == NULL ? &worker->root_first : &life->first_child;
+    uint32_t *last = life == NULL ? &worker->root_last : &life->last_child;
+    actor->parent = parent == NULL ? JZI_NO_ACTOR : jzi_actor_slot(parent);
+    actor->next_sibling = JZI_NO_ACTOR;
+    actor->prev_sibling = *last;
+    if (*last == JZI_NO_ACTOR) {
+        *first = slot;
+    } else {
+        jzi_worker_slot(worker, *last)->next_sibling = slot;
+    }
+    *last = slot;
+    if (life != NULL) {
+        life->child_count++;
+    }
+}
+
+static jzi_kind *intern_kind(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth,
+                             uint32_t cap)
+{
+    jzi_kind wanted = {
+        .init = opts->init,
+        .on_signal = opts->on_signal,
+        .deinit = opts->deinit,
+        .drop_msg = opts->drop_msg,
+        .redirect_to = opts->redirect_to,
+        .low_water = opts->low_water == 0                     ? cap / 2
+                     : opts->low_water == JZX_LOW_WATER_EMPTY ? 0
+                                                              : opts->low_water,
+        .max_msgs = opts->max_msgs == 0 ? worker->default_max_msgs : opts->max_msgs,
+        .stop_timeout_ms = opts->stop_timeout_ms != 0 ? opts->stop_timeout_ms
+                           : birth->supervisor        ? JZX_SHUTDOWN_INFINITE
+                                                      : DEFAULT_STOP_MS,
+        .drain = opts->drain,
+        .flags = opts->flags | (birth->supervisor ? JZI_KIND_SUPERVISOR : 0),
+    };
+    return jzi_kind_intern(&worker->kinds, &worker->alloc, &wanted);
+}
+
+/* What a new actor with a name, hooks or a supervisor needs. False: no memory. */
+static bool make_ext(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts *opts,
+                     const jzi_birth *birth)
+{
+    bool hooks = opts->init != NULL || opts->on_signal != NULL || birth->supervisor;
+    bool named = opts->name != NULL && opts->name[0] != '\0';
+    if (named || opts->drain == JZX_DRAIN_REDIRECT) {
+        jzi_ext *ext = jzi_worker_ext(worker, actor);
+        if (ext == NULL) {
+            return false;
+        }
+        for (size_t i = 0; named && i < JZX_NAME_MAX && opts->name[i] != '\0'; i++) {
+            ext->name[i] = opts->name[i];
+        }
+    }
+    if (!hooks && birth->bond == NULL) {
+        return true;
+    }
+    jzi_life *life = jzi_life_make(worker, actor);
+    if (life == NULL) {
+        return false;
+    }
+    life->arg = opts->state;
+    life->bond = birth->bond;
+    life->bare = hooks;
+    if (hooks) {
+        /* Its first turn is lifecycle's: init. Until then messages wait. */
+        actor->state = opts->init != NULL || birth->supervisor ? NULL : opts->state;
+        actor->history = JZI_HISTORY_NEW;
+        actor->flags = (actor->flags & ~(7u << JZI_ACTOR_STATE_SHIFT)) | JZI_ACTOR_FROZEN |
+                       JZI_ACTOR_QUEUED | JZI_ACTOR_START |
+                       (uint32_t)JZX_STATE_CREATED << JZI_ACTOR_STATE_SHIFT;
+    }
+    return true;
+}
+
+static void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_kind *kind, uint32_t cap)
+{
+    atomic_store_explicit(&actor->door.cap, cap, memory_order_relaxed);
+    atomic_store_explicit(&actor->door.full_policy, opts->full_policy, memory_order_relaxed);
+    actor->kind = kind;
+    actor->dead = 0;
+    actor->history = HISTORY_RUNNING;
+    actor->user = actor->events = actor->notices = actor->urgent = NULL;
+    actor->behavior = opts->behavior;
+    actor->state = opts->state;
+    actor->ext = NULL;
+    jzi_actor_set_counts(actor, 0);
+    actor->handled = 0;
+    actor->flags = (kind->max_msgs < JZI_FIRST_LEG ? JZI_ACTOR_FEW : 0) |
+                   ((opts->flags & JZX_SPAWN_TRAP_EXITS) != 0 ? JZI_ACTOR_TRAP : 0) |
+                   (uint32_t)JZX_STATE_RUNNING << JZI_ACTOR_STATE_SHIFT;
+}
+
+jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth,
+                            jzx_actor_id *out_id)
+{
+    uint32_t cap = opts->mailbox_cap == 0 ? worker->default_cap : opts->mailbox_cap;
+    jzx_err err = check_opts(worker, opts, cap);
+    if (err == JZX_OK && birth->asked) {
+        err = jzi_lifecycle_may_spawn(worker);
+    }
+    if (err != JZX_OK) {
+        return err;
+    }
+    if ((birth->parent != NULL && jzi_life_make(worker, birth->parent) == NULL) ||
+        !jzi_worker_reserve(worker)) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzi_kind *kind = intern_kind(worker, opts, birth, cap);
+    if (kind == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzi_actor *actor = NULL;
+    err = jzi_actor_table_take(worker->table, &worker->alloc, &actor);
+    if (err != JZX_OK) {
+        jzi_kind_release(&worker->kinds, &worker->alloc, kind);
+        return err;
+    }
+    fill_actor(actor, opts, kind, cap);
+    bool simple = opts->init == NULL && opts->on_signal == NULL && opts->name == NULL &&
+                  opts->drain == 0 && birth->bond == NULL && !birth->supervisor;
+    if (jzi_unlikely(!simple) && !make_ext(worker, actor, opts, birth)) {
+        if (actor->ext != NULL) {
+            jzi_free(&worker->alloc, actor->ext->life,
+                     actor->ext->life == NULL ? 0 : sizeof(jzi_life));
+            jzi_free(&worker->alloc, actor->ext, sizeof *actor->ext);
+        }
+        actor->ext = NULL;
+        jzi_worker_free_slot(worker, actor);
+        return JZX_ERR_NO_MEMORY;
+    }
+    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
+    link_child(worker, actor, birth->parent);
+    jzi_actor_table_open(actor);
+    if (actor->ext != NULL && actor->ext->life != NULL) {
+        actor->ext->life->self = actor->id;
+    }
+    jzi_count_add(&worker->counters.spawned, 1);
+    jzi_count_add(&worker->counters.live, 1);
+    jzx_actor_id id = actor->id;
+    if (jzi_unlikely(worker->env->trace != NULL)) {
+        jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
+    }
+    if (jzi_unlikely(worker->observer.on.on_actor_start != NULL)) {
+        worker->observer.on.on_actor_start(worker->observer.ctx, id, jzi_actor_name(actor));
+    }
+    if ((actor->flags & JZI_ACTOR_FROZEN) != 0) {
+        jzi_lifecycle_wake(worker, actor);
+    }
+    if (out_id != NULL) {
+        *out_id = id;
+    }
+    return JZX_OK;
+}

@@ -1,0 +1,79 @@
+/* Shared by the sources of lifecycle, and by nobody else. */
+#ifndef JZI_LIFECYCLE_STEPS_H
+#define JZI_LIFECYCLE_STEPS_H
+
+#include "lifecycle.h"
+
+/* Where a procedure goes on. Each hook has a step of its own that follows it, so that a panic in
+ * the hook is just another way to get there. */
+typedef enum jzi_step {
+    JZI_STEP_NONE, /* RUNNING, or CREATED and not yet started */
+    JZI_STEP_INITED,
+    JZI_STEP_PRE_STARTED,
+    JZI_STEP_FAMILY, /* a supervisor waits for its children to start */
+    JZI_STEP_POST_STARTED,
+    JZI_STEP_POST_RESTARTED,
+    JZI_STEP_PRE_STOPPED,
+    JZI_STEP_PRE_RESTARTED,
+    JZI_STEP_CHILDREN, /* waits for its children to end */
+    JZI_STEP_POST_STOPPED,
+    JZI_STEP_DEINITED,
+    JZI_STEP_FAILED, /* waits for its parent's decision */
+    JZI_STEP_DOWN    /* clean; waits to be started or ended */
+} jzi_step;
+
+/* What follows a clean-up. */
+typedef enum jzi_after {
+    JZI_AFTER_END,
+    JZI_AFTER_EXIT,  /* ended by itself: the parent decides */
+    JZI_AFTER_DOWN,  /* as its parent ordered */
+    JZI_AFTER_RETRY, /* a start failed: the parent decides */
+    JZI_AFTER_AGAIN  /* start again at once */
+} jzi_after;
+
+static inline void jzi_set_step(jzi_actor *actor, jzi_step step)
+{
+    actor->flags = (actor->flags & ((1u << JZI_ACTOR_STEP_SHIFT) - 1)) |
+                   (uint32_t)step << JZI_ACTOR_STEP_SHIFT;
+}
+/* Moves the actor to its next state; the one place where that happens. */
+void jzi_move(jzi_actor *actor, jzx_life_event event);
+static inline void jzi_freeze(jzi_actor *actor)
+{
+    actor->flags |= JZI_ACTOR_FROZEN | JZI_ACTOR_QUEUED;
+}
+
+/* Procedures; all of them work on worker->current, for worker->reason. */
+void jzi_life_start(jzi_worker *worker, jzi_actor *actor);
+void jzi_life_fail_start(jzi_worker *worker, jzi_actor *actor);
+void jzi_life_leave(jzi_worker *worker, jzi_actor *actor);
+void jzi_life_fail(jzi_worker *worker, jzi_actor *actor);
+void jzi_life_begin_restart(jzi_worker *worker, jzi_actor *actor, jzi_after after);
+void jzi_life_end(jzi_worker *worker, jzi_actor *actor);
+void jzi_life_end_for_good(jzi_worker *worker, jzi_actor *actor);
+void jzi_life_clean_up(jzi_worker *worker, jzi_actor *actor, jzi_after after);
+void jzi_life_advance(jzi_worker *worker, jzi_actor *actor);
+void jzi_life_settle(jzi_worker *worker);
+void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor);
+
+/* Leaves news with the parent that supervises, if there is one. Takes worker->reason along. */
+void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news);
+/* Gives all children of an actor the order to end. */
+void jzi_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill);
+/* An incarnation is over: what was bound to it goes, but for its watches and links. */
+void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor);
+/* After its last code: these go as well, and the peers hear of it. `revoke`: the actor is to be
+ * started again, without the events of its past. */
+void jzi_release_bonds(jzi_worker *worker, jzi_actor *actor, bool revoke);
+/* The end of a clean actor: leftovers, id, watchers, parent. */
+void jzi_finish(jzi_worker *worker, jzi_actor *actor);
+
+void jzi_close_gate(jzi_worker *worker, jzi_actor *actor);
+void jzi_open_gate(jzi_worker *worker, jzi_actor *actor);
+/* Gives the actor's stop a deadline, or an earlier one. The alarm is armed only once it has to wait
+ * for something: most stops are over before. */
+void jzi_arm_deadline(jzi_worker *worker, jzi_actor *actor);
+void jzi_set_deadline(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
+                      uint64_t parent_deadline_ns);
+
+#endif

@@ -1,0 +1,128 @@
+/* What would happen: the steps that a failure of one child leads to, without taking them. */
+#include "family.h"
+#include "loop.h"
+
+/* Where steps go; count runs on when there is no room. */
+typedef struct steps {
+    jzx_plan_step *out;
+    size_t cap;
+    size_t count;
+} steps;
+
+static void add(steps *list, jzx_plan_what what, const jzi_child *child, uint32_t delay_ms)
+{
+    if (list->count < list->cap) {
+        list->out[list->count] = (jzx_plan_step){
+            .what = (uint32_t)what,
+            .delay_ms = delay_ms,
+            .actor = child == NULL ? JZX_NOBODY : child->id,
+            .child_id = child == NULL ? NULL : child->plan->id,
+        };
+    }
+    list->count++;
+}
+
+/* The children that go down with it, the last first, and come back in order. */
+static void add_group(steps *list, const jzi_family *family, const jzi_child *failed,
+                      uint32_t delay_ms)
+{
+    const jzi_child *from = family->policy.strategy == JZX_ONE_FOR_ALL ? family->first : failed;
+    add(list, JZX_PLAN_RESTART, failed, 0);
+    for (const jzi_child *child = family->last; child != NULL; child = child->prev) {
+        if (child != failed && child->id != JZX_NOBODY) {
+            add(list, child->bond.mode == JZX_TEMPORARY ? JZX_PLAN_END : JZX_PLAN_STOP, child, 0);
+        }
+        if (child == from) {
+            break;
+        }
+    }
+    if (delay_ms > 0) {
+        add(list, JZX_PLAN_WAIT, NULL, delay_ms);
+    }
+    for (const jzi_child *child = from; child != NULL; child = child->next) {
+        if (child->bond.mode != JZX_TEMPORARY) {
+            add(list, JZX_PLAN_START, child, 0);
+        }
+    }
+}
+
+static void add_end_of_all(steps *list, const jzi_family *family, jzx_plan_what what)
+{
+    add(list, what, NULL, 0);
+    for (const jzi_child *child = family->last; child != NULL; child = child->prev) {
+        if (child->id != JZX_NOBODY) {
+            add(list, JZX_PLAN_END, child, 0);
+        }
+    }
+}
+
+static void add_verdict(steps *list, const jzi_family *family, const jzi_child *child,
+                        const jzi_verdict *verdict)
+{
+    uint32_t delay_ms = (uint32_t)(verdict->delay_ns / 1000000u);
+    uint32_t strategy = family->policy.strategy;
+    switch ((jzi_verdict_kind)verdict->what) {
+    case JZI_VERDICT_RESTART:
+        if (strategy == JZX_ONE_FOR_ALL || strategy == JZX_REST_FOR_ONE) {
+            add_group(list, family, child, delay_ms);
+            return;
+        }
+        add(list, JZX_PLAN_RESTART, child, 0);
+        if (delay_ms > 0) {
+            add(list, JZX_PLAN_WAIT, NULL, delay_ms);
+        }
+        add(list, JZX_PLAN_START, child, 0);
+        return;
+    case JZI_VERDICT_RESUME:
+        return; /* nobody stops, nobody starts */
+    case JZI_VERDICT_STOP:
+        add(list, JZX_PLAN_END, child, 0);
+        return;
+    case JZI_VERDICT_ESCALATE:
+        add_end_of_all(list, family, JZX_PLAN_ESCALATE);
+        return;
+    case JZI_VERDICT_GIVE_UP:
+        add_end_of_all(list, family, JZX_PLAN_GIVE_UP);
+        return;
+    }
+}
+
+jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child_actor,
+                            jzx_plan_step *out, size_t cap, size_t *out_count)
+{
+    if (loop == NULL || out_count == NULL || (out == NULL && cap > 0)) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzi_worker *worker = &loop->worker;
+    jzi_worker_check_thread(worker, "jzx_supervisor_plan");
+    const jzi_actor *actor = jzi_worker_find(worker, sup);
+    if (actor == NULL) {
+        return JZX_ERR_NO_SUCH_ACTOR;
+    }
+    if ((actor->kind->flags & JZI_KIND_SUPERVISOR) == 0) {
+        return JZX_ERR_WRONG_SUPERVISOR;
+    }
+    const jzi_family *family = jzi_family_of(actor);
+    const jzi_actor *found = jzi_worker_find(worker, child_actor);
+    const jzi_life *life = found == NULL ? NULL : jzi_life_of(found);
+    const jzi_child *child = life == NULL ? NULL : (const jzi_child *)life->bond;
+    if (family == NULL || child == NULL || child->family != family) {
+        return JZX_ERR_NO_SUCH_CHILD;
+    }
+    uint64_t now = jzi_worker_clock(worker);
+    jzi_case it = {
+        .mode = child->bond.mode,
+        .reason = JZX_REASON_FAILED,
+        .action = family->policy.action,
+        .attempt = child->attempt,
+        .up_since_ns = life->since_ns,
+        .own = child->plan->spec.intensity != 0 ? &child->own : NULL,
+        .own_period_ns = (uint64_t)child->plan->spec.period_ms * 1000000u,
+        .random = UINT32_MAX / 2, /* the middle of the jitter */
+    };
+    jzi_verdict verdict = jzi_policy_decide(&family->policy, &family->window, &it, now);
+    steps list = {.out = out, .cap = cap};
+    add_verdict(&list, family, child, &verdict);
+    *out_count = list.count;
+    return JZX_OK;
+}

@@ -1,0 +1,46 @@
+/* Supervisor specs as data: checking them, and copies that outlive the caller's (R19). */
+#ifndef JZI_SUPERVISOR_SPEC_H
+#define JZI_SUPERVISOR_SPEC_H
+
+#include "restart_policy.h"
+
+struct jzi_supervisor_plan;
+
+/* A child spec, complete and owned. Counted: a supervisor and its restarts share it. */
+typedef struct jzi_child_plan {
+    jzx_child_spec spec;                /* every default filled in; id points to `id` below; */
+                                        /* spec.supervisor is NULL */
+    struct jzi_supervisor_plan *nested; /* counted; NULL: a worker */
+    uint32_t refs;
+    bool drops_arg; /* the last release calls spec.drop_arg(spec.arg) */
+    char id[JZX_CHILD_ID_MAX + 1];
+} jzi_child_plan;
+
+/* A supervisor with its children, likewise. */
+typedef struct jzi_supervisor_plan {
+    jzi_policy policy;
+    uint32_t refs;
+    uint32_t child_count;
+    jzi_child_plan **children; /* owned array of counted plans */
+    char name[JZX_NAME_MAX + 1];
+} jzi_supervisor_plan;
+
+/* Checks everything, then copies everything. On an error nothing is left behind, nothing was
+ * transferred, and why (if not NULL) has a sentence that names child and field. Errors:
+ * INVALID_ARG, NEWER_STRUCT, BAD_SPEC, DUPLICATE_CHILD, NOT_RESTARTABLE, TOO_BIG, NO_MEMORY. */
+jzx_err jzi_supervisor_plan_make(const jzx_allocator *alloc, const jzx_supervisor_init *init,
+                                 const jzx_supervisor_sizes *sizes, char *why, size_t why_cap,
+                                 jzi_supervisor_plan **out_plan);
+/* The same for one child that is added to a supervisor with this policy. */
+jzx_err jzi_child_plan_make(const jzx_allocator *alloc, const jzx_child_spec *spec,
+                            const jzx_supervisor_sizes *sizes, const jzi_policy *policy, char *why,
+                            size_t why_cap, jzi_child_plan **out_plan);
+
+/* A new policy for children that are there already (jzx_supervisor_reconfigure): `significant` says
+ * whether one of them is. Errors: BAD_SPEC. */
+jzx_err jzi_policy_fits(const jzi_policy *policy, bool significant);
+
+void jzi_supervisor_plan_release(const jzx_allocator *alloc, jzi_supervisor_plan *plan);
+void jzi_child_plan_release(const jzx_allocator *alloc, jzi_child_plan *plan);
+
+#endif
