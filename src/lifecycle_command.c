@@ -136,6 +136,9 @@ static void obey_running(jzi_worker *worker, jzi_actor *actor)
         jzi_life_leave(worker, actor);
     } else if ((flags & JZI_ACTOR_HALT) != 0) {
         actor->flags &= ~(JZI_ACTOR_HALT | JZI_ACTOR_START);
+        if ((flags & JZI_ACTOR_DEFERRED) != 0) {
+            return; /* it is stopping already, in its own time, and will say when it is done */
+        }
         if (created) {
             jzi_set_step(actor, JZI_STEP_DOWN);
             jzi_tell_parent(worker, actor, JZI_NEWS_DOWN);

@@ -223,7 +223,8 @@ static inline JZX_NODISCARD jzx_err jzx_supervisor_start_child(jzx_loop *loop, j
 /* Of a dynamic supervisor: one more child of its spec, whose init gets this arg. */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_start_dynamic(jzx_loop *loop, jzx_actor_id sup,
                                                            void *arg, jzx_actor_id *out_id);
-/* Stops a child, as its shutdown_ms says; its spec stays unless it is temporary. Also one that is
+/* Stops a child, as its shutdown_ms says; its spec stays unless it is temporary, and a restart of
+ * its one_for_all or rest_for_one group starts it again. Also one that is
  * down (OK), or that is being restarted (then it stays down). */
 JZX_API jzx_err jzx_supervisor_terminate_child(jzx_loop *loop, jzx_actor_id sup,
                                                const char *child_id);

@@ -138,8 +138,8 @@ typedef struct sm_cell {
     bool mail_vague; /* whether it takes messages before its next start is not certain */
     uint64_t started_at, due, defer_due, deadline; /* ms; 0: none */
     uint32_t delay, attempt, restarts;
-    uint32_t asked_step, begun_step; /* when it was asked to stop, when it began to start */
-    uint32_t last;                   /* reasons as bits; 0: unknown */
+    uint32_t asked_step, begun_step, took_step; /* when it was asked to stop, began, had mail */
+    uint32_t last;                              /* reasons as bits; 0: unknown */
     sm_history budget;
     uint32_t fail_next; /* so many starts go as `how` says */
     sm_how how;

@@ -30,8 +30,8 @@ static sm_plan sg_templates[SM_CELLS];
 
 static inline int sg_new_cell(sm_type type, int parent)
 {
-    if (plan_count == SM_CELLS) {
-        return SM_NOBODY;
+    if (plan_count >= SM_CELLS) {
+        abort(); /* callers leave room for the largest tree */
     }
     int c = plan_count++;
     plans[c] = (sm_plan){.type = type, .parent = parent};

@@ -343,17 +343,21 @@ static inline bool so_spawn(void)
     return true;
 }
 
-static inline bool so_advance(void)
+static inline void so_pass(uint32_t ms)
 {
-    uint32_t ms = SG_PICK(10, 20, 30, 50, 100, 100, 200, 300, 1000, 6000);
     so_trace("%u ms pass", ms);
     jzx_err err = jzx_loop_run_until_idle(R.loop);
-    sr_require(err == JZX_OK, SM_NOBODY, "the loop failed");
+    sr_require(err == JZX_OK, SM_ROOT, "the loop failed");
     err = jzx_kit_run(R.kit, ms);
-    sr_require(err == JZX_OK, SM_NOBODY, "the loop failed");
+    sr_require(err == JZX_OK, SM_ROOT, "the loop failed");
     if (M.vague == NULL) {
         sm_advance(ms);
     }
+}
+
+static inline bool so_advance(void)
+{
+    so_pass(SG_PICK(10, 20, 30, 50, 100, 100, 200, 300, 1000, 6000));
     return true;
 }
 

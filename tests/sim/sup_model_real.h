@@ -70,7 +70,7 @@ typedef struct sr_run {
         uint32_t kind;
     } ends[SR_ENDS];
     uint32_t end_count;
-    bool closing; /* the loop is shut down or destroyed */
+    bool closing; /* the loop is destroyed */
     char trace[SR_TRACE][SR_TRACE_LEN];
     uint32_t trace_count;
     char wrong[256];
@@ -93,12 +93,15 @@ static inline void sr_wrong(const char *format, ...)
 static inline void sr_require(bool holds, int c, const char *sentence)
 {
     if (!holds) {
-        sr_wrong("%s: %s", c == SM_NOBODY ? "?" : plans[c].name, sentence);
+        sr_wrong("%s: %s", plans[c].name, sentence);
     }
 }
 
 static inline void sr_log(int c, sm_what what, uint32_t reasons, uint32_t a, uint32_t b, uint32_t d)
 {
+    if (R.wrong[0] != '\0' || R.closing) {
+        return; /* what comes now explains nothing */
+    }
     if (R.event_count < SM_EVENTS) {
         R.events[R.event_count++] =
             (sm_event){.cell = c, .what = what, .reasons = reasons, .a = a, .b = b, .c = d};
@@ -534,6 +537,26 @@ static inline void sr_check_rest(void)
             sr_require(R.cell[c].told == R.cell[c].owed, c, "the end of a child was not told");
         }
         sr_require(R.cell[c].drops <= R.cell[c].owned, c, "an argument was dropped twice");
+    }
+}
+
+/* After a long time nobody may be on the way anywhere: a restart that never comes would be here. */
+static inline void sr_check_settled(void)
+{
+    for (int c = 0; c < plan_count; c++) {
+        jzx_child_info infos[SM_KIDS];
+        jzx_actor_id id = R.cell[c].id;
+        if (id == 0) {
+            continue;
+        }
+        sr_require(jzx_actor_state(R.loop, id) == JZX_STATE_RUNNING, c, "does not come to rest");
+        size_t count = plans[c].type == SM_SUPERVISOR
+                           ? jzx_supervisor_children(R.loop, id, infos, SM_KIDS)
+                           : 0;
+        for (size_t i = 0; i < count && i < SM_KIDS; i++) {
+            bool rests = infos[i].status == JZX_CHILD_RUNNING || infos[i].status == JZX_CHILD_DOWN;
+            sr_require(rests, c, "has a child that does not come to rest");
+        }
     }
 }
 

@@ -148,6 +148,15 @@ static inline void sm_after(int c)
     }
 }
 
+/* What waited for a start is handled after it; a stop in the same breath may come first. */
+static inline void sm_check_mail(int c)
+{
+    const sm_cell *x = &M.cell[c];
+    if (x->took_step == M.step && x->begun_step == M.step) {
+        sm_vague("a stop right after a start overtakes messages");
+    }
+}
+
 /* A plain parent's children start on their own: one that ends at once may never have run. */
 static inline void sm_check_begun(int p, int k)
 {
@@ -173,6 +182,7 @@ static inline void sm_kill_kids(int c)
             k->also |= sm_bit(JZX_REASON_KILLED) | sm_bit(JZX_REASON_SHUTDOWN);
             sm_ended(kids[count]);
         } else if (k->life != SM_NONE) {
+            sm_mark_own(kids[count], false);
             sm_kill(kids[count], JZX_REASON_KILLED, SM_THEN_END);
         }
     }
@@ -182,6 +192,7 @@ static inline void sm_kill_kids(int c)
 static inline void sm_kill(int c, uint32_t kind, sm_then then)
 {
     sm_cell *x = &M.cell[c];
+    sm_check_mail(c);
     x->phase = SM_QUIET;
     sm_kill_kids(c);
     if (x->life == SM_CLEAN || x->life == SM_LEAVE || x->life == SM_STUNNED) {
@@ -217,7 +228,9 @@ static inline void sm_ask(int c, sm_then then, uint32_t kind)
         }
         return;
     }
-    if (!x->asked) {
+    if (x->asked) {
+        sm_check_mail(c);
+    } else {
         sm_mark_own(c, false);
     }
     uint64_t shutdown = sm_shutdown_ms(c);
@@ -386,6 +399,9 @@ static inline sm_verdict sm_judge(int p, int c, uint32_t kind, bool clean)
         if (!plain && y->life == SM_DEFER) {
             sm_vague("a child of a parent whose stop is deferred");
         }
+        if (y->life == SM_START || y->life == SM_ABORT) {
+            sm_vague("a child fails while its supervisor starts others");
+        }
         return SM_END_IT;
     }
     if (y->phase != SM_QUIET && (y->phase != SM_STARTING || kind != JZX_REASON_START_FAILED)) {
@@ -515,6 +531,12 @@ static inline void sm_decide(int c, uint32_t kind, bool clean)
         return;
     }
     uint32_t why = verdict == SM_GIVE_UP ? JZX_REASON_GAVE_UP : JZX_REASON_ESCALATED;
+    for (int i = 0; i < M.cell[c].count && !clean; i++) {
+        sm_life life = M.cell[M.cell[c].list[i]].life;
+        if (life != SM_RUN && life != SM_NONE && life != SM_STUNNED) {
+            sm_vague("what goes on below a supervisor that failed and waits for its end");
+        }
+    }
     M.cell[c].single = false;
     M.cell[c].state_vague = clean;
     sm_to(c, clean ? SM_HALT : SM_STUNNED);

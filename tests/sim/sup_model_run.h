@@ -174,6 +174,8 @@ static inline void sm_group_stop(int p)
             x->parked = true;
             sm_ask(k, plans[k].mode == JZX_TEMPORARY ? SM_THEN_END : SM_THEN_HALT,
                    JZX_REASON_SHUTDOWN);
+        } else if (!x->asked) {
+            sm_vague("a child stops by itself while its group goes down");
         }
         return; /* one at a time */
     }
@@ -303,6 +305,7 @@ static inline void sm_take(int c)
     sm_msg msg = x->queue[0];
     x->queued--;
     memmove(&x->queue[0], &x->queue[1], x->queued * sizeof x->queue[0]);
+    x->took_step = M.step;
     sm_emit(c, SM_MESSAGE, 0, msg.serial, 0, 0);
     if (msg.again || msg.order == SM_POKE) {
         return;

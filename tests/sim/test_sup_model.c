@@ -1,7 +1,7 @@
 /* Random trees of supervisors, plain parents and workers, random failures and calls, and the
  * reference model of sup_model.h, which must agree after each step (R3, R5, R14-R20, R22). Runs
  * have consecutive seeds: JZX_SEED=n begins with the run that was reported with that seed.
- * JZX_MODEL_SEEDS says how many there are; JZX_MODEL_TRACE=1 prints each of them. */
+ * JZX_MODEL_SEEDS says how many there are (1: only that one); JZX_MODEL_TRACE=1 prints each. */
 #include "sup_model_admin.h"
 
 #include <inttypes.h>
@@ -58,7 +58,7 @@ static void begin_step(void)
 static void end_step(void)
 {
     jzx_err err = jzx_loop_run_until_idle(R.loop);
-    sr_require(err == JZX_OK, SM_NOBODY, "the loop failed");
+    sr_require(err == JZX_OK, SM_ROOT, "the loop failed");
     if (M.vague == NULL) {
         sm_settle();
     }
@@ -136,9 +136,8 @@ static void shut_down(void)
     jzx_shutdown_report report = {0};
     begin_step();
     so_trace("shutdown");
-    R.closing = true;
     jzx_err err = jzx_loop_shutdown(R.loop, 0, &report);
-    sr_require(err == JZX_OK || (err == JZX_ERR_TIMED_OUT && report.killed > 0), SM_NOBODY,
+    sr_require(err == JZX_OK || (err == JZX_ERR_TIMED_OUT && report.killed > 0), SM_ROOT,
                "the shutdown failed");
     uint64_t ends = 0;
     for (uint32_t i = 0; i < R.event_count; i++) {
@@ -154,12 +153,24 @@ static void shut_down(void)
     }
 }
 
+/* Long enough for every backoff and every deferred stop. */
+static void come_to_rest(void)
+{
+    begin_step();
+    so_pass(200000);
+    end_step();
+    sr_check_settled();
+}
+
 static void close_run(void)
 {
+    if (sg_chance(60)) {
+        come_to_rest();
+    }
     if (sg_chance(60) && R.wrong[0] == '\0') {
         shut_down();
     }
-    begin_step();
+    R.closing = true;
     const char *wrong = jzx_kit_close(R.kit);
     if (wrong != NULL) {
         sr_wrong("%s", wrong);
