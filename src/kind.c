@@ -9,9 +9,17 @@
 _Static_assert(offsetof(jzi_kind, users) == 5 * sizeof(void *) + 6 * sizeof(uint32_t),
                "no padding among what is compared");
 
-static bool same(const jzi_kind *a, const jzi_kind *b)
+/* By words, without a call: every spawn compares. */
+static inline bool same(const jzi_kind *a, const jzi_kind *b)
 {
-    return memcmp(a, b, offsetof(jzi_kind, users)) == 0;
+    enum { WORDS = offsetof(jzi_kind, users) / sizeof(uint64_t) };
+    uint64_t mine[WORDS], theirs[WORDS], differ = 0;
+    memcpy(mine, a, sizeof mine);
+    memcpy(theirs, b, sizeof theirs);
+    for (size_t i = 0; i < WORDS; i++) {
+        differ |= mine[i] ^ theirs[i];
+    }
+    return differ == 0;
 }
 
 /* By the numbers only: addresses differ from run to run, and so would the order of a bucket. */
@@ -65,6 +73,18 @@ void jzi_kind_release(jzi_kinds *kinds, const jzx_allocator *alloc, jzi_kind *ki
     }
     *link = kind->next;
     jzi_free(alloc, kind, sizeof *kind);
+}
+
+void jzi_kind_keep_plain(jzi_kinds *kinds, const jzx_allocator *alloc, jzi_kind *kind, uint32_t cap,
+                         uint32_t flags)
+{
+    if (kinds->plain != NULL) {
+        jzi_kind_release(kinds, alloc, kinds->plain);
+    }
+    kind->users++;
+    kinds->plain = kind;
+    kinds->plain_cap = cap;
+    kinds->plain_flags = flags;
 }
 
 void jzi_kinds_deinit(jzi_kinds *kinds, const jzx_allocator *alloc)

@@ -26,10 +26,28 @@ typedef struct jzi_kind {
 typedef struct jzi_kinds {
     jzi_kind *buckets[32];
     jzi_kind *last; /* spawns come in runs */
+    /* The kind of actors that set nothing but a cap and flags, kept by a user of its own: most
+     * spawns ask for it, and two numbers say so. */
+    jzi_kind *plain;
+    uint32_t plain_cap;
+    uint32_t plain_flags;
 } jzi_kinds;
 
 /* Finds or makes the kind with these contents and counts one user more. NULL: no memory. */
 jzi_kind *jzi_kind_intern(jzi_kinds *kinds, const jzx_allocator *alloc, const jzi_kind *wanted);
+/* Remembers it as the plain one for this cap and these flags. */
+void jzi_kind_keep_plain(jzi_kinds *kinds, const jzx_allocator *alloc, jzi_kind *kind, uint32_t cap,
+                         uint32_t flags);
+/* The plain one, with one user more, or NULL if another is remembered. */
+static inline jzi_kind *jzi_kind_plain(jzi_kinds *kinds, uint32_t cap, uint32_t flags)
+{
+    jzi_kind *kind = kinds->plain;
+    if (kind == NULL || kinds->plain_cap != cap || kinds->plain_flags != flags) {
+        return NULL;
+    }
+    kind->users++;
+    return kind;
+}
 /* One user less. A kind without users goes, unless it is the last one used. */
 void jzi_kind_release(jzi_kinds *kinds, const jzx_allocator *alloc, jzi_kind *kind);
 void jzi_kinds_deinit(jzi_kinds *kinds, const jzx_allocator *alloc);

@@ -135,22 +135,11 @@ void jzi_life_clean_up(jzi_worker *worker, jzi_actor *actor, jzi_after after)
     jzi_life_advance(worker, actor);
 }
 
-/* An actor without hooks, children, name or anything else that takes steps to end. */
-static bool end_at_once(jzi_worker *worker, jzi_actor *actor)
-{
-    if (actor->ext != NULL || actor->kind->deinit != NULL) {
-        return false;
-    }
-    jzi_close_gate(worker, actor);
-    jzi_finish(worker, actor);
-    return true;
-}
-
 /* The actor ends, for worker->reason; or, if its supervisor wants it to run again, it is cleaned up
  * and the supervisor is asked. */
 void jzi_life_end(jzi_worker *worker, jzi_actor *actor)
 {
-    if (end_at_once(worker, actor)) {
+    if (jzi_life_end_at_once(worker, actor)) {
         return;
     }
     jzi_life *life = jzi_life_of(actor);
@@ -163,7 +152,7 @@ void jzi_life_end(jzi_worker *worker, jzi_actor *actor)
 
 void jzi_life_end_for_good(jzi_worker *worker, jzi_actor *actor)
 {
-    if (end_at_once(worker, actor)) {
+    if (jzi_life_end_at_once(worker, actor)) {
         return;
     }
     actor->flags |= JZI_ACTOR_FINISH;

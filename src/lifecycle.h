@@ -79,10 +79,26 @@ void jzi_lifecycle_init(jzi_worker *worker);
 /* See jzx_spawn(). The options are checked by this call. */
 jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth,
                             jzx_actor_id *out_id);
-/* Whether the running actor, or the program, may spawn now. Errors: STOPPING. */
-jzx_err jzi_lifecycle_may_spawn(const jzi_worker *worker);
 /* The actor that a spawn now would be a child of; NULL: the root. */
-jzi_actor *jzi_lifecycle_spawner(const jzi_worker *worker);
+static inline jzi_actor *jzi_lifecycle_spawner(const jzi_worker *worker)
+{
+    return worker->phase == JZI_PHASE_NONE || worker->ctx.self == JZX_NOBODY ? NULL
+                                                                             : worker->current;
+}
+/* Whether the running actor, or the program, may spawn now. Errors: STOPPING. */
+static inline jzx_err jzi_lifecycle_may_spawn(const jzi_worker *worker)
+{
+    const jzi_actor *spawner = jzi_lifecycle_spawner(worker);
+    if (worker->destroying || worker->phase == JZI_PHASE_DEINIT ||
+        (spawner == NULL && worker->shutting_down)) {
+        return JZX_ERR_STOPPING;
+    }
+    if (spawner != NULL && (spawner->flags & JZI_ACTOR_STOPPING) != 0 &&
+        (spawner->flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_ENDING)) != JZI_ACTOR_DEFERRED) {
+        return JZX_ERR_STOPPING;
+    }
+    return JZX_OK;
+}
 
 /* See jzx_stop(), jzx_stop_drained() and jzx_kill(). */
 void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained);

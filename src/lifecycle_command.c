@@ -327,6 +327,9 @@ static void finish_run(jzi_worker *worker)
 
 void jzi_lifecycle_run(jzi_worker *worker, jzi_actor *actor)
 {
+    if (worker->outcome == JZI_OUTCOME_STOP && jzi_life_end_at_once(worker, actor)) {
+        return; /* most ends are that simple */
+    }
     worker->current = actor;
     if (worker->outcome == JZI_OUTCOME_LIFE) {
         obey(worker, actor);

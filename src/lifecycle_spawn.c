@@ -14,7 +14,7 @@ enum { DEFAULT_STOP_MS = 5000 };
 #define HISTORY_RUNNING                                                                            \
     ((JZI_HISTORY_NEW << 3 | JZX_STATE_STARTING) << 3 | (uint32_t)JZX_STATE_RUNNING)
 
-static jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts *opts, uint32_t cap)
+static inline jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts *opts, uint32_t cap)
 {
     bool redirect = opts->drain == JZX_DRAIN_REDIRECT;
     if (opts->behavior == NULL || opts->full_policy > JZX_FULL_DROP_OLDEST ||
@@ -30,26 +30,6 @@ static jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts *opts, 
     }
     if (opts->low_water != JZX_LOW_WATER_EMPTY && opts->low_water > cap) {
         return JZX_ERR_INVALID_ARG;
-    }
-    return JZX_OK;
-}
-
-jzi_actor *jzi_lifecycle_spawner(const jzi_worker *worker)
-{
-    return worker->phase == JZI_PHASE_NONE || worker->ctx.self == JZX_NOBODY ? NULL
-                                                                             : worker->current;
-}
-
-jzx_err jzi_lifecycle_may_spawn(const jzi_worker *worker)
-{
-    const jzi_actor *spawner = jzi_lifecycle_spawner(worker);
-    if (worker->destroying || worker->phase == JZI_PHASE_DEINIT ||
-        (spawner == NULL && worker->shutting_down)) {
-        return JZX_ERR_STOPPING;
-    }
-    if (spawner != NULL && (spawner->flags & JZI_ACTOR_STOPPING) != 0 &&
-        (spawner->flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_ENDING)) != JZI_ACTOR_DEFERRED) {
-        return JZX_ERR_STOPPING;
     }
     return JZX_OK;
 }
@@ -80,7 +60,7 @@ jzx_actor_id jzi_lifecycle_parent(const jzi_worker *worker, const jzi_actor *act
 }
 
 /* Last among the parent's children. */
-static void link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+static inline void link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
     jzi_life *life = parent == NULL ? NULL : parent->ext->life;
     uint32_t slot = jzi_actor_slot(actor);
@@ -100,8 +80,8 @@ static void link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
     }
 }
 
-static jzi_kind *intern_kind(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth,
-                             uint32_t cap)
+static __attribute__((noinline)) jzi_kind *
+intern_kind(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth, uint32_t cap)
 {
     jzi_kind wanted = {
         .init = opts->init,
@@ -120,6 +100,29 @@ static jzi_kind *intern_kind(jzi_worker *worker, const jzx_spawn_opts *opts, con
         .flags = opts->flags | (birth->supervisor ? JZI_KIND_SUPERVISOR : 0),
     };
     return jzi_kind_intern(&worker->kinds, &worker->alloc, &wanted);
+}
+
+/* Whether the options ask for nothing but a behavior, a state, a cap and flags. */
+static inline bool is_plain(const jzx_spawn_opts *opts, const jzi_birth *birth)
+{
+    return ((uintptr_t)opts->init | (uintptr_t)opts->on_signal | (uintptr_t)opts->deinit |
+            (uintptr_t)opts->drop_msg | (uintptr_t)opts->name | (uintptr_t)birth->bond |
+            opts->low_water | opts->max_msgs | opts->stop_timeout_ms | opts->drain |
+            (uint32_t)birth->supervisor) == 0;
+}
+
+static inline jzi_kind *find_kind(jzi_worker *worker, const jzx_spawn_opts *opts,
+                                  const jzi_birth *birth, uint32_t cap, bool plain)
+{
+    jzi_kind *kind = plain ? jzi_kind_plain(&worker->kinds, cap, opts->flags) : NULL;
+    if (jzi_likely(kind != NULL)) {
+        return kind;
+    }
+    kind = intern_kind(worker, opts, birth, cap);
+    if (plain && kind != NULL) {
+        jzi_kind_keep_plain(&worker->kinds, &worker->alloc, kind, cap, opts->flags);
+    }
+    return kind;
 }
 
 /* What a new actor with a name, hooks or a supervisor needs. False: no memory. */
@@ -158,7 +161,8 @@ static bool make_ext(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts 
     return true;
 }
 
-static void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_kind *kind, uint32_t cap)
+static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_kind *kind,
+                              uint32_t cap)
 {
     atomic_store_explicit(&actor->door.cap, cap, memory_order_relaxed);
     atomic_store_explicit(&actor->door.full_policy, opts->full_policy, memory_order_relaxed);
@@ -187,11 +191,13 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
     if (err != JZX_OK) {
         return err;
     }
-    if ((birth->parent != NULL && jzi_life_make(worker, birth->parent) == NULL) ||
+    if ((birth->parent != NULL && jzi_life_of(birth->parent) == NULL &&
+         jzi_life_make(worker, birth->parent) == NULL) ||
         !jzi_worker_reserve(worker)) {
         return JZX_ERR_NO_MEMORY;
     }
-    jzi_kind *kind = intern_kind(worker, opts, birth, cap);
+    bool plain = is_plain(opts, birth);
+    jzi_kind *kind = find_kind(worker, opts, birth, cap, plain);
     if (kind == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -202,9 +208,7 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
         return err;
     }
     fill_actor(actor, opts, kind, cap);
-    bool simple = opts->init == NULL && opts->on_signal == NULL && opts->name == NULL &&
-                  opts->drain == 0 && birth->bond == NULL && !birth->supervisor;
-    if (jzi_unlikely(!simple) && !make_ext(worker, actor, opts, birth)) {
+    if (jzi_unlikely(!plain) && !make_ext(worker, actor, opts, birth)) {
         if (actor->ext != NULL) {
             jzi_free(&worker->alloc, actor->ext->life,
                      actor->ext->life == NULL ? 0 : sizeof(jzi_life));

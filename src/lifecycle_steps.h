@@ -43,6 +43,11 @@ static inline void jzi_freeze(jzi_actor *actor)
     actor->flags |= JZI_ACTOR_FROZEN | JZI_ACTOR_QUEUED;
 }
 
+/* The end of a clean actor: leftovers, id, watchers, parent. */
+void jzi_finish(jzi_worker *worker, jzi_actor *actor);
+void jzi_close_gate(jzi_worker *worker, jzi_actor *actor);
+void jzi_open_gate(jzi_worker *worker, jzi_actor *actor);
+
 /* Procedures; all of them work on worker->current, for worker->reason. */
 void jzi_life_start(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_fail_start(jzi_worker *worker, jzi_actor *actor);
@@ -51,6 +56,16 @@ void jzi_life_fail(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_begin_restart(jzi_worker *worker, jzi_actor *actor, jzi_after after);
 void jzi_life_end(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_end_for_good(jzi_worker *worker, jzi_actor *actor);
+/* An actor without hooks, children, name or anything else that takes steps to end. */
+static inline bool jzi_life_end_at_once(jzi_worker *worker, jzi_actor *actor)
+{
+    if (actor->ext != NULL || actor->kind->deinit != NULL) {
+        return false;
+    }
+    jzi_close_gate(worker, actor);
+    jzi_finish(worker, actor);
+    return true;
+}
 void jzi_life_clean_up(jzi_worker *worker, jzi_actor *actor, jzi_after after);
 void jzi_life_advance(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_settle(jzi_worker *worker);
@@ -65,11 +80,6 @@ void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor);
 /* After its last code: these go as well, and the peers hear of it. `revoke`: the actor is to be
  * started again, without the events of its past. */
 void jzi_release_bonds(jzi_worker *worker, jzi_actor *actor, bool revoke);
-/* The end of a clean actor: leftovers, id, watchers, parent. */
-void jzi_finish(jzi_worker *worker, jzi_actor *actor);
-
-void jzi_close_gate(jzi_worker *worker, jzi_actor *actor);
-void jzi_open_gate(jzi_worker *worker, jzi_actor *actor);
 /* Gives the actor's stop a deadline, or an earlier one. The alarm is armed only once it has to wait
  * for something: most stops are over before. */
 void jzi_arm_deadline(jzi_worker *worker, jzi_actor *actor);

@@ -54,12 +54,8 @@ void jzi_worker_check_thread(const jzi_worker *worker, const char *call)
 }
 #endif
 
-bool jzi_worker_reserve(jzi_worker *worker)
+bool jzi_worker_grow_ring(jzi_worker *worker)
 {
-    uint32_t live = (uint32_t)jzi_count_get(&worker->counters.live);
-    if (worker->ring != NULL && live <= worker->ring_mask) {
-        return true;
-    }
     uint32_t old_cap = worker->ring == NULL ? 0 : worker->ring_mask + 1;
     uint32_t cap = old_cap == 0 ? 64 : old_cap * 2;
     jzi_actor **ring = jzi_alloc(&worker->alloc, (size_t)cap * sizeof(jzi_actor *));

@@ -131,7 +131,13 @@ struct jzi_worker {
 };
 
 /* Room in the ring for one actor more. False: no memory. */
-bool jzi_worker_reserve(jzi_worker *worker);
+bool jzi_worker_grow_ring(jzi_worker *worker);
+static inline bool jzi_worker_reserve(jzi_worker *worker)
+{
+    return (worker->ring != NULL &&
+            (uint32_t)jzi_count_get(&worker->counters.live) <= worker->ring_mask) ||
+           jzi_worker_grow_ring(worker);
+}
 
 /* Runs ready actors until none is left, or the tick's turns or time are used up. Returns an actor
  * that lifecycle has to deal with, for worker->outcome and with worker->reason filled in, or NULL.

@@ -343,27 +343,33 @@ static inline void sm_settle(void)
     }
 }
 
-/* When something happens by itself next; UINT64_MAX: never. *out_cell is whose doing it is. */
-static inline uint64_t sm_next_due(int *out_cell)
+/* When something happens to a cell by itself; UINT64_MAX: never. */
+static inline uint64_t sm_due_of(int c)
+{
+    const sm_cell *x = &M.cell[c];
+    if (sm_backs_off(c)) {
+        return x->due;
+    }
+    if (x->life == SM_RUN && x->phase == SM_WAITING) {
+        return x->group_due;
+    }
+    uint64_t due = x->life == SM_DEFER ? x->defer_due : UINT64_MAX;
+    bool limited = (x->life == SM_DEFER || x->life == SM_LEAVE) && x->deadline != 0;
+    return limited && x->deadline < due ? x->deadline : due;
+}
+
+static inline uint64_t sm_next_due(void)
 {
     uint64_t next = UINT64_MAX;
     for (int c = 0; c < plan_count; c++) {
-        const sm_cell *x = &M.cell[c];
-        uint64_t due = UINT64_MAX;
-        if (sm_backs_off(c)) {
-            due = x->due;
-        } else if (x->life == SM_RUN && x->phase == SM_WAITING) {
-            due = x->group_due;
-        } else if (x->life == SM_DEFER || x->life == SM_LEAVE) {
-            due = x->life == SM_DEFER ? x->defer_due : UINT64_MAX;
-            due = x->deadline != 0 && x->deadline < due ? x->deadline : due;
-        }
-        if (due == next && next != UINT64_MAX && sm_tree(c) == sm_tree(*out_cell)) {
-            sm_vague("two things happen in one tree at the same time");
-        }
-        if (due < next) {
-            next = due;
-            *out_cell = c;
+        uint64_t due = sm_due_of(c);
+        next = due < next ? due : next;
+    }
+    for (int c = 0; c < plan_count && next != UINT64_MAX; c++) {
+        for (int other = 0; other < c; other++) {
+            if (sm_due_of(c) == next && sm_due_of(other) == next && sm_tree(c) == sm_tree(other)) {
+                sm_vague("two things happen in one tree at the same time");
+            }
         }
     }
     return next;
@@ -386,10 +392,8 @@ static inline void sm_due(void)
 static inline void sm_advance(uint64_t ms)
 {
     uint64_t end = M.now + ms;
-    int cell = SM_NOBODY;
     sm_settle();
-    for (uint64_t next = sm_next_due(&cell); next <= end && M.vague == NULL;
-         next = sm_next_due(&cell)) {
+    for (uint64_t next = sm_next_due(); next <= end && M.vague == NULL; next = sm_next_due()) {
         M.now = next;
         sm_due();
         sm_settle();
@@ -401,7 +405,6 @@ static inline void sm_advance(uint64_t ms)
  * other trees succeed meanwhile is not certain. */
 static inline void sm_shutdown(void)
 {
-    int cell = SM_NOBODY;
     for (int i = 0; i < SM_LINKS; i++) {
         if (M.links[i].a != SM_NOBODY) {
             sm_vague("the end of a link races with the stop of its other side");
@@ -422,7 +425,7 @@ static inline void sm_shutdown(void)
         if (M.changes != before) {
             continue;
         }
-        uint64_t next = sm_next_due(&cell);
+        uint64_t next = sm_next_due();
         if (!left || next == UINT64_MAX) {
             return;
         }
