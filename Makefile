@@ -6,7 +6,7 @@ JOBS ?= 2
 quick := $(if $(filter-out 0,$(QUICK)),--quick)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run build run test bench install format check coverage fuzz clean
+.PHONY: help deps deps-run build run test bench install format check coverage fuzz soak clean
 
 help:
 	@echo 'make deps       install what is missing to build and test (Debian, apt-get)'
@@ -19,6 +19,7 @@ help:
 	@echo 'make check      what CI does'
 	@echo 'make coverage   which lines the tests execute'
 	@echo 'make fuzz       a minute with each fuzzer'
+	@echo 'make soak       supervision against its model for some minutes; SEEDS=500000'
 	@echo 'make clean      remove build/'
 
 deps:
@@ -55,6 +56,10 @@ coverage: deps
 	@tools/build coverage
 	@ctest --preset coverage -j$(JOBS)
 	@tools/coverage build/coverage
+
+soak: deps
+	@tools/build dev
+	@JZX_MODEL_SEEDS=$(or $(SEEDS),500000) build/dev/tests/sim/test_sup_model
 
 fuzz: deps
 	@tools/build fuzz

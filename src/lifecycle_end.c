@@ -92,7 +92,8 @@ void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news)
     jzi_life *above = parent->ext->life;
     if (news != JZI_NEWS_STARTED && news != JZI_NEWS_DOWN) {
         bond->reason = worker->reason;
-        bond->uptime_ns = life->since_ns == 0 ? 0 : worker->now_ns - life->since_ns;
+        bool was_up = life->since_ns != 0 && worker->now_ns > life->since_ns;
+        bond->uptime_ns = was_up ? worker->now_ns - life->since_ns : 0;
     }
     if (bond->news == 0) {
         bond->next_news = NULL;

@@ -474,7 +474,7 @@ void jzx_loop_abandon(jzx_loop *loop)
         jzi_worker_reattach(worker);
         worker->current = NULL;
         worker->phase = JZI_PHASE_NONE;
-        actor->flags |= JZI_ACTOR_QUEUED;
+        actor->flags |= JZI_ACTOR_QUEUED | JZI_ACTOR_LIFE;
         jzi_worker_enqueue(worker, actor);
     }
     worker->observer = (jzi_observer){0};

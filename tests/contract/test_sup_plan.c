@@ -36,7 +36,7 @@ static void foresee_step(foresight *f, const jzx_plan_step *step)
     words_add(&f->text, word);
     switch (step->what) {
     case JZX_PLAN_END:
-        add_named(&f->gone, "", step->child_id);
+        words_add(&f->gone, step->child_id);
         add_named(&f->life, "-", step->child_id);
         break;
     case JZX_PLAN_RESTART:
@@ -64,9 +64,9 @@ static void foresee(tree *t, jzx_actor_id sup, jzx_actor_id child, foresight *f)
     for (size_t i = 0; i < count; i++) {
         foresee_step(f, &steps[i]);
         jzx_child_info info = {0};
-        if (steps[i].child_id != NULL &&
-            jzx_supervisor_child(t->loop, sup, steps[i].child_id, &info) == JZX_OK) {
-            CHECK_EQ(steps[i].actor, info.actor);
+        if (steps[i].child_id != NULL) { /* those of a dynamic supervisor have no id of their own */
+            jzx_err err = jzx_supervisor_child(t->loop, sup, steps[i].child_id, &info);
+            CHECK(err == JZX_ERR_WRONG_SUPERVISOR || steps[i].actor == info.actor);
         }
     }
     if (count > 0 && (steps[0].what == JZX_PLAN_GIVE_UP || steps[0].what == JZX_PLAN_ESCALATE)) {
@@ -100,13 +100,11 @@ static void check_comes_true(int line, tree *t, kid *k, const char *text)
     kid_end(k, JZX_REASON_FAILED);
     if (f.wait_ms > 0) {
         tree_pass(t, f.wait_ms - 1);
-        jzt_check_eq(JZT_CHECK, __FILE__, line, "inits", "before the wait is over", k->inits,
-                     inits);
+        jzt_check_eq(JZT_CHECK, __FILE__, line, "inits", "none yet", k->inits, inits);
         tree_pass(t, 10);
         REQUIRE(inits < KID_TIMES);
-        uint64_t waited = (k->at_ns[inits] - before) / MS;
-        jzt_check_eq(JZT_CHECK, __FILE__, line, "waited", "wait", (intmax_t)waited,
-                     (intmax_t)f.wait_ms);
+        int64_t waited = (int64_t)((k->at_ns[inits] - before) / MS);
+        jzt_check_eq(JZT_CHECK, __FILE__, line, "waited", "wait", waited, (int64_t)f.wait_ms);
     }
     jzt_check_str(JZT_CHECK, __FILE__, line, "life", words_take(&t->life), f.life.text);
     names_only(words_take(&t->ends), &gone);
@@ -152,7 +150,7 @@ static void test_a_plan_is_what_then_happens_R19(void)
     }
 }
 
-static void test_the_plan_at_the_limit_is_to_give_up_R19(void)
+static void test_a_plan_at_the_limit_gives_up_R19(void)
 {
     for (uint32_t strategy = JZX_ONE_FOR_ONE; strategy <= JZX_REST_FOR_ONE; strategy++) {
         for (size_t which = 0; which < 3; which++) {
@@ -198,7 +196,7 @@ static void test_a_plan_knows_both_limits_R19(void)
     tree_close(&t);
 }
 
-static void test_a_plan_says_how_long_a_backoff_waits_R19(void)
+static void test_a_plan_says_how_long_it_waits_R19(void)
 {
     static const char *const one[] = {"restart:b wait:50 start:b", "restart:b wait:100 start:b",
                                       "restart:b wait:150 start:b", "restart:b wait:150 start:b"};
@@ -255,7 +253,7 @@ static jzx_action decide_to_escalate(void *ctx, const jzx_failure *failure)
 }
 
 /* Asked a hundred times, the plan stays the same, and everything is as if it had not been asked. */
-static void test_a_plan_changes_nothing_and_asks_no_decider_R19(void)
+static void test_a_plan_changes_nothing_R19(void)
 {
     tree t;
     kid *kids[3];
@@ -268,7 +266,6 @@ static void test_a_plan_changes_nothing_and_asks_no_decider_R19(void)
     tree_open(&t);
     tree_start_kids(&t, &spec, kids, NULL, 3);
     (void)words_take(&t.life);
-    jzx_child_info before = tree_child(&t, "b");
     for (int i = 0; i < 100; i++) {
         foresight f;
         foresee(&t, t.sup, kids[1]->actor, &f);
@@ -276,14 +273,12 @@ static void test_a_plan_changes_nothing_and_asks_no_decider_R19(void)
         CHECK(f.wait_ms >= 19 && f.wait_ms <= 20); /* the middle of 10 to 30 */
     }
     tree_pass(&t, 1000);
-    jzx_child_info after = tree_child(&t, "b");
+    jzx_child_info b = tree_child(&t, "b");
     CHECK_EQ(asked, 0);
     CHECK_STR(t.life.text, "");
     CHECK_STR(t.fails.text, "");
     CHECK_STR(t.asked.text, "");
-    CHECK_EQ(after.restarts, before.restarts);
-    CHECK_EQ(after.attempt, before.attempt);
-    CHECK_EQ(after.status, before.status);
+    CHECK_EQ(b.restarts + b.attempt + b.delay_ms, 0);
     for (size_t i = 0; i < 3; i++) {
         KID_CHECK_LIFE(kids[i], kids[i]->actor, 1);
     }
@@ -295,7 +290,7 @@ static void test_a_plan_changes_nothing_and_asks_no_decider_R19(void)
     tree_close(&t);
 }
 
-static void test_a_plan_that_does_not_fit_is_counted_R19(void)
+static void test_a_plan_that_is_too_long_counts_on_R19(void)
 {
     tree t;
     kid *kids[3];
@@ -316,7 +311,7 @@ static void test_a_plan_that_does_not_fit_is_counted_R19(void)
     tree_close(&t);
 }
 
-static void test_the_plan_of_a_dynamic_child_is_its_own_R19(void)
+static void test_a_plan_for_a_dynamic_child_R19(void)
 {
     tree t;
     jzx_supervisor_spec spec = {.intensity = 1};
@@ -327,15 +322,12 @@ static void test_the_plan_of_a_dynamic_child_is_its_own_R19(void)
         kids[i] = tree_add_dynamic(&t, NULL);
     }
     tree_idle(&t);
-    jzx_plan_step steps[2];
+    jzx_plan_step step;
     size_t count = 0;
-    REQUIRE_OK(jzx_supervisor_plan(t.loop, t.sup, kids[1]->actor, steps, 2, &count));
-    REQUIRE_EQ(count, 2);
-    CHECK_EQ(steps[0].actor, kids[1]->actor); /* the ids are all the same: the actor counts */
-    CHECK_EQ(steps[1].actor, kids[1]->actor);
+    REQUIRE_OK(jzx_supervisor_plan(t.loop, t.sup, kids[1]->actor, &step, 1, &count));
+    CHECK_EQ(step.actor, kids[1]->actor); /* the ids are all the same: the actor counts */
     CHECK_COMES_TRUE(&t, kids[1], "restart:kid start:kid");
     CHECK_EQ(kids[1]->inits, 2);
-    CHECK_EQ(kids[0]->inits + kids[2]->inits, 2);
     CHECK_COMES_TRUE(&t, kids[0], "give_up end:kid end:kid end:kid");
     tree_close(&t);
 }
@@ -367,7 +359,7 @@ static void test_a_plan_is_of_one_level_R19(void)
     tree_close(&t);
 }
 
-static void test_a_plan_needs_a_supervisor_and_its_own_child_R19(void)
+static void test_a_plan_is_for_own_children_only_R19(void)
 {
     tree t;
     tree_open(&t);
@@ -400,7 +392,7 @@ static void test_a_plan_needs_a_supervisor_and_its_own_child_R19(void)
 }
 
 /* As in OTP: what is down but has a spec is started when its group is, as a new actor. */
-static void test_children_that_were_down_start_with_their_group_R19(void)
+static void test_who_is_down_starts_with_its_group_R19(void)
 {
     for (uint32_t strategy = JZX_ONE_FOR_ALL; strategy <= JZX_REST_FOR_ONE; strategy++) {
         static const uint32_t modes[] = {JZX_PERMANENT, JZX_PERMANENT, JZX_TRANSIENT, JZX_TEMPORARY,
@@ -414,8 +406,6 @@ static void test_children_that_were_down_start_with_their_group_R19(void)
         CHECK_OK(jzx_supervisor_terminate_child(t.loop, t.sup, "b"));
         kid_end(kids[2], JZX_REASON_NORMAL);
         kid_end(kids[3], JZX_REASON_NORMAL);
-        CHECK_EQ(tree_status(&t, "b"), JZX_CHILD_DOWN);
-        CHECK_EQ(tree_status(&t, "c"), JZX_CHILD_DOWN);
         CHECK_EQ(tree_status(&t, "d"), NO_CHILD);
         CHECK_COMES_TRUE(&t, kids[0], "restart:a end:e start:a start:b start:c");
         KID_CHECK_LIFE(kids[0], ids[0], 2);
@@ -431,7 +421,7 @@ static void test_children_that_were_down_start_with_their_group_R19(void)
 }
 
 /* What is down before the child that failed is not of its group. */
-static void test_a_child_that_is_down_outside_the_group_stays_down_R19(void)
+static void test_who_is_down_elsewhere_stays_down_R19(void)
 {
     for (uint32_t strategy = JZX_ONE_FOR_ONE; strategy <= JZX_REST_FOR_ONE; strategy++) {
         tree t;
@@ -449,7 +439,7 @@ static void test_a_child_that_is_down_outside_the_group_stays_down_R19(void)
 }
 
 /* The restart of a supervisor begins with what it was made of, not with what became of it. */
-static void test_a_supervisor_that_restarts_begins_with_its_own_specs_R3(void)
+static void test_a_restart_forgets_later_changes_R3(void)
 {
     tree t;
     tree_open(&t);
@@ -482,7 +472,6 @@ static void test_a_supervisor_that_restarts_begins_with_its_own_specs_R3(void)
     CHECK_STR(list[0].id, "a");
     CHECK_STR(list[1].id, "b");
     CHECK_EQ(list[0].status, JZX_CHILD_RUNNING);
-    CHECK_EQ(added->inits, 1);
     CHECK_EQ(added->drops, 1);
     foresee(&t, id, b->actor, &f);
     CHECK_STR(f.text.text, "restart:b start:b"); /* one_for_one again, and the default limit */
@@ -494,7 +483,7 @@ static void test_a_supervisor_that_restarts_begins_with_its_own_specs_R3(void)
 
 /* SM16: a stop that is under way does not get lost when the child fails on what is still queued:
  * it has no life to go on with, so its mode decides. */
-static void test_a_failure_while_a_stop_is_deferred_is_not_resumed_R18(void)
+static void test_no_resume_while_a_stop_is_deferred_R18(void)
 {
     for (uint32_t mode = JZX_PERMANENT; mode <= JZX_TEMPORARY; mode++) {
         tree t;
@@ -531,7 +520,7 @@ static jzx_behavior_result fails_in_post_stop(jzx_context *ctx, const jzx_signal
 }
 
 /* SM18: the first stop turned into a failure by its POST_STOP, the second one ends it for good. */
-static void test_a_second_stop_ends_what_backs_off_after_a_failed_stop_R16(void)
+static void test_a_second_stop_ends_a_backoff_R16(void)
 {
     tree t;
     tree_open(&t);
@@ -549,19 +538,17 @@ static void test_a_second_stop_ends_what_backs_off_after_a_failed_stop_R16(void)
     CHECK_EQ(tree_status(&t, "a"), JZX_CHILD_DOWN);
     tree_pass(&t, 1000);
     CHECK_EQ(a->inits, 1);
-    CHECK_EQ(tree_status(&t, "a"), JZX_CHILD_DOWN);
     tree_close(&t);
 }
 
 /* A sibling that was asked to stop before the group went down, and is not ready yet, has the time
  * it was given; nobody starts meanwhile, and it is not asked twice. */
-static void test_a_group_waits_for_a_sibling_whose_stop_is_deferred_already_R18(void)
+static void test_a_group_waits_for_a_deferred_stop_R18(void)
 {
-    static const uint32_t strategies[] = {JZX_ONE_FOR_ALL, JZX_REST_FOR_ONE};
-    for (size_t i = 0; i < COUNT_OF(strategies); i++) {
+    for (uint32_t strategy = JZX_ONE_FOR_ALL; strategy <= JZX_REST_FOR_ONE; strategy++) {
         tree t;
         kid *kids[3];
-        jzx_supervisor_spec spec = {.strategy = strategies[i]};
+        jzx_supervisor_spec spec = {.strategy = strategy};
         tree_open(&t);
         tree_start_kids(&t, &spec, kids, NULL, 3);
         jzx_actor_id ids[] = {kids[0]->actor, kids[1]->actor, kids[2]->actor};
@@ -574,7 +561,6 @@ static void test_a_group_waits_for_a_sibling_whose_stop_is_deferred_already_R18(
         kid_end(kids[0], JZX_REASON_FAILED);
         tree_pass(&t, 1400);
         CHECK_STR(t.life.text, "-a -c");
-        CHECK_EQ(kids[1]->deinits, 0);
         CHECK_EQ(tree_status(&t, "a"), JZX_CHILD_RESTARTING);
         tree_pass(&t, 200);
         CHECK_STR(words_take(&t.life), "-a -c -b +a +b +c");
@@ -589,29 +575,21 @@ static void test_a_group_waits_for_a_sibling_whose_stop_is_deferred_already_R18(
 
 static const jzt_test tests[] = {
     {"a_plan_is_what_then_happens_R19", test_a_plan_is_what_then_happens_R19},
-    {"the_plan_at_the_limit_is_to_give_up_R19", test_the_plan_at_the_limit_is_to_give_up_R19},
+    {"a_plan_at_the_limit_gives_up_R19", test_a_plan_at_the_limit_gives_up_R19},
     {"a_plan_knows_both_limits_R19", test_a_plan_knows_both_limits_R19},
-    {"a_plan_says_how_long_a_backoff_waits_R19", test_a_plan_says_how_long_a_backoff_waits_R19},
+    {"a_plan_says_how_long_it_waits_R19", test_a_plan_says_how_long_it_waits_R19},
     {"a_plan_follows_the_action_R19", test_a_plan_follows_the_action_R19},
-    {"a_plan_changes_nothing_and_asks_no_decider_R19",
-     test_a_plan_changes_nothing_and_asks_no_decider_R19},
-    {"a_plan_that_does_not_fit_is_counted_R19", test_a_plan_that_does_not_fit_is_counted_R19},
-    {"the_plan_of_a_dynamic_child_is_its_own_R19", test_the_plan_of_a_dynamic_child_is_its_own_R19},
+    {"a_plan_changes_nothing_R19", test_a_plan_changes_nothing_R19},
+    {"a_plan_that_is_too_long_counts_on_R19", test_a_plan_that_is_too_long_counts_on_R19},
+    {"a_plan_for_a_dynamic_child_R19", test_a_plan_for_a_dynamic_child_R19},
     {"a_plan_is_of_one_level_R19", test_a_plan_is_of_one_level_R19},
-    {"a_plan_needs_a_supervisor_and_its_own_child_R19",
-     test_a_plan_needs_a_supervisor_and_its_own_child_R19},
-    {"children_that_were_down_start_with_their_group_R19",
-     test_children_that_were_down_start_with_their_group_R19},
-    {"a_child_that_is_down_outside_the_group_stays_down_R19",
-     test_a_child_that_is_down_outside_the_group_stays_down_R19},
-    {"a_supervisor_that_restarts_begins_with_its_own_specs_R3",
-     test_a_supervisor_that_restarts_begins_with_its_own_specs_R3},
-    {"a_failure_while_a_stop_is_deferred_is_not_resumed_R18",
-     test_a_failure_while_a_stop_is_deferred_is_not_resumed_R18},
-    {"a_second_stop_ends_what_backs_off_after_a_failed_stop_R16",
-     test_a_second_stop_ends_what_backs_off_after_a_failed_stop_R16},
-    {"a_group_waits_for_a_sibling_whose_stop_is_deferred_already_R18",
-     test_a_group_waits_for_a_sibling_whose_stop_is_deferred_already_R18},
+    {"a_plan_is_for_own_children_only_R19", test_a_plan_is_for_own_children_only_R19},
+    {"who_is_down_starts_with_its_group_R19", test_who_is_down_starts_with_its_group_R19},
+    {"who_is_down_elsewhere_stays_down_R19", test_who_is_down_elsewhere_stays_down_R19},
+    {"a_restart_forgets_later_changes_R3", test_a_restart_forgets_later_changes_R3},
+    {"no_resume_while_a_stop_is_deferred_R18", test_no_resume_while_a_stop_is_deferred_R18},
+    {"a_second_stop_ends_a_backoff_R16", test_a_second_stop_ends_a_backoff_R16},
+    {"a_group_waits_for_a_deferred_stop_R18", test_a_group_waits_for_a_deferred_stop_R18},
 };
 
 int main(int argc, char **argv)
