@@ -56,6 +56,23 @@ static void add_end_of_all(steps *list, const jzi_family *family, jzx_plan_what 
     }
 }
 
+/* Whether the end of this child takes the supervisor along (auto_shutdown). */
+static bool ends_all(const jzi_family *family, const jzi_child *child)
+{
+    if (child->plan->spec.significant == 0 || family->policy.auto_shutdown == JZX_AUTO_NEVER) {
+        return false;
+    }
+    if (family->policy.auto_shutdown == JZX_AUTO_ANY_SIGNIFICANT) {
+        return true;
+    }
+    for (const jzi_child *other = family->first; other != NULL; other = other->next) {
+        if (other != child && other->plan->spec.significant != 0 && other->id != JZX_NOBODY) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void add_verdict(steps *list, const jzi_family *family, const jzi_child *child,
                         const jzi_verdict *verdict)
 {
@@ -77,6 +94,14 @@ static void add_verdict(steps *list, const jzi_family *family, const jzi_child *
         return; /* nobody stops, nobody starts */
     case JZI_VERDICT_STOP:
         add(list, JZX_PLAN_END, child, 0);
+        if (ends_all(family, child)) {
+            for (const jzi_child *it = family->last; it != NULL; it = it->prev) {
+                if (it != child && it->id != JZX_NOBODY) {
+                    add(list, JZX_PLAN_END, it, 0);
+                }
+            }
+            add(list, JZX_PLAN_END, NULL, 0);
+        }
         return;
     case JZI_VERDICT_ESCALATE:
         add_end_of_all(list, family, JZX_PLAN_ESCALATE);
@@ -113,7 +138,10 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
     jzi_case it = {
         .mode = child->bond.mode,
         .reason = JZX_REASON_FAILED,
-        .action = family->policy.action,
+        .action =
+            (found->flags & JZI_ACTOR_DEFERRED) != 0 && family->policy.action == JZX_ACTION_RESUME
+                ? JZX_ACTION_RESTART /* it is stopping: it cannot go on */
+                : family->policy.action,
         .attempt = child->attempt,
         .up_since_ns = life->since_ns,
         .own = child->plan->spec.intensity != 0 ? &child->own : NULL,

@@ -323,8 +323,9 @@ static inline JZX_NODISCARD jzx_err jzx_supervisor_reconfigure(jzx_loop *loop, j
 typedef enum jzx_plan_what {
     JZX_PLAN_RESTART = 0, /* clean up the child that failed; it keeps its id */
     JZX_PLAN_STOP = 1,    /* stop this one, to be started again */
-    JZX_PLAN_END = 2,     /* stop this one for good: temporary, or the end of the story */
-    JZX_PLAN_WAIT = 3,    /* back off; delay_ms */
+    JZX_PLAN_END =
+        2, /* stop this one for good; without a child_id: the supervisor, by auto_shutdown */
+    JZX_PLAN_WAIT = 3, /* back off; delay_ms */
     JZX_PLAN_START = 4,
     JZX_PLAN_GIVE_UP = 5, /* the limit is reached: the supervisor fails */
     JZX_PLAN_ESCALATE = 6 /* the action is ESCALATE: the supervisor fails */
@@ -336,8 +337,9 @@ typedef struct jzx_plan_step {
     const char *child_id; /* NULL: the supervisor. Borrowed until the child is forgotten */
 } jzx_plan_step;
 /* What would happen if the actor, a child of this supervisor, failed now with reason FAILED:
- * nothing is changed; a decider is not asked. *out_count is how many steps there are; writes at
- * most cap. */
+ * nothing is changed; a decider is not asked. With everybody running it is what happens; siblings
+ * that are on their way down or up already, and stop groups, are not told apart. *out_count is how
+ * many steps there are; writes at most cap. */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup,
                                                   jzx_actor_id child, jzx_plan_step *out,
                                                   size_t cap, size_t *out_count);
