@@ -24,12 +24,16 @@ static jzx_behavior_result end_at_once(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_STOP;
 }
 
-static void spawn_and_send(jzx_loop *loop, nursery *all)
+/* Quiet: raw tells nobody either when one ends. */
+static jzx_spawn_opts opts_of(nursery *all)
+{
+    return (jzx_spawn_opts){.behavior = end_at_once, .state = all, .flags = JZX_SPAWN_QUIET};
+}
+
+static void spawn_and_send(jzx_loop *loop, nursery *all, const jzx_spawn_opts *opts)
 {
     jzx_actor_id id = JZX_NOBODY;
-    /* Quiet: raw tells nobody either when one ends. */
-    jzx_spawn_opts opts = {.behavior = end_at_once, .state = all, .flags = JZX_SPAWN_QUIET};
-    bench_check(jzx_spawn(loop, &opts, &id), "spawn");
+    bench_check(jzx_spawn(loop, opts, &id), "spawn");
     bench_check(jzx_send_u64(loop, id, all->to_spawn, 0), "send");
     all->to_spawn--;
 }
@@ -39,8 +43,9 @@ void bench_jzx_fjcreate(const bench_run *run, bench_sample *out)
     nursery all = {.to_spawn = run->ops, .to_end = run->ops};
     bench_watch watch = bench_start();
     jzx_loop *loop = bench_loop_open();
+    jzx_spawn_opts opts = opts_of(&all);
     while (all.to_spawn > 0) {
-        spawn_and_send(loop, &all);
+        spawn_and_send(loop, &all, &opts);
     }
     bench_check(jzx_loop_run(loop), "run");
     bench_stop(watch, run->ops, out);
@@ -51,8 +56,9 @@ static jzx_behavior_result spawn_batch(jzx_context *ctx, const jzx_message *msg)
 {
     nursery *all = ctx->state;
     (void)msg;
+    jzx_spawn_opts opts = opts_of(all);
     for (uint32_t i = 0; i < BENCH_BATCH && all->to_spawn > 0; i++) {
-        spawn_and_send(ctx->loop, all);
+        spawn_and_send(ctx->loop, all, &opts);
     }
     if (all->to_spawn > 0) {
         bench_check(jzx_send_u64(ctx->loop, ctx->self, 0, 0), "send");
