@@ -69,7 +69,7 @@ typedef enum jzx_signal_kind {
     JZX_SIGNAL_PRE_START = 1,    /* after init */
     JZX_SIGNAL_POST_START = 2,   /* RUNNING follows */
     JZX_SIGNAL_PRE_STOP = 3,     /* about to stop; may return JZX_BEHAVIOR_DEFER */
-    JZX_SIGNAL_POST_STOP = 4,    /* children, timers and watches are gone; deinit follows */
+    JZX_SIGNAL_POST_STOP = 4,    /* children, timers and I/O are gone; deinit follows */
     JZX_SIGNAL_PRE_RESTART = 5,  /* `reason`: why */
     JZX_SIGNAL_POST_RESTART = 6, /* after POST_START of a restart; `reason` is the same */
     JZX_SIGNAL_TERMINATED = 7,   /* a watched actor is gone; see jzx/monitor.h */
