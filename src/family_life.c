@@ -388,13 +388,7 @@ static void family_stop_all(jzi_worker *worker, jzi_actor *parent, bool kill)
         return;
     }
     family->cursor = NULL; /* a plain parent may have children from before its policy */
-    for (uint32_t slot = life->last_child; slot != JZI_NO_ACTOR;) {
-        jzi_actor *child = jzi_worker_slot(worker, slot);
-        slot = child->prev_sibling;
-        jzi_lifecycle_finish(worker, child,
-                             kill ? JZX_SHUTDOWN_BRUTAL : child->kind->stop_timeout_ms,
-                             life->deadline_ns);
-    }
+    jzi_lifecycle_finish_children(worker, life, kill);
 }
 
 static void family_forget(jzi_worker *worker, jzi_actor *parent)

@@ -107,6 +107,8 @@ void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor);
  * deadline (UINT64_MAX: none). */
 void jzi_lifecycle_finish(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
                           uint64_t parent_deadline_ns);
+/* The same for all children of an actor. */
+void jzi_lifecycle_finish_children(jzi_worker *worker, const struct jzi_life *life, bool kill);
 /* A parent's orders to a supervised child: RESTART, HALT, START, RESUME, as bits of flags. HALT is
  * given its time as well. */
 void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands,

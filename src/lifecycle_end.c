@@ -105,15 +105,10 @@ void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news)
     jzi_lifecycle_wake(worker, parent);
 }
 
-void jzi_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill)
+/* All at once, the youngest first: a plain parent's children do not depend on each other's order;
+ * who wants one has a supervisor. */
+void jzi_lifecycle_finish_children(jzi_worker *worker, const jzi_life *life, bool kill)
 {
-    jzi_life *life = actor->ext->life;
-    if (life->family != NULL) {
-        worker->family->stop_all(worker, actor, kill);
-        return;
-    }
-    /* All at once, the youngest first: a plain parent's children do not depend on each other's
-     * order; who wants one has a supervisor. */
     for (uint32_t slot = life->last_child; slot != JZI_NO_ACTOR;) {
         jzi_actor *child = jzi_worker_slot(worker, slot);
         slot = child->prev_sibling;
@@ -121,6 +116,16 @@ void jzi_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill)
                              kill ? JZX_SHUTDOWN_BRUTAL : child->kind->stop_timeout_ms,
                              life->deadline_ns);
     }
+}
+
+void jzi_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill)
+{
+    jzi_life *life = actor->ext->life;
+    if (life->family != NULL) {
+        worker->family->stop_all(worker, actor, kill);
+        return;
+    }
+    jzi_lifecycle_finish_children(worker, life, kill);
 }
 
 static void revoke_events(jzi_worker *worker, jzi_actor *actor)

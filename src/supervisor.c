@@ -121,6 +121,19 @@ static jzi_child *find_child(const jzi_family *family, const char *child_id)
     return child;
 }
 
+/* A child of a static supervisor that may be changed, by its id. */
+static jzx_err find_to_change(jzx_loop *loop, jzx_actor_id sup, const char *child_id,
+                              const char *call, jzi_child **out_child)
+{
+    jzi_family *family = NULL;
+    jzx_err err = find_family(loop, sup, STATIC, true, call, &family);
+    if (err != JZX_OK || child_id == NULL) {
+        return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
+    }
+    *out_child = find_child(family, child_id);
+    return *out_child == NULL ? JZX_ERR_NO_SUCH_CHILD : JZX_OK;
+}
+
 /* What a caller may know of a child. */
 static jzx_child_status status_of(const jzi_child *child)
 {
@@ -236,16 +249,12 @@ jzx_err jzx_supervisor_start_dynamic(jzx_loop *loop, jzx_actor_id sup, void *arg
 
 jzx_err jzx_supervisor_terminate_child(jzx_loop *loop, jzx_actor_id sup, const char *child_id)
 {
-    jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, STATIC, true, "jzx_supervisor_terminate_child", &family);
-    if (err != JZX_OK || child_id == NULL) {
-        return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
+    jzi_child *child = NULL;
+    jzx_err err = find_to_change(loop, sup, child_id, "jzx_supervisor_terminate_child", &child);
+    if (err != JZX_OK) {
+        return err;
     }
-    jzi_child *child = find_child(family, child_id);
-    if (child == NULL) {
-        return JZX_ERR_NO_SUCH_CHILD;
-    }
-    jzi_family_end(family, child);
+    jzi_family_end(child->family, child);
     return JZX_OK;
 }
 
@@ -272,21 +281,17 @@ jzx_err jzx_supervisor_terminate(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id 
 jzx_err jzx_supervisor_restart_child(jzx_loop *loop, jzx_actor_id sup, const char *child_id,
                                      jzx_actor_id *out_id)
 {
-    jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, STATIC, true, "jzx_supervisor_restart_child", &family);
-    if (err != JZX_OK || child_id == NULL) {
-        return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
-    }
-    jzi_child *child = find_child(family, child_id);
-    if (child == NULL) {
-        return JZX_ERR_NO_SUCH_CHILD;
+    jzi_child *child = NULL;
+    jzx_err err = find_to_change(loop, sup, child_id, "jzx_supervisor_restart_child", &child);
+    if (err != JZX_OK) {
+        return err;
     }
     err = taken(child);
     if (err != JZX_ERR_CHILD_PRESENT) {
         return err;
     }
     child->manual = true;
-    err = jzi_family_start(family, child);
+    err = jzi_family_start(child->family, child);
     if (err == JZX_OK && out_id != NULL) {
         *out_id = child->id;
     }
@@ -295,20 +300,16 @@ jzx_err jzx_supervisor_restart_child(jzx_loop *loop, jzx_actor_id sup, const cha
 
 jzx_err jzx_supervisor_delete_child(jzx_loop *loop, jzx_actor_id sup, const char *child_id)
 {
-    jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, STATIC, true, "jzx_supervisor_delete_child", &family);
-    if (err != JZX_OK || child_id == NULL) {
-        return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
-    }
-    jzi_child *child = find_child(family, child_id);
-    if (child == NULL) {
-        return JZX_ERR_NO_SUCH_CHILD;
+    jzi_child *child = NULL;
+    jzx_err err = find_to_change(loop, sup, child_id, "jzx_supervisor_delete_child", &child);
+    if (err != JZX_OK) {
+        return err;
     }
     err = taken(child);
     if (err != JZX_ERR_CHILD_PRESENT) {
         return err;
     }
-    jzi_family_remove(family, child);
+    jzi_family_remove(child->family, child);
     return JZX_OK;
 }
 

@@ -403,11 +403,6 @@ jzx_err jzx_supervisor_check_sized(const jzx_supervisor_init *init, jzx_supervis
     return check_supervisor(&it, NULL, init);
 }
 
-jzx_err jzi_policy_fits(const jzi_policy *policy, bool significant)
-{
-    return significant && policy->auto_shutdown == JZX_AUTO_NEVER ? JZX_ERR_BAD_SPEC : JZX_OK;
-}
-
 /* --- copies of what was checked --- */
 
 static jzi_supervisor_plan *copy_supervisor(const jzx_allocator *alloc,

@@ -36,10 +36,6 @@ jzx_err jzi_child_plan_make(const jzx_allocator *alloc, const jzx_child_spec *sp
                             const jzx_supervisor_sizes *sizes, const jzi_policy *policy, char *why,
                             size_t why_cap, jzi_child_plan **out_plan);
 
-/* A new policy for children that are there already (jzx_supervisor_reconfigure): `significant` says
- * whether one of them is. Errors: BAD_SPEC. */
-jzx_err jzi_policy_fits(const jzi_policy *policy, bool significant);
-
 void jzi_supervisor_plan_release(const jzx_allocator *alloc, jzi_supervisor_plan *plan);
 void jzi_child_plan_release(const jzx_allocator *alloc, jzi_child_plan *plan);
 

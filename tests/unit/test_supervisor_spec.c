@@ -687,16 +687,6 @@ static void test_one_child_is_checked_against_the_policy_it_comes_under_R19(void
     CHECK_EQ(blocks, 0);
 }
 
-static void test_a_new_policy_fits_unless_significant_children_need_another_R19(void)
-{
-    for (uint32_t rule = 0; rule <= JZX_AUTO_ALL_SIGNIFICANT; rule++) {
-        jzi_policy policy = {.auto_shutdown = rule};
-        CHECK_OK(jzi_policy_fits(&policy, false));
-        CHECK_EQ(jzi_policy_fits(&policy, true),
-                 rule == JZX_AUTO_NEVER ? JZX_ERR_BAD_SPEC : JZX_OK);
-    }
-}
-
 /* --- memory --- */
 
 /* Goal: R9's opposite side: where memory may be missing, nothing is left behind and nothing taken.
@@ -927,8 +917,6 @@ static const jzt_test tests[] = {
      test_children_of_a_dynamic_supervisor_bring_their_own_argument_R19},
     {"one_child_is_checked_against_the_policy_it_comes_under_R19",
      test_one_child_is_checked_against_the_policy_it_comes_under_R19},
-    {"a_new_policy_fits_unless_significant_children_need_another_R19",
-     test_a_new_policy_fits_unless_significant_children_need_another_R19},
     {"every_allocation_may_fail_and_nothing_is_taken_R4",
      test_every_allocation_may_fail_and_nothing_is_taken_R4},
     {"structs_of_newer_callers_are_read_by_stride_R36",
