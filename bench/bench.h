@@ -25,7 +25,7 @@
 #define BENCH_CACHE_LINE 64
 /* Threads that sleep between messages, or fight for a CPU, would need minutes for all round trips
  * of pingpong_2t: after this long it stops and reports what it did. */
-#define BENCH_PINGPONG_LIMIT_NS (6u * 1000000000ull)
+#define BENCH_PINGPONG_LIMIT_NS (3u * 1000000000ull)
 
 /* What one side is asked to do. */
 typedef struct bench_run {
@@ -60,10 +60,13 @@ typedef void (*bench_side_fn)(const bench_run *run, bench_sample *out);
  * busy one it leaves out what others took. */
 typedef enum bench_cost { BENCH_COST_WALL = 0, BENCH_COST_CPU = 1, BENCH_COST_MEAN = 2 } bench_cost;
 
-/* All that is not zero must hold. */
+/* All that is not zero must hold. The peer is the fastest other runtime of BASELINES.md: a constant
+ * from another day, so that a look at it costs nothing; bench/compare measures peers anew. */
 typedef struct bench_target {
     double ratio;
     double ns;
+    double peer_ns;
+    double peer_ratio; /* with peer_ns: at most this much of it */
     double bytes;
     double p99_us;
     double grown_kb; /* rss_after_kb - rss_before_kb */

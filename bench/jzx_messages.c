@@ -1,9 +1,10 @@
-/* Messages between actors of one loop. */
+/* Messages between actors of one loop, of a pool, and of two pinned loops. */
 #include "bench.h"
 #include "sides.h"
 
 #include <jzx/jzx.h>
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { TAG_GO = 1, TAG_ADD = 2, TAG_END = 3, TAG_PING = 4, TAG_PONG = 5 };
@@ -26,6 +27,14 @@ static void run_and_destroy(jzx_loop *loop, bench_watch watch, uint64_t ops, ben
     bench_check(jzx_loop_run(loop), "run");
     bench_stop(watch, ops, out);
     bench_check(jzx_loop_destroy(loop), "destroy");
+}
+
+static void run_and_close(const bench_stage *stage, bench_watch watch, uint64_t ops,
+                          bench_sample *out)
+{
+    bench_stage_run(stage);
+    bench_stop(watch, ops, out);
+    bench_stage_close(stage);
 }
 
 typedef struct hop {
@@ -56,27 +65,89 @@ void bench_jzx_pingpong(const bench_run *run, bench_sample *out)
     run_and_destroy(loop, watch, run->ops, out);
 }
 
-void bench_jzx_ring(const bench_run *run, bench_sample *out)
+/* The same between two threads. Values at which the clock is looked at are even, and those reach
+ * the same one of the two each time. */
+typedef struct timed_hop {
+    hop hop;
+    uint64_t stop_at_ns;
+    uint64_t left;
+} timed_hop;
+
+static jzx_behavior_result pass_on_in_time(jzx_context *ctx, const jzx_message *msg)
+{
+    timed_hop *self = ctx->state;
+    bool late = msg->u64 % 2048 == 0 && bench_now_ns() > self->stop_at_ns;
+    if (msg->u64 == 0 || late) {
+        self->left = msg->u64;
+        bench_stage_end(ctx->loop);
+        return JZX_BEHAVIOR_OK;
+    }
+    send_value(ctx->loop, self->hop.next, msg->u64 - 1, TAG_GO);
+    return JZX_BEHAVIOR_OK;
+}
+
+static void pingpong_2t(bench_stage stage, const bench_run *run, bench_sample *out)
+{
+    timed_hop players[2] = {0};
+    jzx_actor_id ids[2];
+    jzx_spawn_opts opts = {.behavior = pass_on_in_time, .dispatcher = stage.one};
+    for (int i = 0; i < 2; i++) {
+        opts.state = &players[i];
+        bench_check(jzx_spawn(stage.loop, &opts, &ids[i]), "spawn");
+        opts.dispatcher = stage.two;
+    }
+    bench_watch watch = bench_start();
+    for (int i = 0; i < 2; i++) {
+        players[i].hop.next = ids[1 - i];
+        players[i].stop_at_ns = watch.wall_ns + BENCH_PINGPONG_LIMIT_NS;
+    }
+    send_value(stage.loop, ids[0], run->ops * 2, TAG_GO);
+    bench_stage_run(&stage);
+    bench_stop(watch, run->ops - players[0].left / 2, out);
+    bench_stage_close(&stage);
+}
+
+void bench_jzx_pingpong_2t(const bench_run *run, bench_sample *out)
+{
+    pingpong_2t(bench_stage_pool(), run, out);
+}
+
+void bench_jzx_pingpong_pinned(const bench_run *run, bench_sample *out)
+{
+    pingpong_2t(bench_stage_pinned(), run, out);
+}
+
+static void ring(bench_stage stage, const bench_run *run, bench_sample *out)
 {
     static hop hops[BENCH_RING_ACTORS];
-    jzx_loop *loop = bench_loop_open();
-    jzx_actor_id first = spawn(loop, pass_on, &hops[0]);
+    jzx_actor_id first = spawn(stage.loop, pass_on, &hops[0]);
     for (uint32_t i = 1; i < BENCH_RING_ACTORS; i++) {
-        hops[i - 1].next = spawn(loop, pass_on, &hops[i]);
+        hops[i - 1].next = spawn(stage.loop, pass_on, &hops[i]);
     }
     hops[BENCH_RING_ACTORS - 1].next = first;
     bench_watch watch = bench_start();
-    send_value(loop, first, run->ops, TAG_GO);
-    run_and_destroy(loop, watch, run->ops, out);
+    send_value(stage.loop, first, run->ops, TAG_GO);
+    run_and_close(&stage, watch, run->ops, out);
 }
 
+void bench_jzx_ring(const bench_run *run, bench_sample *out)
+{
+    ring(bench_stage_loop(), run, out);
+}
+
+void bench_jzx_ring_2t(const bench_run *run, bench_sample *out)
+{
+    ring(bench_stage_pool(), run, out);
+}
+
+/* Each on cache lines of its own: they may run on different threads. */
 typedef struct counter {
-    uint64_t sum;
+    _Alignas(BENCH_CACHE_LINE) uint64_t sum;
     uint32_t producers_left;
 } counter;
 
 typedef struct producer {
-    jzx_actor_id counter;
+    _Alignas(BENCH_CACHE_LINE) jzx_actor_id counter;
     uint64_t left; /* the last one says that this producer has ended */
 } producer;
 
@@ -89,7 +160,7 @@ static jzx_behavior_result count(jzx_context *ctx, const jzx_message *msg)
     }
     self->producers_left--;
     if (self->producers_left == 0) {
-        jzx_loop_request_stop(ctx->loop);
+        bench_stage_end(ctx->loop);
     }
     return JZX_BEHAVIOR_OK;
 }
@@ -114,22 +185,24 @@ static jzx_behavior_result produce(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-static void counting(const bench_run *run, uint32_t producers, bench_sample *out)
+static void counting(bench_stage stage, const bench_run *run, uint32_t producers, bench_sample *out)
 {
     counter total = {.producers_left = producers};
     producer each[2];
-    jzx_loop *loop = bench_loop_open();
     bench_watch watch = bench_start();
-    jzx_actor_id target = spawn(loop, count, &total);
+    jzx_actor_id target = JZX_NOBODY;
+    jzx_spawn_opts counts = {.behavior = count, .state = &total, .dispatcher = stage.one};
+    bench_check(jzx_spawn(stage.loop, &counts, &target), "spawn");
     for (uint32_t i = 0; i < producers; i++) {
         each[i] = (producer){.counter = target, .left = run->ops / producers + 1};
         /* A batch is a turn: the counter gets its own before the next one. */
-        jzx_spawn_opts opts = {.behavior = produce, .state = &each[i], .max_msgs = 1};
+        jzx_spawn_opts opts = {
+            .behavior = produce, .state = &each[i], .max_msgs = 1, .dispatcher = stage.two};
         jzx_actor_id id = JZX_NOBODY;
-        bench_check(jzx_spawn(loop, &opts, &id), "spawn");
-        send_value(loop, id, 0, TAG_GO);
+        bench_check(jzx_spawn(stage.loop, &opts, &id), "spawn");
+        send_value(stage.loop, id, 0, TAG_GO);
     }
-    run_and_destroy(loop, watch, run->ops, out);
+    run_and_close(&stage, watch, run->ops, out);
     if (total.sum != run->ops / producers * producers) {
         bench_fail("counting lost messages");
     }
@@ -137,17 +210,32 @@ static void counting(const bench_run *run, uint32_t producers, bench_sample *out
 
 void bench_jzx_counting(const bench_run *run, bench_sample *out)
 {
-    counting(run, 1, out);
+    counting(bench_stage_loop(), run, 1, out);
 }
 
 void bench_jzx_counting2p(const bench_run *run, bench_sample *out)
 {
-    counting(run, 2, out);
+    counting(bench_stage_loop(), run, 2, out);
+}
+
+void bench_jzx_counting_2t(const bench_run *run, bench_sample *out)
+{
+    counting(bench_stage_pool(), run, 1, out);
+}
+
+void bench_jzx_counting_pinned(const bench_run *run, bench_sample *out)
+{
+    counting(bench_stage_pinned(), run, 1, out);
+}
+
+void bench_jzx_counting2p_2t(const bench_run *run, bench_sample *out)
+{
+    counting(bench_stage_pool(), run, 2, out);
 }
 
 typedef struct crowd {
     jzx_actor_id ids[BENCH_BIG_ACTORS];
-    uint32_t left;
+    _Atomic uint32_t left;
 } crowd;
 
 typedef struct member {
@@ -164,8 +252,7 @@ static jzx_behavior_result big(jzx_context *ctx, const jzx_message *msg)
         return JZX_BEHAVIOR_OK;
     }
     if (self->pings_left == 0) {
-        self->all->left--;
-        if (self->all->left == 0) {
+        if (atomic_fetch_sub_explicit(&self->all->left, 1, memory_order_relaxed) == 1) {
             jzx_loop_request_stop(ctx->loop);
         }
         return JZX_BEHAVIOR_OK;
@@ -176,22 +263,31 @@ static jzx_behavior_result big(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-void bench_jzx_big(const bench_run *run, bench_sample *out)
+static void run_big(bench_stage stage, const bench_run *run, bench_sample *out)
 {
     static crowd all;
     static member members[BENCH_BIG_ACTORS];
-    jzx_loop *loop = bench_loop_open();
-    all.left = BENCH_BIG_ACTORS;
+    atomic_store_explicit(&all.left, BENCH_BIG_ACTORS, memory_order_relaxed);
     for (uint32_t i = 0; i < BENCH_BIG_ACTORS; i++) {
         members[i] =
             (member){.all = &all, .pings_left = run->ops / BENCH_BIG_ACTORS, .random = i + 1};
-        all.ids[i] = spawn(loop, big, &members[i]);
+        all.ids[i] = spawn(stage.loop, big, &members[i]);
     }
     bench_watch watch = bench_start();
     for (uint32_t i = 0; i < BENCH_BIG_ACTORS; i++) {
-        send_value(loop, all.ids[i], 0, TAG_PONG);
+        send_value(stage.loop, all.ids[i], 0, TAG_PONG);
     }
-    run_and_destroy(loop, watch, run->ops, out);
+    run_and_close(&stage, watch, run->ops, out);
+}
+
+void bench_jzx_big(const bench_run *run, bench_sample *out)
+{
+    run_big(bench_stage_loop(), run, out);
+}
+
+void bench_jzx_big_2t(const bench_run *run, bench_sample *out)
+{
+    run_big(bench_stage_pool(), run, out);
 }
 
 /* As the raw side: a backlog that renews itself, and a neighbour that sends to itself. */

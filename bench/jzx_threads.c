@@ -1,4 +1,4 @@
-/* Messages that cross threads: plain threads that send to a loop, and two loops that talk. */
+/* Messages of plain threads, which run no actors, to a loop. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
@@ -19,7 +19,6 @@ enum { TAG_ADD = 1, TAG_END = 2, PATIENCE = 64 };
 
 typedef struct counter {
     uint64_t sum;
-    uint32_t producers_left;
 } counter;
 
 static jzx_behavior_result count(jzx_context *ctx, const jzx_message *msg)
@@ -29,19 +28,14 @@ static jzx_behavior_result count(jzx_context *ctx, const jzx_message *msg)
         self->sum += msg->u64;
         return JZX_BEHAVIOR_OK;
     }
-    self->producers_left--;
-    if (self->producers_left == 0) {
-        jzx_loop_request_stop(ctx->loop);
-    }
+    jzx_loop_request_stop(ctx->loop);
     return JZX_BEHAVIOR_OK;
 }
 
 typedef struct producer {
-    pthread_t thread;
     jzx_sender *sender;
     jzx_actor_id target;
     uint64_t count;
-    bool pinned;
 } producer;
 
 /* A full mailbox is tried again; the loop is given the CPU now and then, since with more threads
@@ -67,9 +61,7 @@ static void send_patiently(const producer *self, uint64_t value, uint32_t tag)
 static void *produce(void *arg)
 {
     const producer *self = arg;
-    if (self->pinned) {
-        bench_pin(1 % bench_cpu_count());
-    }
+    bench_pin(1 % bench_cpu_count());
     for (uint64_t i = 0; i < self->count; i++) {
         send_patiently(self, 1, TAG_ADD);
     }
@@ -77,118 +69,29 @@ static void *produce(void *arg)
     return NULL;
 }
 
-static void counting(const bench_run *run, uint32_t producers, bench_sample *out)
+void bench_jzx_sender_2t(const bench_run *run, bench_sample *out)
 {
-    counter total = {.producers_left = producers};
-    producer each[2];
-    jzx_actor_id target = JZX_NOBODY;
+    counter total = {0};
+    producer other = {.count = run->ops};
+    pthread_t thread;
     jzx_loop *loop = bench_loop_open();
     jzx_spawn_opts opts = {.behavior = count, .state = &total};
-    bench_check(jzx_spawn(loop, &opts, &target), "spawn");
-    for (uint32_t i = 0; i < producers; i++) {
-        each[i] =
-            (producer){.target = target, .count = run->ops / producers, .pinned = producers == 1};
-        bench_check(jzx_sender_open(loop, JZX_SENDER_SINGLE, &each[i].sender), "sender");
-    }
-    if (producers == 1) {
-        bench_pin(0);
-    }
+    bench_check(jzx_spawn(loop, &opts, &other.target), "spawn");
+    bench_check(jzx_sender_open(loop, JZX_SENDER_SINGLE, &other.sender), "sender");
+    bench_pin(0);
     bench_watch watch = bench_start();
-    for (uint32_t i = 0; i < producers; i++) {
-        pthread_create(&each[i].thread, NULL, produce, &each[i]);
-    }
+    pthread_create(&thread, NULL, produce, &other);
     bench_check(jzx_loop_run(loop), "run");
     bench_stop(watch, run->ops, out);
     jzx_counters counters;
     jzx_loop_counters(loop, &counters);
     snprintf(out->note, sizeof out->note, "wakes=%" PRIu64 ";full=%" PRIu64, counters.wakes_sent,
              counters.refused[JZX_REFUSED_FULL]);
-    for (uint32_t i = 0; i < producers; i++) {
-        pthread_join(each[i].thread, NULL);
-        jzx_sender_release(each[i].sender);
-    }
-    bench_check(jzx_loop_destroy(loop), "destroy");
-    if (total.sum != run->ops / producers * producers) {
-        bench_fail("counting lost messages");
-    }
-}
-
-void bench_jzx_counting_2t(const bench_run *run, bench_sample *out)
-{
-    counting(run, 1, out);
-}
-
-void bench_jzx_counting2p_2t(const bench_run *run, bench_sample *out)
-{
-    counting(run, 2, out);
-}
-
-typedef struct player {
-    jzx_loop *loop;
-    jzx_actor_id id;
-    struct player *other;
-    jzx_sender *to_other;
-    uint64_t trips_left; /* of the one that counts */
-    uint64_t trips_done;
-    uint64_t stop_at_ns;
-} player;
-
-static jzx_behavior_result return_it(jzx_context *ctx, const jzx_message *msg)
-{
-    player *self = ctx->state;
-    bench_check(jzx_send_async_u64(self->to_other, self->other->id, msg->u64, TAG_ADD), "send");
-    return JZX_BEHAVIOR_OK;
-}
-
-static jzx_behavior_result count_trips(jzx_context *ctx, const jzx_message *msg)
-{
-    player *self = ctx->state;
-    (void)msg;
-    self->trips_left--;
-    self->trips_done++;
-    bool late = self->trips_done % 1024 == 0 && bench_now_ns() > self->stop_at_ns;
-    if (self->trips_left == 0 || late) {
-        jzx_loop_request_stop(self->other->loop);
-        jzx_loop_request_stop(ctx->loop);
-        return JZX_BEHAVIOR_OK;
-    }
-    return return_it(ctx, msg);
-}
-
-static void *run_loop(void *arg)
-{
-    const player *self = arg;
-    bench_pin(1 % bench_cpu_count());
-    bench_check(jzx_loop_run(self->loop), "run");
-    return NULL;
-}
-
-void bench_jzx_pingpong_2t(const bench_run *run, bench_sample *out)
-{
-    player players[2] = {{.trips_left = run->ops}, {0}};
-    jzx_behavior_fn behaviors[2] = {count_trips, return_it};
-    for (int i = 0; i < 2; i++) {
-        players[i].other = &players[1 - i];
-        players[i].loop = bench_loop_open();
-        jzx_spawn_opts opts = {.behavior = behaviors[i], .state = &players[i]};
-        bench_check(jzx_spawn(players[i].loop, &opts, &players[i].id), "spawn");
-    }
-    for (int i = 0; i < 2; i++) {
-        bench_check(jzx_sender_open(players[1 - i].loop, JZX_SENDER_SINGLE, &players[i].to_other),
-                    "sender");
-    }
-    pthread_t thread;
-    bench_pin(0);
-    bench_watch watch = bench_start();
-    players[0].stop_at_ns = watch.wall_ns + BENCH_PINGPONG_LIMIT_NS;
-    bench_check(jzx_send_async_u64(players[0].to_other, players[1].id, 1, TAG_ADD), "send");
-    pthread_create(&thread, NULL, run_loop, &players[1]);
-    bench_check(jzx_loop_run(players[0].loop), "run");
-    bench_stop(watch, players[0].trips_done, out);
     pthread_join(thread, NULL);
-    for (int i = 0; i < 2; i++) {
-        jzx_sender_release(players[i].to_other);
-        bench_check(jzx_loop_destroy(players[i].loop), "destroy");
+    jzx_sender_release(other.sender);
+    bench_check(jzx_loop_destroy(loop), "destroy");
+    if (total.sum != run->ops) {
+        bench_fail("a sender lost messages");
     }
 }
 
@@ -196,7 +99,7 @@ void bench_jzx_pingpong_2t(const bench_run *run, bench_sample *out)
  * and the count of instructions is the same in every run. */
 void bench_jzx_async(const bench_run *run, bench_sample *out)
 {
-    counter total = {.producers_left = 1};
+    counter total = {0};
     jzx_actor_id target = JZX_NOBODY;
     jzx_sender *sender = NULL;
     jzx_loop *loop = bench_loop_open();

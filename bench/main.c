@@ -52,12 +52,14 @@ static const char help[] =
     "  --client PID with a PORT: not the server but the client of one, whose process PID is\n"
     "\n"
     "One-thread work is charged CPU time and pinned to the last CPU; two threads, and echo with\n"
-    "its client, are charged wall time; wake, fairness and restarts report a mean latency. "
-    "Timers:\n"
-    "CPU time per timer. tree_stop: CPU time per actor of the stop alone; growth is that next to\n"
-    "what an actor costs in a tree of a tenth of the size. Exit status: 0, also when targets are "
-    "missed; 1 when a run failed; 2 for bad\n"
-    "arguments.\n";
+    "its client, are charged wall time; wake, fairness, rescue and restarts report a mean\n"
+    "latency. Timers: CPU time per timer. tree_stop: CPU time per actor of the stop alone; growth\n"
+    "is that next to what an actor costs in a tree of a tenth of the size. Two threads are a\n"
+    "pool of two workers; _pinned is two pinned loops. A target \"0.7 peer(81)\" is 0.7 times the\n"
+    "81 ns that the fastest other runtime took when the baselines were written; bench/compare\n"
+    "measures anew.\n"
+    "\n"
+    "Exit status: 0, also when targets are missed; 1 when a run failed; 2 for bad arguments.\n";
 
 static _Noreturn void refuse(const char *what, const char *which)
 {

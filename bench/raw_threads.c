@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -154,6 +155,42 @@ void bench_raw_counting_2t(const bench_run *run, bench_sample *out)
         sum += pair_pop_patiently(&there);
     }
     bench_stop(watch, run->ops, out);
+    pthread_join(thread, NULL);
+}
+
+/* Made here, ended there, a word back; a batch at a time. */
+static void *far_thread(void *arg)
+{
+    (void)arg;
+    bench_pin(1 % bench_cpu_count());
+    for (;;) {
+        uint64_t value = pair_pop_patiently(&there);
+        if (value == NO_MORE) {
+            return NULL;
+        }
+        free((void *)(uintptr_t)value);
+        pair_push_patiently(&back, 1);
+    }
+}
+
+void bench_raw_spawn_far(const bench_run *run, bench_sample *out)
+{
+    pthread_t thread;
+    bench_pin(0);
+    pthread_create(&thread, NULL, far_thread, NULL);
+    bench_watch watch = bench_start();
+    for (uint64_t done = 0; done < run->ops; done += BENCH_BATCH) {
+        for (uint32_t i = 0; i < BENCH_BATCH; i++) {
+            uint64_t *actor = bench_alloc(1, BENCH_CACHE_LINE);
+            *actor = i;
+            pair_push_patiently(&there, (uintptr_t)actor);
+        }
+        for (uint32_t i = 0; i < BENCH_BATCH; i++) {
+            (void)pair_pop_patiently(&back);
+        }
+    }
+    bench_stop(watch, run->ops, out);
+    pair_push_patiently(&there, NO_MORE);
     pthread_join(thread, NULL);
 }
 

@@ -22,6 +22,22 @@ jzx_loop *bench_loop_open(void);
 jzx_loop *bench_loop_open_with(uint32_t turn_budget_us, uint32_t tick_budget_us);
 void bench_loop_set_steady(void);
 
+/* Where the actors of a side run: one loop, a pool of two workers, or two pinned loops of a system
+ * with one CPU each. `one` and `two` are names for jzx_spawn_opts.dispatcher; NULL but when pinned.
+ */
+typedef struct bench_stage {
+    jzx_loop *loop;
+    struct jzx_system *system; /* NULL but when pinned */
+    const char *one;
+    const char *two;
+} bench_stage;
+bench_stage bench_stage_loop(void);
+bench_stage bench_stage_pool(void);
+bench_stage bench_stage_pinned(void);
+void bench_stage_run(const bench_stage *stage);
+void bench_stage_end(jzx_loop *loop); /* inside an actor: makes the run return */
+void bench_stage_close(const bench_stage *stage);
+
 /* jzx_messages.c */
 void bench_jzx_pingpong(const bench_run *run, bench_sample *out);
 void bench_jzx_counting(const bench_run *run, bench_sample *out);
@@ -29,6 +45,13 @@ void bench_jzx_counting2p(const bench_run *run, bench_sample *out);
 void bench_jzx_ring(const bench_run *run, bench_sample *out);
 void bench_jzx_big(const bench_run *run, bench_sample *out);
 void bench_jzx_fairness(const bench_run *run, bench_sample *out);
+void bench_jzx_pingpong_2t(const bench_run *run, bench_sample *out);
+void bench_jzx_pingpong_pinned(const bench_run *run, bench_sample *out);
+void bench_jzx_counting_2t(const bench_run *run, bench_sample *out);
+void bench_jzx_counting_pinned(const bench_run *run, bench_sample *out);
+void bench_jzx_counting2p_2t(const bench_run *run, bench_sample *out);
+void bench_jzx_ring_2t(const bench_run *run, bench_sample *out);
+void bench_jzx_big_2t(const bench_run *run, bench_sample *out);
 
 /* jzx_spawn.c */
 void bench_jzx_fjcreate(const bench_run *run, bench_sample *out);
@@ -65,11 +88,21 @@ void bench_raw_counting_2t(const bench_run *run, bench_sample *out);
 void bench_raw_counting2p_2t(const bench_run *run, bench_sample *out);
 void bench_raw_async(const bench_run *run, bench_sample *out);
 void bench_raw_wake(const bench_run *run, bench_sample *out);
+void bench_raw_spawn_far(const bench_run *run, bench_sample *out);
 
-/* jzx_threads.c */
-void bench_jzx_pingpong_2t(const bench_run *run, bench_sample *out);
-void bench_jzx_counting_2t(const bench_run *run, bench_sample *out);
-void bench_jzx_counting2p_2t(const bench_run *run, bench_sample *out);
+/* raw_pool.c: a queue under a mutex, two threads that take from it; a condition for waking. */
+void bench_raw_rescue(const bench_run *run, bench_sample *out);
+void bench_raw_blocking(const bench_run *run, bench_sample *out);
+
+/* jzx_pool.c */
+void bench_jzx_fjcreate_2t(const bench_run *run, bench_sample *out);
+void bench_jzx_fjcreate_chunked_2t(const bench_run *run, bench_sample *out);
+void bench_jzx_spawn_far(const bench_run *run, bench_sample *out);
+void bench_jzx_rescue(const bench_run *run, bench_sample *out);
+void bench_jzx_blocking(const bench_run *run, bench_sample *out);
+
+/* jzx_threads.c: plain threads that send to a loop. */
+void bench_jzx_sender_2t(const bench_run *run, bench_sample *out);
 void bench_jzx_async(const bench_run *run, bench_sample *out);
 void bench_jzx_wake(const bench_run *run, bench_sample *out);
 

@@ -1,5 +1,52 @@
 # Tests are found by their place: tests/<folder>/test_*.c, one program and one ctest entry per file,
 # with the folder as its label. What a folder may link says what it may see.
+#
+# A program that runs actors is run on every dispatcher (R31), as <folder>/<name>@<variant> with the
+# label on_<variant>; JZX_DISPATCHER tells its loops what to be. One that cannot says so in a comment
+# with the reason: "not on: pinned pool", "not on: pool2 pool4"; pool stands for all three.
+set(JZX_VARIANTS pinned pool1 pool2 pool4)
+set(JZX_VARIANT_FOLDERS contract api sim fault thread)
+
+# The model checks are long; on a variant they play the first of the seeds they always play.
+set(JZX_LIGHTER_sim_model JZX_MODEL_OPS=200000)
+set(JZX_LIGHTER_sim_sup_model JZX_MODEL_SEEDS=1500 JZX_SEED=1)
+
+# The variants on which a test can run.
+function(jzx_find_variants source out)
+    set(left ${JZX_VARIANTS})
+    file(STRINGS ${source} lines REGEX "not on:")
+    foreach(line ${lines})
+        string(REGEX REPLACE ".*not on:(( +(pinned|pool[0-9]*))*).*" "\\1" words "${line}")
+        string(REGEX MATCHALL "[a-z0-9]+" words "${words}")
+        if(NOT words)
+            message(FATAL_ERROR "${source}: not on what? ${line}")
+        endif()
+        foreach(word ${words})
+            if(word STREQUAL "pool")
+                list(REMOVE_ITEM left pool1 pool2 pool4)
+            elseif(word IN_LIST JZX_VARIANTS)
+                list(REMOVE_ITEM left ${word})
+            else()
+                message(FATAL_ERROR "${source}: there is no variant ${word}")
+            endif()
+        endforeach()
+    endforeach()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    set(${out} ${left} PARENT_SCOPE)
+endfunction()
+
+function(jzx_add_variants folder short target source)
+    jzx_find_variants(${source} variants)
+    foreach(variant ${variants})
+        string(REGEX REPLACE "^pool" "pool:" dispatcher ${variant})
+        set(name ${folder}/${short}@${variant})
+        add_test(NAME ${name} COMMAND ${target})
+        set_tests_properties(${name} PROPERTIES
+            TIMEOUT 120 LABELS on_${variant} SKIP_RETURN_CODE 77
+            ENVIRONMENT "JZX_DISPATCHER=${dispatcher};${JZX_LIGHTER_${folder}_${short}}")
+    endforeach()
+endfunction()
+
 function(jzx_add_tests folder)
     file(GLOB sources CONFIGURE_DEPENDS tests/${folder}/test_*.c)
     foreach(source ${sources})
@@ -14,6 +61,9 @@ function(jzx_add_tests folder)
         set_tests_properties(${folder}/${short} PROPERTIES
             TIMEOUT 120 LABELS ${folder} SKIP_RETURN_CODE 77)
         add_dependencies(${folder}_tests ${target})
+        if(folder IN_LIST JZX_VARIANT_FOLDERS)
+            jzx_add_variants(${folder} ${short} ${target} ${source})
+        endif()
     endforeach()
 endfunction()
 

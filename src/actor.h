@@ -19,6 +19,12 @@ struct jzi_life;
 struct jzi_watch;
 struct jzi_feed;
 
+/* Among the children of one parent, in the order of spawning: indexes. */
+typedef struct jzi_siblings {
+    uint32_t next;
+    uint32_t prev;
+} jzi_siblings;
+
 /* What most actors never have; made on first use. */
 typedef struct jzi_ext {
     struct jzi_room *waiters; /* who waits for room here, oldest first */
@@ -29,6 +35,7 @@ typedef struct jzi_ext {
     struct jzi_watch *watchers; /* who watches this actor or is linked to it */
     struct jzi_watch *watching; /* what this actor watches or is linked to */
     struct jzi_feed *feed;      /* its subscription to dead letters */
+    struct jzi_job_list *jobs;  /* blocking work it asked for */
     struct jzi_life *life;      /* hooks, children, supervision */
     uint32_t told;              /* waiters that were told and whose notice is not yet out */
     uint32_t revoked;           /* events that were not handed over, modulo 2^32 */
@@ -86,12 +93,14 @@ typedef struct jzi_actor {
     _Alignas(64) jzi_door door;
     jzx_actor_id id; /* of the tenant; its low half never changes */
     jzi_kind *kind;
-    jzi_node *urgent;      /* a lane, here because most actors never use it */
-    uint32_t parent;       /* slot; it outlives its children. JZI_NO_ACTOR: the root */
-    uint32_t dead;         /* modulo 2^32 */
-    uint32_t history;      /* the last ten states, three bits each, under a 1 */
-    uint32_t next_sibling; /* slots, in the order of spawning */
-    uint32_t prev_sibling;
+    jzi_node *urgent; /* a lane, here because most actors never use it */
+    union {
+        jzi_siblings siblings; /* its parent's; with a parent in another domain: in `far` */
+        struct jzi_far *far;
+    };
+    uint32_t parent;          /* index; it outlives its children. JZI_NO_ACTOR: the root */
+    uint32_t dead;            /* modulo 2^32 */
+    _Atomic uint32_t history; /* the last ten states, three bits each, under a 1 */
     union {
         uint32_t drain_stamp; /* with DRAIN: what has a lower stamp is still to be handled */
         uint32_t next_free;   /* slot number, while free */
@@ -127,6 +136,15 @@ _Static_assert(offsetof(jzi_actor, counts) ==
 static inline uint32_t jzi_actor_state_of(const jzi_actor *actor)
 {
     return actor->flags >> JZI_ACTOR_STATE_SHIFT & 7u;
+}
+/* Other threads may look at it. */
+static inline uint32_t jzi_actor_history(const jzi_actor *actor)
+{
+    return atomic_load_explicit(&actor->history, memory_order_relaxed);
+}
+static inline void jzi_actor_set_history(jzi_actor *actor, uint32_t history)
+{
+    atomic_store_explicit(&actor->history, history, memory_order_relaxed);
 }
 static inline uint32_t jzi_actor_step_of(const jzi_actor *actor)
 {

@@ -28,6 +28,9 @@ void jzi_actor_table_deinit(jzi_actor_table *table, const jzx_allocator *alloc)
         jzi_free(alloc, slab, slab->bytes);
     }
     uint32_t chunk_count = (table->max_slots + JZI_CHUNK_SLOTS - 1) >> JZI_CHUNK_SHIFT;
+    if (table->shared) {
+        (void)pthread_mutex_destroy(&table->lock);
+    }
     jzi_free(alloc, table->chunks, chunk_count * sizeof *table->chunks);
     *table = (jzi_actor_table){0};
 }
@@ -56,15 +59,9 @@ static bool grow(jzi_actor_table *table, const jzx_allocator *alloc)
     return true;
 }
 
-jzx_err jzi_actor_table_take(jzi_actor_table *table, const jzx_allocator *alloc,
-                             jzi_actor **out_actor)
+/* A slot that nobody had before. */
+static jzx_err take_fresh(jzi_actor_table *table, const jzx_allocator *alloc, jzi_actor **out_actor)
 {
-    if (table->free_head != JZI_NO_SLOT) {
-        jzi_actor *actor = jzi_actor_table_slot(table, table->free_head);
-        table->free_head = actor->next_free;
-        *out_actor = actor;
-        return JZX_OK;
-    }
     uint32_t slot = atomic_load_explicit(&table->made, memory_order_relaxed);
     if (slot >= table->max_slots) {
         return JZX_ERR_MAX_ACTORS;
@@ -78,13 +75,65 @@ jzx_err jzi_actor_table_take(jzi_actor_table *table, const jzx_allocator *alloc,
     uint64_t gate = jzi_gate_make(table->first_generation - 1) | JZI_GATE_CLOSED;
     atomic_init(&actor->door.gate, gate);
     atomic_init(&actor->door.cap, 0);
-    atomic_init(&actor->door.full_policy, 0);
+    atomic_init(&actor->door.link, 0);
     atomic_init(&actor->counts, 0);
-    actor->id = slot;
+    actor->id = table->base | slot;
     /* release: a thread that sees the new count sees the chunk and the gate. */
     atomic_store_explicit(&table->made, slot + 1, memory_order_release);
     *out_actor = actor;
     return JZX_OK;
+}
+
+jzx_err jzi_actor_table_take(jzi_actor_table *table, const jzx_allocator *alloc,
+                             jzi_actor **out_actor)
+{
+    if (table->free_head != JZI_NO_SLOT) {
+        jzi_actor *actor = jzi_actor_table_slot(table, table->free_head);
+        table->free_head = actor->next_free;
+        *out_actor = actor;
+        return JZX_OK;
+    }
+    if (!table->shared) {
+        return take_fresh(table, alloc, out_actor);
+    }
+    (void)pthread_mutex_lock(&table->lock);
+    jzx_err err = take_fresh(table, alloc, out_actor);
+    (void)pthread_mutex_unlock(&table->lock);
+    return err;
+}
+
+void jzi_actor_table_share(jzi_actor_table *table, uint32_t base)
+{
+    table->shared = true;
+    table->base = base;
+    table->nursery = JZI_NO_SLOT;
+    (void)pthread_mutex_init(&table->lock, NULL);
+}
+
+jzx_err jzi_actor_table_take_far(jzi_actor_table *table, const jzx_allocator *alloc,
+                                 jzi_actor **out_actor)
+{
+    jzx_err err = JZX_OK;
+    (void)pthread_mutex_lock(&table->lock);
+    if (table->nursery != JZI_NO_SLOT) {
+        *out_actor = jzi_actor_table_at(table, table->nursery);
+        table->nursery = (*out_actor)->next_free;
+    } else {
+        err = take_fresh(table, alloc, out_actor);
+    }
+    (void)pthread_mutex_unlock(&table->lock);
+    if (err == JZX_OK) {
+        atomic_fetch_add_explicit(&table->debt, 1, memory_order_relaxed);
+    }
+    return err;
+}
+void jzi_actor_table_give_far(jzi_actor_table *table, jzi_actor *actor)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    actor->next_free = table->nursery;
+    table->nursery = jzi_actor_slot(actor);
+    (void)pthread_mutex_unlock(&table->lock);
+    atomic_fetch_sub_explicit(&table->debt, 1, memory_order_relaxed);
 }
 
 void jzi_actor_table_give(jzi_actor_table *table, jzi_actor *actor)
@@ -93,6 +142,15 @@ void jzi_actor_table_give(jzi_actor_table *table, jzi_actor *actor)
     jzi_debug_assert(jzi_gate_is_free(gate));
     if (jzi_gate_generation(gate) == UINT32_MAX) {
         table->retired++;
+        return;
+    }
+    if (jzi_unlikely(table->shared) &&
+        atomic_load_explicit(&table->debt, memory_order_relaxed) > 0) {
+        (void)pthread_mutex_lock(&table->lock);
+        actor->next_free = table->nursery;
+        table->nursery = jzi_actor_slot(actor);
+        (void)pthread_mutex_unlock(&table->lock);
+        atomic_fetch_sub_explicit(&table->debt, 1, memory_order_relaxed);
         return;
     }
     actor->next_free = table->free_head;

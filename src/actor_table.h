@@ -6,6 +6,8 @@
 
 #include "actor.h"
 
+#include <pthread.h>
+
 #if JZI_STRESS
 #define JZI_CHUNK_SHIFT 2
 #else
@@ -29,9 +31,16 @@ typedef struct jzi_actor_table {
     uint32_t max_slots;
     uint32_t chunk_slots;      /* slots that have memory */
     uint32_t free_head;        /* LIFO: the warmest slot first */
+    uint32_t base;             /* the dispatcher's part of every index */
     uint32_t first_generation; /* salted, so ids of two systems differ */
     uint32_t retired;          /* slots that ran through all generations */
     jzi_slab *slabs;
+    /* In a system other threads make actors here as well: what they and the owner share is under a
+     * lock. Slots come back to them from the owner, as many as they took. */
+    bool shared;
+    uint32_t nursery; /* free slots for them */
+    _Atomic uint32_t debt;
+    pthread_mutex_t lock;
 } jzi_actor_table;
 
 jzx_err jzi_actor_table_init(jzi_actor_table *table, const jzx_allocator *alloc, uint32_t max_slots,
@@ -42,6 +51,12 @@ void jzi_actor_table_deinit(jzi_actor_table *table, const jzx_allocator *alloc);
  * then jzi_actor_table_open() makes the id resolve. Errors: MAX_ACTORS, NO_MEMORY. */
 jzx_err jzi_actor_table_take(jzi_actor_table *table, const jzx_allocator *alloc,
                              jzi_actor **out_actor);
+/* The same for any thread, once jzi_actor_table_share() was called. */
+jzx_err jzi_actor_table_take_far(jzi_actor_table *table, const jzx_allocator *alloc,
+                                 jzi_actor **out_actor);
+/* Gives back one that was never used. Thread: any. */
+void jzi_actor_table_give_far(jzi_actor_table *table, jzi_actor *actor);
+void jzi_actor_table_share(jzi_actor_table *table, uint32_t base);
 /* Gives a slot back whose gate is free. */
 void jzi_actor_table_give(jzi_actor_table *table, jzi_actor *actor);
 

@@ -3,6 +3,7 @@
 #include "loop.h"
 #include "mailbox.h"
 #include "room.h"
+#include "sender.h"
 
 #include "base/alloc.h"
 
@@ -10,7 +11,49 @@
 
 static jzx_err refuse(jzx_loop *loop, jzx_actor_id to, jzx_err err)
 {
-    return jzi_worker_refuse(&loop->worker, to, err);
+    JZI_ENTER(loop, "jzx_send");
+    return jzi_worker_refuse(worker, to, err);
+}
+
+/* Whether a send leaves the domain, or is one between actors of a pool: the way over the gate. */
+static inline bool is_far(const jzx_loop *loop, jzx_actor_id to)
+{
+    return loop->domain.pooled || (jzx_id_index(to) ^ loop->worker.base) >> 24 != 0;
+}
+
+/* A mailbox whose policy takes everything was full of what the pool has not taken in yet. */
+static bool makes_room(jzx_loop *loop, jzx_actor_id to, jzx_err err)
+{
+    if (jzi_likely(err != JZX_ERR_MAILBOX_FULL) || !loop->domain.pooled) {
+        return false;
+    }
+    JZI_ENTER(loop, "jzx_send"); /* which takes it in */
+    const jzi_actor *actor = jzi_worker_find(worker, to);
+    return actor != NULL && jzi_door_policy(&actor->door) != JZX_FULL_REJECT;
+}
+
+/* While nobody runs a pool, what is sent is where it belongs at once, as on a loop. */
+static inline void take_in_at_rest(jzx_loop *loop)
+{
+    if (loop->domain.pooled &&
+        atomic_load_explicit(&loop->domain.running, memory_order_relaxed) == 0) {
+        JZI_ENTER(loop, "jzx_send");
+    }
+}
+
+static jzx_err send_far(jzx_loop *loop, jzx_actor_id to, uint64_t payload, size_t len, uint32_t tag,
+                        uint32_t flags)
+{
+    jzx_err err = JZX_ERR_RESERVED_TAG;
+    if (tag < JZX_TAG_SYSTEM_FIRST) {
+        jzi_worker *worker = jzi_loop_here(loop);
+        err = jzi_far_send_plain(worker, to, payload, len, tag, flags);
+        if (jzi_unlikely(makes_room(loop, to, err))) {
+            err = jzi_far_send_plain(worker, to, payload, len, tag, flags);
+        }
+    }
+    take_in_at_rest(loop);
+    return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(loop, to, err);
 }
 
 static jzx_err spawn(jzi_worker *worker, const jzx_spawn_opts *opts, jzx_actor_id *out_id)
@@ -30,55 +73,61 @@ jzx_err jzx_spawn_sized(jzx_loop *loop, const jzx_spawn_opts *opts, size_t opts_
     if (loop == NULL || opts == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_spawn");
+    JZI_ENTER(loop, "jzx_spawn");
     if (jzi_likely(opts_size == sizeof *opts)) {
-        return spawn(&loop->worker, opts, out_id);
+        return spawn(worker, opts, out_id);
     }
     jzx_spawn_opts known;
     jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
-    return err != JZX_OK ? err : spawn(&loop->worker, &known, out_id);
+    return err != JZX_OK ? err : spawn(worker, &known, out_id);
 }
 
 /* The actor of a command, or NULL with *out_err set: gone, or told already. */
-static jzi_actor *find_for_command(jzx_loop *loop, jzx_actor_id id, const char *call,
+static jzi_actor *find_for_command(jzi_worker *worker, jzx_actor_id id, uint64_t order,
                                    jzx_err *out_err)
 {
     *out_err = JZX_ERR_INVALID_ARG;
-    if (loop == NULL) {
+    if (worker == NULL) {
         return NULL;
     }
-    jzi_worker_check_thread(&loop->worker, call);
-    jzi_actor *actor = jzi_worker_find(&loop->worker, id);
+    if (jzi_worker_is_far(worker, id)) {
+        *out_err = jzi_far_command(worker->domain->directory, id, order);
+        return NULL;
+    }
+    jzi_actor *actor = jzi_worker_find(worker, id);
     *out_err = actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_OK;
-    return loop->worker.destroying ? NULL : actor;
+    return worker->domain->destroying ? NULL : actor;
 }
 
 jzx_err jzx_stop(jzx_loop *loop, jzx_actor_id id)
 {
+    JZI_ENTER(loop, "jzx_stop");
     jzx_err err;
-    jzi_actor *actor = find_for_command(loop, id, "jzx_stop", &err);
+    jzi_actor *actor = find_for_command(worker, id, JZI_GATE_STOP, &err);
     if (actor != NULL) {
-        jzi_lifecycle_stop(&loop->worker, actor, false);
+        jzi_lifecycle_stop(worker, actor, false);
     }
     return err;
 }
 
 jzx_err jzx_stop_drained(jzx_loop *loop, jzx_actor_id id)
 {
+    JZI_ENTER(loop, "jzx_stop_drained");
     jzx_err err;
-    jzi_actor *actor = find_for_command(loop, id, "jzx_stop_drained", &err);
+    jzi_actor *actor = find_for_command(worker, id, JZI_GATE_DRAIN, &err);
     if (actor != NULL) {
-        jzi_lifecycle_stop(&loop->worker, actor, true);
+        jzi_lifecycle_stop(worker, actor, true);
     }
     return err;
 }
 
 jzx_err jzx_kill(jzx_loop *loop, jzx_actor_id id)
 {
+    JZI_ENTER(loop, "jzx_kill");
     jzx_err err;
-    jzi_actor *actor = find_for_command(loop, id, "jzx_kill", &err);
+    jzi_actor *actor = find_for_command(worker, id, JZI_GATE_KILL, &err);
     if (actor != NULL) {
-        jzi_lifecycle_kill(&loop->worker, actor);
+        jzi_lifecycle_kill(worker, actor);
     }
     return err;
 }
@@ -147,7 +196,8 @@ jzx_err jzx_send_u64(jzx_loop *loop, jzx_actor_id to, uint64_t value, uint32_t t
         jzi_likely(tag < JZX_TAG_SYSTEM_FIRST) ? jzi_mailbox_quick(worker, to, &actor) : NULL;
     if (jzi_unlikely(node == NULL)) {
         jzx_send_opts opts = {.u64 = value, .tag = tag, .flags = JZX_SEND_VALUE};
-        return jzx_send_with(loop, to, &opts);
+        return is_far(loop, to) ? send_far(loop, to, value, 0, tag, JZX_MSG_VALUE)
+                                : jzx_send_with(loop, to, &opts);
     }
     jzi_mailbox_fill(&node->msg, value, 0, tag, JZX_MSG_VALUE, worker->ctx.self);
     jzi_mailbox_put(worker, actor, node);
@@ -166,7 +216,8 @@ jzx_err jzx_send(jzx_loop *loop, jzx_actor_id to, void *data, size_t len, uint32
         jzi_likely(tag < JZX_TAG_SYSTEM_FIRST) ? jzi_mailbox_quick(worker, to, &actor) : NULL;
     if (jzi_unlikely(node == NULL)) {
         jzx_send_opts opts = {.data = data, .len = len, .tag = tag};
-        return jzx_send_with(loop, to, &opts);
+        return is_far(loop, to) ? send_far(loop, to, (uint64_t)(uintptr_t)data, len, tag, 0)
+                                : jzx_send_with(loop, to, &opts);
     }
     jzi_mailbox_fill(&node->msg, (uint64_t)(uintptr_t)data, len, tag, 0, worker->ctx.self);
     jzi_mailbox_put(worker, actor, node);
@@ -196,7 +247,12 @@ jzx_err jzx_send_with_sized(jzx_loop *loop, jzx_actor_id to, const jzx_send_opts
     uint32_t flags = 0;
     err = jzi_mailbox_check_opts(&known, &flags);
     if (err == JZX_OK) {
-        err = jzi_mailbox_send(&loop->worker, to, &known, flags);
+        err = is_far(loop, to) ? jzi_far_send(jzi_loop_here(loop), to, &known, flags)
+                               : jzi_mailbox_send(&loop->worker, to, &known, flags);
+        if (makes_room(loop, to, err)) {
+            err = jzi_far_send(jzi_loop_here(loop), to, &known, flags);
+        }
+        take_in_at_rest(loop);
     }
     if (err == JZX_OK) {
         return JZX_OK;
@@ -205,6 +261,19 @@ jzx_err jzx_send_with_sized(jzx_loop *loop, jzx_actor_id to, const jzx_send_opts
         known.drop(known.data);
     }
     return refuse(loop, to, err);
+}
+
+jzx_err jzx_sender_open(jzx_loop *loop, uint32_t flags, jzx_sender **out_sender)
+{
+    if (loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    JZI_ENTER(loop, "jzx_sender_open");
+    jzx_err err = jzi_sender_open(loop->post, flags, out_sender);
+    if (err == JZX_OK) {
+        loop->domain.shared = true;
+    }
+    return err;
 }
 
 void *jzx_message_take(jzx_context *ctx)
@@ -229,16 +298,16 @@ void *jzx_message_take(jzx_context *ctx)
 
 jzx_err jzx_notify_room(jzx_loop *loop, jzx_actor_id target)
 {
-    if (loop == NULL || loop->worker.current == NULL || loop->worker.ctx.self == JZX_NOBODY) {
+    JZI_ENTER(loop, "jzx_notify_room");
+    if (worker == NULL || worker->current == NULL || worker->ctx.self == JZX_NOBODY) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_notify_room");
-    uint32_t flags = loop->worker.current->flags;
+    uint32_t flags = worker->current->flags;
     if ((flags & JZI_ACTOR_STOPPING) != 0 &&
         (flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_ENDING)) != JZI_ACTOR_DEFERRED) {
         return JZX_ERR_STOPPING;
     }
-    return jzi_room_request(&loop->worker, loop->worker.current, target);
+    return jzi_room_request(worker, worker->current, target);
 }
 
 jzx_err jzx_send_after(jzx_loop *loop, jzx_actor_id target, uint32_t ms, void *data, size_t len,
@@ -247,7 +316,7 @@ jzx_err jzx_send_after(jzx_loop *loop, jzx_actor_id target, uint32_t ms, void *d
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_send_after");
+    JZI_ENTER(loop, "jzx_send_after");
     jzx_timer_opts opts = {.delay_ms = ms, .data = data, .len = len, .tag = tag};
     return jzi_timer_start(&loop->timers, target, &opts, out_id);
 }
@@ -259,7 +328,7 @@ jzx_err jzx_timer_start_sized(jzx_loop *loop, jzx_actor_id target, const jzx_tim
     if (loop == NULL || opts == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_timer_start");
+    JZI_ENTER(loop, "jzx_timer_start");
     jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
     return err != JZX_OK ? err : jzi_timer_start(&loop->timers, target, &known, out_id);
 }
@@ -269,7 +338,7 @@ jzx_err jzx_cancel_timer(jzx_loop *loop, jzx_timer_id id)
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_cancel_timer");
+    JZI_ENTER(loop, "jzx_cancel_timer");
     return jzi_timer_cancel(&loop->timers, id);
 }
 

@@ -1,35 +1,54 @@
 /* Entry points for looking at lives, and for ending all of them (R14, R22). */
+#include <jzx/observe.h>
 #include "base/alloc.h"
+
 #include "loop.h"
 
 #include <string.h>
 
 enum { DEFAULT_SHUTDOWN_MS = 30000 };
 
-static const jzi_actor *find(jzx_loop *loop, jzx_actor_id id, const char *call)
+static const jzi_actor *find(const jzi_worker *worker, jzx_actor_id id)
 {
-    if (loop == NULL) {
-        return NULL;
+    return worker == NULL ? NULL : jzi_worker_find(worker, id);
+}
+
+/* The history of an actor wherever it lives; 0: it is gone. */
+static uint32_t history_of(const jzi_worker *worker, jzx_actor_id id)
+{
+    const jzi_actor *actor = find(worker, id);
+    if (actor != NULL || worker == NULL || !jzi_worker_is_far(worker, id)) {
+        return actor == NULL ? 0 : jzi_actor_history(actor);
     }
-    jzi_worker_check_thread(&loop->worker, call);
-    return jzi_worker_find(&loop->worker, id);
+    jzi_post *post = NULL;
+    const jzi_directory *directory = worker->domain->directory;
+    if (jzi_directory_look(directory, id, &post, &actor) == JZX_ERR_NO_SUCH_ACTOR) {
+        return 0;
+    }
+    /* acquire, then a second look: it is not the next tenant's. */
+    uint32_t history = atomic_load_explicit(&actor->history, memory_order_acquire);
+    bool gone = history == JZI_HISTORY_CORPSE ||
+                jzi_directory_look(directory, id, &post, &actor) == JZX_ERR_NO_SUCH_ACTOR;
+    return gone ? 0 : history;
 }
 
 jzx_state jzx_actor_state(jzx_loop *loop, jzx_actor_id id)
 {
-    const jzi_actor *actor = find(loop, id, "jzx_actor_state");
-    return actor == NULL ? JZX_STATE_TERMINATED : (jzx_state)jzi_actor_state_of(actor);
+    JZI_ENTER(loop, "jzx_actor_state");
+    uint32_t history = history_of(worker, id);
+    return history == 0 ? JZX_STATE_TERMINATED : (jzx_state)(history & 7u);
 }
 
 size_t jzx_actor_history(jzx_loop *loop, jzx_actor_id id, jzx_state *out, size_t cap)
 {
-    const jzi_actor *actor = find(loop, id, "jzx_actor_history");
-    return actor == NULL ? 0 : jzi_history_list(actor->history, out, out == NULL ? 0 : cap);
+    JZI_ENTER(loop, "jzx_actor_history");
+    return jzi_history_list(history_of(worker, id), out, out == NULL ? 0 : cap);
 }
 
 uint32_t jzx_actor_incarnation(jzx_loop *loop, jzx_actor_id id)
 {
-    const jzi_actor *actor = find(loop, id, "jzx_actor_incarnation");
+    JZI_ENTER(loop, "jzx_actor_incarnation");
+    const jzi_actor *actor = find(worker, id);
     if (actor == NULL) {
         return 0;
     }
@@ -39,28 +58,30 @@ uint32_t jzx_actor_incarnation(jzx_loop *loop, jzx_actor_id id)
 
 jzx_actor_id jzx_actor_parent(jzx_loop *loop, jzx_actor_id id)
 {
-    const jzi_actor *actor = find(loop, id, "jzx_actor_parent");
-    return actor == NULL ? JZX_NOBODY : jzi_lifecycle_parent(&loop->worker, actor);
+    JZI_ENTER(loop, "jzx_actor_parent");
+    const jzi_actor *actor = find(worker, id);
+    return actor == NULL ? JZX_NOBODY : jzi_lifecycle_parent(worker, actor);
 }
 
 size_t jzx_actor_children(jzx_loop *loop, jzx_actor_id id, jzx_actor_id *out, size_t cap)
 {
-    const jzi_actor *actor = find(loop, id, "jzx_actor_children");
+    JZI_ENTER(loop, "jzx_actor_children");
+    const jzi_actor *actor = find(worker, id);
     if (loop == NULL || (actor == NULL && id != JZX_NOBODY)) {
         return 0;
     }
-    uint32_t slot = loop->worker.root_first;
+    uint32_t slot = loop->domain.root_first;
     if (actor != NULL) {
         slot = jzi_life_of(actor) == NULL ? JZI_NO_ACTOR : actor->ext->life->first_child;
     }
     size_t count = 0;
     while (slot != JZI_NO_ACTOR) {
-        const jzi_actor *child = jzi_worker_slot(&loop->worker, slot);
+        jzi_actor *child = jzi_worker_any(worker, slot);
         if (out != NULL && count < cap) {
             out[count] = child->id;
         }
         count++;
-        slot = child->next_sibling;
+        slot = jzi_siblings_of(worker, child)->next;
     }
     return count;
 }
@@ -77,11 +98,11 @@ jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id)
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    if (loop->in_step || loop->worker.destroying) {
+    if (loop->in_step || loop->domain.destroying) {
         return JZX_ERR_BUSY;
     }
-    if (jzx_actor_state(loop, id) == JZX_STATE_TERMINATED) {
-        return JZX_ERR_NO_SUCH_ACTOR;
+    if (find(&loop->worker, id) == NULL) {
+        return jzi_worker_not_here(&loop->worker, id);
     }
     jzx_err err = JZX_OK;
     while (err == JZX_OK) {
@@ -90,7 +111,7 @@ jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id)
             return state == JZX_STATE_RUNNING ? JZX_OK : JZX_ERR_START_FAILED;
         }
         if (jzx_loop_deadline(loop) == JZX_TIMEOUT_INFINITE && loop->io.watched == 0 &&
-            !loop->worker.shared) {
+            !loop->domain.shared) {
             return JZX_ERR_TIMED_OUT; /* nothing will ever happen here again */
         }
         err = jzx_loop_step(loop, JZX_TIMEOUT_INFINITE);
@@ -103,21 +124,25 @@ jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id)
 /* The root's children one after the other, the youngest first. */
 static void stop_next_root(jzx_loop *loop)
 {
-    jzi_worker *worker = &loop->worker;
-    if (worker->root_last == JZI_NO_ACTOR) {
+    jzi_worker *worker = loop->domain.acting;
+    if (worker->domain->root_last == JZI_NO_ACTOR && loop->on_down != NULL) {
+        loop->on_down(loop); /* others may still live here, whose parents are elsewhere */
+        return;
+    }
+    if (worker->domain->root_last == JZI_NO_ACTOR) {
         jzx_loop_shutdown_report(loop, &loop->report);
-        worker->shutting_down = false;
-        worker->on_actor_ended = NULL;
+        worker->domain->shutting_down = false;
+        worker->domain->on_actor_ended = NULL;
         jzi_alarm_clear(&loop->io, &loop->shutdown_alarm);
         return;
     }
-    jzi_actor *actor = jzi_worker_slot(worker, worker->root_last);
+    jzi_actor *actor = jzi_worker_slot(worker, worker->domain->root_last);
     jzi_lifecycle_finish(worker, actor, actor->kind->stop_timeout_ms, loop->shutdown_deadline_ns);
 }
 
 static void count_ended(jzi_worker *worker, jzx_actor_id id, const char *name, bool root)
 {
-    jzx_loop *loop = jzi_container_of(worker, jzx_loop, worker);
+    jzx_loop *loop = worker->ctx.loop;
     jzx_shutdown_report *report = &loop->report;
     uint32_t reason = worker->reason.kind;
     if (reason != JZX_REASON_KILLED && reason != JZX_REASON_STOP_TIMEOUT) {
@@ -132,7 +157,7 @@ static void count_ended(jzi_worker *worker, jzx_actor_id id, const char *name, b
             report->named++;
         }
     }
-    if (root && !worker->destroying) {
+    if (root && !worker->domain->destroying) {
         stop_next_root(loop);
     }
 }
@@ -141,33 +166,30 @@ static void count_ended(jzi_worker *worker, jzx_actor_id id, const char *name, b
 static void kill_root(jzi_io *io, jzi_alarm *alarm)
 {
     (void)alarm;
-    jzi_worker *worker = io->worker;
-    for (uint32_t slot = worker->root_last; slot != JZI_NO_ACTOR;) {
+    jzi_worker *worker = io->domain->acting;
+    for (uint32_t slot = worker->domain->root_last; slot != JZI_NO_ACTOR;) {
         jzi_actor *actor = jzi_worker_slot(worker, slot);
-        slot = actor->prev_sibling;
+        slot = jzi_siblings_of(worker, actor)->prev;
         jzi_lifecycle_finish(worker, actor, JZX_SHUTDOWN_BRUTAL, UINT64_MAX);
     }
 }
 
-jzx_err jzx_loop_begin_shutdown(jzx_loop *loop, uint32_t timeout_ms)
+void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeout_ms)
 {
-    if (loop == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    jzi_worker *worker = &loop->worker;
-    jzi_worker_check_thread(worker, "jzx_loop_begin_shutdown");
     uint64_t now = jzi_worker_clock(worker);
     uint32_t ms = timeout_ms == 0 ? DEFAULT_SHUTDOWN_MS : timeout_ms;
     uint64_t deadline = ms == JZX_SHUTDOWN_INFINITE ? UINT64_MAX : now + (uint64_t)ms * 1000000u;
-    bool first = !worker->shutting_down;
+    bool first = !worker->domain->shutting_down;
     if (first) {
         loop->report = (jzx_shutdown_report){.in_time = 1};
-        loop->report.dead = jzi_count_get(&worker->counters.dead); /* differences, when read */
-        loop->report.abandoned = jzi_count_get(&worker->counters.abandoned);
+        jzx_counters counters;
+        jzx_loop_counters(loop, &counters);
+        loop->report.dead = counters.dead; /* differences, when read */
+        loop->report.abandoned = counters.abandoned;
         loop->shutdown_start_ns = now;
         loop->shutdown_deadline_ns = UINT64_MAX;
-        worker->shutting_down = true;
-        worker->on_actor_ended = count_ended;
+        worker->domain->shutting_down = true;
+        worker->domain->on_actor_ended = count_ended;
     }
     if (deadline < loop->shutdown_deadline_ns) {
         loop->shutdown_deadline_ns = deadline;
@@ -175,6 +197,15 @@ jzx_err jzx_loop_begin_shutdown(jzx_loop *loop, uint32_t timeout_ms)
         jzi_alarm_set(&loop->io, &loop->shutdown_alarm, deadline - now);
     }
     stop_next_root(loop);
+}
+
+jzx_err jzx_loop_begin_shutdown(jzx_loop *loop, uint32_t timeout_ms)
+{
+    if (loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    JZI_ENTER(loop, "jzx_loop_begin_shutdown");
+    jzi_loop_begin_shutdown(loop, worker, timeout_ms);
     return JZX_OK;
 }
 
@@ -184,10 +215,12 @@ void jzx_loop_shutdown_report_sized(jzx_loop *loop, jzx_shutdown_report *out, si
         return;
     }
     jzx_shutdown_report report = loop->report;
-    if (loop->worker.shutting_down) {
-        report.duration_ns = jzi_worker_clock(&loop->worker) - loop->shutdown_start_ns;
-        report.dead = jzi_count_get(&loop->worker.counters.dead) - report.dead;
-        report.abandoned = jzi_count_get(&loop->worker.counters.abandoned) - report.abandoned;
+    if (loop->domain.shutting_down) {
+        jzx_counters counters;
+        jzx_loop_counters(loop, &counters);
+        report.duration_ns = jzx_loop_now(loop) - loop->shutdown_start_ns;
+        report.dead = counters.dead - report.dead;
+        report.abandoned = counters.abandoned - report.abandoned;
     }
     memset(out, 0, out_size);
     memcpy(out, &report, out_size < sizeof report ? out_size : sizeof report);
@@ -199,11 +232,14 @@ jzx_err jzx_loop_shutdown_sized(jzx_loop *loop, uint32_t timeout_ms, jzx_shutdow
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    if (loop->in_step || loop->worker.destroying) {
+    if (loop->system != NULL && loop->pool != NULL) {
+        return JZX_ERR_BUSY; /* jzx_system_shutdown() */
+    }
+    if (loop->in_step || loop->domain.destroying) {
         return JZX_ERR_BUSY;
     }
     jzx_err err = jzx_loop_begin_shutdown(loop, timeout_ms);
-    while (err == JZX_OK && loop->worker.shutting_down) {
+    while (err == JZX_OK && loop->domain.shutting_down) {
         err = jzx_loop_step(loop, JZX_TIMEOUT_INFINITE);
     }
     jzx_loop_shutdown_report_sized(loop, out, out_size);

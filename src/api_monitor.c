@@ -7,17 +7,11 @@
 #include "loop.h"
 #include "monitor.h"
 
-/* The worker whose actor is calling, or NULL outside of actors. */
-static jzi_worker *inside(jzx_loop *loop, const char *call)
+/* Whether an actor is calling. */
+static bool is_inside(const jzi_worker *worker)
 {
-    if (loop == NULL) {
-        return NULL;
-    }
-    jzi_worker *worker = &loop->worker;
-    jzi_worker_check_thread(worker, call);
-    bool running = worker->current != NULL && worker->ctx.self != JZX_NOBODY &&
-                   worker->phase != JZI_PHASE_NONE;
-    return running ? worker : NULL;
+    return worker != NULL && worker->current != NULL && worker->ctx.self != JZX_NOBODY &&
+           worker->phase != JZI_PHASE_NONE;
 }
 
 /* Whether the running actor may no longer be given anything new. */
@@ -25,13 +19,13 @@ static bool is_stopping(const jzi_worker *worker)
 {
     uint32_t flags = worker->current->flags;
     return ((flags & JZI_ACTOR_STOPPING) != 0 && (flags & JZI_ACTOR_DEFERRED) == 0) ||
-           worker->phase == JZI_PHASE_DEINIT || worker->destroying;
+           worker->phase == JZI_PHASE_DEINIT || worker->domain->destroying;
 }
 
 jzx_err jzx_watch(jzx_loop *loop, jzx_actor_id target, uint32_t flags, jzx_watch_ref *out_ref)
 {
-    jzi_worker *worker = inside(loop, "jzx_watch");
-    if (worker == NULL || (flags & ~JZX_WATCH_RESTARTS) != 0 || target == JZX_NOBODY ||
+    JZI_ENTER(loop, "jzx_watch");
+    if (!is_inside(worker) || (flags & ~JZX_WATCH_RESTARTS) != 0 || target == JZX_NOBODY ||
         target == worker->ctx.self) {
         return JZX_ERR_INVALID_ARG;
     }
@@ -43,45 +37,51 @@ jzx_err jzx_watch(jzx_loop *loop, jzx_actor_id target, uint32_t flags, jzx_watch
 
 jzx_err jzx_unwatch(jzx_loop *loop, jzx_watch_ref ref)
 {
-    jzi_worker *worker = inside(loop, "jzx_unwatch");
-    if (worker == NULL) {
+    JZI_ENTER(loop, "jzx_unwatch");
+    if (!is_inside(worker)) {
         return JZX_ERR_INVALID_ARG;
     }
     return jzi_monitor_unwatch(worker, worker->current, ref);
 }
 
+/* What a broken link does to either side is remembered in its life. */
+static bool make_linkable(jzi_worker *worker, jzi_actor *actor)
+{
+    return jzi_life_make(worker, actor) != NULL;
+}
+
 jzx_err jzx_link(jzx_loop *loop, jzx_actor_id target)
 {
-    jzi_worker *worker = inside(loop, "jzx_link");
-    if (worker == NULL || target == JZX_NOBODY || target == worker->ctx.self) {
+    JZI_ENTER(loop, "jzx_link");
+    if (!is_inside(worker) || target == JZX_NOBODY || target == worker->ctx.self) {
         return JZX_ERR_INVALID_ARG;
     }
     if (is_stopping(worker)) {
         return JZX_ERR_STOPPING;
     }
-    /* What a broken link does to either side needs a place to be remembered, and no memory (R9). */
-    jzi_actor *peer = jzi_worker_find(worker, target);
-    if (jzi_life_make(worker, worker->current) == NULL ||
-        (peer != NULL && jzi_life_make(worker, peer) == NULL)) {
-        return JZX_ERR_NO_MEMORY;
-    }
-    return jzi_monitor_link(worker, worker->current, target);
+    return jzi_monitor_link(worker, worker->current, target, make_linkable);
 }
 
 jzx_err jzx_unlink(jzx_loop *loop, jzx_actor_id target)
 {
-    jzi_worker *worker = inside(loop, "jzx_unlink");
-    if (worker == NULL) {
+    JZI_ENTER(loop, "jzx_unlink");
+    if (!is_inside(worker)) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_monitor_unlink(worker, worker->current, target);
+    jzi_actor *actor = worker->current;
+    const jzi_life *life = jzi_life_of(actor);
+    if (jzi_monitor_unlink(worker, actor, target) && (actor->flags & JZI_ACTOR_LINKED) != 0 &&
+        life->linked.kind == JZX_REASON_LINKED && life->linked.from == target) {
+        actor->flags &= ~JZI_ACTOR_LINKED;
+        jzi_monitor_exit_again(worker, actor);
+    }
     return JZX_OK;
 }
 
 jzx_err jzx_dead_letters_subscribe(jzx_loop *loop)
 {
-    jzi_worker *worker = inside(loop, "jzx_dead_letters_subscribe");
-    if (worker == NULL) {
+    JZI_ENTER(loop, "jzx_dead_letters_subscribe");
+    if (!is_inside(worker)) {
         return JZX_ERR_INVALID_ARG;
     }
     if (is_stopping(worker)) {
@@ -92,8 +92,8 @@ jzx_err jzx_dead_letters_subscribe(jzx_loop *loop)
 
 jzx_err jzx_dead_letters_unsubscribe(jzx_loop *loop)
 {
-    jzi_worker *worker = inside(loop, "jzx_dead_letters_unsubscribe");
-    if (worker == NULL) {
+    JZI_ENTER(loop, "jzx_dead_letters_unsubscribe");
+    if (!is_inside(worker)) {
         return JZX_ERR_INVALID_ARG;
     }
     jzi_letters_unsubscribe(worker, worker->current);

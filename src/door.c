@@ -9,7 +9,7 @@ static jzi_entry judge(uint64_t gate, uint32_t cap, jzx_actor_id id, uint32_t ow
     if (jzi_gate_generation(gate) != jzx_id_generation(id)) {
         return JZI_ENTRY_GONE;
     }
-    if ((gate & JZI_GATE_CLOSED) != 0) {
+    if ((gate & (JZI_GATE_CLOSED | JZI_GATE_ORDERS)) != 0) {
         /* Without its life pin it is past the last moment at which anything could reach it. */
         return (gate & JZI_GATE_PINS) != 0 ? JZI_ENTRY_CLOSED : JZI_ENTRY_GONE;
     }
@@ -49,4 +49,37 @@ bool jzi_door_leave(jzi_door *door, uint32_t count)
     uint64_t gate =
         atomic_fetch_sub_explicit(&door->gate, count, memory_order_acq_rel) - (uint64_t)count;
     return jzi_gate_is_free(gate);
+}
+
+bool jzi_door_order(jzi_door *door, jzx_actor_id id, uint64_t order, bool *out_first)
+{
+    uint64_t gate = atomic_load_explicit(&door->gate, memory_order_acquire);
+    *out_first = false;
+    for (;;) {
+        if (jzi_gate_generation(gate) != jzx_id_generation(id) || (gate & JZI_GATE_PINS) == 0) {
+            return false;
+        }
+        if ((gate & order) != 0) {
+            return true;
+        }
+        /* acq_rel: what the caller did before comes before what the order leads to. */
+        if (atomic_compare_exchange_weak_explicit(&door->gate, &gate, gate | order,
+                                                  memory_order_acq_rel, memory_order_acquire)) {
+            *out_first = (gate & JZI_GATE_ORDERS) == 0;
+            return true;
+        }
+    }
+}
+
+uint64_t jzi_door_take_orders(jzi_door *door)
+{
+    uint64_t gate = atomic_load_explicit(&door->gate, memory_order_relaxed);
+    uint64_t after;
+    do {
+        /* A stop closes the gate, and there is no moment at which it looks open. */
+        bool stop = (gate & JZI_GATE_PINS) != 0 && (gate & (JZI_GATE_STOP | JZI_GATE_DRAIN)) != 0;
+        after = (gate & ~JZI_GATE_ORDERS) | (stop ? JZI_GATE_CLOSED : 0);
+    } while (!atomic_compare_exchange_weak_explicit(&door->gate, &gate, after, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    return gate;
 }

@@ -1,11 +1,14 @@
 /* The door: the only words of an actor that other threads touch (R32).
  *
- *   gate = generation:32 | closed:1 | pins:11 | used:20
+ *   gate = generation:32 | closed:1 | orders:3 | pins:8 | used:20
  *
  * `generation` and `closed` tell whether an id resolves and may be sent to. `used` counts messages
  * that other threads reserved room for and that the actor has not finished; each reservation also
  * keeps the slot from being given to the next actor. `pins` does that for everything else: the
- * actor's own life is one pin. A slot is free when it is closed and both are zero (R2).
+ * actor's own life is one pin. `orders` are commands of other threads that its dispatcher has not
+ * yet seen; whoever sets the first also puts the actor on the dispatcher's list, and until it is
+ * taken off the slot is kept as by a pin. A slot is free when it is closed and all three are zero
+ * (R2).
  *
  * Memory orders: a reservation (acquire) pairs with the store that opened the gate (release), so a
  * sender that sees a generation sees the cap stored before it. Giving a reservation back
@@ -20,16 +23,26 @@
 
 #define JZI_GATE_CLOSED ((uint64_t)1 << 31)
 #define JZI_GATE_PIN ((uint64_t)1 << 20)
-#define JZI_GATE_PINS ((uint64_t)0x7FF << 20)
+#define JZI_GATE_PINS ((uint64_t)0xFF << 20)
+#define JZI_GATE_STOP ((uint64_t)1 << 28)
+#define JZI_GATE_KILL ((uint64_t)1 << 29)
+#define JZI_GATE_DRAIN ((uint64_t)1 << 30)
+#define JZI_GATE_ORDERS (JZI_GATE_STOP | JZI_GATE_KILL | JZI_GATE_DRAIN)
 #define JZI_GATE_USED ((uint64_t)0xFFFFF)
 
 /* A sender that lost a race may read cap and policy while the slot's next tenant writes them; the
  * gate then refuses what it decided. */
 typedef struct jzi_door {
     _Atomic uint64_t gate;
-    _Atomic uint32_t cap;         /* ordinary messages that may wait */
-    _Atomic uint32_t full_policy; /* jzx_full_policy */
+    _Atomic uint32_t cap;  /* ordinary messages that may wait */
+    _Atomic uint32_t link; /* policy:8 | in the list of those with orders, the next one's slot:24 */
 } jzi_door;
+
+/* The jzx_full_policy. */
+static inline uint32_t jzi_door_policy(const jzi_door *door)
+{
+    return atomic_load_explicit(&door->link, memory_order_relaxed) & 0xFFu;
+}
 
 static inline uint64_t jzi_gate_make(uint32_t generation)
 {
@@ -50,7 +63,7 @@ static inline bool jzi_gate_is_quiet(uint64_t gate, jzx_actor_id id)
 }
 static inline bool jzi_gate_is_free(uint64_t gate)
 {
-    return (gate & (JZI_GATE_CLOSED | JZI_GATE_PINS | JZI_GATE_USED)) == JZI_GATE_CLOSED;
+    return (uint32_t)gate == JZI_GATE_CLOSED;
 }
 
 /* What a send from another thread asks for, and how it came out. */
@@ -70,6 +83,13 @@ jzi_entry jzi_door_enter(jzi_door *door, jzx_actor_id id, uint32_t own_used, uin
 /* Gives reservations back; true when that freed the slot, which the caller must then return.
  * Thread: any. */
 bool jzi_door_leave(jzi_door *door, uint32_t count);
+
+/* Leaves an order (JZI_GATE_STOP, _KILL or _DRAIN) at the door. *out_first: it is the only one, and
+ * the caller must put the actor on its dispatcher's list. False: the id does not resolve. Needs no
+ * memory, cannot be refused. Thread: any. */
+bool jzi_door_order(jzi_door *door, jzx_actor_id id, uint64_t order, bool *out_first);
+/* Takes all orders, once the actor is off the list; returns the gate as it was. */
+uint64_t jzi_door_take_orders(jzi_door *door);
 
 /* How far urgent messages may exceed a cap (R10). */
 static inline uint32_t jzi_urgent_extra(uint32_t cap)

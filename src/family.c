@@ -6,14 +6,14 @@
 
 static jzi_actor *self_of(const jzi_family *family)
 {
-    jzi_actor *actor = jzi_worker_find(family->worker, family->self);
+    jzi_actor *actor = jzi_worker_find(family->domain->acting, family->self);
     jzi_assert(actor != NULL);
     return actor;
 }
 
 static jzi_actor *actor_of(const jzi_child *child)
 {
-    jzi_actor *actor = jzi_worker_find(child->family->worker, child->id);
+    jzi_actor *actor = jzi_lifecycle_child(child->family->domain->acting, child->id);
     jzi_assert(actor != NULL);
     return actor;
 }
@@ -23,7 +23,7 @@ const char *jzi_child_name(const jzi_child *child)
     if (child->plan != NULL) {
         return child->plan->id;
     }
-    const jzi_actor *actor = jzi_worker_find(child->family->worker, child->id);
+    const jzi_actor *actor = jzi_worker_find(child->family->domain->acting, child->id);
     return actor == NULL ? "" : jzi_actor_name(actor);
 }
 
@@ -51,14 +51,14 @@ void jzi_child_set_state(jzi_child *child, jzi_child_state state)
 /* Whether it is gone already, and only the news of it is still to be heard. */
 static bool is_gone(const jzi_child *child)
 {
-    return jzi_worker_find(child->family->worker, child->id) == NULL;
+    return jzi_lifecycle_child(child->family->domain->acting, child->id) == NULL;
 }
 
 void jzi_family_order_end(jzi_child *child)
 {
     bool idle = child->state == JZI_CHILD_FAILED || child->state == JZI_CHILD_DOWN;
     jzi_child_set_state(child, JZI_CHILD_ENDING);
-    jzi_alarm_clear(child->family->worker->io, &child->alarm);
+    jzi_alarm_clear(child->family->domain->acting->io, &child->alarm);
     if (is_gone(child)) {
         return;
     }
@@ -66,7 +66,7 @@ void jzi_family_order_end(jzi_child *child)
     if (idle && timeout_ms == JZX_SHUTDOWN_BRUTAL) {
         timeout_ms = 5000; /* it failed: there is nothing to be brutal about */
     }
-    jzi_lifecycle_finish(child->family->worker, actor_of(child), timeout_ms,
+    jzi_lifecycle_finish(child->family->domain->acting, actor_of(child), timeout_ms,
                          self_of(child->family)->ext->life->deadline_ns);
 }
 
@@ -77,14 +77,15 @@ static void order_clean(jzi_child *child, uint32_t command)
     if (is_gone(child)) {
         return;
     }
-    jzi_lifecycle_order(child->family->worker, actor_of(child), command, shutdown_ms(child),
+    jzi_lifecycle_order(child->family->domain->acting, actor_of(child), command, shutdown_ms(child),
                         self_of(child->family)->ext->life->deadline_ns);
 }
 
 static void order_start(jzi_child *child)
 {
     jzi_child_set_state(child, JZI_CHILD_STARTING);
-    jzi_lifecycle_order(child->family->worker, actor_of(child), JZI_ACTOR_START, 0, UINT64_MAX);
+    jzi_lifecycle_order(child->family->domain->acting, actor_of(child), JZI_ACTOR_START, 0,
+                        UINT64_MAX);
 }
 
 /* The parent's turn is asked for by news of the child, here that its time has come. */
@@ -100,7 +101,7 @@ static void due(jzi_io *io, jzi_alarm *alarm)
     }
     child->bond.news |= JZI_NEWS_DUE;
     parent->flags |= JZI_ACTOR_NEWS;
-    jzi_lifecycle_wake(io->worker, parent);
+    jzi_lifecycle_wake(io->domain->acting, parent);
 }
 
 static void group_due(jzi_io *io, jzi_alarm *alarm)
@@ -109,13 +110,13 @@ static void group_due(jzi_io *io, jzi_alarm *alarm)
     jzi_actor *parent = self_of(family);
     family->due_ns = 0;
     parent->flags |= JZI_ACTOR_NEWS;
-    jzi_lifecycle_wake(io->worker, parent);
+    jzi_lifecycle_wake(io->domain->acting, parent);
 }
 
 /* Starts a child by itself: now, or when its backoff is over. */
 void jzi_family_start_when_due(jzi_child *child)
 {
-    jzi_worker *worker = child->family->worker;
+    jzi_worker *worker = child->family->domain->acting;
     uint64_t now = jzi_worker_clock(worker);
     if (child->due_ns > now) {
         child->alarm.fire = due;
@@ -128,7 +129,7 @@ void jzi_family_start_when_due(jzi_child *child)
 /* The spawn of a child whose actor is gone, or never was. */
 jzx_err jzi_family_spawn_child(jzi_child *child)
 {
-    jzi_worker *worker = child->family->worker;
+    jzi_worker *worker = child->family->domain->acting;
     const jzx_child_spec *spec = &child->plan->spec;
     bool nested = child->plan->nested != NULL;
     jzx_spawn_opts opts = {
@@ -147,6 +148,7 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
         .drain = spec->drain,
         .stop_timeout_ms = spec->shutdown_ms,
         .flags = spec->flags,
+        .dispatcher = spec->dispatcher,
     };
     jzi_actor *parent = self_of(child->family);
     jzi_birth birth = {.parent = parent, .bond = &child->bond, .supervisor = nested};
@@ -159,8 +161,9 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
     if (nested) {
         child->plan->nested->refs++; /* the actor's own, until its end */
     }
-    jzi_actor *actor = actor_of(child);
-    bool up = jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
+    /* One in another domain says when it is up. */
+    jzi_actor *actor = jzi_worker_find(worker, child->id);
+    bool up = actor != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
     jzi_child_set_state(child, up ? JZI_CHILD_UP : JZI_CHILD_STARTING);
     child->ordered = false;
     if (up) {
@@ -259,7 +262,7 @@ static bool start_next(jzi_family *family)
 
 void jzi_family_step(jzi_family *family)
 {
-    jzi_worker *worker = family->worker;
+    jzi_worker *worker = family->domain->acting;
     if (family->over && !family->stopping) {
         return;
     }
@@ -292,7 +295,7 @@ void jzi_family_step(jzi_family *family)
 static void begin_group(jzi_child *child, uint64_t delay_ns)
 {
     jzi_family *family = child->family;
-    uint64_t due_ns = jzi_worker_clock(family->worker) + delay_ns;
+    uint64_t due_ns = jzi_worker_clock(family->domain->acting) + delay_ns;
     if (family->phase == JZI_GROUP_NONE || due_ns > family->due_ns) {
         family->due_ns = due_ns;
     }
@@ -304,7 +307,7 @@ static void begin_group(jzi_child *child, uint64_t delay_ns)
         it->want = temporary ? JZI_WANT_GONE : JZI_WANT_AGAIN;
         if (it != child) {
             it->bond.attempt = it->bond.delay_ms = 0; /* it does not restart for itself */
-            jzi_alarm_clear(family->worker->io, &it->alarm);
+            jzi_alarm_clear(family->domain->acting->io, &it->alarm);
         }
         if (family->plan == NULL && it->state == JZI_CHILD_ABSENT) {
             it->want = JZI_WANT_UP;
@@ -331,7 +334,7 @@ static uint32_t next_random(jzi_family *family)
 static void escalate(jzi_child *child, jzx_reason_kind kind)
 {
     jzi_family *family = child->family;
-    jzi_worker *worker = family->worker;
+    jzi_worker *worker = family->domain->acting;
     jzi_actor *self = self_of(family);
     const jzx_reason *cause = &child->bond.reason;
     char detail[JZX_REASON_TEXT_MAX + 1];
@@ -341,9 +344,9 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
                    detail);
     family->over = true;
     jzi_count_add(&worker->counters.escalations, 1);
-    const jzx_observer *on = &worker->observer.on;
+    const jzx_observer *on = &worker->domain->observer.on;
     if (on->on_supervisor_escalate != NULL) {
-        on->on_supervisor_escalate(worker->observer.ctx, family->self);
+        on->on_supervisor_escalate(worker->domain->observer.ctx, family->self);
     }
     if (on->on_escalate != NULL) {
         jzx_escalation_event event = {
@@ -356,7 +359,7 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
             .restarts =
                 jzi_window_within(&family->window, worker->now_ns, family->policy.period_ns),
         };
-        on->on_escalate(worker->observer.ctx, &event);
+        on->on_escalate(worker->domain->observer.ctx, &event);
     }
     jzi_lifecycle_fail_with(worker, self, &reason);
 }
@@ -374,7 +377,7 @@ static uint32_t chosen_action(jzi_child *child, uint32_t attempt)
     if (policy->decide == NULL || jzx_reason_is_normal(child->bond.reason.kind)) {
         return resumable(child, policy->action);
     }
-    const jzi_actor *actor = jzi_worker_find(child->family->worker, child->id);
+    const jzi_actor *actor = jzi_worker_find(child->family->domain->acting, child->id);
     jzx_failure failure = {
         .supervisor = child->family->self,
         .child = child->id,
@@ -382,7 +385,7 @@ static uint32_t chosen_action(jzi_child *child, uint32_t attempt)
         .reason = &child->bond.reason,
         .uptime_ns = child->bond.uptime_ns,
         .attempt = attempt,
-        .incarnation = actor == NULL ? 0 : actor->ext->life->incarnation,
+        .incarnation = actor == NULL ? child->bond.restarts + 1 : actor->ext->life->incarnation,
     };
     uint32_t action = (uint32_t)policy->decide(policy->decide_ctx, &failure);
     return resumable(child, action);
@@ -396,7 +399,7 @@ static void restart(jzi_child *child, uint64_t delay_ns)
         begin_group(child, delay_ns);
         return;
     }
-    child->due_ns = delay_ns == 0 ? 0 : jzi_worker_clock(family->worker) + delay_ns;
+    child->due_ns = delay_ns == 0 ? 0 : jzi_worker_clock(family->domain->acting) + delay_ns;
     if (child->state == JZI_CHILD_FAILED) {
         order_clean(child, JZI_ACTOR_RESTART | (delay_ns == 0 ? JZI_ACTOR_START : 0));
     } else if (child->state == JZI_CHILD_ABSENT) {
@@ -405,7 +408,7 @@ static void restart(jzi_child *child, uint64_t delay_ns)
         family->due_ns = child->due_ns;
         /* The next look at it comes by news, so that a lack of memory does not keep us here. */
         self_of(family)->flags |= JZI_ACTOR_NEWS;
-        jzi_lifecycle_wake(family->worker, self_of(family));
+        jzi_lifecycle_wake(family->domain->acting, self_of(family));
     } else {
         jzi_family_start_when_due(child);
     }
@@ -418,7 +421,7 @@ static void decide(jzi_child *child)
     if (family->over) {
         return; /* what becomes of it is no longer ours to say */
     }
-    uint64_t now = jzi_worker_clock(family->worker);
+    uint64_t now = jzi_worker_clock(family->domain->acting);
     uint64_t own_period =
         child->plan == NULL ? 0 : (uint64_t)child->plan->spec.period_ms * 1000000u;
     bool was_up = child->bond.reason.kind != JZX_REASON_START_FAILED;
@@ -447,7 +450,8 @@ static void decide(jzi_child *child)
         break;
     case JZI_VERDICT_RESUME:
         jzi_child_set_state(child, JZI_CHILD_UP);
-        jzi_lifecycle_order(family->worker, actor_of(child), JZI_ACTOR_RESUME, 0, UINT64_MAX);
+        jzi_lifecycle_order(family->domain->acting, actor_of(child), JZI_ACTOR_RESUME, 0,
+                            UINT64_MAX);
         break;
     case JZI_VERDICT_STOP:
         child->want = JZI_WANT_GONE;

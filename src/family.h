@@ -57,7 +57,7 @@ typedef enum jzi_group_phase {
 } jzi_group_phase;
 
 typedef struct jzi_family {
-    jzi_worker *worker;
+    jzi_domain *domain;
     jzx_actor_id self;
     jzi_supervisor_plan *plan; /* counted; NULL: a plain parent */
     jzi_policy policy;

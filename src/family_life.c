@@ -7,7 +7,7 @@
 
 static jzi_actor *self_of(const jzi_family *family)
 {
-    jzi_actor *actor = jzi_worker_find(family->worker, family->self);
+    jzi_actor *actor = jzi_worker_find(family->domain->acting, family->self);
     jzi_assert(actor != NULL);
     return actor;
 }
@@ -32,7 +32,7 @@ static void free_window(const jzx_allocator *alloc, jzi_window *window)
 
 static jzi_child *new_child(jzi_family *family, uint32_t intensity)
 {
-    const jzx_allocator *alloc = &family->worker->alloc;
+    const jzx_allocator *alloc = &family->domain->acting->alloc;
     jzi_child *child = jzi_alloc_zeroed(alloc, sizeof *child);
     if (child == NULL) {
         return NULL;
@@ -51,7 +51,7 @@ static jzi_child *new_child(jzi_family *family, uint32_t intensity)
 
 void jzi_family_remove(jzi_family *family, jzi_child *child)
 {
-    jzi_worker *worker = family->worker;
+    jzi_worker *worker = family->domain->acting;
     jzi_assert(child->state == JZI_CHILD_ABSENT);
     *(child->prev == NULL ? &family->first : &child->prev->next) = child->next;
     *(child->next == NULL ? &family->last : &child->next->prev) = child->prev;
@@ -64,7 +64,7 @@ void jzi_family_remove(jzi_family *family, jzi_child *child)
     if (child->plan != NULL) {
         bool own_arg = family->policy.strategy == JZX_DYNAMIC;
         if (own_arg && child->plan->spec.drop_arg != NULL && child->arg != NULL &&
-            !worker->abandoned) {
+            !worker->domain->abandoned) {
             child->plan->spec.drop_arg(child->arg);
         }
         jzi_child_plan_release(&worker->alloc, child->plan);
@@ -115,7 +115,7 @@ static jzi_family *new_family(jzi_worker *worker, jzi_actor *parent, const jzi_p
         jzi_free(&worker->alloc, family, sizeof *family);
         return NULL;
     }
-    family->worker = worker;
+    family->domain = worker->domain;
     family->self = parent->id;
     family->policy = *policy;
     if (policy->backoff_jitter > 0) {
@@ -132,11 +132,11 @@ static jzi_family *new_family(jzi_worker *worker, jzi_actor *parent, const jzi_p
 jzx_err jzi_family_change_policy(jzi_family *family, const jzi_policy *policy)
 {
     jzi_window window;
-    if (!make_window(&family->worker->alloc, &window, policy->intensity)) {
+    if (!make_window(&family->domain->acting->alloc, &window, policy->intensity)) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_window_copy(&window, &family->window);
-    free_window(&family->worker->alloc, &family->window);
+    free_window(&family->domain->acting->alloc, &family->window);
     family->window = window;
     family->policy = *policy;
     return JZX_OK;
@@ -178,8 +178,8 @@ jzx_err jzi_family_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_
         jzi_family_remove(family, child);
         return err;
     }
-    jzi_actor *actor = jzi_worker_find(worker, child->id);
-    bool up = jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
+    jzi_actor *actor = jzi_worker_find(worker, child->id); /* NULL: in another domain */
+    bool up = actor != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
     jzi_child_set_state(child, up ? JZI_CHILD_UP : JZI_CHILD_STARTING);
     child->fresh = !up;
     if (up) {
@@ -233,7 +233,7 @@ static void check_auto_shutdown(jzi_family *family)
             return;
         }
     }
-    jzi_lifecycle_stop(family->worker, self_of(family), false);
+    jzi_lifecycle_stop(family->domain->acting, self_of(family), false);
 }
 
 static void child_ended(jzi_child *child)
@@ -418,7 +418,7 @@ void jzi_family_init(jzi_worker *worker)
         .stop_all = family_stop_all,
         .forget = family_forget,
     };
-    worker->family = &ops;
+    worker->domain->family = &ops;
 }
 
 /* Nobody sends to a supervisor; what comes is released and forgotten. */

@@ -13,14 +13,14 @@ jzx_err jzx_loop_set_observer_sized(jzx_loop *loop, const jzx_observer *observer
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_loop_set_observer");
+    JZI_ENTER(loop, "jzx_loop_set_observer");
     if (observer != NULL) {
         jzx_err err = jzi_struct_adopt(&known, sizeof known, observer, observer_size);
         if (err != JZX_OK) {
             return err;
         }
     }
-    loop->worker.observer = (jzi_observer){.on = known, .ctx = ctx};
+    loop->domain.observer = (jzi_observer){.on = known, .ctx = ctx};
     return JZX_OK;
 }
 
@@ -30,8 +30,8 @@ size_t jzx_dead_letters_read_sized(jzx_loop *loop, uint64_t *cursor, jzx_dead_le
     if (loop == NULL || cursor == NULL || (out == NULL && cap > 0)) {
         return 0;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_dead_letters_read");
-    const jzi_dead_letters *letters = &loop->worker.dead_letters;
+    JZI_ENTER(loop, "jzx_dead_letters_read");
+    const jzi_dead_letters *letters = &loop->domain.dead_letters; /* of a system: of all of it */
     size_t shared = letter_size < sizeof *out ? letter_size : sizeof *out;
     uint64_t lagged = 0;
     size_t read = 0;
@@ -52,14 +52,26 @@ size_t jzx_dead_letters_read_sized(jzx_loop *loop, uint64_t *cursor, jzx_dead_le
     return read;
 }
 
-/* Inside a behavior one message is in its hands; only its own thread can tell. */
-static void add_in_hand(const jzi_worker *worker, jzx_counters *counters)
+/* Inside a behavior one message is in its hands. */
+static bool has_in_hand(const jzi_worker *worker)
 {
-    if (atomic_load_explicit(&worker->thread, memory_order_relaxed) == jzi_thread_self() &&
-        worker->phase == JZI_PHASE_BEHAVIOR && worker->in_hand != NULL) {
-        counters->in_hand = 1;
-        counters->queued--;
+    return worker->phase == JZI_PHASE_BEHAVIOR && worker->in_hand != NULL;
+}
+
+/* The sum over all workers, but for what is in hand: only its own thread can tell. */
+static void count_all(const jzi_domain *domain, jzx_counters *out)
+{
+    const jzi_counters *all[JZX_WORKERS_MAX];
+    for (uint32_t i = 0; i < domain->worker_count; i++) {
+        all[i] = &domain->workers[i]->counters;
     }
+    jzi_counters_sum(all, domain->worker_count, out);
+}
+
+static void add_in_hand(jzx_counters *counters, uint64_t count)
+{
+    counters->in_hand += count;
+    counters->queued -= count;
 }
 
 void jzx_loop_counters_sized(jzx_loop *loop, jzx_counters *out, size_t out_size)
@@ -68,8 +80,10 @@ void jzx_loop_counters_sized(jzx_loop *loop, jzx_counters *out, size_t out_size)
         return;
     }
     jzx_counters now;
-    jzi_counters_snapshot(&loop->worker.counters, &now);
-    add_in_hand(&loop->worker, &now);
+    count_all(&loop->domain, &now);
+    for (const jzi_worker *each = jzi_worker_here; each != NULL; each = each->outer) {
+        add_in_hand(&now, each->domain == &loop->domain && has_in_hand(each));
+    }
     now.async_sent = jzi_senders_sent(loop->post);
     now.wakes_sent = atomic_load_explicit(&loop->post->wakes, memory_order_relaxed);
     for (size_t i = 0; i < JZX_REASON_SLOTS; i++) {
@@ -80,9 +94,20 @@ void jzx_loop_counters_sized(jzx_loop *loop, jzx_counters *out, size_t out_size)
     memcpy(out, &now, shared);
 }
 
+/* The worker that runs it. NULL: none. */
+static const jzi_worker *runner_of(const jzi_domain *domain, const jzi_actor *actor)
+{
+    for (uint32_t i = 0; i < domain->worker_count; i++) {
+        if (domain->workers[i]->current == actor) {
+            return domain->workers[i];
+        }
+    }
+    return NULL;
+}
+
 static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_actor_facts *facts)
 {
-    bool running = worker->current == actor && worker->phase == JZI_PHASE_BEHAVIOR;
+    const jzi_worker *runner = runner_of(worker->domain, actor);
     *facts = (jzx_actor_facts){
         .id = actor->id,
         .parent = jzi_lifecycle_parent(worker, actor),
@@ -98,7 +123,7 @@ static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_act
         .state = jzi_actor_state_of(actor),
         .incarnation = jzi_life_of(actor) == NULL ? 1 : actor->ext->life->incarnation,
         .children = jzi_life_of(actor) == NULL ? 0 : actor->ext->life->child_count,
-        .in_hand = running && worker->in_hand != NULL,
+        .in_hand = runner != NULL && has_in_hand(runner),
         .stopping = (jzi_actor_gate(actor) & JZI_GATE_CLOSED) != 0,
     };
     facts->queued = facts->ordinary + facts->urgent + facts->events;
@@ -111,14 +136,14 @@ jzx_err jzx_actor_inspect_sized(jzx_loop *loop, jzx_actor_id id, jzx_actor_facts
     if (loop == NULL || out == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_actor_inspect");
-    jzi_worker_reattach(&loop->worker);
-    const jzi_actor *actor = jzi_worker_find(&loop->worker, id);
+    JZI_ENTER(loop, "jzx_actor_inspect");
+    jzi_worker_reattach(worker);
+    const jzi_actor *actor = jzi_worker_find(worker, id);
     if (actor == NULL) {
-        return JZX_ERR_NO_SUCH_ACTOR;
+        return jzi_worker_not_here(worker, id);
     }
     jzx_actor_facts facts;
-    fill_facts(&loop->worker, actor, &facts);
+    fill_facts(worker, actor, &facts);
     size_t shared = out_size < sizeof facts ? out_size : sizeof facts;
     memset(out, 0, out_size);
     memcpy(out, &facts, shared);
@@ -190,8 +215,10 @@ static const char *say(jzx_loop *loop, jzx_actor_id id, const char *what)
 static const char *audit_totals(const jzx_loop *loop, uint64_t live, uint64_t queued)
 {
     jzx_counters now;
-    jzi_counters_snapshot(&loop->worker.counters, &now);
-    add_in_hand(&loop->worker, &now);
+    count_all(&loop->domain, &now);
+    for (uint32_t i = 0; i < loop->domain.worker_count; i++) {
+        add_in_hand(&now, has_in_hand(loop->domain.workers[i]));
+    }
     if (now.accepted !=
         now.handled + now.dead + now.redirected + now.revoked + now.queued + now.in_hand) {
         return "accepted is not handled + dead + redirected + revoked + queued + in_hand";
@@ -234,7 +261,7 @@ static void census_lane(node_census *census, const jzi_node *tail)
 /* No node was lost: what is not free is in a lane or in hand. */
 static const char *audit_pools(const jzi_worker *worker, node_census census)
 {
-    if (worker->phase == JZI_PHASE_BEHAVIOR && worker->in_hand != NULL) {
+    if (has_in_hand(worker)) {
         census_add(&census, worker->in_hand);
     }
     uint64_t plain =
@@ -253,20 +280,24 @@ static bool has_work(const jzi_actor *actor)
     return actor->user != NULL || (actor->flags & JZI_ACTOR_QUEUED) != 0;
 }
 
-/* Every actor with work is in the run ring exactly once, and nobody else is. */
-static const char *audit_ring(const jzi_worker *worker, uint64_t waiting)
+/* Every actor with work is in a run ring exactly once, and nobody else is. */
+static const char *audit_rings(const jzi_domain *domain, uint64_t waiting)
 {
-    if (worker->ring_tail - worker->ring_head != waiting) {
-        return "the run ring is longer or shorter than the number of actors with work";
-    }
-    for (uint32_t i = worker->ring_head; i != worker->ring_tail; i++) {
-        const jzi_actor *actor = worker->ring[i & worker->ring_mask];
-        bool alive = (jzi_actor_gate(actor) & JZI_GATE_PINS) != 0;
-        if (!alive || !has_work(actor) || actor == worker->current) {
-            return "the run ring holds an actor without work";
+    uint64_t there = 0;
+    for (uint32_t i = 0; i < domain->worker_count; i++) {
+        const jzi_worker *worker = domain->workers[i];
+        there += worker->ring_tail - worker->ring_head;
+        for (uint32_t at = worker->ring_head; at != worker->ring_tail; at++) {
+            const jzi_actor *actor = worker->ring[at & worker->ring_mask];
+            bool alive = (jzi_actor_gate(actor) & JZI_GATE_PINS) != 0;
+            if (!alive || !has_work(actor) || runner_of(domain, actor) != NULL) {
+                return "the run ring holds an actor without work";
+            }
         }
     }
-    return NULL;
+    return there == waiting
+               ? NULL
+               : "the run ring is longer or shorter than the number of actors with work";
 }
 
 const char *jzx_loop_audit(jzx_loop *loop)
@@ -274,8 +305,7 @@ const char *jzx_loop_audit(jzx_loop *loop)
     if (loop == NULL) {
         return NULL;
     }
-    jzi_worker *worker = &loop->worker;
-    jzi_worker_check_thread(worker, "jzx_loop_audit");
+    JZI_ENTER(loop, "jzx_loop_audit");
     jzi_worker_reattach(worker);
     uint32_t made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
     uint64_t live = 0;
@@ -288,7 +318,7 @@ const char *jzx_loop_audit(jzx_loop *loop)
             continue;
         }
         live++;
-        waiting += has_work(actor) && actor != worker->current;
+        waiting += has_work(actor) && runner_of(worker->domain, actor) == NULL;
         census_lane(&census, actor->user);
         census_lane(&census, actor->urgent);
         const char *wrong = audit_actor(worker, actor, &queued);
@@ -298,7 +328,7 @@ const char *jzx_loop_audit(jzx_loop *loop)
     }
     const char *wrong = audit_totals(loop, live, queued);
     if (wrong == NULL) {
-        wrong = audit_ring(worker, waiting);
+        wrong = audit_rings(worker->domain, waiting);
     }
     if (wrong == NULL) {
         wrong = audit_pools(worker, census);

@@ -60,8 +60,29 @@ jzi_kind *jzi_kind_intern(jzi_kinds *kinds, const jzx_allocator *alloc, const jz
     return kind;
 }
 
+jzi_kind *jzi_kind_make_own(const jzx_allocator *alloc, const jzi_kind *wanted)
+{
+    jzi_kind *kind = jzi_alloc(alloc, sizeof *kind);
+    if (kind != NULL) {
+        *kind = *wanted;
+        kind->flags |= JZI_KIND_OWN;
+        kind->users = 1;
+        kind->next = NULL;
+    }
+    return kind;
+}
+
+void jzi_kind_free_own(const jzx_allocator *alloc, jzi_kind *kind)
+{
+    jzi_free(alloc, kind, kind == NULL ? 0 : sizeof *kind);
+}
+
 void jzi_kind_release(jzi_kinds *kinds, const jzx_allocator *alloc, jzi_kind *kind)
 {
+    if ((kind->flags & JZI_KIND_OWN) != 0) {
+        jzi_kind_free_own(alloc, kind);
+        return;
+    }
     jzi_assert(kind->users > 0);
     kind->users--;
     if (kind->users > 0 || kind == kinds->last) {

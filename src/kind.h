@@ -5,7 +5,8 @@
 
 #include <jzx/actor.h>
 
-#define JZI_KIND_SUPERVISOR 0x80000000u /* a flag besides JZX_SPAWN_* */
+#define JZI_KIND_SUPERVISOR 0x80000000u /* flags besides JZX_SPAWN_* */
+#define JZI_KIND_OWN 0x40000000u        /* not interned: of one actor, made by another domain */
 
 typedef struct jzi_kind {
     jzx_behavior_result (*init)(jzx_context *ctx, void *arg);
@@ -48,6 +49,9 @@ static inline jzi_kind *jzi_kind_plain(jzi_kinds *kinds, uint32_t cap, uint32_t 
     kind->users++;
     return kind;
 }
+/* A kind of one actor, and its end if the actor never was. NULL: no memory. Thread: any. */
+jzi_kind *jzi_kind_make_own(const jzx_allocator *alloc, const jzi_kind *wanted);
+void jzi_kind_free_own(const jzx_allocator *alloc, jzi_kind *kind);
 /* One user less. A kind without users goes, unless it is the last one used. */
 void jzi_kind_release(jzi_kinds *kinds, const jzx_allocator *alloc, jzi_kind *kind);
 void jzi_kinds_deinit(jzi_kinds *kinds, const jzx_allocator *alloc);

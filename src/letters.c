@@ -1,6 +1,10 @@
 /* A subscription is a record with its own node, so its notice cannot be refused, and waits at most
  * once. It is in the worker's list of feeds until it ends; a node that is in a lane or in hand then
- * keeps the record until it is out. */
+ * keeps the record until it is out.
+ *
+ * In a system letters are made by all dispatchers. One with feeds listens at the office: another
+ * one that makes a letter sends the errand that each domain has for this, unless it is under way.
+ * Of its own letters a domain knows without. */
 #include "letters.h"
 
 #include "base/alloc.h"
@@ -28,11 +32,42 @@ static void tell(jzi_worker *worker, jzi_feed *feed)
 
 static void tell_all(jzi_worker *worker)
 {
-    for (jzi_feed *feed = worker->feeds; feed != NULL; feed = feed->next) {
+    for (jzi_feed *feed = worker->domain->feeds; feed != NULL; feed = feed->next) {
         if (!feed->busy) {
             tell(worker, feed);
         }
     }
+}
+
+/* Others made letters. Whoever was told of them since, or takes them in with the notice that waits,
+ * needs no other one. */
+static void others_wrote(jzi_worker *worker, jzi_errand *errand)
+{
+    (void)errand;
+    uint64_t count = jzi_dead_letters_hear(&worker->domain->dead_letters);
+    for (jzi_feed *feed = worker->domain->feeds; feed != NULL; feed = feed->next) {
+        if (!feed->busy && feed->told < count) {
+            tell(worker, feed);
+        }
+    }
+}
+
+/* On the thread of whoever wrote. */
+static bool call_domain(jzi_letter_reader *reader)
+{
+    jzi_dead_letters *letters = jzi_container_of(reader, jzi_dead_letters, reader);
+    jzi_domain *domain = jzi_container_of(letters, jzi_domain, dead_letters);
+    return jzi_errand_post(domain->letter_call.post, &domain->letter_call.errand);
+}
+
+static uint64_t listen(jzi_worker *worker)
+{
+    jzi_domain *domain = worker->domain;
+    if (domain->feeds == NULL) {
+        domain->letter_call.post = worker->post;
+        domain->letter_call.errand.run = others_wrote;
+    }
+    return jzi_dead_letters_listen(&domain->dead_letters, call_domain);
 }
 
 static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
@@ -42,7 +77,7 @@ static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     if (feed->subscriber == JZX_NOBODY) {
         return false;
     }
-    feed->told = node->msg.u64 = worker->dead_letters.count;
+    feed->told = node->msg.u64 = jzi_dead_letters_count(&worker->domain->dead_letters);
     return true;
 }
 
@@ -53,7 +88,7 @@ static void notice_is_handled(jzi_worker *worker, jzi_node *node)
     feed->busy = false;
     if (feed->subscriber == JZX_NOBODY) {
         jzi_free(&worker->alloc, feed, sizeof *feed);
-    } else if (feed->told < worker->dead_letters.count) {
+    } else if (feed->told < jzi_dead_letters_count(&worker->domain->dead_letters)) {
         tell(worker, feed);
     }
 }
@@ -68,8 +103,9 @@ static void end_feed(jzi_worker *worker, jzi_feed *feed)
     if (feed->next != NULL) {
         feed->next->pprev = feed->pprev;
     }
-    if (worker->feeds == NULL) {
-        worker->on_dead_letter = NULL;
+    if (worker->domain->feeds == NULL) {
+        worker->domain->on_dead_letter = NULL;
+        jzi_dead_letters_ignore(&worker->domain->dead_letters);
     }
     if (!feed->busy) {
         jzi_free(&worker->alloc, feed, sizeof *feed);
@@ -87,7 +123,7 @@ static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_letters_init(jzi_worker *worker)
 {
-    worker->event_ops[JZI_EVENT_LETTERS] = (jzi_event_ops){
+    worker->domain->event_ops[JZI_EVENT_LETTERS] = (jzi_event_ops){
         .claim = claim_notice, .done = notice_is_handled, .revoke = notice_is_revoked};
 }
 
@@ -111,13 +147,14 @@ jzx_err jzi_letters_subscribe(jzi_worker *worker, jzi_actor *actor)
         .flags = JZX_MSG_VALUE | JZI_MSG_EVENT,
     };
     feed->subscriber = actor->id;
-    feed->next = worker->feeds;
-    feed->pprev = &worker->feeds;
+    feed->told = listen(worker);
+    feed->next = worker->domain->feeds;
+    feed->pprev = &worker->domain->feeds;
     if (feed->next != NULL) {
         feed->next->pprev = &feed->next;
     }
-    worker->feeds = ext->feed = feed;
-    worker->on_dead_letter = tell_all;
+    worker->domain->feeds = ext->feed = feed;
+    worker->domain->on_dead_letter = tell_all;
     return JZX_OK;
 }
 

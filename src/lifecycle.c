@@ -7,7 +7,7 @@ void jzi_move(jzi_actor *actor, jzx_life_event event)
 {
     int state = jzx_lifecycle_next(jzi_actor_state_of(actor), (uint32_t)event);
     jzi_assert(state >= 0);
-    actor->history = jzi_history_add(actor->history, (uint32_t)state);
+    jzi_actor_set_history(actor, jzi_history_add(jzi_actor_history(actor), (uint32_t)state));
     actor->flags = (actor->flags & ~(7u << JZI_ACTOR_STATE_SHIFT)) | (uint32_t)state
                                                                          << JZI_ACTOR_STATE_SHIFT;
 }
@@ -62,10 +62,18 @@ static void before_hook(jzi_worker *worker, jzi_actor *actor, jzi_phase phase)
     worker->ctx.state = actor->state;
     worker->ctx.self = actor->id;
     worker->reason_by = JZX_NOBODY;
+    if (jzi_unlikely(worker->domain->pooled)) {
+        /* Both say that somebody will look at it, so nobody queues it meanwhile. What is commanded
+         * has a bit of its own, and finish_run() looks for those. */
+        actor->flags |= JZI_ACTOR_LIFE | JZI_ACTOR_QUEUED;
+    }
+    jzi_user_code_begins(worker);
 }
 
 static void after_hook(jzi_worker *worker, jzi_actor *actor, jzx_behavior_result result)
 {
+    jzi_user_code_ends(worker);
+    actor->flags &= jzi_unlikely(worker->domain->pooled) ? ~JZI_ACTOR_LIFE : ~0u;
     actor->state = worker->ctx.state;
     worker->ctx.self = JZX_NOBODY;
     bool leaving = worker->phase == JZI_PHASE_LEAVE || worker->phase == JZI_PHASE_DEINIT;
@@ -82,7 +90,7 @@ static void after_hook(jzi_worker *worker, jzi_actor *actor, jzx_behavior_result
 static void signal_self(jzi_worker *worker, jzi_actor *actor, jzx_signal_kind kind, jzi_phase phase)
 {
     worker->hook_result = JZX_BEHAVIOR_OK;
-    if (actor->kind->on_signal == NULL || worker->abandoned) {
+    if (actor->kind->on_signal == NULL || worker->domain->abandoned) {
         return;
     }
     worker->signal = (jzx_signal){
@@ -108,9 +116,9 @@ static bool hook_failed(const jzi_worker *worker)
 void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_count_add(&worker->counters.failures, 1);
-    if (worker->observer.on.on_actor_fail != NULL) {
-        worker->observer.on.on_actor_fail(worker->observer.ctx, actor->id, jzi_actor_name(actor),
-                                          &worker->reason);
+    if (worker->domain->observer.on.on_actor_fail != NULL) {
+        worker->domain->observer.on.on_actor_fail(worker->domain->observer.ctx, actor->id,
+                                                  jzi_actor_name(actor), &worker->reason);
     }
 }
 
@@ -267,7 +275,7 @@ static void tell_restart(jzi_worker *worker, const jzi_actor *actor)
 {
     const jzi_life *life = actor->ext->life;
     life->bond->restarts++;
-    const jzx_observer *on = &worker->observer.on;
+    const jzx_observer *on = &worker->domain->observer.on;
     jzi_count_add(&worker->counters.restarts, 1);
     if (on->on_restart != NULL) {
         jzx_restart_event event = {
@@ -280,10 +288,10 @@ static void tell_restart(jzi_worker *worker, const jzi_actor *actor)
             .incarnation = life->incarnation,
             .delay_ms = life->bond->delay_ms,
         };
-        on->on_restart(worker->observer.ctx, &event);
+        on->on_restart(worker->domain->observer.ctx, &event);
     }
     if (on->on_actor_restart != NULL) {
-        on->on_actor_restart(worker->observer.ctx, actor->id, (int)life->bond->attempt);
+        on->on_actor_restart(worker->domain->observer.ctx, actor->id, (int)life->bond->attempt);
     }
 }
 
@@ -365,7 +373,7 @@ static void hand_over_notices(jzi_worker *worker, jzi_actor *actor)
     const jzi_life *life = jzi_life_of(actor);
     if (life == NULL || life->after != JZI_AFTER_END || life->since_ns == 0 ||
         worker->reason.kind > JZX_REASON_SHUTDOWN || (actor->flags & JZI_ACTOR_KILLED) != 0 ||
-        worker->destroying) {
+        worker->domain->destroying) {
         return;
     }
     while (actor->notices != NULL && worker->reason.kind <= JZX_REASON_SHUTDOWN) {
@@ -441,7 +449,8 @@ static void advance_clean_up(jzi_worker *worker, jzi_actor *actor)
         }
         jzi_set_step(actor, JZI_STEP_DEINITED);
         worker->hook_result = JZX_BEHAVIOR_OK;
-        if (actor->kind->deinit != NULL && !worker->abandoned && (life == NULL || !life->bare)) {
+        if (actor->kind->deinit != NULL && !worker->domain->abandoned &&
+            (life == NULL || !life->bare)) {
             before_hook(worker, actor, JZI_PHASE_DEINIT);
             actor->kind->deinit(&worker->ctx);
             after_hook(worker, actor, JZX_BEHAVIOR_OK);
@@ -467,7 +476,7 @@ void jzi_life_advance(jzi_worker *worker, jzi_actor *actor)
     case JZI_STEP_PRE_STARTED:
         if (worker->hook_result != JZX_BEHAVIOR_OK ||
             ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0 &&
-             !worker->family->start(worker, actor))) {
+             !worker->domain->family->start(worker, actor))) {
             jzi_life_fail_start(worker, actor);
             return;
         }
@@ -475,7 +484,7 @@ void jzi_life_advance(jzi_worker *worker, jzi_actor *actor)
         /* fall through */
     case JZI_STEP_FAMILY:
         if ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
-            int up = worker->family->started(worker, actor);
+            int up = worker->domain->family->started(worker, actor);
             if (up < 0) {
                 jzi_life_fail_start(worker, actor);
             }

@@ -43,7 +43,9 @@ typedef struct jzi_life {
     uint64_t since_ns;    /* when it was last RUNNING */
     jzi_alarm alarm;
     jzx_actor_id self;
+
     jzi_bond *bond;            /* its parent supervises it */
+    struct jzi_far *far;       /* its parent is in another domain */
     struct jzi_family *family; /* it supervises its children */
     jzi_bond *news;            /* of its children, oldest first */
     jzi_bond *news_last;
@@ -89,8 +91,8 @@ static inline jzi_actor *jzi_lifecycle_spawner(const jzi_worker *worker)
 static inline jzx_err jzi_lifecycle_may_spawn(const jzi_worker *worker)
 {
     const jzi_actor *spawner = jzi_lifecycle_spawner(worker);
-    if (worker->destroying || worker->phase == JZI_PHASE_DEINIT ||
-        (spawner == NULL && worker->shutting_down)) {
+    if (worker->domain->destroying || worker->phase == JZI_PHASE_DEINIT ||
+        (spawner == NULL && worker->domain->shutting_down)) {
         return JZX_ERR_STOPPING;
     }
     if (spawner != NULL && (spawner->flags & JZI_ACTOR_STOPPING) != 0 &&
@@ -103,6 +105,8 @@ static inline jzx_err jzi_lifecycle_may_spawn(const jzi_worker *worker)
 /* See jzx_stop(), jzx_stop_drained() and jzx_kill(). */
 void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained);
 void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor);
+/* Orders that another thread left at the door: JZI_GATE_STOP, _KILL, _DRAIN. */
+void jzi_lifecycle_obey(jzi_worker *worker, jzi_actor *actor, uint64_t orders);
 /* A parent ends a child for good, within timeout_ms (JZX_SHUTDOWN_* too) and under the parent's own
  * deadline (UINT64_MAX: none). */
 void jzi_lifecycle_finish(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
@@ -125,6 +129,33 @@ void jzi_lifecycle_panicked(jzi_worker *worker);
 
 /* Marks every actor to be killed in its next turn: the loop is being destroyed. */
 void jzi_lifecycle_kill_all(jzi_worker *worker);
+
+/* Makes an actor in another domain; see lifecycle_far.c. `up` is the parent's domain, NULL: the
+ * root. `clerk` has the allocator, the environment and, for the options, the defaults of that
+ * domain. Thread: any. Errors as jzx_spawn(). */
+jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
+                                const jzx_spawn_opts *opts, const jzi_birth *birth,
+                                jzx_actor_id *out_id);
+/* The checks of jzi_lifecycle_spawn() alone. */
+jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts);
+/* The links of a child among its siblings, for its parent's domain. */
+jzi_siblings *jzi_far_siblings(const jzi_actor *actor);
+static inline jzi_siblings *jzi_siblings_of(const jzi_worker *worker, jzi_actor *actor)
+{
+    return jzi_unlikely(jzi_worker_is_far(worker, actor->id)) ? jzi_far_siblings(actor)
+                                                              : &actor->siblings;
+}
+/* The actor of a child, also one in another domain; NULL when it is gone. */
+static inline jzi_actor *jzi_lifecycle_child(const jzi_worker *worker, jzx_actor_id id)
+{
+    if (jzi_likely(!jzi_worker_is_far(worker, id))) {
+        return jzi_worker_find(worker, id);
+    }
+    jzi_actor *actor = id == JZX_NOBODY ? NULL : jzi_worker_any(worker, jzx_id_index(id));
+    uint64_t gate = actor == NULL ? 0 : jzi_actor_gate(actor);
+    bool alive = jzi_gate_generation(gate) == jzx_id_generation(id) && (gate & JZI_GATE_PINS) != 0;
+    return alive ? actor : NULL;
+}
 
 /* NULL for an actor without hooks, children and supervisor. */
 static inline jzi_life *jzi_life_of(const jzi_actor *actor)

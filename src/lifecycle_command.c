@@ -54,10 +54,26 @@ void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor)
     jzi_lifecycle_wake(worker, actor);
 }
 
+void jzi_lifecycle_obey(jzi_worker *worker, jzi_actor *actor, uint64_t orders)
+{
+    if (worker->domain->destroying) {
+        return;
+    }
+    if ((orders & JZI_GATE_KILL) != 0) {
+        jzi_lifecycle_kill(worker, actor);
+    } else {
+        jzi_lifecycle_stop(worker, actor, (orders & JZI_GATE_STOP) == 0);
+    }
+}
+
 void jzi_lifecycle_finish(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
                           uint64_t parent_deadline_ns)
 {
     jzi_count_add(&worker->counters.commands, 1);
+    if (jzi_unlikely(jzi_worker_is_far(worker, actor->id))) {
+        jzi_far_order(worker, actor, true, 0, timeout_ms, parent_deadline_ns);
+        return;
+    }
     jzi_close_gate(worker, actor);
     actor->flags |= JZI_ACTOR_FINISH;
     if (timeout_ms == JZX_SHUTDOWN_BRUTAL) {
@@ -75,6 +91,10 @@ void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands
                          uint32_t timeout_ms, uint64_t parent_deadline_ns)
 {
     jzi_count_add(&worker->counters.commands, 1);
+    if (jzi_unlikely(jzi_worker_is_far(worker, actor->id))) {
+        jzi_far_order(worker, actor, false, commands, timeout_ms, parent_deadline_ns);
+        return;
+    }
     /* The last word counts. */
     if ((commands & JZI_ACTOR_START) != 0) {
         actor->flags &= ~JZI_ACTOR_HALT;
@@ -263,10 +283,10 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
     bool last_orders =
         (step == JZI_STEP_NONE || step == JZI_STEP_FAMILY) && (actor->flags & orders) != 0;
     if ((actor->flags & JZI_ACTOR_NEWS) != 0 && step != JZI_STEP_FAILED && !last_orders &&
-        !worker->destroying) {
+        !worker->domain->destroying) {
         actor->flags &= ~JZI_ACTOR_NEWS;
         if (life->family != NULL) {
-            worker->family->news(worker, actor);
+            worker->domain->family->news(worker, actor);
         }
         actor->flags &= ~JZI_ACTOR_LIFE;
     }
@@ -287,7 +307,10 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
         obey_down(worker, actor);
         break;
     default:
-        jzi_assert(false); /* every other step is left within the call that entered it */
+        /* Every other step is left within the call that entered it, unless that never returns. */
+        jzi_assert(worker->domain->abandoned);
+        worker->hook_result = JZX_BEHAVIOR_FAIL;
+        jzi_life_advance(worker, actor);
     }
 }
 
@@ -331,6 +354,7 @@ void jzi_lifecycle_run(jzi_worker *worker, jzi_actor *actor)
         return; /* most ends are that simple */
     }
     worker->current = actor;
+    actor->flags |= jzi_unlikely(worker->domain->pooled) ? JZI_ACTOR_QUEUED : 0;
     if (worker->outcome == JZI_OUTCOME_LIFE) {
         obey(worker, actor);
     } else if (worker->outcome == JZI_OUTCOME_FAIL) {
@@ -343,6 +367,13 @@ void jzi_lifecycle_run(jzi_worker *worker, jzi_actor *actor)
 
 void jzi_lifecycle_panicked(jzi_worker *worker)
 {
+    if (jzi_unlikely(worker->domain->pooled)) {
+        while (worker->floors > 0) { /* a crash inside of a call, not a panic */
+            jzi_worker_give_floor(worker);
+        }
+        jzi_user_code_ends(worker);
+        worker->current->flags &= ~JZI_ACTOR_LIFE;
+    }
     if (worker->phase == JZI_PHASE_BEHAVIOR) {
         jzi_lifecycle_run(worker, jzi_worker_panicked(worker));
         return;

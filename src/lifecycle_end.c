@@ -12,7 +12,7 @@
 /* Other threads may be changing the gate, but only if there ever was a sender (R33). */
 static void gate_add(jzi_worker *worker, jzi_actor *actor, uint64_t delta)
 {
-    if (worker->shared) {
+    if (worker->domain->shared) {
         /* release: pairs with the acquire of a thread that reserves or gives back. */
         atomic_fetch_add_explicit(&actor->door.gate, delta, memory_order_acq_rel);
     } else {
@@ -38,10 +38,10 @@ void jzi_open_gate(jzi_worker *worker, jzi_actor *actor)
 static void too_late(jzi_io *io, jzi_alarm *alarm)
 {
     jzi_life *life = jzi_container_of(alarm, jzi_life, alarm);
-    jzi_actor *actor = jzi_worker_find(io->worker, life->self);
+    jzi_actor *actor = jzi_worker_find(io->domain->acting, life->self);
     jzi_assert(actor != NULL);
     actor->flags |= JZI_ACTOR_LATE;
-    jzi_lifecycle_wake(io->worker, actor);
+    jzi_lifecycle_wake(io->domain->acting, actor);
 }
 
 void jzi_arm_deadline(jzi_worker *worker, jzi_actor *actor)
@@ -81,20 +81,9 @@ void jzi_set_deadline(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
     }
 }
 
-void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news)
+void jzi_hear(jzi_worker *worker, jzi_actor *parent, jzi_bond *bond, uint32_t news)
 {
-    jzi_life *life = jzi_life_of(actor);
-    jzi_bond *bond = life == NULL ? NULL : life->bond;
-    if (bond == NULL) {
-        return;
-    }
-    jzi_actor *parent = jzi_worker_slot(worker, actor->parent);
     jzi_life *above = parent->ext->life;
-    if (news != JZI_NEWS_STARTED && news != JZI_NEWS_DOWN) {
-        bond->reason = worker->reason;
-        bool was_up = life->since_ns != 0 && worker->now_ns > life->since_ns;
-        bond->uptime_ns = was_up ? worker->now_ns - life->since_ns : 0;
-    }
     if (bond->news == 0) {
         bond->next_news = NULL;
         *(above->news == NULL ? &above->news : &above->news_last->next_news) = bond;
@@ -105,13 +94,32 @@ void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news)
     jzi_lifecycle_wake(worker, parent);
 }
 
+void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news)
+{
+    jzi_life *life = jzi_life_of(actor);
+    jzi_bond *bond = life == NULL ? NULL : life->bond;
+    if (bond == NULL) {
+        return;
+    }
+    if (news != JZI_NEWS_STARTED && news != JZI_NEWS_DOWN) {
+        bond->reason = worker->reason;
+        bool was_up = life->since_ns != 0 && worker->now_ns > life->since_ns;
+        bond->uptime_ns = was_up ? worker->now_ns - life->since_ns : 0;
+    }
+    if (life->far == NULL) {
+        jzi_hear(worker, jzi_worker_slot(worker, actor->parent), bond, news);
+    } else if (news != JZI_NEWS_ENDED) { /* its corpse says so */
+        jzi_far_tell(worker, life->far, news);
+    }
+}
+
 /* All at once, the youngest first: a plain parent's children do not depend on each other's order;
  * who wants one has a supervisor. */
 void jzi_lifecycle_finish_children(jzi_worker *worker, const jzi_life *life, bool kill)
 {
     for (uint32_t slot = life->last_child; slot != JZI_NO_ACTOR;) {
-        jzi_actor *child = jzi_worker_slot(worker, slot);
-        slot = child->prev_sibling;
+        jzi_actor *child = jzi_worker_any(worker, slot);
+        slot = jzi_siblings_of(worker, child)->prev;
         jzi_lifecycle_finish(worker, child,
                              kill ? JZX_SHUTDOWN_BRUTAL : child->kind->stop_timeout_ms,
                              life->deadline_ns);
@@ -122,7 +130,7 @@ void jzi_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill)
 {
     jzi_life *life = actor->ext->life;
     if (life->family != NULL) {
-        worker->family->stop_all(worker, actor, kill);
+        worker->domain->family->stop_all(worker, actor, kill);
         return;
     }
     jzi_lifecycle_finish_children(worker, life, kill);
@@ -149,9 +157,12 @@ void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
     jzi_timers_release_all(worker->timers, actor);
     jzi_room_forget_requests(worker, actor);
     jzi_letters_forget(worker, actor);
+    if (ext->jobs != NULL) {
+        worker->domain->on_forget_jobs(worker, actor);
+    }
     if (ext->life != NULL) {
         if (ext->life->family != NULL) {
-            worker->family->forget(worker, actor);
+            worker->domain->family->forget(worker, actor);
         }
         jzi_alarm_clear(worker->io, &ext->life->alarm);
         ext->life->deadline_ns = UINT64_MAX;
@@ -175,7 +186,7 @@ void jzi_release_bonds(jzi_worker *worker, jzi_actor *actor, bool revoke)
 static void drain_lane(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
 {
     const jzi_kind *kind = actor->kind;
-    jzx_dead_reason reason = worker->destroying              ? JZX_DEAD_LOOP_CLOSED
+    jzx_dead_reason reason = worker->domain->destroying      ? JZX_DEAD_LOOP_CLOSED
                              : kind->drain == JZX_DRAIN_DROP ? JZX_DEAD_DROPPED
                                                              : JZX_DEAD_STOPPED;
     while (*lane != NULL) {
@@ -183,7 +194,7 @@ static void drain_lane(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
         if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
         }
-        if (kind->drain == JZX_DRAIN_REDIRECT && !worker->destroying &&
+        if (kind->drain == JZX_DRAIN_REDIRECT && !worker->domain->destroying &&
             jzi_mailbox_redirect(worker, actor, node, kind->redirect_to)) {
             continue;
         }
@@ -191,32 +202,29 @@ static void drain_lane(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
     }
 }
 
-static void unlink_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+void jzi_unlink_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
     jzi_life *life = parent == NULL ? NULL : parent->ext->life;
-    uint32_t *first = life == NULL ? &worker->root_first : &life->first_child;
-    uint32_t *last = life == NULL ? &worker->root_last : &life->last_child;
-    if (actor->prev_sibling == JZI_NO_ACTOR) {
-        *first = actor->next_sibling;
-    } else {
-        jzi_worker_slot(worker, actor->prev_sibling)->next_sibling = actor->next_sibling;
-    }
-    if (actor->next_sibling == JZI_NO_ACTOR) {
-        *last = actor->prev_sibling;
-    } else {
-        jzi_worker_slot(worker, actor->next_sibling)->prev_sibling = actor->prev_sibling;
-    }
+    uint32_t *first = life == NULL ? &worker->domain->root_first : &life->first_child;
+    uint32_t *last = life == NULL ? &worker->domain->root_last : &life->last_child;
+    const jzi_siblings *links = jzi_siblings_of(worker, actor);
+    uint32_t prev = links->prev;
+    uint32_t next = links->next;
+    *(prev == JZI_NO_ACTOR ? first : &jzi_siblings_of(worker, jzi_worker_any(worker, prev))->next) =
+        next;
+    *(next == JZI_NO_ACTOR ? last : &jzi_siblings_of(worker, jzi_worker_any(worker, next))->prev) =
+        prev;
     if (life != NULL) {
         life->child_count--;
     }
 }
 
 /* Whether the parent's code is to hear of this end. */
-static bool wants_notice(const jzi_worker *worker, const jzi_actor *actor, const jzi_actor *parent)
+static bool wants_notice(const jzi_worker *worker, const jzi_actor *actor, const jzi_actor *parent,
+                         uint32_t reason)
 {
-    if (worker->destroying || (parent->kind->flags & JZI_KIND_SUPERVISOR) != 0 ||
-        ((actor->kind->flags & JZX_SPAWN_QUIET) != 0 &&
-         worker->reason.kind <= JZX_REASON_SHUTDOWN)) {
+    if (worker->domain->destroying || (parent->kind->flags & JZI_KIND_SUPERVISOR) != 0 ||
+        ((actor->kind->flags & JZX_SPAWN_QUIET) != 0 && reason <= JZX_REASON_SHUTDOWN)) {
         return false;
     }
     return (parent->flags & JZI_ACTOR_ENDING) == 0 ||
@@ -224,8 +232,7 @@ static bool wants_notice(const jzi_worker *worker, const jzi_actor *actor, const
 }
 
 /* The dead slot itself becomes the notice (R9). Only a text takes memory, and it may be missing. */
-static void post_corpse(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent,
-                        uint32_t incarnation)
+static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnation)
 {
     const jzx_reason *reason = &worker->reason;
     jzx_reason *block = NULL;
@@ -236,7 +243,7 @@ static void post_corpse(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent,
         }
     }
     jzi_node *node = &actor->corpse;
-    actor->history = JZI_HISTORY_CORPSE;
+    jzi_actor_set_history(actor, JZI_HISTORY_CORPSE);
     actor->dead = incarnation;
     jzi_actor_set_counts(actor, 0);
     node->msg.u64 = (uint64_t)reason->kind << 32 | (uint32_t)reason->code;
@@ -249,9 +256,30 @@ static void post_corpse(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent,
     node->msg.sender = actor->id;
     node->msg.drop = NULL;
     node->ops = JZI_EVENT_CHILD;
-    jzi_worker_post_notice(worker, parent, node);
+}
+
+static void post_corpse(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+{
+    jzi_worker_post_notice(worker, parent, &actor->corpse);
     if (jzi_actor_step_of(parent) == JZI_STEP_CHILDREN) {
         jzi_lifecycle_wake(worker, parent);
+    }
+}
+
+void jzi_corpse_reason(const jzi_node *node, jzx_reason *out_reason)
+{
+    const jzx_reason *block = (const jzx_reason *)(uintptr_t)node->msg.len;
+    if (block != NULL) {
+        *out_reason = *block;
+        return;
+    }
+    *out_reason = (jzx_reason){.kind = (uint32_t)(node->msg.u64 >> 32),
+                               .code = (int32_t)(uint32_t)node->msg.u64};
+    if (node->msg.reserved != 0) {
+        static const char lost[] = "(no memory)";
+        for (size_t i = 0; i < sizeof lost; i++) {
+            out_reason->text[i] = lost[i];
+        }
     }
 }
 
@@ -267,18 +295,7 @@ static bool claim_corpse(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
     (void)parent;
     const jzi_actor *actor = jzi_container_of(node, jzi_actor, corpse);
     const jzx_reason *block = (const jzx_reason *)(uintptr_t)node->msg.len;
-    if (block != NULL) {
-        worker->signal_reason = *block;
-    } else {
-        worker->signal_reason = (jzx_reason){.kind = (uint32_t)(node->msg.u64 >> 32),
-                                             .code = (int32_t)(uint32_t)node->msg.u64};
-        if (node->msg.reserved != 0) {
-            static const char lost[] = "(no memory)";
-            for (size_t i = 0; i < sizeof lost; i++) {
-                worker->signal_reason.text[i] = lost[i];
-            }
-        }
-    }
+    jzi_corpse_reason(node, &worker->signal_reason);
     bool ended = node->msg.tag == JZX_TAG_CHILD_ENDED;
     worker->signal = (jzx_signal){
         .kind = ended ? JZX_SIGNAL_CHILD_ENDED : JZX_SIGNAL_CHILD_FAILED,
@@ -293,11 +310,20 @@ static bool claim_corpse(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
     return true;
 }
 
+void jzi_corpse_is_back(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_actor_set_history(actor, 0);
+    free_slot(worker, actor);
+}
+
 static void corpse_done(jzi_worker *worker, jzi_node *node)
 {
     jzi_actor *actor = jzi_container_of(node, jzi_actor, corpse);
-    actor->history = 0;
-    free_slot(worker, actor);
+    if (jzi_unlikely(jzi_worker_is_far(worker, actor->id))) {
+        jzi_far_give_back(worker, actor);
+        return;
+    }
+    jzi_corpse_is_back(worker, actor);
 }
 
 static void corpse_revoked(jzi_worker *worker, jzi_node *node)
@@ -309,16 +335,35 @@ static void corpse_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_lifecycle_init(jzi_worker *worker)
 {
-    worker->event_ops[JZI_EVENT_CHILD] =
+    worker->domain->event_ops[JZI_EVENT_CHILD] =
         (jzi_event_ops){.claim = claim_corpse, .done = corpse_done, .revoke = corpse_revoked};
-    worker->on_link_exit = jzi_lifecycle_fail_with;
-    worker->root_first = worker->root_last = JZI_NO_ACTOR;
+    worker->domain->on_link_exit = jzi_lifecycle_fail_with;
+    worker->domain->on_orders = jzi_lifecycle_obey;
+    worker->domain->root_first = worker->domain->root_last = JZI_NO_ACTOR;
+    jzi_far_init(worker);
+}
+
+void jzi_corpse_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+{
+    jzi_node *node = &actor->corpse;
+    jzi_unlink_child(worker, actor, parent);
+    if (wants_notice(worker, actor, parent, (uint32_t)(node->msg.u64 >> 32))) {
+        node->msg.flags = JZX_MSG_BORROWED | JZI_MSG_EVENT;
+        post_corpse(worker, actor, parent);
+    } else {
+        corpse_revoked(worker, node);
+    }
+    if (parent->ext->life->child_count == 0 && jzi_actor_step_of(parent) == JZI_STEP_CHILDREN) {
+        jzi_lifecycle_wake(worker, parent);
+    }
 }
 
 void jzi_finish(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_actor *parent =
-        actor->parent == JZI_NO_ACTOR ? NULL : jzi_worker_slot(worker, actor->parent);
+    jzi_far *far = jzi_life_of(actor) == NULL ? NULL : actor->ext->life->far;
+    jzi_actor *parent = actor->parent == JZI_NO_ACTOR || far != NULL
+                            ? NULL
+                            : jzi_worker_slot(worker, actor->parent);
     jzi_ext *ext = actor->ext;
     jzx_actor_id id = actor->id;
     if (ext != NULL) {
@@ -339,19 +384,22 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
         incarnation = ext->life->incarnation;
         jzi_tell_parent(worker, actor, JZI_NEWS_ENDED);
     }
-    unlink_child(worker, actor, parent);
+    if (jzi_likely(far == NULL)) {
+        jzi_unlink_child(worker, actor, parent);
+    }
     /* The life pin goes: from here on the id resolves for nobody, and the slot is free as soon as
      * no other thread has a message on its way. */
     gate_add(worker, actor, (uint64_t)0 - JZI_GATE_PIN);
     jzi_count_add(&worker->counters.ended, 1);
     jzi_count_sub(&worker->counters.live, 1);
     worker->current = NULL;
-    if (jzi_unlikely(worker->observer.on.on_actor_stop != NULL)) {
-        worker->observer.on.on_actor_stop(worker->observer.ctx, id, ext == NULL ? "" : ext->name,
-                                          &worker->reason);
+    if (jzi_unlikely(worker->domain->observer.on.on_actor_stop != NULL)) {
+        worker->domain->observer.on.on_actor_stop(worker->domain->observer.ctx, id,
+                                                  ext == NULL ? "" : ext->name, &worker->reason);
     }
-    if (worker->on_actor_ended != NULL) {
-        worker->on_actor_ended(worker, id, ext == NULL ? "" : ext->name, parent == NULL);
+    if (worker->domain->on_actor_ended != NULL) {
+        worker->domain->on_actor_ended(worker, id, ext == NULL ? "" : ext->name,
+                                       actor->parent == JZI_NO_ACTOR);
     }
     if (ext != NULL) {
         jzi_monitor_ended(worker, ext->watchers, id, incarnation, &worker->reason);
@@ -362,12 +410,18 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
         jzi_free(&worker->alloc, ext, sizeof *ext);
         actor->ext = NULL;
     }
+    if (jzi_unlikely(far != NULL)) {
+        fill_corpse(worker, actor, incarnation);
+        jzi_far_ended(worker, actor, far);
+        return;
+    }
     if (parent == NULL) {
         free_slot(worker, actor);
         return;
     }
-    if (wants_notice(worker, actor, parent)) {
-        post_corpse(worker, actor, parent, incarnation);
+    if (wants_notice(worker, actor, parent, worker->reason.kind)) {
+        fill_corpse(worker, actor, incarnation);
+        post_corpse(worker, actor, parent);
     } else {
         free_slot(worker, actor);
     }

@@ -1,5 +1,5 @@
 /* The way in: options, a slot, a place among the parent's children. */
-#include "lifecycle.h"
+#include "lifecycle_steps.h"
 
 #include "base/alloc.h"
 
@@ -56,34 +56,38 @@ jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor)
 
 jzx_actor_id jzi_lifecycle_parent(const jzi_worker *worker, const jzi_actor *actor)
 {
-    return actor->parent == JZI_NO_ACTOR ? JZX_NOBODY : jzi_worker_slot(worker, actor->parent)->id;
+    return actor->parent == JZI_NO_ACTOR ? JZX_NOBODY : jzi_worker_any(worker, actor->parent)->id;
 }
 
-/* Last among the parent's children. */
 static inline void link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
     jzi_life *life = parent == NULL ? NULL : parent->ext->life;
-    uint32_t slot = jzi_actor_slot(actor);
-    uint32_t *first = life == NULL ? &worker->root_first : &life->first_child;
-    uint32_t *last = life == NULL ? &worker->root_last : &life->last_child;
-    actor->parent = parent == NULL ? JZI_NO_ACTOR : jzi_actor_slot(parent);
-    actor->next_sibling = JZI_NO_ACTOR;
-    actor->prev_sibling = *last;
+    uint32_t index = jzx_id_index(actor->id);
+    uint32_t *first = life == NULL ? &worker->domain->root_first : &life->first_child;
+    uint32_t *last = life == NULL ? &worker->domain->root_last : &life->last_child;
+    jzi_siblings *links = jzi_siblings_of(worker, actor);
+    links->next = JZI_NO_ACTOR;
+    links->prev = *last;
     if (*last == JZI_NO_ACTOR) {
-        *first = slot;
+        *first = index;
     } else {
-        jzi_worker_slot(worker, *last)->next_sibling = slot;
+        jzi_siblings_of(worker, jzi_worker_any(worker, *last))->next = index;
     }
-    *last = slot;
+    *last = index;
     if (life != NULL) {
         life->child_count++;
     }
 }
 
-static __attribute__((noinline)) jzi_kind *
-intern_kind(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth, uint32_t cap)
+void jzi_link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
-    jzi_kind wanted = {
+    link_child(worker, actor, parent);
+}
+
+static jzi_kind kind_of(const jzi_worker *worker, const jzx_spawn_opts *opts,
+                        const jzi_birth *birth, uint32_t cap)
+{
+    return (jzi_kind){
         .init = opts->init,
         .on_signal = opts->on_signal,
         .deinit = opts->deinit,
@@ -99,7 +103,13 @@ intern_kind(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *bir
         .drain = opts->drain,
         .flags = opts->flags | (birth->supervisor ? JZI_KIND_SUPERVISOR : 0),
     };
-    return jzi_kind_intern(&worker->kinds, &worker->alloc, &wanted);
+}
+
+static __attribute__((noinline)) jzi_kind *
+intern_kind(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth, uint32_t cap)
+{
+    jzi_kind wanted = kind_of(worker, opts, birth, cap);
+    return jzi_kind_intern(&worker->domain->kinds, &worker->alloc, &wanted);
 }
 
 /* Whether the options ask for nothing but a behavior, a state, a cap and flags. */
@@ -114,13 +124,13 @@ static inline bool is_plain(const jzx_spawn_opts *opts, const jzi_birth *birth)
 static inline jzi_kind *find_kind(jzi_worker *worker, const jzx_spawn_opts *opts,
                                   const jzi_birth *birth, uint32_t cap, bool plain)
 {
-    jzi_kind *kind = plain ? jzi_kind_plain(&worker->kinds, cap, opts->flags) : NULL;
+    jzi_kind *kind = plain ? jzi_kind_plain(&worker->domain->kinds, cap, opts->flags) : NULL;
     if (jzi_likely(kind != NULL)) {
         return kind;
     }
     kind = intern_kind(worker, opts, birth, cap);
     if (plain && kind != NULL) {
-        jzi_kind_keep_plain(&worker->kinds, &worker->alloc, kind, cap, opts->flags);
+        jzi_kind_keep_plain(&worker->domain->kinds, &worker->alloc, kind, cap, opts->flags);
     }
     return kind;
 }
@@ -153,7 +163,7 @@ static bool make_ext(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts 
     if (hooks) {
         /* Its first turn is lifecycle's: init. Until then messages wait. */
         actor->state = opts->init != NULL || birth->supervisor ? NULL : opts->state;
-        actor->history = JZI_HISTORY_NEW;
+        jzi_actor_set_history(actor, JZI_HISTORY_NEW);
         actor->flags = (actor->flags & ~(7u << JZI_ACTOR_STATE_SHIFT)) | JZI_ACTOR_FROZEN |
                        JZI_ACTOR_QUEUED | JZI_ACTOR_START |
                        (uint32_t)JZX_STATE_CREATED << JZI_ACTOR_STATE_SHIFT;
@@ -165,10 +175,10 @@ static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_
                               uint32_t cap)
 {
     atomic_store_explicit(&actor->door.cap, cap, memory_order_relaxed);
-    atomic_store_explicit(&actor->door.full_policy, opts->full_policy, memory_order_relaxed);
+    atomic_store_explicit(&actor->door.link, opts->full_policy, memory_order_relaxed);
     actor->kind = kind;
     actor->dead = 0;
-    actor->history = HISTORY_RUNNING;
+    jzi_actor_set_history(actor, HISTORY_RUNNING);
     actor->user = actor->events = actor->notices = actor->urgent = NULL;
     actor->behavior = opts->behavior;
     actor->state = opts->state;
@@ -178,6 +188,162 @@ static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_
     actor->flags = (kind->max_msgs < JZI_FIRST_LEG ? JZI_ACTOR_FEW : 0) |
                    ((opts->flags & JZX_SPAWN_TRAP_EXITS) != 0 ? JZI_ACTOR_TRAP : 0) |
                    (uint32_t)JZX_STATE_RUNNING << JZI_ACTOR_STATE_SHIFT;
+}
+
+static inline void born(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_count_add(&worker->counters.spawned, 1);
+    jzi_count_add(&worker->counters.live, 1);
+    if (jzi_unlikely(worker->env->trace != NULL)) {
+        jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
+    }
+    if (jzi_unlikely(worker->domain->observer.on.on_actor_start != NULL)) {
+        worker->domain->observer.on.on_actor_start(worker->domain->observer.ctx, actor->id,
+                                                   jzi_actor_name(actor));
+    }
+    if ((actor->flags & JZI_ACTOR_FROZEN) != 0) {
+        jzi_lifecycle_wake(worker, actor);
+    }
+}
+
+void jzi_born(jzi_worker *worker, jzi_actor *actor)
+{
+    born(worker, actor);
+}
+
+/* Frees what make_ext() made. */
+static void drop_ext(const jzx_allocator *alloc, jzi_actor *actor)
+{
+    if (actor->ext != NULL) {
+        jzi_free(alloc, actor->ext->life, actor->ext->life == NULL ? 0 : sizeof(jzi_life));
+        jzi_free(alloc, actor->ext, sizeof *actor->ext);
+        actor->ext = NULL;
+    }
+}
+
+/* Takes back an actor that nobody has heard of. */
+static void undo_far(jzi_worker *clerk, jzi_post *down, jzi_actor *actor, jzi_far *far)
+{
+    uint32_t generation = jzi_gate_generation(jzi_actor_gate(actor));
+    drop_ext(&clerk->alloc, actor);
+    jzi_kind_free_own(&clerk->alloc, actor->kind);
+    actor->kind = NULL;
+    atomic_store_explicit(&actor->door.gate, jzi_gate_make(generation) | JZI_GATE_CLOSED,
+                          memory_order_release);
+    jzi_actor_table_give_far(&down->table, actor);
+    if (far != NULL) {
+        jzi_far_drop(&clerk->alloc, far);
+    }
+}
+
+jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts)
+{
+    return check_opts(clerk, opts, opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap);
+}
+
+jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
+                                const jzx_spawn_opts *opts, const jzi_birth *birth,
+                                jzx_actor_id *out_id)
+{
+    uint32_t cap = opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap;
+    jzx_err err = check_opts(clerk, opts, cap);
+    if (err != JZX_OK) {
+        return err;
+    }
+    jzi_actor *actor = NULL;
+    err = jzi_actor_table_take_far(&down->table, &clerk->alloc, &actor);
+    if (err != JZX_OK) {
+        return err;
+    }
+    jzi_kind wanted = kind_of(clerk, opts, birth, cap);
+    jzi_kind *kind = jzi_kind_make_own(&clerk->alloc, &wanted);
+    if (kind == NULL) {
+        jzi_actor_table_give_far(&down->table, actor);
+        return JZX_ERR_NO_MEMORY;
+    }
+    fill_actor(actor, opts, kind, cap);
+    jzi_actor_table_open(actor);
+    jzi_far *far = jzi_far_make(clerk, actor, down, up, birth);
+    jzi_birth below = *birth;
+    below.bond = far == NULL ? NULL : jzi_far_bond(far);
+    if (far == NULL || !make_ext(clerk, actor, opts, &below) ||
+        (up != NULL && jzi_life_make(clerk, actor) == NULL)) {
+        undo_far(clerk, down, actor, far);
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzx_actor_id id = actor->id;
+    actor->parent = birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id);
+    if (up != NULL) {
+        actor->far = far;
+        actor->ext->life->far = far;
+    }
+    if (actor->ext != NULL && actor->ext->life != NULL) {
+        actor->ext->life->self = id;
+    }
+    if (up != NULL) {
+        link_child(clerk, actor, birth->parent); /* once it is born it may end at any time */
+    }
+    jzi_directory_unborn(clerk->domain->directory, 1);
+    if (!jzi_far_send_birth(clerk, far)) {
+        jzi_directory_unborn(clerk->domain->directory, -1);
+        if (up != NULL) {
+            jzi_unlink_child(clerk, actor, birth->parent);
+        }
+        undo_far(clerk, down, actor, far);
+        return JZX_ERR_STOPPING;
+    }
+    if (out_id != NULL) {
+        *out_id = id;
+    }
+    return JZX_OK;
+}
+
+/* A child in another domain: its parent's part of it. */
+static jzx_err spawn_elsewhere(jzi_worker *worker, jzi_post *down, const jzx_spawn_opts *opts,
+                               const jzi_birth *birth, jzx_actor_id *out_id)
+{
+    if (birth->parent != NULL && jzi_life_make(worker, birth->parent) == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzi_worker clerk = {
+        .domain = worker->domain,
+        .base = worker->base,
+        .chunks = worker->chunks,
+        .alloc = worker->alloc,
+        .env = worker->env,
+        .now_ns = worker->now_ns,
+        .ctx.self = worker->ctx.self,
+        .default_cap = down->default_cap,
+        .default_max_msgs = down->default_max_msgs,
+    };
+    jzx_actor_id id = JZX_NOBODY;
+    jzx_err err = jzi_lifecycle_spawn_far(&clerk, down, birth->parent == NULL ? NULL : worker->post,
+                                          opts, birth, &id);
+    if (err != JZX_OK) {
+        worker->domain->on_unused(worker->domain, down);
+        return err;
+    }
+    if (out_id != NULL) {
+        *out_id = id;
+    }
+    return JZX_OK;
+}
+
+/* The domain that the options name; NULL: this one. */
+static jzx_err find_domain(const jzi_worker *worker, const char *name, jzi_post **out_post)
+{
+    *out_post = NULL;
+    if (name == NULL) {
+        return JZX_OK;
+    }
+    if (worker->domain->on_find == NULL) {
+        return strcmp(name, "loop") == 0 ? JZX_OK : JZX_ERR_NO_SUCH_DISPATCHER;
+    }
+    jzx_err err = worker->domain->on_find(worker->domain, name, out_post);
+    if (err == JZX_OK && *out_post == worker->post) {
+        *out_post = NULL;
+    }
+    return err;
 }
 
 jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth,
@@ -190,6 +356,13 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
     }
     if (err != JZX_OK) {
         return err;
+    }
+    if (jzi_unlikely(opts->dispatcher != NULL)) {
+        jzi_post *down = NULL;
+        err = find_domain(worker, opts->dispatcher, &down);
+        if (err != JZX_OK || down != NULL) {
+            return err != JZX_OK ? err : spawn_elsewhere(worker, down, opts, birth, out_id);
+        }
     }
     if ((birth->parent != NULL && jzi_life_of(birth->parent) == NULL &&
          jzi_life_make(worker, birth->parent) == NULL) ||
@@ -204,38 +377,27 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
     jzi_actor *actor = NULL;
     err = jzi_actor_table_take(worker->table, &worker->alloc, &actor);
     if (err != JZX_OK) {
-        jzi_kind_release(&worker->kinds, &worker->alloc, kind);
+        jzi_kind_release(&worker->domain->kinds, &worker->alloc, kind);
         return err;
     }
     fill_actor(actor, opts, kind, cap);
     if (jzi_unlikely(!plain) && !make_ext(worker, actor, opts, birth)) {
-        if (actor->ext != NULL) {
-            jzi_free(&worker->alloc, actor->ext->life,
-                     actor->ext->life == NULL ? 0 : sizeof(jzi_life));
-            jzi_free(&worker->alloc, actor->ext, sizeof *actor->ext);
-        }
-        actor->ext = NULL;
+        drop_ext(&worker->alloc, actor);
         jzi_worker_free_slot(worker, actor);
         return JZX_ERR_NO_MEMORY;
     }
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
+    if (jzi_likely(!worker->domain->pooled)) { /* there it stays 0: who is in user code reads it */
+        worker->quick_slots = worker->slots_made;
+    }
+    actor->parent = birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id);
     link_child(worker, actor, birth->parent);
     jzi_actor_table_open(actor);
     if (actor->ext != NULL && actor->ext->life != NULL) {
         actor->ext->life->self = actor->id;
     }
-    jzi_count_add(&worker->counters.spawned, 1);
-    jzi_count_add(&worker->counters.live, 1);
     jzx_actor_id id = actor->id;
-    if (jzi_unlikely(worker->env->trace != NULL)) {
-        jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
-    }
-    if (jzi_unlikely(worker->observer.on.on_actor_start != NULL)) {
-        worker->observer.on.on_actor_start(worker->observer.ctx, id, jzi_actor_name(actor));
-    }
-    if ((actor->flags & JZI_ACTOR_FROZEN) != 0) {
-        jzi_lifecycle_wake(worker, actor);
-    }
+    born(worker, actor);
     if (out_id != NULL) {
         *out_id = id;
     }

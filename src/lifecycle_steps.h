@@ -71,6 +71,30 @@ void jzi_life_advance(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_settle(jzi_worker *worker);
 void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor);
 
+typedef struct jzi_far jzi_far;
+void jzi_far_init(jzi_worker *worker);
+jzi_far *jzi_far_make(jzi_worker *clerk, jzi_actor *actor, jzi_post *down, jzi_post *up,
+                      const jzi_birth *birth);
+void jzi_far_drop(const jzx_allocator *alloc, jzi_far *far);
+jzi_bond *jzi_far_bond(jzi_far *far);
+bool jzi_far_send_birth(jzi_worker *worker, jzi_far *far);
+void jzi_far_order(jzi_worker *worker, jzi_actor *actor, bool finish, uint32_t commands,
+                   uint32_t timeout_ms, uint64_t deadline_ns);
+void jzi_far_tell(jzi_worker *worker, jzi_far *far, uint32_t news);
+void jzi_far_ended(jzi_worker *worker, jzi_actor *actor, jzi_far *far);
+void jzi_far_give_back(jzi_worker *worker, jzi_actor *actor);
+/* News of a child reach its parent, in the parent's domain. */
+void jzi_hear(jzi_worker *worker, jzi_actor *parent, jzi_bond *bond, uint32_t news);
+/* A child's corpse reached its parent's domain, or is back in its own. */
+void jzi_corpse_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent);
+void jzi_corpse_is_back(jzi_worker *worker, jzi_actor *actor);
+void jzi_corpse_reason(const jzi_node *node, jzx_reason *out_reason);
+/* Last among the parent's children; parent NULL: the root. */
+void jzi_link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent);
+void jzi_unlink_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent);
+/* It is counted, traced, observed, and gets its first turn. */
+void jzi_born(jzi_worker *worker, jzi_actor *actor);
+
 /* Leaves news with the parent that supervises, if there is one. Takes worker->reason along. */
 void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news);
 /* Gives all children of an actor the order to end. */

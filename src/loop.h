@@ -2,12 +2,21 @@
 #ifndef JZI_LOOP_H
 #define JZI_LOOP_H
 
-#include <jzx/loop.h>
+#include <jzx/system.h>
 
 #include "lifecycle.h"
 
+/* In a system: to be shut down, and to say how that went. */
+typedef struct jzi_last_call {
+    jzi_errand errand;
+    uint32_t ms;
+    uint32_t epoch;
+    _Atomic uint32_t under_way;
+} jzi_last_call;
+
 struct jzx_loop {
     jzi_worker worker; /* first: entry points find it without a load */
+    jzi_domain domain;
     jzi_post *post;
     jzi_timers timers;
     jzi_io io;
@@ -16,17 +25,74 @@ struct jzx_loop {
     uint64_t tick_budget_ns;
     uint32_t max_turns;
     _Atomic(struct jzx_watchdog *)
-        watchdog;        /* set by jzx_watchdog_start(); any thread may stop it */
-    _Atomic int32_t tid; /* of the thread inside a step; kept only while there is a watchdog */
+        watchdog;                /* set by jzx_watchdog_start(); any thread may stop it */
+    _Atomic int32_t watch_signo; /* what it interrupts threads with; 0: there was none yet */
     jzx_shutdown_report report;
     uint64_t shutdown_start_ns;
     uint64_t shutdown_deadline_ns;
     jzi_alarm shutdown_alarm;
+    jzx_system *system; /* NULL: it is alone */
     bool in_step;
-    bool in_run;          /* a stop request ends the wait; steps take no notice of it */
+    bool in_run;                     /* a stop request ends the wait; steps take no notice of it */
+    void (*on_down)(jzx_loop *loop); /* in a system: its root is empty */
+    bool down;
+    jzi_last_call calls[2];
+    uint32_t down_epoch;
     bool embedded;        /* somebody has the descriptor: leave it truthful after each step */
     uint32_t poller_kind; /* jzx_poller_kind; AUTO: not one of ours */
+    char name[JZX_DISPATCHER_NAME_MAX + 1];
     char audit[160];
+    struct jzi_jobs *jobs; /* blocking work; made at its first use */
+    struct jzi_pool *pool; /* threads of its own; NULL: whoever runs the loop runs its actors */
 };
+
+/* What a dispatcher of a system has besides a config. */
+typedef struct jzi_place {
+    jzx_system *system;
+    jzi_directory *directory;
+    const char *name;
+    uint32_t index;
+    struct jzi_jobs *jobs;
+    jzi_letter_office *letters;
+} jzi_place;
+/* Makes a loop; place NULL: one of its own. See jzx_loop_create(). */
+jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_loop **out_loop);
+/* Ends all of its actors in this thread, then closes it to everybody, then frees it: for a system
+ * that does each with all of its loops. False: a job did not end. */
+void jzi_loop_end_actors(jzx_loop *loop);
+bool jzi_loop_close(jzx_loop *loop);
+void jzi_loop_free(jzx_loop *loop);
+
+/* jzx_loop_begin_shutdown() in its own domain. */
+void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeout_ms);
+
+/* The worker that acts for the calling thread. */
+static inline jzi_worker *jzi_loop_here(jzx_loop *loop)
+{
+    jzi_worker *here =
+        jzi_unlikely(loop->domain.pooled) ? jzi_worker_of_thread(&loop->domain) : NULL;
+    return here != NULL ? here : &loop->worker;
+}
+
+/* Entry points begin with this: `worker` is who acts for the caller, NULL without a loop. In a pool
+ * it has the floor until the function returns. */
+jzi_worker *jzi_loop_enter_pool(jzx_loop *loop);
+static inline jzi_worker *jzi_loop_enter(jzx_loop *loop, const char *call)
+{
+    if (loop == NULL) {
+        return NULL;
+    }
+    jzi_worker_check_thread(&loop->worker, call);
+    return jzi_unlikely(loop->domain.pooled) ? jzi_loop_enter_pool(loop) : &loop->worker;
+}
+static inline void jzi_loop_leave(jzi_worker *const *worker)
+{
+    if (*worker != NULL && jzi_unlikely((*worker)->domain->pooled)) {
+        jzi_worker_give_floor(*worker);
+    }
+}
+#define JZI_ENTER(loop, call)                                                                      \
+    __attribute__((cleanup(jzi_loop_leave), unused)) jzi_worker *const worker =                    \
+        jzi_loop_enter(loop, call)
 
 #endif

@@ -95,7 +95,7 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
         return err;
     }
     bool urgent = (flags & JZX_MSG_URGENT) != 0;
-    uint32_t policy = atomic_load_explicit(&actor->door.full_policy, memory_order_relaxed);
+    uint32_t policy = jzi_door_policy(&actor->door);
     bool over = admit(actor, opts->margin, urgent) != JZX_OK;
     if (over && (urgent || opts->margin > 0 || policy == JZX_FULL_REJECT)) {
         return JZX_ERR_MAILBOX_FULL;
@@ -118,11 +118,32 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
     return JZX_OK;
 }
 
+/* The message was sent on; what it points to went along. */
+static void moved_on(jzi_worker *worker, jzi_actor *from, jzi_node *node)
+{
+    bool foreign = (node->msg.flags & JZI_MSG_FOREIGN) != 0;
+    node->msg.flags &= (uint16_t)~JZI_MSG_BLOCK;
+    jzi_count_add(&worker->counters.left_lane, 1);
+    jzi_count_add(&worker->counters.redirected, 1);
+    from->ext->redirected++;
+    jzi_worker_release_node(worker, node);
+    if (foreign) {
+        jzi_worker_leave(worker, from, 1);
+    }
+}
+
 bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, jzx_actor_id to)
 {
     jzx_message *msg = &node->msg;
     jzi_actor *actor = NULL;
     bool urgent = (msg->flags & JZX_MSG_URGENT) != 0;
+    if (worker->domain->pooled || (jzx_id_index(to) ^ worker->base) >> 24 != 0) {
+        if (to == from->id || !worker->domain->on_redirect(worker, msg, to)) {
+            return false;
+        }
+        moved_on(worker, from, node);
+        return true;
+    }
     if (to == from->id || jzi_worker_find_open(worker, to, &actor) != JZX_OK ||
         admit(actor, 0, urgent) != JZX_OK || (urgent && jzi_worker_ext(worker, actor) == NULL)) {
         return false;
@@ -139,15 +160,7 @@ bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, j
         copy->msg.data = ((jzi_wide_node *)(void *)copy)->bytes;
         memcpy(copy->msg.data, msg->data, msg->len);
     }
-    msg->flags &= (uint16_t)~JZI_MSG_BLOCK;
-    jzi_count_add(&worker->counters.left_lane, 1);
-    jzi_count_add(&worker->counters.redirected, 1);
-    from->ext->redirected++;
-    bool foreign = (msg->flags & JZI_MSG_FOREIGN) != 0;
-    jzi_worker_release_node(worker, node);
-    if (foreign) {
-        jzi_worker_leave(worker, from, 1);
-    }
+    moved_on(worker, from, node);
     if (urgent) {
         jzi_lane_push(&actor->urgent, copy);
         jzi_worker_accepted_aside(worker, actor, copy, JZI_COUNTS_USED);

@@ -24,10 +24,11 @@ bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, j
 static inline jzi_node *jzi_mailbox_quick(jzi_worker *worker, jzx_actor_id to,
                                           jzi_actor **out_actor)
 {
-    if (jzi_unlikely(jzx_id_index(to) >= worker->slots_made)) {
+    uint32_t slot = jzx_id_index(to) ^ worker->base;
+    if (jzi_unlikely(slot >= worker->quick_slots)) {
         return NULL;
     }
-    jzi_actor *actor = jzi_worker_slot(worker, jzx_id_index(to));
+    jzi_actor *actor = jzi_worker_slot(worker, slot);
     if (jzi_unlikely(!jzi_gate_is_quiet(jzi_actor_gate(actor), to) ||
                      jzi_actor_own_used(actor) >= jzi_actor_cap(actor))) {
         return NULL;

@@ -6,33 +6,15 @@
  *   watcher->ext->watching   by reference or, for links, by target
  *
  * Whoever ends a watch whose node is in a lane or in hand leaves the record to the event operations
- * below, which free it when the node is out. */
-#include "monitor.h"
-
-#include <jzx/monitor.h>
+ * below, which free it when the node is out.
+ *
+ * This is the whole story inside one domain. monitor_far.c has what happens between two, and uses
+ * the trees, the rings and the events of this file. */
+#include "monitor_steps.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
-
-/* Where the node is. */
-enum { IDLE, QUEUED, IN_HAND };
-
-typedef struct jzi_watch {
-    jzi_node node;
-    jzx_signal signal;       /* what the node's message points to; `from` is the target */
-    jzx_reason reason;       /* what the signal points to */
-    jzx_actor_id watcher;    /* 0: it is over, and freed when the node is out */
-    uint64_t key;            /* in the watcher's tree: the reference; of a link: the target */
-    struct jzi_watch *up[2]; /* the tree grows upwards */
-    struct jzi_watch *next;  /* in the target's ring. NULL: it is in none */
-    struct jzi_watch *prev;
-    struct jzi_watch *pair; /* of a link that holds: the record of the other direction */
-    bool link;
-    bool restarts; /* the watcher asked for RESTARTED too */
-    bool again;    /* TERMINATED overtook a RESTARTED that was queued: queue it anew */
-    uint8_t place;
-} jzi_watch;
 
 /* The tree is digital: the bits of a key say which way to go, and a record sits at the first free
  * place on its way. So it needs neither balancing nor memory, its depth is about the logarithm of
@@ -46,7 +28,7 @@ static uint32_t way_of(bool link, uint64_t key, uint32_t height)
     return height <= 64 ? (uint32_t)(key >> (height - 1)) & 1u : 0;
 }
 
-static void tree_add(jzi_watch **root, jzi_watch *watch)
+void jzi_monitor_tree_add(jzi_watch **root, jzi_watch *watch)
 {
     jzi_watch **at = root;
     for (uint32_t height = 0; *at != NULL; height++) {
@@ -74,12 +56,11 @@ static void tree_remove(jzi_watch **root, jzi_watch *watch)
     }
 }
 
-/* `joined`: only a link that holds, not an EXIT that is queued. */
-static jzi_watch *tree_find(jzi_watch *root, bool link, uint64_t key, bool joined)
+jzi_watch *jzi_monitor_tree_find(jzi_watch *root, bool link, uint64_t key, bool joined)
 {
     jzi_watch *at = root;
     for (uint32_t height = 0; at != NULL; height++) {
-        if (at->link == link && at->key == key && (!joined || at->pair != NULL)) {
+        if (at->link == link && at->key == key && (!joined || at->next != NULL)) {
             return at;
         }
         at = at->up[way_of(link, key, height)];
@@ -88,7 +69,7 @@ static jzi_watch *tree_find(jzi_watch *root, bool link, uint64_t key, bool joine
 }
 
 /* Links go in front, so that they can be broken without looking at watches. */
-static void ring_add(jzi_watch **head, jzi_watch *watch)
+void jzi_monitor_ring_add(jzi_watch **head, jzi_watch *watch)
 {
     if (*head == NULL) {
         watch->next = watch->prev = watch;
@@ -102,7 +83,7 @@ static void ring_add(jzi_watch **head, jzi_watch *watch)
     }
 }
 
-static void ring_remove(jzi_watch **head, jzi_watch *watch)
+void jzi_monitor_ring_remove(jzi_watch **head, jzi_watch *watch)
 {
     if (watch->next == watch) {
         *head = NULL;
@@ -121,12 +102,11 @@ static void leave_target(jzi_worker *worker, jzi_watch *watch)
     if (watch->next != NULL) {
         jzi_actor *target = jzi_worker_find(worker, watch->signal.from);
         jzi_assert(target != NULL);
-        ring_remove(&target->ext->watchers, watch);
+        jzi_monitor_ring_remove(&target->ext->watchers, watch);
     }
 }
 
-/* From here on its watcher cannot name it. */
-static void leave_watcher(jzi_worker *worker, jzi_watch *watch)
+void jzi_monitor_leave_watcher(jzi_worker *worker, jzi_watch *watch)
 {
     if (watch->watcher != JZX_NOBODY) {
         jzi_actor *watcher = jzi_worker_find(worker, watch->watcher);
@@ -142,9 +122,13 @@ static void leave_watcher(jzi_worker *worker, jzi_watch *watch)
 /* The watch is over. Never frees a record whose node somebody still has. */
 static void retire(jzi_worker *worker, jzi_watch *watch)
 {
+    if (jzi_unlikely(watch->far)) {
+        jzi_monitor_far_retire(worker, watch);
+        return;
+    }
     leave_target(worker, watch);
-    leave_watcher(worker, watch);
-    if (watch->place == IDLE) {
+    jzi_monitor_leave_watcher(worker, watch);
+    if (watch->place == JZI_WATCH_IDLE) {
         jzi_free(&worker->alloc, watch, sizeof *watch);
     }
 }
@@ -158,36 +142,29 @@ static void part(jzi_worker *worker, jzi_watch *watch)
     retire(worker, other);
 }
 
-static jzi_watch *make(jzi_worker *worker, const jzi_actor *watcher, jzx_actor_id target, bool link)
+void jzi_monitor_prepare(jzi_watch *watch, jzx_actor_id watcher, jzx_actor_id target, bool link)
 {
-    jzi_watch *watch = jzi_alloc_zeroed(&worker->alloc, sizeof *watch);
-    if (watch == NULL) {
-        return NULL;
-    }
     watch->node.ops = JZI_EVENT_WATCH;
     watch->node.msg = (jzx_message){
-        .data = &watch->signal,
-        .len = sizeof watch->signal,
         .kind = JZX_KIND_NOTICE,
         .flags = JZX_MSG_BORROWED | JZI_MSG_EVENT,
         .sender = target,
     };
     watch->signal.from = target;
-    watch->signal.reason = &watch->reason;
-    watch->watcher = watcher->id;
+    watch->watcher = watcher;
     watch->link = link;
+}
+
+static jzi_watch *make(jzi_worker *worker, const jzi_actor *watcher, jzx_actor_id target, bool link)
+{
+    jzi_watch *watch = jzi_alloc_zeroed(&worker->alloc, sizeof *watch);
+    if (watch != NULL) {
+        jzi_monitor_prepare(watch, watcher->id, target, link);
+    }
     return watch;
 }
 
-static void post(jzi_worker *worker, jzi_watch *watch)
-{
-    jzi_actor *watcher = jzi_worker_find(worker, watch->watcher);
-    jzi_assert(watcher != NULL); /* whoever ends forgets its watches first */
-    watch->place = QUEUED;
-    jzi_worker_post_notice(worker, watcher, &watch->node);
-}
-
-static uint32_t tag_of(jzx_signal_kind kind)
+static uint32_t tag_of(uint32_t kind)
 {
     switch (kind) {
     case JZX_SIGNAL_EXIT:
@@ -199,20 +176,28 @@ static uint32_t tag_of(jzx_signal_kind kind)
     }
 }
 
-/* One node cannot be queued twice. A RESTARTED that still waits says the latest; a TERMINATED takes
- * its node but not its place, which may be before the target's last messages (R6). */
-static void fire(jzi_worker *worker, jzi_watch *watch, jzx_signal_kind kind, uint32_t incarnation,
-                 const jzx_reason *reason)
+static void post(jzi_worker *worker, jzi_watch *watch)
 {
-    jzi_assert(watch->place != IN_HAND);
+    jzi_actor *watcher = jzi_worker_find(worker, watch->watcher);
+    jzi_assert(watcher != NULL); /* whoever ends forgets its watches first */
+    watch->place = JZI_WATCH_QUEUED;
+    watch->node.msg.tag = tag_of(watch->signal.kind);
+    jzi_worker_post_notice(worker, watcher, &watch->node);
+}
+
+/* One node cannot be queued twice. A RESTARTED that still waits says the latest; a TERMINATED takes
+ * its node but not its place, which may be before the target's last messages (R6). In a pool the
+ * watcher may have the node in hand just now: what it sees is a copy. */
+void jzi_monitor_fire(jzi_worker *worker, jzi_watch *watch, jzx_signal_kind kind,
+                      uint32_t incarnation, const jzx_reason *reason)
+{
     watch->signal.kind = (uint32_t)kind;
     watch->signal.incarnation = incarnation;
     watch->reason = *reason;
-    watch->node.msg.tag = tag_of(kind);
-    if (watch->place == IDLE) {
+    if (watch->place == JZI_WATCH_IDLE) {
         post(worker, watch);
     } else {
-        watch->again = kind != JZX_SIGNAL_RESTARTED;
+        watch->again = watch->place == JZI_WATCH_IN_HAND || kind != JZX_SIGNAL_RESTARTED;
     }
 }
 
@@ -228,9 +213,14 @@ static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     if (watch->watcher == JZX_NOBODY || watch->again) {
         return false;
     }
-    watch->place = IN_HAND;
+    watch->place = JZI_WATCH_IN_HAND;
+    worker->signal = watch->signal;
+    worker->signal_reason = watch->reason;
+    worker->signal.reason = &worker->signal_reason;
+    node->msg.data = &worker->signal;
+    node->msg.len = sizeof worker->signal;
     if (is_last(watch)) {
-        leave_watcher(worker, watch);
+        jzi_monitor_leave_watcher(worker, watch);
     }
     return true;
 }
@@ -238,16 +228,19 @@ static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 static void notice_is_handled(jzi_worker *worker, jzi_node *node)
 {
     jzi_watch *watch = jzi_container_of(node, jzi_watch, node);
-    watch->place = IDLE;
+    watch->place = JZI_WATCH_IDLE;
     if (watch->watcher == JZX_NOBODY) {
         retire(worker, watch);
+    } else if (watch->again) {
+        watch->again = false;
+        post(worker, watch);
     }
 }
 
 static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
 {
     jzi_watch *watch = jzi_container_of(node, jzi_watch, node);
-    watch->place = IDLE;
+    watch->place = JZI_WATCH_IDLE;
     if (watch->watcher != JZX_NOBODY && watch->again) {
         watch->again = false;
         post(worker, watch);
@@ -258,13 +251,25 @@ static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_monitor_init(jzi_worker *worker)
 {
-    worker->event_ops[JZI_EVENT_WATCH] = (jzi_event_ops){
+    worker->domain->event_ops[JZI_EVENT_WATCH] = (jzi_event_ops){
         .claim = claim_notice, .done = notice_is_handled, .revoke = notice_is_revoked};
+}
+
+/* Of the domain of an actor that is not in this one. NULL: it is, or there is no such domain. */
+static jzi_post *post_of(const jzi_worker *worker, jzx_actor_id target)
+{
+    return jzi_likely(!jzi_worker_is_far(worker, target))
+               ? NULL
+               : jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(target));
 }
 
 jzx_err jzi_monitor_watch(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target, uint32_t flags,
                           jzx_watch_ref *out_ref)
 {
+    jzi_post *there = post_of(worker, target);
+    if (jzi_unlikely(there != NULL)) {
+        return jzi_monitor_far_watch(worker, actor, there, target, flags, out_ref);
+    }
     jzi_actor *found = jzi_worker_find(worker, target);
     if (jzi_worker_ext(worker, actor) == NULL ||
         (found != NULL && jzi_worker_ext(worker, found) == NULL)) {
@@ -274,15 +279,15 @@ jzx_err jzi_monitor_watch(jzi_worker *worker, jzi_actor *actor, jzx_actor_id tar
     if (watch == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    watch->key = watch->signal.ref = ++worker->watch_seq;
+    watch->key = watch->signal.ref = ++worker->domain->watch_seq;
     watch->restarts = (flags & JZX_WATCH_RESTARTS) != 0;
-    tree_add(&actor->ext->watching, watch);
+    jzi_monitor_tree_add(&actor->ext->watching, watch);
     jzi_count_add(&worker->counters.watches, 1);
     if (found != NULL) {
-        ring_add(&found->ext->watchers, watch);
+        jzi_monitor_ring_add(&found->ext->watchers, watch);
     } else {
         jzx_reason gone = {.kind = JZX_REASON_NOPROC};
-        fire(worker, watch, JZX_SIGNAL_TERMINATED, 0, &gone);
+        jzi_monitor_fire(worker, watch, JZX_SIGNAL_TERMINATED, 0, &gone);
     }
     if (out_ref != NULL) {
         *out_ref = watch->key;
@@ -293,7 +298,7 @@ jzx_err jzi_monitor_watch(jzi_worker *worker, jzi_actor *actor, jzx_actor_id tar
 jzx_err jzi_monitor_unwatch(jzi_worker *worker, jzi_actor *actor, jzx_watch_ref ref)
 {
     jzi_watch *watch =
-        actor->ext == NULL ? NULL : tree_find(actor->ext->watching, false, ref, false);
+        actor->ext == NULL ? NULL : jzi_monitor_tree_find(actor->ext->watching, false, ref, false);
     if (watch == NULL) {
         return JZX_ERR_NO_SUCH_REF;
     }
@@ -302,19 +307,72 @@ jzx_err jzi_monitor_unwatch(jzi_worker *worker, jzi_actor *actor, jzx_watch_ref 
 }
 
 /* What an actor that does not trap exits fails with. */
-static void link_exit(jzi_worker *worker, jzi_actor *peer, jzx_actor_id from,
-                      const jzx_reason *reason)
+static void fail(jzi_worker *worker, jzi_actor *actor, const jzi_watch *doomed)
 {
-    jzx_reason linked = {.kind = JZX_REASON_LINKED, .code = reason->code, .from = from};
+    const jzx_reason *reason = &doomed->reason;
+    jzx_reason linked = {
+        .kind = JZX_REASON_LINKED, .code = reason->code, .from = doomed->signal.from};
     const char *text = reason->text[0] != '\0' ? reason->text : jzx_reason_name(reason->kind);
     for (size_t i = 0; i < JZX_REASON_TEXT_MAX && text[i] != '\0'; i++) {
         linked.text[i] = text[i];
     }
-    worker->on_link_exit(worker, peer, &linked);
+    worker->domain->on_link_exit(worker, actor, &linked);
 }
 
-/* An id may resolve without an incarnation that a link could join: it failed, or is cleaned up. */
-static bool is_linkable(const jzi_actor *target)
+void jzi_monitor_exit(jzi_worker *worker, jzi_actor *actor, jzi_watch *watch, uint32_t incarnation,
+                      const jzx_reason *reason)
+{
+    bool traps = (actor->flags & JZI_ACTOR_TRAP) != 0;
+    if ((actor->flags & JZI_ACTOR_ENDING) != 0 || (!traps && reason->kind == JZX_REASON_NORMAL)) {
+        retire(worker, watch);
+    } else if (traps) {
+        jzi_monitor_fire(worker, watch, JZX_SIGNAL_EXIT, incarnation, reason);
+    } else {
+        watch->reason = *reason; /* it is doomed, unless it takes the link back in time */
+        fail(worker, actor, watch);
+    }
+}
+
+/* A link that broke and that its actor is about to fail for: it is in the tree, and nowhere else.
+ */
+static bool is_doomed(const jzi_watch *watch)
+{
+    return watch->link && watch->next == NULL && watch->place == JZI_WATCH_IDLE;
+}
+
+/* All that grows on the root's second side are links, and no way is longer than a key. */
+static jzi_watch *find_doomed(jzi_watch *at)
+{
+    for (; at != NULL; at = at->up[0]) {
+        if (is_doomed(at)) {
+            return at;
+        }
+        jzi_watch *above = find_doomed(at->up[1]);
+        if (above != NULL) {
+            return above;
+        }
+    }
+    return NULL;
+}
+
+static jzi_watch *doomed_of(const jzi_actor *actor)
+{
+    jzi_watch *root = actor->ext->watching;
+    if (root == NULL || is_doomed(root)) {
+        return root;
+    }
+    return find_doomed(root->up[1]);
+}
+
+void jzi_monitor_exit_again(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_watch *doomed = doomed_of(actor);
+    if (doomed != NULL) {
+        fail(worker, actor, doomed);
+    }
+}
+
+bool jzi_monitor_is_linkable(const jzi_actor *target)
 {
     uint32_t state = jzi_actor_state_of(target);
     return (target->flags & JZI_ACTOR_ENDING) == 0 && state != JZX_STATE_FAILED &&
@@ -324,18 +382,13 @@ static bool is_linkable(const jzi_actor *target)
 static jzx_err link_to_nobody(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target)
 {
     jzx_reason gone = {.kind = JZX_REASON_NOPROC};
-    if ((actor->flags & JZI_ACTOR_TRAP) == 0) {
-        link_exit(worker, actor, target, &gone);
-        return JZX_OK;
-    }
-    jzi_watch *exit =
-        jzi_worker_ext(worker, actor) == NULL ? NULL : make(worker, actor, target, true);
+    jzi_watch *exit = make(worker, actor, target, true);
     if (exit == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     exit->key = target;
-    tree_add(&actor->ext->watching, exit);
-    fire(worker, exit, JZX_SIGNAL_EXIT, 0, &gone);
+    jzi_monitor_tree_add(&actor->ext->watching, exit);
+    jzi_monitor_exit(worker, actor, exit, 0, &gone);
     return JZX_OK;
 }
 
@@ -343,23 +396,28 @@ static void join(jzi_actor *watcher, jzi_actor *target, jzi_watch *watch, jzi_wa
 {
     watch->key = target->id;
     watch->pair = pair;
-    tree_add(&watcher->ext->watching, watch);
-    ring_add(&target->ext->watchers, watch);
+    jzi_monitor_tree_add(&watcher->ext->watching, watch);
+    jzi_monitor_ring_add(&target->ext->watchers, watch);
 }
 
-jzx_err jzi_monitor_link(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target)
+jzx_err jzi_monitor_link(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target,
+                         jzi_linkable_fn make_linkable)
 {
-    if (!is_linkable(actor)) {
-        return JZX_ERR_STOPPING; /* in the signals of a restart: this incarnation is over */
-    }
+    jzi_post *there = post_of(worker, target);
     jzi_actor *peer = jzi_worker_find(worker, target);
-    if (peer == NULL || !is_linkable(peer)) {
-        return link_to_nobody(worker, actor, target);
-    }
-    if (jzi_worker_ext(worker, actor) == NULL || jzi_worker_ext(worker, peer) == NULL) {
+    if (!make_linkable(worker, actor) || (peer != NULL && !make_linkable(worker, peer))) {
         return JZX_ERR_NO_MEMORY;
     }
-    if (tree_find(actor->ext->watching, true, target, true) != NULL) {
+    if (!jzi_monitor_is_linkable(actor)) {
+        return JZX_ERR_STOPPING; /* in the signals of a restart: this incarnation is over */
+    }
+    if (jzi_unlikely(there != NULL)) {
+        return jzi_monitor_far_link(worker, actor, there, target, make_linkable);
+    }
+    if (peer == NULL || !jzi_monitor_is_linkable(peer)) {
+        return link_to_nobody(worker, actor, target);
+    }
+    if (jzi_monitor_tree_find(actor->ext->watching, true, target, true) != NULL) {
         return JZX_OK; /* links do not stack */
     }
     jzi_watch *ours = make(worker, actor, target, true);
@@ -375,17 +433,19 @@ jzx_err jzi_monitor_link(jzi_worker *worker, jzi_actor *actor, jzx_actor_id targ
     return JZX_OK;
 }
 
-void jzi_monitor_unlink(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target)
+bool jzi_monitor_unlink(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target)
 {
+    bool spared = false;
     if (actor->ext == NULL) {
-        return;
+        return false;
     }
     /* There may be a queued EXIT of one incarnation and a link to the next. */
     for (;;) {
-        jzi_watch *watch = tree_find(actor->ext->watching, true, target, false);
+        jzi_watch *watch = jzi_monitor_tree_find(actor->ext->watching, true, target, false);
         if (watch == NULL) {
-            return;
+            return spared;
         }
+        spared = spared || is_doomed(watch);
         if (watch->pair != NULL) {
             part(worker, watch);
         }
@@ -399,19 +459,20 @@ void jzi_monitor_break_links(jzi_worker *worker, jzi_actor *actor, uint32_t inca
     jzi_ext *ext = actor->ext;
     while (ext != NULL && ext->watchers != NULL && ext->watchers->link) {
         jzi_watch *watch = ext->watchers;
+        if (jzi_unlikely(watch->far)) {
+            jzi_monitor_far_break(worker, watch, incarnation, reason);
+            continue;
+        }
         jzi_actor *peer = jzi_worker_find(worker, watch->watcher);
         jzi_assert(peer != NULL);
         part(worker, watch);
         leave_target(worker, watch);
-        bool ending = (peer->flags & JZI_ACTOR_ENDING) != 0;
-        if (!ending && (peer->flags & JZI_ACTOR_TRAP) != 0) {
-            fire(worker, watch, JZX_SIGNAL_EXIT, incarnation, reason);
-            continue;
-        }
-        retire(worker, watch);
-        if (!ending && reason->kind != JZX_REASON_NORMAL) {
-            link_exit(worker, peer, actor->id, reason);
-        }
+        jzi_monitor_exit(worker, peer, watch, incarnation, reason);
+    }
+    jzi_watch *doomed = ext == NULL ? NULL : doomed_of(actor);
+    while (doomed != NULL) { /* it failed for these, or for something else that came first */
+        retire(worker, doomed);
+        doomed = doomed_of(actor);
     }
 }
 
@@ -428,8 +489,10 @@ void jzi_monitor_restarted(jzi_worker *worker, jzi_actor *actor, uint32_t incarn
     jzi_watch *first = actor->ext == NULL ? NULL : actor->ext->watchers;
     jzi_watch *watch = first;
     while (watch != NULL) {
-        if (watch->restarts) {
-            fire(worker, watch, JZX_SIGNAL_RESTARTED, incarnation, cause);
+        if (watch->restarts && jzi_unlikely(watch->far)) {
+            jzi_monitor_far_restarted(watch, incarnation, cause);
+        } else if (watch->restarts) {
+            jzi_monitor_fire(worker, watch, JZX_SIGNAL_RESTARTED, incarnation, cause);
         }
         watch = watch->next == first ? NULL : watch->next;
     }
@@ -441,7 +504,11 @@ void jzi_monitor_ended(jzi_worker *worker, struct jzi_watch *watchers, jzx_actor
     while (watchers != NULL) {
         jzi_watch *watch = watchers;
         jzi_assert(!watch->link && watch->signal.from == id);
-        ring_remove(&watchers, watch);
-        fire(worker, watch, JZX_SIGNAL_TERMINATED, incarnation, reason);
+        jzi_monitor_ring_remove(&watchers, watch);
+        if (jzi_unlikely(watch->far)) {
+            jzi_monitor_far_ended(watch, incarnation, reason);
+        } else {
+            jzi_monitor_fire(worker, watch, JZX_SIGNAL_TERMINATED, incarnation, reason);
+        }
     }
 }

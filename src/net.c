@@ -53,7 +53,7 @@ jzx_err jzx_listen_sized(jzx_loop *loop, const char *address, jzx_actor_id owner
     if (loop == NULL || address == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_listen");
+    JZI_ENTER(loop, "jzx_listen");
     jzx_net_opts full;
     jzx_err err = jzi_net_opts_adopt(&full, opts, opts_size);
     return err != JZX_OK ? err : jzi_listener_open(&loop->io, address, owner, &full, out_ref);
@@ -65,7 +65,7 @@ jzx_err jzx_connect_sized(jzx_loop *loop, const char *address, jzx_actor_id owne
     if (loop == NULL || address == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_connect");
+    JZI_ENTER(loop, "jzx_connect");
     jzx_net_opts full;
     jzx_err err = jzi_net_opts_adopt(&full, opts, opts_size);
     return err != JZX_OK ? err : jzi_conn_connect(&loop->io, address, owner, &full, out_ref);
@@ -76,7 +76,7 @@ jzx_err jzx_conn_write(jzx_loop *loop, jzx_io_ref conn, const void *bytes, size_
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_conn_write");
+    JZI_ENTER(loop, "jzx_conn_write");
     return jzi_conn_write(&loop->io, conn, bytes, len);
 }
 
@@ -85,7 +85,7 @@ jzx_err jzx_conn_shutdown(jzx_loop *loop, jzx_io_ref conn)
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_conn_shutdown");
+    JZI_ENTER(loop, "jzx_conn_shutdown");
     return jzi_conn_shutdown(&loop->io, conn);
 }
 
@@ -94,7 +94,7 @@ jzx_err jzx_conn_close(jzx_loop *loop, jzx_io_ref conn, int now)
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_conn_close");
+    JZI_ENTER(loop, "jzx_conn_close");
     return jzi_conn_close(&loop->io, conn, now != 0);
 }
 
@@ -103,7 +103,7 @@ jzx_err jzx_conn_pause(jzx_loop *loop, jzx_io_ref conn, int paused)
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_conn_pause");
+    JZI_ENTER(loop, "jzx_conn_pause");
     return jzi_conn_pause(&loop->io, conn, paused != 0);
 }
 
@@ -112,7 +112,7 @@ jzx_err jzx_conn_give(jzx_loop *loop, jzx_io_ref conn, jzx_actor_id owner, uint3
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_conn_give");
+    JZI_ENTER(loop, "jzx_conn_give");
     return jzi_conn_give(&loop->io, conn, owner, tag);
 }
 
@@ -121,7 +121,7 @@ jzx_err jzx_conn_buffered(jzx_loop *loop, jzx_io_ref conn, size_t *out_bytes)
     if (loop == NULL || out_bytes == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_conn_buffered");
+    JZI_ENTER(loop, "jzx_conn_buffered");
     return jzi_conn_buffered(&loop->io, conn, out_bytes);
 }
 
@@ -130,7 +130,7 @@ jzx_err jzx_listener_close(jzx_loop *loop, jzx_io_ref listener)
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_listener_close");
+    JZI_ENTER(loop, "jzx_listener_close");
     return jzi_listener_close(&loop->io, listener);
 }
 
@@ -139,6 +139,6 @@ jzx_err jzx_net_address(jzx_loop *loop, jzx_io_ref ref, int peer, char *out, siz
     if (loop == NULL || out == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_net_address");
+    JZI_ENTER(loop, "jzx_net_address");
     return jzi_net_address(&loop->io, ref, peer != 0, out, cap);
 }

@@ -15,7 +15,7 @@ typedef struct jzi_node {
     struct jzi_node *next;
     jzx_message msg;
     uint32_t stamp; /* arrival number at its actor; on the way from another thread: the slot */
-    uint32_t ops;   /* events: index into the worker's event operations */
+    uint32_t ops;   /* events: index into the event operations; foreign: 1 from the same pool */
 } jzi_node;
 _Static_assert(sizeof(jzi_node) == 64, "a node is one cache line");
 
@@ -27,6 +27,8 @@ typedef struct jzi_wide_node {
 
 /* Private bits of jzx_message.flags. A message with none of them needs no work after its behavior
  * returned, which is one test on the hot path. */
+#define JZI_MSG_CORPSE 0x0020u   /* not a message: an actor that ended, see lifecycle_far.c */
+#define JZI_MSG_ERRAND 0x0040u   /* not a message: see jzi_errand in worker.h */
 #define JZI_MSG_SOLO 0x0080u     /* the node is an allocation of its own */
 #define JZI_MSG_FOREIGN 0x0100u  /* the node is a sender's and holds a reservation on the gate */
 #define JZI_MSG_WIDE 0x0200u     /* the node is a jzi_wide_node */

@@ -1,13 +1,15 @@
 #include "observe.h"
 
-void jzi_counters_snapshot(const jzi_counters *counters, jzx_counters *out)
+void jzi_counters_sum(const jzi_counters *const *all, size_t count, jzx_counters *out)
 {
-    const jzi_count *from = &counters->accepted;
     uint64_t *to = &out->accepted;
     /* Backwards: what was accepted is read after what became of it, so that from another thread
      * the difference below is never less than nothing. */
     for (size_t i = sizeof *out / sizeof *to; i-- > 0;) {
-        to[i] = jzi_count_get(&from[i]);
+        to[i] = 0;
+        for (size_t j = 0; j < count; j++) {
+            to[i] += jzi_count_get(&(&all[j]->accepted)[i]);
+        }
     }
     out->queued = out->accepted - out->handled - out->queued; /* the slot held left_lane */
 }

@@ -41,7 +41,8 @@ static inline uint64_t jzi_count_get(const jzi_count *count)
     return atomic_load_explicit(count, memory_order_relaxed);
 }
 
-void jzi_counters_snapshot(const jzi_counters *counters, jzx_counters *out);
+/* The sum of several workers' counters. Thread: any. */
+void jzi_counters_sum(const jzi_counters *const *all, size_t count, jzx_counters *out);
 
 /* The index under which a refusal is counted. */
 jzx_refused_reason jzi_refused_reason(jzx_err err);

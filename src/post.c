@@ -13,6 +13,7 @@ jzx_err jzi_post_create(const jzx_allocator *alloc, const jzx_env *env, uint32_t
     post->alloc = *alloc;
     post->env = env;
     atomic_init(&post->refs, 1);
+    atomic_init(&post->commanded, JZI_LIST_END);
     uint32_t salt = 0;
     jzx_err err = env->entropy(env->ctx, &salt, sizeof salt);
     if (err != JZX_OK) {
@@ -48,6 +49,7 @@ void jzi_post_release(jzi_post *post)
     jzx_allocator alloc = post->alloc;
     post->env->fd_close(post->env->ctx, post->wake_fd);
     jzi_actor_table_deinit(&post->table, &alloc);
+    jzi_timer_table_deinit(&post->timers, &alloc);
     jzi_node_page *page = atomic_load_explicit(&post->pages, memory_order_relaxed);
     while (page != NULL) {
         jzi_node_page *next = page->next;
@@ -119,4 +121,87 @@ void jzi_post_return(jzi_post *post, bool wide, jzi_node *first, jzi_node *last)
         /* release: pairs with the sender's exchange, which then writes to these nodes. */
     } while (!atomic_compare_exchange_weak_explicit(&post->returned[wide], &head, first,
                                                     memory_order_release, memory_order_relaxed));
+}
+
+void jzi_post_command(jzi_post *post, jzi_actor *actor)
+{
+    uint32_t policy = jzi_door_policy(&actor->door);
+    uint32_t head = atomic_load_explicit(&post->commanded, memory_order_relaxed);
+    do {
+        atomic_store_explicit(&actor->door.link, policy | head << 8, memory_order_relaxed);
+        /* seq_cst: before the look at `asleep` in jzi_post_wake(), for everybody. */
+    } while (!atomic_compare_exchange_weak_explicit(&post->commanded, &head, jzi_actor_slot(actor),
+                                                    memory_order_seq_cst, memory_order_relaxed));
+    jzi_post_wake(post);
+}
+
+uint32_t jzi_post_take_commands(jzi_post *post)
+{
+    if (atomic_load_explicit(&post->commanded, memory_order_relaxed) == JZI_LIST_END) {
+        return JZI_LIST_END;
+    }
+    /* acquire: pairs with the push, so the links are readable. */
+    return atomic_exchange_explicit(&post->commanded, JZI_LIST_END, memory_order_acquire);
+}
+
+jzi_directory *jzi_directory_create(const jzx_allocator *alloc)
+{
+    jzi_directory *directory = jzi_alloc_zeroed(alloc, sizeof *directory);
+    if (directory != NULL) {
+        directory->alloc = *alloc;
+        atomic_init(&directory->refs, 1);
+    }
+    return directory;
+}
+
+jzx_err jzi_directory_look(const jzi_directory *directory, jzx_actor_id id, jzi_post **out_post,
+                           const jzi_actor **out_actor)
+{
+    *out_post = jzi_directory_post(directory, jzx_id_dispatcher(id));
+    const jzi_actor *actor =
+        *out_post == NULL ? NULL : jzi_actor_table_slot(&(*out_post)->table, jzx_id_slot(id));
+    if (actor == NULL) {
+        return JZX_ERR_NO_SUCH_ACTOR;
+    }
+    uint64_t gate = atomic_load_explicit(&actor->door.gate, memory_order_acquire);
+    if (jzi_gate_generation(gate) != jzx_id_generation(id) || (gate & JZI_GATE_PINS) == 0) {
+        return JZX_ERR_NO_SUCH_ACTOR;
+    }
+    *out_actor = actor;
+    return (gate & (JZI_GATE_CLOSED | JZI_GATE_ORDERS)) != 0 ? JZX_ERR_STOPPING : JZX_OK;
+}
+
+void jzi_directory_retain(jzi_directory *directory)
+{
+    atomic_fetch_add_explicit(&directory->refs, 1, memory_order_relaxed);
+}
+
+void jzi_directory_release(jzi_directory *directory)
+{
+    /* acq_rel: what every owner did comes before the freeing. */
+    if (atomic_fetch_sub_explicit(&directory->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    for (uint32_t i = 0; i < 256; i++) {
+        jzi_post *post = atomic_load_explicit(&directory->posts[i], memory_order_relaxed);
+        if (post != NULL) {
+            jzi_post_release(post);
+        }
+    }
+    jzx_allocator alloc = directory->alloc;
+    jzi_free(&alloc, directory, sizeof *directory);
+}
+
+void jzi_post_reopen(jzi_post *post)
+{
+    atomic_store_explicit(&post->stop, 0, memory_order_relaxed);
+    atomic_store_explicit(&post->asleep, 0, memory_order_relaxed);
+    /* release: whoever pushes now finds a loop that takes it in. */
+    atomic_store_explicit(&post->inbound, NULL, memory_order_release);
+}
+
+void jzi_post_nudge(jzi_post *post)
+{
+    atomic_store_explicit(&post->nudged, 1, memory_order_seq_cst);
+    jzi_post_wake(post);
 }

@@ -16,34 +16,81 @@
 
 #include "actor_table.h"
 #include "observe.h"
+#include "timer_table.h"
 
 struct jzx_sender;
 
+#define JZI_LIST_END 0xFFFFFFu
 #define JZI_INBOUND_CLOSED ((jzi_node *)(uintptr_t)1)
 
 typedef struct jzi_post {
     jzx_allocator alloc;
     const jzx_env *env;
     int wake_fd;
+    uint32_t base;        /* the dispatcher's part of its actors' indexes */
+    uint32_t default_cap; /* of its actors, for those who make them from elsewhere */
+    uint32_t default_max_msgs;
+    bool ends_alone;       /* of a dispatcher that goes before its system does */
     _Atomic uint32_t refs; /* the loop and every sender */
     jzi_actor_table table;
+    jzi_timer_table timers;
 
     /* Padding keeps what senders write off the lines that the loop works with. Not _Alignas: an
      * allocator promises 16 bytes. */
     unsigned char pad0[64];
     _Atomic(jzi_node *) inbound;
+    _Atomic uint32_t commanded; /* slots of actors with orders, by jzi_door.link */
+    _Atomic uint32_t nudged;
     _Atomic uint32_t asleep;
     _Atomic uint32_t stop; /* jzx_loop_request_stop() */
 
     unsigned char pad1[64];
     _Atomic(jzi_node *) returned[2]; /* plain, wide */
     _Atomic(jzi_node_page *) pages;  /* of nodes that senders made */
-    _Atomic uint64_t sent;           /* by senders that are gone */
+    _Atomic uint32_t page_count;
+    _Atomic uint64_t sent; /* by senders that are gone */
     _Atomic uint64_t refused[JZX_REASON_SLOTS];
     _Atomic uint64_t wakes;
     _Atomic uint32_t registry_lock; /* guards `senders`: open, close and counters only */
     struct jzx_sender *senders;
 } jzi_post;
+
+/* The post offices of a system by the index of their dispatchers. They stay, and keep the slots
+ * that they ever gave out, until the system and everybody who sends to it are gone (R2). Counted.
+ */
+typedef struct jzi_directory {
+    _Atomic uint32_t refs;
+    jzx_allocator alloc;
+    _Atomic(jzi_post *) posts[256];
+    _Atomic uint32_t unborn; /* actors on their way to a dispatcher */
+} jzi_directory;
+static inline void jzi_directory_unborn(jzi_directory *directory, int change)
+{
+    atomic_fetch_add_explicit(&directory->unborn, (uint32_t)change, memory_order_seq_cst);
+}
+jzi_directory *jzi_directory_create(const jzx_allocator *alloc);
+void jzi_directory_retain(jzi_directory *directory);
+void jzi_directory_release(jzi_directory *directory);
+/* NULL: there is no such dispatcher. Thread: any. */
+static inline jzi_post *jzi_directory_post(const jzi_directory *directory, uint32_t dispatcher)
+{
+    /* acquire: pairs with the release that published it. */
+    return directory == NULL
+               ? NULL
+               : atomic_load_explicit(&directory->posts[dispatcher & 0xFFu], memory_order_acquire);
+}
+
+/* What can be seen of an actor of another dispatcher: its gate. *out_actor is set if the id
+ * resolves; of its other fields only atomic ones may be read. Thread: any. Errors: NO_SUCH_ACTOR,
+ * STOPPING. */
+jzx_err jzi_directory_look(const jzi_directory *directory, jzx_actor_id id, jzi_post **out_post,
+                           const jzi_actor **out_actor);
+
+/* Puts an actor with orders on the list of its dispatcher, and wakes that. Thread: any. */
+void jzi_post_command(jzi_post *post, jzi_actor *actor);
+/* The slot of the first actor with orders, JZI_NO_SLOT: none. The list is the caller's then; each
+ * one's `link` leads to the next, 0xFFFFFF ends it. Thread: loop. */
+uint32_t jzi_post_take_commands(jzi_post *post);
 
 /* Makes one with one owner. Errors: NO_MEMORY, and what wake_open reports. */
 jzx_err jzi_post_create(const jzx_allocator *alloc, const jzx_env *env, uint32_t max_actors,
@@ -58,6 +105,12 @@ bool jzi_post_push(jzi_post *post, jzi_node *node);
 /* Ends the loop's sleep if it sleeps. Thread: any. */
 void jzi_post_wake(jzi_post *post);
 
+/* After jzi_post_close(): somebody takes in again. */
+void jzi_post_reopen(jzi_post *post);
+
+/* Has the loop's next or current sleep end without mail. Thread: any. */
+void jzi_post_nudge(jzi_post *post);
+
 /* All that came, oldest first. Thread: loop. */
 jzi_node *jzi_post_take(jzi_post *post);
 /* The same, and from now on every push is refused. Thread: loop. */
@@ -65,7 +118,14 @@ jzi_node *jzi_post_close(jzi_post *post);
 
 static inline bool jzi_post_has_mail(const jzi_post *post)
 {
-    return atomic_load_explicit(&post->inbound, memory_order_relaxed) != NULL;
+    return atomic_load_explicit(&post->inbound, memory_order_relaxed) != NULL ||
+           atomic_load_explicit(&post->commanded, memory_order_relaxed) != JZI_LIST_END;
+}
+/* The same for the last look before a sleep: seq_cst, see above. */
+static inline bool jzi_post_has_mail_now(const jzi_post *post)
+{
+    return atomic_load_explicit(&post->inbound, memory_order_seq_cst) != NULL ||
+           atomic_load_explicit(&post->commanded, memory_order_seq_cst) != JZI_LIST_END;
 }
 
 /* Puts a chain of emptied nodes where senders find it. Thread: loop. */

@@ -1,37 +1,61 @@
-#include "room.h"
+#include "room_steps.h"
 
 #include "base/alloc.h"
 
-typedef struct jzi_room {
-    jzi_node node;
-    jzx_room_notice notice;
-    jzx_actor_id waiter;   /* 0: it ended or is ending; free the record when the node is out */
-    struct jzi_room *next; /* in the waiter's list */
-    struct jzi_room **pprev;
-    struct jzi_room *after; /* in the target's queue, while waiting */
-    bool told;              /* counted in the target's `told` */
-    bool waiting;           /* in the target's queue; else the node is in the waiter's lane */
-} jzi_room;
+void jzi_room_link(jzi_room *room, jzi_actor *waiter, jzx_actor_id target)
+{
+    room->node.ops = JZI_EVENT_ROOM;
+    room->node.msg = (jzx_message){
+        .data = &room->notice,
+        .len = sizeof room->notice,
+        .tag = JZX_TAG_ROOM,
+        .kind = JZX_KIND_NOTICE,
+        .flags = JZX_MSG_BORROWED | JZI_MSG_EVENT,
+        .sender = target,
+    };
+    room->notice.target = target;
+    room->waiter = waiter->id;
+    room->waiting = true;
+    room->next = waiter->ext->requests;
+    room->pprev = &waiter->ext->requests;
+    if (room->next != NULL) {
+        room->next->pprev = &room->next;
+    }
+    waiter->ext->requests = room;
+}
+
+void jzi_room_unlink(jzi_room *room)
+{
+    *room->pprev = room->next;
+    if (room->next != NULL) {
+        room->next->pprev = room->pprev;
+    }
+}
 
 static void free_room(jzi_worker *worker, jzi_room *room)
 {
-    if (room->pprev != NULL) {
-        *room->pprev = room->next;
-        if (room->next != NULL) {
-            room->next->pprev = room->pprev;
-        }
-    }
+    jzi_room_unlink(room);
     jzi_free(&worker->alloc, room, sizeof *room);
 }
 
-static void answer(jzi_worker *worker, jzi_room *room, uint32_t free_slots, jzx_err err)
+void jzi_room_post(jzi_worker *worker, jzi_room *room)
 {
     jzi_actor *waiter = jzi_worker_find(worker, room->waiter);
     jzi_assert(waiter != NULL);
     room->waiting = false;
+    jzi_worker_post_notice(worker, waiter, &room->node);
+}
+
+void jzi_room_answer(jzi_worker *worker, jzi_room *room, uint32_t free_slots, jzx_err err)
+{
+    room->queued = false;
     room->notice.room = free_slots;
     room->notice.err = err;
-    jzi_worker_post_notice(worker, waiter, &room->node);
+    if (room->far) {
+        jzi_room_tell(worker, room);
+    } else {
+        jzi_room_post(worker, room);
+    }
 }
 
 static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
@@ -49,28 +73,29 @@ static uint32_t room_of(const jzi_actor *actor)
     return used < cap ? cap - used : 0;
 }
 
-/* Slots that are free and not promised to somebody who has yet to act on it. */
-static uint32_t unpromised(const jzi_actor *actor)
+/* Of so many free slots, those not promised to somebody who has yet to act on it. */
+static uint32_t unpromised(const jzi_actor *actor, uint32_t free_slots)
 {
-    uint32_t room = room_of(actor);
-    return room > actor->ext->told ? room - actor->ext->told : 0;
+    return free_slots > actor->ext->told ? free_slots - actor->ext->told : 0;
 }
 
-static void promise(jzi_worker *worker, jzi_actor *actor, jzi_room *room)
+static void promise(jzi_worker *worker, jzi_actor *actor, jzi_room *room, uint32_t free_slots)
 {
     room->told = true;
     actor->ext->told++;
-    answer(worker, room, room_of(actor), JZX_OK);
+    jzi_room_answer(worker, room, free_slots, JZX_OK);
 }
 
 /* As many waiters as there are slots, in the order of asking: more would only be refused again. */
 static void tell_waiters(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_ext *ext = actor->ext;
-    for (uint32_t spare = unpromised(actor); spare > 0 && ext->waiters != NULL; spare--) {
+    uint32_t free_slots = room_of(actor); /* once: other threads send meanwhile */
+    for (uint32_t spare = unpromised(actor, free_slots); spare > 0 && ext->waiters != NULL;
+         spare--) {
         jzi_room *first = ext->waiters;
         ext->waiters = first->after;
-        promise(worker, actor, first);
+        promise(worker, actor, first, free_slots);
     }
     if (ext->waiters == NULL) {
         actor->flags &= ~JZI_ACTOR_WAITERS;
@@ -79,26 +104,39 @@ static void tell_waiters(jzi_worker *worker, jzi_actor *actor)
 
 /* A waiter that was told may not use the room: it may have died, or changed its mind. So the next
  * ones are told as soon as its notice is out, if there still is room. */
-static void notice_is_out(jzi_worker *worker, jzi_node *node)
+void jzi_room_settled(jzi_worker *worker, jzx_actor_id id, bool told)
 {
-    jzi_room *room = jzi_container_of(node, jzi_room, node);
-    jzi_actor *target = jzi_worker_find(worker, room->notice.target);
-    if (target != NULL && room->told) {
+    jzi_actor *target = jzi_worker_find(worker, id);
+    if (target == NULL) {
+        return;
+    }
+    if (told) {
         target->ext->told--;
     }
-    free_room(worker, room);
-    if (target != NULL && (target->flags & JZI_ACTOR_WAITERS) != 0 &&
-        (target->flags & JZI_ACTOR_ENDING) == 0 &&
+    if ((target->flags & JZI_ACTOR_WAITERS) != 0 && (target->flags & JZI_ACTOR_ENDING) == 0 &&
         jzi_actor_used(target) <= target->kind->low_water) {
         tell_waiters(worker, target);
     }
 }
 
+static void notice_is_out(jzi_worker *worker, jzi_node *node)
+{
+    jzi_room *room = jzi_container_of(node, jzi_room, node);
+    if (room->far) {
+        jzi_room_over(worker, room);
+        return;
+    }
+    jzx_actor_id target = room->notice.target;
+    bool told = room->told;
+    free_room(worker, room);
+    jzi_room_settled(worker, target, told);
+}
+
 void jzi_room_init(jzi_worker *worker)
 {
-    worker->event_ops[JZI_EVENT_ROOM] =
+    worker->domain->event_ops[JZI_EVENT_ROOM] =
         (jzi_event_ops){.claim = claim_notice, .done = notice_is_out, .revoke = notice_is_out};
-    worker->on_room = tell_waiters;
+    worker->domain->on_room = tell_waiters;
 }
 
 static bool has_request(const jzi_actor *waiter, jzx_actor_id target)
@@ -114,6 +152,25 @@ static bool has_request(const jzi_actor *waiter, jzx_actor_id target)
     return false;
 }
 
+void jzi_room_queue(jzi_worker *worker, jzi_actor *target, jzi_room *room)
+{
+    jzi_ext *ext = target->ext;
+    uint32_t free_slots = room_of(target);
+    if (ext->waiters == NULL && unpromised(target, free_slots) > 0 &&
+        jzi_actor_used(target) <= target->kind->low_water) {
+        promise(worker, target, room, free_slots);
+        return;
+    }
+    room->queued = true;
+    if (ext->waiters == NULL) {
+        ext->waiters = room;
+    } else {
+        ext->waiters_last->after = room;
+    }
+    ext->waiters_last = room;
+    target->flags |= JZI_ACTOR_WAITERS;
+}
+
 jzx_err jzi_room_request(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id target)
 {
     if (has_request(waiter, target)) {
@@ -121,51 +178,27 @@ jzx_err jzi_room_request(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id tar
     }
     jzi_actor *actor = NULL;
     jzx_err found = jzi_worker_find_open(worker, target, &actor);
-    jzi_ext *waiter_ext = jzi_worker_ext(worker, waiter);
-    if (waiter_ext == NULL || (found == JZX_OK && jzi_worker_ext(worker, actor) == NULL)) {
+    if (jzi_worker_ext(worker, waiter) == NULL ||
+        (found == JZX_OK && jzi_worker_ext(worker, actor) == NULL)) {
         return JZX_ERR_NO_MEMORY;
+    }
+    if (jzi_worker_is_far(worker, target) && worker->domain->directory != NULL) {
+        return jzi_room_request_far(worker, waiter, target);
     }
     jzi_room *room = jzi_alloc_zeroed(&worker->alloc, sizeof *room);
     if (room == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    room->node.ops = JZI_EVENT_ROOM;
-    room->node.msg = (jzx_message){
-        .data = &room->notice,
-        .len = sizeof room->notice,
-        .tag = JZX_TAG_ROOM,
-        .kind = JZX_KIND_NOTICE,
-        .flags = JZX_MSG_BORROWED | JZI_MSG_EVENT,
-        .sender = target,
-    };
-    room->notice.target = target;
-    room->waiter = waiter->id;
-    room->next = waiter_ext->requests;
-    room->pprev = &waiter_ext->requests;
-    if (room->next != NULL) {
-        room->next->pprev = &room->next;
-    }
-    waiter_ext->requests = room;
-
-    if (found != JZX_OK) {
-        answer(worker, room, 0, JZX_ERR_NO_SUCH_ACTOR);
-    } else if (actor->ext->waiters == NULL && unpromised(actor) > 0 &&
-               jzi_actor_used(actor) <= actor->kind->low_water) {
-        promise(worker, actor, room);
+    jzi_room_link(room, waiter, target);
+    if (found == JZX_OK) {
+        jzi_room_queue(worker, actor, room);
     } else {
-        room->waiting = true;
-        if (actor->ext->waiters == NULL) {
-            actor->ext->waiters = room;
-        } else {
-            actor->ext->waiters_last->after = room;
-        }
-        actor->ext->waiters_last = room;
-        actor->flags |= JZI_ACTOR_WAITERS;
+        jzi_room_answer(worker, room, 0, JZX_ERR_NO_SUCH_ACTOR);
     }
     return JZX_OK;
 }
 
-static void leave_queue(jzi_worker *worker, jzi_room *room)
+void jzi_room_unqueue(jzi_worker *worker, jzi_room *room)
 {
     jzi_actor *target = jzi_worker_find(worker, room->notice.target);
     jzi_assert(target != NULL);
@@ -181,6 +214,7 @@ static void leave_queue(jzi_worker *worker, jzi_room *room)
     if (ext->waiters == NULL) {
         target->flags &= ~JZI_ACTOR_WAITERS;
     }
+    room->queued = false;
 }
 
 void jzi_room_forget_requests(jzi_worker *worker, jzi_actor *actor)
@@ -191,11 +225,13 @@ void jzi_room_forget_requests(jzi_worker *worker, jzi_actor *actor)
     jzi_room *room = actor->ext->requests;
     while (room != NULL) {
         jzi_room *next = room->next;
-        if (room->waiting) {
-            leave_queue(worker, room);
-            free_room(worker, room);
-        } else {
+        if (!room->waiting) {
             room->waiter = JZX_NOBODY; /* its notice is in our lane and is about to be revoked */
+        } else if (room->far) {
+            jzi_room_over(worker, room);
+        } else {
+            jzi_room_unqueue(worker, room);
+            free_room(worker, room);
         }
         room = next;
     }
@@ -209,7 +245,7 @@ void jzi_room_target_ended(jzi_worker *worker, jzi_actor *actor)
     while (actor->ext->waiters != NULL) {
         jzi_room *first = actor->ext->waiters;
         actor->ext->waiters = first->after;
-        answer(worker, first, 0, JZX_ERR_NO_SUCH_ACTOR);
+        jzi_room_answer(worker, first, 0, JZX_ERR_NO_SUCH_ACTOR);
     }
     actor->flags &= ~JZI_ACTOR_WAITERS;
 }

@@ -5,7 +5,7 @@
 
 #include "worker.h"
 
-/* Installs the event operations and worker->on_room. */
+/* Installs the event operations and worker->domain->on_room. */
 void jzi_room_init(jzi_worker *worker);
 
 /* See jzx_notify_room(); the waiter is an open actor. Errors: NO_MEMORY. */

@@ -1,151 +1,13 @@
 /* Sends from other threads: a reservation on the target's gate, then a push on the loop's inbound
  * list. Two atomic read-modify-writes when nobody contends, one more through a shared sender. */
-#include "sender.h"
+#include "sender_steps.h"
 
 #include "base/alloc.h"
-#include "loop.h"
 #include "mailbox.h"
 
 #include <string.h>
 
 enum { SENDER_PAGE_NODES = 64, LINE = 64 };
-
-struct jzx_sender {
-    jzi_post *post;
-    _Atomic uint32_t refs;
-    _Atomic uint32_t
-        busy; /* shared senders: one thread at a time uses the cache, others go without */
-    uint32_t flags;
-    _Atomic uint64_t sent; /* counted when a cached node is taken, by whoever holds the cache */
-    _Atomic uint64_t sent_else; /* the rest: nodes of their own, less sends that were refused */
-    jzi_node *cache[2];         /* plain, wide */
-    jzx_sender *next;           /* in post->senders */
-    jzx_sender *prev;
-};
-
-/* Opening, closing and counting are rare; a spin lock keeps the list of senders simple. Sends never
- * take it. */
-static void lock_registry(jzi_post *post)
-{
-    while (atomic_exchange_explicit(&post->registry_lock, 1, memory_order_acquire) != 0) {
-    }
-}
-
-static void unlock_registry(jzi_post *post)
-{
-    atomic_store_explicit(&post->registry_lock, 0, memory_order_release);
-}
-
-static jzx_err open_on(jzi_post *post, uint32_t flags, jzx_sender **out_sender)
-{
-    if (out_sender == NULL || (flags & ~JZX_SENDER_SINGLE) != 0) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    if (post->env->pick != NULL) {
-        return JZX_ERR_NOT_SUPPORTED; /* other threads would make a simulation unrepeatable */
-    }
-    jzx_sender *sender = jzi_alloc_zeroed(&post->alloc, sizeof *sender);
-    if (sender == NULL) {
-        return JZX_ERR_NO_MEMORY;
-    }
-    sender->post = post;
-    sender->flags = flags;
-    atomic_init(&sender->refs, 1);
-    jzi_post_retain(post);
-    lock_registry(post);
-    sender->next = post->senders;
-    if (sender->next != NULL) {
-        sender->next->prev = sender;
-    }
-    post->senders = sender;
-    unlock_registry(post);
-    *out_sender = sender;
-    return JZX_OK;
-}
-
-jzx_err jzx_sender_open(jzx_loop *loop, uint32_t flags, jzx_sender **out_sender)
-{
-    if (loop == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    jzi_worker_check_thread(&loop->worker, "jzx_sender_open");
-    jzx_err err = open_on(loop->post, flags, out_sender);
-    if (err == JZX_OK) {
-        loop->worker.shared = true;
-    }
-    return err;
-}
-
-jzx_err jzx_sender_clone(jzx_sender *sender, uint32_t flags, jzx_sender **out_sender)
-{
-    if (sender == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    if (atomic_load_explicit(&sender->post->inbound, memory_order_relaxed) == JZI_INBOUND_CLOSED) {
-        return JZX_ERR_LOOP_CLOSED;
-    }
-    return open_on(sender->post, flags, out_sender);
-}
-
-jzx_sender *jzx_sender_retain(jzx_sender *sender)
-{
-    if (sender != NULL) {
-        atomic_fetch_add_explicit(&sender->refs, 1, memory_order_relaxed);
-    }
-    return sender;
-}
-
-static uint64_t sent_by(const jzx_sender *sender)
-{
-    return atomic_load_explicit(&sender->sent, memory_order_relaxed) +
-           atomic_load_explicit(&sender->sent_else, memory_order_relaxed);
-}
-
-static jzi_node *chain_end(jzi_node *node)
-{
-    while (node->next != NULL) {
-        node = node->next;
-    }
-    return node;
-}
-
-void jzx_sender_release(jzx_sender *sender)
-{
-    /* acq_rel: the last owner sees what the others left in the cache. */
-    if (sender == NULL || atomic_fetch_sub_explicit(&sender->refs, 1, memory_order_acq_rel) != 1) {
-        return;
-    }
-    jzi_post *post = sender->post;
-    for (int wide = 0; wide < 2; wide++) {
-        if (sender->cache[wide] != NULL) {
-            jzi_post_return(post, wide != 0, sender->cache[wide], chain_end(sender->cache[wide]));
-        }
-    }
-    lock_registry(post);
-    if (sender->prev == NULL) {
-        post->senders = sender->next;
-    } else {
-        sender->prev->next = sender->next;
-    }
-    if (sender->next != NULL) {
-        sender->next->prev = sender->prev;
-    }
-    atomic_fetch_add_explicit(&post->sent, sent_by(sender), memory_order_relaxed);
-    unlock_registry(post);
-    jzi_free(&post->alloc, sender, sizeof *sender);
-    jzi_post_release(post);
-}
-
-uint64_t jzi_senders_sent(jzi_post *post)
-{
-    lock_registry(post);
-    uint64_t sent = atomic_load_explicit(&post->sent, memory_order_relaxed);
-    for (const jzx_sender *sender = post->senders; sender != NULL; sender = sender->next) {
-        sent += sent_by(sender);
-    }
-    unlock_registry(post);
-    return sent;
-}
 
 /* A page of nodes for the cache. The post office keeps the page until it closes. */
 static jzi_node *make_nodes(jzi_post *post, bool wide)
@@ -164,6 +26,7 @@ static jzi_node *make_nodes(jzi_post *post, bool wide)
         /* release: the last owner, who frees the pages, reads what is in them. */
     } while (!atomic_compare_exchange_weak_explicit(&post->pages, &head, page, memory_order_release,
                                                     memory_order_relaxed));
+    atomic_fetch_add_explicit(&post->page_count, 1, memory_order_relaxed);
     uintptr_t first = ((uintptr_t)(page + 1) + LINE - 1) & ~(uintptr_t)(LINE - 1);
     jzi_node *chain = NULL;
     for (size_t i = SENDER_PAGE_NODES; i-- > 0;) {
@@ -262,6 +125,35 @@ static jzi_node *make_node(jzx_sender *sender, const jzx_send_opts *opts, uint32
     return node;
 }
 
+/* The sender to the dispatcher of an id. Errors: NO_SUCH_ACTOR, NO_MEMORY. */
+static jzx_err route(jzx_sender *sender, jzx_actor_id to, jzx_sender **out_sender)
+{
+    uint32_t dispatcher = jzx_id_dispatcher(to);
+    *out_sender = sender;
+    if (jzi_likely(sender->directory == NULL || sender->post->base >> 24 == dispatcher)) {
+        return JZX_OK;
+    }
+    jzx_sender *other = atomic_load_explicit(&sender->others[dispatcher], memory_order_acquire);
+    if (other == NULL) {
+        jzi_post *post = jzi_directory_post(sender->directory, dispatcher);
+        if (post == NULL) {
+            return JZX_ERR_NO_SUCH_ACTOR;
+        }
+        jzx_err err = jzi_sender_make(post, NULL, sender->flags, &other);
+        if (err != JZX_OK) {
+            return err;
+        }
+        jzx_sender *before = NULL;
+        if (!atomic_compare_exchange_strong_explicit(&sender->others[dispatcher], &before, other,
+                                                     memory_order_acq_rel, memory_order_acquire)) {
+            jzx_sender_release(other);
+            other = before;
+        }
+    }
+    *out_sender = other;
+    return JZX_OK;
+}
+
 static jzx_err verdict_of(jzi_entry entry)
 {
     switch (entry) {
@@ -281,11 +173,22 @@ static jzx_err verdict_of(jzi_entry entry)
 /* The actor in the id's slot, whoever that is by now. Errors: LOOP_CLOSED, NO_SUCH_ACTOR. */
 static jzx_err find_target(const jzi_post *post, jzx_actor_id to, jzi_actor **out_actor)
 {
-    if (atomic_load_explicit(&post->inbound, memory_order_relaxed) == JZI_INBOUND_CLOSED) {
-        return JZX_ERR_LOOP_CLOSED;
+    if (jzi_unlikely(atomic_load_explicit(&post->inbound, memory_order_relaxed) ==
+                     JZI_INBOUND_CLOSED)) {
+        return atomic_load_explicit(&post->ends_alone, memory_order_relaxed) ? JZX_ERR_NO_SUCH_ACTOR
+                                                                             : JZX_ERR_LOOP_CLOSED;
     }
-    *out_actor = jzi_actor_table_slot(&post->table, jzx_id_index(to));
+    *out_actor = jzi_actor_table_slot(&post->table, jzx_id_index(to) ^ post->base);
     return *out_actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_OK;
+}
+
+/* Gives back what was reserved at a dispatcher that is gone. The slot is left for the next one on
+ * this post, if there is one. */
+static void leave_closed(jzi_post *post, jzi_actor *actor)
+{
+    if (jzi_door_leave(&actor->door, 1)) {
+        jzi_post_command(post, actor);
+    }
 }
 
 /* Reserves, pushes, wakes. The node was made before: after the reservation nothing but the loop's
@@ -294,7 +197,7 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
                        uint32_t margin)
 {
     jzi_post *post = sender->post;
-    uint32_t policy = atomic_load_explicit(&actor->door.full_policy, memory_order_relaxed);
+    uint32_t policy = jzi_door_policy(&actor->door);
     jzi_entry entry = jzi_door_enter(&actor->door, to, jzi_actor_own_used(actor), policy, margin,
                                      (node->msg.flags & JZX_MSG_URGENT) != 0);
     jzx_err err = verdict_of(entry);
@@ -306,28 +209,44 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
         node->msg.flags |= JZI_MSG_DOOMED;
     }
     node->stamp = jzx_id_slot(to);
+    node->ops = (sender->flags & JZI_SENDER_INSIDE) != 0;
     if (jzi_unlikely(!jzi_post_push(post, node))) {
-        (void)jzi_door_leave(&actor->door, 1); /* nobody gives slots out any more */
+        leave_closed(post, actor);
         give_node(sender, node, node->msg.flags);
-        return JZX_ERR_LOOP_CLOSED;
+        return atomic_load_explicit(&post->ends_alone, memory_order_relaxed) ? JZX_ERR_NO_SUCH_ACTOR
+                                                                             : JZX_ERR_LOOP_CLOSED;
     }
-    jzi_post_wake(post);
+    if ((sender->flags & JZI_SENDER_INSIDE) == 0) {
+        jzi_post_wake(post);
+    }
     return JZX_OK;
 }
 
-static jzx_err send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts)
+static jzx_err send_checked(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts,
+                            uint32_t flags, jzx_actor_id from)
 {
     jzi_actor *actor = NULL;
-    uint32_t flags = 0;
-    jzx_err err = jzi_mailbox_check_opts(opts, &flags);
-    if (err == JZX_OK) {
-        err = find_target(sender->post, to, &actor);
-    }
+    jzx_err err = find_target(sender->post, to, &actor);
     if (err != JZX_OK) {
         return err;
     }
     jzi_node *node = make_node(sender, opts, flags);
-    return node == NULL ? JZX_ERR_NO_MEMORY : deliver(sender, to, actor, node, opts->margin);
+    if (node == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    node->msg.sender = from;
+    return deliver(sender, to, actor, node, opts->margin);
+}
+
+static jzx_err send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts)
+{
+    uint32_t flags = 0;
+    jzx_sender *way = NULL;
+    jzx_err err = jzi_mailbox_check_opts(opts, &flags);
+    if (err == JZX_OK) {
+        err = route(sender, to, &way);
+    }
+    return err != JZX_OK ? err : send_checked(way, to, opts, flags, JZX_NOBODY);
 }
 
 static jzx_err refuse(jzx_sender *sender, jzx_err err)
@@ -337,30 +256,134 @@ static jzx_err refuse(jzx_sender *sender, jzx_err err)
     return err;
 }
 
-/* The short forms: no options to look at, nothing to copy. */
+/* No options to look at, nothing to copy. */
+static inline jzx_err send_quick(jzx_sender *sender, jzx_actor_id to, uint64_t payload, size_t len,
+                                 uint32_t tag, uint32_t flags, jzx_actor_id from)
+{
+    jzi_actor *actor = NULL;
+    jzx_err err = find_target(sender->post, to, &actor);
+    if (jzi_unlikely(err != JZX_OK)) {
+        return err;
+    }
+    uint32_t node_flags = 0;
+    jzi_node *node = take_node(sender, false, &node_flags);
+    if (node == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzi_mailbox_fill(&node->msg, payload, len, tag, flags | node_flags, from);
+    node->msg.drop = NULL;
+    node->msg.deadline_ns = 0;
+    return deliver(sender, to, actor, node, 0);
+}
+
+/* The short forms. */
 static jzx_err send_plain(jzx_sender *sender, jzx_actor_id to, uint64_t payload, size_t len,
                           uint32_t tag, uint32_t flags)
 {
-    jzi_actor *actor = NULL;
     if (sender == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
     if (tag >= JZX_TAG_SYSTEM_FIRST) {
         return refuse(sender, JZX_ERR_RESERVED_TAG);
     }
-    jzx_err err = find_target(sender->post, to, &actor);
+    jzx_sender *way = NULL;
+    jzx_err err = route(sender, to, &way);
     if (err == JZX_OK) {
-        uint32_t node_flags = 0;
-        jzi_node *node = take_node(sender, false, &node_flags);
-        if (node == NULL) {
-            return refuse(sender, JZX_ERR_NO_MEMORY);
-        }
-        jzi_mailbox_fill(&node->msg, payload, len, tag, flags | node_flags, JZX_NOBODY);
-        node->msg.drop = NULL;
-        node->msg.deadline_ns = 0;
-        err = deliver(sender, to, actor, node, 0);
+        err = send_quick(way, to, payload, len, tag, flags, JZX_NOBODY);
     }
     return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(sender, err);
+}
+
+/* The sender of a worker to a domain, made at its first use. NULL: no memory. */
+static __attribute__((noinline)) jzx_sender *make_outlet(jzi_worker *worker, jzi_post *post,
+                                                         uint32_t dispatcher)
+{
+    if (worker->outlets == NULL) {
+        worker->outlets = jzi_alloc_zeroed(&worker->alloc, JZI_OUTLETS * sizeof(jzx_sender *));
+        if (worker->outlets == NULL) {
+            return NULL;
+        }
+    }
+    uint32_t flags = JZX_SENDER_SINGLE | (post == worker->post ? JZI_SENDER_INSIDE : 0);
+    (void)jzi_sender_make(post, NULL, flags, &worker->outlets[dispatcher]);
+    return worker->outlets[dispatcher];
+}
+
+/* Errors: NO_SUCH_ACTOR, NO_MEMORY. */
+static inline jzx_err outlet(jzi_worker *worker, jzx_actor_id to, jzx_sender **out_sender)
+{
+    uint32_t dispatcher = jzx_id_dispatcher(to);
+    if (jzi_likely(worker->outlets != NULL && worker->outlets[dispatcher] != NULL)) {
+        *out_sender = worker->outlets[dispatcher];
+        return JZX_OK;
+    }
+    jzi_post *post = worker->base == dispatcher << 24
+                         ? worker->post
+                         : jzi_directory_post(worker->domain->directory, dispatcher);
+    if (post == NULL) {
+        return JZX_ERR_NO_SUCH_ACTOR;
+    }
+    *out_sender = make_outlet(worker, post, dispatcher);
+    return *out_sender == NULL ? JZX_ERR_NO_MEMORY : JZX_OK;
+}
+
+jzx_err jzi_far_send_plain(jzi_worker *worker, jzx_actor_id to, uint64_t payload, size_t len,
+                           uint32_t tag, uint32_t flags)
+{
+    jzx_sender *sender = NULL;
+    jzx_err err = outlet(worker, to, &sender);
+    return jzi_unlikely(err != JZX_OK)
+               ? err
+               : send_quick(sender, to, payload, len, tag, flags, worker->ctx.self);
+}
+
+jzx_err jzi_far_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *opts, uint32_t flags)
+{
+    jzx_sender *sender = NULL;
+    jzx_err err = outlet(worker, to, &sender);
+    return err != JZX_OK ? err : send_checked(sender, to, opts, flags, worker->ctx.self);
+}
+
+bool jzi_far_redirect(jzi_worker *worker, const jzx_message *msg, jzx_actor_id to)
+{
+    jzx_sender *sender = NULL;
+    jzi_actor *actor = NULL;
+    if (outlet(worker, to, &sender) != JZX_OK || find_target(sender->post, to, &actor) != JZX_OK) {
+        return false;
+    }
+    bool wide = (msg->flags & JZI_MSG_WIDE) != 0;
+    uint32_t node_flags = 0;
+    jzi_node *node = take_node(sender, wide, &node_flags);
+    if (node == NULL) {
+        return false;
+    }
+    node->msg = *msg;
+    node->msg.flags =
+        (uint16_t)((msg->flags & ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO | JZI_MSG_WIDE)) | node_flags);
+    if (wide) {
+        node->msg.data = ((jzi_wide_node *)(void *)node)->bytes;
+        memcpy(node->msg.data, msg->data, msg->len);
+    }
+    /* A refusal frees the copy, and it is still the old message's. */
+    uint16_t block = node->msg.flags & JZI_MSG_BLOCK;
+    node->msg.flags &= (uint16_t)~JZI_MSG_BLOCK;
+    jzi_entry entry = jzi_door_enter(&actor->door, to, jzi_actor_own_used(actor), JZX_FULL_REJECT,
+                                     0, (msg->flags & JZX_MSG_URGENT) != 0);
+    if (entry != JZI_ENTRY_OK) {
+        give_node(sender, node, node->msg.flags);
+        return false;
+    }
+    node->msg.flags |= block;
+    node->stamp = jzx_id_slot(to);
+    node->ops = (sender->flags & JZI_SENDER_INSIDE) != 0;
+    if (!jzi_post_push(sender->post, node)) {
+        leave_closed(sender->post, actor);
+        node->msg.flags &= (uint16_t)~JZI_MSG_BLOCK;
+        give_node(sender, node, node->msg.flags);
+        return false;
+    }
+    jzi_post_wake(sender->post);
+    return true;
 }
 
 jzx_err jzx_send_async_with_sized(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts,

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { POLL_BATCH = 256, REFS_FIRST = 16 };
+enum { REFS_FIRST = 16 };
 
 static void link_to(jzi_source *source, jzi_source **head)
 {
@@ -53,7 +53,7 @@ static void release_ref(jzi_io *io, jzi_source *source)
         io->refs[slot].next_free = io->ref_free;
         io->ref_free = slot;
     }
-    jzi_count_sub(&io->worker->counters.refs, 1);
+    jzi_count_sub(&io->domain->acting->counters.refs, 1);
 }
 
 /* Also finds kept ones, which users no longer see but the poller still reports. */
@@ -72,16 +72,37 @@ jzi_source *jzi_source_find(const jzi_io *io, jzx_io_ref ref)
     return source == NULL || (source->flags & JZI_SOURCE_CLOSED) != 0 ? NULL : source;
 }
 
+/* In a pool a descriptor is reported once and then stays quiet until its event was handled: other
+ * workers poll meanwhile, and would find it again and again. */
+static uint32_t once(const jzi_io *io, uint32_t interest)
+{
+    return interest != 0 && io->domain->pooled ? interest | JZX_IO_ONCE : interest;
+}
+
+/* Has the poller look at a descriptor again that was reported, unless its event still waits. */
+static void go_on(jzi_io *io, jzi_source *source)
+{
+    if ((source->flags & (JZI_SOURCE_QUIET | JZI_SOURCE_QUEUED)) != JZI_SOURCE_QUIET) {
+        return;
+    }
+    source->flags &= ~JZI_SOURCE_QUIET;
+    if (source->interest != 0) {
+        (void)io->env->poller_set(io->env->ctx, io->poller, source->fd, source->interest,
+                                  once(io, source->interest), source->ref);
+    }
+}
+
 jzx_err jzi_source_set_interest(jzi_io *io, jzi_source *source, uint32_t interest)
 {
     if (interest == source->interest) {
         return JZX_OK;
     }
     jzx_err err = io->env->poller_set(io->env->ctx, io->poller, source->fd, source->interest,
-                                      interest, source->ref);
+                                      once(io, interest), source->ref);
     if (err != JZX_OK) {
         return err;
     }
+    source->flags &= ~JZI_SOURCE_QUIET;
     if (source->interest == 0) {
         io->watched++;
     } else if (interest == 0) {
@@ -94,7 +115,7 @@ jzx_err jzi_source_set_interest(jzi_io *io, jzi_source *source, uint32_t interes
 /* The descriptor may be gone behind our back: then there is nothing left to forget. */
 static void forget(jzi_io *io, jzi_source *source)
 {
-    if (io->worker->abandoned) {
+    if (io->domain->abandoned) {
         return; /* the poller's kernel object is the parent's too */
     }
     if (source->interest != 0) {
@@ -137,10 +158,14 @@ static void node_is_out(jzi_io *io, jzi_source *source, bool handed)
         }
         return;
     }
+    jzx_io_ref ref = source->ref;
     if (given) {
         jzi_source_notify(io, source);
     } else if (handed && source->ops->done != NULL) {
         source->ops->done(io, source);
+    }
+    if (io->domain->pooled && find_any(io, ref) == source) {
+        go_on(io, source);
     }
 }
 
@@ -156,13 +181,13 @@ static void source_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_io_init(jzi_io *io, jzi_worker *worker, void *poller)
 {
-    io->worker = worker;
+    io->domain = worker->domain;
     io->env = worker->env;
     io->alloc = &worker->alloc;
     io->poller = poller;
     io->ref_free = UINT32_MAX;
     worker->io = io;
-    worker->event_ops[JZI_EVENT_SOURCE] =
+    worker->domain->event_ops[JZI_EVENT_SOURCE] =
         (jzi_event_ops){.claim = claim_source, .done = source_done, .revoke = source_revoked};
     jzi_wheel_init(&io->alarms, worker->now_ns);
 }
@@ -181,10 +206,18 @@ void jzi_io_deinit(jzi_io *io)
         }
     }
     jzi_free(io->alloc, io->refs, io->ref_cap * sizeof *io->refs);
-    jzi_free(io->alloc, io->scratch, JZI_SCRATCH_BYTES);
+    jzi_free(io->alloc, io->scratch,
+             io->scratch == NULL ? 0 : io->domain->worker_count * (size_t)JZI_SCRATCH_BYTES);
     io->refs = NULL;
     io->scratch = NULL;
     io->ref_cap = 0;
+}
+
+/* Descriptors are polled where their owner lives, and nowhere else. */
+static jzx_err find_owner(const jzi_io *io, jzx_actor_id owner, jzi_actor **out_actor)
+{
+    jzx_err err = jzi_worker_find_owner(io->domain->acting, owner, out_actor);
+    return err == JZX_ERR_NO_SUCH_ACTOR ? jzi_worker_not_here(io->domain->acting, owner) : err;
 }
 
 jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor_id owner,
@@ -194,11 +227,11 @@ jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor
         return JZX_ERR_RESERVED_TAG;
     }
     jzi_actor *actor = NULL;
-    jzx_err err = jzi_worker_find_owner(io->worker, owner, &actor);
+    jzx_err err = find_owner(io, owner, &actor);
     if (err != JZX_OK) {
         return err;
     }
-    jzi_ext *ext = jzi_worker_ext(io->worker, actor);
+    jzi_ext *ext = jzi_worker_ext(io->domain->acting, actor);
     if (ext == NULL || (io->ref_free == UINT32_MAX && !grow_refs(io))) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -228,7 +261,7 @@ jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor
     io->refs[slot].source = source;
     io->refs[slot].generation++;
     link_to(source, &ext->sources);
-    jzi_count_add(&io->worker->counters.refs, 1);
+    jzi_count_add(&io->domain->acting->counters.refs, 1);
     *out_source = source;
     return JZX_OK;
 }
@@ -238,10 +271,10 @@ void jzi_source_notify(jzi_io *io, jzi_source *source)
     if ((source->flags & (JZI_SOURCE_QUEUED | JZI_SOURCE_CLOSED)) != 0) {
         return;
     }
-    jzi_actor *owner = jzi_worker_find(io->worker, source->owner);
+    jzi_actor *owner = jzi_worker_find(io->domain->acting, source->owner);
     jzi_assert(owner != NULL);
     source->flags |= JZI_SOURCE_QUEUED;
-    jzi_worker_post_event(io->worker, owner, &source->node);
+    jzi_worker_post_event(io->domain->acting, owner, &source->node);
 }
 
 /* After fork: nothing is flushed, shut down or unwatched, because the parent still uses it. */
@@ -267,7 +300,7 @@ static void close_source(jzi_io *io, jzi_source *source, bool owner_ended)
     unlink_from(source);
     source->flags |= JZI_SOURCE_CLOSED;
     source->owner = JZX_NOBODY;
-    if (io->worker->abandoned) {
+    if (io->domain->abandoned) {
         abandon_source(io, source);
         return;
     }
@@ -305,11 +338,11 @@ void jzi_source_free(jzi_io *io, jzi_source *source)
 jzx_err jzi_source_give(jzi_io *io, jzi_source *source, jzx_actor_id owner, uint32_t tag)
 {
     jzi_actor *actor = NULL;
-    jzx_err err = jzi_worker_find_owner(io->worker, owner, &actor);
+    jzx_err err = find_owner(io, owner, &actor);
     if (err != JZX_OK) {
         return err;
     }
-    jzi_ext *ext = jzi_worker_ext(io->worker, actor);
+    jzi_ext *ext = jzi_worker_ext(io->domain->acting, actor);
     if (ext == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -350,7 +383,7 @@ void jzi_alarm_clear(jzi_io *io, jzi_alarm *alarm)
 void jzi_alarm_set(jzi_io *io, jzi_alarm *alarm, uint64_t delay_ns)
 {
     jzi_alarm_clear(io, alarm);
-    alarm->entry.due_ns = jzi_worker_clock(io->worker) + delay_ns;
+    alarm->entry.due_ns = jzi_worker_clock(io->domain->acting) + delay_ns;
     jzi_wheel_add(&io->alarms, &alarm->entry);
 }
 
@@ -373,28 +406,43 @@ void jzi_io_expire(jzi_io *io, uint64_t now_ns)
     }
 }
 
-jzx_err jzi_io_poll(jzi_io *io, uint64_t timeout_ns)
+jzx_err jzi_io_wait(jzi_io *io, uint64_t timeout_ns, jzi_poll_batch *out_batch)
 {
-    jzx_poll_event events[POLL_BATCH];
-    size_t count = 0;
-    jzx_err err =
-        io->env->poller_wait(io->env->ctx, io->poller, timeout_ns, events, POLL_BATCH, &count);
-    jzi_count_add(&io->worker->counters.polls, 1);
-    if (err != JZX_OK) {
-        return err;
-    }
-    io->last_ready = (uint32_t)count;
-    for (size_t i = 0; i < count; i++) {
-        jzi_source *source = find_any(io, events[i].cookie);
+    out_batch->count = 0;
+    return io->env->poller_wait(io->env->ctx, io->poller, timeout_ns, out_batch->events,
+                                JZI_POLL_BATCH, &out_batch->count);
+}
+
+void jzi_io_dispatch(jzi_io *io, const jzi_poll_batch *batch)
+{
+    jzi_count_add(&io->domain->acting->counters.polls, 1);
+    io->last_ready = (uint32_t)batch->count;
+    for (size_t i = 0; i < batch->count; i++) {
+        const jzx_poll_event *event = &batch->events[i];
+        jzi_source *source = find_any(io, event->cookie);
         if (source == NULL) {
             continue; /* closed by what an earlier event of this batch did */
         }
+        source->flags |= io->domain->pooled ? JZI_SOURCE_QUIET : 0;
         if (source->ops->ready != NULL) {
-            source->ops->ready(io, source, events[i].ready);
+            source->ops->ready(io, source, event->ready);
         } else {
-            source->ready |= events[i].ready;
+            source->ready |= event->ready;
             jzi_source_notify(io, source);
         }
+        source = io->domain->pooled ? find_any(io, event->cookie) : NULL;
+        if (source != NULL) {
+            go_on(io, source);
+        }
     }
-    return JZX_OK;
+}
+
+jzx_err jzi_io_poll(jzi_io *io, uint64_t timeout_ns)
+{
+    jzi_poll_batch batch;
+    jzx_err err = jzi_io_wait(io, timeout_ns, &batch);
+    if (err == JZX_OK) {
+        jzi_io_dispatch(io, &batch);
+    }
+    return err;
 }

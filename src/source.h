@@ -49,6 +49,9 @@ typedef enum jzi_source_type {
 #define JZI_SOURCE_HANDING 0x4u /* claimed: the behavior is looking at `event` */
 #define JZI_SOURCE_KEPT 0x8u    /* close() kept it: not freed before jzi_source_free() */
 #define JZI_SOURCE_MOVED 0x10u  /* given to another owner while its node was queued */
+#define JZI_SOURCE_QUIET                                                                           \
+    0x20u /* a pool's: the poller reported it and was not yet told to go on                        \
+           */
 
 struct jzi_source {
     jzi_node node;
@@ -80,7 +83,7 @@ typedef struct jzi_ref_slot {
 } jzi_ref_slot;
 
 struct jzi_io {
-    jzi_worker *worker;
+    jzi_domain *domain;
     const jzx_env *env;
     const jzx_allocator *alloc;
     void *poller;
@@ -94,7 +97,7 @@ struct jzi_io {
     uint32_t lingering;     /* closed sources that are kept: connections that flush */
     jzi_source *kept;       /* these, linked by next and pprev */
     jzi_watch_set watches;  /* descriptors and, as negative numbers, signals that are watched */
-    unsigned char *scratch; /* one read buffer for all connections; made on first use */
+    unsigned char *scratch; /* a read buffer per worker for all connections; made on first use */
 };
 #define JZI_SCRATCH_BYTES 65536u
 
@@ -131,6 +134,14 @@ void jzi_alarm_clear(jzi_io *io, jzi_alarm *alarm);
 
 /* Looks at the poller, waiting at most timeout_ns, and calls `ready` of what is. */
 jzx_err jzi_io_poll(jzi_io *io, uint64_t timeout_ns);
+/* The same in two parts: the first without the floor, the second with it. */
+enum { JZI_POLL_BATCH = 256 };
+typedef struct jzi_poll_batch {
+    size_t count;
+    jzx_poll_event events[JZI_POLL_BATCH];
+} jzi_poll_batch;
+jzx_err jzi_io_wait(jzi_io *io, uint64_t timeout_ns, jzi_poll_batch *out_batch);
+void jzi_io_dispatch(jzi_io *io, const jzi_poll_batch *batch);
 /* Fires alarms that are due. */
 void jzi_io_expire(jzi_io *io, uint64_t now_ns);
 

@@ -24,8 +24,7 @@ jzx_err jzx_spawn_supervisor_sized(jzx_loop *loop, const jzx_supervisor_init *in
     if (loop == NULL || init == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker *worker = &loop->worker;
-    jzi_worker_check_thread(worker, "jzx_spawn_supervisor");
+    JZI_ENTER(loop, "jzx_spawn_supervisor");
     jzx_err err = jzi_lifecycle_may_spawn(worker);
     if (err != JZX_OK) {
         return err;
@@ -79,16 +78,15 @@ jzx_err jzx_set_child_policy_sized(jzx_context *ctx, const jzx_supervisor_spec *
 typedef enum need { ANY, STATIC, DYNAMIC } need;
 
 /* The family of a supervisor that may be changed, or looked at. */
-static jzx_err find_family(jzx_loop *loop, jzx_actor_id sup, need kind, bool change,
-                           const char *call, jzi_family **out_family)
+static jzx_err find_family(jzi_worker *worker, jzx_actor_id sup, need kind, bool change,
+                           jzi_family **out_family)
 {
-    if (loop == NULL) {
+    if (worker == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, call);
-    jzi_actor *actor = jzi_worker_find(&loop->worker, sup);
+    jzi_actor *actor = jzi_worker_find(worker, sup);
     if (actor == NULL) {
-        return JZX_ERR_NO_SUCH_ACTOR;
+        return jzi_worker_not_here(worker, sup);
     }
     if ((actor->kind->flags & JZI_KIND_SUPERVISOR) == 0) {
         return JZX_ERR_WRONG_SUPERVISOR;
@@ -100,7 +98,7 @@ static jzx_err find_family(jzx_loop *loop, jzx_actor_id sup, need kind, bool cha
     }
     jzi_family *family = jzi_family_of(actor);
     uint32_t state = jzi_actor_state_of(actor);
-    bool stopping = (actor->flags & JZI_ACTOR_STOPPING) != 0 || loop->worker.destroying ||
+    bool stopping = (actor->flags & JZI_ACTOR_STOPPING) != 0 || worker->domain->destroying ||
                     (family != NULL && family->stopping);
     if (change && stopping) {
         return JZX_ERR_STOPPING;
@@ -122,11 +120,11 @@ static jzi_child *find_child(const jzi_family *family, const char *child_id)
 }
 
 /* A child of a static supervisor that may be changed, by its id. */
-static jzx_err find_to_change(jzx_loop *loop, jzx_actor_id sup, const char *child_id,
-                              const char *call, jzi_child **out_child)
+static jzx_err find_to_change(jzi_worker *worker, jzx_actor_id sup, const char *child_id,
+                              jzi_child **out_child)
 {
     jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, STATIC, true, call, &family);
+    jzx_err err = find_family(worker, sup, STATIC, true, &family);
     if (err != JZX_OK || child_id == NULL) {
         return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
     }
@@ -146,9 +144,13 @@ static jzx_child_status status_of(const jzi_child *child)
                    ? JZX_CHILD_RESTARTING
                    : JZX_CHILD_STARTING;
     case JZI_CHILD_UP: {
-        const jzi_actor *actor = jzi_worker_find(child->family->worker, child->id);
+        const jzi_worker *worker = child->family->domain->acting;
+        const jzi_actor *actor = jzi_lifecycle_child(worker, child->id);
         if (actor == NULL) {
             return JZX_CHILD_DOWN; /* its end is news that was not heard yet */
+        }
+        if (jzi_worker_is_far(worker, child->id)) {
+            return JZX_CHILD_RUNNING; /* as far as was heard */
         }
         uint32_t state = jzi_actor_state_of(actor);
         return state == JZX_STATE_STOPPING                               ? JZX_CHILD_STOPPING
@@ -182,12 +184,13 @@ jzx_err jzx_supervisor_start_child_sized(jzx_loop *loop, jzx_actor_id sup,
                                          const jzx_child_spec *spec, jzx_supervisor_sizes sizes,
                                          jzx_actor_id *out_id)
 {
+    JZI_ENTER(loop, "jzx_supervisor_start_child");
     jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, STATIC, true, "jzx_supervisor_start_child", &family);
+    jzx_err err = find_family(worker, sup, STATIC, true, &family);
     jzi_child_plan *plan = NULL;
     if (err == JZX_OK) {
         err = spec == NULL ? JZX_ERR_INVALID_ARG
-                           : jzi_child_plan_make(&loop->worker.alloc, spec, &sizes, &family->policy,
+                           : jzi_child_plan_make(&worker->alloc, spec, &sizes, &family->policy,
                                                  NULL, 0, &plan);
     }
     if (err != JZX_OK) {
@@ -215,15 +218,16 @@ jzx_err jzx_supervisor_start_child_sized(jzx_loop *loop, jzx_actor_id sup,
     if (plan->nested != NULL) {
         disown(plan->nested);
     }
-    jzi_child_plan_release(&loop->worker.alloc, plan);
+    jzi_child_plan_release(&worker->alloc, plan);
     return err;
 }
 
 jzx_err jzx_supervisor_start_dynamic(jzx_loop *loop, jzx_actor_id sup, void *arg,
                                      jzx_actor_id *out_id)
 {
+    JZI_ENTER(loop, "jzx_supervisor_start_dynamic");
     jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, DYNAMIC, true, "jzx_supervisor_start_dynamic", &family);
+    jzx_err err = find_family(worker, sup, DYNAMIC, true, &family);
     if (err != JZX_OK) {
         return err;
     }
@@ -249,8 +253,9 @@ jzx_err jzx_supervisor_start_dynamic(jzx_loop *loop, jzx_actor_id sup, void *arg
 
 jzx_err jzx_supervisor_terminate_child(jzx_loop *loop, jzx_actor_id sup, const char *child_id)
 {
+    JZI_ENTER(loop, "jzx_supervisor_terminate_child");
     jzi_child *child = NULL;
-    jzx_err err = find_to_change(loop, sup, child_id, "jzx_supervisor_terminate_child", &child);
+    jzx_err err = find_to_change(worker, sup, child_id, &child);
     if (err != JZX_OK) {
         return err;
     }
@@ -260,17 +265,25 @@ jzx_err jzx_supervisor_terminate_child(jzx_loop *loop, jzx_actor_id sup, const c
 
 jzx_err jzx_supervisor_terminate(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id actor)
 {
+    JZI_ENTER(loop, "jzx_supervisor_terminate");
     jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, ANY, true, "jzx_supervisor_terminate", &family);
+    jzx_err err = find_family(worker, sup, ANY, true, &family);
     if (err != JZX_OK) {
         return err;
     }
-    const jzi_actor *found = jzi_worker_find(&loop->worker, actor);
+    const jzi_actor *found = jzi_lifecycle_child(worker, actor);
     if (found == NULL) {
         return actor == JZX_NOBODY ? JZX_ERR_NO_SUCH_CHILD : JZX_OK;
     }
-    const jzi_life *life = jzi_life_of(found);
-    jzi_child *child = life == NULL ? NULL : (jzi_child *)life->bond;
+    jzi_child *child = NULL;
+    if (jzi_worker_is_far(worker, actor)) {
+        child = family->first;
+        while (child != NULL && child->id != actor) {
+            child = child->next;
+        }
+    } else if (jzi_life_of(found) != NULL && found->ext->life->far == NULL) {
+        child = (jzi_child *)found->ext->life->bond;
+    }
     if (child == NULL || child->family != family) {
         return JZX_ERR_NO_SUCH_CHILD;
     }
@@ -281,8 +294,9 @@ jzx_err jzx_supervisor_terminate(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id 
 jzx_err jzx_supervisor_restart_child(jzx_loop *loop, jzx_actor_id sup, const char *child_id,
                                      jzx_actor_id *out_id)
 {
+    JZI_ENTER(loop, "jzx_supervisor_restart_child");
     jzi_child *child = NULL;
-    jzx_err err = find_to_change(loop, sup, child_id, "jzx_supervisor_restart_child", &child);
+    jzx_err err = find_to_change(worker, sup, child_id, &child);
     if (err != JZX_OK) {
         return err;
     }
@@ -300,8 +314,9 @@ jzx_err jzx_supervisor_restart_child(jzx_loop *loop, jzx_actor_id sup, const cha
 
 jzx_err jzx_supervisor_delete_child(jzx_loop *loop, jzx_actor_id sup, const char *child_id)
 {
+    JZI_ENTER(loop, "jzx_supervisor_delete_child");
     jzi_child *child = NULL;
-    jzx_err err = find_to_change(loop, sup, child_id, "jzx_supervisor_delete_child", &child);
+    jzx_err err = find_to_change(worker, sup, child_id, &child);
     if (err != JZX_OK) {
         return err;
     }
@@ -315,12 +330,13 @@ jzx_err jzx_supervisor_delete_child(jzx_loop *loop, jzx_actor_id sup, const char
 
 static void fill_info(const jzi_child *child, jzx_child_info *info)
 {
-    uint64_t now = child->family->worker->now_ns;
+    uint64_t now = child->family->domain->acting->now_ns;
     uint64_t due = child->want == JZI_WANT_AGAIN ? child->family->due_ns : child->due_ns;
     jzx_child_status status = status_of(child);
     *info = (jzx_child_info){
         .id = child->plan->id,
-        .actor = jzi_worker_find(child->family->worker, child->id) == NULL ? JZX_NOBODY : child->id,
+        .actor = jzi_lifecycle_child(child->family->domain->acting, child->id) == NULL ? JZX_NOBODY
+                                                                                       : child->id,
         .status = (uint32_t)status,
         .mode = child->bond.mode,
         .is_supervisor = child->plan->nested != NULL,
@@ -336,9 +352,9 @@ static void fill_info(const jzi_child *child, jzx_child_info *info)
 size_t jzx_supervisor_children_sized(jzx_loop *loop, jzx_actor_id sup, jzx_child_info *out,
                                      size_t info_size, size_t cap)
 {
+    JZI_ENTER(loop, "jzx_supervisor_children");
     jzi_family *family = NULL;
-    if (find_family(loop, sup, ANY, false, "jzx_supervisor_children", &family) != JZX_OK ||
-        (out == NULL && cap > 0)) {
+    if (find_family(worker, sup, ANY, false, &family) != JZX_OK || (out == NULL && cap > 0)) {
         return 0;
     }
     size_t shared = info_size < sizeof *out ? info_size : sizeof *out;
@@ -358,8 +374,9 @@ size_t jzx_supervisor_children_sized(jzx_loop *loop, jzx_actor_id sup, jzx_child
 jzx_err jzx_supervisor_child_sized(jzx_loop *loop, jzx_actor_id sup, const char *child_id,
                                    jzx_child_info *out, size_t info_size)
 {
+    JZI_ENTER(loop, "jzx_supervisor_child");
     jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, STATIC, false, "jzx_supervisor_child", &family);
+    jzx_err err = find_family(worker, sup, STATIC, false, &family);
     if (err != JZX_OK || out == NULL || child_id == NULL) {
         return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
     }
@@ -377,8 +394,9 @@ jzx_err jzx_supervisor_child_sized(jzx_loop *loop, jzx_actor_id sup, const char 
 jzx_err jzx_supervisor_count_sized(jzx_loop *loop, jzx_actor_id sup, jzx_child_counts *out,
                                    size_t out_size)
 {
+    JZI_ENTER(loop, "jzx_supervisor_count");
     jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, ANY, false, "jzx_supervisor_count", &family);
+    jzx_err err = find_family(worker, sup, ANY, false, &family);
     if (err != JZX_OK || out == NULL) {
         return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
     }
@@ -400,8 +418,9 @@ jzx_err jzx_supervisor_count_sized(jzx_loop *loop, jzx_actor_id sup, jzx_child_c
 jzx_err jzx_supervisor_get_spec_sized(jzx_loop *loop, jzx_actor_id sup, const char *child_id,
                                       jzx_child_spec *out, size_t out_size)
 {
+    JZI_ENTER(loop, "jzx_supervisor_get_spec");
     jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, ANY, false, "jzx_supervisor_get_spec", &family);
+    jzx_err err = find_family(worker, sup, ANY, false, &family);
     if (err != JZX_OK || out == NULL) {
         return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
     }
@@ -420,13 +439,13 @@ jzx_err jzx_supervisor_get_spec_sized(jzx_loop *loop, jzx_actor_id sup, const ch
     }
     jzx_child_spec spec = plan->spec;
     if (spec.mailbox_cap == 0) {
-        spec.mailbox_cap = loop->worker.default_cap;
+        spec.mailbox_cap = worker->default_cap;
     }
     if (spec.low_water == 0) {
         spec.low_water = spec.mailbox_cap / 2;
     }
     if (spec.max_msgs == 0) {
-        spec.max_msgs = loop->worker.default_max_msgs;
+        spec.max_msgs = worker->default_max_msgs;
     }
     memset(out, 0, out_size);
     memcpy(out, &spec, out_size < sizeof spec ? out_size : sizeof spec);
@@ -436,8 +455,9 @@ jzx_err jzx_supervisor_get_spec_sized(jzx_loop *loop, jzx_actor_id sup, const ch
 jzx_err jzx_supervisor_reconfigure_sized(jzx_loop *loop, jzx_actor_id sup,
                                          const jzx_supervisor_spec *spec, size_t spec_size)
 {
+    JZI_ENTER(loop, "jzx_supervisor_reconfigure");
     jzi_family *family = NULL;
-    jzx_err err = find_family(loop, sup, ANY, true, "jzx_supervisor_reconfigure", &family);
+    jzx_err err = find_family(worker, sup, ANY, true, &family);
     if (err != JZX_OK || spec == NULL) {
         return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
     }

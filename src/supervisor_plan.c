@@ -118,8 +118,7 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
     if (loop == NULL || out_count == NULL || (out == NULL && cap > 0)) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker *worker = &loop->worker;
-    jzi_worker_check_thread(worker, "jzx_supervisor_plan");
+    JZI_ENTER(loop, "jzx_supervisor_plan");
     const jzi_actor *actor = jzi_worker_find(worker, sup);
     if (actor == NULL) {
         return JZX_ERR_NO_SUCH_ACTOR;
@@ -130,7 +129,8 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
     const jzi_family *family = jzi_family_of(actor);
     const jzi_actor *found = jzi_worker_find(worker, child_actor);
     const jzi_life *life = found == NULL ? NULL : jzi_life_of(found);
-    const jzi_child *child = life == NULL ? NULL : (const jzi_child *)life->bond;
+    const jzi_child *child =
+        life == NULL || life->far != NULL ? NULL : (const jzi_child *)life->bond;
     if (family == NULL || child == NULL || child->family != family) {
         return JZX_ERR_NO_SUCH_CHILD;
     }

@@ -160,6 +160,10 @@ static const char *wrong_choice(const jzx_child_spec *child)
     if (child->full_policy > JZX_FULL_DROP_OLDEST) {
         return "full_policy is no jzx_full_policy";
     }
+    if (child->dispatcher != NULL &&
+        (child->dispatcher[0] == '\0' || strlen(child->dispatcher) > JZX_DISPATCHER_NAME_MAX)) {
+        return "dispatcher is no name of 1 to 31 bytes";
+    }
     if (child->drain > JZX_DRAIN_REDIRECT) {
         return "drain is no jzx_drain_policy";
     }
@@ -415,6 +419,10 @@ static void fill_in(jzi_child_plan *plan, const jzi_policy *policy)
     memcpy(plan->id, spec->id, strlen(spec->id));
     spec->id = plan->id;
     spec->supervisor = NULL;
+    if (spec->dispatcher != NULL) {
+        memcpy(plan->dispatcher, spec->dispatcher, strlen(spec->dispatcher));
+        spec->dispatcher = plan->dispatcher;
+    }
     if (spec->shutdown_ms == 0) {
         spec->shutdown_ms = plan->nested != NULL ? JZX_SHUTDOWN_INFINITE : SHUTDOWN_DEFAULT_MS;
     }

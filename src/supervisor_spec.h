@@ -2,6 +2,8 @@
 #ifndef JZI_SUPERVISOR_SPEC_H
 #define JZI_SUPERVISOR_SPEC_H
 
+#include <jzx/system.h>
+
 #include "restart_policy.h"
 
 struct jzi_supervisor_plan;
@@ -11,15 +13,16 @@ typedef struct jzi_child_plan {
     jzx_child_spec spec;                /* every default filled in; id points to `id` below; */
                                         /* spec.supervisor is NULL */
     struct jzi_supervisor_plan *nested; /* counted; NULL: a worker */
-    uint32_t refs;
-    bool drops_arg; /* the last release calls spec.drop_arg(spec.arg) */
+    _Atomic uint32_t refs;              /* children may be in other domains */
+    bool drops_arg;                     /* the last release calls spec.drop_arg(spec.arg) */
     char id[JZX_CHILD_ID_MAX + 1];
+    char dispatcher[JZX_DISPATCHER_NAME_MAX + 1]; /* spec.dispatcher points to it, unless NULL */
 } jzi_child_plan;
 
 /* A supervisor with its children, likewise. */
 typedef struct jzi_supervisor_plan {
     jzi_policy policy;
-    uint32_t refs;
+    _Atomic uint32_t refs;
     uint32_t child_count;
     jzi_child_plan **children; /* owned array of counted plans */
     char name[JZX_NAME_MAX + 1];

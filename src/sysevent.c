@@ -13,8 +13,9 @@
 /* What the three have in common. */
 typedef struct sysevent {
     jzi_source source;
-    int32_t which; /* signal number or process id */
-    bool failed;   /* the last read failed, and the owner knows */
+    int32_t which;   /* signal number or process id */
+    bool failed;     /* the last read failed, and the owner knows */
+    uint64_t thread; /* whose mask a signal changed */
 } sysevent;
 
 /* One change is read ahead to see whether it can be merged into the message in hand. */
@@ -71,7 +72,11 @@ static void signal_discard(jzi_io *io, jzi_source *source)
 {
     const sysevent *self = (sysevent *)source;
     if (source->fd >= 0) {
-        io->env->signal_close(io->env->ctx, source->fd, self->which);
+        if (self->thread == jzi_thread_self()) {
+            io->env->signal_close(io->env->ctx, source->fd, self->which);
+        } else { /* nobody changes another thread's mask, and our own is none of its business */
+            io->env->fd_close(io->env->ctx, source->fd);
+        }
         source->fd = -1;
     }
     jzi_watch_set_remove(&io->watches, io->alloc, -self->which);
@@ -225,6 +230,7 @@ jzx_err jzi_signal_watch(jzi_io *io, int signo, jzx_actor_id owner, uint32_t tag
         return err;
     }
     ((sysevent *)source)->which = signo;
+    ((sysevent *)source)->thread = jzi_thread_self();
     int fd = -1;
     err = io->env->signal_open(io->env->ctx, signo, &fd);
     return sysevent_start(io, source, err, fd, out_ref);
@@ -269,7 +275,7 @@ jzx_err jzx_watch_signal(jzx_loop *loop, int signo, jzx_actor_id owner, uint32_t
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_watch_signal");
+    JZI_ENTER(loop, "jzx_watch_signal");
     return jzi_signal_watch(&loop->io, signo, owner, tag, out_ref);
 }
 
@@ -279,7 +285,7 @@ jzx_err jzx_watch_child(jzx_loop *loop, int32_t pid, jzx_actor_id owner, uint32_
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_watch_child");
+    JZI_ENTER(loop, "jzx_watch_child");
     return jzi_child_watch(&loop->io, pid, owner, tag, out_ref);
 }
 
@@ -289,6 +295,6 @@ jzx_err jzx_watch_path(jzx_loop *loop, const char *path, uint32_t changes, jzx_a
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_watch_path");
+    JZI_ENTER(loop, "jzx_watch_path");
     return jzi_path_watch(&loop->io, path, changes, owner, tag, out_ref);
 }

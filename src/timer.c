@@ -1,77 +1,6 @@
-#include "timer.h"
+#include "timer_steps.h"
 
 #include "base/alloc.h"
-
-#include <string.h>
-
-#if JZI_STRESS
-enum { CHUNK_SHIFT = 2 };
-#else
-enum { CHUNK_SHIFT = 9 }; /* 64 KiB */
-#endif
-#define CHUNK_TIMERS (1u << CHUNK_SHIFT)
-#define SLOT_MAX 0xFFFFFFu
-#define STATE_MASK 0x7u
-#define FIXED_DELAY 0x8u
-
-static jzi_timer_state state_of(const jzi_timer *timer)
-{
-    return (jzi_timer_state)(timer->slot_state & STATE_MASK);
-}
-
-static void set_state(jzi_timer *timer, jzi_timer_state state)
-{
-    timer->slot_state = (timer->slot_state & ~STATE_MASK) | (uint32_t)state;
-}
-
-static bool grow(jzi_timers *timers)
-{
-    const jzx_allocator *alloc = &timers->worker->alloc;
-    if (timers->chunk_count == timers->chunk_cap) {
-        uint32_t cap = timers->chunk_cap == 0 ? 8 : timers->chunk_cap * 2;
-        jzi_timer **chunks = jzi_realloc(alloc, timers->chunks, timers->chunk_cap * sizeof *chunks,
-                                         cap * sizeof *chunks);
-        if (chunks == NULL) {
-            return false;
-        }
-        timers->chunks = chunks;
-        timers->chunk_cap = cap;
-    }
-    jzi_timer *chunk = jzi_alloc(alloc, CHUNK_TIMERS * sizeof *chunk);
-    if (chunk == NULL) {
-        return false;
-    }
-    timers->chunks[timers->chunk_count++] = chunk;
-    return true;
-}
-
-static jzi_timer *take_timer(jzi_timers *timers)
-{
-    jzi_timer *timer = timers->free_list;
-    if (timer != NULL) {
-        timers->free_list = timer->next;
-        return timer;
-    }
-    uint32_t slot = timers->made;
-    if (slot > SLOT_MAX || (slot >> CHUNK_SHIFT == timers->chunk_count && !grow(timers))) {
-        return NULL;
-    }
-    timer = &timers->chunks[slot >> CHUNK_SHIFT][slot & (CHUNK_TIMERS - 1)];
-    timer->entry.pprev = NULL;
-    timer->generation = 0;
-    timer->slot_state = slot << 8;
-    timers->made = slot + 1;
-    return timer;
-}
-
-static jzi_timer *find(const jzi_timers *timers, jzx_timer_id id)
-{
-    uint32_t slot = (uint32_t)id;
-    if (slot >= timers->made) {
-        return NULL;
-    }
-    return &timers->chunks[slot >> CHUNK_SHIFT][slot & (CHUNK_TIMERS - 1)];
-}
 
 static void unlink_owner(jzi_timer *timer)
 {
@@ -81,35 +10,75 @@ static void unlink_owner(jzi_timer *timer)
     }
 }
 
+void jzi_timer_free(jzi_timers *timers, jzi_timer *timer)
+{
+    uint64_t word = jzi_timer_word(timer) & ~JZI_TIMER_STATE;
+    jzi_timer_set_word(timer, word);
+    if (jzi_unlikely(word >> 32 == UINT32_MAX)) {
+        return; /* retired: its ids are used up */
+    }
+    if (jzi_unlikely((word & JZI_TIMER_FAR) != 0)) {
+        jzi_timer_table_give_far(timers->table, timer);
+        return;
+    }
+    timer->next = timers->table->free_list;
+    timers->table->free_list = timer;
+}
+
+/* Releases data that reached nobody; the owner may be gone. */
+static void release_data(jzi_worker *worker, jzi_timer *timer)
+{
+    jzx_message *msg = &timer->node.msg;
+    if ((msg->flags & JZX_MSG_VALUE) != 0 || msg->data == NULL) {
+        return;
+    }
+    const jzi_actor *owner = jzi_worker_find(worker, timer->owner);
+    if (jzi_likely(owner != NULL || msg->drop != NULL)) {
+        jzi_worker_release_data(worker, owner, msg);
+    } else {
+        jzi_count_add(&worker->counters.abandoned, 1);
+    }
+}
+
 /* The last step of every timer. `handed` says whether a one-shot message reached its behavior,
  * which then owned the data. */
 static void end_timer(jzi_timers *timers, jzi_timer *timer, bool handed)
 {
-    jzi_worker *worker = timers->worker;
+    jzi_worker *worker = timers->domain->acting;
     if (!handed || timer->period_ms > 0) {
-        jzi_actor *owner = jzi_worker_find(worker, timer->owner);
-        jzi_assert(owner != NULL);
-        jzi_worker_release_data(worker, owner, &timer->node.msg);
+        release_data(worker, timer);
     }
     unlink_owner(timer);
-    set_state(timer, JZI_TIMER_FREE);
-    if (timer->generation < UINT32_MAX) { /* else retired: its ids are used up */
-        timer->next = timers->free_list;
-        timers->free_list = timer;
-    }
+    jzi_timer_free(timers, timer);
     jzi_count_sub(&worker->counters.timers, 1);
+}
+
+void jzi_timer_let_go(jzi_timers *timers, jzi_timer *timer)
+{
+    jzi_worker *worker = timers->domain->acting;
+    if (timer->owner == JZX_NOBODY) {
+        return;
+    }
+    jzi_wheel_remove(&timers->wheel, &timer->entry);
+    release_data(worker, timer);
+    timer->owner = JZX_NOBODY;
+    if (timer->pprev != NULL) {
+        unlink_owner(timer);
+        jzi_count_sub(&worker->counters.timers, 1);
+    }
 }
 
 static bool claim_timer(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     (void)actor;
     jzi_timer *timer = jzi_container_of(node, jzi_timer, node);
-    if (state_of(timer) == JZI_TIMER_CANCELLED) {
+    uint64_t word = jzi_timer_word(timer);
+    if (jzi_timer_state_of(word) == JZI_TIMER_CANCELLED ||
+        !jzi_timer_swap(timer, worker->timers->shared, word, JZI_TIMER_HANDING)) {
         return false;
     }
-    set_state(timer, JZI_TIMER_HANDING);
     node->msg.deadline_ns = timer->entry.due_ns;
-    if (timer->period_ms > 0 && (timer->slot_state & FIXED_DELAY) == 0) {
+    if (timer->period_ms > 0 && (word & JZI_TIMER_FIXED) == 0) {
         uint64_t late_ns = jzi_worker_clock(worker) - timer->entry.due_ns;
         uint64_t missed = late_ns / ((uint64_t)timer->period_ms * 1000000u);
         timer->missed = missed > UINT32_MAX ? UINT32_MAX : (uint32_t)missed;
@@ -117,23 +86,32 @@ static bool claim_timer(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     return true;
 }
 
-static void timer_done(jzi_worker *worker, jzi_node *node)
+/* A periodic timer goes on, unless it was cancelled meanwhile. */
+static __attribute__((noinline)) void arm_again(jzi_worker *worker, jzi_timer *timer)
 {
     jzi_timers *timers = worker->timers;
-    jzi_timer *timer = jzi_container_of(node, jzi_timer, node);
-    if (timer->period_ms == 0 || state_of(timer) == JZI_TIMER_CANCELLED) {
-        end_timer(timers, timer, true);
-        return;
-    }
     uint64_t period_ns = (uint64_t)timer->period_ms * 1000000u;
-    if ((timer->slot_state & FIXED_DELAY) != 0) {
+    if ((jzi_timer_word(timer) & JZI_TIMER_FIXED) != 0) {
         timer->entry.due_ns = jzi_worker_clock(worker) + period_ns;
     } else {
         timer->entry.due_ns += ((uint64_t)timer->missed + 1) * period_ns;
     }
     timer->missed = 0;
-    set_state(timer, JZI_TIMER_ARMED);
-    jzi_wheel_add(&timers->wheel, &timer->entry);
+    if (jzi_timer_move(timer, timers->shared, JZI_TIMER_HANDING, JZI_TIMER_ARMED)) {
+        jzi_wheel_add(&timers->wheel, &timer->entry);
+    } else {
+        end_timer(timers, timer, true);
+    }
+}
+
+static void timer_done(jzi_worker *worker, jzi_node *node)
+{
+    jzi_timer *timer = jzi_container_of(node, jzi_timer, node);
+    if (timer->period_ms == 0) {
+        end_timer(worker->timers, timer, true);
+    } else {
+        arm_again(worker, timer);
+    }
 }
 
 static void timer_revoked(jzi_worker *worker, jzi_node *node)
@@ -143,82 +121,62 @@ static void timer_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_timers_init(jzi_timers *timers, jzi_worker *worker)
 {
-    timers->worker = worker;
-    timers->chunks = NULL;
-    timers->chunk_cap = timers->chunk_count = timers->made = 0;
-    timers->free_list = NULL;
+    timers->domain = worker->domain;
+    timers->table = &worker->post->timers;
+    timers->shared = timers->table->shared;
     worker->timers = timers;
-    worker->event_ops[JZI_EVENT_TIMER] =
-        (jzi_event_ops){.claim = claim_timer, .done = timer_done, .revoke = timer_revoked};
+    worker->domain->event_ops[JZI_EVENT_TIMER] = (jzi_event_ops){.claim = claim_timer,
+                                                                 .done = timer_done,
+                                                                 .revoke = timer_revoked,
+                                                                 .arrive = jzi_timer_arrived};
     jzi_wheel_init(&timers->wheel, worker->now_ns);
 }
 
 void jzi_timers_deinit(jzi_timers *timers)
 {
-    const jzx_allocator *alloc = &timers->worker->alloc;
-    for (uint32_t i = 0; i < timers->chunk_count; i++) {
-        jzi_free(alloc, timers->chunks[i], CHUNK_TIMERS * sizeof(jzi_timer));
+    if (!timers->shared) {
+        jzi_timer_table_deinit(timers->table, &timers->domain->acting->alloc);
     }
-    jzi_free(alloc, timers->chunks, timers->chunk_cap * sizeof *timers->chunks);
 }
 
-jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer_opts *opts,
-                        jzx_timer_id *out_id)
+static jzx_err check_opts(const jzx_timer_opts *opts)
 {
-    jzi_worker *worker = timers->worker;
-    bool value = (opts->flags & JZX_TIMER_VALUE) != 0;
     if (opts->tag >= JZX_TAG_SYSTEM_FIRST) {
         return JZX_ERR_RESERVED_TAG;
     }
     if ((opts->flags & ~JZX_TIMER_VALUE) != 0 || opts->mode > JZX_TIMER_FIXED_DELAY ||
-        opts->reserved != 0 || (value && opts->drop != NULL)) {
+        opts->reserved != 0 || ((opts->flags & JZX_TIMER_VALUE) != 0 && opts->drop != NULL)) {
         return JZX_ERR_INVALID_ARG;
     }
     if (opts->delay_ms > JZX_TIMER_DELAY_MAX_MS || opts->period_ms > UINT32_MAX) {
         return JZX_ERR_TOO_BIG;
     }
-    jzi_actor *actor = NULL;
-    jzx_err err = jzi_worker_find_owner(worker, target, &actor);
+    return JZX_OK;
+}
+
+jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer_opts *opts,
+                        jzx_timer_id *out_id)
+{
+    jzi_worker *worker = timers->domain->acting;
+    jzx_err err = check_opts(opts);
     if (err != JZX_OK) {
         return err;
     }
+    jzi_actor *actor = NULL;
+    err = jzi_worker_find_owner(worker, target, &actor);
+    if (err != JZX_OK) {
+        return err == JZX_ERR_NO_SUCH_ACTOR && jzi_worker_is_far(worker, target)
+                   ? jzi_timer_start_far(worker, target, opts, out_id)
+                   : err;
+    }
     jzi_ext *ext = jzi_worker_ext(worker, actor);
-    jzi_timer *timer = ext == NULL ? NULL : take_timer(timers);
+    jzi_timer *timer = ext == NULL ? NULL : jzi_timer_table_take(timers->table, &worker->alloc);
     if (timer == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    timer->generation++;
-    timer->owner = target;
-    timer->period_ms = (uint32_t)opts->period_ms;
-    timer->missed = 0;
-    timer->slot_state = (timer->slot_state & ~0xFFu) | JZI_TIMER_ARMED |
-                        (opts->mode == JZX_TIMER_FIXED_DELAY ? FIXED_DELAY : 0);
-    bool periodic = opts->period_ms > 0;
-    uint32_t flags = JZI_MSG_EVENT | (value ? JZX_MSG_VALUE : 0) |
-                     (periodic ? JZX_MSG_BORROWED : 0) |
-                     (opts->drop != NULL && !periodic ? JZI_MSG_DROP : 0);
-    timer->node.ops = JZI_EVENT_TIMER;
-    timer->node.msg = (jzx_message){
-        .data = opts->data,
-        .len = opts->len,
-        .tag = opts->tag,
-        .kind = JZX_KIND_TIMER,
-        .flags = (uint16_t)flags,
-        .sender = worker->ctx.self,
-        .drop = opts->drop,
-    };
-    if (value) {
-        timer->node.msg.u64 = opts->u64;
-    }
-    timer->next = ext->timers;
-    timer->pprev = &ext->timers;
-    if (timer->next != NULL) {
-        timer->next->pprev = &timer->next;
-    }
-    ext->timers = timer;
-    timer->entry.due_ns = jzi_worker_clock(worker) + opts->delay_ms * 1000000u;
-    jzi_wheel_add(&timers->wheel, &timer->entry);
-    jzi_count_add(&worker->counters.timers, 1);
+    jzi_timer_fill(worker, timer, target, opts);
+    jzi_timer_set_word(timer, jzi_timer_next_word(timer, jzi_timer_bits(opts) | JZI_TIMER_ARMED));
+    jzi_timer_enter(timers, timer, ext);
     if (out_id != NULL) {
         *out_id = jzi_timer_id(timer);
     }
@@ -227,33 +185,18 @@ jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer
 
 jzx_err jzi_timer_cancel(jzi_timers *timers, jzx_timer_id id)
 {
-    jzi_timer *timer = find(timers, id);
-    uint32_t generation = (uint32_t)(id >> 32);
-    if (timer == NULL || generation == 0 || generation > timer->generation) {
-        return JZX_ERR_NO_SUCH_TIMER;
+    const jzi_worker *worker = timers->domain->acting;
+    jzi_timer *timer = jzi_timer_table_find(timers->table, (uint32_t)id ^ worker->base);
+    if (timer == NULL) {
+        return jzi_timer_cancel_far(worker, id);
     }
-    if (generation < timer->generation) {
-        return JZX_ERR_ALREADY;
-    }
-    switch (state_of(timer)) {
-    case JZI_TIMER_ARMED:
+    jzi_timer_state was;
+    jzx_err err = jzi_timer_claim_cancel(timer, timers->shared, (uint32_t)(id >> 32), &was);
+    if (err == JZX_OK && was == JZI_TIMER_ARMED) {
         jzi_wheel_remove(&timers->wheel, &timer->entry);
         end_timer(timers, timer, false);
-        return JZX_OK;
-    case JZI_TIMER_QUEUED:
-        set_state(timer, JZI_TIMER_CANCELLED);
-        return JZX_OK;
-    case JZI_TIMER_HANDING:
-        if (timer->period_ms == 0) {
-            return JZX_ERR_ALREADY;
-        }
-        set_state(timer, JZI_TIMER_CANCELLED);
-        return JZX_OK;
-    case JZI_TIMER_FREE:
-    case JZI_TIMER_CANCELLED:
-        break;
     }
-    return JZX_ERR_ALREADY;
+    return err; /* else it goes when its node is out of its lane, or comes home */
 }
 
 void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
@@ -267,9 +210,13 @@ void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
         }
         entry->pprev = NULL;
         jzi_timer *timer = jzi_container_of(entry, jzi_timer, entry);
-        set_state(timer, JZI_TIMER_QUEUED);
-        jzi_actor *owner = jzi_actor_table_at(timers->worker->table, jzx_id_slot(timer->owner));
-        jzi_worker_post_event(timers->worker, owner, &timer->node);
+        if (jzi_likely(jzi_timer_move(timer, timers->shared, JZI_TIMER_ARMED, JZI_TIMER_QUEUED))) {
+            jzi_actor *owner =
+                jzi_actor_table_at(timers->domain->acting->table, jzx_id_slot(timer->owner));
+            jzi_worker_post_event(timers->domain->acting, owner, &timer->node);
+        } else {
+            jzi_timer_let_go(timers, timer);
+        }
         entry = next;
     }
 }
@@ -279,11 +226,14 @@ void jzi_timers_release_all(jzi_timers *timers, jzi_actor *actor)
     jzi_timer *timer = actor->ext == NULL ? NULL : actor->ext->timers;
     while (timer != NULL) {
         jzi_timer *next = timer->next;
-        if (state_of(timer) == JZI_TIMER_ARMED) {
+        if (jzi_timer_move(timer, timers->shared, JZI_TIMER_ARMED, JZI_TIMER_CANCELLED)) {
             jzi_wheel_remove(&timers->wheel, &timer->entry);
             end_timer(timers, timer, false);
+        } else if (timer->entry.pprev != NULL) { /* another domain's cancel was first */
+            jzi_timer_let_go(timers, timer);
         } else {
-            set_state(timer, JZI_TIMER_CANCELLED); /* its message is about to be revoked */
+            jzi_timer_set_state(timer,
+                                JZI_TIMER_CANCELLED); /* its message is about to be revoked */
         }
         timer = next;
     }

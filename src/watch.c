@@ -106,7 +106,7 @@ jzx_err jzx_watch_fd(jzx_loop *loop, int fd, jzx_actor_id owner, uint32_t intere
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_watch_fd");
+    JZI_ENTER(loop, "jzx_watch_fd");
     return jzi_watch_open(&loop->io, fd, owner, interest, tag, out_ref);
 }
 
@@ -115,7 +115,7 @@ jzx_err jzx_watch_update(jzx_loop *loop, jzx_io_ref ref, uint32_t interest)
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_watch_update");
+    JZI_ENTER(loop, "jzx_watch_update");
     return jzi_watch_update(&loop->io, ref, interest);
 }
 
@@ -124,7 +124,7 @@ jzx_err jzx_unwatch_fd(jzx_loop *loop, jzx_io_ref ref)
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_unwatch_fd");
+    JZI_ENTER(loop, "jzx_unwatch_fd");
     return jzi_watch_end(&loop->io, ref);
 }
 
@@ -133,7 +133,7 @@ jzx_err jzx_fd_read(jzx_loop *loop, int fd, void *buf, size_t len, size_t *out_n
     if (loop == NULL || buf == NULL || len == 0 || out_n == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_fd_read");
+    JZI_ENTER(loop, "jzx_fd_read");
     const jzx_env *env = loop->io.env;
     return env->fd_read(env->ctx, fd, buf, len, out_n);
 }
@@ -143,7 +143,7 @@ jzx_err jzx_fd_write(jzx_loop *loop, int fd, const void *buf, size_t len, size_t
     if (loop == NULL || buf == NULL || out_n == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_worker_check_thread(&loop->worker, "jzx_fd_write");
+    JZI_ENTER(loop, "jzx_fd_write");
     const jzx_env *env = loop->io.env;
     return env->fd_write(env->ctx, fd, buf, len, out_n);
 }

@@ -1,7 +1,7 @@
-/* The watchdog (R22). Its thread looks at the loop four times per limit: at counters that anybody
- * may read. As long as they move, or the loop sleeps, nothing happens. When they stand still the
- * loop's thread is interrupted and looks at itself, for what it does is in plain fields that only
- * it may read. Seen in the same code again when the limit is over, it is reported.
+/* The watchdog (R22). Its thread looks at every worker of the loop four times per limit: at
+ * counters that anybody may read. As long as they move, or the worker waits, nothing happens. When
+ * they stand still its thread is interrupted and looks at itself, for what it does is in plain
+ * fields that only it may read. Seen in the same code again when the limit is over, it is reported.
  *
  *   quiet --stands still--> suspect --same code, time is over--> reported, the time doubles
  *     ^                        |                                    |
@@ -21,14 +21,14 @@ enum { LOOKS_PER_LIMIT = 4, DEFAULT_LIMIT_MS = 1000 };
 /* A thread that is asked answers at once, unless the machine has no time for it. */
 #define ANSWER_NS UINT64_C(500000000)
 
-/* What tells a loop that works from one that does not. */
+/* What tells a worker that works from one that does not. */
 typedef struct beat {
     uint64_t handled;
     uint64_t ticks;
     bool at_work; /* inside a step, and not waiting */
 } beat;
 
-/* What the loop's thread found when it was asked. */
+/* What the worker's thread found when it was asked. */
 typedef struct sighting {
     jzx_actor_id actor; /* 0: not in an actor's code */
     const jzi_node *in_hand;
@@ -41,6 +41,17 @@ typedef struct sighting {
     char name[48];
 } sighting;
 
+/* What is known of one worker. */
+typedef struct watched {
+    const jzi_worker *worker;
+    sighting suspect;
+    bool is_suspect;
+    beat beat;
+    uint64_t elapsed_ns; /* since the suspect was first seen */
+    uint64_t next_ns;    /* when it is reported */
+    uint32_t reports;
+} watched;
+
 struct jzx_watchdog {
     jzx_loop *loop;
     jzx_watchdog_opts opts;
@@ -50,24 +61,24 @@ struct jzx_watchdog {
     uint64_t limit_ns;
     uint64_t period_ns;
 
-    /* Its own thread's; `seen` is the loop's while it is asked. */
+    /* Its own thread's; the first two are the worker's while it is asked. */
+    const jzi_worker *asked;
     sighting seen;
-    sighting suspect;
-    bool is_suspect;
-    beat beat;
-    uint64_t last_ns;    /* when time was added up last */
-    uint64_t elapsed_ns; /* since the suspect was first seen */
-    uint64_t next_ns;    /* when it is reported */
-    uint32_t reports;
+    uint64_t last_ns; /* when time was added up last */
+    uint32_t count;
+    watched workers[];
 };
 
-/* In the signal handler, on the loop's thread. */
+/* In the signal handler, on the thread of the worker. */
 static bool look(void *subject, const void *context)
 {
     jzx_watchdog *dog = subject;
     const jzi_worker *worker = jzi_worker_here;
     sighting *seen = &dog->seen;
-    if (worker != &dog->loop->worker) {
+    while (worker != NULL && worker != dog->asked) { /* an actor may run another loop */
+        worker = worker->outer;
+    }
+    if (worker == NULL) {
         return false;
     }
     seen->actor = worker->phase == JZI_PHASE_NONE ? JZX_NOBODY : worker->ctx.self;
@@ -97,24 +108,25 @@ static bool is_same_code(const sighting *a, const sighting *b)
            a->stamp == b->stamp;
 }
 
-static beat feel(const jzx_watchdog *dog)
+/* A worker of a pool that waits says so itself, a loop by what senders look at. */
+static beat feel(const jzi_worker *worker)
 {
-    const jzx_loop *loop = dog->loop;
     return (beat){
-        .handled = jzi_count_get(&loop->worker.counters.handled),
-        .ticks = jzi_count_get(&loop->worker.counters.ticks),
-        .at_work = atomic_load_explicit(&loop->worker.thread, memory_order_relaxed) != 0 &&
-                   atomic_load_explicit(&loop->post->asleep, memory_order_relaxed) == 0,
+        .handled = jzi_count_get(&worker->counters.handled),
+        .ticks = jzi_count_get(&worker->counters.ticks),
+        .at_work = atomic_load_explicit(&worker->thread, memory_order_relaxed) != 0 &&
+                   (worker->domain->pooled ||
+                    atomic_load_explicit(&worker->post->asleep, memory_order_relaxed) == 0),
     };
 }
 
 /* True: at work since the last beat, on one and the same thing as far as counters tell. */
-static bool stands_still(jzx_watchdog *dog)
+static bool stands_still(watched *one)
 {
-    beat last = dog->beat;
-    dog->beat = feel(dog);
-    return dog->beat.at_work && last.at_work && dog->beat.handled == last.handled &&
-           dog->beat.ticks == last.ticks;
+    beat last = one->beat;
+    one->beat = feel(one->worker);
+    return one->beat.at_work && last.at_work && one->beat.handled == last.handled &&
+           one->beat.ticks == last.ticks;
 }
 
 /* If we overslept, so may have everybody: a process that was stopped is not stuck. */
@@ -124,28 +136,31 @@ static void add_time(jzx_watchdog *dog, uint64_t expected_ns)
     uint64_t passed = now - dog->last_ns;
     uint64_t most = expected_ns + dog->period_ns;
     dog->last_ns = now;
-    dog->elapsed_ns += passed < most ? passed : most;
+    for (uint32_t i = 0; i < dog->count; i++) {
+        dog->workers[i].elapsed_ns += passed < most ? passed : most;
+    }
 }
 
-static void report(jzx_watchdog *dog)
+static void report(const jzx_watchdog *dog, watched *one)
 {
     jzx_stuck_report report = {
         .actor = dog->seen.actor,
-        .duration_ns = dog->elapsed_ns,
+        .duration_ns = one->elapsed_ns,
         .tag = dog->seen.tag,
         .kind = dog->seen.kind,
-        .reports = ++dog->reports,
+        .reports = ++one->reports,
         .frame_count = dog->seen.frame_count,
     };
     memcpy(report.frames, dog->seen.frames, sizeof report.frames);
     memcpy(report.name, dog->seen.name, sizeof report.name);
-    dog->next_ns *= 2;
+    one->next_ns *= 2;
     dog->opts.on_stuck(dog->opts.ctx, &report);
 }
 
-static void inspect(jzx_watchdog *dog)
+static void inspect(jzx_watchdog *dog, watched *one)
 {
-    int32_t tid = atomic_load_explicit(&dog->loop->tid, memory_order_relaxed);
+    int32_t tid = atomic_load_explicit(&one->worker->tid, memory_order_relaxed);
+    dog->asked = one->worker;
     dog->seen = (sighting){.kind = JZX_STUCK_HOOK};
     uint64_t patience = dog->period_ns > ANSWER_NS ? dog->period_ns : ANSWER_NS;
     jzi_probe_end end = jzi_probe_ask(dog->probe, tid, patience);
@@ -156,16 +171,16 @@ static void inspect(jzx_watchdog *dog)
     /* A thread that does not answer blocks the signal or sleeps in the kernel. It stands still all
      * the same, only nobody can say in what. */
     bool innocent = end == JZI_PROBE_ANSWERED && dog->seen.actor == JZX_NOBODY;
-    if (innocent || !stands_still(dog)) {
-        dog->is_suspect = false;
-    } else if (!dog->is_suspect || !is_same_code(&dog->suspect, &dog->seen)) {
-        dog->is_suspect = true;
-        dog->suspect = dog->seen;
-        dog->elapsed_ns = 0;
-        dog->next_ns = dog->limit_ns;
-        dog->reports = 0;
+    if (innocent || !stands_still(one)) {
+        one->is_suspect = false;
+    } else if (!one->is_suspect || !is_same_code(&one->suspect, &dog->seen)) {
+        one->is_suspect = true;
+        one->suspect = dog->seen;
+        one->elapsed_ns = 0;
+        one->next_ns = dog->limit_ns;
+        one->reports = 0;
     } else {
-        report(dog);
+        report(dog, one);
     }
 }
 
@@ -175,10 +190,13 @@ static void *watch(void *arg)
     dog->last_ns = jzi_clock_now_ns(NULL);
     while (!jzi_probe_sleep(dog->probe, dog->period_ns)) {
         add_time(dog, dog->period_ns);
-        if (!stands_still(dog)) {
-            dog->is_suspect = false;
-        } else if (!dog->is_suspect || dog->elapsed_ns >= dog->next_ns) {
-            inspect(dog);
+        for (uint32_t i = 0; i < dog->count; i++) {
+            watched *one = &dog->workers[i];
+            if (!stands_still(one)) {
+                one->is_suspect = false;
+            } else if (!one->is_suspect || one->elapsed_ns >= one->next_ns) {
+                inspect(dog, one);
+            }
         }
     }
     return NULL;
@@ -191,8 +209,17 @@ static jzx_err start(jzx_loop *loop, jzx_watchdog *dog)
         return err;
     }
     (void)jzi_frames_prepare(); /* without frames there are reports without frames */
-    /* From now on the loop says on which thread it runs; for this run we do. */
-    atomic_store_explicit(&loop->tid, jzi_thread_tid(), memory_order_relaxed);
+    /* From now on the loop says on which thread it runs, and its own threads let the signal
+     * through; for this run we do. */
+    int32_t signo = jzi_probe_signo(dog->probe);
+    jzi_worker *here = jzi_worker_of_thread(&loop->domain);
+    if (here != NULL) {
+        atomic_store_explicit(&here->tid, jzi_thread_tid(), memory_order_relaxed);
+    }
+    if (here != NULL && loop->pool != NULL) {
+        jzi_thread_admit(signo);
+    }
+    atomic_store_explicit(&loop->watch_signo, signo, memory_order_relaxed);
     atomic_store_explicit(&loop->watchdog, dog, memory_order_relaxed);
     err = jzi_thread_start(watch, dog, "jzx-watchdog", &dog->thread);
     if (err != JZX_OK) {
@@ -200,6 +227,11 @@ static jzx_err start(jzx_loop *loop, jzx_watchdog *dog)
         jzi_probe_close(dog->probe);
     }
     return err;
+}
+
+static size_t bytes_for(uint32_t workers)
+{
+    return sizeof(jzx_watchdog) + workers * sizeof(watched);
 }
 
 jzx_err jzx_watchdog_start_sized(jzx_loop *loop, const jzx_watchdog_opts *opts, size_t opts_size,
@@ -210,7 +242,9 @@ jzx_err jzx_watchdog_start_sized(jzx_loop *loop, const jzx_watchdog_opts *opts, 
         return JZX_ERR_INVALID_ARG;
     }
     jzi_worker *worker = &loop->worker;
-    jzi_worker_check_thread(worker, "jzx_watchdog_start");
+    if (loop->system == NULL || loop->pool == NULL) { /* else its own threads run it all the time */
+        jzi_worker_check_thread(worker, "jzx_watchdog_start");
+    }
     jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
     if (err != JZX_OK) {
         return err;
@@ -224,7 +258,8 @@ jzx_err jzx_watchdog_start_sized(jzx_loop *loop, const jzx_watchdog_opts *opts, 
     if (atomic_load_explicit(&loop->watchdog, memory_order_relaxed) != NULL) {
         return JZX_ERR_ALREADY;
     }
-    jzx_watchdog *dog = jzi_alloc_zeroed(&worker->alloc, sizeof *dog);
+    size_t bytes = bytes_for(worker->domain->worker_count);
+    jzx_watchdog *dog = jzi_alloc_zeroed(&worker->alloc, bytes);
     if (dog == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -234,9 +269,13 @@ jzx_err jzx_watchdog_start_sized(jzx_loop *loop, const jzx_watchdog_opts *opts, 
     uint32_t limit_ms = known.limit_ms == 0 ? DEFAULT_LIMIT_MS : known.limit_ms;
     dog->limit_ns = (uint64_t)limit_ms * 1000000;
     dog->period_ns = dog->limit_ns / LOOKS_PER_LIMIT;
+    dog->count = worker->domain->worker_count;
+    for (uint32_t i = 0; i < dog->count; i++) {
+        dog->workers[i].worker = worker->domain->workers[i];
+    }
     err = start(loop, dog);
     if (err != JZX_OK) {
-        jzi_free(&worker->alloc, dog, sizeof *dog);
+        jzi_free(&worker->alloc, dog, bytes);
         return err;
     }
     *out_watchdog = dog;
@@ -255,7 +294,7 @@ void jzx_watchdog_stop(jzx_watchdog *watchdog)
     jzi_probe_stop(watchdog->probe);
     jzi_thread_join(watchdog->thread, watchdog->pid);
     jzi_probe_close(watchdog->probe);
-    jzi_free(&loop->worker.alloc, watchdog, sizeof *watchdog);
+    jzi_free(&loop->worker.alloc, watchdog, bytes_for(watchdog->count));
     /* Last: whoever sees it may destroy the loop. */
     atomic_store_explicit(&loop->watchdog, NULL, memory_order_release);
 }

@@ -28,6 +28,7 @@ bool jzi_worker_is_guarded(const jzi_worker *worker)
     return !atomic_load_explicit(&jzi_aborting, memory_order_relaxed) &&
            worker->phase != JZI_PHASE_NONE && worker->current != NULL &&
            (worker->phase != JZI_PHASE_BEHAVIOR || worker->in_hand != NULL) &&
+           worker->floors == 0 && /* in a pool nobody's code runs with it */
            (worker->current->kind->flags & JZX_SPAWN_CRASH_GUARD) != 0;
 }
 
@@ -46,7 +47,12 @@ uint64_t jzi_thread_self(void)
 void jzi_worker_check_thread(const jzi_worker *worker, const char *call)
 {
     uint64_t thread = atomic_load_explicit(&worker->thread, memory_order_relaxed);
-    if (thread != 0 && thread != jzi_thread_self()) {
+    bool alien = thread != 0 && thread != jzi_thread_self();
+    if (worker->domain->pooled) {
+        alien = atomic_load_explicit(&worker->domain->running, memory_order_relaxed) != 0 &&
+                jzi_worker_of_thread(worker->domain) == NULL;
+    }
+    if (alien) {
         (void)call;
         jzi_abort("a call that belongs to the loop's thread came from another thread while the "
                   "loop was running; use jzx_send_async() there");
@@ -71,11 +77,89 @@ bool jzi_worker_grow_ring(jzi_worker *worker)
     return true;
 }
 
+bool jzi_worker_reserve_all(jzi_worker *worker)
+{
+    const jzi_domain *domain = worker->domain;
+    uint64_t live = 0; /* who is spawned by one worker may end on another: only the sum is right */
+    for (uint32_t i = 0; i < domain->worker_count; i++) {
+        live += jzi_count_get(&domain->workers[i]->counters.live);
+    }
+    for (uint32_t i = 0; i < domain->worker_count; i++) {
+        jzi_worker *each = domain->workers[i];
+        if ((each->ring == NULL || live > each->ring_mask) && !jzi_worker_grow_ring(each)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t waiting_at(const jzi_worker *worker)
+{
+    return worker->ring_tail - worker->ring_head;
+}
+
+bool jzi_worker_steal(jzi_worker *thief)
+{
+    const jzi_domain *domain = thief->domain;
+    jzi_worker *victim = NULL;
+    for (uint32_t i = 0; i < domain->worker_count; i++) {
+        jzi_worker *other = domain->workers[i];
+        if (other != thief && waiting_at(other) > (victim == NULL ? 0 : waiting_at(victim))) {
+            victim = other;
+        }
+    }
+    if (victim == NULL) {
+        return false;
+    }
+    uint32_t count = (waiting_at(victim) + 1) / 2;
+    uint32_t from = victim->ring_tail - count;
+    for (uint32_t i = 0; i < count; i++) {
+        jzi_worker_enqueue(thief, victim->ring[(from + i) & victim->ring_mask]);
+    }
+    victim->ring_tail = from;
+    jzi_count_add(&thief->stolen, count);
+    return true;
+}
+
+void jzi_worker_take_floor(jzi_worker *worker)
+{
+    jzi_domain *domain = worker->domain;
+    if (worker->floors++ > 0) {
+        return;
+    }
+    if (domain->threads) {
+        (void)pthread_mutex_lock(&domain->floor);
+    }
+    jzi_worker_floor_is_back(worker);
+}
+
+void jzi_worker_floor_is_back(jzi_worker *worker)
+{
+    jzi_domain *domain = worker->domain;
+    domain->acting = worker;
+    /* What others did is not later than now. Inside a turn its own readings count: see
+     * look_at_clock(). */
+    if (worker->phase != JZI_PHASE_BEHAVIOR && domain->now_ns > worker->now_ns) {
+        worker->now_ns = domain->now_ns;
+    }
+    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
+}
+
+void jzi_worker_give_floor(jzi_worker *worker)
+{
+    if (--worker->floors == 0 && worker->domain->threads) {
+        (void)pthread_mutex_unlock(&worker->domain->floor);
+    }
+}
+
 uint64_t jzi_worker_clock(jzi_worker *worker)
 {
     uint64_t now = worker->env->now_ns(worker->env->ctx);
     if (now > worker->now_ns) {
         worker->now_ns = now;
+    }
+    if (jzi_unlikely(worker->domain->pooled) && now > worker->domain->now_ns) {
+        worker->domain->now_ns = now;
     }
     if (worker->now_ns >= worker->tick_end_ns) {
         worker->ring_limit = worker->ring_head; /* whoever looks sees that the tick is over */
@@ -112,11 +196,11 @@ jzi_ext *jzi_worker_ext(jzi_worker *worker, jzi_actor *actor)
 jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err)
 {
     jzi_count_add(&worker->counters.refused[jzi_refused_reason(err)], 1);
-    if (err == JZX_ERR_MAILBOX_FULL && worker->observer.on.on_mailbox_full != NULL) {
+    if (err == JZX_ERR_MAILBOX_FULL && worker->domain->observer.on.on_mailbox_full != NULL) {
         jzi_actor *actor = jzi_worker_find(worker, to);
         if (actor != NULL && (actor->flags & JZI_ACTOR_OVERFULL) == 0) {
             actor->flags |= JZI_ACTOR_OVERFULL;
-            worker->observer.on.on_mailbox_full(worker->observer.ctx, to);
+            worker->domain->observer.on.on_mailbox_full(worker->domain->observer.ctx, to);
         }
     }
     return err;
@@ -125,7 +209,7 @@ jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err)
 void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_message *msg)
 {
     uint32_t nothing = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_TAKEN;
-    if ((msg->flags & nothing) != 0 || msg->data == NULL || worker->abandoned) {
+    if ((msg->flags & nothing) != 0 || msg->data == NULL || worker->domain->abandoned) {
         return;
     }
     if (msg->drop != NULL) {
@@ -183,14 +267,14 @@ void jzi_worker_release_node(jzi_worker *worker, jzi_node *node)
 
 void jzi_worker_free_slot(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_kind_release(&worker->kinds, &worker->alloc, actor->kind);
+    jzi_kind_release(&worker->domain->kinds, &worker->alloc, actor->kind);
     actor->kind = NULL;
     jzi_actor_table_give(worker->table, actor);
 }
 
 void jzi_worker_leave(jzi_worker *worker, jzi_actor *actor, uint32_t count)
 {
-    if (jzi_door_leave(&actor->door, count) && actor->history != JZI_HISTORY_CORPSE) {
+    if (jzi_door_leave(&actor->door, count) && jzi_actor_history(actor) != JZI_HISTORY_CORPSE) {
         jzi_worker_free_slot(worker, actor);
     }
 }
@@ -208,12 +292,12 @@ static void tell_dead(jzi_worker *worker, const jzi_actor *actor, const jzx_mess
         .kind = msg->kind,
         .reason = (uint8_t)reason,
     };
-    jzi_dead_letters_add(&worker->dead_letters, &letter);
-    if (worker->observer.on.on_dead_letter != NULL) {
-        worker->observer.on.on_dead_letter(worker->observer.ctx, &letter, msg);
+    jzi_dead_letters_add(&worker->domain->dead_letters, &letter);
+    if (worker->domain->observer.on.on_dead_letter != NULL) {
+        worker->domain->observer.on.on_dead_letter(worker->domain->observer.ctx, &letter, msg);
     }
-    if (worker->on_dead_letter != NULL) {
-        worker->on_dead_letter(worker);
+    if (worker->domain->on_dead_letter != NULL) {
+        worker->domain->on_dead_letter(worker);
     }
 }
 
@@ -241,7 +325,7 @@ void jzi_worker_revoke(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     jzi_count_add(&worker->counters.left_lane, 1);
     jzi_count_add(&worker->counters.revoked, 1);
     actor->ext->revoked++;
-    worker->event_ops[node->ops].revoke(worker, node);
+    worker->domain->event_ops[node->ops].revoke(worker, node);
 }
 
 void jzi_worker_reattach(jzi_worker *worker)
@@ -293,12 +377,14 @@ void jzi_worker_bury_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *no
 void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
 {
     jzi_actor *actor = jzi_actor_table_at(worker->table, node->stamp);
-    uint32_t policy = atomic_load_explicit(&actor->door.full_policy, memory_order_relaxed);
+    uint32_t policy = jzi_door_policy(&actor->door);
     bool over =
         (node->msg.flags & JZI_MSG_DOOMED) != 0 && jzi_actor_used(actor) > jzi_actor_cap(actor);
     node->msg.flags &= (uint16_t)~JZI_MSG_DOOMED;
-    jzi_count_add(&worker->counters.async_arrived, 1);
-    if (worker->destroying) {
+    if (node->ops == 0) {
+        jzi_count_add(&worker->counters.async_arrived, 1);
+    }
+    if (worker->domain->destroying) {
         jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_LOOP_CLOSED);
         return;
     }
@@ -319,15 +405,74 @@ void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
     }
 }
 
+jzx_err jzi_worker_not_here(const jzi_worker *worker, jzx_actor_id id)
+{
+    jzi_post *post = NULL;
+    const jzi_actor *actor = NULL;
+    if (!jzi_worker_is_far(worker, id)) {
+        return JZX_ERR_NO_SUCH_ACTOR;
+    }
+    (void)jzi_directory_look(worker->domain->directory, id, &post, &actor);
+    return actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_ERR_WRONG_DISPATCHER;
+}
+
+bool jzi_errand_post(jzi_post *post, jzi_errand *errand)
+{
+    errand->node.msg.flags = JZI_MSG_ERRAND;
+    if (!jzi_post_push(post, &errand->node)) {
+        return false;
+    }
+    jzi_post_wake(post);
+    return true;
+}
+
+void jzi_worker_take_in(jzi_worker *worker, jzi_node *node)
+{
+    uint32_t what = node->msg.flags & (JZI_MSG_ERRAND | JZI_MSG_CORPSE | JZI_MSG_EVENT);
+    if (jzi_likely(what == 0)) {
+        jzi_worker_deliver_foreign(worker, node);
+    } else if (what == JZI_MSG_ERRAND) {
+        jzi_errand *errand = jzi_container_of(node, jzi_errand, node);
+        errand->run(worker, errand);
+    } else if (what == JZI_MSG_CORPSE) {
+        worker->domain->on_corpse(worker, node);
+    } else {
+        worker->domain->event_ops[node->ops].arrive(worker, node);
+    }
+}
+
+/* Orders that other threads left at doors. */
+static void take_orders(jzi_worker *worker, uint32_t slot)
+{
+    while (slot != JZI_LIST_END) {
+        jzi_actor *actor = jzi_actor_table_at(worker->table, slot);
+        /* The link is read before the orders are taken: then it is somebody else's again. */
+        slot = atomic_load_explicit(&actor->door.link, memory_order_relaxed) >> 8;
+        uint64_t gate = jzi_door_take_orders(&actor->door);
+        if ((gate & JZI_GATE_PINS) != 0) {
+            worker->domain->on_orders(worker, actor, gate & JZI_GATE_ORDERS);
+        } else if (jzi_gate_is_free(gate & ~JZI_GATE_ORDERS) &&
+                   jzi_actor_history(actor) != JZI_HISTORY_CORPSE) {
+            jzi_worker_free_slot(worker, actor);
+        }
+    }
+}
+
 void jzi_worker_intake(jzi_worker *worker)
 {
+    /* Taken first and obeyed last: so whatever was sent before an order, a birth too, comes before
+     * it. */
+    uint32_t ordered = jzi_post_take_commands(worker->post);
     jzi_node *node = jzi_post_take(worker->post);
     while (node != NULL) {
         jzi_node *next = node->next;
         if (next != NULL) {
             __builtin_prefetch(next);
         }
-        jzi_worker_deliver_foreign(worker, node);
+        jzi_worker_take_in(worker, node);
         node = next;
+    }
+    if (jzi_unlikely(ordered != JZI_LIST_END)) {
+        take_orders(worker, ordered);
     }
 }

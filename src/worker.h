@@ -10,6 +10,7 @@
 #include "dead_letter.h"
 #include "post.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 
 typedef struct jzi_worker jzi_worker;
@@ -23,6 +24,8 @@ typedef struct jzi_event_ops {
     void (*done)(jzi_worker *worker, jzi_node *node);
     /* It left its lane without being handed over: the same, without a message having been seen. */
     void (*revoke)(jzi_worker *worker, jzi_node *node);
+    /* It came from another domain, as an errand does. NULL: that never happens. */
+    void (*arrive)(jzi_worker *worker, jzi_node *node);
 } jzi_event_ops;
 
 /* The first leg of a turn is this long; then the clock is read. */
@@ -35,6 +38,7 @@ enum {
     JZI_EVENT_CHILD,
     JZI_EVENT_WATCH,
     JZI_EVENT_LETTERS,
+    JZI_EVENT_JOB,
     JZI_EVENT_KINDS
 };
 
@@ -54,14 +58,94 @@ typedef enum jzi_outcome {
     JZI_OUTCOME_FAIL  /* failed: worker->reason says how */
 } jzi_outcome;
 
+/* Something that a domain does for another thread, in its own time: pushed on its inbound list as a
+ * message is, and run there as part of the intake. Errands and messages of one thread keep their
+ * order. The record belongs to whoever made it and is free again when `run` is called. */
+typedef struct jzi_errand {
+    jzi_node node;
+    void (*run)(jzi_worker *worker, struct jzi_errand *errand);
+} jzi_errand;
+
+/* Has another domain run it. False: that dispatcher is gone, and nothing happened. Thread: any. */
+bool jzi_errand_post(jzi_post *post, jzi_errand *errand);
+
 struct jzi_family_ops;
+
+/* What the workers of one dispatcher share. Inside a domain everything is done directly; between
+ * two domains everything is a node on the other one's inbound list. With several workers, whoever
+ * touches it, a desk or a list of actors holds the floor, and user code runs without it. */
+typedef struct jzi_domain {
+    jzi_worker *acting;              /* who has the floor; of a loop: its worker */
+    struct jzi_directory *directory; /* of the system; NULL: there is only this domain */
+    bool pooled;                     /* several workers, and a floor */
+    bool threads;                    /* these are threads; otherwise they are simulated on one */
+    pthread_mutex_t floor;
+    jzi_worker **workers; /* of a pool: all of them */
+    uint32_t worker_count;
+    _Atomic uint32_t running; /* the workers of a pool are at work: nobody else may touch it */
+    uint64_t now_ns;          /* of a pool: the latest reading of them all */
+    /* Simulation: user code of a worker is about to run; others may get ahead of it. */
+    void (*on_floor_given)(jzi_worker *worker);
+    /* A worker has more than one actor ready: another one could help. */
+    void (*on_more)(jzi_worker *worker);
+    bool destroying;     /* sends and spawns are refused */
+    bool abandoned;      /* after fork: no user code, and the poller is told nothing */
+    bool shared;         /* a sender exists or existed: gates change under our hands */
+    bool shutting_down;  /* the root takes no new children */
+    uint32_t root_first; /* actors without a parent, in the order of spawning; slots */
+    uint32_t root_last;
+    uint64_t watch_seq; /* the last jzx_watch_ref */
+    jzi_kinds kinds;
+    jzi_dead_letters dead_letters;
+    jzi_observer observer;
+    jzi_event_ops event_ops[JZI_EVENT_KINDS];
+    void (*on_room)(jzi_worker *worker, jzi_actor *actor); /* WAITERS is set and there is room */
+    void (*on_link_exit)(jzi_worker *worker, jzi_actor *peer, const jzx_reason *reason);
+    void (*on_dead_letter)(jzi_worker *worker); /* set while somebody subscribes */
+    /* Set during a shutdown; worker->reason says why it ended. */
+    void (*on_actor_ended)(jzi_worker *worker, jzx_actor_id id, const char *name, bool root);
+    struct jzi_feed *feeds; /* who does */
+    struct {
+        jzi_errand errand;
+        jzi_post *post; /* ours */
+    } letter_call;      /* another domain of the system made a letter; see letters.c */
+    uint32_t away;      /* corpses and watches of ours that other domains still have */
+    /* A corpse came from another domain. */
+    void (*on_corpse)(jzi_worker *worker, jzi_node *node);
+    /* The dispatcher of this name. Errors: NO_SUCH_DISPATCHER, MAX_DISPATCHERS, NO_THREADS, ... */
+    jzx_err (*on_find)(struct jzi_domain *domain, const char *name, jzi_post **out_post);
+    /* Whoever runs it by steps made one. */
+    void (*on_stepped)(struct jzi_domain *domain);
+    /* A spawn there failed after all. */
+    void (*on_unused)(struct jzi_domain *domain, const jzi_post *post);
+    void *system;
+    /* In a system: nothing is ready here, and it is about to wait. */
+    void (*on_rest)(struct jzi_domain *domain);
+    _Atomic uint32_t resting; /* so, until something comes */
+    /* Another thread left orders (JZI_GATE_*) at an actor's door. */
+    void (*on_orders)(jzi_worker *worker, jzi_actor *actor, uint64_t orders);
+    /* A message is sent on to another domain, or inside a pool. False: refused there. */
+    bool (*on_redirect)(jzi_worker *worker, const jzx_message *msg, jzx_actor_id to);
+    /* An incarnation is over that asked for blocking work. */
+    void (*on_forget_jobs)(jzi_worker *worker, jzi_actor *actor);
+    struct jzi_job *orphans;             /* jobs that run and whose actor is gone */
+    const struct jzi_family_ops *family; /* installed by jzi_family_init() */
+} jzi_domain;
 
 struct jzi_worker {
     /* Sends and turns. */
+    jzi_domain *domain;
     jzi_post *post;
     jzi_actor_table *table;
     _Atomic(jzi_actor *) *chunks; /* table->chunks and table->made, one load nearer */
     uint32_t slots_made;
+    uint32_t quick_slots;        /* the same where sends take the quick way; 0 in a pool */
+    uint32_t base;               /* the dispatcher's part of its actors' indexes */
+    uint32_t number;             /* among the workers of a pool */
+    uint32_t floors;             /* how many calls of ours hold the floor, one inside the other */
+    jzi_count stolen;            /* turns taken from other workers of the pool */
+    _Atomic int32_t tid;         /* of its thread, as the kernel names it */
+    struct jzx_sender **outlets; /* by dispatcher: how this worker sends to other domains */
     jzi_node_pool plain;
     jzi_node_pool wide;
     /* Actors that are ready, with room for every one there is, so a push cannot fail. Pointers to
@@ -83,9 +167,6 @@ struct jzi_worker {
     uint32_t stride;       /* what until_clock starts from */
     uint32_t max_stride;   /* 1 in simulation */
     uint32_t phase;        /* jzi_phase */
-    bool destroying;       /* sends and spawns are refused */
-    bool abandoned;        /* after fork: no user code, and the poller is told nothing */
-    bool shared;           /* a sender exists or existed: gates change under our hands */
     uint64_t now_ns;       /* as of the last reading */
     uint64_t turn_start_ns;
     uint64_t tick_end_ns;
@@ -102,38 +183,67 @@ struct jzi_worker {
     jzx_allocator alloc;
     uint32_t default_cap;
     uint32_t default_max_msgs;
-    jzi_kinds kinds;
-    jzi_dead_letters dead_letters;
-    jzi_observer observer;
-    jzi_event_ops event_ops[JZI_EVENT_KINDS];
     struct jzi_timers *timers; /* set by jzi_timers_init(), for its own operations */
     struct jzi_io *io;         /* likewise by jzi_io_init() */
-    void (*on_room)(jzi_worker *worker, jzi_actor *actor); /* WAITERS is set and there is room */
-    void (*on_link_exit)(jzi_worker *worker, jzi_actor *peer, const jzx_reason *reason);
-    void (*on_dead_letter)(jzi_worker *worker); /* set while somebody subscribes */
-    /* Set during a shutdown; worker->reason says why it ended. */
-    void (*on_actor_ended)(jzi_worker *worker, jzx_actor_id id, const char *name, bool root);
-    struct jzi_feed *feeds;              /* who does */
-    const struct jzi_family_ops *family; /* installed by jzi_family_init() */
-    uint32_t root_first; /* actors without a parent, in the order of spawning; slots */
-    uint32_t root_last;
-    uint64_t watch_seq;     /* the last jzx_watch_ref */
-    bool shutting_down;     /* the root takes no new children */
-    jzx_actor_id reason_by; /* whose jzx_fail() filled in `reason`, */
-    uint64_t reason_at;     /* and how many messages were handled then */
-    uint32_t outcome;       /* jzi_outcome of the actor that jzi_worker_run() returned */
-    uint32_t hook_result;   /* jzx_behavior_result of the last hook; FAIL if it panicked */
-    jzx_reason reason;      /* why `current` failed or is about to end */
-    jzx_signal signal;      /* what a child's notice points to while it is handed over */
+    jzx_actor_id reason_by;    /* whose jzx_fail() filled in `reason`, */
+    uint64_t reason_at;        /* and how many messages were handled then */
+    uint32_t outcome;          /* jzi_outcome of the actor that jzi_worker_run() returned */
+    uint32_t hook_result;      /* jzx_behavior_result of the last hook; FAIL if it panicked */
+    jzx_reason reason;         /* why `current` failed or is about to end */
+    jzx_signal signal;         /* what a child's notice points to while it is handed over */
     jzx_reason signal_reason;
     jmp_buf panic;           /* valid unless the phase is JZI_PHASE_NONE */
-    _Atomic uint64_t thread; /* who is inside a step; 0: nobody */
+    _Atomic uint64_t thread; /* who is inside a step, and not waiting in a pool; 0: nobody */
+    struct jzi_worker
+        *outer; /* a step of this one runs inside of its user code; NULL: of nobody's */
 };
 
-/* Room in the ring for one actor more. False: no memory. */
+static inline void jzi_domain_rests(jzi_domain *domain)
+{
+    if (jzi_unlikely(domain->on_rest != NULL)) {
+        domain->on_rest(domain);
+    }
+}
+
+/* Takes the floor of a pool, and gives it back. On a loop there is none, and nothing to call. */
+void jzi_worker_take_floor(jzi_worker *worker);
+void jzi_worker_give_floor(jzi_worker *worker);
+/* After a wait in which others had it: what they changed is known. */
+void jzi_worker_floor_is_back(jzi_worker *worker);
+/* Around every call of user code. */
+static inline void jzi_user_code_begins(jzi_worker *worker)
+{
+    if (jzi_unlikely(worker->domain->pooled)) {
+        jzi_worker_give_floor(worker);
+        if (worker->domain->on_floor_given != NULL) {
+            worker->domain->on_floor_given(worker);
+        }
+    }
+}
+/* What the actor sent is taken in before anything else becomes known of it (R6). */
+void jzi_worker_intake(jzi_worker *worker);
+static inline void jzi_user_code_ends(jzi_worker *worker)
+{
+    if (jzi_unlikely(worker->domain->pooled)) {
+        jzi_worker_take_floor(worker);
+        if (jzi_post_has_mail(worker->post)) {
+            jzi_worker_intake(worker);
+        }
+    }
+}
+
+/* Takes half of the longest ring of the pool, from its end: the owner goes on at its beginning.
+ * False: nobody has anything to give. With the floor. */
+bool jzi_worker_steal(jzi_worker *thief);
+
+/* Room in the ring for one actor more, in a pool in everybody's. False: no memory. */
 bool jzi_worker_grow_ring(jzi_worker *worker);
+bool jzi_worker_reserve_all(jzi_worker *worker);
 static inline bool jzi_worker_reserve(jzi_worker *worker)
 {
+    if (jzi_unlikely(worker->domain->pooled)) {
+        return jzi_worker_reserve_all(worker);
+    }
     return (worker->ring != NULL &&
             (uint32_t)jzi_count_get(&worker->counters.live) <= worker->ring_mask) ||
            jzi_worker_grow_ring(worker);
@@ -153,8 +263,17 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
  * has been handled. */
 void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor);
 
-/* The worker whose step runs on this thread, for signal handlers. */
+/* The worker whose step runs on this thread; the innermost one, see `outer`. */
 extern _Thread_local __attribute__((tls_model("initial-exec"))) jzi_worker *jzi_worker_here;
+/* The one of this domain that acts for the calling thread; NULL: none. */
+static inline jzi_worker *jzi_worker_of_thread(const jzi_domain *domain)
+{
+    jzi_worker *worker = jzi_worker_here;
+    while (worker != NULL && worker->domain != domain) {
+        worker = worker->outer;
+    }
+    return worker;
+}
 /* Whether code of an actor that asked for the crash guard is running. */
 bool jzi_worker_is_guarded(const jzi_worker *worker);
 /* That code crashed: its reason becomes CRASH(signo) and it is left by a jump. */
@@ -166,8 +285,9 @@ void jzi_worker_set_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t cod
 /* Reads the clock; it never goes back. */
 uint64_t jzi_worker_clock(jzi_worker *worker);
 
-/* Takes in what other threads sent. */
-void jzi_worker_intake(jzi_worker *worker);
+/* Takes in what other threads sent: jzi_worker_intake(), above. */
+/* One message or errand of it. */
+void jzi_worker_take_in(jzi_worker *worker, jzi_node *node);
 /* Puts a message from another thread where it belongs, or buries it. */
 void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node);
 /* Gives emptied foreign nodes back to the senders. */
@@ -206,20 +326,37 @@ void jzi_worker_trace(jzi_worker *worker, jzx_trace_what what, const jzi_actor *
                       const jzx_message *msg, uint32_t detail);
 
 /* The actor in a slot that is known to have been made. */
-static inline jzi_actor *jzi_worker_slot(const jzi_worker *worker, uint32_t slot)
+static inline jzi_actor *jzi_worker_slot(const jzi_worker *worker, uint32_t index)
 {
+    uint32_t slot = index & 0xFFFFFFu;
     jzi_actor *chunk =
         atomic_load_explicit(&worker->chunks[slot >> JZI_CHUNK_SHIFT], memory_order_relaxed);
     return chunk + (slot & (JZI_CHUNK_SLOTS - 1));
 }
 
+/* The same for a slot of any domain; foreign ones are looked at through their doors only. */
+static inline jzi_actor *jzi_worker_any(const jzi_worker *worker, uint32_t index)
+{
+    if (jzi_likely((index ^ worker->base) >> 24 == 0)) {
+        return jzi_worker_slot(worker, index);
+    }
+    const jzi_post *post = jzi_directory_post(worker->domain->directory, index >> 24);
+    return jzi_actor_table_at(&post->table, index & 0xFFFFFFu);
+}
+/* Whether an actor, or an index, belongs to another domain. */
+static inline bool jzi_worker_is_far(const jzi_worker *worker, uint64_t id_or_index)
+{
+    return ((uint32_t)id_or_index ^ worker->base) >> 24 != 0;
+}
+
 /* The actor if the id resolves, also one that is stopping; NULL otherwise. */
 static inline jzi_actor *jzi_worker_find(const jzi_worker *worker, jzx_actor_id id)
 {
-    if (jzx_id_index(id) >= worker->slots_made) {
+    uint32_t slot = jzx_id_index(id) ^ worker->base;
+    if (slot >= worker->slots_made) {
         return NULL;
     }
-    jzi_actor *actor = jzi_worker_slot(worker, jzx_id_index(id));
+    jzi_actor *actor = jzi_worker_slot(worker, slot);
     uint64_t gate = jzi_actor_gate(actor);
     if (jzi_gate_generation(gate) != jzx_id_generation(id) || (gate & JZI_GATE_PINS) == 0) {
         return NULL;
@@ -235,7 +372,8 @@ static inline jzx_err jzi_worker_find_open(const jzi_worker *worker, jzx_actor_i
     if (actor == NULL) {
         return JZX_ERR_NO_SUCH_ACTOR;
     }
-    if ((jzi_actor_gate(actor) & JZI_GATE_CLOSED) != 0 || worker->destroying) {
+    if ((jzi_actor_gate(actor) & (JZI_GATE_CLOSED | JZI_GATE_ORDERS)) != 0 ||
+        worker->domain->destroying) {
         return JZX_ERR_STOPPING;
     }
     *out_actor = actor;
@@ -248,19 +386,22 @@ static inline jzx_err jzi_worker_find_owner(const jzi_worker *worker, jzx_actor_
                                             jzi_actor **out_actor)
 {
     jzi_actor *actor = jzi_worker_find(worker, id);
-    bool leaving =
-        actor != NULL && ((actor->flags & JZI_ACTOR_DEFERRED) != 0 ||
-                          (worker->phase == JZI_PHASE_LEAVE && worker->current == actor));
-    if (leaving && !worker->destroying && (actor->flags & JZI_ACTOR_ENDING) == 0) {
-        *out_actor = actor;
-        return JZX_OK;
+    if (actor == NULL) {
+        return JZX_ERR_NO_SUCH_ACTOR;
     }
-    jzx_err err = jzi_worker_find_open(worker, id, out_actor);
-    if (err == JZX_OK && ((*out_actor)->flags & JZI_ACTOR_ENDING) != 0) {
-        return JZX_ERR_STOPPING; /* it is cleaned up to be restarted, with its door open */
+    *out_actor = actor;
+    if (worker->domain->destroying || (actor->flags & JZI_ACTOR_ENDING) != 0) {
+        return JZX_ERR_STOPPING; /* also one that is cleaned up to be restarted, with its door open
+                                  */
     }
-    return err;
+    bool leaving = (actor->flags & JZI_ACTOR_DEFERRED) != 0 ||
+                   (worker->phase == JZI_PHASE_LEAVE && worker->current == actor);
+    return (jzi_actor_gate(actor) & JZI_GATE_CLOSED) == 0 || leaving ? JZX_OK : JZX_ERR_STOPPING;
 }
+
+/* For what is only done at home, with an id that does not resolve here: WRONG_DISPATCHER if the
+ * actor lives in another domain, else NO_SUCH_ACTOR. */
+jzx_err jzi_worker_not_here(const jzi_worker *worker, jzx_actor_id id);
 
 static inline void jzi_worker_enqueue(jzi_worker *worker, jzi_actor *actor)
 {

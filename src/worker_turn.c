@@ -55,10 +55,10 @@ static void finish_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
         node->msg.drop(node->msg.data);
     }
     if ((flags & JZI_MSG_EVENT) != 0) {
-        worker->event_ops[node->ops].done(worker, node);
+        worker->domain->event_ops[node->ops].done(worker, node);
         return;
     }
-    if ((flags & JZI_MSG_FOREIGN) != 0) {
+    if ((flags & JZI_MSG_FOREIGN) != 0 && !worker->domain->pooled) {
         worker->turn_foreign++;
         actor->flags |= JZI_ACTOR_FOREIGN;
     }
@@ -88,6 +88,9 @@ static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     }
     if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
         jzi_actor_set_counts(actor, jzi_actor_counts(actor) + JZI_COUNTS_USED);
+    } else if (worker->domain->pooled) {
+        /* relaxed: it is alive, and its own worker says so. */
+        atomic_fetch_add_explicit(&actor->door.gate, 1, memory_order_relaxed);
     }
 }
 
@@ -107,7 +110,7 @@ deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     uint32_t flags = node->msg.flags;
     worker->in_hand = NULL;
     if ((flags & JZI_MSG_EVENT) != 0) {
-        if (!worker->event_ops[node->ops].claim(worker, actor, node)) {
+        if (!worker->domain->event_ops[node->ops].claim(worker, actor, node)) {
             jzi_worker_revoke(worker, actor, node);
             return JZX_BEHAVIOR_OK;
         }
@@ -119,9 +122,14 @@ deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
             jzi_worker_bury(worker, actor, node, JZX_DEAD_EXPIRED);
             return JZX_BEHAVIOR_OK;
         }
+        if (worker->domain->pooled) {
+            jzi_worker_leave(worker, actor, 1); /* its room is free: answers come at once */
+        }
     }
     worker->in_hand = node;
+    jzi_user_code_begins(worker);
     jzx_behavior_result result = call(worker, actor, &node->msg);
+    jzi_user_code_ends(worker);
     if (worker->env->trace != NULL) {
         jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, (uint32_t)result);
     }
@@ -227,7 +235,7 @@ static __attribute__((noinline)) bool settle(jzi_worker *worker, jzi_actor *acto
     }
     if ((actor->flags & JZI_ACTOR_WAITERS) != 0 &&
         jzi_actor_used(actor) <= actor->kind->low_water) {
-        worker->on_room(worker, actor);
+        worker->domain->on_room(worker, actor);
     }
     return false;
 }
@@ -313,8 +321,9 @@ static inline jzi_node *next_ordinary(jzi_worker *worker, jzi_actor *actor, jzi_
 }
 
 /* One turn. Returns the actor if it has to end. */
-static inline __attribute__((always_inline)) jzi_actor *
-turn(jzi_worker *worker, jzi_actor *actor, uint32_t *until_clock, const bool exact)
+static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker, jzi_actor *actor,
+                                                             uint32_t *until_clock,
+                                                             const bool exact, const bool pooled)
 {
     worker->current = actor;
     worker->ctx.state = actor->state;
@@ -331,6 +340,8 @@ turn(jzi_worker *worker, jzi_actor *actor, uint32_t *until_clock, const bool exa
             jzi_worker_reattach(worker);
             next = NULL;
             node = (actor->flags & JZI_ACTOR_LIFE) != 0 ? NULL : pick_mixed(actor);
+        } else if (pooled) { /* the lane stays whole: others may have to evict from it meanwhile */
+            node = actor->user == NULL ? NULL : jzi_lane_pop(&actor->user);
         } else {
             node = next_ordinary(worker, actor, &next);
         }
@@ -338,7 +349,7 @@ turn(jzi_worker *worker, jzi_actor *actor, uint32_t *until_clock, const bool exa
             break;
         }
         jzx_behavior_result result;
-        if (jzi_likely((node->msg.flags & JZI_MSG_SPECIAL) == 0)) {
+        if (!pooled && jzi_likely((node->msg.flags & JZI_MSG_SPECIAL) == 0)) {
             jzi_actor_unuse(actor);
             worker->in_hand = node;
             result = actor->behavior(&worker->ctx, &node->msg);
@@ -435,8 +446,8 @@ static inline __attribute__((always_inline)) void look_ahead(const jzi_worker *w
     }
 }
 
-static inline __attribute__((always_inline)) jzi_actor *run_ready(jzi_worker *worker,
-                                                                  const bool exact)
+static inline __attribute__((always_inline)) jzi_actor *
+run_ready(jzi_worker *worker, const bool exact, const bool pooled)
 {
     jzi_actor *ended = NULL;
     uint32_t until_clock = worker->until_clock;
@@ -448,9 +459,19 @@ static inline __attribute__((always_inline)) jzi_actor *run_ready(jzi_worker *wo
         jzi_actor *actor = worker->ring[worker->ring_head & worker->ring_mask];
         look_ahead(worker, worker->ring_tail - worker->ring_head);
         worker->ring_head++;
-        ended = turn(worker, actor, &until_clock, exact);
+        if (pooled) {
+            actor->flags |= JZI_ACTOR_QUEUED; /* so that nobody else queues it meanwhile */
+        }
+        ended = turn(worker, actor, &until_clock, exact, pooled);
         if (jzi_unlikely(ended != NULL)) {
             break;
+        }
+        if (pooled && jzi_post_has_mail(worker->post)) {
+            worker->current = NULL; /* it is queued like anybody else */
+            jzi_worker_intake(worker);
+            if (worker->domain->on_more != NULL && worker->ring_tail - worker->ring_head > 1) {
+                worker->domain->on_more(worker);
+            }
         }
     }
     worker->until_clock = until_clock;
@@ -460,10 +481,12 @@ static inline __attribute__((always_inline)) jzi_actor *run_ready(jzi_worker *wo
 
 jzi_actor *jzi_worker_run(jzi_worker *worker)
 {
-    if (worker->max_stride == 1) {
-        return run_ready(worker, true);
+    if (worker->domain->pooled) {
+        return worker->max_stride == 1 ? run_ready(worker, true, true)
+                                       : run_ready(worker, false, true);
     }
-    return run_ready(worker, false);
+    return worker->max_stride == 1 ? run_ready(worker, true, false)
+                                   : run_ready(worker, false, false);
 }
 
 jzi_actor *jzi_worker_panicked(jzi_worker *worker)
@@ -495,7 +518,10 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
     worker->current = actor;
     worker->ctx.state = actor->state;
     worker->ctx.self = actor->id;
+    /* As for a hook: see before_hook() in lifecycle.c. */
+    actor->flags |= worker->domain->pooled ? JZI_ACTOR_LIFE : 0;
     jzx_behavior_result result = deliver_special(worker, actor, node);
+    actor->flags &= worker->domain->pooled ? ~JZI_ACTOR_LIFE : ~0u;
     actor->state = worker->ctx.state;
     worker->phase = JZI_PHASE_NONE;
     worker->in_hand = NULL;
@@ -513,6 +539,8 @@ void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
         (void)jzi_lane_pop(lanes[i]);
         if ((first->msg.flags & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
+        } else if (worker->domain->pooled) {
+            jzi_worker_leave(worker, actor, 1); /* what put_back() took */
         }
         finish_special(worker, actor, first);
         leave_foreign(worker, actor);

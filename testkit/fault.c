@@ -37,19 +37,20 @@ const char *jzx_fault_call_name(uint32_t call)
 /* JZX_OK: let it through. */
 static jzx_err check_in(jzx_fault *fault, jzx_fault_call call)
 {
-    fault->calls[JZX_FAULT_ANY]++;
-    fault->calls[call]++;
-    if (fault->call_at == 0 || (fault->call_which != JZX_FAULT_ANY && fault->call_which != call)) {
+    atomic_fetch_add(&fault->calls[JZX_FAULT_ANY], 1);
+    atomic_fetch_add(&fault->calls[call], 1);
+    uint64_t at = atomic_load(&fault->call_at);
+    int which = atomic_load(&fault->call_which);
+    if (at == 0 || (which != JZX_FAULT_ANY && which != (int)call)) {
         return JZX_OK;
     }
-    fault->call_seen++;
-    bool hit = fault->call_forever ? fault->call_seen >= fault->call_at
-                                   : fault->call_seen == fault->call_at;
-    if (!hit) {
+    uint64_t seen = atomic_fetch_add(&fault->call_seen, 1) + 1;
+    if (atomic_load(&fault->call_forever) ? seen < at : seen != at) {
         return JZX_OK;
     }
     atomic_fetch_add(&fault->injected, 1);
-    return fault->call_err != JZX_OK ? fault->call_err : calls[call].plausible;
+    jzx_err err = (jzx_err)atomic_load(&fault->call_err);
+    return err != JZX_OK ? err : calls[call].plausible;
 }
 
 static uint64_t env_now(void *ctx)
@@ -309,16 +310,17 @@ const jzx_env *jzx_fault_env(jzx_fault *fault)
 
 void jzx_fault_arm_call(jzx_fault *fault, jzx_fault_call call, uint64_t n, int forever, jzx_err err)
 {
-    fault->call_which = call;
-    fault->call_at = n;
-    fault->call_seen = 0;
-    fault->call_forever = forever != 0;
-    fault->call_err = err;
+    atomic_store(&fault->call_at, 0);
+    atomic_store(&fault->call_which, (int)call);
+    atomic_store(&fault->call_seen, 0);
+    atomic_store(&fault->call_forever, forever != 0);
+    atomic_store(&fault->call_err, (int)err);
+    atomic_store(&fault->call_at, n);
 }
 
 uint64_t jzx_fault_calls(const jzx_fault *fault, jzx_fault_call call)
 {
-    return (uint32_t)call < JZX_FAULT_CALLS ? fault->calls[call] : 0;
+    return (uint32_t)call < JZX_FAULT_CALLS ? atomic_load(&fault->calls[call]) : 0;
 }
 
 uint64_t jzx_fault_injected(const jzx_fault *fault)

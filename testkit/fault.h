@@ -1,5 +1,5 @@
-/* What jzx_fault holds: counts of calls, which belong to the loop's thread, and counts of memory,
- * which any thread that sends may move. */
+/* What jzx_fault holds: counts of calls, which any thread that runs actors may move, and counts of
+ * memory, which any thread that sends may. Nothing is handed over by them, so no order matters. */
 #ifndef JZX_TESTKIT_FAULT_H
 #define JZX_TESTKIT_FAULT_H
 
@@ -14,12 +14,12 @@ struct jzx_fault {
     jzx_env env;
     const jzx_env *inner;
 
-    uint64_t calls[JZX_FAULT_CALLS];
-    jzx_fault_call call_which;
-    uint64_t call_at; /* 0: not armed */
-    uint64_t call_seen;
-    bool call_forever;
-    jzx_err call_err;
+    atomic_uint_least64_t calls[JZX_FAULT_CALLS];
+    atomic_int call_which;         /* jzx_fault_call */
+    atomic_uint_least64_t call_at; /* 0: not armed */
+    atomic_uint_least64_t call_seen;
+    atomic_bool call_forever;
+    atomic_int call_err; /* jzx_err */
 
     atomic_uint_least64_t allocs;
     atomic_uint_least64_t alloc_at; /* 0: not armed */

@@ -100,6 +100,8 @@ static jzx_err kit_create_loop(jzx_kit *kit, const jzx_kit_opts *opts, size_t co
     }
     config.allocator = jzx_fault_allocator(kit->fault);
     config.env = jzx_fault_env(kit->fault);
+    config.dispatcher = opts->dispatcher != 0 ? opts->dispatcher : config.dispatcher;
+    config.workers = opts->workers != 0 ? opts->workers : config.workers;
     return jzx_loop_create(&config, &kit->loop);
 }
 

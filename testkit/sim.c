@@ -198,7 +198,6 @@ jzx_err jzx_sim_create_sized(const jzx_sim_opts *opts, size_t opts_size, jzx_sim
     sim->latency_max_ns = o.latency_max_us * UINT64_C(1000);
     sim->now = SIM_START_NS;
     sim->next_port = 40000;
-    atomic_init(&sim->wakes, 0);
     /* A stream each, so that one more read does not change who runs next. */
     sim_rng root = {.state = sim->seed};
     sim->order.state = jzi_sim_rng_next(&root);

@@ -23,7 +23,7 @@
 
 #define SIM_FD_FIRST 1000000
 #define SIM_WAKE_FIRST 900000
-#define SIM_WAKES 64
+#define SIM_WAKES 512
 #define SIM_BUFFER 65536u
 #define SIM_FLIGHTS 64u
 #define SIM_NEVER UINT64_MAX
@@ -167,8 +167,10 @@ struct jzx_sim {
     size_t rules_cap;
     uint32_t next_port;
 
-    atomic_uint_least64_t wakes; /* signalled; set in signal handlers */
-    uint64_t wakes_open;
+    struct {
+        atomic_bool signalled; /* set in signal handlers */
+        bool open;
+    } wakes[SIM_WAKES]; /* fd - SIM_WAKE_FIRST */
 
     char misuse[160]; /* the first misuse, "" if none */
 };

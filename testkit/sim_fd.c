@@ -177,12 +177,11 @@ static void env_close(void *ctx, int fd)
 {
     jzx_sim *sim = ctx;
     if (fd >= SIM_WAKE_FIRST && fd < SIM_WAKE_FIRST + SIM_WAKES) {
-        uint64_t bit = UINT64_C(1) << (fd - SIM_WAKE_FIRST);
-        if ((sim->wakes_open & bit) == 0) {
+        if (!sim->wakes[fd - SIM_WAKE_FIRST].open) {
             misuse(sim, fd, "a wake descriptor that is not open");
         }
-        sim->wakes_open &= ~bit;
-        atomic_fetch_and(&sim->wakes, ~bit);
+        sim->wakes[fd - SIM_WAKE_FIRST].open = false;
+        atomic_store(&sim->wakes[fd - SIM_WAKE_FIRST].signalled, false);
         return;
     }
     sim_fd *f = jzi_sim_get(sim, fd);
@@ -207,8 +206,8 @@ void jzi_sim_fd_env(jzx_env *env)
 size_t jzx_sim_open_fds(const jzx_sim *sim)
 {
     size_t count = 0;
-    for (uint64_t bits = sim->wakes_open; bits != 0; bits &= bits - 1) {
-        count++;
+    for (size_t i = 0; i < SIM_WAKES; i++) {
+        count += sim->wakes[i].open;
     }
     for (size_t i = 0; i < sim->live_len; i++) {
         count += sim->live[i]->loops;

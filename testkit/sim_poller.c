@@ -8,11 +8,12 @@ typedef struct sim_watch {
     int fd;
     uint32_t interest;
     uint64_t cookie; /* may hold an address: reported, never compared, never traced */
+    bool quiet;      /* JZX_IO_ONCE, and it was reported */
 } sim_watch;
 
 typedef struct sim_poller {
     jzx_allocator alloc;
-    uint64_t wake; /* its bit in sim->wakes */
+    int wake; /* its place in sim->wakes */
     sim_watch *watches;
     sim_watch *found; /* room for as many: what the last look found ready */
     uint32_t *ready;
@@ -25,9 +26,8 @@ static jzx_err env_wake_open(void *ctx, int *out_fd)
 {
     jzx_sim *sim = ctx;
     for (int i = 0; i < SIM_WAKES; i++) {
-        uint64_t bit = UINT64_C(1) << i;
-        if ((sim->wakes_open & bit) == 0) {
-            sim->wakes_open |= bit;
+        if (!sim->wakes[i].open) {
+            sim->wakes[i].open = true;
             *out_fd = SIM_WAKE_FIRST + i;
             return JZX_OK;
         }
@@ -35,11 +35,11 @@ static jzx_err env_wake_open(void *ctx, int *out_fd)
     return JZX_ERR_NO_FDS;
 }
 
-/* Runs in signal handlers: one atomic word, no table. */
+/* Runs in signal handlers and on any thread. */
 static void env_wake_signal(void *ctx, int wake_fd)
 {
     jzx_sim *sim = ctx;
-    atomic_fetch_or(&sim->wakes, UINT64_C(1) << (wake_fd - SIM_WAKE_FIRST));
+    atomic_store(&sim->wakes[wake_fd - SIM_WAKE_FIRST].signalled, true);
 }
 
 static jzx_err env_poller_open(void *ctx, const jzx_allocator *alloc, int wake_fd,
@@ -53,7 +53,7 @@ static jzx_err env_poller_open(void *ctx, const jzx_allocator *alloc, int wake_f
     if (poller == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    *poller = (sim_poller){.alloc = *alloc, .wake = UINT64_C(1) << (wake_fd - SIM_WAKE_FIRST)};
+    *poller = (sim_poller){.alloc = *alloc, .wake = wake_fd - SIM_WAKE_FIRST};
     *out_poller = poller;
     return JZX_OK;
 }
@@ -114,11 +114,21 @@ static jzx_err poller_reserve(sim_poller *poller)
 
 static void check_before(jzx_sim *sim, int fd, uint32_t told, uint32_t known)
 {
-    if (told != known && sim->misuse[0] == '\0') {
+    if (((told ^ known) & ~JZX_IO_ONCE) != 0 && sim->misuse[0] == '\0') {
         (void)snprintf(sim->misuse, sizeof sim->misuse,
                        "The loop said that descriptor %d was watched for %u, but it was for %u.",
                        fd, (unsigned)told, (unsigned)known);
     }
+}
+
+/* Its place among the watches; len: it is not watched. */
+static size_t watch_find(const sim_poller *poller, int fd)
+{
+    size_t at = 0;
+    while (at < poller->len && poller->watches[at].fd != fd) {
+        at++;
+    }
+    return at;
 }
 
 static jzx_err env_poller_set(void *ctx, void *opaque, int fd, uint32_t before, uint32_t interest,
@@ -127,10 +137,7 @@ static jzx_err env_poller_set(void *ctx, void *opaque, int fd, uint32_t before, 
     jzx_sim *sim = ctx;
     sim_poller *poller = opaque;
     sim_fd *f = jzi_sim_get(sim, fd);
-    size_t at = 0;
-    while (at < poller->len && poller->watches[at].fd != fd) {
-        at++;
-    }
+    size_t at = watch_find(poller, fd);
     check_before(sim, fd, before, at < poller->len ? poller->watches[at].interest : 0);
     if (interest == 0) {
         if (at < poller->len) {
@@ -166,7 +173,7 @@ static size_t poller_look(jzx_sim *sim, sim_poller *poller)
         size_t at = (poller->turn + i) % poller->len;
         const sim_watch *watch = &poller->watches[at];
         sim_fd *f = jzi_sim_get(sim, watch->fd);
-        uint32_t ready = f == NULL ? 0 : jzi_sim_ready(sim, f);
+        uint32_t ready = f == NULL || watch->quiet ? 0 : jzi_sim_ready(sim, f);
         ready &= watch->interest | JZX_IO_HANGUP | JZX_IO_ERROR;
         if (ready != 0) {
             poller->found[count] = *watch;
@@ -190,14 +197,13 @@ static size_t poller_report(jzx_sim *sim, sim_poller *poller, size_t found, jzx_
         uint32_t ready = poller->ready[at];
         poller->found[at] = poller->found[i];
         poller->ready[at] = poller->ready[i];
+        if ((watch.interest & JZX_IO_ONCE) != 0) {
+            poller->watches[watch_find(poller, watch.fd)].quiet = true;
+        }
         out[i] = (jzx_poll_event){.cookie = watch.cookie, .ready = ready};
         jzi_sim_note(sim, SIM_TRACE_READY, watch.fd, ready, JZX_OK);
     }
-    for (size_t i = 0; i < poller->len; i++) {
-        if (poller->watches[i].fd == last_fd) {
-            poller->turn = (i + 1) % poller->len;
-        }
-    }
+    poller->turn = (watch_find(poller, last_fd) + 1) % poller->len;
     return count;
 }
 
@@ -209,7 +215,7 @@ static jzx_err env_poller_wait(void *ctx, void *opaque, uint64_t timeout_ns, jzx
     uint64_t deadline = timeout_ns < SIM_NEVER - sim->now ? sim->now + timeout_ns : SIM_NEVER;
     for (;;) {
         size_t found = poller_look(sim, poller);
-        bool woken = (atomic_fetch_and(&sim->wakes, ~poller->wake) & poller->wake) != 0;
+        bool woken = atomic_exchange(&sim->wakes[poller->wake].signalled, false);
         if (found > 0 || woken || sim->now >= deadline) {
             *out_count = found == 0 ? 0 : poller_report(sim, poller, found, out, cap);
             return JZX_OK;

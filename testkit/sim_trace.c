@@ -1,5 +1,5 @@
-/* The trace as text. Ids are printed as slot.generation: they come from the seed, addresses would
- * not. */
+/* The trace as text. Ids are printed as slot.generation, behind their dispatcher where it is not
+ * the first one: they come from the seed, addresses would not. */
 #include "sim.h"
 
 #include <inttypes.h>
@@ -7,7 +7,15 @@
 static const char *const world_names[] = {"read",   "write",   "open",     "close",
                                           "accept", "connect", "shutdown", "ready"};
 static const char *const loop_names[] = {"?", "spawn", "handled", "dead", "end"};
-static const char *const kind_names[] = {"user", "timer", "io", "notice", "reply"};
+static const char *const kind_names[] = {"user", "timer", "io", "notice", "reply", "job", "file"};
+
+static void id_print(jzx_actor_id id, FILE *out)
+{
+    if (jzx_id_dispatcher(id) != 0) {
+        (void)fprintf(out, "%" PRIu32 "/", jzx_id_dispatcher(id));
+    }
+    (void)fprintf(out, "%" PRIu32 ".%" PRIx32, jzx_id_slot(id), jzx_id_generation(id));
+}
 
 static void line_print(const jzx_trace_event *line, FILE *out)
 {
@@ -20,15 +28,16 @@ static void line_print(const jzx_trace_event *line, FILE *out)
                       line->actor, line->sender, jzx_err_name(-(int)line->detail));
         return;
     }
-    (void)fprintf(out, "%-8s actor %" PRIu32 ".%" PRIx32,
+    (void)fprintf(out, "%-8s actor ",
                   line->what < sizeof loop_names / sizeof *loop_names ? loop_names[line->what]
-                                                                      : "?",
-                  jzx_id_index(line->actor), jzx_id_generation(line->actor));
+                                                                      : "?");
+    id_print(line->actor, out);
     if (line->what == JZX_TRACE_HANDLED || line->what == JZX_TRACE_DEAD) {
-        (void)fprintf(out, " %s tag %" PRIu32 " from %" PRIu32 ".%" PRIx32,
+        (void)fprintf(out, " %s tag %" PRIu32 " from ",
                       line->kind < sizeof kind_names / sizeof *kind_names ? kind_names[line->kind]
                                                                           : "?",
-                      line->tag, jzx_id_index(line->sender), jzx_id_generation(line->sender));
+                      line->tag);
+        id_print(line->sender, out);
     }
     (void)fprintf(out, " detail %u\n", (unsigned)line->detail);
 }

@@ -97,6 +97,7 @@ typedef struct jzx_spawn_opts {
     uint32_t stop_timeout_ms; /* how long a stop may take; 0: 5,000; JZX_SHUTDOWN_* */
     uint32_t flags;           /* JZX_SPAWN_* */
     uint32_t reserved;
+    const char *dispatcher; /* where it runs, by name; NULL: with its parent. See jzx/system.h */
 } jzx_spawn_opts;
 
 /* Makes an actor. Its id works at once; its code runs after this call: init and PRE_START first, if
@@ -106,7 +107,7 @@ typedef struct jzx_spawn_opts {
  * another supervisor than 0 or the running actor, redirect_to without REDIRECT or the other way
  * round), NOT_RESTARTABLE (the parent's policy would restart it; give it init or STATELESS),
  * NEWER_STRUCT, TOO_BIG (cap), MAX_ACTORS, NO_MEMORY, STOPPING (the spawning actor is ending, or
- * the loop is shut down or destroyed). */
+ * the loop is shut down or destroyed), NO_SUCH_DISPATCHER, MAX_DISPATCHERS, NO_THREADS. */
 JZX_API JZX_NODISCARD jzx_err jzx_spawn_sized(jzx_loop *loop, const jzx_spawn_opts *opts,
                                               size_t opts_size, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_spawn(jzx_loop *loop, const jzx_spawn_opts *opts,

@@ -12,9 +12,10 @@ extern "C" {
 
 /* The running actor gets a notice (kind NOTICE, tag JZX_TAG_DEAD_LETTERS, u64 the number of letters
  * ever made) when there are dead letters it has not been told of: one at a time, so however many
- * there are, one notice waits at most. It then reads them with its own cursor. The subscription
- * ends with the actor's incarnation. Subscribing again is OK and changes nothing. Thread: loop,
- * inside an actor. Errors: INVALID_ARG (outside), STOPPING, NO_MEMORY. */
+ * there are, one notice waits at most. It then reads them with its own cursor. In a system they are
+ * those of all dispatchers. The subscription ends with the actor's incarnation. Subscribing again
+ * is OK and changes nothing. Thread: loop, inside an actor. Errors: INVALID_ARG (outside),
+ * STOPPING, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_dead_letters_subscribe(jzx_loop *loop);
 /* No notice comes any more, also not one that is queued. OK if there was no subscription.
  * Thread: loop, inside an actor. Errors: INVALID_ARG. */

@@ -39,6 +39,9 @@ typedef enum jzx_trace_what {
     JZX_TRACE_END = 4
 } jzx_trace_what;
 
+/* With the interest of poller_set. 0x01 to 0x08 are JZX_IO_READ, _WRITE, _HANGUP and _ERROR. */
+#define JZX_IO_ONCE 0x10u
+
 /* The clock is read after every message, not by stride: virtual time moves while actors run. */
 #define JZX_ENV_EXACT_CLOCK 0x1u
 
@@ -62,6 +65,13 @@ typedef struct jzx_env {
      * interest it had (0: new). A descriptor that cannot be watched gives JZX_ERR_BAD_FD. After it
      * was forgotten, no event with its cookie is reported by a later wait. poller_wait returns
      * JZX_OK with *out_count 0 on timeout, wake and interruption by a signal handler.
+     *
+     * With JZX_IO_ONCE in its interest a descriptor is reported once and then stays quiet, also for
+     * HANGUP and ERROR, until poller_set is called for it again (`before` as ever): what is ready
+     * then is reported again. Such a poller_set comes from any thread, also while another one is
+     * in poller_wait: it holds for that wait, which may end early with nothing to report. What that
+     * wait had found before a descriptor was forgotten it may still report.
+     *
      * poller_fd is readable when a wait would return at once; -1 where there is none. */
     jzx_err (*poller_open)(void *ctx, const jzx_allocator *alloc, int wake_fd, void **out_poller);
     void (*poller_close)(void *ctx, void *poller);

@@ -5,7 +5,8 @@
  * gone when that actor ends. At most one message of a reference is queued at a time, so event
  * messages need no mailbox room and cannot be refused. What happens meanwhile is merged into it; of
  * a connection (jzx/net.h) it comes after it, in the order CONNECTED, DATA, DRAINED, EOF, CLOSED.
- */
+ * In a system the owner is an actor of the caller's own dispatcher; for one of another dispatcher
+ * every call that takes an owner says WRONG_DISPATCHER and changes nothing. */
 #ifndef JZX_IO_H
 #define JZX_IO_H
 
@@ -47,7 +48,7 @@ typedef struct jzx_io_event {
  * interest 0 starts paused; HANGUP and ERROR are then not reported either. Readiness is a hint:
  * what made it may be gone when the message is handled, and a read gives AGAIN then. Thread: loop.
  * Errors: INVALID_ARG (unknown bits), BAD_FD (negative, closed, a regular file), FD_WATCHED,
- * NO_SUCH_ACTOR, STOPPING, NO_MEMORY, RESERVED_TAG. */
+ * NO_SUCH_ACTOR, STOPPING, WRONG_DISPATCHER, NO_MEMORY, RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_watch_fd(jzx_loop *loop, int fd, jzx_actor_id owner,
                                            uint32_t interest, uint32_t tag, jzx_io_ref *out_ref);
 /* Changes what is watched for; 0 pauses. Errors: NO_SUCH_REF, INVALID_ARG, BAD_FD. Thread: loop. */

@@ -3,6 +3,7 @@
 #define JZX_JZX_H
 
 #include <jzx/actor.h>
+#include <jzx/blocking.h>
 #include <jzx/dead_letter.h>
 #include <jzx/guard.h>
 #include <jzx/io.h>
@@ -13,6 +14,7 @@
 #include <jzx/observe.h>
 #include <jzx/sender.h>
 #include <jzx/supervisor.h>
+#include <jzx/system.h>
 #include <jzx/timer.h>
 #include <jzx/types.h>
 #include <jzx/watchdog.h>

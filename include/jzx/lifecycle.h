@@ -52,14 +52,15 @@ JZX_API int jzx_lifecycle_next(uint32_t state, uint32_t event);
 /* "running", "restarting", ... Never NULL. Thread: any. */
 JZX_API const char *jzx_state_name(uint32_t state);
 
-/* The state of an actor. One that is gone is TERMINATED, and so is an id that never was.
- * Thread: loop. */
+/* The state of an actor. One that is gone is TERMINATED, and so is an id that never was. These two
+ * also tell of actors of other dispatchers, as of a moment ago. Thread: loop. */
 JZX_API jzx_state jzx_actor_state(jzx_loop *loop, jzx_actor_id id);
 /* Its last states, oldest first and with the present one last; at most JZX_HISTORY_MAX. Returns how
  * many there are; writes at most cap. Thread: loop. */
 #define JZX_HISTORY_MAX 10
 JZX_API size_t jzx_actor_history(jzx_loop *loop, jzx_actor_id id, jzx_state *out, size_t cap);
-/* 1 for the first life of this id, one more with every restart; 0 when it is gone. Thread: loop. */
+/* 1 for the first life of this id, one more with every restart; 0 when it is gone, or lives on
+ * another dispatcher. Thread: loop. */
 JZX_API uint32_t jzx_actor_incarnation(jzx_loop *loop, jzx_actor_id id);
 
 /* What happened. The first six are hooks of the actor's own life and come to on_signal only; the
@@ -109,16 +110,17 @@ JZX_API const jzx_signal *jzx_message_signal(const jzx_message *msg);
  * on. Thread: loop, inside an actor. Errors: INVALID_ARG (outside). */
 JZX_API jzx_err jzx_trap_exits(jzx_context *ctx, int on);
 
-/* Who spawned it, or JZX_NOBODY: the root, or the actor is gone. Thread: loop. */
+/* Who spawned it, or JZX_NOBODY: the root, or the actor is gone or lives on another dispatcher.
+ * Thread: loop. */
 JZX_API jzx_actor_id jzx_actor_parent(jzx_loop *loop, jzx_actor_id id);
 /* The children of an actor, or of the root (JZX_NOBODY), in the order they were started. Returns
- * how many there are; writes at most cap. Thread: loop. */
+ * how many there are, 0 for an actor of another dispatcher; writes at most cap. Thread: loop. */
 JZX_API size_t jzx_actor_children(jzx_loop *loop, jzx_actor_id id, jzx_actor_id *out, size_t cap);
 
 /* Runs the loop until the actor is RUNNING. For main(): a supervisor is RUNNING once its children
  * are. Thread: loop, outside of actors. Errors: NO_SUCH_ACTOR (gone before the call), START_FAILED
- * (ended meanwhile), TIMED_OUT (nothing is left to do and it is not RUNNING), BUSY, and what the
- * poller reports. */
+ * (ended meanwhile), TIMED_OUT (nothing is left to do and it is not RUNNING), WRONG_DISPATCHER,
+ * BUSY, and what the poller reports. */
 JZX_API JZX_NODISCARD jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id);
 
 #ifdef __cplusplus

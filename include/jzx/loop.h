@@ -16,8 +16,18 @@ typedef enum jzx_poller_kind {
     JZX_POLLER_URING = 2 /* epoll where the kernel refuses io_uring */
 } jzx_poller_kind;
 
+/* Where actors run (R31); jzx/system.h says more, and has several of them side by side. */
+typedef enum jzx_dispatcher_kind {
+    JZX_DISPATCHER_LOOP = 0,   /* on the thread that runs the loop */
+    JZX_DISPATCHER_PINNED = 1, /* on a thread of its own, while somebody runs the loop */
+    JZX_DISPATCHER_POOL = 2    /* on `workers` threads, while somebody runs the loop */
+} jzx_dispatcher_kind;
+#define JZX_IDLE_NO_SPIN UINT32_MAX
+
 /* Zero is the default everywhere, and so is a NULL config. The environment variable
- * JZX_POLLER=epoll|uring overrides `poller` unless `env` is given. */
+ * JZX_POLLER=epoll|uring overrides `poller` unless `env` is given, and JZX_DISPATCHER=pinned or
+ * pool:N a `dispatcher` that is 0: a program, or its tests, can be tried on other dispatchers as it
+ * is. */
 typedef struct jzx_config {
     jzx_allocator allocator;      /* default: malloc. Used for everything (R36) */
     const struct jzx_env *env;    /* borrowed until the last sender is gone; default: the system */
@@ -29,6 +39,11 @@ typedef struct jzx_config {
     uint32_t tick_budget_us;      /* time between two looks at timers and I/O; 1,000 */
     uint32_t dead_letter_ring;    /* dead letters remembered; 256; at most 1,048,576 */
     uint32_t poller;              /* jzx_poller_kind */
+    uint32_t dispatcher;          /* jzx_dispatcher_kind */
+    uint32_t workers;             /* of a POOL: 1 to 64, or JZX_WORKERS_PER_CPU; 0 is refused */
+    uint32_t idle_spin_us;        /* as in jzx_dispatcher_spec */
+    uint32_t cpu_count;           /* likewise */
+    const uint32_t *cpus;
 } jzx_config;
 
 /* On any error *out_loop is unchanged and nothing is left behind. No thread is started, no signal

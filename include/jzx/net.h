@@ -41,7 +41,7 @@ typedef struct jzx_net_opts {
 /* Listens; the options also apply to accepted connections. When descriptors run out, accepting
  * pauses for 100 ms at a time and the owner hears of it once (JZX_IO_ERROR, err NO_FDS).
  * Thread: loop. Errors: BAD_ADDRESS, ADDRESS_IN_USE, NO_ACCESS, NO_FDS, NO_SUCH_ACTOR, STOPPING,
- * NO_MEMORY, INVALID_ARG, NEWER_STRUCT, RESERVED_TAG. */
+ * WRONG_DISPATCHER, NO_MEMORY, INVALID_ARG, NEWER_STRUCT, RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_listen_sized(jzx_loop *loop, const char *address,
                                                jzx_actor_id owner, const jzx_net_opts *opts,
                                                size_t opts_size, jzx_io_ref *out_ref);
@@ -82,7 +82,7 @@ JZX_API jzx_err jzx_conn_close(jzx_loop *loop, jzx_io_ref conn, int now);
 JZX_API jzx_err jzx_conn_pause(jzx_loop *loop, jzx_io_ref conn, int paused);
 /* Makes another actor the owner, with a tag of its own choosing. What is already queued for the
  * old owner goes to the new one. Thread: loop. Errors: NO_SUCH_REF, NO_SUCH_ACTOR, STOPPING,
- * RESERVED_TAG, NO_MEMORY. */
+ * WRONG_DISPATCHER, RESERVED_TAG, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_conn_give(jzx_loop *loop, jzx_io_ref conn, jzx_actor_id owner,
                                             uint32_t tag);
 /* Bytes that wait to be written. Errors: NO_SUCH_REF. */

@@ -41,7 +41,8 @@ JZX_API const char *jzx_dead_reason_name(uint32_t reason);
 
 /* Reads remembered dead letters: those after *cursor, oldest first, at most cap; moves *cursor
  * (start with 0). *out_lagged counts the ones that were overwritten before they could be read.
- * Returns how many were read. out_lagged may be NULL. Thread: loop. */
+ * Returns how many were read. out_lagged may be NULL. In a system every dispatcher reads those of
+ * all, which are one sequence whose times never go back. Thread: loop. */
 JZX_API size_t jzx_dead_letters_read_sized(jzx_loop *loop, uint64_t *cursor, jzx_dead_letter *out,
                                            size_t letter_size, size_t cap, uint64_t *out_lagged);
 static inline size_t jzx_dead_letters_read(jzx_loop *loop, uint64_t *cursor, jzx_dead_letter *out,
@@ -74,8 +75,8 @@ typedef struct jzx_escalation_event {
     uint32_t restarts;       /* within the period, when it gave up */
 } jzx_escalation_event;
 
-/* Callbacks, on the thread of the event; any may be NULL. They may read counters and use
- * jzx_send_async(), nothing else. */
+/* Callbacks, on the thread of the event (or of "loop": see jzx_system_set_observer()); any may be
+ * NULL. They may read counters and use jzx_send_async(), nothing else. */
 typedef struct jzx_observer {
     /* Inside jzx_spawn(). The name is "" if there is none. */
     void (*on_actor_start)(void *ctx, jzx_actor_id id, const char *name);
@@ -180,7 +181,7 @@ typedef struct jzx_actor_facts {
     uint32_t reserved;
 } jzx_actor_facts;
 
-/* Thread: loop. Errors: NO_SUCH_ACTOR. */
+/* Thread: loop. Errors: NO_SUCH_ACTOR, WRONG_DISPATCHER. */
 JZX_API JZX_NODISCARD jzx_err jzx_actor_inspect_sized(jzx_loop *loop, jzx_actor_id id,
                                                       jzx_actor_facts *out, size_t out_size);
 static inline JZX_NODISCARD jzx_err jzx_actor_inspect(jzx_loop *loop, jzx_actor_id id,

@@ -120,7 +120,8 @@ typedef struct jzx_child_spec {
     uint32_t max_msgs;
     uint32_t full_policy;
     uint32_t drain;
-    uint32_t flags; /* JZX_SPAWN_* */
+    uint32_t flags;         /* JZX_SPAWN_* */
+    const char *dispatcher; /* where it runs, copied; NULL: with its supervisor. See jzx/system.h */
 } jzx_child_spec;
 
 /* A supervisor and its children. A dynamic one has exactly one child spec, which makes its

@@ -15,6 +15,7 @@
 #include <jzx/env.h>
 #include <jzx/io.h>
 #include <jzx/loop.h>
+#include <jzx/system.h>
 #include <jzx/types.h>
 
 #include <stdio.h>
@@ -56,7 +57,8 @@ static inline JZX_NODISCARD jzx_err jzx_sim_create(const jzx_sim_opts *opts, jzx
 /* After the loops that use it. NULL is fine. */
 JZX_API void jzx_sim_destroy(jzx_sim *sim);
 
-/* For jzx_config.env. One world may serve up to 64 loops, all on this thread. */
+/* For jzx_config.env. One world may serve up to 512 loops and dispatchers, all on this thread:
+ * under a simulated env no thread starts, and a pool's workers take turns as the seed says. */
 JZX_API const jzx_env *jzx_sim_env(jzx_sim *sim);
 JZX_API uint64_t jzx_sim_seed(const jzx_sim *sim);
 /* Virtual nanoseconds. Looking costs nothing here. */
@@ -72,11 +74,16 @@ JZX_API JZX_NODISCARD jzx_err jzx_sim_run_all(jzx_sim *sim, jzx_loop *const *loo
                                               uint64_t ms);
 JZX_API JZX_NODISCARD jzx_err jzx_sim_settle_all(jzx_sim *sim, jzx_loop *const *loops,
                                                  size_t count);
+/* The same for all dispatchers of a system, also those that come and go meanwhile. The seed decides
+ * in which order they have their turns, and now and then lets one of them wait. */
+JZX_API JZX_NODISCARD jzx_err jzx_sim_run_system(jzx_sim *sim, jzx_system *system, uint64_t ms);
+JZX_API JZX_NODISCARD jzx_err jzx_sim_settle_system(jzx_sim *sim, jzx_system *system);
 
 /* A number made of everything that happened so far: spawns, deliveries, dead letters, ends and
  * I/O, each with its time. Equal runs have equal digests. */
 JZX_API uint64_t jzx_sim_digest(const jzx_sim *sim);
-/* The last of what the digest is made of, a line each, actors as slot.generation. */
+/* The last of what the digest is made of, a line each, actors as slot.generation, and those of
+ * other dispatchers than the first as dispatcher/slot.generation. */
 JZX_API void jzx_sim_trace_print(const jzx_sim *sim, FILE *out);
 
 /* Descriptors that the loops opened for themselves and have not closed. */
@@ -133,8 +140,8 @@ JZX_API jzx_err jzx_sim_path_change(jzx_sim *sim, const char *path, uint32_t cha
 
 /* Failures on demand.
  *
- * Wraps an environment and an allocator. Counting starts at 1 and starts anew when armed. The
- * allocator may be used from any thread; it fills new and freed memory with rubbish, moves on every
+ * Wraps an environment and an allocator. Counting starts at 1 and starts anew when armed. Both may
+ * be used from any thread. The allocator fills new and freed memory with rubbish, moves on every
  * realloc and checks the sizes it is told. */
 typedef struct jzx_fault jzx_fault;
 
@@ -206,6 +213,8 @@ typedef struct jzx_kit_opts {
     const jzx_sim_opts *sim;
     const jzx_config *config; /* its env and allocator are not used */
     const jzx_env *env;       /* a real environment, jzx_env_epoll(), instead of a simulated one */
+    uint32_t dispatcher;      /* jzx_dispatcher_kind; 0: what config says, or JZX_DISPATCHER */
+    uint32_t workers;         /* of a POOL; 0: what config says */
 } jzx_kit_opts;
 
 /* A seed that was chosen at random is printed: JZX_SEED repeats the run. Errors: as

@@ -2,7 +2,8 @@
  *
  * The target owns the timer: it is gone when the target ends. Arming reads the clock anew and due
  * times are rounded up to the next millisecond, so nothing fires early. Timers of one millisecond
- * fire in the order of arming. */
+ * fire in the order of arming. In a system the target may live on any dispatcher, and any actor may
+ * cancel, with the same answers; `drop` then runs where the target lives. */
 #ifndef JZX_TIMER_H
 #define JZX_TIMER_H
 
@@ -39,8 +40,9 @@ typedef struct jzx_timer_opts {
 
 /* Sends data to target in `ms` milliseconds, kind TIMER. On JZX_OK data is transferred; if the
  * timer never delivers (cancel, end of the target) it is released: drop, else the target's
- * drop_msg, else counted as abandoned. out_id may be NULL. Thread: loop. Errors: NO_SUCH_ACTOR,
- * STOPPING, NO_MEMORY, RESERVED_TAG. */
+ * drop_msg, else counted as abandoned. A timer that finds its target on another dispatcher gone has
+ * no drop_msg to ask for: give it a `drop`. out_id may be NULL. Thread: loop. Errors:
+ * NO_SUCH_ACTOR, STOPPING, NO_MEMORY, RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_send_after(jzx_loop *loop, jzx_actor_id target, uint32_t ms,
                                              void *data, size_t len, uint32_t tag,
                                              jzx_timer_id *out_id);

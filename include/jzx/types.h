@@ -76,7 +76,13 @@ typedef enum jzx_err {
     JZX_ERR_CHILD_RESTARTING = -37,
     JZX_ERR_WRONG_SUPERVISOR = -38,
     JZX_ERR_START_FAILED = -39,
-    JZX_ERR_STUCK = -40
+    JZX_ERR_STUCK = -40,
+    JZX_ERR_NO_SUCH_DISPATCHER = -41,
+    JZX_ERR_MAX_DISPATCHERS = -42,
+    JZX_ERR_WRONG_DISPATCHER = -43,
+    JZX_ERR_QUEUE_FULL = -44,
+    JZX_ERR_NO_THREADS = -45,
+    JZX_ERR_NO_SPACE = -46
 } jzx_err;
 
 /* A sentence a user can act on, never NULL, also for values that are no jzx_err. Thread: any. */
@@ -142,7 +148,9 @@ typedef enum jzx_kind {
     JZX_KIND_TIMER = 1,  /* jzx_send_after(), jzx_timer_start() */
     JZX_KIND_IO = 2,     /* data points to a jzx_io_event, borrowed for the call */
     JZX_KIND_NOTICE = 3, /* data points to a notice that the tag names, borrowed for the call */
-    JZX_KIND_REPLY = 4
+    JZX_KIND_REPLY = 4,
+    JZX_KIND_JOB = 5, /* the result of jzx_run_blocking() */
+    JZX_KIND_FILE = 6 /* data points to a jzx_file_event, borrowed for the call */
 } jzx_kind;
 
 /* Bits of jzx_message.flags. */

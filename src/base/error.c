@@ -59,6 +59,15 @@ static const error_text texts[] = {
      "The call does not fit: the actor is no supervisor, or one of the other kind."},
     {"JZX_ERR_START_FAILED", "The actor ended before it was running."},
     {"JZX_ERR_STUCK", "An actor does not return from its code; C cannot end it."},
+    {"JZX_ERR_NO_SUCH_DISPATCHER",
+     "The system has no dispatcher with this name; name it in the system's config."},
+    {"JZX_ERR_MAX_DISPATCHERS",
+     "There are 255 dispatchers already; let several actors share a named pinned one."},
+    {"JZX_ERR_WRONG_DISPATCHER",
+     "This call works only on the dispatcher where the actor runs; send it a message instead."},
+    {"JZX_ERR_QUEUE_FULL", "As many jobs wait for a thread as may; try again when one is done."},
+    {"JZX_ERR_NO_THREADS", "The operating system refused another thread; raise its limit."},
+    {"JZX_ERR_NO_SPACE", "No space is left on the device, or a quota is used up."},
 };
 
 static const error_text *find(int err)

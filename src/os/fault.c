@@ -306,6 +306,14 @@ jzx_err jzi_fault_install(const jzi_fault_ops *ops)
     return err;
 }
 
+void jzi_fault_join(void)
+{
+    /* acquire: with it comes at_exit, which install_process() made before. */
+    if (here == NULL && atomic_load_explicit(&installed, memory_order_acquire)) {
+        (void)prepare_thread();
+    }
+}
+
 void jzi_fault_remove(void)
 {
     (void)pthread_mutex_lock(&lock);
@@ -333,6 +341,10 @@ jzx_err jzi_fault_install(const jzi_fault_ops *ops)
 {
     (void)ops;
     return JZX_ERR_NOT_SUPPORTED;
+}
+
+void jzi_fault_join(void)
+{
 }
 
 void jzi_fault_remove(void)

@@ -19,6 +19,10 @@ typedef struct jzi_fault_ops {
 /* Installs the handlers, once per process, and an alternate stack for the calling thread, once per
  * thread. ops are the same in every call. Thread: any. Errors: NO_MEMORY, NOT_SUPPORTED. */
 jzx_err jzi_fault_install(const jzi_fault_ops *ops);
+/* An alternate stack for the calling thread if handlers are installed and it has none: for threads
+ * that the library started. Without memory for it, crashes on this thread are not taken. Cheap when
+ * there is nothing to do. The stack goes when the thread ends. */
+void jzi_fault_join(void);
 /* Puts back the handlers and the calling thread's stack. Thread: any. */
 void jzi_fault_remove(void);
 

@@ -1,4 +1,6 @@
-/* The default poller: one epoll instance, one system call per wait. */
+/* The default poller: one epoll instance, one system call per wait. The kernel lets any thread
+ * change what is watched while another one waits, and looks again when it is changed: that is all
+ * that JZX_IO_ONCE needs. */
 #define _GNU_SOURCE
 #include "poller.h"
 
@@ -28,6 +30,9 @@ static uint32_t events_from_interest(uint32_t interest)
     }
     if (interest & JZX_IO_WRITE) {
         events |= EPOLLOUT;
+    }
+    if (interest & JZX_IO_ONCE) {
+        events |= EPOLLONESHOT;
     }
     return events;
 }

@@ -1,4 +1,4 @@
-/* The io_uring poller: one poll request per descriptor, one system call per wait.
+/* The ring below the io_uring poller: one poll request per descriptor, one system call per wait.
  *
  * A request is one-shot: it completes when the descriptor is ready and is then gone. The next wait
  * asks again before it sleeps, in the system call it makes anyway, and the kernel answers at once
@@ -163,15 +163,10 @@ static void arm_wake(uring_poller *self)
     io_uring_sqe_set_data64(sqe, user_data(TARGET_WAKE, self->wake_serial));
 }
 
-/* The kernel completes a request on the thread that made it, when that thread next enters the
- * kernel. If the loop has moved to another one, everything is asked for anew from there. A wake
- * that gets lost in this comes again, because the eventfd stays readable. */
-static void adopt_thread(uring_poller *self)
+/* Takes back every request; the caller submits. What is watched is asked for anew by the next wait.
+ */
+static void disarm_all(uring_poller *self)
 {
-    if (pthread_equal(self->armer, pthread_self())) {
-        return;
-    }
-    self->armer = pthread_self();
     for (uint32_t fd = 0; fd < self->slot_cap; fd++) {
         if (self->slots[fd].armed) {
             disarm(self, fd);
@@ -181,6 +176,17 @@ static void adopt_thread(uring_poller *self)
     if (self->wake_armed) {
         self->wake_armed = false;
         cancel(self, user_data(TARGET_WAKE, self->wake_serial));
+    }
+}
+
+/* The kernel completes a request on the thread that made it, when that thread next enters the
+ * kernel. If the loop has moved to another one, everything is asked for anew from there. A wake
+ * that gets lost in this comes again, because the eventfd stays readable. */
+static void adopt_thread(uring_poller *self)
+{
+    if (!pthread_equal(self->armer, pthread_self())) {
+        self->armer = pthread_self();
+        disarm_all(self);
     }
 }
 
@@ -241,7 +247,7 @@ static int ring_init(struct io_uring *ring)
     return rc;
 }
 
-jzx_err jzi_uring_open(void *ctx, const jzx_allocator *alloc, int wake_fd, void **out_poller)
+jzx_err jzi_ring_open(void *ctx, const jzx_allocator *alloc, int wake_fd, void **out_poller)
 {
     (void)ctx;
     if (fcntl(wake_fd, F_GETFD) < 0) {
@@ -270,7 +276,7 @@ jzx_err jzi_uring_open(void *ctx, const jzx_allocator *alloc, int wake_fd, void 
     return JZX_OK;
 }
 
-void jzi_uring_close(void *ctx, void *poller)
+void jzi_ring_close(void *ctx, void *poller)
 {
     (void)ctx;
     uring_poller *self = poller;
@@ -280,11 +286,7 @@ void jzi_uring_close(void *ctx, void *poller)
     /* The kernel takes a ring apart in the background, and a request keeps its file open: without
      * this, a port could still be taken after its listener was closed. */
     if (self->owner == getpid()) {
-        for (uint32_t fd = 0; fd < self->slot_cap; fd++) {
-            if (self->slots[fd].armed) {
-                disarm(self, fd);
-            }
-        }
+        disarm_all(self);
         submit(self);
     }
     io_uring_queue_exit(&self->ring);
@@ -364,8 +366,8 @@ static jzx_err forget(uring_poller *self, int fd)
     return JZX_OK;
 }
 
-jzx_err jzi_uring_set(void *ctx, void *poller, int fd, uint32_t before, uint32_t interest,
-                      uint64_t cookie)
+jzx_err jzi_ring_set(void *ctx, void *poller, int fd, uint32_t before, uint32_t interest,
+                     uint64_t cookie)
 {
     (void)ctx;
     uring_poller *self = poller;
@@ -498,8 +500,8 @@ static reaped reap(uring_poller *self, jzx_poll_event *out, size_t cap)
     return result;
 }
 
-jzx_err jzi_uring_wait(void *ctx, void *poller, uint64_t timeout_ns, jzx_poll_event *out,
-                       size_t cap, size_t *out_count)
+jzx_err jzi_ring_wait(void *ctx, void *poller, uint64_t timeout_ns, jzx_poll_event *out, size_t cap,
+                      size_t *out_count)
 {
     uring_poller *self = poller;
     if (cap == 0) {
@@ -542,7 +544,22 @@ jzx_err jzi_uring_wait(void *ctx, void *poller, uint64_t timeout_ns, jzx_poll_ev
     return JZX_OK;
 }
 
-int jzi_uring_fd(void *ctx, void *poller)
+bool jzi_ring_next(const void *poller, int *fd, uint32_t *out_interest, uint64_t *out_cookie)
+{
+    const uring_poller *self = poller;
+    for (uint32_t at = (uint32_t)*fd; at < self->slot_cap; at++) {
+        const watched *slot = &self->slots[at];
+        if (slot->interest != 0) {
+            *fd = (int)at;
+            *out_interest = slot->interest;
+            *out_cookie = slot->cookie;
+            return true;
+        }
+    }
+    return false;
+}
+
+int jzi_ring_fd(void *ctx, void *poller)
 {
     (void)ctx;
     uring_poller *self = poller;

@@ -1,4 +1,4 @@
-/* What stands in for the io_uring poller in a build without liburing: a loop that asks for it gets
+/* What stands in for the ring in a build without liburing: a loop that asks for it gets
  * JZX_ERR_NOT_SUPPORTED and falls back, as on a kernel that refuses. */
 #include "poller.h"
 
@@ -8,7 +8,7 @@
 
 #if !JZI_HAVE_URING
 
-jzx_err jzi_uring_open(void *ctx, const jzx_allocator *alloc, int wake_fd, void **out_poller)
+jzx_err jzi_ring_open(void *ctx, const jzx_allocator *alloc, int wake_fd, void **out_poller)
 {
     (void)ctx;
     (void)alloc;
@@ -17,14 +17,14 @@ jzx_err jzi_uring_open(void *ctx, const jzx_allocator *alloc, int wake_fd, void 
     return JZX_ERR_NOT_SUPPORTED;
 }
 
-void jzi_uring_close(void *ctx, void *poller)
+void jzi_ring_close(void *ctx, void *poller)
 {
     (void)ctx;
     (void)poller;
 }
 
-jzx_err jzi_uring_set(void *ctx, void *poller, int fd, uint32_t before, uint32_t interest,
-                      uint64_t cookie)
+jzx_err jzi_ring_set(void *ctx, void *poller, int fd, uint32_t before, uint32_t interest,
+                     uint64_t cookie)
 {
     (void)ctx;
     (void)poller;
@@ -35,8 +35,8 @@ jzx_err jzi_uring_set(void *ctx, void *poller, int fd, uint32_t before, uint32_t
     return JZX_ERR_NOT_SUPPORTED;
 }
 
-jzx_err jzi_uring_wait(void *ctx, void *poller, uint64_t timeout_ns, jzx_poll_event *out,
-                       size_t cap, size_t *out_count)
+jzx_err jzi_ring_wait(void *ctx, void *poller, uint64_t timeout_ns, jzx_poll_event *out, size_t cap,
+                      size_t *out_count)
 {
     (void)ctx;
     (void)poller;
@@ -47,7 +47,16 @@ jzx_err jzi_uring_wait(void *ctx, void *poller, uint64_t timeout_ns, jzx_poll_ev
     return JZX_ERR_NOT_SUPPORTED;
 }
 
-int jzi_uring_fd(void *ctx, void *poller)
+bool jzi_ring_next(const void *poller, int *fd, uint32_t *out_interest, uint64_t *out_cookie)
+{
+    (void)poller;
+    (void)fd;
+    (void)out_interest;
+    (void)out_cookie;
+    return false;
+}
+
+int jzi_ring_fd(void *ctx, void *poller)
 {
     (void)ctx;
     (void)poller;

@@ -243,6 +243,11 @@ jzi_probe_end jzi_probe_ask(jzi_probe *probe, int32_t tid, uint64_t timeout_ns)
     return answered ? JZI_PROBE_ANSWERED : JZI_PROBE_SILENT;
 }
 
+int32_t jzi_probe_signo(const jzi_probe *probe)
+{
+    return probe->signo;
+}
+
 void jzi_probe_stop(jzi_probe *probe)
 {
     atomic_store_explicit(&probe->stopped, true, memory_order_release);
@@ -252,10 +257,15 @@ void jzi_probe_stop(jzi_probe *probe)
 jzx_err jzi_thread_start(void *(*run)(void *arg), void *arg, const char *name,
                          pthread_t *out_thread)
 {
+    /* Blocked, a fault of the thread would end the process without its handlers. */
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
     sigset_t all;
     sigset_t saved;
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &saved);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        (void)sigdelset(&all, faults[i]);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &all, &saved);
     int code = pthread_create(out_thread, NULL, run, arg);
     (void)pthread_sigmask(SIG_SETMASK, &saved, NULL);
     if (code != 0) {
@@ -263,6 +273,14 @@ jzx_err jzi_thread_start(void *(*run)(void *arg), void *arg, const char *name,
     }
     (void)pthread_setname_np(*out_thread, name);
     return JZX_OK;
+}
+
+void jzi_thread_admit(int32_t signo)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, signo);
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 void jzi_thread_join(pthread_t thread, int32_t pid)

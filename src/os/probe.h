@@ -36,12 +36,19 @@ void jzi_probe_close(jzi_probe *probe);
 bool jzi_probe_sleep(jzi_probe *probe, uint64_t ns);
 /* Asks the thread and waits for the answer. Thread: the asker. */
 jzi_probe_end jzi_probe_ask(jzi_probe *probe, int32_t tid, uint64_t timeout_ns);
+/* The signal it interrupts with. */
+int32_t jzi_probe_signo(const jzi_probe *probe);
 /* Ends the asker's waits, now and later. Thread: any. */
 void jzi_probe_stop(jzi_probe *probe);
 
-/* Starts a thread with all signals blocked. Errors: NO_MEMORY. */
+/* Starts a thread with all signals blocked, except those that a fault of its own raises. Errors:
+ * NO_MEMORY. */
 jzx_err jzi_thread_start(void *(*run)(void *arg), void *arg, const char *name,
                          pthread_t *out_thread);
+/* The default of jzi_probe_open(): SIGURG, which nobody minds. */
+#define JZI_PROBE_SIGNAL 23
+/* Lets a signal through to the calling thread. */
+void jzi_thread_admit(int32_t signo);
 /* Waits for its end. A thread that fork(2) left behind in the parent is not waited for. */
 void jzi_thread_join(pthread_t thread, int32_t pid);
 int32_t jzi_process_id(void);

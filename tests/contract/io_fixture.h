@@ -9,6 +9,7 @@
 #include <jzx/jzx.h>
 #include <jzx/testkit.h>
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,15 @@ static inline bench bench_open_sim(const jzx_sim_opts *sim_opts)
     b.loop = b.kit->loop;
     b.sim = b.kit->sim;
     return b;
+}
+
+/* Lets a signal through to this thread. */
+static inline void admit_signal(int signo)
+{
+    sigset_t set;
+    REQUIRE_EQ(sigemptyset(&set), 0);
+    REQUIRE_EQ(sigaddset(&set, signo), 0);
+    REQUIRE_EQ(pthread_sigmask(SIG_UNBLOCK, &set, NULL), 0);
 }
 
 static inline bench bench_open(void)

@@ -6,13 +6,17 @@
 #include "check.h"
 
 #include <jzx/env.h>
+#include <jzx/testkit.h>
 #include <jzx/types.h>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define MS 1000000u
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -175,6 +179,43 @@ static inline jzx_err system_pair(const jzx_env *env, int fd[2])
     (void)env;
     int rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd);
     return rc == 0 ? JZX_OK : JZX_ERR_NO_FDS;
+}
+
+/* Whether a thread of this process sleeps in the kernel. */
+static inline bool is_asleep(pid_t tid)
+{
+    char path[64];
+    char text[256] = "";
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    close(fd);
+    const char *end_of_name = n > 0 ? strrchr(text, ')') : NULL;
+    return end_of_name != NULL && end_of_name[1] == ' ' && end_of_name[2] == 'S';
+}
+
+static inline bool is_readable(int fd)
+{
+    struct pollfd pfd = {.fd = fd, .events = POLLIN};
+    return poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLIN) != 0;
+}
+
+/* One simulated world for the whole program; it costs nothing to look at its clock. */
+static jzx_sim *world;
+
+static inline const jzx_env *sim_env(void)
+{
+    jzx_sim_opts opts = {.seed = jzt_seed(), .cost_ns = JZX_SIM_NO_COST};
+    if (world == NULL && jzx_sim_create(&opts, &world) != JZX_OK) {
+        return NULL;
+    }
+    return jzx_sim_env(world);
+}
+
+static inline jzx_err sim_pair(const jzx_env *env, int fd[2])
+{
+    (void)env;
+    return jzx_sim_pipe(world, fd);
 }
 
 /* Runs the suite on one fixture, under names like "epoll/forgetting_is_final". Of the names on the

@@ -183,8 +183,11 @@ static void test_with_only_urgent_ones_queued_the_new_one_is_the_oldest(void)
     subject *s = subject_start(&r, NULL, &opts);
     CHECK_OK(try_urgent(r.loop, s->id, 1));
     CHECK_OK(try_urgent(r.loop, s->id, 2));
-    CHECK_OK(jzx_send_u64(r.loop, s->id, 0, 3));
-    CHECK_EQ(rig_counters(&r).dead, 1);
+    jzx_err err = jzx_send_u64(r.loop, s->id, 0, 3);
+    /* In a pool a send is a foreign one: twice the cap is all there may be (H12). */
+    bool refused = jzt_on_pool() > 0 && err == JZX_ERR_MAILBOX_FULL;
+    CHECK(err == JZX_OK || refused);
+    CHECK_EQ(rig_counters(&r).dead, refused ? 0 : 1);
     rig_idle(&r);
     CHECK_LOG(s, 1, 2);
     rig_close(&r);

@@ -2,30 +2,11 @@
  * Method: one suite over a table of environments; each test runs on a bench of its own. To put
  * another environment under the contract, add it to `fixtures`. What needs the kernel's own
  * descriptors is in test_poller_system.c. */
+/* not on: pinned pool; there is no loop in it. */
 #define _GNU_SOURCE
 #include "poller_bench.h"
 
-#include <jzx/testkit.h>
-
 #include <sys/resource.h>
-
-/* One simulated world for the whole program; it costs nothing to look at its clock. */
-static jzx_sim *world;
-
-static const jzx_env *sim_env(void)
-{
-    jzx_sim_opts opts = {.seed = jzt_seed(), .cost_ns = JZX_SIM_NO_COST};
-    if (world == NULL && jzx_sim_create(&opts, &world) != JZX_OK) {
-        return NULL;
-    }
-    return jzx_sim_env(world);
-}
-
-static jzx_err sim_pair(const jzx_env *env, int fd[2])
-{
-    (void)env;
-    return jzx_sim_pipe(world, fd);
-}
 
 static const poller_fixture fixtures[] = {
     {.name = "epoll", .env = jzx_env_epoll, .pair = system_pair},

@@ -1,6 +1,7 @@
 /* Goal: the system's pollers keep the contract (R28, R29) also where threads, signals, fork and
  * other loops come in, and whatever the kernel's descriptors can be. Method: as in test_poller.c,
  * with the kernel's own means: poll(2), fcntl(2), /proc. */
+/* not on: pinned pool; there is no loop in it. */
 #define _GNU_SOURCE
 #include "poller_bench.h"
 
@@ -157,12 +158,6 @@ static void test_a_wake_from_another_thread_ends_a_wait(void)
     bench_close(&bench);
 }
 
-static bool is_readable(int fd)
-{
-    struct pollfd pfd = {.fd = fd, .events = POLLIN};
-    return poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLIN) != 0;
-}
-
 /* R29: a foreign loop that sleeps on the descriptor misses nothing and does not spin. */
 static void test_the_pollers_descriptor_tells_the_truth(void)
 {
@@ -234,18 +229,6 @@ typedef struct interrupter {
     atomic_bool returned; /* the wait is over */
     atomic_bool missed;   /* the signal came and the wait went on */
 } interrupter;
-
-static bool is_asleep(pid_t tid)
-{
-    char path[64];
-    char text[256] = "";
-    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    close(fd);
-    const char *end_of_name = n > 0 ? strrchr(text, ')') : NULL;
-    return end_of_name != NULL && end_of_name[1] == ' ' && end_of_name[2] == 'S';
-}
 
 /* One signal to a thread that sleeps. A thread that still or again sleeps after it has missed it.
  */

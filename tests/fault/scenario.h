@@ -210,7 +210,9 @@ static void sc_connect(const char *address)
     jzx_io_ref listener = 0;
     jzx_io_ref conn = 0;
     char bound[JZX_ADDRESS_MAX + 1];
-    jzx_net_opts opts = {.tag = 200, .close_timeout_ms = 5, .connect_timeout_ms = 20};
+    jzx_net_opts opts = {.tag = 200,
+                         .close_timeout_ms = sc.patient ? 2000 : 5,
+                         .connect_timeout_ms = sc.patient ? 2000 : 20};
     if (SC_OPEN("jzx_listen", jzx_listen(sc.loop, address, sc.server, &opts, &listener)) !=
         JZX_OK) {
         return;
@@ -302,7 +304,8 @@ static void sc_run(uint32_t steps)
 {
     uint64_t accepted = 0;
     uint32_t quiet = 0;
-    for (uint32_t i = 0; i < steps && quiet < 5; i++) {
+    bool patient = sc.patient && sc.real && steps >= 100;
+    for (uint32_t i = 0; i < (patient ? 20 * steps : steps) && quiet < (patient ? 200 : 5); i++) {
         jzx_counters counters;
         jzx_err err = jzx_loop_step(sc.loop, sc.real ? 500000 : 1000000);
         (void)SC_ALLOW("jzx_loop_step", err, JZX_ERR_IO, JZX_ERR_NO_MEMORY, JZX_ERR_NO_FDS,
@@ -414,6 +417,7 @@ typedef struct sc_fault {
 
 static void sc_arm(const sc_fault *fault)
 {
+    sc.patient = fault->n == 0;
     if (fault->calls) {
         jzx_fault_arm_call(sc.fault, fault->call, fault->n, fault->forever, fault->err);
     } else {

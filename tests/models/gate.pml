@@ -1,25 +1,31 @@
 /* A slot and its gate: reservations of senders, the end of the actor, late arrivals and the next
  * tenant: src/door.c, src/lifecycle.c, src/sender.c, jzi_worker_deliver_foreign() (R2, R32, R33).
  *
- *   gate = generation, closed, pins, used
+ *   gate = generation, closed, pins, used; tests/models/command.pml has its order bits
  *
  * A sender takes a node, reserves room (one compare-and-swap on the gate, so one step), pushes the
- * node to the loop, and is done. Only the loop gives reservations back: after handling a message, or
+ * node to the loop, and is done. The loop gives reservations back: after handling a message, or
  * after burying one that came late. It ends the actor by closing the gate, burying what is queued
- * and taking the life pin; whoever finds the gate closed, unpinned and unused frees the slot, and the
- * loop may then put the next tenant in, with the next generation. The push is refused only after the
- * loop's end, which tests/models/inbound.pml has; here the list is a channel.
+ * and taking the life pin; when it finds the gate closed, unpinned and unused it frees the slot,
+ * and may then put the next tenant in, with the next generation.
  *
- * Checked: a message is handled or buried by the tenant it was meant for, exactly once; the cap holds
- * for each tenant; the slot is freed once per tenant and never while a reservation is out; a sender
- * that was refused holds nothing.
+ * The push is refused while the post is shut: the dispatcher is gone, and another one may take its
+ * place, its post and its slots later (jzi_post_reopen()). Then the sender gives its reservation
+ * back. If that was the last thing that kept the slot, it puts the slot on the list of actors with
+ * orders, for only the dispatcher frees slots; nobody else can have it on a list then. The list of
+ * messages is a channel here; tests/models/inbound.pml has it as it is.
+ *
+ * Checked: a message is handled or buried by the tenant it was meant for, exactly once; the cap
+ * holds for each tenant; the slot is freed once per tenant and never while a reservation is out; a
+ * sender that was refused holds nothing.
  *
  * Mutants, each of which must fail:
  *   MUT_FREE_EARLY      the end of the actor frees the slot although reservations are out
  *   MUT_NODE_LATE       a sender reserves before it has a node; without memory it gives the
  *                       reservation back, and the slot that this empties is nobody's to free
  *   MUT_NO_GENERATION   a sender looks at the gate and at the generation in two steps
- *   MUT_LEAVE_TWICE     a late arrival gives its reservation back twice */
+ *   MUT_LEAVE_TWICE     a late arrival gives its reservation back twice
+ *   MUT_REFUSED_LEAVE   a sender whose push is refused gives its reservation back, no more */
 
 #define CAP 2
 #define SENDERS 2
@@ -39,7 +45,9 @@ byte buried = 0;
 byte refused = 0;
 byte done = 0;
 
+bool shut = false; /* the post: pushes are refused */
 chan inbound = [SENDERS * SENDS] of { byte }; /* the generation a message is meant for */
+chan emptied = [1] of { bit }; /* the slot, for the dispatcher to free */
 
 /* The loop's own check after any change of its: jzi_gate_is_free(), then the slot goes back. */
 inline free_if_unused()
@@ -115,9 +123,29 @@ proctype sender()
             fi;
 #endif
             d_step {
-                inbound ! id;
-                accepted++
+                in = !shut;
+                if
+                :: in ->
+                    inbound ! id;
+                    accepted++
+                :: else -> refused++
+                fi
             }
+            if
+            :: in -> skip
+            :: else ->
+                d_step {
+                    assert(used > 0);
+                    used--;
+                    in = (closed && pins == 0 && used == 0)
+                }
+#ifndef MUT_REFUSED_LEAVE
+                if
+                :: in -> emptied ! 0
+                :: else -> skip
+                fi
+#endif
+            fi
         :: else -> skip
         fi;
 next:
@@ -150,6 +178,22 @@ active proctype worker()
             assert(lane <= CAP)
         fi;
         m = 0
+    :: emptied ? _ ->
+        d_step {
+            assert(closed && pins == 0 && used == 0);
+            free_if_unused()
+        }
+    :: pins == 0 && !shut ->
+        /* The dispatcher ends with its actor: an exchange closes the list and takes it. */
+        shut = true;
+        do
+        :: inbound ? m ->
+            buried++;
+            m = 0;
+            leave()
+        :: empty(inbound) -> break
+        od
+    :: shut && tenant < TENANTS -> shut = false
     :: lane > 0 ->
         lane--;
         handled++;
@@ -174,7 +218,7 @@ active proctype worker()
             free_if_unused()
 #endif
         }
-    :: is_free && tenant < TENANTS ->
+    :: is_free && !shut && tenant < TENANTS ->
         /* jzi_actor_table_open(): one store, which is why nobody else may be changing the gate. */
         tenant++;
         d_step {
@@ -184,7 +228,8 @@ active proctype worker()
             pins = 1;
             used = 0
         }
-    :: done == SENDERS && empty(inbound) && lane == 0 && tenant == TENANTS && pins == 0 -> break
+    :: done == SENDERS && empty(inbound) && empty(emptied) && lane == 0 && tenant == TENANTS &&
+        pins == 0 -> break
     od;
     assert(accepted == handled + buried);
     assert(accepted + refused == SENDERS * SENDS);

@@ -1,19 +1,26 @@
-/* The loop's inbound list and its sleep: src/post.c, and sleep_for(), tick() and end_and_free() of
- * src/loop.c (R25, R33).
+/* The loop's inbound list and its sleep: src/post.c, jzi_loop_sleep() and jzi_loop_tick() of
+ * src/loop_tick.c, jzi_loop_close() of src/loop.c (R25, R33). A pool's driver sleeps in the same
+ * way; tests/models/pool.pml has the rest of a pool.
  *
  * The list is its head: 0 empty, CLOSED, or the newest message, linked through link[]. A sender
  * pushes with a compare-and-swap and then looks at `asleep`; the loop sets `asleep` and then looks
- * at the list for the last time. `wake` is the wake-up descriptor: a wait ends when it is readable,
- * and reads it empty. At the end of its rounds the loop closes the list with an exchange and buries
- * what it got.
+ * at the list for the last time. `wake` is the wake-up descriptor: a wait ends when it is
+ * readable, and reads it empty. At the end of its rounds the loop closes the list with an exchange
+ * and buries what it got.
+ *
+ * Beside it is the list of actors with orders (tests/models/command.pml), here one bit:
+ * `commanded`. It is pushed to, taken and looked at before a sleep in the same way, and has no
+ * close: an order for somebody who is gone is refused at the door, and one that came too late is
+ * of no use to anybody.
  *
  * Every atomic step of the code is one step here, in sequentially consistent order, which is what
- * the code asks for on both sides. Checked: each message is handled, buried or refused exactly once;
- * per sender, messages come in order; nothing arrives after the close; and no loop waits for ever
- * (an invalid end state) while a message is in the list.
+ * the code asks for on both sides. Checked: each message is handled, buried or refused exactly
+ * once; per sender, messages come in order; nothing arrives after the close; and no loop waits for
+ * ever (an invalid end state) while a message or a command is in a list.
  *
  * Mutants, each of which must fail:
  *   MUT_LOOK_FIRST    the loop looks at the list before it sets `asleep`
+ *   MUT_LOOK_ONE      the loop's last look is at the messages only
  *   MUT_PEEK_FIRST    a sender looks at `asleep` before its push
  *   MUT_CLOSE_STORE   the loop takes the list and then stores CLOSED, instead of one exchange */
 
@@ -23,6 +30,7 @@
 #define CLOSED 99
 
 byte head = 0;
+bool commanded = false;
 byte link[MESSAGES + 1];
 bool asleep = false;
 bool wake = false;
@@ -126,6 +134,13 @@ proctype sender(byte number)
         i++
     :: else -> break
     od;
+    if
+    :: number == 0 -> skip
+    :: else ->
+        /* One of them stops an actor as well. jzi_post_command(): a push and a look. */
+        commanded = true;
+        wake_loop()
+    fi;
     done++
 }
 
@@ -163,6 +178,10 @@ inline end_all(first, counter)
 inline take_in()
 {
     if
+    :: commanded -> commanded = false
+    :: else -> skip
+    fi;
+    if
     :: head != 0 ->
         atomic {
             got = head;
@@ -186,13 +205,16 @@ active proctype owner()
     do
     :: true ->
         take_in();
-        /* Nothing is ready: sleep_for(). */
+        /* Nothing is ready: jzi_loop_sleep(). */
 #ifdef MUT_LOOK_FIRST
-        mail = (head != 0);
+        mail = (head != 0 || commanded);
         asleep = true;
 #else
         asleep = true;
         mail = (head != 0);
+#ifndef MUT_LOOK_ONE
+        mail = (mail || commanded);
+#endif
 #endif
         if
         :: mail -> skip
@@ -201,7 +223,7 @@ active proctype owner()
              * they sent to be seen. With mail in the list only a wake-up helps. */
             if
             :: wake -> skip
-            :: done == SENDERS && head == 0 -> skip
+            :: done == SENDERS && head == 0 && !commanded -> skip
             fi
         fi;
         mail = false;

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { M_ACTORS = 40, M_LANE = 32, M_TIMERS = 256, M_REQUESTS = 256, M_PAYLOADS = 40000 };
+enum { M_ACTORS = 40, M_LANE = 40, M_TIMERS = 256, M_REQUESTS = 256, M_PAYLOADS = 40000 };
 enum { M_FLIGHTS = 128, M_LETTERS = M_FLIGHTS + 4 };
 #define M_TICK_NS UINT64_C(1000000)
 
@@ -53,7 +53,8 @@ typedef struct m_actor {
     bool drain;   /* ends after what was queued at drain_stamp */
     bool failing; /* the behavior said so: the end is next */
     bool deinit_ran;
-    bool told_full;  /* on_mailbox_full was called, and no turn has cleared that */
+    bool grace;     /* loose: it was stopped with a message in hand that it had not yet looked at */
+    bool told_full; /* on_mailbox_full was called, and no turn has cleared that */
     bool told_vague; /* or one may have */
     uint64_t drain_stamp;
     jzx_reason reason; /* as the observer will hear it */
@@ -109,6 +110,10 @@ typedef struct m_flight {
 
 typedef struct model {
     bool exact; /* one turn per step and time that stands still unless told to move */
+    /* On a pool, where a message may be on its way to its actor or already out of its lane when
+     * somebody else runs. Then the runtime's answers are taken, within their bounds, and a lane of
+     * the model holds what is under way as well. */
+    bool loose;
     bool destroying;
     uint64_t cost_ns; /* of a look at the clock */
     m_actor actors[M_ACTORS];
@@ -253,6 +258,41 @@ static inline jzx_err m_send(model *m, jzx_actor_id to, const m_msg *msg)
     }
     m_lane_push(m, msg->urgent ? &a->urgent : &a->ordinary, *msg);
     return JZX_OK;
+}
+
+/* Takes a message out of a lane, if it is among the first `among`. */
+static inline bool m_lane_remove(m_lane *lane, uint32_t serial, uint32_t among, m_msg *out_msg)
+{
+    for (uint32_t i = 0; i < lane->count && i < among; i++) {
+        if (lane->at[i].serial == serial) {
+            *out_msg = lane->at[i];
+            lane->count--;
+            memmove(&lane->at[i], &lane->at[i + 1], (lane->count - i) * sizeof lane->at[0]);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Loose: what a send may answer. `used` is what the model knew before it; the one in hand that its
+ * actor has not seen yet takes no room any more. */
+static inline void m_check_verdict(model *m, const m_actor *a, const m_msg *msg, uint32_t used,
+                                   jzx_err got)
+{
+    if (a == NULL || a->closed || m->destroying) {
+        m_require(m, got == (a == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_ERR_STOPPING),
+                  "a send has another verdict than the model's");
+        return;
+    }
+    uint32_t eighth = a->cap < 8 ? 1 : a->cap / 8;
+    uint32_t limit = msg->urgent ? a->cap + eighth : a->cap;
+    bool strict = msg->urgent || msg->margin > 0 || a->policy == JZX_FULL_REJECT;
+    m_require(m, got == JZX_OK || got == JZX_ERR_MAILBOX_FULL,
+              "a send has another verdict than the model's");
+    m_require(m, got != JZX_OK || !strict || used + msg->margin < limit + 1,
+              "a send was accepted by a full mailbox");
+    m_require(m, got == JZX_OK || m_used(a) + msg->margin >= (strict ? limit : 2 * a->cap),
+              "a send was refused by a mailbox with room");
 }
 
 /* The same from another thread (R11, R33): the verdict comes at once, the message at the next step.

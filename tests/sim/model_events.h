@@ -195,6 +195,9 @@ static inline jzx_err m_notify_room(model *m, const m_actor *waiter, jzx_actor_i
         free_place->state = M_POSTED;
         free_place->by = ++m->stamps;
         free_place->gone = true;
+    } else if (m->loose) { /* the message in the hands of the target may have made room */
+        free_place->ok = m_used(t) <= t->low + 1;
+        free_place->state = free_place->ok ? M_MAYBE : M_WAITING;
     } else if (m_used(t) <= t->low && !others && m_room_spare(m, t) > 0) {
         free_place->state = M_POSTED;
         free_place->by = ++m->stamps;
@@ -224,7 +227,7 @@ static inline m_request *m_room_first(model *m, jzx_actor_id target, bool maybe_
  * turn, others may be told soon after. `turn_over`: the turn is known to have ended. */
 static inline void m_room_fell(model *m, const m_actor *t, bool turn_over)
 {
-    if (m_used(t) > t->low) {
+    if (m_used(t) > t->low + (m->loose ? 1 : 0)) {
         return;
     }
     for (uint32_t spare = m_room_spare(m, t); turn_over && spare > 0; spare--) {

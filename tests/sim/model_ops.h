@@ -209,6 +209,38 @@ static m_msg random_message(void)
     return msg;
 }
 
+/* On a pool the answer tells what became of it. The message is in its lane before the call: it may
+ * be dropped again in it. */
+static void follow_send(jzx_actor_id to, const m_msg *msg, bool consume)
+{
+    m_actor *a = m_find(&m, to);
+    bool open = a != NULL && !a->closed && !m.destroying;
+    m_lane *lane = !open ? NULL : msg->urgent ? &a->urgent : &a->ordinary;
+    uint32_t used = open ? m_used(a) : 0;
+    uint32_t calls = r.full_calls;
+    m_msg gone;
+    if (lane != NULL) {
+        m_lane_push(&m, lane, *msg);
+    }
+    jzx_err got = call_send(to, msg, consume, 0, msg->serial);
+    if (got != JZX_OK) {
+        require(lane == NULL || m_lane_remove(lane, msg->serial, M_LANE, &gone),
+                "a message was refused that had been accepted");
+        if (consume) {
+            m.payloads[msg->serial].must_drop++;
+        }
+        m.refused[got == JZX_ERR_NO_SUCH_ACTOR ? JZX_REFUSED_NO_SUCH_ACTOR
+                  : got == JZX_ERR_STOPPING    ? JZX_REFUSED_STOPPING
+                                               : JZX_REFUSED_FULL]++;
+    }
+    if (open && got == JZX_OK && m_used(a) <= used) {
+        /* What was under way was taken in first, and some of it dropped. */
+        used = m_used(a) > 0 ? m_used(a) - 1 : 0;
+    }
+    m_check_verdict(&m, a, msg, used, got);
+    check_full_call(a, calls, got);
+}
+
 static void do_send(void)
 {
     jzx_actor_id to = random_target();
@@ -224,6 +256,9 @@ static void do_send(void)
     } else if (chance(2)) {
         bad_flags = msg.form == M_DROP ? JZX_SEND_COPY : 0x100u;
         expected = m_refuse(&m, JZX_REFUSED_INVALID, JZX_ERR_INVALID_ARG);
+    } else if (m.loose) {
+        follow_send(to, &msg, consume);
+        return;
     } else {
         expected = msg.async ? m_send_async(&m, to, &msg) : m_send(&m, to, &msg);
     }
@@ -306,6 +341,10 @@ static void do_timer_cancel(void)
     jzx_timer_id id =
         r.timer_ids[below(r.timer_id_count < TIMER_IDS ? r.timer_id_count : TIMER_IDS)];
     const m_timer *t = m_timer_find(&m, id);
+    const m_actor *owner = t == NULL ? NULL : m_find(&m, t->owner);
+    if (m.loose && owner != NULL && owner->closed) {
+        return; /* it may be about to end, without its timers, or not */
+    }
     if (!m.exact && t != NULL && t->state == M_ARMED && t->tick <= now() / M_TICK_NS) {
         return; /* it may be queued or not, and the model does not know */
     }
@@ -317,17 +356,30 @@ static void do_timer_cancel(void)
 
 /* Life. */
 
+/* Whether another worker of a pool has a message for it in hand. */
+static bool is_in_other_hands(const m_actor *a)
+{
+    jzx_actor_facts facts;
+    return m.loose && a->id != r.self && jzx_actor_inspect(r.loop, a->id, &facts) == JZX_OK &&
+           facts.in_hand != 0;
+}
+
 static void do_stop(bool drained)
 {
     jzx_actor_id id = random_target();
     m_actor *a = m_find(&m, id);
     jzx_err expected = a == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_OK;
+    jzx_counters before, after;
+    jzx_loop_counters(r.loop, &before);
     jzx_err got = drained ? jzx_stop_drained(r.loop, id) : jzx_stop(r.loop, id);
     require(got == expected, "a stop has another verdict than the model's");
     if (a == NULL || m.destroying || (r.in_deinit && id == r.self)) {
         return;
     }
-    m.commands++;
+    jzx_loop_counters(r.loop, &after);
+    bool ending = m.loose && a->closed && after.commands == before.commands;
+    m.commands += ending ? 0 : 1; /* another worker is about to end it */
+    a->grace |= !drained && is_in_other_hands(a);
     a->closed = true;
     if (!drained) {
         a->stop = true;
@@ -441,8 +493,15 @@ static void check_actor(m_actor *a)
 {
     jzx_actor_facts facts;
     require(jzx_actor_inspect(r.loop, a->id, &facts) == JZX_OK, "a live actor cannot be inspected");
-    require(facts.ordinary == a->ordinary.count && facts.urgent == a->urgent.count,
-            "a lane has another length than the model's");
+    if (m.loose && facts.in_hand != 0 && a->id != r.self) { /* of whatever lane it may be */
+        uint64_t queued = facts.ordinary + facts.urgent;
+        require(queued == m_queued(a) || queued + 1 == m_queued(a),
+                "lanes have another length than the model's");
+        facts.in_hand = 0;
+    } else {
+        require(facts.ordinary == a->ordinary.count && facts.urgent == a->urgent.count,
+                "a lane has another length than the model's");
+    }
     require(facts.handled + facts.in_hand == a->handled, "another count of handled messages");
     require(facts.dead == a->dead, "another count of dead messages");
     require(facts.stopping == a->closed, "stopping, or not, unlike the model");
@@ -468,7 +527,9 @@ static void check_all(void)
     jzx_loop_counters(r.loop, &c);
     require(c.spawned == m.spawned && c.ended == m.ended && c.live == live,
             "actors are miscounted");
-    require(c.handled + c.in_hand == m.handled, "handled messages are miscounted");
+    uint64_t in_hand = m.loose ? r.self != 0 && !r.in_deinit : c.in_hand;
+    require(in_hand <= c.in_hand && c.handled + in_hand == m.handled,
+            "handled messages are miscounted");
     require(c.async_sent == r.async_sent && c.async_arrived == r.async_sent - m.flight_count,
             "asynchronous sends are miscounted");
     require(c.commands == m.commands, "stops are miscounted");

@@ -94,6 +94,38 @@ static void test_a_kit_refuses_bad_options(void)
     CHECK(kit == NULL);
 }
 
+/* R31: a pool or a pinned loop, in both worlds, checked like any other. */
+static void test_a_kit_can_be_any_dispatcher(void)
+{
+    static const struct {
+        uint32_t dispatcher;
+        uint32_t workers;
+    } kinds[] = {{JZX_DISPATCHER_PINNED, 0}, {JZX_DISPATCHER_POOL, 1}, {JZX_DISPATCHER_POOL, 3}};
+    for (size_t i = 0; i < 2 * sizeof kinds / sizeof kinds[0]; i++) {
+        jzx_kit *kit;
+        jzx_actor_id id;
+        jzx_counters counters;
+        jzx_kit_opts opts = {.sim = &seeded,
+                             .env = i % 2 == 0 ? NULL : jzx_env_epoll(),
+                             .dispatcher = kinds[i / 2].dispatcher,
+                             .workers = kinds[i / 2].workers};
+        REQUIRE_OK(jzx_kit_open(&opts, &kit));
+        for (int k = 0; k < 20; k++) {
+            REQUIRE_OK(jzx_spawn(kit->loop, &(jzx_spawn_opts){.behavior = ignore}, &id));
+            CHECK_OK(jzx_send_u64(kit->loop, id, 1, TAG));
+        }
+        CHECK_OK(jzx_kit_settle(kit));
+        jzx_loop_counters(kit->loop, &counters);
+        CHECK_EQ(counters.handled, 20);
+        CHECK_STR(jzx_testkit_check(kit->loop), NULL);
+        CHECK_STR(jzx_kit_close(kit), NULL);
+    }
+    jzx_kit *kit = NULL;
+    CHECK_EQ(jzx_kit_open(&(jzx_kit_opts){.sim = &seeded, .dispatcher = JZX_DISPATCHER_POOL}, &kit),
+             JZX_ERR_INVALID_ARG);
+    CHECK(kit == NULL);
+}
+
 static void test_a_loop_that_ends_itself_is_closed_as_well(void)
 {
     jzx_kit *kit;
@@ -135,6 +167,7 @@ static const jzt_test tests[] = {
     {"a_descriptor_left_open_is_told", test_a_descriptor_left_open_is_told},
     {"what_the_test_opened_is_no_leak", test_what_the_test_opened_is_no_leak},
     {"a_kit_refuses_bad_options", test_a_kit_refuses_bad_options},
+    {"a_kit_can_be_any_dispatcher", test_a_kit_can_be_any_dispatcher},
     {"a_loop_that_ends_itself_is_closed_as_well", test_a_loop_that_ends_itself_is_closed_as_well},
     {"the_seed_comes_from_the_environment_variable",
      test_the_seed_comes_from_the_environment_variable},

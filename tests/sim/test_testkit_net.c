@@ -1,5 +1,6 @@
 /* Goal: addresses, connects, refusals and partitions of the simulated world behave as sockets do.
  * Method: its environment on one side, the test's own calls on the other, without a loop. */
+/* not on: pinned pool; there is no loop in it. */
 #include "check.h"
 
 #include <jzx/net.h>

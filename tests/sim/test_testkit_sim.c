@@ -1,5 +1,6 @@
 /* Goal: the simulated world keeps the contract of jzx/env.h, and its time jumps and never sleeps.
  * Method: its environment is called directly, as a loop would, without a loop. */
+/* not on: pinned pool; there is no loop in it. */
 #include "check.h"
 
 #include <jzx/testkit.h>

@@ -108,6 +108,20 @@ unsigned jzt_failures(void)
     return atomic_load(&failures);
 }
 
+unsigned jzt_on_pool(void)
+{
+    static const char prefix[] = "pool:";
+    const char *wish = getenv("JZX_DISPATCHER");
+    bool pool = wish != NULL && strncmp(wish, prefix, sizeof prefix - 1) == 0;
+    return pool ? (unsigned)strtoul(wish + sizeof prefix - 1, NULL, 10) : 0;
+}
+
+int jzt_on_threads(void)
+{
+    const char *wish = getenv("JZX_DISPATCHER");
+    return jzt_on_pool() > 0 || (wish != NULL && strcmp(wish, "pinned") == 0);
+}
+
 uint64_t jzt_seed(void)
 {
     atomic_fetch_add(&seeds_used, 1);

@@ -30,6 +30,13 @@ _Noreturn void jzt_skip(const char *why);
 /* Failures of the current test so far, for loops that want to stop early. */
 unsigned jzt_failures(void);
 
+/* What JZX_DISPATCHER makes of loops that do not choose (R31), for the few checks that hold on some
+ * dispatchers only. Each use says why. */
+/* How many workers share the actors; 0: it is no pool. In simulation they are virtual. */
+unsigned jzt_on_pool(void);
+/* Whether actors run on threads of the library, in pools or pinned; not in simulation. */
+int jzt_on_threads(void);
+
 /* A small generator for random tests. The seed is JZX_SEED, or drawn once per program, and printed
  * with the first failure. Each test starts from the seed afresh, so it replays alone as well. */
 typedef struct jzt_rng {

@@ -19,7 +19,7 @@ static void set(jzi_door *door, uint64_t gate, uint32_t cap)
 {
     atomic_init(&door->gate, gate);
     atomic_init(&door->cap, cap);
-    atomic_init(&door->full_policy, JZX_FULL_REJECT);
+    atomic_init(&door->link, JZX_FULL_REJECT);
 }
 
 typedef struct verdict_case {
@@ -111,8 +111,8 @@ static void test_the_verdict_for_every_gate_in_the_table_R10_R11(void)
 
 static void test_the_fields_of_a_gate_do_not_overlap_and_fill_it(void)
 {
-    CHECK_EQ(JZI_GATE_CLOSED + JZI_GATE_PINS + JZI_GATE_USED, UINT32_MAX);
-    CHECK_EQ(JZI_GATE_CLOSED ^ JZI_GATE_PINS ^ JZI_GATE_USED, UINT32_MAX);
+    CHECK_EQ(JZI_GATE_CLOSED + JZI_GATE_ORDERS + JZI_GATE_PINS + JZI_GATE_USED, UINT32_MAX);
+    CHECK_EQ(JZI_GATE_CLOSED ^ JZI_GATE_ORDERS ^ JZI_GATE_PINS ^ JZI_GATE_USED, UINT32_MAX);
     CHECK_EQ(jzi_gate_generation(jzi_gate_make(UINT32_MAX)), UINT32_MAX);
     CHECK_EQ(jzi_gate_used(jzi_gate_make(UINT32_MAX) | JZI_GATE_USED), JZI_GATE_USED);
     CHECK_EQ(JZI_GATE_USED, TOP);

@@ -1,0 +1,271 @@
+/* Making loops: of their own, and as dispatchers of a system. */
+#include "loop_steps.h"
+
+#include "base/alloc.h"
+#include "family.h"
+#include "job.h"
+#include "letters.h"
+#include "monitor.h"
+#include "os/probe.h"
+#include "room.h"
+#include "sender.h"
+
+#include <jzx/system.h>
+
+#include "os/thread.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ACTORS_LIMIT 16777215u
+#define DEAD_LETTER_RING_MAX 1048576u
+enum { STRIDE_MAX = 64 };
+
+static uint32_t or_default(uint32_t value, uint32_t fallback)
+{
+    return value == 0 ? fallback : value;
+}
+
+/* JZX_POLLER in the environment overrides the config; anything else than the two names does not. */
+static uint32_t chosen_poller(const jzx_config *config)
+{
+    const char *wish = getenv("JZX_POLLER");
+    if (wish != NULL && strcmp(wish, "epoll") == 0) {
+        return JZX_POLLER_EPOLL;
+    }
+    if (wish != NULL && strcmp(wish, "uring") == 0) {
+        return JZX_POLLER_URING;
+    }
+    return config->poller == JZX_POLLER_URING ? JZX_POLLER_URING : JZX_POLLER_EPOLL;
+}
+
+/* JZX_DISPATCHER=pinned or pool:N takes the place of a kind that was not chosen. */
+static void choose_dispatcher(jzx_config *config)
+{
+    const char *wish = getenv("JZX_DISPATCHER");
+    if (wish == NULL || config->dispatcher != JZX_DISPATCHER_LOOP || config->workers != 0) {
+        return;
+    }
+    unsigned workers = 0;
+    if (strcmp(wish, "pinned") == 0) {
+        config->dispatcher = JZX_DISPATCHER_PINNED;
+    } else if (sscanf(wish, "pool:%u", &workers) == 1 && workers > 0 &&
+               workers <= JZX_WORKERS_MAX) {
+        config->dispatcher = JZX_DISPATCHER_POOL;
+        config->workers = workers;
+    }
+}
+
+static jzx_err check_dispatcher(jzx_config *config)
+{
+    bool pool = config->dispatcher == JZX_DISPATCHER_POOL;
+    if (config->dispatcher > JZX_DISPATCHER_POOL ||
+        (config->cpus == NULL) != (config->cpu_count == 0) ||
+        (pool ? config->workers == 0 : config->workers > 1)) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (pool && config->workers == JZX_WORKERS_PER_CPU) {
+        config->workers = jzi_cpu_count();
+        config->workers = config->workers > JZX_WORKERS_MAX ? JZX_WORKERS_MAX : config->workers;
+    }
+    for (uint32_t i = 0;
+         i < config->cpu_count && (config->env == NULL || config->env->pick == NULL); i++) {
+        if (!jzi_cpu_usable(config->cpus[i])) {
+            return JZX_ERR_INVALID_ARG;
+        }
+    }
+    return config->workers > JZX_WORKERS_MAX ? JZX_ERR_TOO_BIG : JZX_OK;
+}
+
+static jzx_err check_config(jzx_config *config)
+{
+    if (config->poller > JZX_POLLER_URING ||
+        (config->env != NULL && config->env->size < sizeof(jzx_env))) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzx_err err = check_dispatcher(config);
+    if (err != JZX_OK) {
+        return err;
+    }
+    config->max_actors = or_default(config->max_actors, 4194304);
+    config->default_mailbox_cap = or_default(config->default_mailbox_cap, 1024);
+    config->max_msgs_per_actor = or_default(config->max_msgs_per_actor, 128);
+    config->max_actors_per_tick = or_default(config->max_actors_per_tick, 1024);
+    config->turn_budget_us = or_default(config->turn_budget_us, 200);
+    config->tick_budget_us = or_default(config->tick_budget_us, 1000);
+    config->dead_letter_ring = or_default(config->dead_letter_ring, 256);
+    if (config->max_actors > MAX_ACTORS_LIMIT ||
+        config->default_mailbox_cap > JZX_MAILBOX_CAP_MAX ||
+        config->dead_letter_ring > DEAD_LETTER_RING_MAX) {
+        return JZX_ERR_TOO_BIG;
+    }
+    if (config->allocator.realloc == NULL) {
+        config->allocator = jzi_default_allocator();
+    }
+    return JZX_OK;
+}
+
+static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *env)
+{
+    jzi_worker *worker = &loop->worker;
+    memcpy(loop->name, "loop", sizeof "loop");
+    worker->domain = &loop->domain;
+    loop->domain.acting = worker;
+    loop->domain.workers = &worker->domain->acting; /* a list of one; jzi_pool_open() has more */
+    loop->domain.worker_count = 1;
+    worker->env = env;
+    worker->alloc = config->allocator;
+    worker->ctx.loop = loop;
+    worker->default_cap = config->default_mailbox_cap;
+    worker->default_max_msgs = config->max_msgs_per_actor;
+    worker->turn_budget_ns = (uint64_t)config->turn_budget_us * 1000;
+    worker->max_stride = (env->flags & JZX_ENV_EXACT_CLOCK) != 0 ? 1 : STRIDE_MAX;
+    worker->stride = worker->until_clock = 1;
+    loop->tick_budget_ns = (uint64_t)config->tick_budget_us * 1000;
+    loop->max_turns = config->max_actors_per_tick;
+    jzi_node_pool_init(&worker->plain, sizeof(jzi_node));
+    jzi_node_pool_init(&worker->wide, sizeof(jzi_wide_node));
+}
+
+/* The post office of a dispatcher stays when it goes, and its successor moves in. */
+static jzx_err find_post(jzx_loop *loop, const jzx_config *config, const jzi_place *place)
+{
+    jzi_worker *worker = &loop->worker;
+    loop->post = jzi_directory_post(place->directory, place->index);
+    if (loop->post == NULL) {
+        jzx_err err = jzi_post_create(&worker->alloc, worker->env, config->max_actors, &loop->post);
+        if (err != JZX_OK) {
+            return err;
+        }
+        loop->post->base = place->index << 24;
+        jzi_actor_table_share(&loop->post->table, loop->post->base);
+        jzi_timer_table_share(&loop->post->timers);
+        /* release: whoever finds it may look at its slots. The directory keeps the first share. */
+        atomic_store_explicit(&place->directory->posts[place->index], loop->post,
+                              memory_order_release);
+    } else {
+        jzi_post_reopen(loop->post);
+    }
+    if (!jzi_worker_grow_ring(worker)) { /* a birth from elsewhere cannot be refused */
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzi_post_retain(loop->post);
+    loop->system = place->system;
+    loop->jobs = place->jobs;
+    loop->domain.directory = place->directory;
+    loop->domain.shared = true;
+    worker->base = loop->post->base;
+    worker->slots_made = worker->quick_slots =
+        atomic_load_explicit(&loop->post->table.made, memory_order_relaxed);
+    memset(loop->name, 0, sizeof loop->name);
+    memcpy(loop->name, place->name, strlen(place->name));
+    return JZX_OK;
+}
+
+/* Opens what can fail; on an error everything opened so far is closed again. */
+static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_place *place)
+{
+    jzi_worker *worker = &loop->worker;
+    const jzx_env *env = worker->env;
+    jzx_err err = place == NULL
+                      ? jzi_post_create(&worker->alloc, env, config->max_actors, &loop->post)
+                      : find_post(loop, config, place);
+    if (err != JZX_OK) {
+        return err;
+    }
+    worker->post = loop->post;
+    worker->table = &loop->post->table;
+    worker->chunks = worker->table->chunks;
+    jzi_dead_letters *letters = &worker->domain->dead_letters;
+    err = place == NULL ? jzi_dead_letters_init(letters, &worker->alloc, config->dead_letter_ring)
+                        : jzi_dead_letters_join(letters, place->letters, &worker->alloc,
+                                                config->dead_letter_ring);
+    if (err != JZX_OK) {
+        goto fail;
+    }
+    err = env->poller_open(env->ctx, &worker->alloc, loop->post->wake_fd, &loop->poller);
+    if (err != JZX_OK) {
+        goto fail;
+    }
+    jzi_worker_clock(worker);
+    jzi_room_init(worker);
+    jzi_monitor_init(worker);
+    jzi_letters_init(worker);
+    jzi_job_init(worker);
+    jzi_lifecycle_init(worker);
+    jzi_family_init(worker);
+    loop->domain.on_redirect = jzi_far_redirect;
+    jzi_timers_init(&loop->timers, worker);
+    jzi_io_init(&loop->io, worker, loop->poller);
+    if (config->dispatcher != JZX_DISPATCHER_LOOP) {
+        err = jzi_pool_open(loop, config,
+                            env->pick != NULL || (env->flags & JZX_ENV_EXACT_CLOCK) != 0);
+        if (err != JZX_OK) {
+            jzi_io_deinit(&loop->io);
+            jzi_timers_deinit(&loop->timers);
+            env->poller_close(env->ctx, loop->poller);
+            goto fail;
+        }
+    }
+    return JZX_OK;
+fail:
+    jzi_dead_letters_deinit(letters, &worker->alloc);
+    jzi_post_release(loop->post);
+    return err;
+}
+
+static jzx_err create_on(const jzx_config *config, const jzx_env *env, uint32_t kind,
+                         const jzi_place *place, jzx_loop **out_loop)
+{
+    jzx_loop *loop = jzi_alloc_zeroed(&config->allocator, sizeof *loop);
+    if (loop == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    configure(loop, config, env);
+    loop->poller_kind = kind;
+    jzx_err err = open_parts(loop, config, place);
+    if (err != JZX_OK) {
+        size_t slots = loop->worker.ring == NULL ? 0 : (size_t)loop->worker.ring_mask + 1;
+        jzi_free(&config->allocator, loop->worker.ring, slots * sizeof(jzi_actor *));
+        jzi_free(&config->allocator, loop, sizeof *loop);
+        return err;
+    }
+    *out_loop = loop;
+    return JZX_OK;
+}
+
+jzx_err jzx_loop_create_sized(const jzx_config *config, size_t config_size, jzx_loop **out_loop)
+{
+    jzx_config known = {0};
+    if (out_loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (config != NULL) {
+        jzx_err adopted = jzi_struct_adopt(&known, sizeof known, config, config_size);
+        if (adopted != JZX_OK) {
+            return adopted;
+        }
+    }
+    choose_dispatcher(&known);
+    return jzi_loop_create(&known, NULL, out_loop);
+}
+
+jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_loop **out_loop)
+{
+    jzx_config known = *config;
+    jzx_err err = check_config(&known);
+    if (err != JZX_OK) {
+        return err;
+    }
+    if (known.env != NULL) {
+        return create_on(&known, known.env, JZX_POLLER_AUTO, place, out_loop);
+    }
+    if (chosen_poller(&known) == JZX_POLLER_URING) {
+        err = create_on(&known, jzx_env_uring(), JZX_POLLER_URING, place, out_loop);
+        if (err != JZX_ERR_NOT_SUPPORTED) {
+            return err;
+        }
+    }
+    return create_on(&known, jzx_env_epoll(), JZX_POLLER_EPOLL, place, out_loop);
+}

@@ -1,0 +1,398 @@
+/* Goal: under everything at once, on all dispatchers, every promise is kept to the letter (R4, R5,
+ * R16, R18, R20, R26): each watch brings one TERMINATED or was taken back, no notice follows an
+ * unwatch, every block is dropped once, every state built is released, and the numbers add up.
+ * Method: one tamer in each place draws deeds from its own seeded generator and does them to
+ * animals in all places, which fail, restart, have children and die. Runs under TSan. */
+/* not on: pinned pool; it says itself what its dispatchers are. */
+#define _GNU_SOURCE
+#include "system_fixture.h"
+
+enum {
+    GO = 1,
+    WORK,
+    BREED,
+    LAST,
+    CLEAR, /* the tamer stops its children */
+    TALLY, /* and counts */
+    DEEDS = JZT_SANITIZED ? 3000 : 12000,
+    REFS = 64,
+    ANIMALS = 128,
+    PINNED_MAX = 40
+};
+
+static _Atomic uint64_t blocks, drops; /* made, and released */
+static _Atomic jzx_actor_id animals[ANIMALS];
+static _Atomic uint64_t born, built, released, pinned_now;
+
+static void count_drop(void *data)
+{
+    free(data);
+    atomic_fetch_add(&drops, 1);
+}
+
+static void *block_new(void)
+{
+    atomic_fetch_add(&blocks, 1);
+    return calloc(1, 8);
+}
+
+/* One in each place. Only its own code touches it while it lives. */
+typedef struct tamer {
+    _Atomic int busy;
+    jzt_rng rng;
+    bool strict; /* its children are restarted */
+    jzx_watch_ref refs[REFS];
+    size_t ref_count;
+    jzx_timer_id timers[REFS];
+    size_t timer_count;
+    uint64_t placed, taken_back, heard, exits;
+    uint64_t deeds;
+    _Atomic int finished;
+    _Atomic jzx_actor_id id;
+} tamer;
+static tamer tamers[PLACES];
+
+/* An animal: what it does depends on what it gets. */
+typedef struct animal {
+    _Atomic int busy;
+    bool pinned;
+} animal;
+
+static jzx_behavior_result animal_init(jzx_context *ctx, void *arg)
+{
+    animal *self = calloc(1, sizeof *self);
+    CHECK(ctx->state == NULL);
+    self->pinned = arg != NULL;
+    ctx->state = self;
+    atomic_fetch_add(&built, 1);
+    atomic_fetch_add(&pinned_now, self->pinned ? 1 : 0);
+    return JZX_BEHAVIOR_OK;
+}
+
+static void animal_deinit(jzx_context *ctx)
+{
+    animal *self = ctx->state;
+    CHECK_EQ(atomic_exchange(&self->busy, 1), 0);
+    atomic_fetch_add(&released, 1);
+    atomic_fetch_sub(&pinned_now, self->pinned ? 1 : 0);
+    free(self);
+}
+
+static jzx_behavior_result animal_behavior(jzx_context *ctx, const jzx_message *msg);
+
+static jzx_spawn_opts animal_opts(const char *place, uint64_t number)
+{
+    return (jzx_spawn_opts){.behavior = animal_behavior,
+                            .init = animal_init,
+                            .deinit = animal_deinit,
+                            .state = place == places[AT_PINNED] ? &pinned_now : NULL,
+                            .dispatcher = place,
+                            .mailbox_cap = number % 3 == 0 ? 8 : 0,
+                            .full_policy = (uint32_t)(number % 3),
+                            .flags = number % 5 == 0 ? JZX_SPAWN_TRAP_EXITS : 0,
+                            .stop_timeout_ms = 500};
+}
+
+static void animal_breed(jzx_context *ctx, uint64_t number)
+{
+    static const size_t homes[] = {AT_LOOP, AT_POOL, AT_DESK, AT_CREW};
+    jzx_actor_id id = 0;
+    jzx_spawn_opts opts = animal_opts(places[homes[number % COUNT_OF(homes)]], number);
+    jzx_err err = jzx_spawn(ctx->loop, &opts, &id);
+    CHECK(err == JZX_OK || err == JZX_ERR_STOPPING);
+    if (err == JZX_OK) {
+        atomic_fetch_add(&born, 1);
+        atomic_store(&animals[number % ANIMALS], id);
+    }
+}
+
+static jzx_behavior_result animal_behavior(jzx_context *ctx, const jzx_message *msg)
+{
+    animal *self = ctx->state;
+    if (jzx_message_signal(msg) != NULL) {
+        return JZX_BEHAVIOR_OK;
+    }
+    CHECK_EQ(atomic_exchange(&self->busy, 1), 0);
+    jzx_behavior_result result = JZX_BEHAVIOR_OK;
+    if (msg->tag == BREED) {
+        animal_breed(ctx, msg->u64);
+    } else if (msg->tag == LAST) {
+        result = msg->u64 % 3 == 0   ? JZX_BEHAVIOR_STOP
+                 : msg->u64 % 3 == 1 ? JZX_BEHAVIOR_FAIL
+                                     : JZX_BEHAVIOR_OK;
+        if (msg->u64 % 3 == 2) {
+            atomic_store(&self->busy, 0);
+            jzx_panic(ctx, 1, "as drawn");
+        }
+    } else if (msg->sender != 0) {
+        jzx_err err = jzx_send_u64(ctx->loop, msg->sender, 0, WORK);
+        CHECK(err == JZX_OK || err == JZX_ERR_MAILBOX_FULL);
+    }
+    atomic_store(&self->busy, 0);
+    return result;
+}
+
+static jzx_actor_id draw_animal(tamer *t)
+{
+    return atomic_load(&animals[jzt_rng_below(&t->rng, ANIMALS)]);
+}
+
+static void deed_send(jzx_context *ctx, tamer *t)
+{
+    jzx_send_opts opts = {.data = block_new(),
+                          .len = 8,
+                          .drop = count_drop,
+                          .tag = WORK,
+                          .flags = JZX_SEND_CONSUME |
+                                   (jzt_rng_below(&t->rng, 8) == 0 ? JZX_SEND_URGENT : 0)};
+    jzx_err err = jzx_send_with(ctx->loop, draw_animal(t), &opts);
+    CHECK(err == JZX_OK || err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING ||
+          err == JZX_ERR_MAILBOX_FULL);
+}
+
+static void deed_watch(jzx_context *ctx, tamer *t)
+{
+    jzx_actor_id id = draw_animal(t);
+    if (id != 0 && t->ref_count < REFS) {
+        CHECK_OK(jzx_watch(ctx->loop, id, (uint32_t)jzt_rng_below(&t->rng, 2),
+                           &t->refs[t->ref_count++]));
+        t->placed++;
+    }
+}
+
+/* What was not handed over yet can be taken back, whatever became of the target. */
+static void deed_unwatch(jzx_context *ctx, tamer *t)
+{
+    if (t->ref_count > 0) {
+        size_t i = jzt_rng_below(&t->rng, t->ref_count);
+        CHECK_OK(jzx_unwatch(ctx->loop, t->refs[i]));
+        t->refs[i] = t->refs[--t->ref_count];
+        t->taken_back++;
+    }
+}
+
+static void deed_timer(jzx_context *ctx, tamer *t)
+{
+    jzx_timer_opts opts = {.delay_ms = jzt_rng_below(&t->rng, 4),
+                           .period_ms = jzt_rng_below(&t->rng, 6) == 0 ? 2 : 0,
+                           .data = block_new(),
+                           .len = 8,
+                           .drop = count_drop,
+                           .tag = WORK};
+    jzx_timer_id id = 0;
+    jzx_err err = jzx_timer_start(ctx->loop, draw_animal(t), &opts, &id);
+    CHECK(err == JZX_OK || err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING);
+    if (err != JZX_OK) {
+        count_drop(opts.data);
+    } else if (t->timer_count < REFS) {
+        t->timers[t->timer_count++] = id;
+    }
+}
+
+static void deed_cancel(jzx_context *ctx, tamer *t)
+{
+    if (t->timer_count > 0) {
+        size_t i = jzt_rng_below(&t->rng, t->timer_count);
+        jzx_err err = jzx_cancel_timer(ctx->loop, t->timers[i]);
+        CHECK(err == JZX_OK || err == JZX_ERR_ALREADY);
+        t->timers[i] = t->timers[--t->timer_count];
+    }
+}
+
+static void deed_end(jzx_context *ctx, tamer *t)
+{
+    jzx_actor_id id = draw_animal(t);
+    uint64_t how = jzt_rng_below(&t->rng, 5);
+    jzx_err err = how == 0   ? jzx_stop(ctx->loop, id)
+                  : how == 1 ? jzx_stop_drained(ctx->loop, id)
+                  : how == 2 ? jzx_kill(ctx->loop, id)
+                             : jzx_send_u64(ctx->loop, id, jzt_rng_next(&t->rng), LAST);
+    CHECK(err == JZX_OK || err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING ||
+          err == JZX_ERR_MAILBOX_FULL);
+}
+
+static void deed_spawn(jzx_context *ctx, tamer *t)
+{
+    uint64_t number = jzt_rng_next(&t->rng);
+    size_t at = number % PLACES;
+    if (at == AT_PINNED && atomic_load(&pinned_now) >= PINNED_MAX) {
+        at = AT_POOL;
+    }
+    jzx_actor_id id = 0;
+    jzx_spawn_opts opts = animal_opts(places[at], number);
+    CHECK_OK(jzx_spawn(ctx->loop, &opts, &id));
+    atomic_fetch_add(&born, 1);
+    atomic_store(&animals[number / 8 % ANIMALS], id);
+}
+
+static void deed_other(jzx_context *ctx, tamer *t)
+{
+    jzx_actor_id id = draw_animal(t);
+    if (id == 0) {
+        return;
+    }
+    switch (jzt_rng_below(&t->rng, 4)) {
+    case 0:
+        CHECK_OK(jzx_link(ctx->loop, id));
+        break;
+    case 1:
+        CHECK_OK(jzx_unlink(ctx->loop, id));
+        break;
+    case 2:
+        CHECK_OK(jzx_notify_room(ctx->loop, id));
+        break;
+    default: {
+        jzx_err err = jzx_send_u64(ctx->loop, id, jzt_rng_next(&t->rng), BREED);
+        CHECK(err != JZX_ERR_NO_MEMORY && err != JZX_ERR_INVALID_ARG);
+        break;
+    }
+    }
+}
+
+static void do_deed(jzx_context *ctx, tamer *t)
+{
+    static void (*const deeds[])(jzx_context *, tamer *) = {
+        deed_send,  deed_send,   deed_watch, deed_watch, deed_unwatch, deed_timer,
+        deed_timer, deed_cancel, deed_end,   deed_spawn, deed_other};
+    deeds[jzt_rng_below(&t->rng, COUNT_OF(deeds))](ctx, t);
+}
+
+static jzx_behavior_result tamer_init(jzx_context *ctx, void *arg)
+{
+    static const jzx_supervisor_spec policy = {.intensity = JZX_INTENSITY_MAX, .period_ms = 1};
+    tamer *t = arg;
+    ctx->state = t;
+    if (t->strict) {
+        CHECK_OK(jzx_set_child_policy(ctx, &policy));
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+/* A stop is no failure, so nobody is restarted for it. */
+static void clear_children(jzx_context *ctx)
+{
+    size_t count = jzx_actor_children(ctx->loop, ctx->self, NULL, 0);
+    jzx_actor_id *all = calloc(count + 1, sizeof *all);
+    count = jzx_actor_children(ctx->loop, ctx->self, all, count);
+    for (size_t i = 0; i < count; i++) {
+        jzx_err err = jzx_stop(ctx->loop, all[i]);
+        CHECK(err == JZX_OK || err == JZX_ERR_NO_SUCH_ACTOR);
+    }
+    free(all);
+}
+
+static void tally(jzx_context *ctx, tamer *t)
+{
+    CHECK_EQ(t->ref_count, 0); /* all whom it watched are gone, and it heard of each */
+    CHECK_EQ(t->placed, t->heard + t->taken_back);
+    CHECK(t->heard > 0 && t->taken_back > 0 && t->exits > 0);
+    CHECK_EQ(jzx_actor_children(ctx->loop, ctx->self, NULL, 0), 0);
+    const char *wrong = jzx_loop_audit(ctx->loop);
+    CHECK_STR(wrong == NULL ? "" : wrong, "");
+}
+
+static jzx_behavior_result tamer_behavior(jzx_context *ctx, const jzx_message *msg)
+{
+    tamer *t = ctx->state;
+    CHECK_EQ(atomic_exchange(&t->busy, 1), 0);
+    if (msg->kind == JZX_KIND_USER && msg->tag == GO && t->deeds > 0) {
+        for (int i = 0; i < 8 && t->deeds > 0; i++, t->deeds--) {
+            do_deed(ctx, t);
+        }
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, GO));
+    } else if (msg->kind == JZX_KIND_USER && msg->tag != WORK) {
+        if (msg->tag == CLEAR) {
+            clear_children(ctx);
+        } else if (msg->tag == TALLY) {
+            tally(ctx, t);
+        }
+        atomic_store(&t->finished, 1);
+    }
+    atomic_store(&t->busy, 0);
+    return JZX_BEHAVIOR_OK;
+}
+
+static jzx_behavior_result tamer_signal(jzx_context *ctx, const jzx_signal *signal)
+{
+    tamer *t = ctx->state;
+    CHECK_EQ(atomic_exchange(&t->busy, 1), 0);
+    if (signal->kind == JZX_SIGNAL_TERMINATED || signal->kind == JZX_SIGNAL_RESTARTED) {
+        size_t i = 0;
+        while (i < t->ref_count && t->refs[i] != signal->ref) {
+            i++;
+        }
+        CHECK(i < t->ref_count); /* of a watch that is neither over nor taken back */
+        if (signal->kind == JZX_SIGNAL_TERMINATED && i < t->ref_count) {
+            t->refs[i] = t->refs[--t->ref_count];
+            t->heard++;
+        }
+    }
+    t->exits += signal->kind == JZX_SIGNAL_EXIT ? 1 : 0;
+    atomic_store(&t->busy, 0);
+    return JZX_BEHAVIOR_OK;
+}
+
+static void tamers_start(world *w)
+{
+    for (size_t at = 0; at < PLACES; at++) {
+        tamers[at].rng = jzt_rng_seeded();
+        tamers[at].strict = at % 2 == 1;
+        tamers[at].deeds = DEEDS;
+        jzx_actor_id id = 0;
+        jzx_spawn_opts opts = {.behavior = tamer_behavior,
+                               .init = tamer_init,
+                               .on_signal = tamer_signal,
+                               .state = &tamers[at],
+                               .name = "tamer",
+                               .mailbox_cap = 65536,
+                               .flags = JZX_SPAWN_TRAP_EXITS,
+                               .dispatcher = places[at]};
+        REQUIRE_OK(jzx_spawn(w->loop, &opts, &id));
+        atomic_store(&tamers[at].id, id);
+        REQUIRE_OK(jzx_send_u64(w->loop, id, 0, GO));
+    }
+}
+
+static void tamers_wait(world *w)
+{
+    for (size_t at = 0; at < PLACES; at++) {
+        WAIT(w, atomic_load(&tamers[at].finished));
+        atomic_store(&tamers[at].finished, 0);
+    }
+}
+
+static void tamers_tell(world *w, uint32_t tag)
+{
+    for (size_t at = 0; at < PLACES; at++) {
+        REQUIRE_OK(jzx_send_u64(w->loop, atomic_load(&tamers[at].id), 0, tag));
+    }
+    tamers_wait(w);
+}
+
+static void test_a_storm_keeps_every_promise_R5(void)
+{
+    world *w = world_open();
+    tamers_start(w);
+    tamers_wait(w);
+    tamers_tell(w, CLEAR);
+    WAIT(w, world_counters(w).live == PLACES);
+    world_settle(w);
+    tamers_tell(w, TALLY);
+    CHECK_EQ(world_counters(w).timers, 0);
+    CHECK_EQ(world_counters(w).spawned, PLACES + atomic_load(&born));
+    CHECK_OK(jzx_system_shutdown(w->system, WAIT_LIMIT_MS, NULL));
+    CHECK_EQ(world_counters(w).watches, 0);
+    CHECK_EQ(atomic_load(&built), atomic_load(&released));
+    CHECK_EQ(atomic_load(&blocks), atomic_load(&drops));
+    CHECK(atomic_load(&built) > atomic_load(&born) / 2);
+    world_close(w);
+}
+
+static const jzt_test tests[] = {
+    {"a_storm_keeps_every_promise_R5", test_a_storm_keeps_every_promise_R5},
+};
+
+int main(int argc, char **argv)
+{
+    return jzt_main(argc, argv, tests, COUNT_OF(tests));
+}
