@@ -175,10 +175,10 @@ jzx_behavior_result jzx_fail(jzx_context *ctx, int32_t code, const char *text)
 
 jzx_err jzx_trap_exits(jzx_context *ctx, int on)
 {
-    jzi_worker *worker = worker_of(ctx);
-    if (worker == NULL) {
+    if (worker_of(ctx) == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
+    JZI_ENTER(ctx->loop, "jzx_trap_exits");
     worker->current->flags = on != 0 ? worker->current->flags | JZI_ACTOR_TRAP
                                      : worker->current->flags & ~JZI_ACTOR_TRAP;
     return JZX_OK;

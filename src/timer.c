@@ -13,6 +13,7 @@ static void unlink_owner(jzi_timer *timer)
 void jzi_timer_free(jzi_timers *timers, jzi_timer *timer)
 {
     uint64_t word = jzi_timer_word(timer) & ~JZI_TIMER_STATE;
+    jzi_debug_assert(timer->entry.pprev == NULL);
     jzi_timer_set_word(timer, word);
     if (jzi_unlikely(word >> 32 == UINT32_MAX)) {
         return; /* retired: its ids are used up */
@@ -134,6 +135,7 @@ void jzi_timers_init(jzi_timers *timers, jzi_worker *worker)
 
 void jzi_timers_deinit(jzi_timers *timers)
 {
+    jzi_assert(jzi_wheel_next_ns(&timers->wheel) == UINT64_MAX);
     if (!timers->shared) {
         jzi_timer_table_deinit(timers->table, &timers->domain->acting->alloc);
     }

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "system_fixture.h"
 
-enum { WORK = 1, RESULT = 2, GO = 3 };
+enum { WORK = 1, RESULT = 2, GO = 3, RACES = JZT_TSAN ? 6 : 20 };
 
 /* a does something to b. */
 typedef struct pair {
@@ -166,7 +166,7 @@ static void test_who_is_gone_gives_noproc_as_a_notice_R20(void)
 /* b is stopped at the very moment in which a watches it: one notice, with one of two reasons. */
 static void watch_races_with_death(world *w, size_t from, size_t to)
 {
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < RACES; round++) {
         pair *p = pair_open(w, from, to);
         CHECK_OK(jzx_send_async_u64(w->sender, atomic_load(&p->b->id), 0, A_STOP));
         agent_call(p->a, watch_b, p);
@@ -200,7 +200,7 @@ static void watch_and_shoot(jzx_context *ctx, agent *self, void *arg)
 
 static void unwatch_is_final(world *w, size_t from, size_t to)
 {
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < RACES; round++) {
         pair *p = pair_open(w, from, to);
         agent_call(p->a, watch_and_shoot, p);
         WAIT(w, atomic_load(&p->b->ends) == 1);
@@ -317,7 +317,7 @@ static jzx_behavior_result talk_and_go(jzx_context *ctx, const jzx_message *msg,
 
 static void news_comes_last(world *w, size_t from, size_t to)
 {
-    for (int round = 0; round < 10; round++) {
+    for (int round = 0; round < RACES / 2; round++) {
         pair *p = pair_open(w, from, to);
         p->b->on = talk_and_go;
         p->b->arg = p->a;
@@ -430,7 +430,7 @@ static void unlinks_are_final(world *w, size_t from, size_t to)
     world_settle(w);
     CHECK_EQ(atomic_load(&p->a->ends), 0);
     pair_close(p);
-    for (int round = 0; round < 10; round++) {
+    for (int round = 0; round < RACES / 2; round++) {
         p = pair_open(w, from, to);
         agent_call(p->a, link_and_shoot, p);
         WAIT(w, atomic_load(&p->b->ends) == 1);
