@@ -5,10 +5,10 @@
  * `generation` and `closed` tell whether an id resolves and may be sent to. `used` counts messages
  * that other threads reserved room for and that the actor has not finished; each reservation also
  * keeps the slot from being given to the next actor. `pins` does that for everything else: the
- * actor's own life is one pin. `orders` are commands of other threads that its dispatcher has not
- * yet seen; whoever sets the first also puts the actor on the dispatcher's list, and until it is
- * taken off the slot is kept as by a pin. A slot is free when it is closed and all three are zero
- * (R2).
+ * actor's own life is one pin, its way into the world another. `orders` are commands of other
+ * threads that its dispatcher has not yet seen; whoever sets the first also puts the actor on the
+ * dispatcher's list, and until it is taken off the slot is kept as by a pin. A slot is free when it
+ * is closed and all three are zero (R2).
  *
  * Memory orders: a reservation (acquire) pairs with the store that opened the gate (release), so a
  * sender that sees a generation sees the cap stored before it. Giving a reservation back
@@ -64,6 +64,12 @@ static inline bool jzi_gate_is_quiet(uint64_t gate, jzx_actor_id id)
 static inline bool jzi_gate_is_free(uint64_t gate)
 {
     return (uint32_t)gate == JZI_GATE_CLOSED;
+}
+
+/* Made by another domain, and its birth was not taken in yet. */
+static inline bool jzi_gate_is_unborn(uint64_t gate)
+{
+    return (gate & JZI_GATE_PINS) == 2 * JZI_GATE_PIN;
 }
 
 /* What a send from another thread asks for, and how it came out. */

@@ -314,7 +314,7 @@ const char *jzx_loop_audit(jzx_loop *loop)
     node_census census = {0};
     for (uint32_t slot = 0; slot < made; slot++) {
         const jzi_actor *actor = jzi_actor_table_at(worker->table, slot);
-        if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == 0) {
+        if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != JZI_GATE_PIN) {
             continue;
         }
         live++;

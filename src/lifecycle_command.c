@@ -26,7 +26,10 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
     if ((actor->flags & JZI_ACTOR_ENDING) == 0) {
         jzi_set_deadline(worker, actor, timeout_ms, UINT64_MAX);
     }
-    if (drained && step == JZI_STEP_NONE) {
+    /* In a pool it may be in its start hooks at this moment: it drains when it is up. */
+    bool starting = step >= JZI_STEP_INITED && step <= JZI_STEP_POST_RESTARTED &&
+                    step != JZI_STEP_FAMILY && worker->current != actor;
+    if (drained && (step == JZI_STEP_NONE || starting)) {
         if ((actor->flags & JZI_ACTOR_DRAIN) == 0) {
             actor->drain_stamp = jzi_actor_accepted(actor);
         }
@@ -392,7 +395,7 @@ void jzi_lifecycle_kill_all(jzi_worker *worker)
     uint32_t made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
     for (uint32_t slot = made; slot-- > 0;) {
         jzi_actor *actor = jzi_actor_table_at(worker->table, slot);
-        if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
+        if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == JZI_GATE_PIN) { /* the unborn follow */
             jzi_close_gate(worker, actor);
             actor->flags |= JZI_ACTOR_KILL | JZI_ACTOR_FINISH;
             jzi_lifecycle_wake(worker, actor);

@@ -87,39 +87,52 @@ void jzi_far_order(jzi_worker *worker, jzi_actor *actor, bool finish, uint32_t c
     far->ordered = true;
     unlock(far);
     if (first && !jzi_errand_post(far->down, &far->order)) {
-        far->ordered = false; /* that dispatcher is gone, and the child with it */
+        lock(far); /* that dispatcher is gone, and the child with it */
+        far->ordered = false;
+        unlock(far);
     }
 }
 
-static void obey(jzi_worker *worker, jzi_errand *errand)
+/* While this goes on the errand counts as under way, so that the parent does not free the record.
+ */
+static bool obey_once(jzi_worker *worker, jzi_far *far)
 {
-    jzi_far *far = jzi_container_of(errand, jzi_far, order);
     lock(far);
     bool orphan = far->orphan;
     bool finish = far->finish;
     uint32_t orders = far->orders;
     uint32_t timeout_ms = far->timeout_ms;
     uint64_t deadline_ns = far->deadline_ns;
-    uint32_t attempt = far->attempt;
-    uint32_t delay_ms = far->delay_ms;
-    far->ordered = far->finish = false;
+    bool nothing = orphan || (!finish && orders == 0);
+    far->own.attempt = far->attempt;
+    far->own.delay_ms = far->delay_ms;
+    far->ordered = !nothing;
+    far->finish = false;
     far->orders = 0;
     unlock(far);
-    if (orphan) {
-        jzi_free(&worker->alloc, far, sizeof *far);
-        return;
+    if (nothing) {
+        if (orphan) {
+            jzi_free(&worker->alloc, far, sizeof *far);
+        }
+        return false;
     }
     jzi_actor *actor = far->actor;
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == 0) {
-        return; /* its corpse is under way */
+        return true; /* its corpse is under way */
     }
-    far->own.attempt = attempt;
-    far->own.delay_ms = delay_ms;
     if (orders != 0) {
         jzi_lifecycle_order(worker, actor, orders, timeout_ms, deadline_ns);
     }
     if (finish) {
         jzi_lifecycle_finish(worker, actor, timeout_ms, deadline_ns);
+    }
+    return true;
+}
+
+static void obey(jzi_worker *worker, jzi_errand *errand)
+{
+    jzi_far *far = jzi_container_of(errand, jzi_far, order);
+    while (obey_once(worker, far)) {
     }
 }
 
@@ -230,6 +243,8 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
     if (jzi_likely(!worker->domain->pooled)) { /* there it stays 0: who is in user code reads it */
         worker->quick_slots = worker->slots_made;
     }
+    /* Its second pin goes: from here on it is like anybody else. */
+    atomic_fetch_sub_explicit(&actor->door.gate, JZI_GATE_PIN, memory_order_acq_rel);
     bool root = far->up == NULL;
     jzi_life *life = jzi_life_of(actor);
     if (root) {

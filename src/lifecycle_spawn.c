@@ -263,6 +263,8 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
     }
     fill_actor(actor, opts, kind, cap);
     jzi_actor_table_open(actor);
+    /* Until its birth it has two pins: who resolves the id there takes the birth in first. */
+    atomic_fetch_add_explicit(&actor->door.gate, JZI_GATE_PIN, memory_order_release);
     jzi_far *far = jzi_far_make(clerk, actor, down, up, birth);
     jzi_birth below = *birth;
     below.bond = far == NULL ? NULL : jzi_far_bond(far);

@@ -458,12 +458,31 @@ static void take_orders(jzi_worker *worker, uint32_t slot)
     }
 }
 
+jzi_actor *jzi_worker_find_unborn(const jzi_worker *worker, jzx_actor_id id)
+{
+    jzi_worker *acting = worker->domain->acting;
+    const jzi_actor_table *table = worker->table;
+    uint32_t slot = jzx_id_index(id) ^ worker->base;
+    jzi_actor *actor = jzi_actor_table_slot(table, slot);
+    uint64_t gate = actor == NULL ? 0 : jzi_actor_gate(actor);
+    if (acting->taking_in || jzi_gate_generation(gate) != jzx_id_generation(id) ||
+        !jzi_gate_is_unborn(gate)) {
+        return NULL;
+    }
+    jzi_worker_intake(acting); /* births are in front of everything that can name them */
+    gate = jzi_actor_gate(actor);
+    bool there = jzi_gate_generation(gate) == jzx_id_generation(id) &&
+                 (gate & JZI_GATE_PINS) == JZI_GATE_PIN;
+    return there ? actor : NULL;
+}
+
 void jzi_worker_intake(jzi_worker *worker)
 {
     /* Taken first and obeyed last: so whatever was sent before an order, a birth too, comes before
      * it. */
     uint32_t ordered = jzi_post_take_commands(worker->post);
     jzi_node *node = jzi_post_take(worker->post);
+    worker->taking_in = true;
     while (node != NULL) {
         jzi_node *next = node->next;
         if (next != NULL) {
@@ -475,4 +494,5 @@ void jzi_worker_intake(jzi_worker *worker)
     if (jzi_unlikely(ordered != JZI_LIST_END)) {
         take_orders(worker, ordered);
     }
+    worker->taking_in = false;
 }

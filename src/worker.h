@@ -143,6 +143,7 @@ struct jzi_worker {
     uint32_t base;               /* the dispatcher's part of its actors' indexes */
     uint32_t number;             /* among the workers of a pool */
     uint32_t floors;             /* how many calls of ours hold the floor, one inside the other */
+    bool taking_in;              /* inside the intake */
     jzi_count stolen;            /* turns taken from other workers of the pool */
     _Atomic int32_t tid;         /* of its thread, as the kernel names it */
     struct jzx_sender **outlets; /* by dispatcher: how this worker sends to other domains */
@@ -349,19 +350,23 @@ static inline bool jzi_worker_is_far(const jzi_worker *worker, uint64_t id_or_in
     return ((uint32_t)id_or_index ^ worker->base) >> 24 != 0;
 }
 
+/* One that is on its way here from another domain: it is taken in first. */
+jzi_actor *jzi_worker_find_unborn(const jzi_worker *worker, jzx_actor_id id);
+
 /* The actor if the id resolves, also one that is stopping; NULL otherwise. */
 static inline jzi_actor *jzi_worker_find(const jzi_worker *worker, jzx_actor_id id)
 {
     uint32_t slot = jzx_id_index(id) ^ worker->base;
     if (slot >= worker->slots_made) {
-        return NULL;
+        return jzi_unlikely(worker->domain->directory != NULL) ? jzi_worker_find_unborn(worker, id)
+                                                               : NULL;
     }
     jzi_actor *actor = jzi_worker_slot(worker, slot);
     uint64_t gate = jzi_actor_gate(actor);
     if (jzi_gate_generation(gate) != jzx_id_generation(id) || (gate & JZI_GATE_PINS) == 0) {
         return NULL;
     }
-    return actor;
+    return jzi_unlikely(jzi_gate_is_unborn(gate)) ? jzi_worker_find_unborn(worker, id) : actor;
 }
 
 /* The actor if it may be given something new. Errors: NO_SUCH_ACTOR, STOPPING. */
