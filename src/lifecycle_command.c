@@ -28,7 +28,7 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
     }
     /* In a pool it may be in its start hooks at this moment: it drains when it is up. */
     bool starting = step >= JZI_STEP_INITED && step <= JZI_STEP_POST_RESTARTED &&
-                    step != JZI_STEP_FAMILY && worker->current != actor;
+                    step != JZI_STEP_FAMILY && (worker->taking_in || worker->current != actor);
     if (drained && (step == JZI_STEP_NONE || starting)) {
         if ((actor->flags & JZI_ACTOR_DRAIN) == 0) {
             actor->drain_stamp = jzi_actor_accepted(actor);

@@ -3,6 +3,8 @@
  * itself as the subject in a child process, under strace where that is allowed, and counts the
  * calls between two markers. These tests take real time: two windows of five seconds, side by
  * side. */
+/* not on: pinned pool; it counts the system calls of the one thread that runs the loop. Idle pools
+ * are in thread/test_pool.c and contract/test_system.c. */
 #define _GNU_SOURCE
 #include "core_fixture.h"
 
