@@ -443,6 +443,60 @@ static jzx_behavior_result fork_here(jzx_context *ctx, const jzx_message *msg, s
     return JZX_BEHAVIOR_OK;
 }
 
+/* In the child: leaves the loop behind, from inside of whatever code this is. */
+static void fork_and_abandon(jzx_loop *loop)
+{
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        jzx_loop_abandon(loop);
+        _exit(0);
+    }
+    int status = 0;
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+}
+
+static jzx_behavior_result fork_in_init(jzx_context *ctx, void *arg)
+{
+    ctx->state = arg;
+    fork_and_abandon(ctx->loop);
+    return JZX_BEHAVIOR_OK;
+}
+
+static jzx_behavior_result fork_in_signals(jzx_context *ctx, const jzx_signal *signal)
+{
+    if (signal->kind != JZX_SIGNAL_POST_START) { /* one of the start is enough */
+        fork_and_abandon(ctx->loop);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void fork_in_deinit(jzx_context *ctx)
+{
+    fork_and_abandon(ctx->loop);
+}
+
+/* Every hook is the middle of a procedure that the child does not go on with (R29). */
+static void test_a_child_forked_inside_a_hook_may_abandon_the_loop(void)
+{
+    jzx_loop *loop = NULL;
+    jzx_actor_id id = 0;
+    subject s = {0};
+    jzx_spawn_opts opts = {.behavior = subject_behavior,
+                           .init = fork_in_init,
+                           .on_signal = fork_in_signals,
+                           .deinit = fork_in_deinit,
+                           .state = &s};
+    REQUIRE_OK(jzx_loop_create(NULL, &loop));
+    REQUIRE_OK(jzx_spawn(loop, &opts, &id));
+    CHECK_OK(jzx_loop_run_until_idle(loop));
+    CHECK_EQ(jzx_actor_state(loop, id), JZX_STATE_RUNNING);
+    CHECK_OK(jzx_stop(loop, id));
+    CHECK_OK(jzx_loop_run(loop));
+    CHECK_OK(jzx_loop_destroy(loop));
+}
+
 static void test_a_child_forked_inside_a_behavior_may_abandon_the_loop(void)
 {
     for (uint32_t poller = JZX_POLLER_EPOLL; poller <= JZX_POLLER_URING; poller++) {
@@ -481,6 +535,8 @@ static const jzt_test tests[] = {
     {"destroy_releases_everything_that_is_alive", test_destroy_releases_everything_that_is_alive},
     {"a_thousand_loops_come_and_go", test_a_thousand_loops_come_and_go},
     {"a_behavior_may_run_another_loop", test_a_behavior_may_run_another_loop},
+    {"a_child_forked_inside_a_hook_may_abandon_the_loop",
+     test_a_child_forked_inside_a_hook_may_abandon_the_loop},
     {"a_child_forked_inside_a_behavior_may_abandon_the_loop",
      test_a_child_forked_inside_a_behavior_may_abandon_the_loop},
     {"a_deinit_cannot_run_the_loop_that_is_being_destroyed",
