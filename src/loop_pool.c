@@ -191,6 +191,10 @@ static void drive(jzi_hand *hand)
         rise(hand);
         return;
     }
+    if (may_spin) { /* others had the floor meanwhile, and may have set a timer */
+        (void)jzi_worker_clock(worker);
+        wait = longest_wait(pool, worker);
+    }
     if (pool->waiting < pool->count) {
         wait = wait > RESCUE_NS ? RESCUE_NS : wait;
     } else if (wait > 0) { /* nobody is in user code, so nobody sends */

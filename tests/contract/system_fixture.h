@@ -165,19 +165,23 @@ static inline void world_step(world *w)
 #define WAIT(w_, cond)                                                                             \
     do {                                                                                           \
         uint64_t end_ = now_ns() + WAIT_LIMIT_MS * MS;                                             \
-        while (!(cond) && now_ns() < end_) {                                                       \
+        bool holds_ = (cond);                                                                      \
+        while (!holds_ && now_ns() < end_) {                                                       \
             world_step(w_);                                                                        \
+            holds_ = (cond);                                                                       \
         }                                                                                          \
-        jzt_check_true(JZT_REQUIRE, __FILE__, __LINE__, #cond, (cond) ? 1 : 0);                    \
+        jzt_check_true(JZT_REQUIRE, __FILE__, __LINE__, #cond, holds_);                            \
     } while (0)
 
 #define WAIT_STILL(cond)                                                                           \
     do {                                                                                           \
         uint64_t end_ = now_ns() + WAIT_LIMIT_MS * MS;                                             \
-        while (!(cond) && now_ns() < end_) {                                                       \
+        bool holds_ = (cond);                                                                      \
+        while (!holds_ && now_ns() < end_) {                                                       \
             pause_us(200);                                                                         \
+            holds_ = (cond);                                                                       \
         }                                                                                          \
-        jzt_check_true(JZT_REQUIRE, __FILE__, __LINE__, #cond, (cond) ? 1 : 0);                    \
+        jzt_check_true(JZT_REQUIRE, __FILE__, __LINE__, #cond, holds_);                            \
     } while (0)
 
 static inline jzx_counters world_counters(world *w)

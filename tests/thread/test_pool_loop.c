@@ -139,10 +139,14 @@ static void test_run_returns_when_nobody_is_left_R31(void)
     for_all_shapes(runs_until_nobody_is_left);
 }
 
+/* When the players have got a little further. */
 static void *stop_later(void *arg)
 {
     rig *r = arg;
-    pause_us(20000);
+    uint64_t goal = handled_by_both() + 100, end = now_ns() + 5000 * MS;
+    while (handled_by_both() < goal && now_ns() < end) {
+        pause_us(200);
+    }
     jzx_loop_request_stop(r->loop);
     return NULL;
 }

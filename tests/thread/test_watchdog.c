@@ -554,7 +554,72 @@ static void test_a_child_of_fork_can_stop_it_R29(void)
     stage_close(&s);
 }
 
+/* In a pool each worker has a turn of its own to be stuck in. */
+typedef struct mule {
+    jzx_actor_id id;
+    _Atomic uint32_t reports;
+    _Atomic uint32_t handled;
+} mule;
+enum { MULES = 3, BUSY = 0 }; /* the first one is never stuck */
+static mule mules[MULES];
+
+static void on_mule(void *ctx, const jzx_stuck_report *report)
+{
+    (void)ctx;
+    for (size_t i = 0; i < MULES; i++) {
+        if (mules[i].id == report->actor) {
+            CHECK_EQ(report->reports, atomic_fetch_add(&mules[i].reports, 1) + 1);
+        }
+    }
+}
+
+static bool is_over(void)
+{
+    bool over = true;
+    for (size_t i = BUSY + 1; i < MULES; i++) {
+        over &= atomic_load(&mules[i].reports) >= 2;
+    }
+    return over;
+}
+
+static jzx_behavior_result be_a_mule(jzx_context *ctx, const jzx_message *msg)
+{
+    mule *self = ctx->state;
+    atomic_fetch_add(&self->handled, 1);
+    if (self == &mules[BUSY]) {
+        CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, msg->tag));
+        return is_over() ? JZX_BEHAVIOR_STOP : JZX_BEHAVIOR_OK;
+    }
+    while (!is_over()) {
+        (void)usleep(1000);
+    }
+    return JZX_BEHAVIOR_STOP;
+}
+
+static void test_every_stuck_worker_of_a_pool_is_reported_R22_R34(void)
+{
+    jzx_loop *loop = NULL;
+    jzx_watchdog *dog = NULL;
+    jzx_config config = {.dispatcher = JZX_DISPATCHER_POOL, .workers = MULES};
+    REQUIRE_OK(jzx_loop_create(&config, &loop));
+    for (size_t i = 0; i < MULES; i++) {
+        jzx_spawn_opts opts = {.behavior = be_a_mule, .state = &mules[i]};
+        mules[i] = (mule){0};
+        REQUIRE_OK(jzx_spawn(loop, &opts, &mules[i].id));
+        REQUIRE_OK(jzx_send_u64(loop, mules[i].id, 0, STUCK));
+    }
+    jzx_watchdog_opts opts = {.limit_ms = LIMIT_MS, .on_stuck = on_mule};
+    REQUIRE_OK(jzx_watchdog_start(loop, &opts, &dog));
+    CHECK_OK(jzx_loop_run(loop));
+    CHECK(atomic_load(&mules[BUSY].handled) > 1);
+    CHECK_EQ(atomic_load(&mules[BUSY].reports), 0);
+    jzx_watchdog_stop(dog);
+    CHECK_OK(jzx_loop_destroy(loop));
+}
+
 static const jzt_test tests[] = {
+    {"every_stuck_worker_of_a_pool_is_reported_R22_R34",
+     test_every_stuck_worker_of_a_pool_is_reported_R22_R34},
     {"an_actor_that_waits_for_ever_is_reported_again_and_again_R22",
      test_an_actor_that_waits_for_ever_is_reported_again_and_again_R22},
     {"an_actor_that_spins_is_reported_R22", test_an_actor_that_spins_is_reported_R22},
