@@ -30,8 +30,8 @@ typedef struct jzi_post {
     uint32_t base;        /* the dispatcher's part of its actors' indexes */
     uint32_t default_cap; /* of its actors, for those who make them from elsewhere */
     uint32_t default_max_msgs;
-    bool ends_alone;       /* of a dispatcher that goes before its system does */
-    _Atomic uint32_t refs; /* the loop and every sender */
+    _Atomic bool ends_alone; /* of a dispatcher that goes before its system does */
+    _Atomic uint32_t refs;   /* the loop and every sender */
     jzi_actor_table table;
     jzi_timer_table timers;
 

@@ -157,7 +157,9 @@ static void test_no_call_runs_other_code_before_it_returns(void)
     rig r = rig_open(NULL);
     jzx_actor_id other, caller;
     jzx_spawn_opts opts = {.behavior = count_depth, .deinit = deinit_depth};
-    depth = deepest = counted = 0;
+    depth = 0;
+    deepest = 0;
+    counted = 0;
     REQUIRE_OK(jzx_spawn(r.loop, &opts, &other));
     opts = (jzx_spawn_opts){.behavior = call_everything, .state = &other};
     REQUIRE_OK(jzx_spawn(r.loop, &opts, &caller));
