@@ -533,12 +533,18 @@ static void check_all(void)
     require(c.async_sent == r.async_sent && c.async_arrived == r.async_sent - m.flight_count,
             "asynchronous sends are miscounted");
     require(c.commands == m.commands, "stops are miscounted");
-    require(c.abandoned >= m.abandoned && c.abandoned <= m.abandoned + vague,
+    /* In a step of a pool another worker may be about to end an actor: what it owned is released,
+     * and its deinit, where the model hears of that, has not begun. */
+    bool settled = !m.loose || !r.in_step;
+    require(!settled || (c.abandoned >= m.abandoned && c.abandoned <= m.abandoned + vague),
             "abandoned messages are miscounted");
     require(memcmp(c.refused, m.refused, sizeof c.refused) == 0, "refusals are miscounted");
     require(memcmp(c.dead_by, m.dead_by, sizeof c.dead_by) == 0, "dead letters are miscounted");
     const char *wrong = jzx_testkit_check(r.loop);
     require(wrong == NULL, wrong);
+    if (!settled) {
+        return;
+    }
     /* Now and then all of them, else what is recent. */
     m_check_payloads(&m, chance(1) || m.serials < 600 ? 0 : m.serials - 600);
 }
