@@ -11,11 +11,11 @@ static jzi_actor *self_of(const jzi_family *family)
     return actor;
 }
 
+/* NULL: it is gone already, stopped where it lives, and only the news of it is still to be heard.
+ * Then there is nobody to give an order to. */
 static jzi_actor *actor_of(const jzi_child *child)
 {
-    jzi_actor *actor = jzi_lifecycle_child(child->family->domain->acting, child->id);
-    jzi_assert(actor != NULL);
-    return actor;
+    return jzi_lifecycle_child(child->family->domain->acting, child->id);
 }
 
 const char *jzi_child_name(const jzi_child *child)
@@ -27,10 +27,9 @@ const char *jzi_child_name(const jzi_child *child)
     return actor == NULL ? "" : jzi_actor_name(actor);
 }
 
-static uint32_t shutdown_ms(const jzi_child *child)
+static uint32_t shutdown_ms(const jzi_child *child, const jzi_actor *actor)
 {
-    return child->plan != NULL ? child->plan->spec.shutdown_ms
-                               : actor_of(child)->kind->stop_timeout_ms;
+    return child->plan != NULL ? child->plan->spec.shutdown_ms : actor->kind->stop_timeout_ms;
 }
 
 bool jzi_family_in_order(const jzi_family *family)
@@ -48,25 +47,20 @@ void jzi_child_set_state(jzi_child *child, jzi_child_state state)
 
 /* Orders. */
 
-/* Whether it is gone already, and only the news of it is still to be heard. */
-static bool is_gone(const jzi_child *child)
-{
-    return jzi_lifecycle_child(child->family->domain->acting, child->id) == NULL;
-}
-
 void jzi_family_order_end(jzi_child *child)
 {
     bool idle = child->state == JZI_CHILD_FAILED || child->state == JZI_CHILD_DOWN;
     jzi_child_set_state(child, JZI_CHILD_ENDING);
     jzi_alarm_clear(child->family->domain->acting->io, &child->alarm);
-    if (is_gone(child)) {
+    jzi_actor *actor = actor_of(child);
+    if (actor == NULL) {
         return;
     }
-    uint32_t timeout_ms = shutdown_ms(child);
+    uint32_t timeout_ms = shutdown_ms(child, actor);
     if (idle && timeout_ms == JZX_SHUTDOWN_BRUTAL) {
         timeout_ms = 5000; /* it failed: there is nothing to be brutal about */
     }
-    jzi_lifecycle_finish(child->family->domain->acting, actor_of(child), timeout_ms,
+    jzi_lifecycle_finish(child->family->domain->acting, actor, timeout_ms,
                          self_of(child->family)->ext->life->deadline_ns);
 }
 
@@ -74,18 +68,26 @@ static void order_clean(jzi_child *child, uint32_t command)
 {
     bool again = (command & JZI_ACTOR_START) != 0;
     jzi_child_set_state(child, again ? JZI_CHILD_STARTING : JZI_CHILD_CLEANING);
-    if (is_gone(child)) {
-        return;
+    jzi_actor *actor = actor_of(child);
+    if (actor != NULL) {
+        jzi_lifecycle_order(child->family->domain->acting, actor, command,
+                            shutdown_ms(child, actor),
+                            self_of(child->family)->ext->life->deadline_ns);
     }
-    jzi_lifecycle_order(child->family->domain->acting, actor_of(child), command, shutdown_ms(child),
-                        self_of(child->family)->ext->life->deadline_ns);
+}
+
+static void order_simply(jzi_child *child, uint32_t command)
+{
+    jzi_actor *actor = actor_of(child);
+    if (actor != NULL) {
+        jzi_lifecycle_order(child->family->domain->acting, actor, command, 0, UINT64_MAX);
+    }
 }
 
 static void order_start(jzi_child *child)
 {
     jzi_child_set_state(child, JZI_CHILD_STARTING);
-    jzi_lifecycle_order(child->family->domain->acting, actor_of(child), JZI_ACTOR_START, 0,
-                        UINT64_MAX);
+    order_simply(child, JZI_ACTOR_START);
 }
 
 /* The parent's turn is asked for by news of the child, here that its time has come. */
@@ -450,8 +452,7 @@ static void decide(jzi_child *child)
         break;
     case JZI_VERDICT_RESUME:
         jzi_child_set_state(child, JZI_CHILD_UP);
-        jzi_lifecycle_order(family->domain->acting, actor_of(child), JZI_ACTOR_RESUME, 0,
-                            UINT64_MAX);
+        order_simply(child, JZI_ACTOR_RESUME);
         break;
     case JZI_VERDICT_STOP:
         child->want = JZI_WANT_GONE;

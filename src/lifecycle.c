@@ -253,6 +253,10 @@ void jzi_life_fail(jzi_worker *worker, jzi_actor *actor)
     jzi_freeze(actor);
     jzi_set_step(actor, JZI_STEP_FAILED);
     actor->flags &= ~(JZI_ACTOR_DEFERRED | JZI_ACTOR_RESTART | JZI_ACTOR_START | JZI_ACTOR_RESUME);
+    if ((actor->flags & JZI_ACTOR_DRAIN) != 0) {
+        actor->flags &= ~JZI_ACTOR_DRAIN; /* there is nothing to wait for any more */
+        actor->flags |= JZI_ACTOR_STOP;
+    }
     jzi_tell_parent(worker, actor, JZI_NEWS_FAILED);
 }
 

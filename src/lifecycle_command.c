@@ -62,10 +62,11 @@ void jzi_lifecycle_obey(jzi_worker *worker, jzi_actor *actor, uint64_t orders)
     if (worker->domain->destroying) {
         return;
     }
+    if ((orders & (JZI_GATE_STOP | JZI_GATE_DRAIN)) != 0) {
+        jzi_lifecycle_stop(worker, actor, (orders & JZI_GATE_STOP) == 0);
+    }
     if ((orders & JZI_GATE_KILL) != 0) {
         jzi_lifecycle_kill(worker, actor);
-    } else {
-        jzi_lifecycle_stop(worker, actor, (orders & JZI_GATE_STOP) == 0);
     }
 }
 
@@ -129,13 +130,14 @@ static void obey_running(jzi_worker *worker, jzi_actor *actor)
     bool created = jzi_actor_state_of(actor) == JZX_STATE_CREATED;
     if ((flags & JZI_ACTOR_KILL) != 0 || (created && (flags & JZI_ACTOR_STOP) != 0)) {
         bool kill = (flags & JZI_ACTOR_KILL) != 0;
-        actor->flags &= ~(JZI_ACTOR_KILL | JZI_ACTOR_STOP | JZI_ACTOR_START);
+        actor->flags &= ~(JZI_ACTOR_KILL | JZI_ACTOR_START);
         actor->flags |= JZI_ACTOR_KILLED;
         jzi_worker_set_reason(worker, kill ? JZX_REASON_KILLED : JZX_REASON_SHUTDOWN, 0, NULL);
         if (created || (flags & JZI_ACTOR_FINISH) != 0) {
+            actor->flags &= ~JZI_ACTOR_STOP;
             jzi_life_end_for_good(worker, actor);
         } else {
-            jzi_life_fail(worker, actor);
+            jzi_life_fail(worker, actor); /* and a stop, if there is one, wins over the restart */
         }
     } else if ((flags & JZI_ACTOR_LINKED) != 0 && !created) {
         actor->flags &= ~JZI_ACTOR_LINKED;

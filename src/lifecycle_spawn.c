@@ -109,7 +109,7 @@ static __attribute__((noinline)) jzi_kind *
 intern_kind(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth, uint32_t cap)
 {
     jzi_kind wanted = kind_of(worker, opts, birth, cap);
-    return jzi_kind_intern(&worker->domain->kinds, &worker->alloc, &wanted);
+    return jzi_kind_intern(&worker->post->kinds, &worker->alloc, &wanted);
 }
 
 /* Whether the options ask for nothing but a behavior, a state, a cap and flags. */
@@ -124,13 +124,13 @@ static inline bool is_plain(const jzx_spawn_opts *opts, const jzi_birth *birth)
 static inline jzi_kind *find_kind(jzi_worker *worker, const jzx_spawn_opts *opts,
                                   const jzi_birth *birth, uint32_t cap, bool plain)
 {
-    jzi_kind *kind = plain ? jzi_kind_plain(&worker->domain->kinds, cap, opts->flags) : NULL;
+    jzi_kind *kind = plain ? jzi_kind_plain(&worker->post->kinds, cap, opts->flags) : NULL;
     if (jzi_likely(kind != NULL)) {
         return kind;
     }
     kind = intern_kind(worker, opts, birth, cap);
     if (plain && kind != NULL) {
-        jzi_kind_keep_plain(&worker->domain->kinds, &worker->alloc, kind, cap, opts->flags);
+        jzi_kind_keep_plain(&worker->post->kinds, &worker->alloc, kind, cap, opts->flags);
     }
     return kind;
 }
@@ -379,7 +379,7 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
     jzi_actor *actor = NULL;
     err = jzi_actor_table_take(worker->table, &worker->alloc, &actor);
     if (err != JZX_OK) {
-        jzi_kind_release(&worker->domain->kinds, &worker->alloc, kind);
+        jzi_kind_release(&worker->post->kinds, &worker->alloc, kind);
         return err;
     }
     fill_actor(actor, opts, kind, cap);

@@ -258,7 +258,6 @@ void jzi_loop_free(jzx_loop *loop)
     jzi_node_pool_deinit(&worker->wide, &alloc);
     jzi_free(&alloc, worker->ring,
              worker->ring == NULL ? 0 : ((size_t)worker->ring_mask + 1) * sizeof(jzi_actor *));
-    jzi_kinds_deinit(&worker->domain->kinds, &alloc);
     jzi_dead_letters_deinit(&worker->domain->dead_letters, &alloc);
     jzi_post_release(loop->post);
     jzi_free(&alloc, loop, sizeof *loop);

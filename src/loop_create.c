@@ -112,7 +112,8 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
     memcpy(loop->name, "loop", sizeof "loop");
     worker->domain = &loop->domain;
     loop->domain.acting = worker;
-    loop->domain.workers = &worker->domain->acting; /* a list of one; jzi_pool_open() has more */
+    loop->domain.only = worker;
+    loop->domain.workers = &worker->domain->only; /* jzi_pool_open() may have more */
     loop->domain.worker_count = 1;
     worker->env = env;
     worker->alloc = config->allocator;

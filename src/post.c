@@ -40,6 +40,19 @@ void jzi_post_retain(jzi_post *post)
     atomic_fetch_add_explicit(&post->refs, 1, memory_order_relaxed);
 }
 
+/* Those of actors whose slots nobody could give back any more, too. */
+static void free_kinds(jzi_post *post, const jzx_allocator *alloc)
+{
+    uint32_t made = atomic_load_explicit(&post->table.made, memory_order_relaxed);
+    for (uint32_t slot = 0; slot < made; slot++) {
+        jzi_kind *kind = jzi_actor_table_at(&post->table, slot)->kind;
+        if (kind != NULL && (kind->flags & JZI_KIND_OWN) != 0) {
+            jzi_kind_free_own(alloc, kind);
+        }
+    }
+    jzi_kinds_deinit(&post->kinds, alloc);
+}
+
 void jzi_post_release(jzi_post *post)
 {
     /* acq_rel: what every owner did comes before the freeing. */
@@ -48,6 +61,7 @@ void jzi_post_release(jzi_post *post)
     }
     jzx_allocator alloc = post->alloc;
     post->env->fd_close(post->env->ctx, post->wake_fd);
+    free_kinds(post, &alloc);
     jzi_actor_table_deinit(&post->table, &alloc);
     jzi_timer_table_deinit(&post->timers, &alloc);
     jzi_node_page *page = atomic_load_explicit(&post->pages, memory_order_relaxed);

@@ -33,6 +33,7 @@ typedef struct jzi_post {
     _Atomic bool ends_alone; /* of a dispatcher that goes before its system does */
     _Atomic uint32_t refs;   /* the loop and every sender */
     jzi_actor_table table;
+    jzi_kinds kinds; /* of its actors: an ended one may be kept by a sender longer than the loop */
     jzi_timer_table timers;
 
     /* Padding keeps what senders write off the lines that the loop works with. Not _Alignas: an

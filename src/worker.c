@@ -267,7 +267,7 @@ void jzi_worker_release_node(jzi_worker *worker, jzi_node *node)
 
 void jzi_worker_free_slot(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_kind_release(&worker->domain->kinds, &worker->alloc, actor->kind);
+    jzi_kind_release(&worker->post->kinds, &worker->alloc, actor->kind);
     actor->kind = NULL;
     jzi_actor_table_give(worker->table, actor);
 }

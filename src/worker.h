@@ -80,7 +80,8 @@ typedef struct jzi_domain {
     bool pooled;                     /* several workers, and a floor */
     bool threads;                    /* these are threads; otherwise they are simulated on one */
     pthread_mutex_t floor;
-    jzi_worker **workers; /* of a pool: all of them */
+    jzi_worker **workers; /* all of them: a pool's own list, or `only` */
+    jzi_worker *only;
     uint32_t worker_count;
     _Atomic uint32_t running; /* the workers of a pool are at work: nobody else may touch it */
     uint64_t now_ns;          /* of a pool: the latest reading of them all */
@@ -95,7 +96,6 @@ typedef struct jzi_domain {
     uint32_t root_first; /* actors without a parent, in the order of spawning; slots */
     uint32_t root_last;
     uint64_t watch_seq; /* the last jzx_watch_ref */
-    jzi_kinds kinds;
     jzi_dead_letters dead_letters;
     jzi_observer observer;
     jzi_event_ops event_ops[JZI_EVENT_KINDS];

@@ -284,6 +284,35 @@ static void test_a_stop_wins_over_a_restart_at_every_moment_of_it_R18(void)
     }
 }
 
+/* Asked to stop while it runs, it fails before it could. */
+static void test_a_stop_before_the_failure_wins_over_its_restart_R18(void)
+{
+    enum { STOP_KILL, KILL_STOP, DRAIN_KILL, DRAIN_FAIL, WAYS };
+    for (int n = 0; n < WAYS; n++) {
+        rig r;
+        family f;
+        family_open(&r, &f, NULL, &often, 2, 0);
+        life *it = &f.child[0];
+        if (n == KILL_STOP) {
+            CHECK_OK(jzx_kill(r.loop, it->id));
+        } else if (n == DRAIN_FAIL) {
+            tell(&r, it, T_FAIL);
+        }
+        CHECK_OK((n < DRAIN_KILL ? jzx_stop : jzx_stop_drained)(r.loop, it->id));
+        if (n == STOP_KILL || n == DRAIN_KILL) {
+            CHECK_OK(jzx_kill(r.loop, it->id));
+        }
+        run_ms(&r, 60000);
+        CHECK_EQ(it->ends, 1);
+        CHECK(is_gone(&r, it));
+        CHECK_EQ(it->inits, 1);
+        CHECK_EQ(it->deinits, 1);
+        CHECK_STATE(&r, &f.child[1], JZX_STATE_RUNNING);
+        CHECK_STATE(&r, &f.p, JZX_STATE_RUNNING);
+        life_close(&r);
+    }
+}
+
 static void test_a_kill_at_every_moment_of_a_restart_leaks_nothing_R18(void)
 {
     for (moment when = CLEANING; when < MOMENTS; when++) {
@@ -434,6 +463,8 @@ static const jzt_test tests[] = {
      test_descendants_end_with_the_life_that_made_them_R3},
     {"a_stop_wins_over_a_restart_at_every_moment_of_it_R18",
      test_a_stop_wins_over_a_restart_at_every_moment_of_it_R18},
+    {"a_stop_before_the_failure_wins_over_its_restart_R18",
+     test_a_stop_before_the_failure_wins_over_its_restart_R18},
     {"a_kill_at_every_moment_of_a_restart_leaks_nothing_R18",
      test_a_kill_at_every_moment_of_a_restart_leaks_nothing_R18},
     {"a_parent_that_stops_ends_children_at_every_moment_of_a_restart_R18",

@@ -117,6 +117,79 @@ static void test_a_stop_from_anywhere_wins_over_a_restart_elsewhere_R18(void)
     for_all_places(stops_win);
 }
 
+/* The stop comes after the failure and before its supervisor, kept in bed, could decide. */
+static void stops_cross(world *w, size_t at)
+{
+    if (at != AT_PINNED && at != AT_DESK) {
+        return; /* elsewhere the supervisor does not sleep with the boss */
+    }
+    for (size_t i = 1; i < KIDS; i++) { /* k0 would be on the boss's own desk */
+        nest *n = nest_new(w, at, JZX_TRANSIENT);
+        n->spec = patient;
+        nest_start(n);
+        agent *kid = n->kid[i];
+        agent_hold(n->boss);
+        kid_end(kid, BY_FAIL);
+        WAIT(w, atomic_load(&kid->fails) == 1);
+        CHECK_OK(i % 2 == 0 ? jzx_stop(w->loop, atomic_load(&kid->id))
+                            : jzx_system_stop(w->system, atomic_load(&kid->id)));
+        for (int step = 0; step < 5; step++) {
+            world_step(w); /* it arrives */
+        }
+        agent_release(n->boss);
+        CHECK_AGENT_ENDED(kid, JZX_REASON_FAILED);
+        CHECK_EQ(atomic_load(&kid->inits), 1);
+        world_settle(w);
+        CHECK_EQ(nest_child(n, kid->name).status, JZX_CHILD_DOWN);
+        nest_close(n);
+    }
+}
+
+static void test_a_stop_wins_over_a_restart_that_is_not_decided_yet_R18(void)
+{
+    for_all_places(stops_cross);
+}
+
+/* And at any other moment of a restart, which the clock chooses. */
+static void spawn_one(jzx_context *ctx, agent *self, void *arg)
+{
+    agent *kid = arg;
+    (void)self;
+    CHECK_OK(jzx_set_child_policy(ctx, &patient));
+    CHECK_OK(agent_spawn(ctx->loop, kid));
+}
+
+static void stop_races(world *w, size_t at)
+{
+    enum { RACES = JZT_SANITIZED ? 8 : 30 };
+    agent *boss = agent_start(agent_new(w, "boss", places[at]));
+    for (size_t to = 0; to < PLACES; to++) {
+        for (int round = 0; round < RACES; round++) {
+            agent *kid = agent_new(w, "kid", places[to]);
+            agent_call(boss, spawn_one, kid);
+            WAIT(w, agent_signals(kid, JZX_SIGNAL_POST_START) == 1);
+            jzx_actor_id id = atomic_load(&kid->id);
+            REQUIRE_OK(jzx_send_async_u64(w->sender, id, 0, A_FAIL));
+            uint64_t end = now_ns() + now_ns() % 100 * 1000;
+            while (now_ns() < end) {
+                if (at == AT_LOOP || to == AT_LOOP) {
+                    REQUIRE_OK(jzx_loop_step(w->loop, 0));
+                }
+            }
+            CHECK_OK(jzx_system_stop(w->system, id));
+            WAIT(w, atomic_load(&kid->ends) == 1); /* a stop that was taken is kept */
+            CHECK_EQ(atomic_load(&kid->ups), atomic_load(&kid->deinits));
+        }
+    }
+    CHECK_OK(jzx_stop(w->loop, atomic_load(&boss->id)));
+    WAIT(w, atomic_load(&boss->ends) == 1);
+}
+
+static void test_a_stop_wins_at_every_moment_of_a_restart_elsewhere_R18(void)
+{
+    for_all_places(stop_races);
+}
+
 /* Kids from `first` on were taken down the last first, then started the first first. */
 static void check_group(nest *n, size_t first, const jzx_actor_id *ids)
 {
@@ -404,6 +477,10 @@ static const jzt_test tests[] = {
      test_a_mailbox_elsewhere_waits_for_the_next_life_R18},
     {"a_stop_from_anywhere_wins_over_a_restart_elsewhere_R18",
      test_a_stop_from_anywhere_wins_over_a_restart_elsewhere_R18},
+    {"a_stop_wins_over_a_restart_that_is_not_decided_yet_R18",
+     test_a_stop_wins_over_a_restart_that_is_not_decided_yet_R18},
+    {"a_stop_wins_at_every_moment_of_a_restart_elsewhere_R18",
+     test_a_stop_wins_at_every_moment_of_a_restart_elsewhere_R18},
     {"one_for_all_takes_children_everywhere_along_R19",
      test_one_for_all_takes_children_everywhere_along_R19},
     {"rest_for_one_takes_later_children_everywhere_along_R19",
