@@ -51,7 +51,7 @@ static void free_workers(jzx_loop *loop)
     jzx_allocator alloc = loop->worker.alloc;
     uint32_t count = domain->worker_count;
     jzi_worker **workers = domain->workers;
-    if (workers == &domain->acting) {
+    if (workers == &domain->only) {
         return;
     }
     for (uint32_t i = 1; i < count; i++) {
@@ -61,7 +61,7 @@ static void free_workers(jzx_loop *loop)
     }
     jzi_free(&alloc, workers, count * sizeof(jzi_worker *));
     domain->acting = &loop->worker;
-    domain->workers = &domain->acting;
+    domain->workers = &domain->only;
     domain->worker_count = 1;
 }
 
