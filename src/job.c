@@ -115,7 +115,7 @@ void jzi_job_free(jzi_worker *worker, jzi_job *job)
 
 /* The last step of a job that is not handed over, in its owner's domain. After fork(2) no code of
  * the program runs; a file is closed all the same. */
-static void dispose(jzi_worker *worker, jzi_job *job)
+static void dispose_now(jzi_worker *worker, jzi_job *job)
 {
     bool ours = job->kind == JZX_KIND_FILE;
     if (!worker->domain->abandoned || ours) {
@@ -126,6 +126,21 @@ static void dispose(jzi_worker *worker, jzi_job *job)
         }
     }
     jzi_job_free(worker, job);
+}
+
+static void disposal(jzi_worker *worker, jzi_errand *errand)
+{
+    dispose_now(worker, jzi_container_of(errand, jzi_job, errand));
+}
+
+static void dispose(jzi_worker *worker, jzi_job *job)
+{
+    if (jzi_unlikely(worker->domain->pooled) && !worker->domain->destroying) {
+        job->errand.run = disposal;
+        jzi_worker_add_chore(worker, &job->errand);
+    } else {
+        dispose_now(worker, job);
+    }
 }
 
 /* The result, or what is left of it, is home. */

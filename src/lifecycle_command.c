@@ -376,6 +376,9 @@ void jzi_lifecycle_panicked(jzi_worker *worker)
         while (worker->floors > 0) { /* a crash inside of a call, not a panic */
             jzi_worker_give_floor(worker);
         }
+        if (worker->phase == JZI_PHASE_BEHAVIOR) {
+            jzi_worker_drop_in_hand(worker);
+        }
         jzi_user_code_ends(worker);
         worker->current->flags &= ~JZI_ACTOR_LIFE;
     }

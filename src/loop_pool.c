@@ -32,6 +32,14 @@ jzi_worker *jzi_loop_enter_pool(jzx_loop *loop)
     return worker;
 }
 
+void jzi_loop_leave_pool(jzi_worker *worker)
+{
+    if (worker->floors == 1 && jzi_unlikely(worker->domain->chores != NULL)) {
+        jzi_worker_do_chores(worker);
+    }
+    jzi_worker_give_floor(worker);
+}
+
 static uint32_t ready(const jzi_worker *worker)
 {
     return worker->ring_tail - worker->ring_head;
@@ -234,7 +242,7 @@ static bool is_idle(jzi_pool *pool, jzi_worker *worker)
         return true;
     }
     return !jzi_post_has_mail_now(loop->post) && !jzi_loop_has_ready(loop) &&
-           jzi_loop_next_timer(loop) > jzi_worker_clock(worker);
+           loop->domain.chores == NULL && jzi_loop_next_timer(loop) > jzi_worker_clock(worker);
 }
 
 static void goal_is_reached(jzi_hand *hand)
@@ -292,6 +300,10 @@ static void work(jzi_hand *hand)
     jzx_loop *loop = pool->loop;
     while (pool->goal != JZI_GOAL_PARK) {
         equip(hand);
+        if (jzi_unlikely(worker->domain->chores != NULL) && !worker->domain->choring) {
+            keep_watch(pool);
+            jzi_worker_do_chores(worker);
+        }
         jzi_count_add(&worker->counters.ticks, 1);
         /* Whoever asks whether all is quiet looks at the inbound list first, then at this. */
         atomic_store_explicit(&worker->domain->resting, 0, memory_order_seq_cst);
@@ -317,6 +329,7 @@ static void work(jzi_hand *hand)
         keep_watch(pool);
         jzi_loop_turns(loop, worker, loop->max_turns);
     }
+    jzi_worker_do_chores(worker);
 }
 
 /* Waits until there is a goal. Whoever runs the loop may be the first worker meanwhile, so nothing

@@ -40,6 +40,7 @@ jzx_err jzi_pool_tick(jzx_loop *loop, uint64_t max_ns)
     }
     bool alone = domain->threads || env->pick == NULL || domain->worker_count == 1;
     jzi_loop_turns(loop, worker, alone || loop->max_turns < 4 ? loop->max_turns : 4);
+    jzi_worker_do_chores(worker);
     jzi_worker_give_floor(worker);
     worker->outer = NULL;
     loop->worker.outer = outer;

@@ -47,8 +47,8 @@ jzx_err jzx_spawn_supervisor_sized(jzx_loop *loop, const jzx_supervisor_init *in
 jzx_err jzx_set_child_policy_sized(jzx_context *ctx, const jzx_supervisor_spec *spec,
                                    size_t spec_size)
 {
-    jzi_worker *worker = ctx == NULL ? NULL : jzi_container_of(ctx, jzi_worker, ctx);
-    if (worker == NULL || jzi_lifecycle_spawner(worker) == NULL ||
+    JZI_ENTER(ctx == NULL ? NULL : ctx->loop, "jzx_set_child_policy");
+    if (worker == NULL || &worker->ctx != ctx || jzi_lifecycle_spawner(worker) == NULL ||
         (worker->current->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
         return JZX_ERR_INVALID_ARG;
     }

@@ -301,6 +301,67 @@ static void tell_dead(jzi_worker *worker, const jzi_actor *actor, const jzx_mess
     }
 }
 
+bool jzi_worker_release_later(jzi_worker *worker, const jzi_actor *actor, jzi_node *node)
+{
+    jzx_message *msg = &node->msg;
+    uint32_t nothing = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_TAKEN;
+    if ((msg->flags & nothing) != 0 || msg->data == NULL || worker->domain->destroying ||
+        (msg->drop == NULL && actor->kind->drop_msg == NULL)) {
+        return false;
+    }
+    if (msg->drop == NULL) { /* kept where it is free: the actor may be gone by then */
+        msg->deadline_ns = (uint64_t)(uintptr_t)actor->kind->drop_msg;
+    }
+    jzi_lane_push(&worker->domain->chores, node);
+    return true;
+}
+
+/* Without the floor. */
+static void release_now(jzi_worker *worker, jzi_node *node)
+{
+    jzx_message *msg = &node->msg;
+    if (msg->drop != NULL) {
+        msg->drop(msg->data);
+    } else {
+        void (*drop_msg)(const jzx_message *) =
+            (void (*)(const jzx_message *))(uintptr_t)msg->deadline_ns;
+        msg->deadline_ns = 0;
+        drop_msg(msg);
+    }
+    jzi_worker_release_node(worker, node);
+}
+
+void jzi_worker_do_chores(jzi_worker *worker)
+{
+    jzi_domain *domain = worker->domain;
+    if (domain->chores == NULL || domain->choring) {
+        return;
+    }
+    domain->choring = true;
+    uint32_t phase = worker->phase;
+    jzx_actor_id self = worker->ctx.self;
+    worker->phase = JZI_PHASE_NONE; /* it is no actor's code */
+    worker->ctx.self = JZX_NOBODY;
+    while (domain->chores != NULL) {
+        jzi_node *todo = domain->chores;
+        domain->chores = NULL;
+        jzi_worker_give_floor(worker);
+        while (todo != NULL) {
+            jzi_node *node = jzi_lane_pop(&todo);
+            if ((node->msg.flags & JZI_MSG_ERRAND) != 0) {
+                jzi_errand *errand = jzi_container_of(node, jzi_errand, node);
+                errand->run(worker, errand);
+            } else {
+                release_now(worker, node);
+            }
+        }
+        jzi_worker_take_floor(worker);
+    }
+    worker->phase = phase;
+    worker->ctx.self = self;
+    domain->choring = false;
+}
+
 void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason)
 {
     jzx_message *msg = &node->msg;
@@ -313,8 +374,10 @@ void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_d
     if (reason != JZX_DEAD_DROPPED) {
         tell_dead(worker, actor, msg, reason);
     }
-    jzi_worker_release_data(worker, actor, msg);
-    jzi_worker_release_node(worker, node);
+    if (jzi_likely(!worker->domain->pooled) || !jzi_worker_release_later(worker, actor, node)) {
+        jzi_worker_release_data(worker, actor, msg);
+        jzi_worker_release_node(worker, node);
+    }
     if (foreign) {
         jzi_worker_leave(worker, actor, 1);
     }

@@ -98,6 +98,10 @@ typedef struct jzi_domain {
     uint64_t watch_seq; /* the last jzx_watch_ref */
     jzi_dead_letters dead_letters;
     jzi_observer observer;
+    /* In a pool: code of the user's that is due and must not run with the floor. Errands, and
+     * messages that were buried and whose data is to be dropped; a lane. */
+    jzi_node *chores;
+    bool choring; /* a worker is at it */
     jzi_event_ops event_ops[JZI_EVENT_KINDS];
     void (*on_room)(jzi_worker *worker, jzi_actor *actor); /* WAITERS is set and there is room */
     void (*on_link_exit)(jzi_worker *worker, jzi_actor *peer, const jzx_reason *reason);
@@ -211,10 +215,23 @@ void jzi_worker_take_floor(jzi_worker *worker);
 void jzi_worker_give_floor(jzi_worker *worker);
 /* After a wait in which others had it: what they changed is known. */
 void jzi_worker_floor_is_back(jzi_worker *worker);
+/* Code of the user's, for when nobody has the floor: run() is called without it. With the floor. */
+static inline void jzi_worker_add_chore(jzi_worker *worker, jzi_errand *errand)
+{
+    errand->node.msg.flags = JZI_MSG_ERRAND;
+    jzi_lane_push(&worker->domain->chores, &errand->node);
+}
+/* Does what is due, in the order it became due, unless another worker is at it; the floor is given
+ * away meanwhile. Before other user code runs, too: so what a message held is gone before that. */
+void jzi_worker_do_chores(jzi_worker *worker);
+
 /* Around every call of user code. */
 static inline void jzi_user_code_begins(jzi_worker *worker)
 {
     if (jzi_unlikely(worker->domain->pooled)) {
+        if (worker->domain->chores != NULL) {
+            jzi_worker_do_chores(worker);
+        }
         jzi_worker_give_floor(worker);
         if (worker->domain->on_floor_given != NULL) {
             worker->domain->on_floor_given(worker);
@@ -254,6 +271,8 @@ static inline bool jzi_worker_reserve(jzi_worker *worker)
  * that lifecycle has to deal with, for worker->outcome and with worker->reason filled in, or NULL.
  * It is in no ring. The caller has set worker->panic. */
 jzi_actor *jzi_worker_run(jzi_worker *worker);
+/* After a panic in a behavior, in a pool: what it did not take goes before the floor is back. */
+void jzi_worker_drop_in_hand(jzi_worker *worker);
 /* After a panic in a behavior: completes the message in hand; returns the actor that failed. */
 jzi_actor *jzi_worker_panicked(jzi_worker *worker);
 /* Hands one notice over, out of turn, to an actor that is not running and in no ring. May panic as
@@ -306,6 +325,8 @@ bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor);
 void jzi_worker_revoke(jzi_worker *worker, jzi_actor *actor, jzi_node *node);
 /* Releases the data of a message that nobody handled, by drop, drop_msg, or as abandoned. */
 void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_message *msg);
+/* In a pool: releases data and node as a chore. False: nobody's code is called for it. */
+bool jzi_worker_release_later(jzi_worker *worker, const jzi_actor *actor, jzi_node *node);
 /* Frees the copy, if there is one, and gives the node back. */
 void jzi_worker_release_node(jzi_worker *worker, jzi_node *node);
 /* Gives foreign reservations back, and with the last one the slot of an actor that ended. */

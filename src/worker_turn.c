@@ -44,6 +44,14 @@ static jzi_node *pick_mixed(jzi_actor *actor)
     }
 }
 
+static void drop_data(jzi_node *node)
+{
+    node->msg.flags &= (uint16_t)~JZI_MSG_DROP;
+    if (node->msg.data != NULL) {
+        node->msg.drop(node->msg.data);
+    }
+}
+
 /* After the behavior: releases what it did not take, and gives the node back to its owner. */
 static void finish_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
@@ -51,8 +59,14 @@ static void finish_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     worker->in_hand = NULL;
     jzi_count_add(&worker->counters.handled, 1);
     actor->handled++;
-    if ((flags & JZI_MSG_DROP) != 0 && node->msg.data != NULL) {
-        node->msg.drop(node->msg.data);
+    if ((flags & JZI_MSG_DROP) != 0) {
+        if (jzi_unlikely(worker->domain->pooled)) {
+            if (jzi_worker_release_later(worker, actor, node)) { /* it was to be redelivered */
+                return;
+            }
+        } else {
+            drop_data(node);
+        }
     }
     if ((flags & JZI_MSG_EVENT) != 0) {
         worker->domain->event_ops[node->ops].done(worker, node);
@@ -129,11 +143,16 @@ deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     worker->in_hand = node;
     jzi_user_code_begins(worker);
     jzx_behavior_result result = call(worker, actor, &node->msg);
+    bool again = jzi_unlikely(result > JZX_BEHAVIOR_STOP) && may_redeliver(actor, node);
+    if (worker->domain->pooled && !again && (node->msg.flags & JZI_MSG_DROP) != 0) {
+        worker->in_hand = NULL;
+        drop_data(node); /* before the floor is back */
+    }
     jzi_user_code_ends(worker);
     if (worker->env->trace != NULL) {
         jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, (uint32_t)result);
     }
-    if (jzi_unlikely(result > JZX_BEHAVIOR_STOP) && may_redeliver(actor, node)) {
+    if (again) {
         put_back(worker, actor, node);
     } else {
         finish_special(worker, actor, node);
@@ -487,6 +506,15 @@ jzi_actor *jzi_worker_run(jzi_worker *worker)
     }
     return worker->max_stride == 1 ? run_ready(worker, true, false)
                                    : run_ready(worker, false, false);
+}
+
+void jzi_worker_drop_in_hand(jzi_worker *worker)
+{
+    jzi_node *node = worker->in_hand;
+    if (node != NULL && (node->msg.flags & JZI_MSG_DROP) != 0 &&
+        !may_redeliver(worker->current, node)) {
+        drop_data(node);
+    }
 }
 
 jzi_actor *jzi_worker_panicked(jzi_worker *worker)
