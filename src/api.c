@@ -41,10 +41,32 @@ static inline void take_in_at_rest(jzx_loop *loop)
     }
 }
 
+/* A worker that keeps the floor of its pool sends as one on a loop does. NULL: it does not, or the
+ * actor lives elsewhere. */
+static inline jzi_worker *keeper_of(const jzx_loop *loop, jzx_actor_id to)
+{
+    jzi_worker *worker = jzi_worker_here;
+    if (worker == NULL || !worker->keeps || worker->floors > 0 || worker->domain != &loop->domain ||
+        (jzx_id_index(to) ^ loop->worker.base) >> 24 != 0) {
+        return NULL;
+    }
+    jzi_worker_take_floor(worker);
+    if (jzi_unlikely(jzi_post_has_mail(worker->post))) {
+        jzi_worker_intake(worker); /* what was sent before comes before */
+    }
+    return worker;
+}
+
 static jzx_err send_far(jzx_loop *loop, jzx_actor_id to, uint64_t payload, size_t len, uint32_t tag,
                         uint32_t flags)
 {
     jzx_err err = JZX_ERR_RESERVED_TAG;
+    jzi_worker *keeper = tag < JZX_TAG_SYSTEM_FIRST ? keeper_of(loop, to) : NULL;
+    if (keeper != NULL) {
+        err = jzi_mailbox_send_plain(keeper, to, payload, len, tag, flags);
+        jzi_loop_leave(&keeper);
+        return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(loop, to, err);
+    }
     if (tag < JZX_TAG_SYSTEM_FIRST) {
         jzi_worker *worker = jzi_loop_here(loop);
         err = jzi_far_send_plain(worker, to, payload, len, tag, flags);
@@ -137,7 +159,7 @@ static jzi_worker *worker_of(jzx_context *ctx)
 {
     jzi_worker *worker = ctx == NULL ? NULL : jzi_container_of(ctx, jzi_worker, ctx);
     if (worker == NULL || worker->phase == JZI_PHASE_NONE ||
-        (worker->phase == JZI_PHASE_BEHAVIOR && worker->in_hand == NULL)) {
+        (worker->phase == JZI_PHASE_BEHAVIOR && (worker->in_hand == NULL || worker->dropping))) {
         return NULL;
     }
     return worker;
@@ -247,8 +269,14 @@ jzx_err jzx_send_with_sized(jzx_loop *loop, jzx_actor_id to, const jzx_send_opts
     uint32_t flags = 0;
     err = jzi_mailbox_check_opts(&known, &flags);
     if (err == JZX_OK) {
-        err = is_far(loop, to) ? jzi_far_send(jzi_loop_here(loop), to, &known, flags)
-                               : jzi_mailbox_send(&loop->worker, to, &known, flags);
+        jzi_worker *keeper = keeper_of(loop, to);
+        if (keeper != NULL) {
+            err = jzi_mailbox_send(keeper, to, &known, flags);
+            jzi_loop_leave(&keeper);
+        } else {
+            err = is_far(loop, to) ? jzi_far_send(jzi_loop_here(loop), to, &known, flags)
+                                   : jzi_mailbox_send(&loop->worker, to, &known, flags);
+        }
         if (makes_room(loop, to, err)) {
             err = jzi_far_send(jzi_loop_here(loop), to, &known, flags);
         }

@@ -261,13 +261,16 @@ static void census_lane(node_census *census, const jzi_node *tail)
 /* No node was lost: what is not free is in a lane or in hand. */
 static const char *audit_pools(const jzi_worker *worker, node_census census)
 {
-    if (has_in_hand(worker)) {
-        census_add(&census, worker->in_hand);
+    for (uint32_t i = 0; i < worker->domain->worker_count; i++) {
+        const jzi_worker *each = worker->domain->workers[i];
+        if (has_in_hand(each)) {
+            census_add(&census, each->in_hand);
+        }
     }
-    uint64_t plain =
-        jzi_node_pool_count_all(&worker->plain) - jzi_node_pool_count_free(&worker->plain);
-    uint64_t wide =
-        jzi_node_pool_count_all(&worker->wide) - jzi_node_pool_count_free(&worker->wide);
+    uint64_t plain = jzi_node_pool_count_all(&worker->store->plain) -
+                     jzi_node_pool_count_free(&worker->store->plain);
+    uint64_t wide = jzi_node_pool_count_all(&worker->store->wide) -
+                    jzi_node_pool_count_free(&worker->store->wide);
     return plain == census.plain && wide == census.wide ? NULL : "a message node was lost";
 }
 

@@ -33,6 +33,7 @@ struct jzx_loop {
     jzi_alarm shutdown_alarm;
     jzx_system *system; /* NULL: it is alone */
     bool in_step;
+    bool spins;                      /* before it sleeps; see loop_tick.c */
     bool in_run;                     /* a stop request ends the wait; steps take no notice of it */
     void (*on_down)(jzx_loop *loop); /* in a system: its root is empty */
     bool down;

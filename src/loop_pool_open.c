@@ -1,6 +1,7 @@
 /* Making and freeing the workers of a pool and what their threads need. */
 #include "base/alloc.h"
 #include "loop_steps.h"
+#include "os/asym.h"
 #include "os/probe.h"
 #include "os/thread.h"
 #include "sender.h"
@@ -30,8 +31,8 @@ static jzi_worker *make_worker(const jzx_loop *loop, uint32_t number)
     worker->stride = worker->until_clock = 1;
     worker->timers = first->timers;
     worker->io = first->io;
-    jzi_node_pool_init(&worker->plain, sizeof(jzi_node));
-    jzi_node_pool_init(&worker->wide, sizeof(jzi_wide_node));
+    worker->store = first->store;
+    jzi_worker_set_pace(worker, UINT64_MAX);
     (void)jzi_worker_clock(worker);
     return worker;
 }
@@ -84,6 +85,7 @@ static jzx_err make_workers(jzx_loop *loop, uint32_t count)
     }
     domain->pooled = true;
     domain->shared = true;
+    loop->worker.quick_slots = 0; /* the post may have been a pinned one's */
     return JZX_OK;
 }
 
@@ -107,10 +109,10 @@ jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
         free_workers(loop);
         return JZX_ERR_NO_MEMORY;
     }
-    uint32_t spin_us = config->idle_spin_us != 0 ? config->idle_spin_us
-                       : domain->pooled          ? DEFAULT_SPIN_US
-                                                 : 0;
+    uint32_t spin_us = config->idle_spin_us != 0 ? config->idle_spin_us : DEFAULT_SPIN_US;
     domain->threads = true;
+    domain->light_fence = jzi_asym_ready();
+    jzi_worker_set_pace(&loop->worker, UINT64_MAX);
     domain->on_more = jzi_pool_share;
     jzi_mutex_init(&domain->floor);
     pool->loop = loop;
@@ -136,11 +138,16 @@ bool jzi_pool_abandon(jzx_loop *loop)
     if (loop->pool->pid == jzi_process_id() || !domain->pooled) {
         return true;
     }
-    bool whole = pthread_mutex_trylock(&domain->floor) == 0;
+    const jzi_worker *keeper = domain->keeper;
+    bool whole = pthread_mutex_trylock(&domain->floor) == 0 &&
+                 (keeper == NULL ||
+                  atomic_load_explicit(&keeper->kept, memory_order_relaxed) != JZI_KEPT_BUSY);
+    domain->keeper = NULL;
     domain->threads = false;
     atomic_store_explicit(&domain->running, 0, memory_order_relaxed);
     for (uint32_t i = 0; i < domain->worker_count; i++) {
         domain->workers[i]->floors = 0;
+        domain->workers[i]->keeps = domain->workers[i]->may_keep = false;
     }
     return whole;
 }

@@ -1,11 +1,6 @@
 /* A worker of a pool on the caller's thread: in simulation, and for jzx_loop_step(). */
 #include "loop_steps.h"
 
-static uint32_t ready(const jzi_worker *worker)
-{
-    return worker->ring_tail - worker->ring_head;
-}
-
 /* In simulation the seed says which worker is next, and while user code of one is about to run
  * another one may get ahead of it. On a real environment the caller is the first worker. */
 jzx_err jzi_pool_tick(jzx_loop *loop, uint64_t max_ns)
@@ -35,7 +30,7 @@ jzx_err jzi_pool_tick(jzx_loop *loop, uint64_t max_ns)
     } else {
         err = jzi_loop_glance(loop, worker);
     }
-    if (ready(worker) == 0) {
+    if (jzi_worker_ready(worker) == 0) {
         (void)jzi_worker_steal(worker);
     }
     bool alone = domain->threads || env->pick == NULL || domain->worker_count == 1;
@@ -65,7 +60,7 @@ void jzi_pool_get_ahead(jzi_worker *worker)
     jzi_worker_here = other;
     jzi_worker_take_floor(other);
     jzi_loop_take_in(loop, other);
-    if (ready(other) > 0 || jzi_worker_steal(other)) {
+    if (jzi_worker_ready(other) > 0 || jzi_worker_steal(other)) {
         jzi_loop_turns(loop, other, 1);
     }
     jzi_worker_give_floor(other);

@@ -77,8 +77,9 @@ typedef struct jzi_hand {
     pthread_t thread;
     pthread_cond_t bed;
     bool in_bed;
-    bool deep;   /* in bed until somebody wakes it */
-    bool called; /* to take work, and has not come yet */
+    bool deep;     /* in bed until somebody wakes it */
+    bool called;   /* to take work, and has not come yet */
+    uint64_t seen; /* how far its worker was when another one last thought of handing over */
     uint32_t cpu;
     int32_t tid;
     int32_t signo; /* of a watchdog; let through since it was seen */
@@ -107,6 +108,20 @@ struct jzi_pool {
     jzi_hand hands[];
 };
 
+/* How many actors are ready with this worker. */
+static inline uint32_t jzi_worker_ready(const jzi_worker *worker)
+{
+    return worker->ring_tail - worker->ring_head;
+}
+
+/* There is nothing to do for this worker: it waits, in one way or another. With the floor. */
+void jzi_pool_rest(jzi_hand *hand);
+/* It is about to run user code, which may take its time: somebody will be there for what comes
+ * meanwhile and for what that code sends. With the floor. */
+void jzi_pool_keep_watch(jzi_pool *pool);
+/* Whoever runs the loop is told that it is over. With the floor. */
+void jzi_pool_reach(jzi_pool *pool, jzx_err err);
+void jzi_pool_goal_reached(jzi_hand *hand);
 /* More is ready than this worker takes next: has another one come. */
 void jzi_pool_share(jzi_worker *worker);
 /* Simulation: another worker's turn, while user code of this one is about to run. */

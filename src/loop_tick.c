@@ -1,9 +1,11 @@
 /* The tick: what a worker does again and again (R23). */
 #include "loop_steps.h"
+#include "os/thread.h"
 #include "sender.h"
 
 /* While actors keep the loop busy, descriptors are looked at no more often than this (R23). */
 #define BUSY_POLL_NS 100000u
+#define SHORT_SLEEP_NS 150000u
 
 /* A panic lands here: once per call, not per message, because a jump target costs more than a
  * message. */
@@ -84,11 +86,36 @@ void jzi_loop_trim(jzi_worker *worker)
     }
 }
 
+/* A thread of our own may look for mail for a moment before it sleeps. It does while that pays: the
+ * last sleep was a short one, and since then what was looked for came. True: it did. */
+static bool spin(jzx_loop *loop, jzi_worker *worker, uint64_t wait)
+{
+    uint64_t spin_ns = loop->pool == NULL || worker->domain->pooled ? 0 : loop->pool->spin_ns;
+    if (!loop->spins || wait < spin_ns || spin_ns == 0) {
+        return false;
+    }
+    uint64_t end = jzi_worker_clock(worker) + spin_ns;
+    do {
+        for (int i = 0; i < 64; i++) {
+            if (jzi_post_has_mail(loop->post)) {
+                return true;
+            }
+            jzi_cpu_relax();
+        }
+    } while (worker->env->now_ns(worker->env->ctx) < end);
+    loop->spins = false;
+    return false;
+}
+
 jzx_err jzi_loop_sleep(jzx_loop *loop, jzi_worker *worker, uint64_t max_ns)
 {
     uint64_t next = jzi_loop_next_timer(loop);
     uint64_t wait = next <= worker->now_ns ? 0 : next - worker->now_ns;
     wait = next == UINT64_MAX || wait > max_ns ? max_ns : wait;
+    if (spin(loop, worker, wait)) {
+        return JZX_OK;
+    }
+    uint64_t from = worker->now_ns;
     if (wait > 0) {
         jzi_loop_trim(worker);
         jzi_domain_rests(worker->domain);
@@ -102,6 +129,7 @@ jzx_err jzi_loop_sleep(jzx_loop *loop, jzi_worker *worker, uint64_t max_ns)
     jzx_err err = poll(loop, worker, wait);
     if (wait > 0) {
         jzi_count_add(&worker->counters.wakeups, 1);
+        loop->spins = worker->now_ns - from < SHORT_SLEEP_NS;
     }
     atomic_store_explicit(&loop->post->asleep, 0, memory_order_seq_cst);
     atomic_store_explicit(&worker->domain->resting, 0, memory_order_relaxed);

@@ -43,7 +43,7 @@ static jzi_node *make_node(jzi_worker *worker, const jzx_send_opts *opts, uint32
 {
     bool copy = (flags & JZX_MSG_COPY) != 0;
     bool wide = copy && opts->len > 0 && opts->len <= JZI_WIDE_BYTES;
-    jzi_node *node = take_node(worker, wide ? &worker->wide : &worker->plain);
+    jzi_node *node = take_node(worker, wide ? &worker->store->wide : &worker->store->plain);
     if (node == NULL) {
         return NULL;
     }
@@ -55,7 +55,7 @@ static jzi_node *make_node(jzi_worker *worker, const jzx_send_opts *opts, uint32
     } else if (copy && opts->len > 0) {
         data = jzi_alloc(&worker->alloc, opts->len);
         if (data == NULL) {
-            jzi_node_pool_give(&worker->plain, node);
+            jzi_node_pool_give(&worker->store->plain, node);
             return NULL;
         }
         memcpy(data, opts->data, opts->len);
@@ -118,6 +118,31 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
     return JZX_OK;
 }
 
+jzx_err jzi_mailbox_send_plain(jzi_worker *worker, jzx_actor_id to, uint64_t payload, size_t len,
+                               uint32_t tag, uint32_t flags)
+{
+    jzi_actor *actor = NULL;
+    jzx_err err = jzi_worker_find_open(worker, to, &actor);
+    if (jzi_unlikely(err != JZX_OK)) {
+        return err;
+    }
+    jzi_node *node = jzi_actor_used(actor) < jzi_actor_cap(actor)
+                         ? jzi_node_pool_take(&worker->store->plain)
+                         : NULL;
+    if (jzi_unlikely(node == NULL)) { /* full, or no node at hand */
+        jzx_send_opts opts = {.len = len, .tag = tag};
+        if ((flags & JZX_MSG_VALUE) != 0) {
+            opts.u64 = payload;
+        } else {
+            opts.data = (void *)(uintptr_t)payload;
+        }
+        return jzi_mailbox_send(worker, to, &opts, flags);
+    }
+    jzi_mailbox_fill(&node->msg, payload, len, tag, flags, worker->ctx.self);
+    jzi_mailbox_put(worker, actor, node);
+    return JZX_OK;
+}
+
 /* The message was sent on; what it points to went along. */
 static void moved_on(jzi_worker *worker, jzi_actor *from, jzi_node *node)
 {
@@ -150,7 +175,7 @@ bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, j
     }
     /* A node of its own: the old one may be a sender's. What it points to moves. */
     bool wide = (msg->flags & JZI_MSG_WIDE) != 0;
-    jzi_node *copy = take_node(worker, wide ? &worker->wide : &worker->plain);
+    jzi_node *copy = take_node(worker, wide ? &worker->store->wide : &worker->store->plain);
     if (copy == NULL) {
         return false;
     }

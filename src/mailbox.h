@@ -19,6 +19,10 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
  */
 bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, jzx_actor_id to);
 
+/* The same for the short forms; flags: JZX_MSG_VALUE or 0. */
+jzx_err jzi_mailbox_send_plain(jzi_worker *worker, jzx_actor_id to, uint64_t payload, size_t len,
+                               uint32_t tag, uint32_t flags);
+
 /* The quick way for the common case: an open actor, room in its ordinary lane, a node at hand. NULL
  * when it is not that simple: take the full way. */
 static inline jzi_node *jzi_mailbox_quick(jzi_worker *worker, jzx_actor_id to,

@@ -27,7 +27,7 @@ bool jzi_worker_is_guarded(const jzi_worker *worker)
 {
     return !atomic_load_explicit(&jzi_aborting, memory_order_relaxed) &&
            worker->phase != JZI_PHASE_NONE && worker->current != NULL &&
-           (worker->phase != JZI_PHASE_BEHAVIOR || worker->in_hand != NULL) &&
+           (worker->phase != JZI_PHASE_BEHAVIOR || worker->in_hand != NULL) && !worker->dropping &&
            worker->floors == 0 && /* in a pool nobody's code runs with it */
            (worker->current->kind->flags & JZX_SPAWN_CRASH_GUARD) != 0;
 }
@@ -98,13 +98,21 @@ static uint32_t waiting_at(const jzi_worker *worker)
     return worker->ring_tail - worker->ring_head;
 }
 
+bool jzi_worker_needs_help(const jzi_worker *other)
+{
+    return !other->domain->threads || jzi_worker_pace(other) >= JZI_PACE_SHARED ||
+           atomic_load_explicit(&other->thread, memory_order_relaxed) == 0 ||
+           atomic_load_explicit(&other->stuck_at, memory_order_relaxed) == jzi_worker_done(other);
+}
+
 bool jzi_worker_steal(jzi_worker *thief)
 {
     const jzi_domain *domain = thief->domain;
     jzi_worker *victim = NULL;
     for (uint32_t i = 0; i < domain->worker_count; i++) {
         jzi_worker *other = domain->workers[i];
-        if (other != thief && waiting_at(other) > (victim == NULL ? 0 : waiting_at(victim))) {
+        if (other != thief && waiting_at(other) > (victim == NULL ? 0 : waiting_at(victim)) &&
+            jzi_worker_needs_help(other)) {
             victim = other;
         }
     }
@@ -119,37 +127,6 @@ bool jzi_worker_steal(jzi_worker *thief)
     victim->ring_tail = from;
     jzi_count_add(&thief->stolen, count);
     return true;
-}
-
-void jzi_worker_take_floor(jzi_worker *worker)
-{
-    jzi_domain *domain = worker->domain;
-    if (worker->floors++ > 0) {
-        return;
-    }
-    if (domain->threads) {
-        (void)pthread_mutex_lock(&domain->floor);
-    }
-    jzi_worker_floor_is_back(worker);
-}
-
-void jzi_worker_floor_is_back(jzi_worker *worker)
-{
-    jzi_domain *domain = worker->domain;
-    domain->acting = worker;
-    /* What others did is not later than now. Inside a turn its own readings count: see
-     * look_at_clock(). */
-    if (worker->phase != JZI_PHASE_BEHAVIOR && domain->now_ns > worker->now_ns) {
-        worker->now_ns = domain->now_ns;
-    }
-    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-}
-
-void jzi_worker_give_floor(jzi_worker *worker)
-{
-    if (--worker->floors == 0 && worker->domain->threads) {
-        (void)pthread_mutex_unlock(&worker->domain->floor);
-    }
 }
 
 uint64_t jzi_worker_clock(jzi_worker *worker)
@@ -257,11 +234,11 @@ void jzi_worker_release_node(jzi_worker *worker, jzi_node *node)
     } else if ((flags & JZI_MSG_FOREIGN) != 0) {
         return_foreign(worker, node);
     } else if ((flags & JZI_MSG_WIDE) != 0) {
-        jzi_node_pool_give(&worker->wide, node);
+        jzi_node_pool_give(&worker->store->wide, node);
     } else {
         node->msg.drop = NULL; /* what jzi_mailbox_fill() relies on */
         node->msg.deadline_ns = 0;
-        jzi_node_pool_give(&worker->plain, node);
+        jzi_node_pool_give(&worker->store->plain, node);
     }
 }
 
@@ -317,7 +294,7 @@ bool jzi_worker_release_later(jzi_worker *worker, const jzi_actor *actor, jzi_no
 }
 
 /* Without the floor. */
-static void release_now(jzi_worker *worker, jzi_node *node)
+static void drop_buried(jzi_node *node)
 {
     jzx_message *msg = &node->msg;
     if (msg->drop != NULL) {
@@ -328,7 +305,6 @@ static void release_now(jzi_worker *worker, jzi_node *node)
         msg->deadline_ns = 0;
         drop_msg(msg);
     }
-    jzi_worker_release_node(worker, node);
 }
 
 void jzi_worker_do_chores(jzi_worker *worker)
@@ -344,6 +320,7 @@ void jzi_worker_do_chores(jzi_worker *worker)
     worker->ctx.self = JZX_NOBODY;
     while (domain->chores != NULL) {
         jzi_node *todo = domain->chores;
+        jzi_node *buried = NULL;
         domain->chores = NULL;
         jzi_worker_give_floor(worker);
         while (todo != NULL) {
@@ -352,10 +329,14 @@ void jzi_worker_do_chores(jzi_worker *worker)
                 jzi_errand *errand = jzi_container_of(node, jzi_errand, node);
                 errand->run(worker, errand);
             } else {
-                release_now(worker, node);
+                drop_buried(node);
+                jzi_lane_push(&buried, node);
             }
         }
         jzi_worker_take_floor(worker);
+        while (buried != NULL) {
+            jzi_worker_release_node(worker, jzi_lane_pop(&buried));
+        }
     }
     worker->phase = phase;
     worker->ctx.self = self;

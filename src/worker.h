@@ -80,6 +80,8 @@ typedef struct jzi_domain {
     bool pooled;                     /* several workers, and a floor */
     bool threads;                    /* these are threads; otherwise they are simulated on one */
     pthread_mutex_t floor;
+    jzi_worker *keeper;   /* of the floor, while it is free; NULL: nobody */
+    bool light_fence;     /* jzi_asym_ready() */
     jzi_worker **workers; /* all of them: a pool's own list, or `only` */
     jzi_worker *only;
     uint32_t worker_count;
@@ -136,6 +138,11 @@ typedef struct jzi_domain {
     const struct jzi_family_ops *family; /* installed by jzi_family_init() */
 } jzi_domain;
 
+/* The floor of a pool as its keeper has it; see worker_floor.c. */
+enum { JZI_KEPT_NOT, JZI_KEPT_USER, JZI_KEPT_BUSY };
+/* Messages that take longer are worth sharing. */
+#define JZI_PACE_SHARED UINT64_C(1500)
+
 struct jzi_worker {
     /* Sends and turns. */
     jzi_domain *domain;
@@ -143,10 +150,20 @@ struct jzi_worker {
     jzi_actor_table *table;
     _Atomic(jzi_actor *) *chunks; /* table->chunks and table->made, one load nearer */
     uint32_t slots_made;
-    uint32_t quick_slots;        /* the same where sends take the quick way; 0 in a pool */
-    uint32_t base;               /* the dispatcher's part of its actors' indexes */
-    uint32_t number;             /* among the workers of a pool */
-    uint32_t floors;             /* how many calls of ours hold the floor, one inside the other */
+    uint32_t quick_slots;     /* the same where sends take the quick way; 0 in a pool */
+    uint32_t base;            /* the dispatcher's part of its actors' indexes */
+    uint32_t number;          /* among the workers of a pool */
+    uint32_t floors;          /* how many calls of ours hold the floor, one inside the other */
+    bool may_keep;            /* nobody else has anything to do: it keeps the floor from here on */
+    bool keeps;               /* as far as it knows */
+    _Atomic unsigned kept;    /* JZI_KEPT_* */
+    _Atomic unsigned revoked; /* another worker has the floor, or is about to */
+    uint64_t pace_ns;         /* what user code takes per message, as of late */
+    uint64_t timed_from;      /* when the user code that is timed began; 0: it is not */
+    uint32_t until_timed;
+    uint64_t driver_saw;         /* jzi_worker_done() when the pool's driver last looked */
+    _Atomic uint64_t stuck_at;   /* the same, when the driver found it stuck */
+    struct jzi_worker *store;    /* whose nodes it uses: its own; in a pool the first one's */
     bool taking_in;              /* inside the intake */
     jzi_count stolen;            /* turns taken from other workers of the pool */
     _Atomic int32_t tid;         /* of its thread, as the kernel names it */
@@ -164,6 +181,7 @@ struct jzi_worker {
     jzx_context ctx;     /* of the actor at work; self is 0 when there is none */
     jzi_actor *current;
     jzi_node *in_hand; /* meaningful in JZI_PHASE_BEHAVIOR */
+    bool dropping;     /* in a pool: what is in hand has been handled, and its `drop` runs */
     jzi_node *batch; /* ordinary messages of `current`, detached for its turn: a plain list whose */
     jzi_node *batch_last;  /* links do not depend on what the turn stores. NULL: none */
     uint32_t turn_number;  /* ring_head of the turn that had its second leg last */
@@ -215,6 +233,8 @@ void jzi_worker_take_floor(jzi_worker *worker);
 void jzi_worker_give_floor(jzi_worker *worker);
 /* After a wait in which others had it: what they changed is known. */
 void jzi_worker_floor_is_back(jzi_worker *worker);
+/* Before a wait that gives the mutex away: the floor is held, and not just kept. */
+void jzi_worker_hold_floor(jzi_worker *worker);
 /* Code of the user's, for when nobody has the floor: run() is called without it. With the floor. */
 static inline void jzi_worker_add_chore(jzi_worker *worker, jzi_errand *errand)
 {
@@ -225,6 +245,9 @@ static inline void jzi_worker_add_chore(jzi_worker *worker, jzi_errand *errand)
  * away meanwhile. Before other user code runs, too: so what a message held is gone before that. */
 void jzi_worker_do_chores(jzi_worker *worker);
 
+/* Of a pool whose floor nobody keeps: some of what runs is timed, for pace_ns. */
+void jzi_worker_user_code_begins(jzi_worker *worker);
+void jzi_worker_user_code_ended(jzi_worker *worker);
 /* Around every call of user code. */
 static inline void jzi_user_code_begins(jzi_worker *worker)
 {
@@ -233,8 +256,8 @@ static inline void jzi_user_code_begins(jzi_worker *worker)
             jzi_worker_do_chores(worker);
         }
         jzi_worker_give_floor(worker);
-        if (worker->domain->on_floor_given != NULL) {
-            worker->domain->on_floor_given(worker);
+        if (!worker->keeps) {
+            jzi_worker_user_code_begins(worker);
         }
     }
 }
@@ -243,12 +266,34 @@ void jzi_worker_intake(jzi_worker *worker);
 static inline void jzi_user_code_ends(jzi_worker *worker)
 {
     if (jzi_unlikely(worker->domain->pooled)) {
+        if (worker->timed_from != 0) {
+            jzi_worker_user_code_ended(worker);
+        }
         jzi_worker_take_floor(worker);
         if (jzi_post_has_mail(worker->post)) {
             jzi_worker_intake(worker);
         }
     }
 }
+
+/* Grows while a worker gets anything done. Thread: any. */
+static inline uint64_t jzi_worker_done(const jzi_worker *worker)
+{
+    return jzi_count_get(&worker->counters.handled) + jzi_count_get(&worker->counters.ticks);
+}
+
+/* What its messages take. relaxed: an estimate. */
+static inline uint64_t jzi_worker_pace(const jzi_worker *worker)
+{
+    return atomic_load_explicit(&worker->pace_ns, memory_order_relaxed);
+}
+static inline void jzi_worker_set_pace(jzi_worker *worker, uint64_t ns)
+{
+    atomic_store_explicit(&worker->pace_ns, ns, memory_order_relaxed);
+}
+/* Whether it has more than it gets done soon: its messages take their time, or it is stuck. Tiny
+ * ones are done sooner where they are than they change hands. */
+bool jzi_worker_needs_help(const jzi_worker *other);
 
 /* Takes half of the longest ring of the pool, from its end: the owner goes on at its beginning.
  * False: nobody has anything to give. With the floor. */

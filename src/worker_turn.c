@@ -44,11 +44,13 @@ static jzi_node *pick_mixed(jzi_actor *actor)
     }
 }
 
-static void drop_data(jzi_node *node)
+static void drop_data(jzi_worker *worker, jzi_node *node)
 {
     node->msg.flags &= (uint16_t)~JZI_MSG_DROP;
     if (node->msg.data != NULL) {
+        worker->dropping = true;
         node->msg.drop(node->msg.data);
+        worker->dropping = false;
     }
 }
 
@@ -65,7 +67,7 @@ static void finish_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
                 return;
             }
         } else {
-            drop_data(node);
+            drop_data(worker, node);
         }
     }
     if ((flags & JZI_MSG_EVENT) != 0) {
@@ -136,7 +138,7 @@ deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
             jzi_worker_bury(worker, actor, node, JZX_DEAD_EXPIRED);
             return JZX_BEHAVIOR_OK;
         }
-        if (worker->domain->pooled) {
+        if (worker->domain->pooled && (flags & JZI_MSG_FOREIGN) != 0) {
             jzi_worker_leave(worker, actor, 1); /* its room is free: answers come at once */
         }
     }
@@ -145,8 +147,7 @@ deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     jzx_behavior_result result = call(worker, actor, &node->msg);
     bool again = jzi_unlikely(result > JZX_BEHAVIOR_STOP) && may_redeliver(actor, node);
     if (worker->domain->pooled && !again && (node->msg.flags & JZI_MSG_DROP) != 0) {
-        worker->in_hand = NULL;
-        drop_data(node); /* before the floor is back */
+        drop_data(worker, node); /* before the floor is back */
     }
     jzi_user_code_ends(worker);
     if (worker->env->trace != NULL) {
@@ -290,7 +291,7 @@ static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor
     }
     jzi_node *node = worker->in_hand;
     if (node != NULL && (node->msg.flags & JZI_MSG_SPECIAL) == 0 && may_redeliver(actor, node)) {
-        (void)jzi_node_pool_take(&worker->plain);
+        (void)jzi_node_pool_take(&worker->store->plain);
         jzi_count_sub(&worker->counters.handled, 1);
         actor->handled--;
         put_back(worker, actor, node);
@@ -368,14 +369,20 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
             break;
         }
         jzx_behavior_result result;
-        if (!pooled && jzi_likely((node->msg.flags & JZI_MSG_SPECIAL) == 0)) {
+        if (jzi_likely((node->msg.flags & JZI_MSG_SPECIAL) == 0)) {
             jzi_actor_unuse(actor);
             worker->in_hand = node;
+            if (pooled) {
+                jzi_user_code_begins(worker);
+            }
             result = actor->behavior(&worker->ctx, &node->msg);
+            if (pooled) {
+                jzi_user_code_ends(worker);
+            }
             if (exact) {
                 jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, (uint32_t)result);
             }
-            jzi_node_pool_give(&worker->plain, node);
+            jzi_node_pool_give(pooled ? &worker->store->plain : &worker->plain, node);
             jzi_count_add(&worker->counters.handled, 1);
             actor->handled++;
         } else {
@@ -513,7 +520,7 @@ void jzi_worker_drop_in_hand(jzi_worker *worker)
     jzi_node *node = worker->in_hand;
     if (node != NULL && (node->msg.flags & JZI_MSG_DROP) != 0 &&
         !may_redeliver(worker->current, node)) {
-        drop_data(node);
+        drop_data(worker, node);
     }
 }
 
@@ -525,7 +532,7 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
     if (may_redeliver(actor, node)) {
         put_back(worker, actor, node);
     } else if ((node->msg.flags & JZI_MSG_SPECIAL) == 0) {
-        jzi_node_pool_give(&worker->plain, node);
+        jzi_node_pool_give(&worker->store->plain, node);
         jzi_count_add(&worker->counters.handled, 1);
         actor->handled++;
     } else {

@@ -45,8 +45,9 @@ typedef struct jzx_dispatcher_spec {
                           /* PINNED: 0 or 1 */
     const uint32_t *cpus; /* borrowed for the call. Worker i runs on CPU cpus[i % cpu_count] only */
     uint32_t cpu_count;   /* 0: anywhere */
-    uint32_t idle_spin_us; /* how long an idle worker looks for work before it sleeps; 0: 20 on a */
-                           /* pool, else not at all; JZX_IDLE_NO_SPIN */
+    uint32_t
+        idle_spin_us; /* how long an idle thread looks for work before it sleeps, a pinned one */
+                      /* if that paid off lately; 0: 20; JZX_IDLE_NO_SPIN */
 } jzx_dispatcher_spec;
 
 /* Zero is the default everywhere, and so is a NULL config. */

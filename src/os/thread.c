@@ -67,6 +67,11 @@ void jzi_mutex_init(pthread_mutex_t *mutex)
     (void)pthread_mutexattr_destroy(&attr);
 }
 
+void jzi_thread_yield(void)
+{
+    (void)sched_yield();
+}
+
 void jzi_thread_pause(uint64_t ns)
 {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

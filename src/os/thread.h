@@ -17,6 +17,8 @@ static inline void jzi_cpu_relax(void)
 #endif
 }
 
+/* Lets others run on this CPU. */
+void jzi_thread_yield(void);
 /* Has the calling thread wait. */
 void jzi_thread_pause(uint64_t ns);
 
