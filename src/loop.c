@@ -326,7 +326,6 @@ void jzx_loop_abandon(jzx_loop *loop)
     jzi_domain *domain = &loop->domain;
     domain->abandoned = true;
     domain->observer = (jzi_observer){0};
-    domain->choring = false;
     if (loop->pool != NULL && !jzi_pool_abandon(loop)) {
         const jzx_env *env = loop->worker.env;
         env->poller_close(env->ctx, loop->poller);

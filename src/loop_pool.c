@@ -85,7 +85,7 @@ static void work(jzi_hand *hand)
     jzx_loop *loop = pool->loop;
     while (pool->goal != JZI_GOAL_PARK) {
         equip(hand);
-        if (jzi_unlikely(worker->domain->chores != NULL) && !worker->domain->choring) {
+        if (jzi_unlikely(worker->domain->chores != NULL)) {
             jzi_pool_keep_watch(pool);
             jzi_worker_do_chores(worker);
         }
@@ -115,7 +115,7 @@ static void work(jzi_hand *hand)
         worker->may_keep = pool->waiting == pool->count - 1;
         run_turns(loop, worker);
         if (pool->waiting + 1 < pool->count && jzi_worker_pace(worker) < JZI_PACE_SHARED &&
-            hand_over(hand)) {
+            pool->goal != JZI_GOAL_PARK && hand_over(hand)) {
             jzi_pool_rest(hand);
         }
     }

@@ -310,6 +310,7 @@ static void free_system(jzx_system *system)
     }
     jzi_letter_office_deinit(&system->letters, &alloc);
     (void)pthread_mutex_destroy(&system->lock);
+    (void)pthread_mutex_destroy(&system->end.lock);
     jzi_free(&alloc, system, sizeof *system);
 }
 
@@ -456,6 +457,7 @@ jzx_err jzx_system_create_sized(const jzx_system_config *config, size_t config_s
     system->simulated =
         system->env->pick != NULL || (system->env->flags & JZX_ENV_EXACT_CLOCK) != 0;
     system->pool_workers = known.pool_workers;
+    jzi_mutex_init(&system->end.lock);
     jzi_mutex_init_recursive(&system->lock); /* a dispatcher that goes runs its last errands */
     jzi_letter_office_init(&system->letters);
     system->directory = jzi_directory_create(&system->alloc);

@@ -19,7 +19,8 @@ typedef struct jzi_system_end {
     _Atomic uint32_t left;  /* dispatchers that are not yet down */
     _Atomic uint32_t epoch; /* counts shutdowns: who is late for one is not counted in the next */
     uint64_t deadline_ns;
-    jzx_shutdown_report report; /* the sum so far, under the system's lock */
+    pthread_mutex_t lock;
+    jzx_shutdown_report report; /* the sum so far, under this lock */
 } jzi_system_end;
 
 struct jzx_system {

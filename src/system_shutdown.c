@@ -24,11 +24,19 @@ static void add_report(jzx_shutdown_report *sum, const jzx_shutdown_report *one)
     }
 }
 
+/* A lock of its own: who has the system's may be waiting for this dispatcher's thread. */
+static void count_in(jzx_system *system, const jzx_shutdown_report *report)
+{
+    (void)pthread_mutex_lock(&system->end.lock);
+    add_report(&system->end.report, report);
+    (void)pthread_mutex_unlock(&system->end.lock);
+}
+
 void jzi_system_report(jzx_system *system, jzx_loop *loop)
 {
     jzx_shutdown_report report;
     jzx_loop_shutdown_report(loop, &report);
-    add_report(&system->end.report, &report);
+    count_in(system, &report);
 }
 
 static void one_less(jzx_system *system, uint32_t epoch)
@@ -86,9 +94,7 @@ static void collect(jzi_worker *worker, jzi_errand *errand)
     } else {
         open_again(loop);
     }
-    (void)pthread_mutex_lock(&system->lock);
-    add_report(&system->end.report, &report);
-    (void)pthread_mutex_unlock(&system->lock);
+    count_in(system, &report);
     one_less(system, epoch);
 }
 
@@ -213,7 +219,9 @@ jzx_err jzx_system_shutdown_sized(jzx_system *system, uint32_t timeout_ms, jzx_s
     uint32_t ms = timeout_ms == 0 ? DEFAULT_SHUTDOWN_MS : timeout_ms;
     uint64_t start = env->now_ns(env->ctx);
     jzi_system_end *end = &system->end;
+    (void)pthread_mutex_lock(&end->lock);
     end->report = (jzx_shutdown_report){.in_time = 1};
+    (void)pthread_mutex_unlock(&end->lock);
     end->epoch++;
     atomic_store_explicit(&end->left, 0, memory_order_seq_cst);
     end->deadline_ns = ms == JZX_SHUTDOWN_INFINITE ? UINT64_MAX : start + (uint64_t)ms * 1000000u;
@@ -233,9 +241,9 @@ jzx_err jzx_system_shutdown_sized(jzx_system *system, uint32_t timeout_ms, jzx_s
         err = JZX_ERR_STUCK;
     }
     jzi_alarm_clear(&loop->io, &alarm);
-    (void)pthread_mutex_lock(&system->lock);
+    (void)pthread_mutex_lock(&end->lock);
     jzx_shutdown_report report = end->report;
-    (void)pthread_mutex_unlock(&system->lock);
+    (void)pthread_mutex_unlock(&end->lock);
     if (err == JZX_ERR_STUCK || (err == JZX_OK && !is_over(system))) {
         report.in_time = 0;
         name_all_stuck(system, &report);

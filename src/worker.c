@@ -310,10 +310,6 @@ static void drop_buried(jzi_node *node)
 void jzi_worker_do_chores(jzi_worker *worker)
 {
     jzi_domain *domain = worker->domain;
-    if (domain->chores == NULL || domain->choring) {
-        return;
-    }
-    domain->choring = true;
     uint32_t phase = worker->phase;
     jzx_actor_id self = worker->ctx.self;
     worker->phase = JZI_PHASE_NONE; /* it is no actor's code */
@@ -340,7 +336,6 @@ void jzi_worker_do_chores(jzi_worker *worker)
     }
     worker->phase = phase;
     worker->ctx.self = self;
-    domain->choring = false;
 }
 
 void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason)

@@ -103,7 +103,6 @@ typedef struct jzi_domain {
     /* In a pool: code of the user's that is due and must not run with the floor. Errands, and
      * messages that were buried and whose data is to be dropped; a lane. */
     jzi_node *chores;
-    bool choring; /* a worker is at it */
     jzi_event_ops event_ops[JZI_EVENT_KINDS];
     void (*on_room)(jzi_worker *worker, jzi_actor *actor); /* WAITERS is set and there is room */
     void (*on_link_exit)(jzi_worker *worker, jzi_actor *peer, const jzx_reason *reason);
@@ -241,8 +240,8 @@ static inline void jzi_worker_add_chore(jzi_worker *worker, jzi_errand *errand)
     errand->node.msg.flags = JZI_MSG_ERRAND;
     jzi_lane_push(&worker->domain->chores, &errand->node);
 }
-/* Does what is due, in the order it became due, unless another worker is at it; the floor is given
- * away meanwhile. Before other user code runs, too: so what a message held is gone before that. */
+/* Does what is due, in the order it became due; the floor is given away meanwhile. Before other
+ * user code runs, too: so what a message held is gone before that. */
 void jzi_worker_do_chores(jzi_worker *worker);
 
 /* Of a pool whose floor nobody keeps: some of what runs is timed, for pace_ns. */
