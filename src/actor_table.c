@@ -85,6 +85,15 @@ static jzx_err take_fresh(jzi_actor_table *table, const jzx_allocator *alloc, jz
     return JZX_OK;
 }
 
+static __attribute__((noinline)) jzx_err
+take_locked(jzi_actor_table *table, const jzx_allocator *alloc, jzi_actor **out_actor)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    jzx_err err = take_fresh(table, alloc, out_actor);
+    (void)pthread_mutex_unlock(&table->lock);
+    return err;
+}
+
 jzx_err jzi_actor_table_take(jzi_actor_table *table, const jzx_allocator *alloc,
                              jzi_actor **out_actor)
 {
@@ -94,13 +103,8 @@ jzx_err jzi_actor_table_take(jzi_actor_table *table, const jzx_allocator *alloc,
         *out_actor = actor;
         return JZX_OK;
     }
-    if (!table->shared) {
-        return take_fresh(table, alloc, out_actor);
-    }
-    (void)pthread_mutex_lock(&table->lock);
-    jzx_err err = take_fresh(table, alloc, out_actor);
-    (void)pthread_mutex_unlock(&table->lock);
-    return err;
+    return table->shared ? take_locked(table, alloc, out_actor)
+                         : take_fresh(table, alloc, out_actor);
 }
 
 void jzi_actor_table_share(jzi_actor_table *table, uint32_t base)
@@ -137,6 +141,16 @@ void jzi_actor_table_give_far(jzi_actor_table *table, jzi_actor *actor)
     atomic_fetch_sub_explicit(&table->debt, 1, memory_order_relaxed);
 }
 
+/* To those who make actors from elsewhere, if they took more than they gave. */
+static __attribute__((noinline)) bool give_shared(jzi_actor_table *table, jzi_actor *actor)
+{
+    if (atomic_load_explicit(&table->debt, memory_order_relaxed) == 0) {
+        return false;
+    }
+    jzi_actor_table_give_far(table, actor);
+    return true;
+}
+
 void jzi_actor_table_give(jzi_actor_table *table, jzi_actor *actor)
 {
     uint64_t gate = jzi_actor_gate(actor);
@@ -145,13 +159,7 @@ void jzi_actor_table_give(jzi_actor_table *table, jzi_actor *actor)
         table->retired++;
         return;
     }
-    if (jzi_unlikely(table->shared) &&
-        atomic_load_explicit(&table->debt, memory_order_relaxed) > 0) {
-        (void)pthread_mutex_lock(&table->lock);
-        actor->next_free = table->nursery;
-        table->nursery = jzi_actor_slot(actor);
-        (void)pthread_mutex_unlock(&table->lock);
-        atomic_fetch_sub_explicit(&table->debt, 1, memory_order_relaxed);
+    if (jzi_unlikely(table->shared) && give_shared(table, actor)) {
         return;
     }
     actor->next_free = table->free_head;

@@ -135,7 +135,7 @@ static void disposal(jzi_worker *worker, jzi_errand *errand)
 
 static void dispose(jzi_worker *worker, jzi_job *job)
 {
-    if (jzi_unlikely(worker->domain->pooled) && !worker->domain->destroying) {
+    if (jzi_unlikely(worker->pooled) && !worker->domain->destroying) {
         job->errand.run = disposal;
         jzi_worker_add_chore(worker, &job->errand);
     } else {

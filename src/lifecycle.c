@@ -62,7 +62,7 @@ static void before_hook(jzi_worker *worker, jzi_actor *actor, jzi_phase phase)
     worker->ctx.state = actor->state;
     worker->ctx.self = actor->id;
     worker->reason_by = JZX_NOBODY;
-    if (jzi_unlikely(worker->domain->pooled)) {
+    if (jzi_unlikely(worker->pooled)) {
         /* Both say that somebody will look at it, so nobody queues it meanwhile. What is commanded
          * has a bit of its own, and finish_run() looks for those. */
         actor->flags |= JZI_ACTOR_LIFE | JZI_ACTOR_QUEUED;
@@ -73,7 +73,7 @@ static void before_hook(jzi_worker *worker, jzi_actor *actor, jzi_phase phase)
 static void after_hook(jzi_worker *worker, jzi_actor *actor, jzx_behavior_result result)
 {
     jzi_user_code_ends(worker);
-    actor->flags &= jzi_unlikely(worker->domain->pooled) ? ~JZI_ACTOR_LIFE : ~0u;
+    actor->flags &= jzi_unlikely(worker->pooled) ? ~JZI_ACTOR_LIFE : ~0u;
     actor->state = worker->ctx.state;
     worker->ctx.self = JZX_NOBODY;
     bool leaving = worker->phase == JZI_PHASE_LEAVE || worker->phase == JZI_PHASE_DEINIT;

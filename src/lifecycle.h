@@ -145,6 +145,13 @@ static inline jzi_siblings *jzi_siblings_of(const jzi_worker *worker, jzi_actor 
     return jzi_unlikely(jzi_worker_is_far(worker, actor->id)) ? jzi_far_siblings(actor)
                                                               : &actor->siblings;
 }
+/* By index. `home`: there are no other domains, so the slot is enough. */
+static inline __attribute__((always_inline)) jzi_siblings *
+jzi_siblings_at(const jzi_worker *worker, uint32_t index, bool home)
+{
+    return home ? &jzi_worker_slot(worker, index)->siblings
+                : jzi_siblings_of(worker, jzi_worker_any(worker, index));
+}
 /* The actor of a child, also one in another domain; NULL when it is gone. */
 static inline jzi_actor *jzi_lifecycle_child(const jzi_worker *worker, jzx_actor_id id)
 {

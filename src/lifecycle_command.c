@@ -359,7 +359,7 @@ void jzi_lifecycle_run(jzi_worker *worker, jzi_actor *actor)
         return; /* most ends are that simple */
     }
     worker->current = actor;
-    actor->flags |= jzi_unlikely(worker->domain->pooled) ? JZI_ACTOR_QUEUED : 0;
+    actor->flags |= jzi_unlikely(worker->pooled) ? JZI_ACTOR_QUEUED : 0;
     if (worker->outcome == JZI_OUTCOME_LIFE) {
         obey(worker, actor);
     } else if (worker->outcome == JZI_OUTCOME_FAIL) {
@@ -372,7 +372,7 @@ void jzi_lifecycle_run(jzi_worker *worker, jzi_actor *actor)
 
 void jzi_lifecycle_panicked(jzi_worker *worker)
 {
-    if (jzi_unlikely(worker->domain->pooled)) {
+    if (jzi_unlikely(worker->pooled)) {
         while (worker->floors > 0) { /* a crash inside of a call, not a panic */
             jzi_worker_give_floor(worker);
         }

@@ -202,26 +202,32 @@ static void drain_lane(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
     }
 }
 
-void jzi_unlink_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+static inline __attribute__((always_inline)) void unlink_from(jzi_worker *worker, jzi_actor *actor,
+                                                              jzi_actor *parent, const bool home)
 {
     jzi_life *life = parent == NULL ? NULL : parent->ext->life;
     uint32_t *first = life == NULL ? &worker->domain->root_first : &life->first_child;
     uint32_t *last = life == NULL ? &worker->domain->root_last : &life->last_child;
-    const jzi_siblings *links = jzi_siblings_of(worker, actor);
+    const jzi_siblings *links = home ? &actor->siblings : jzi_siblings_of(worker, actor);
     uint32_t prev = links->prev;
     uint32_t next = links->next;
-    *(prev == JZI_NO_ACTOR ? first : &jzi_siblings_of(worker, jzi_worker_any(worker, prev))->next) =
-        next;
-    *(next == JZI_NO_ACTOR ? last : &jzi_siblings_of(worker, jzi_worker_any(worker, next))->prev) =
-        prev;
+    *(prev == JZI_NO_ACTOR ? first : &jzi_siblings_at(worker, prev, home)->next) = next;
+    *(next == JZI_NO_ACTOR ? last : &jzi_siblings_at(worker, next, home)->prev) = prev;
     if (life != NULL) {
         life->child_count--;
     }
 }
 
+void jzi_unlink_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+{
+    unlink_from(worker, actor, parent, false);
+}
+
 /* Whether the parent's code is to hear of this end. */
-static bool wants_notice(const jzi_worker *worker, const jzi_actor *actor, const jzi_actor *parent,
-                         uint32_t reason)
+static inline __attribute__((always_inline)) bool wants_notice(const jzi_worker *worker,
+                                                               const jzi_actor *actor,
+                                                               const jzi_actor *parent,
+                                                               uint32_t reason)
 {
     if (worker->domain->destroying || (parent->kind->flags & JZI_KIND_SUPERVISOR) != 0 ||
         ((actor->kind->flags & JZX_SPAWN_QUIET) != 0 && reason <= JZX_REASON_SHUTDOWN)) {
@@ -384,7 +390,9 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
         incarnation = ext->life->incarnation;
         jzi_tell_parent(worker, actor, JZI_NEWS_ENDED);
     }
-    if (jzi_likely(far == NULL)) {
+    if (jzi_likely(worker->domain->directory == NULL)) {
+        unlink_from(worker, actor, parent, true);
+    } else if (far == NULL) {
         jzi_unlink_child(worker, actor, parent);
     }
     /* The life pin goes: from here on the id resolves for nobody, and the slot is free as soon as

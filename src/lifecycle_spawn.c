@@ -59,19 +59,20 @@ jzx_actor_id jzi_lifecycle_parent(const jzi_worker *worker, const jzi_actor *act
     return actor->parent == JZI_NO_ACTOR ? JZX_NOBODY : jzi_worker_any(worker, actor->parent)->id;
 }
 
-static inline void link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+static inline __attribute__((always_inline)) void link_as(jzi_worker *worker, jzi_actor *actor,
+                                                          jzi_actor *parent, const bool home)
 {
     jzi_life *life = parent == NULL ? NULL : parent->ext->life;
     uint32_t index = jzx_id_index(actor->id);
     uint32_t *first = life == NULL ? &worker->domain->root_first : &life->first_child;
     uint32_t *last = life == NULL ? &worker->domain->root_last : &life->last_child;
-    jzi_siblings *links = jzi_siblings_of(worker, actor);
+    jzi_siblings *links = home ? &actor->siblings : jzi_siblings_of(worker, actor);
     links->next = JZI_NO_ACTOR;
     links->prev = *last;
     if (*last == JZI_NO_ACTOR) {
         *first = index;
     } else {
-        jzi_siblings_of(worker, jzi_worker_any(worker, *last))->next = index;
+        jzi_siblings_at(worker, *last, home)->next = index;
     }
     *last = index;
     if (life != NULL) {
@@ -81,7 +82,7 @@ static inline void link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *p
 
 void jzi_link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
-    link_child(worker, actor, parent);
+    link_as(worker, actor, parent, false);
 }
 
 static jzi_kind kind_of(const jzi_worker *worker, const jzx_spawn_opts *opts,
@@ -283,7 +284,7 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
         actor->ext->life->self = id;
     }
     if (up != NULL) {
-        link_child(clerk, actor, birth->parent); /* once it is born it may end at any time */
+        jzi_link_child(clerk, actor, birth->parent); /* once it is born it may end at any time */
     }
     jzi_directory_unborn(clerk->domain->directory, 1);
     if (!jzi_far_send_birth(clerk, far)) {
@@ -389,11 +390,15 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
         return JZX_ERR_NO_MEMORY;
     }
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    if (jzi_likely(!worker->domain->pooled)) { /* there it stays 0: who is in user code reads it */
+    if (jzi_likely(!worker->pooled)) { /* there it stays 0: who is in user code reads it */
         worker->quick_slots = worker->slots_made;
     }
     actor->parent = birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id);
-    link_child(worker, actor, birth->parent);
+    if (jzi_likely(worker->domain->directory == NULL)) {
+        link_as(worker, actor, birth->parent, true);
+    } else {
+        jzi_link_child(worker, actor, birth->parent);
+    }
     jzi_actor_table_open(actor);
     if (actor->ext != NULL && actor->ext->life != NULL) {
         actor->ext->life->self = actor->id;

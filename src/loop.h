@@ -84,12 +84,12 @@ static inline jzi_worker *jzi_loop_enter(jzx_loop *loop, const char *call)
         return NULL;
     }
     jzi_worker_check_thread(&loop->worker, call);
-    return jzi_unlikely(loop->domain.pooled) ? jzi_loop_enter_pool(loop) : &loop->worker;
+    return jzi_unlikely(loop->worker.pooled) ? jzi_loop_enter_pool(loop) : &loop->worker;
 }
 void jzi_loop_leave_pool(jzi_worker *worker);
 static inline void jzi_loop_leave(jzi_worker *const *worker)
 {
-    if (*worker != NULL && jzi_unlikely((*worker)->domain->pooled)) {
+    if (*worker != NULL && jzi_unlikely((*worker)->pooled)) {
         jzi_loop_leave_pool(*worker);
     }
 }

@@ -85,6 +85,9 @@ static jzx_err make_workers(jzx_loop *loop, uint32_t count)
     }
     domain->pooled = true;
     domain->shared = true;
+    for (uint32_t i = 0; i < count; i++) {
+        workers[i]->pooled = true;
+    }
     loop->worker.quick_slots = 0; /* the post may have been a pinned one's */
     return JZX_OK;
 }

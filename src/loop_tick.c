@@ -86,8 +86,9 @@ void jzi_loop_trim(jzi_worker *worker)
     }
 }
 
-/* A thread of our own may look for mail for a moment before it sleeps. It does while that pays: the
- * last sleep was a short one, and since then what was looked for came. True: it did. */
+/* A thread of our own may look for mail for a moment before it sleeps; not one that makes single
+ * steps. It does while that pays: the last sleep was a short one, and since then what was looked
+ * for came. True: it did. */
 static bool spin(jzx_loop *loop, jzi_worker *worker, uint64_t wait)
 {
     uint64_t spin_ns = loop->pool == NULL || worker->domain->pooled ? 0 : loop->pool->spin_ns;
@@ -112,7 +113,7 @@ jzx_err jzi_loop_sleep(jzx_loop *loop, jzi_worker *worker, uint64_t max_ns)
     uint64_t next = jzi_loop_next_timer(loop);
     uint64_t wait = next <= worker->now_ns ? 0 : next - worker->now_ns;
     wait = next == UINT64_MAX || wait > max_ns ? max_ns : wait;
-    if (spin(loop, worker, wait)) {
+    if (max_ns == UINT64_MAX && spin(loop, worker, wait)) {
         return JZX_OK;
     }
     uint64_t from = worker->now_ns;

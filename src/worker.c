@@ -135,7 +135,7 @@ uint64_t jzi_worker_clock(jzi_worker *worker)
     if (now > worker->now_ns) {
         worker->now_ns = now;
     }
-    if (jzi_unlikely(worker->domain->pooled) && now > worker->domain->now_ns) {
+    if (jzi_unlikely(worker->pooled) && now > worker->domain->now_ns) {
         worker->domain->now_ns = now;
     }
     if (worker->now_ns >= worker->tick_end_ns) {
@@ -244,7 +244,11 @@ void jzi_worker_release_node(jzi_worker *worker, jzi_node *node)
 
 void jzi_worker_free_slot(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_kind_release(&worker->post->kinds, &worker->alloc, actor->kind);
+    if (jzi_likely(actor->kind->users > 1)) {
+        actor->kind->users--;
+    } else {
+        jzi_kind_release(&worker->post->kinds, &worker->alloc, actor->kind);
+    }
     actor->kind = NULL;
     jzi_actor_table_give(worker->table, actor);
 }
@@ -350,7 +354,7 @@ void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_d
     if (reason != JZX_DEAD_DROPPED) {
         tell_dead(worker, actor, msg, reason);
     }
-    if (jzi_likely(!worker->domain->pooled) || !jzi_worker_release_later(worker, actor, node)) {
+    if (jzi_likely(!worker->pooled) || !jzi_worker_release_later(worker, actor, node)) {
         jzi_worker_release_data(worker, actor, msg);
         jzi_worker_release_node(worker, node);
     }

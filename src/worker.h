@@ -151,6 +151,7 @@ struct jzi_worker {
     uint32_t slots_made;
     uint32_t quick_slots;     /* the same where sends take the quick way; 0 in a pool */
     uint32_t base;            /* the dispatcher's part of its actors' indexes */
+    bool pooled;              /* domain->pooled, one load nearer */
     uint32_t number;          /* among the workers of a pool */
     uint32_t floors;          /* how many calls of ours hold the floor, one inside the other */
     bool may_keep;            /* nobody else has anything to do: it keeps the floor from here on */
@@ -250,7 +251,7 @@ void jzi_worker_user_code_ended(jzi_worker *worker);
 /* Around every call of user code. */
 static inline void jzi_user_code_begins(jzi_worker *worker)
 {
-    if (jzi_unlikely(worker->domain->pooled)) {
+    if (jzi_unlikely(worker->pooled)) {
         if (worker->domain->chores != NULL) {
             jzi_worker_do_chores(worker);
         }
@@ -264,7 +265,7 @@ static inline void jzi_user_code_begins(jzi_worker *worker)
 void jzi_worker_intake(jzi_worker *worker);
 static inline void jzi_user_code_ends(jzi_worker *worker)
 {
-    if (jzi_unlikely(worker->domain->pooled)) {
+    if (jzi_unlikely(worker->pooled)) {
         if (worker->timed_from != 0) {
             jzi_worker_user_code_ended(worker);
         }
@@ -303,7 +304,7 @@ bool jzi_worker_grow_ring(jzi_worker *worker);
 bool jzi_worker_reserve_all(jzi_worker *worker);
 static inline bool jzi_worker_reserve(jzi_worker *worker)
 {
-    if (jzi_unlikely(worker->domain->pooled)) {
+    if (jzi_unlikely(worker->pooled)) {
         return jzi_worker_reserve_all(worker);
     }
     return (worker->ring != NULL &&

@@ -62,7 +62,7 @@ static void finish_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     jzi_count_add(&worker->counters.handled, 1);
     actor->handled++;
     if ((flags & JZI_MSG_DROP) != 0) {
-        if (jzi_unlikely(worker->domain->pooled)) {
+        if (jzi_unlikely(worker->pooled)) {
             if (jzi_worker_release_later(worker, actor, node)) { /* it was to be redelivered */
                 return;
             }
