@@ -95,6 +95,9 @@ jzx_err jzx_spawn_sized(jzx_loop *loop, const jzx_spawn_opts *opts, size_t opts_
     if (loop == NULL || opts == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
+    if (jzi_likely(opts_size == sizeof *opts) && jzi_loop_is_plain(loop, "jzx_spawn")) {
+        return spawn(&loop->worker, opts, out_id);
+    }
     JZI_ENTER(loop, "jzx_spawn");
     if (jzi_likely(opts_size == sizeof *opts)) {
         return spawn(worker, opts, out_id);
@@ -344,8 +347,11 @@ jzx_err jzx_send_after(jzx_loop *loop, jzx_actor_id target, uint32_t ms, void *d
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    JZI_ENTER(loop, "jzx_send_after");
     jzx_timer_opts opts = {.delay_ms = ms, .data = data, .len = len, .tag = tag};
+    if (jzi_loop_is_plain(loop, "jzx_send_after")) {
+        return jzi_timer_start(&loop->timers, target, &opts, out_id);
+    }
+    JZI_ENTER(loop, "jzx_send_after");
     return jzi_timer_start(&loop->timers, target, &opts, out_id);
 }
 
@@ -365,6 +371,9 @@ jzx_err jzx_cancel_timer(jzx_loop *loop, jzx_timer_id id)
 {
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
+    }
+    if (jzi_loop_is_plain(loop, "jzx_cancel_timer")) {
+        return jzi_timer_cancel(&loop->timers, id);
     }
     JZI_ENTER(loop, "jzx_cancel_timer");
     return jzi_timer_cancel(&loop->timers, id);

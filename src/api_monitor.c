@@ -22,9 +22,9 @@ static bool is_stopping(const jzi_worker *worker)
            worker->phase == JZI_PHASE_DEINIT || worker->domain->destroying;
 }
 
-jzx_err jzx_watch(jzx_loop *loop, jzx_actor_id target, uint32_t flags, jzx_watch_ref *out_ref)
+static jzx_err watch(jzi_worker *worker, jzx_actor_id target, uint32_t flags,
+                     jzx_watch_ref *out_ref)
 {
-    JZI_ENTER(loop, "jzx_watch");
     if (!is_inside(worker) || (flags & ~JZX_WATCH_RESTARTS) != 0 || target == JZX_NOBODY ||
         target == worker->ctx.self) {
         return JZX_ERR_INVALID_ARG;
@@ -35,8 +35,20 @@ jzx_err jzx_watch(jzx_loop *loop, jzx_actor_id target, uint32_t flags, jzx_watch
     return jzi_monitor_watch(worker, worker->current, target, flags, out_ref);
 }
 
+jzx_err jzx_watch(jzx_loop *loop, jzx_actor_id target, uint32_t flags, jzx_watch_ref *out_ref)
+{
+    if (loop != NULL && jzi_loop_is_plain(loop, "jzx_watch")) {
+        return watch(&loop->worker, target, flags, out_ref);
+    }
+    JZI_ENTER(loop, "jzx_watch");
+    return watch(worker, target, flags, out_ref);
+}
+
 jzx_err jzx_unwatch(jzx_loop *loop, jzx_watch_ref ref)
 {
+    if (loop != NULL && jzi_loop_is_plain(loop, "jzx_unwatch") && is_inside(&loop->worker)) {
+        return jzi_monitor_unwatch(&loop->worker, loop->worker.current, ref);
+    }
     JZI_ENTER(loop, "jzx_unwatch");
     if (!is_inside(worker)) {
         return JZX_ERR_INVALID_ARG;

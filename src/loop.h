@@ -93,6 +93,12 @@ static inline void jzi_loop_leave(jzi_worker *const *worker)
         jzi_loop_leave_pool(*worker);
     }
 }
+/* For short calls: no pool, so there is no floor to take. */
+static inline bool jzi_loop_is_plain(const jzx_loop *loop, const char *call)
+{
+    jzi_worker_check_thread(&loop->worker, call);
+    return jzi_likely(!loop->worker.pooled);
+}
 #define JZI_ENTER(loop, call)                                                                      \
     __attribute__((cleanup(jzi_loop_leave), unused)) jzi_worker *const worker =                    \
         jzi_loop_enter(loop, call)

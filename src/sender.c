@@ -55,7 +55,8 @@ static jzi_node *take_cached(jzx_sender *sender, bool wide)
 }
 
 /* A node, and in *out_flags what it is. NULL: no memory. */
-static jzi_node *take_node(jzx_sender *sender, bool wide, uint32_t *out_flags)
+static inline __attribute__((always_inline)) jzi_node *take_node(jzx_sender *sender, bool wide,
+                                                                 uint32_t *out_flags)
 {
     *out_flags = JZI_MSG_FOREIGN | (wide ? JZI_MSG_WIDE : 0);
     if ((sender->flags & JZX_SENDER_SINGLE) != 0) {
@@ -125,14 +126,12 @@ static jzi_node *make_node(jzx_sender *sender, const jzx_send_opts *opts, uint32
     return node;
 }
 
-/* The sender to the dispatcher of an id. Errors: NO_SUCH_ACTOR, NO_MEMORY. */
-static jzx_err route(jzx_sender *sender, jzx_actor_id to, jzx_sender **out_sender)
+/* The sender to the dispatcher of an id, which is not this one's. Errors: NO_SUCH_ACTOR, NO_MEMORY.
+ */
+static __attribute__((noinline)) jzx_err route_far(jzx_sender *sender, jzx_actor_id to,
+                                                   jzx_sender **out_sender)
 {
     uint32_t dispatcher = jzx_id_dispatcher(to);
-    *out_sender = sender;
-    if (jzi_likely(sender->directory == NULL || sender->post->base >> 24 == dispatcher)) {
-        return JZX_OK;
-    }
     jzx_sender *other = atomic_load_explicit(&sender->others[dispatcher], memory_order_acquire);
     if (other == NULL) {
         jzi_post *post = jzi_directory_post(sender->directory, dispatcher);
@@ -152,6 +151,15 @@ static jzx_err route(jzx_sender *sender, jzx_actor_id to, jzx_sender **out_sende
     }
     *out_sender = other;
     return JZX_OK;
+}
+
+static inline jzx_err route(jzx_sender *sender, jzx_actor_id to, jzx_sender **out_sender)
+{
+    *out_sender = sender;
+    return jzi_likely(sender->directory == NULL ||
+                      sender->post->base >> 24 == jzx_id_dispatcher(to))
+               ? JZX_OK
+               : route_far(sender, to, out_sender);
 }
 
 static jzx_err verdict_of(jzi_entry entry)

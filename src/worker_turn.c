@@ -1,5 +1,5 @@
 /* Turns: which message is next, handing it over, and when an actor has had enough (R8, R23, R24).
- * This is the hot path. What is rare is out of line, and what can be counted per run is. */
+ * The hot path: what is rare is out of line, what can be counted per run is. */
 #include "worker.h"
 
 /* A round of the mixed lanes: this many events and urgent messages before as many ordinary ones
@@ -55,14 +55,15 @@ static void drop_data(jzi_worker *worker, jzi_node *node)
 }
 
 /* After the behavior: releases what it did not take, and gives the node back to its owner. */
-static void finish_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, jzi_actor *actor,
+                                                            jzi_node *node, const bool pooled)
 {
     uint32_t flags = node->msg.flags;
     worker->in_hand = NULL;
     jzi_count_add(&worker->counters.handled, 1);
     actor->handled++;
     if ((flags & JZI_MSG_DROP) != 0) {
-        if (jzi_unlikely(worker->pooled)) {
+        if (pooled) {
             if (jzi_worker_release_later(worker, actor, node)) { /* it was to be redelivered */
                 return;
             }
@@ -74,7 +75,7 @@ static void finish_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
         worker->domain->event_ops[node->ops].done(worker, node);
         return;
     }
-    if ((flags & JZI_MSG_FOREIGN) != 0 && !worker->domain->pooled) {
+    if ((flags & JZI_MSG_FOREIGN) != 0 && !pooled) {
         worker->turn_foreign++;
         actor->flags |= JZI_ACTOR_FOREIGN;
     }
@@ -104,7 +105,7 @@ static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     }
     if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
         jzi_actor_set_counts(actor, jzi_actor_counts(actor) + JZI_COUNTS_USED);
-    } else if (worker->domain->pooled) {
+    } else if (worker->pooled) {
         /* relaxed: it is alive, and its own worker says so. */
         atomic_fetch_add_explicit(&actor->door.gate, 1, memory_order_relaxed);
     }
@@ -120,8 +121,8 @@ static jzx_behavior_result call(jzi_worker *worker, const jzi_actor *actor, cons
     return actor->behavior(&worker->ctx, msg);
 }
 
-static __attribute__((noinline)) jzx_behavior_result
-deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+static inline __attribute__((always_inline)) jzx_behavior_result
+deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pooled)
 {
     uint32_t flags = node->msg.flags;
     worker->in_hand = NULL;
@@ -138,27 +139,43 @@ deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
             jzi_worker_bury(worker, actor, node, JZX_DEAD_EXPIRED);
             return JZX_BEHAVIOR_OK;
         }
-        if (worker->domain->pooled && (flags & JZI_MSG_FOREIGN) != 0) {
+        if (pooled && (flags & JZI_MSG_FOREIGN) != 0) {
             jzi_worker_leave(worker, actor, 1); /* its room is free: answers come at once */
         }
     }
     worker->in_hand = node;
-    jzi_user_code_begins(worker);
+    if (pooled) {
+        jzi_user_code_begins(worker);
+    }
     jzx_behavior_result result = call(worker, actor, &node->msg);
     bool again = jzi_unlikely(result > JZX_BEHAVIOR_STOP) && may_redeliver(actor, node);
-    if (worker->domain->pooled && !again && (node->msg.flags & JZI_MSG_DROP) != 0) {
-        drop_data(worker, node); /* before the floor is back */
+    if (pooled) {
+        if (!again && (node->msg.flags & JZI_MSG_DROP) != 0) {
+            drop_data(worker, node); /* before the floor is back */
+        }
+        jzi_user_code_ends(worker);
     }
-    jzi_user_code_ends(worker);
     if (worker->env->trace != NULL) {
         jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, (uint32_t)result);
     }
     if (again) {
         put_back(worker, actor, node);
     } else {
-        finish_special(worker, actor, node);
+        finish_as(worker, actor, node, pooled);
     }
     return result;
+}
+
+static __attribute__((noinline)) jzx_behavior_result
+deliver_special(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    return deliver_as(worker, actor, node, false);
+}
+
+static __attribute__((noinline)) jzx_behavior_result
+deliver_pooled(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    return deliver_as(worker, actor, node, true);
 }
 
 /* Reads the clock and sets when to read it next. True: this turn has taken its time. */
@@ -183,8 +200,7 @@ static __attribute__((noinline)) bool look_at_clock(jzi_worker *worker, jzi_acto
     return now >= worker->tick_end_ns || now - worker->turn_start_ns >= worker->turn_budget_ns;
 }
 
-/* A turn that is shorter than the first leg, or whose every message is timed. Returns its length.
- */
+/* A turn that is shorter than a leg, or whose every message is timed. Returns its length. */
 static __attribute__((noinline)) uint32_t
 begin_careful(const jzi_worker *worker, const jzi_actor *actor, uint32_t *until_clock)
 {
@@ -386,7 +402,8 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
             jzi_count_add(&worker->counters.handled, 1);
             actor->handled++;
         } else {
-            result = deliver_special(worker, actor, node);
+            result =
+                pooled ? deliver_pooled(worker, actor, node) : deliver_special(worker, actor, node);
         }
         if (jzi_unlikely(result != JZX_BEHAVIOR_OK)) {
             return not_ok(worker, actor, result);
@@ -450,9 +467,8 @@ static void end_run(jzi_worker *worker)
 }
 
 /* With many actors ready each one is a chain of cache misses: the actor, the last message, the
- * first one. They are asked for some turns ahead, each when the one before has arrived. */
-/* Always inlined: as a function that only prefetches it would have no effect in the compiler's
- * eyes, and the call would go. */
+ * first one. They are asked for some turns ahead, each when the one before has arrived. Inlined: as
+ * a function it would have no effect in the compiler's eyes, and the call would go. */
 static inline __attribute__((always_inline)) void look_ahead(const jzi_worker *worker,
                                                              uint32_t waiting)
 {
@@ -507,7 +523,7 @@ run_ready(jzi_worker *worker, const bool exact, const bool pooled)
 
 jzi_actor *jzi_worker_run(jzi_worker *worker)
 {
-    if (worker->domain->pooled) {
+    if (worker->pooled) {
         return worker->max_stride == 1 ? run_ready(worker, true, true)
                                        : run_ready(worker, false, true);
     }
@@ -536,7 +552,7 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
         jzi_count_add(&worker->counters.handled, 1);
         actor->handled++;
     } else {
-        finish_special(worker, actor, node);
+        finish_as(worker, actor, node, worker->pooled);
     }
     jzi_worker_reattach(worker);
     leave_foreign(worker, actor);
@@ -554,9 +570,10 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
     worker->ctx.state = actor->state;
     worker->ctx.self = actor->id;
     /* As for a hook: see before_hook() in lifecycle.c. */
-    actor->flags |= worker->domain->pooled ? JZI_ACTOR_LIFE : 0;
-    jzx_behavior_result result = deliver_special(worker, actor, node);
-    actor->flags &= worker->domain->pooled ? ~JZI_ACTOR_LIFE : ~0u;
+    actor->flags |= worker->pooled ? JZI_ACTOR_LIFE : 0;
+    jzx_behavior_result result =
+        worker->pooled ? deliver_pooled(worker, actor, node) : deliver_special(worker, actor, node);
+    actor->flags &= worker->pooled ? ~JZI_ACTOR_LIFE : ~0u;
     actor->state = worker->ctx.state;
     worker->phase = JZI_PHASE_NONE;
     worker->in_hand = NULL;
@@ -574,10 +591,10 @@ void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
         (void)jzi_lane_pop(lanes[i]);
         if ((first->msg.flags & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
-        } else if (worker->domain->pooled) {
+        } else if (worker->pooled) {
             jzi_worker_leave(worker, actor, 1); /* what put_back() took */
         }
-        finish_special(worker, actor, first);
+        finish_as(worker, actor, first, worker->pooled);
         leave_foreign(worker, actor);
     }
 }
