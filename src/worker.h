@@ -158,7 +158,7 @@ struct jzi_worker {
     bool keeps;               /* as far as it knows */
     _Atomic unsigned kept;    /* JZI_KEPT_* */
     _Atomic unsigned revoked; /* another worker has the floor, or is about to */
-    uint64_t pace_ns;         /* what user code takes per message, as of late */
+    _Atomic uint64_t pace_ns; /* what user code takes per message, as of late */
     uint64_t timed_from;      /* when the user code that is timed began; 0: it is not */
     uint32_t until_timed;
     uint64_t driver_saw;         /* jzi_worker_done() when the pool's driver last looked */
