@@ -16,22 +16,6 @@
 #include <string.h>
 #include <time.h>
 
-#if defined(__has_feature)
-#define JZT_FEATURE(name) __has_feature(name)
-#else
-#define JZT_FEATURE(name) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || JZT_FEATURE(thread_sanitizer)
-#define JZT_TSAN 1
-#else
-#define JZT_TSAN 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || JZT_FEATURE(address_sanitizer) || JZT_TSAN
-#define JZT_SANITIZED 1
-#else
-#define JZT_SANITIZED 0
-#endif
-
 #define MS UINT64_C(1000000)
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

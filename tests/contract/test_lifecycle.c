@@ -315,7 +315,7 @@ static void test_spawn_until_no_more_fit_then_end_one(void)
 
 static void test_a_hundred_thousand_actors_live_and_end(void)
 {
-    enum { ACTORS = 100000 };
+    enum { ACTORS = JZT_TSAN ? 20000 : 100000 };
     static jzx_actor_id ids[ACTORS];
     rig r = rig_open(NULL);
     subject *all = subject_new(obey);

@@ -17,6 +17,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What this build is checked by: tests that are about numbers do with less then. */
+#if defined(__has_feature)
+#define JZT_FEATURE(name) __has_feature(name)
+#else
+#define JZT_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || JZT_FEATURE(thread_sanitizer)
+#define JZT_TSAN 1
+#else
+#define JZT_TSAN 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || JZT_FEATURE(address_sanitizer) || JZT_TSAN
+#define JZT_SANITIZED 1
+#else
+#define JZT_SANITIZED 0
+#endif
+
 typedef struct jzt_test {
     const char *name;
     void (*run)(void);
