@@ -50,7 +50,9 @@ static inline jzi_worker *keeper_of(const jzx_loop *loop, jzx_actor_id to)
         (jzx_id_index(to) ^ loop->worker.base) >> 24 != 0) {
         return NULL;
     }
-    jzi_worker_take_floor(worker);
+    if (jzi_unlikely(!jzi_keeper_takes(worker))) {
+        jzi_worker_take_floor(worker);
+    }
     if (jzi_unlikely(jzi_post_has_mail(worker->post))) {
         jzi_worker_intake(worker); /* what was sent before comes before */
     }
@@ -64,7 +66,9 @@ static jzx_err send_far(jzx_loop *loop, jzx_actor_id to, uint64_t payload, size_
     jzi_worker *keeper = tag < JZX_TAG_SYSTEM_FIRST ? keeper_of(loop, to) : NULL;
     if (keeper != NULL) {
         err = jzi_mailbox_send_plain(keeper, to, payload, len, tag, flags);
-        jzi_loop_leave(&keeper);
+        if (jzi_unlikely(keeper->domain->chores != NULL) || !jzi_keeper_gives(keeper)) {
+            jzi_loop_leave(&keeper);
+        }
         return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(loop, to, err);
     }
     if (tag < JZX_TAG_SYSTEM_FIRST) {

@@ -114,7 +114,9 @@ jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
     }
     uint32_t spin_us = config->idle_spin_us != 0 ? config->idle_spin_us : DEFAULT_SPIN_US;
     domain->threads = true;
-    domain->light_fence = jzi_asym_ready();
+    for (uint32_t i = 0; i < domain->worker_count; i++) {
+        domain->workers[i]->light_fence = jzi_asym_ready();
+    }
     jzi_worker_set_pace(&loop->worker, UINT64_MAX);
     domain->on_more = jzi_pool_share;
     jzi_mutex_init(&domain->floor);

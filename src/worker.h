@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "dead_letter.h"
+#include "os/asym.h"
 #include "post.h"
 
 #include <pthread.h>
@@ -81,7 +82,6 @@ typedef struct jzi_domain {
     bool threads;                    /* these are threads; otherwise they are simulated on one */
     pthread_mutex_t floor;
     jzi_worker *keeper;   /* of the floor, while it is free; NULL: nobody */
-    bool light_fence;     /* jzi_asym_ready() */
     jzi_worker **workers; /* all of them: a pool's own list, or `only` */
     jzi_worker *only;
     uint32_t worker_count;
@@ -156,6 +156,7 @@ struct jzi_worker {
     uint32_t floors;          /* how many calls of ours hold the floor, one inside the other */
     bool may_keep;            /* nobody else has anything to do: it keeps the floor from here on */
     bool keeps;               /* as far as it knows */
+    bool light_fence;         /* jzi_asym_ready() */
     _Atomic unsigned kept;    /* JZI_KEPT_* */
     _Atomic unsigned revoked; /* another worker has the floor, or is about to */
     _Atomic uint64_t pace_ns; /* what user code takes per message, as of late */
@@ -248,12 +249,37 @@ void jzi_worker_do_chores(jzi_worker *worker);
 /* Of a pool whose floor nobody keeps: some of what runs is timed, for pace_ns. */
 void jzi_worker_user_code_begins(jzi_worker *worker);
 void jzi_worker_user_code_ended(jzi_worker *worker);
+/* The short way of a keeper, in line: what jzi_worker_give_floor() and _take_floor() do for it.
+ * False: it is not its floor any more, or never was; take the long way. */
+static inline bool jzi_keeper_gives(jzi_worker *worker)
+{
+    if (jzi_unlikely(!worker->keeps || worker->floors != 1)) {
+        return false;
+    }
+    worker->floors = 0;
+    atomic_store_explicit(&worker->kept, JZI_KEPT_USER, memory_order_release);
+    return true;
+}
+static inline bool jzi_keeper_takes(jzi_worker *worker)
+{
+    if (jzi_unlikely(!worker->keeps || worker->floors != 0) ||
+        jzi_unlikely(jzi_asym_store_load(&worker->kept, JZI_KEPT_BUSY, &worker->revoked,
+                                         worker->light_fence) != 0)) {
+        return false;
+    }
+    worker->floors = 1;
+    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
+    return true;
+}
 /* Around every call of user code. */
 static inline void jzi_user_code_begins(jzi_worker *worker)
 {
     if (jzi_unlikely(worker->pooled)) {
         if (worker->domain->chores != NULL) {
             jzi_worker_do_chores(worker);
+        }
+        if (jzi_keeper_gives(worker)) {
+            return;
         }
         jzi_worker_give_floor(worker);
         if (!worker->keeps) {
@@ -266,10 +292,12 @@ void jzi_worker_intake(jzi_worker *worker);
 static inline void jzi_user_code_ends(jzi_worker *worker)
 {
     if (jzi_unlikely(worker->pooled)) {
-        if (worker->timed_from != 0) {
-            jzi_worker_user_code_ended(worker);
+        if (jzi_unlikely(!jzi_keeper_takes(worker))) {
+            if (worker->timed_from != 0) {
+                jzi_worker_user_code_ended(worker);
+            }
+            jzi_worker_take_floor(worker);
         }
-        jzi_worker_take_floor(worker);
         if (jzi_post_has_mail(worker->post)) {
             jzi_worker_intake(worker);
         }

@@ -85,7 +85,7 @@ void jzi_worker_take_floor(jzi_worker *worker)
     } else if (!worker->keeps) {
         take_for_real(worker);
     } else if (jzi_asym_store_load(&worker->kept, JZI_KEPT_BUSY, &worker->revoked,
-                                   domain->light_fence) != 0) {
+                                   worker->light_fence) != 0) {
         stop_keeping(worker);
     } else {
         worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
