@@ -349,7 +349,9 @@ void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_d
     jzi_count_add(&worker->counters.left_lane, 1);
     jzi_count_add(&worker->counters.dead, 1);
     jzi_count_add(&worker->counters.dead_by[reason], 1);
-    actor->dead++;
+    if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
+        actor->dead++; /* else its desk may be a corpse, and with another domain */
+    }
     jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
     if (reason != JZX_DEAD_DROPPED) {
         tell_dead(worker, actor, msg, reason);
