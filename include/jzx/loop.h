@@ -60,7 +60,7 @@ static inline JZX_NODISCARD jzx_err jzx_loop_create(const jzx_config *config, jz
 #define JZX_SHUTDOWN_NAMES 32
 typedef struct jzx_shutdown_name {
     jzx_actor_id id;
-    uint32_t reason; /* jzx_reason_kind: STOP_TIMEOUT or KILLED */
+    uint32_t reason; /* jzx_reason_kind: STOP_TIMEOUT, KILLED, or STUCK: it did not return */
     uint32_t reserved;
     char name[48];
 } jzx_shutdown_name;
@@ -102,7 +102,9 @@ static inline void jzx_loop_shutdown_report(jzx_loop *loop, jzx_shutdown_report 
 
 /* Kills what is alive (deinit runs, queued messages become dead letters, data is dropped), then
  * frees everything. Senders stay valid and answer JZX_ERR_LOOP_CLOSED. NULL is fine. From inside a
- * behavior it does nothing and returns JZX_ERR_BUSY. Thread: loop. */
+ * behavior it does nothing and returns JZX_ERR_BUSY; likewise for a dispatcher of a system, which
+ * goes with it. JZX_ERR_STUCK: it is gone, but a thread of it is still inside blocking work, and is
+ * left behind with what it may touch. Thread: loop. */
 JZX_API jzx_err jzx_loop_destroy(jzx_loop *loop);
 
 /* After fork, in the child: forgets the loop without running actor code and without touching what

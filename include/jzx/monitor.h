@@ -31,7 +31,8 @@ JZX_API jzx_err jzx_unwatch(jzx_loop *loop, jzx_watch_ref ref);
  * side ends them. If the target is gone, the EXIT carries NOPROC. A SHUTDOWN is not NORMAL. Thread:
  * loop, inside an actor. Errors: INVALID_ARG (outside, itself or nobody), STOPPING, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_link(jzx_loop *loop, jzx_actor_id target);
-/* Ends the link; an EXIT that is queued already is revoked. OK also if there was none.
+/* Ends the link; an EXIT that is queued already is revoked, and so is a failure by this link that
+ * has not taken place yet. OK also if there was none.
  * Thread: loop, inside an actor. Errors: INVALID_ARG (outside). */
 JZX_API jzx_err jzx_unlink(jzx_loop *loop, jzx_actor_id target);
 

@@ -76,7 +76,9 @@ typedef struct jzx_escalation_event {
 } jzx_escalation_event;
 
 /* Callbacks, on the thread of the event (or of "loop": see jzx_system_set_observer()); any may be
- * NULL. They may read counters and use jzx_send_async(), nothing else. */
+ * NULL. They may read counters and use jzx_send_async(), nothing else. Keep them short: a pool
+ * holds its lock meanwhile, so that they are told things in their order; take no lock in them under
+ * which others call the library. */
 typedef struct jzx_observer {
     /* Inside jzx_spawn(). The name is "" if there is none. */
     void (*on_actor_start)(void *ctx, jzx_actor_id id, const char *name);
