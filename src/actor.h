@@ -25,6 +25,21 @@ typedef struct jzi_siblings {
     uint32_t prev;
 } jzi_siblings;
 
+/* What the patterns leave with an actor; made on first use. */
+typedef struct jzi_extra {
+    jzi_node *stash; /* a lane: messages set aside, oldest first; they count in own_used */
+    uint32_t stash_count;
+    uint32_t stash_cap;           /* 0: the default */
+    struct jzi_become *behaviors; /* those that jzx_unbecome() goes back to */
+    jzx_behavior_fn first;        /* what it was spawned with, once it became something else */
+    struct jzi_ask *asks;         /* those of this incarnation that are not over */
+    struct jzi_ask *owed;         /* those it kept and has to answer */
+    struct jzi_sub *subs;         /* subscriptions to buses */
+    struct jzi_name_wait *waits;  /* for names, and groups that it watches */
+    struct jzi_name *names;       /* of its identity */
+    struct jzi_member *groups;    /* likewise */
+} jzi_extra;
+
 /* What most actors never have; made on first use. */
 typedef struct jzi_ext {
     struct jzi_room *waiters; /* who waits for room here, oldest first */
@@ -37,6 +52,7 @@ typedef struct jzi_ext {
     struct jzi_feed *feed;      /* its subscription to dead letters */
     struct jzi_job_list *jobs;  /* blocking work it asked for */
     struct jzi_life *life;      /* hooks, children, supervision */
+    struct jzi_extra *extra;    /* what patterns leave here */
     uint32_t told;              /* waiters that were told and whose notice is not yet out */
     uint32_t revoked;           /* events that were not handed over, modulo 2^32 */
     uint32_t redirected;        /* likewise messages that went elsewhere */

@@ -146,6 +146,17 @@ static void revoke_events(jzi_worker *worker, jzi_actor *actor)
     }
 }
 
+static void release_extra(jzi_worker *worker, jzi_actor *actor)
+{
+    const jzi_extra *extra = actor->ext->extra;
+    if (extra->subs != NULL) {
+        worker->domain->on_forget_subs(worker, actor);
+    }
+    if (extra->waits != NULL) {
+        worker->domain->on_forget_waits(worker, actor);
+    }
+}
+
 void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_ext *ext = actor->ext;
@@ -159,6 +170,9 @@ void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
     jzi_letters_forget(worker, actor);
     if (ext->jobs != NULL) {
         worker->domain->on_forget_jobs(worker, actor);
+    }
+    if (ext->extra != NULL) {
+        release_extra(worker, actor);
     }
     if (ext->life != NULL) {
         if (ext->life->family != NULL) {
@@ -401,6 +415,10 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     jzi_count_add(&worker->counters.ended, 1);
     jzi_count_sub(&worker->counters.live, 1);
     worker->current = NULL;
+    if (ext != NULL && ext->extra != NULL &&
+        (ext->extra->names != NULL || ext->extra->groups != NULL)) {
+        worker->domain->on_release_names(worker, actor, id);
+    }
     if (jzi_unlikely(worker->domain->observer.on.on_actor_stop != NULL)) {
         worker->domain->observer.on.on_actor_stop(worker->domain->observer.ctx, id,
                                                   ext == NULL ? "" : ext->name, &worker->reason);
@@ -415,6 +433,7 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
             jzi_supervisor_plan_release(&worker->alloc, ext->life->arg);
         }
         jzi_free(&worker->alloc, ext->life, ext->life == NULL ? 0 : sizeof(jzi_life));
+        jzi_free(&worker->alloc, ext->extra, ext->extra == NULL ? 0 : sizeof(jzi_extra));
         jzi_free(&worker->alloc, ext, sizeof *ext);
         actor->ext = NULL;
     }

@@ -170,6 +170,15 @@ jzi_ext *jzi_worker_ext(jzi_worker *worker, jzi_actor *actor)
     return actor->ext;
 }
 
+jzi_extra *jzi_worker_extra(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_ext *ext = jzi_worker_ext(worker, actor);
+    if (ext != NULL && ext->extra == NULL) {
+        ext->extra = jzi_alloc_zeroed(&worker->alloc, sizeof *ext->extra);
+    }
+    return ext == NULL ? NULL : ext->extra;
+}
+
 jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err)
 {
     jzi_count_add(&worker->counters.refused[jzi_refused_reason(err)], 1);

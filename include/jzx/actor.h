@@ -62,6 +62,8 @@ typedef enum jzx_drain_policy {
            */
           /* values, copies, and data with drop that was not taken */
 
+#define JZX_SPAWN_REGISTER 0x40u /* under its `name`, which must be free: see jzx/registry.h */
+
 struct jzx_signal;
 
 /* Zero is the default everywhere but in `behavior`. */

@@ -82,7 +82,21 @@ typedef enum jzx_err {
     JZX_ERR_WRONG_DISPATCHER = -43,
     JZX_ERR_QUEUE_FULL = -44,
     JZX_ERR_NO_THREADS = -45,
-    JZX_ERR_NO_SPACE = -46
+    JZX_ERR_NO_SPACE = -46,
+    JZX_ERR_DEADLOCK = -47,
+    JZX_ERR_NOT_WANTED = -48,
+    JZX_ERR_STASH_FULL = -49,
+    JZX_ERR_STASH_EMPTY = -50,
+    JZX_ERR_NAME_TAKEN = -51,
+    JZX_ERR_NO_SUCH_NAME = -52,
+    JZX_ERR_NO_SUCH_GROUP = -53,
+    JZX_ERR_NO_SUCH_TOPIC = -54,
+    JZX_ERR_WRONG_TYPE = -55,
+    JZX_ERR_NO_TRANSITION = -56,
+    JZX_ERR_BAD_DEMAND = -57,
+    JZX_ERR_CIRCUIT_OPEN = -58,
+    JZX_ERR_NO_BUDGET = -59,
+    JZX_ERR_NO_WORKERS = -60
 } jzx_err;
 
 /* A sentence a user can act on, never NULL, also for values that are no jzx_err. Thread: any. */
@@ -116,6 +130,7 @@ static inline uint32_t jzx_id_dispatcher(jzx_actor_id id)
 
 typedef uint64_t jzx_timer_id;  /* 0 is no timer */
 typedef uint64_t jzx_watch_ref; /* one jzx_watch(); 0 is none */
+typedef uint64_t jzx_ask_ref;   /* one jzx_ask(); 0 is none */
 typedef uint64_t
     jzx_io_ref; /* an fd watch, listener, connection, signal, child or path; 0 is none */
 
@@ -141,6 +156,18 @@ typedef uint64_t
 #define JZX_TAG_RESTARTED 0xFF000014u
 /* There are dead letters to read; see jzx_dead_letters_subscribe(). */
 #define JZX_TAG_DEAD_LETTERS 0xFF000015u
+/* An ask ended without a reply; data points to a jzx_reply. See jzx/ask.h. */
+#define JZX_TAG_ASK_FAILED 0xFF000020u
+/* A name was registered, or was not in time; data points to a jzx_name_notice. See jzx/registry.h.
+ */
+#define JZX_TAG_NAME 0xFF000021u
+/* A watched group changed; data points to a jzx_group_notice. */
+#define JZX_TAG_GROUP 0xFF000022u
+/* A subscriber of a bus missed events; data points to a jzx_lag_notice. See jzx/bus.h. */
+#define JZX_TAG_LAGGED 0xFF000023u
+/* Tags from here up to JZX_TAG_SYSTEM_FIRST are used by the patterns of this library in messages
+ * between their own actors. Nothing refuses them; leave them alone. */
+#define JZX_TAG_PATTERN_FIRST 0xFE000000u
 
 /* Who made a message. Only the runtime sets it, so it cannot be forged (R7). */
 typedef enum jzx_kind {
@@ -148,9 +175,10 @@ typedef enum jzx_kind {
     JZX_KIND_TIMER = 1,  /* jzx_send_after(), jzx_timer_start() */
     JZX_KIND_IO = 2,     /* data points to a jzx_io_event, borrowed for the call */
     JZX_KIND_NOTICE = 3, /* data points to a notice that the tag names, borrowed for the call */
-    JZX_KIND_REPLY = 4,
-    JZX_KIND_JOB = 5, /* the result of jzx_run_blocking() */
-    JZX_KIND_FILE = 6 /* data points to a jzx_file_event, borrowed for the call */
+    JZX_KIND_REPLY = 4,  /* the answer to jzx_ask() */
+    JZX_KIND_JOB = 5,    /* the result of jzx_run_blocking() */
+    JZX_KIND_FILE = 6,   /* data points to a jzx_file_event, borrowed for the call */
+    JZX_KIND_EVENT = 7   /* published on a bus; data is shared and borrowed for the call */
 } jzx_kind;
 
 /* Bits of jzx_message.flags. */
