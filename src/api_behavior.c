@@ -85,6 +85,9 @@ jzx_err jzx_unstash(jzx_context *ctx, uint32_t count)
     }
     jzi_stash_return(worker, worker->current,
                      count < extra->stash_count ? count : extra->stash_count);
+    if (worker->current->urgent != NULL) {
+        jzi_worker_schedule(worker, worker->current);
+    }
     return JZX_OK;
 }
 
