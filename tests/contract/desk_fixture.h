@@ -260,6 +260,28 @@ static inline void desk_tell_all(desk *d, const uint32_t *tags, size_t count)
         rig_idle(&(desk_)->r);                                                                     \
     } while (0)
 
+/* The journal without hooks and notices: only what was done with messages. */
+static inline const char *said_work(void)
+{
+    static char work[SAID_MAX];
+    size_t len = 0;
+    work[0] = '\0';
+    for (const char *at = said; *at != '\0';) {
+        size_t word = strcspn(at, " ");
+        if (strcspn(at, ":~!") < word) {
+            len += (size_t)snprintf(work + len, sizeof work - len, "%s%.*s", len > 0 ? " " : "",
+                                    (int)word, at);
+        }
+        at += word + (at[word] == ' ' ? 1 : 0);
+    }
+    return work;
+}
+#define CHECK_WORK(text)                                                                           \
+    do {                                                                                           \
+        CHECK_STR(said_work(), text);                                                              \
+        said_clear();                                                                              \
+    } while (0)
+
 static inline jzx_actor_facts desk_facts(desk *d)
 {
     jzx_actor_facts facts;
