@@ -15,6 +15,7 @@ jzi_node *jzi_hand_move(jzi_worker *worker)
     jzi_node *node = jzi_node_pool_take(pool);
     node->msg = from->msg;
     node->msg.flags &= (uint16_t) ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO);
+    node->msg.reserved = 0; /* it may have been put back to be redelivered; that is over */
     node->stamp = from->stamp;
     node->ops = from->ops;
     if (wide) { /* what the behavior looks at stays where it is */
