@@ -23,7 +23,7 @@ typedef enum fate { WAITS, IN_HAND, HANDLED, DEAD } fate;
 typedef struct letter {
     form what;
     fate fate;
-    bool urgent, taken;
+    bool urgent, taken, replayed;
     uint64_t deadline_ns;
     uint32_t arrival; /* at the actor where it is now */
     uint32_t drops;
@@ -137,6 +137,7 @@ static void accept(box *b, uint32_t serial)
 static void return_stash(box *b, size_t count)
 {
     for (; count > 0; count--) {
+        m.letters[b->stash.at[0]].replayed = true;
         lane_merge(lane_of(b, b->stash.at[0]), b->stash.at[0]);
         lane_remove(&b->stash, 0);
         m.unstashed++;
@@ -217,6 +218,7 @@ static void check_message(const jzx_message *msg)
 typedef struct hand {
     uint32_t serial;
     bool moved;
+    bool brought; /* others back from the stash */
 } hand;
 
 static void do_stash(jzx_context *ctx, hand *h)
@@ -232,6 +234,7 @@ static void do_stash(jzx_context *ctx, hand *h)
     if (err == JZX_OK) {
         h->moved = true;
         l->fate = WAITS;
+        l->replayed = false;
         lane_merge(&b->stash, h->serial);
         m.stashed++;
     }
@@ -247,6 +250,7 @@ static void do_unstash(jzx_context *ctx, hand *h)
     expect(err == (have == 0 ? JZX_ERR_STASH_EMPTY : JZX_OK), "the verdict on an unstash",
            h->serial);
     return_stash(&m.desk, count < have ? count : have);
+    h->brought = h->brought || have > 0;
 }
 
 static void do_forward(jzx_context *ctx, hand *h)
@@ -261,6 +265,7 @@ static void do_forward(jzx_context *ctx, hand *h)
            h->serial);
     if (err == JZX_OK) {
         h->moved = true;
+        l->replayed = false;
         accept(&m.sink, h->serial);
         m.forwarded++;
     }
@@ -348,10 +353,14 @@ static jzx_behavior_result run_desk(jzx_context *ctx, const jzx_message *msg)
     hand h = {.serial = msg->tag};
     pop(&m.desk, h.serial, IN_HAND);
     check_message(msg);
+    expect((jzx_was_stashed(ctx) != 0) == m.letters[h.serial].replayed, "it came back", h.serial);
     for (uint64_t acts = m.going ? below(4) : 0; acts > 0 && !m.failed; acts--) {
         act(ctx, &h);
     }
     uint64_t dice = m.going ? below(40) : 39;
+    if (h.brought && (m.opts.flags & JZX_SPAWN_REDELIVER) != 0) {
+        dice = 39; /* else it would come again before those, though they are older */
+    }
     conclude(&h, dice < 2);
     if (dice == 0) {
         jzx_panic(ctx, 1, NULL);
@@ -377,9 +386,9 @@ static void deinit_desk(jzx_context *ctx)
 
 static jzx_behavior_result run_sink(jzx_context *ctx, const jzx_message *msg)
 {
-    (void)ctx;
     pop(&m.sink, msg->tag, HANDLED);
     check_message(msg);
+    expect(!jzx_was_stashed(ctx), "it came by itself", msg->tag);
     return JZX_BEHAVIOR_OK;
 }
 
