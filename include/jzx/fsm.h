@@ -1,9 +1,9 @@
 /* State machines: a table that says what an actor does with each event in each state.
  *
  *   static const jzx_fsm_row rows[] = {
- *       {LOCKED, TAG_CODE, OPEN, unlock, code_is_right, "right"},
- *       {LOCKED, TAG_CODE, JZX_FSM_KEEP, beep},
- *       {OPEN, JZX_FSM_STATE_TIMEOUT, LOCKED},
+ *       JZX_FSM_WHEN(LOCKED, TAG_CODE, is_right, OPEN, unlock),
+ *       JZX_FSM_ROW(LOCKED, TAG_CODE, JZX_FSM_KEEP, beep),
+ *       JZX_FSM_ROW(OPEN, JZX_FSM_STATE_TIMEOUT, LOCKED, NULL),
  *   };
  *
  * The first row that fits the state and the event, and whose guard says yes, is taken: its action
@@ -80,6 +80,16 @@ typedef struct jzx_fsm_row {
     jzx_fsm_guard_fn guard; /* NULL: always */
     const char *guard_name; /* for pictures */
 } jzx_fsm_row;
+
+/* A row, and one with a guard, which is called what its function is called. */
+#define JZX_FSM_ROW(state, tag, next, action)                                                      \
+    {                                                                                              \
+        (state), (tag), (next), (action), NULL, NULL                                               \
+    }
+#define JZX_FSM_WHEN(state, tag, guard, next, action)                                              \
+    {                                                                                              \
+        (state), (tag), (next), (action), (guard), #guard                                          \
+    }
 
 /* What happens to an event for which there is no row. It is counted in any case. */
 typedef enum jzx_fsm_unhandled {
