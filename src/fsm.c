@@ -289,13 +289,12 @@ static jzx_behavior_result run_queued(jzx_fsm *fsm, jzx_context *ctx)
     return result;
 }
 
-/* After the event itself: what it led to. What a failed one inserted is gone. */
+/* After the event itself: what it led to. */
 static jzx_behavior_result finish(jzx_fsm *fsm, jzx_context *ctx, jzx_behavior_result result)
 {
     if (result == JZX_BEHAVIOR_OK && (fsm->inserted_len | fsm->due_len) != 0) {
         result = run_queued(fsm, ctx);
     }
-    fsm->inserted_len = 0;
     fsm->phase = JZI_FSM_IDLE;
     return result;
 }
@@ -359,6 +358,7 @@ jzx_behavior_result jzx_fsm_handle(jzx_fsm *fsm, jzx_context *ctx, const jzx_mes
             return result;
         }
     }
+    fsm->inserted_len = 0; /* what an event inserted that failed or panicked, before a resume */
     uint32_t column = column_of(fsm, msg->tag);
     if (column == JZI_FSM_NO_COLUMN && is_own(fsm, ctx, msg)) {
         return finish(fsm, ctx, on_own(fsm, ctx, msg));
