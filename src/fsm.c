@@ -81,6 +81,15 @@ static jzx_behavior_result on_unhandled(jzx_fsm *fsm, jzx_context *ctx, const jz
     return JZX_BEHAVIOR_OK;
 }
 
+static uint32_t column_of(const jzx_fsm *fsm, uint32_t tag)
+{
+    if ((fsm->flags & JZI_FSM_DENSE) == 0) {
+        return jzi_fsm_find_column(fsm->spec, tag);
+    }
+    uint32_t column = tag - fsm->spec->events[0].tag;
+    return column < fsm->spec->event_count ? column : JZI_FSM_NO_COLUMN;
+}
+
 static const jzx_fsm_row *find_row(const jzx_fsm *fsm, const jzx_message *event, uint32_t column)
 {
     const jzx_fsm_spec *spec = fsm->spec;
@@ -171,6 +180,30 @@ static jzx_behavior_result put_aside(jzx_fsm *fsm, jzx_context *ctx, const jzx_m
     return JZX_BEHAVIOR_OK;
 }
 
+/* Puts everything postponed back to the front of the mailbox. It comes before what was inserted
+ * earlier, but after what this event inserts. */
+static void replay(jzx_fsm *fsm, jzx_context *ctx)
+{
+    uint32_t count = jzx_stash_count(ctx);
+    if (jzx_unstash(ctx, JZX_UNSTASH_ALL) != JZX_OK) {
+        return;
+    }
+    fsm->replay += count;
+    for (uint32_t i = fsm->fresh; i < fsm->inserted_len; i++) {
+        fsm->inserted[i].behind += count;
+    }
+}
+
+/* That many of them came by. */
+static void replayed(jzx_fsm *fsm, uint32_t count)
+{
+    fsm->replay -= count;
+    for (uint32_t i = 0; i < fsm->inserted_len; i++) {
+        uint32_t behind = fsm->inserted[i].behind;
+        fsm->inserted[i].behind = behind > count ? behind - count : 0;
+    }
+}
+
 /* What follows an action: the five steps of jzx/fsm.h, but for the queues. */
 static jzx_behavior_result follow(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event)
 {
@@ -186,8 +219,7 @@ static jzx_behavior_result follow(jzx_fsm *fsm, jzx_context *ctx, const jzx_mess
     if (result == JZX_BEHAVIOR_OK && changed) {
         if ((fsm->flags & JZI_FSM_POSTPONED) != 0) {
             fsm->flags &= (uint8_t)~JZI_FSM_POSTPONED;
-            fsm->replay += jzx_stash_count(ctx);
-            (void)jzx_unstash(ctx, JZX_UNSTASH_ALL);
+            replay(fsm, ctx);
         }
         if ((fsm->spec->states[next].flags & JZX_FSM_FINAL) != 0) {
             return JZX_BEHAVIOR_STOP;
@@ -240,8 +272,8 @@ static jzx_behavior_result dispatch_own(jzx_fsm *fsm, jzx_context *ctx, uint32_t
     return dispatch(fsm, ctx, &event, column, 0);
 }
 
-/* Timeouts of zero come after the messages that were put back from the stash. Those are counted as
- * they come by; because some may expire on the way, a message to itself, behind all of them, says
+/* What has to come after the messages that were put back from the stash. Those are counted as they
+ * come by; because some may expire on the way, a message to itself, behind all of them, says
  * that the wait is over at the latest. False: it cannot be sent, go on at once. */
 static bool wait_for_replay(jzx_fsm *fsm, const jzx_context *ctx)
 {
@@ -263,24 +295,38 @@ static bool is_wake(const jzx_fsm *fsm, const jzx_context *ctx, const jzx_messag
            (fsm->flags & JZI_FSM_WOKEN) != 0;
 }
 
-/* Handles what is queued in the machine, until nothing is. */
+static jzx_fsm_inserted take_inserted(jzx_fsm *fsm)
+{
+    jzx_fsm_inserted first = fsm->inserted[0];
+    fsm->inserted_len--;
+    memmove(&fsm->inserted[0], &fsm->inserted[1], fsm->inserted_len * sizeof first);
+    return first;
+}
+
+static jzx_behavior_result run_one(jzx_fsm *fsm, jzx_context *ctx)
+{
+    if (fsm->inserted_len > 0) {
+        jzx_fsm_inserted first = take_inserted(fsm);
+        return dispatch_own(fsm, ctx, first.tag, first.u64, column_of(fsm, first.tag),
+                            JZX_KIND_USER);
+    }
+    uint64_t value = 0;
+    uint32_t slot = jzi_fsm_take_due(fsm, &value);
+    return dispatch_own(fsm, ctx, JZI_FSM_TAG_FIRST + slot, value, fsm->spec->event_count + slot,
+                        JZX_KIND_TIMER);
+}
+
+/* Handles what is queued in the machine, until nothing is or messages have to come first. */
 static jzx_behavior_result run_queued(jzx_fsm *fsm, jzx_context *ctx)
 {
     jzx_behavior_result result = JZX_BEHAVIOR_OK;
     for (uint32_t i = 0; i < JZX_FSM_CHAIN_MAX && result == JZX_BEHAVIOR_OK; i++) {
-        uint32_t slot = 0;
-        uint64_t value = 0;
-        if (fsm->inserted_len > 0) {
-            jzx_fsm_inserted first = fsm->inserted[0];
-            fsm->inserted_len--;
-            memmove(&fsm->inserted[0], &fsm->inserted[1], fsm->inserted_len * sizeof first);
-            result = dispatch_own(fsm, ctx, first.tag, first.u64, first.column, JZX_KIND_USER);
-        } else if (fsm->due_len == 0 || wait_for_replay(fsm, ctx)) {
+        bool ready = fsm->inserted_len > 0 && fsm->inserted[0].behind == 0;
+        bool empty = fsm->inserted_len == 0 && fsm->due_len == 0;
+        if (empty || (!ready && wait_for_replay(fsm, ctx))) {
             return JZX_BEHAVIOR_OK;
-        } else if (jzi_fsm_take_due(fsm, &slot, &value)) {
-            result = dispatch_own(fsm, ctx, JZI_FSM_TAG_FIRST + slot, value,
-                                  fsm->spec->event_count + slot, JZX_KIND_TIMER);
         }
+        result = run_one(fsm, ctx);
     }
     if (result == JZX_BEHAVIOR_OK) {
         result = fail(fsm, ctx, JZX_ERR_TOO_BIG, "%u events in '%s' without a message in between",
@@ -294,6 +340,9 @@ static jzx_behavior_result finish(jzx_fsm *fsm, jzx_context *ctx, jzx_behavior_r
 {
     if (result == JZX_BEHAVIOR_OK && (fsm->inserted_len | fsm->due_len) != 0) {
         result = run_queued(fsm, ctx);
+    }
+    if (result == JZX_BEHAVIOR_OK) {
+        fsm->fresh = 0;
     }
     fsm->phase = JZI_FSM_IDLE;
     return result;
@@ -331,7 +380,7 @@ static jzx_behavior_result on_own(jzx_fsm *fsm, jzx_context *ctx, const jzx_mess
     uint64_t value = 0;
     if (msg->kind == JZX_KIND_USER) {
         fsm->flags &= (uint8_t)~JZI_FSM_WOKEN;
-        fsm->replay = 0;
+        replayed(fsm, fsm->replay);
         return JZX_BEHAVIOR_OK;
     }
     if (!jzi_fsm_take_fired(fsm, ctx, msg->tag, &value)) {
@@ -339,15 +388,6 @@ static jzx_behavior_result on_own(jzx_fsm *fsm, jzx_context *ctx, const jzx_mess
     }
     return dispatch_own(fsm, ctx, msg->tag, value,
                         fsm->spec->event_count + (msg->tag - JZI_FSM_TAG_FIRST), JZX_KIND_TIMER);
-}
-
-static uint32_t column_of(const jzx_fsm *fsm, uint32_t tag)
-{
-    if ((fsm->flags & JZI_FSM_DENSE) == 0) {
-        return jzi_fsm_find_column(fsm->spec, tag);
-    }
-    uint32_t column = tag - fsm->spec->events[0].tag;
-    return column < fsm->spec->event_count ? column : JZI_FSM_NO_COLUMN;
 }
 
 jzx_behavior_result jzx_fsm_handle(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *msg)
@@ -358,13 +398,16 @@ jzx_behavior_result jzx_fsm_handle(jzx_fsm *fsm, jzx_context *ctx, const jzx_mes
             return result;
         }
     }
-    fsm->inserted_len = 0; /* what an event inserted that failed or panicked, before a resume */
+    while (fsm->fresh > 0) { /* inserted by an event that failed or panicked, before a resume */
+        fsm->fresh--;
+        (void)take_inserted(fsm);
+    }
     uint32_t column = column_of(fsm, msg->tag);
     if (column == JZI_FSM_NO_COLUMN && is_own(fsm, ctx, msg)) {
         return finish(fsm, ctx, on_own(fsm, ctx, msg));
     }
     if (fsm->replay > 0 && msg->kind == JZX_KIND_USER) {
-        fsm->replay--;
+        replayed(fsm, 1);
     }
     return finish(fsm, ctx, dispatch(fsm, ctx, msg, column, JZI_FSM_IN_HAND));
 }
@@ -406,7 +449,7 @@ jzx_err jzx_fsm_insert(jzx_fsm *fsm, uint32_t tag, uint64_t value)
     }
     jzx_fsm_inserted *place = &fsm->inserted[fsm->fresh];
     memmove(place + 1, place, (size_t)(fsm->inserted_len - fsm->fresh) * sizeof *place);
-    *place = (jzx_fsm_inserted){.u64 = value, .tag = tag, .column = column_of(fsm, tag)};
+    *place = (jzx_fsm_inserted){.u64 = value, .tag = tag};
     fsm->fresh++;
     fsm->inserted_len++;
     return JZX_OK;

@@ -60,7 +60,7 @@ jzx_err jzi_fsm_arm(jzx_fsm *fsm, jzx_context *ctx, uint32_t slot, uint32_t ms, 
 void jzi_fsm_disarm(jzx_fsm *fsm, jzx_context *ctx, uint32_t slot);
 /* Takes the timer that a message of the runtime is about, if it still runs. */
 bool jzi_fsm_take_fired(jzx_fsm *fsm, jzx_context *ctx, uint32_t tag, uint64_t *out_value);
-/* Takes the zero timeout that was set first, if there is one. */
-bool jzi_fsm_take_due(jzx_fsm *fsm, uint32_t *out_slot, uint64_t *out_value);
+/* Takes the zero timeout that was set first; there is one. */
+uint32_t jzi_fsm_take_due(jzx_fsm *fsm, uint64_t *out_value);
 
 #endif

@@ -141,7 +141,10 @@ static uint16_t seal_in(const jzx_fsm_spec *spec)
 static jzx_err check_index(const jzx_fsm_spec *spec, complaint c)
 {
     uint32_t needed = JZX_FSM_INDEX_LEN(spec->state_count, spec->event_count, spec->timer_count);
-    if (spec->index_len != (spec->index == NULL ? 0 : needed)) {
+    if (spec->index == NULL && spec->index_len != 0) {
+        return refuse(c, "`index_len` is %u; without `index` it is 0.", (unsigned)spec->index_len);
+    }
+    if (spec->index != NULL && spec->index_len != needed) {
         return refuse(c, "`index_len` is %u; with %u states, %u events and %u timers it is %u.",
                       (unsigned)spec->index_len, (unsigned)spec->state_count,
                       (unsigned)spec->event_count, (unsigned)spec->timer_count, (unsigned)needed);

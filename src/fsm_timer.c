@@ -74,17 +74,13 @@ bool jzi_fsm_take_fired(jzx_fsm *fsm, jzx_context *ctx, uint32_t tag, uint64_t *
     return true;
 }
 
-bool jzi_fsm_take_due(jzx_fsm *fsm, uint32_t *out_slot, uint64_t *out_value)
+uint32_t jzi_fsm_take_due(jzx_fsm *fsm, uint64_t *out_value)
 {
-    if (fsm->due_len == 0) {
-        return false;
-    }
     uint32_t slot = fsm->due[0];
     forget_due(fsm, slot);
     fsm->armed &= (uint8_t)~bit_of(slot);
-    *out_slot = slot;
     *out_value = fsm->timers[slot].u64;
-    return true;
+    return slot;
 }
 
 /* The slot of a timer's name, if there is such a machine and such a timer. */

@@ -14,7 +14,7 @@
  *   1. if the state changed: on_exit of the old one, on_enter of the new one;
  *   2. the event is postponed, if that was asked for;
  *   3. if the state changed, everything postponed comes again, oldest first;
- *   4. events that were inserted go first, in order, ahead of those of 3;
+ *   4. events that it inserted go first, in order; those inserted earlier come after those of 3;
  *   5. timeouts of zero milliseconds come after those of 3 and 4, and before any message that has
  *      not been here yet.
  * To go to the state in which the machine is, is no change: see JZX_FSM_REPEAT. Timers, notices,
@@ -140,7 +140,7 @@ typedef struct jzx_fsm_change {
 typedef struct jzx_fsm_inserted {
     uint64_t u64;
     uint32_t tag;
-    uint32_t column;
+    uint32_t behind; /* messages that are replayed before it */
 } jzx_fsm_inserted;
 
 typedef struct jzx_fsm_timer {
@@ -227,10 +227,10 @@ JZX_API jzx_err jzx_fsm_goto(jzx_fsm *fsm, uint32_t state);
  * a dead letter. Thread: loop. Errors: INVALID_ARG (not in an action), NOT_SUPPORTED (a timeout or
  * an inserted event: only messages can wait). */
 JZX_API jzx_err jzx_fsm_postpone(jzx_fsm *fsm);
-/* In an action, on_enter or on_exit: an event of its own, ahead of everything that waits, in the
- * order of these calls. More than JZX_FSM_CHAIN_MAX of them and of zero timeouts without a message
- * in between fail the actor. Thread: loop. Errors: INVALID_ARG (elsewhere, or a tag that is not in
- * the list), QUEUE_FULL (JZX_FSM_INSERT_MAX wait). */
+/* In an action, on_enter or on_exit: an event of its own, next and in the order of these calls.
+ * More than JZX_FSM_CHAIN_MAX of them and of zero timeouts without a message in between fail the
+ * actor. Thread: loop. Errors: INVALID_ARG (elsewhere, or a tag that is not in the list),
+ * QUEUE_FULL (JZX_FSM_INSERT_MAX wait). */
 JZX_API JZX_NODISCARD jzx_err jzx_fsm_insert(jzx_fsm *fsm, uint32_t tag, uint64_t value);
 
 /* Timers: JZX_FSM_STATE_TIMEOUT, JZX_FSM_EVENT_TIMEOUT or JZX_FSM_TIMER(n). Inside the actor's
