@@ -8,6 +8,8 @@
 
 #include <jzx/behavior.h>
 
+#include "base/assert.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +37,7 @@ jzx_err jzx_fsm_init_sized(jzx_fsm *fsm, const jzx_fsm_spec *spec, void *data, j
         return err;
     }
     *fsm = (jzx_fsm){.data = data, .spec = spec, .state = spec->initial};
+    fsm->columns = jzi_fsm_columns(spec);
     fsm->flags = jzi_fsm_is_dense(spec) ? JZI_FSM_DENSE : 0;
     return JZX_OK;
 }
@@ -90,26 +93,39 @@ static uint32_t column_of(const jzx_fsm *fsm, uint32_t tag)
     return column < fsm->spec->event_count ? column : JZI_FSM_NO_COLUMN;
 }
 
-static const jzx_fsm_row *find_row(const jzx_fsm *fsm, const jzx_message *event, uint32_t column)
+/* The first row from `at` on that fits and whose guard agrees. */
+static const jzx_fsm_row *search(const jzx_fsm *fsm, const jzx_message *event, uint32_t column,
+                                 uint32_t at)
 {
     const jzx_fsm_spec *spec = fsm->spec;
-    bool listed = column < spec->event_count;
-    bool wild = listed || (column == JZI_FSM_NO_COLUMN && event->kind == JZX_KIND_USER);
-    uint32_t at = 0;
-    if (spec->index != NULL && column != JZI_FSM_NO_COLUMN) {
-        at = __atomic_load_n(&spec->index[fsm->state * jzi_fsm_columns(spec) + column],
-                             __ATOMIC_RELAXED);
-    } else {
-        at = jzi_fsm_scan(spec, 0, fsm->state, event->tag, wild);
-    }
-    while (at != JZI_FSM_NO_ROW) {
+    bool unknown = column == JZI_FSM_NO_COLUMN && event->kind == JZX_KIND_USER;
+    bool wild = column < spec->event_count || unknown;
+    for (;;) {
+        at = jzi_fsm_scan(spec, at, fsm->state, event->tag, wild);
+        if (at == JZI_FSM_NO_ROW) {
+            return NULL;
+        }
         const jzx_fsm_row *row = &spec->rows[at];
         if (row->guard == NULL || row->guard(fsm, event) != 0) {
             return row;
         }
-        at = jzi_fsm_scan(spec, at + 1, fsm->state, event->tag, wild);
+        at++;
     }
-    return NULL;
+}
+
+static const jzx_fsm_row *find_row(const jzx_fsm *fsm, const jzx_message *event, uint32_t column)
+{
+    const jzx_fsm_spec *spec = fsm->spec;
+    if (spec->index == NULL || column == JZI_FSM_NO_COLUMN) {
+        return search(fsm, event, column, 0);
+    }
+    uint32_t at =
+        __atomic_load_n(&spec->index[fsm->state * fsm->columns + column], __ATOMIC_RELAXED);
+    if (at == JZI_FSM_NO_ROW) {
+        return NULL;
+    }
+    const jzx_fsm_row *row = &spec->rows[at];
+    return jzi_likely(row->guard == NULL) ? row : search(fsm, event, column, at);
 }
 
 static jzx_behavior_result call(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event,
@@ -338,24 +354,17 @@ static jzx_behavior_result run_queued(jzx_fsm *fsm, jzx_context *ctx)
 /* After the event itself: what it led to. */
 static jzx_behavior_result finish(jzx_fsm *fsm, jzx_context *ctx, jzx_behavior_result result)
 {
-    if (result == JZX_BEHAVIOR_OK && (fsm->inserted_len | fsm->due_len) != 0) {
+    if (jzi_unlikely((fsm->inserted_len | fsm->due_len) != 0) && result == JZX_BEHAVIOR_OK) {
         result = run_queued(fsm, ctx);
-    }
-    if (result == JZX_BEHAVIOR_OK) {
-        fsm->fresh = 0;
+        fsm->fresh = result == JZX_BEHAVIOR_OK ? 0 : fsm->fresh;
     }
     fsm->phase = JZI_FSM_IDLE;
     return result;
 }
 
-static bool is_ready(const jzx_fsm *fsm, const jzx_context *ctx)
-{
-    return fsm != NULL && fsm->spec != NULL && ctx != NULL;
-}
-
 jzx_behavior_result jzx_fsm_start(jzx_fsm *fsm, jzx_context *ctx)
 {
-    if (!is_ready(fsm, ctx)) {
+    if (fsm == NULL || fsm->spec == NULL || ctx == NULL) {
         return jzx_fail(ctx, JZX_ERR_INVALID_ARG, "jzx_fsm_init() comes first");
     }
     if ((fsm->flags & JZI_FSM_STARTED) != 0) {
@@ -392,11 +401,14 @@ static jzx_behavior_result on_own(jzx_fsm *fsm, jzx_context *ctx, const jzx_mess
 
 jzx_behavior_result jzx_fsm_handle(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *msg)
 {
-    if (!is_ready(fsm, ctx) || msg == NULL || (fsm->flags & JZI_FSM_STARTED) == 0) {
+    if (jzi_unlikely(fsm == NULL || (fsm->flags & JZI_FSM_STARTED) == 0)) {
         jzx_behavior_result result = jzx_fsm_start(fsm, ctx);
-        if (result != JZX_BEHAVIOR_OK || msg == NULL) {
+        if (result != JZX_BEHAVIOR_OK) {
             return result;
         }
+    }
+    if (jzi_unlikely(ctx == NULL || msg == NULL)) {
+        return JZX_BEHAVIOR_OK;
     }
     while (fsm->fresh > 0) { /* inserted by an event that failed or panicked, before a resume */
         fsm->fresh--;

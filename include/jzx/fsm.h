@@ -157,20 +157,21 @@ struct jzx_fsm {
     uint64_t refused;   /* events that should have been postponed and could not */
     /* The machine's own from here on. */
     const jzx_fsm_spec *spec;
-    jzx_fsm_timer timers[2 + JZX_FSM_TIMERS_MAX];
-    jzx_fsm_inserted inserted[JZX_FSM_INSERT_MAX];
-    jzx_fsm_change history[JZX_FSM_HISTORY_MAX];
     uint32_t state;
     uint32_t next;
-    uint32_t replay;                     /* put back from the stash and not here yet */
-    uint8_t due[2 + JZX_FSM_TIMERS_MAX]; /* timeouts of zero, in the order they were set */
-    uint8_t due_len;
+    uint32_t columns;
+    uint32_t replay; /* put back from the stash and not here yet */
     uint8_t inserted_len;
     uint8_t fresh; /* inserted by the event that is being handled */
+    uint8_t due_len;
     uint8_t armed; /* a bit for each timer that runs or is due */
     uint8_t phase;
     uint8_t flags;
     uint8_t spare[2];
+    jzx_fsm_change history[JZX_FSM_HISTORY_MAX];
+    uint8_t due[2 + JZX_FSM_TIMERS_MAX]; /* timeouts of zero, in the order they were set */
+    jzx_fsm_timer timers[2 + JZX_FSM_TIMERS_MAX];
+    jzx_fsm_inserted inserted[JZX_FSM_INSERT_MAX];
 };
 
 /* The sizes that the caller was compiled with. */
