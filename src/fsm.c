@@ -289,7 +289,7 @@ static jzx_behavior_result dispatch_own(jzx_fsm *fsm, jzx_context *ctx, uint32_t
 }
 
 /* What has to come after the messages that were put back from the stash. Those are counted as they
- * come by; because some may expire on the way, a message to itself, behind all of them, says
+ * come by; because all may expire on the way, a message to itself, behind all of them, says
  * that the wait is over at the latest. False: it cannot be sent, go on at once. */
 static bool wait_for_replay(jzx_fsm *fsm, const jzx_context *ctx)
 {
@@ -347,6 +347,26 @@ static jzx_behavior_result run_queued(jzx_fsm *fsm, jzx_context *ctx)
     if (result == JZX_BEHAVIOR_OK) {
         result = fail(fsm, ctx, JZX_ERR_TOO_BIG, "%u events in '%s' without a message in between",
                       (unsigned)JZX_FSM_CHAIN_MAX, jzx_fsm_state_name(fsm));
+    }
+    return result;
+}
+
+/* Before a message, while some are expected to come again. One that is new says that the rest of
+ * them expired: what had to wait for them comes before it. If that ends the actor or fails it, the
+ * message was not handled, and waits for whoever is next. */
+static jzx_behavior_result count_replay(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *msg)
+{
+    if (jzx_was_stashed(ctx) != 0) {
+        replayed(fsm, 1);
+        return JZX_BEHAVIOR_OK;
+    }
+    if ((msg->flags & JZX_MSG_URGENT) != 0) {
+        return JZX_BEHAVIOR_OK;
+    }
+    replayed(fsm, fsm->replay);
+    jzx_behavior_result result = run_queued(fsm, ctx);
+    if (result != JZX_BEHAVIOR_OK && jzx_stash(ctx) == JZX_OK) {
+        fsm->flags |= JZI_FSM_POSTPONED;
     }
     return result;
 }
@@ -418,8 +438,11 @@ jzx_behavior_result jzx_fsm_handle(jzx_fsm *fsm, jzx_context *ctx, const jzx_mes
     if (column == JZI_FSM_NO_COLUMN && is_own(fsm, ctx, msg)) {
         return finish(fsm, ctx, on_own(fsm, ctx, msg));
     }
-    if (fsm->replay > 0 && msg->kind == JZX_KIND_USER) {
-        replayed(fsm, 1);
+    if (jzi_unlikely(fsm->replay > 0) && msg->kind == JZX_KIND_USER) {
+        jzx_behavior_result result = count_replay(fsm, ctx, msg);
+        if (result != JZX_BEHAVIOR_OK) {
+            return finish(fsm, ctx, result);
+        }
     }
     return finish(fsm, ctx, dispatch(fsm, ctx, msg, column, JZI_FSM_IN_HAND));
 }
