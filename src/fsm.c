@@ -42,12 +42,6 @@ jzx_err jzx_fsm_init_sized(jzx_fsm *fsm, const jzx_fsm_spec *spec, void *data, j
     return JZX_OK;
 }
 
-jzx_err jzx_fsm_check_sized(const jzx_fsm_spec *spec, jzx_fsm_sizes sizes, char *why,
-                            size_t why_cap)
-{
-    return jzi_fsm_check(spec, sizes, why, why_cap);
-}
-
 /* What cannot be a dead letter, notices and I/O and the like, stays what it is. */
 static void discard(jzx_context *ctx)
 {

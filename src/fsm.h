@@ -41,8 +41,7 @@ static inline uint32_t jzi_fsm_columns(const jzx_fsm_spec *spec)
     return spec->event_count + jzi_fsm_slots(spec);
 }
 
-/* fsm_table.c. The sentence about what is wrong, "" when nothing is. */
-jzx_err jzi_fsm_check(const jzx_fsm_spec *spec, jzx_fsm_sizes sizes, char *why, size_t why_cap);
+/* fsm_table.c, which has jzx_fsm_check_sized() too. */
 bool jzi_fsm_is_dense(const jzx_fsm_spec *spec);
 /* The column of an event of the list, or NO_COLUMN. */
 uint32_t jzi_fsm_find_column(const jzx_fsm_spec *spec, uint32_t tag);

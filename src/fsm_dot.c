@@ -93,7 +93,7 @@ static bool has_any(const jzx_fsm_spec *spec)
 int jzx_fsm_dot_sized(const jzx_fsm_spec *spec, jzx_fsm_sizes sizes, char *buf, size_t cap)
 {
     page p = {buf, buf == NULL ? 0 : cap, 0};
-    if (jzi_fsm_check(spec, sizes, NULL, 0) != JZX_OK) {
+    if (jzx_fsm_check_sized(spec, sizes, NULL, 0) != JZX_OK) {
         return -1;
     }
     put(&p, "digraph \"");

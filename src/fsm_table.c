@@ -297,7 +297,8 @@ static jzx_err check_sizes(jzx_fsm_sizes sizes)
     return memcmp(&sizes, &known, sizeof known) == 0 ? JZX_OK : JZX_ERR_NEWER_STRUCT;
 }
 
-jzx_err jzi_fsm_check(const jzx_fsm_spec *spec, jzx_fsm_sizes sizes, char *why, size_t why_cap)
+jzx_err jzx_fsm_check_sized(const jzx_fsm_spec *spec, jzx_fsm_sizes sizes, char *why,
+                            size_t why_cap)
 {
     complaint c = {why, why == NULL ? 0 : why_cap};
     if (c.cap > 0) {
@@ -348,7 +349,7 @@ jzx_err jzi_fsm_adopt(const jzx_fsm_spec *spec, jzx_fsm_sizes sizes)
     if (indexed && seal_in(spec) == seal_of(spec)) {
         return JZX_OK;
     }
-    err = jzi_fsm_check(spec, sizes, NULL, 0);
+    err = jzx_fsm_check_sized(spec, sizes, NULL, 0);
     if (err == JZX_OK && indexed) {
         fill_index(spec);
     }

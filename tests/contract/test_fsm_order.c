@@ -88,9 +88,10 @@ static void test_any_event_takes_what_was_sent_and_nothing_of_its_own(void)
     tell(&r, &l, E3, 1);
     tell(&r, &l, 4711, 2);
     tell(&r, &l, JZX_FSM_STATE_TIMEOUT, 3); /* sent by somebody: not a timeout */
+    tell(&r, &l, 0xFE01FFFE, 5);            /* nor what the machine sends itself */
     tell(&r, &l, E1, 4);
     rig_idle(&r);
-    CHECK_LAB(&l, "+A A:e3=1 A:other=2 A:state=3 A:e1=4");
+    CHECK_LAB(&l, "+A A:e3=1 A:other=2 A:state=3 A:other=5 A:e1=4");
     CHECK_EQ(l.fsm.unhandled, 2); /* tick and tock */
     rig_close(&r);
 }
@@ -302,6 +303,33 @@ static void test_zero_timeouts_come_after_the_replay_and_before_new_messages(voi
     rig_close(&r);
 }
 
+static jzx_behavior_result zero_and_urgent(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event)
+{
+    CHECK_OK(try_urgent(ctx->loop, ctx->self, E3));
+    return zero_timers(fsm, ctx, event);
+}
+
+static void test_an_urgent_message_jumps_and_changes_nothing_else(void)
+{
+    static const jzx_fsm_row rows[] = {
+        JZX_FSM_ROW(A, E1, JZX_FSM_POSTPONE, note),
+        JZX_FSM_ROW(A, E2, B, zero_and_urgent),
+        JZX_FSM_ROW(JZX_FSM_ANY, JZX_FSM_ANY_EVENT, JZX_FSM_KEEP, note),
+        JZX_FSM_ROW(B, TICK, JZX_FSM_KEEP, note),
+        JZX_FSM_ROW(B, TOCK, JZX_FSM_KEEP, note),
+    };
+    rig r;
+    lab l;
+    LAB_OPEN(&r, &l, rows);
+    tell(&r, &l, E1, 1);
+    tell(&r, &l, E1, 2);
+    tell(&r, &l, E2, 4);
+    tell(&r, &l, E4, 5);
+    rig_idle(&r);
+    CHECK_LAB(&l, "+A A:e1=1 A:e1=2 A:e2=4 -A +B B:e3=3 B:e1=1 B:e1=2 B:tock=1 B:tick=2 B:e4=5");
+    rig_close(&r);
+}
+
 static void test_zero_timeouts_without_a_replay_come_at_once(void)
 {
     static const jzx_fsm_row rows[] = {
@@ -443,6 +471,8 @@ static const jzt_test tests[] = {
      test_an_inserted_event_that_changes_the_state_replays_too},
     {"zero_timeouts_come_after_the_replay_and_before_new_messages",
      test_zero_timeouts_come_after_the_replay_and_before_new_messages},
+    {"an_urgent_message_jumps_and_changes_nothing_else",
+     test_an_urgent_message_jumps_and_changes_nothing_else},
     {"zero_timeouts_without_a_replay_come_at_once",
      test_zero_timeouts_without_a_replay_come_at_once},
     {"zero_timeouts_come_although_the_whole_replay_expired_R13",
