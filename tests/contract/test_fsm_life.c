@@ -3,6 +3,8 @@
  * calls refuse. Method: simulation; an observer notes why the actor failed or ended. */
 #include "fsm_fixture.h"
 
+#include <jzx/ask.h>
+
 static jzx_reason failed;
 static jzx_reason ended;
 static uint64_t restarts;
@@ -352,6 +354,79 @@ static void test_a_resumed_machine_goes_on_where_it_was(void)
     }
 }
 
+/* Asks the machine, and keeps how that ended. */
+typedef struct asker {
+    const lab *whom;
+    uint32_t tag;
+    uint32_t outcome;
+    uint64_t answer;
+} asker;
+
+static jzx_behavior_result ask(jzx_context *ctx, const jzx_message *msg)
+{
+    asker *me = ctx->state;
+    const jzx_reply *reply = jzx_reply_of(ctx);
+    if (reply != NULL) {
+        me->outcome = reply->outcome;
+        me->answer = reply->outcome == JZX_OUTCOME_REPLIED ? msg->u64 : 0;
+        return JZX_BEHAVIOR_OK;
+    }
+    jzx_ask_opts opts = {.u64 = 20, .tag = me->tag, .flags = JZX_SEND_VALUE, .timeout_ms = 100};
+    CHECK_OK(jzx_ask(ctx->loop, me->whom->id, &opts, NULL));
+    return JZX_BEHAVIOR_OK;
+}
+
+static jzx_behavior_result answer(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event)
+{
+    CHECK_OK(jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, event->u64 + 1, 0));
+    return note(fsm, ctx, event);
+}
+
+/* An asker whose request the machine got. */
+static void ask_machine(rig *r, lab *l, asker *me, uint32_t tag)
+{
+    static const jzx_fsm_row answering[] = {
+        JZX_FSM_ROW(A, E1, B, note),
+        JZX_FSM_ROW(A, E2, JZX_FSM_POSTPONE, note),
+        JZX_FSM_ROW(B, E2, JZX_FSM_KEEP, answer),
+    };
+    jzx_actor_id id = JZX_NOBODY;
+    open_rig(r);
+    lab_make(l, answering, COUNT_OF(answering));
+    l->spec.unhandled = JZX_FSM_DEAD_LETTER;
+    lab_spawn(r, l, NULL);
+    *me = (asker){.whom = l, .tag = tag, .outcome = UINT32_MAX};
+    jzx_spawn_opts opts = {.behavior = ask, .state = me};
+    REQUIRE_OK(jzx_spawn(r->loop, &opts, &id));
+    REQUIRE_OK(jzx_send_u64(r->loop, id, 0, 1));
+    rig_idle(r);
+}
+
+static void test_an_ask_that_is_postponed_is_answered_later_or_expires(void)
+{
+    rig r;
+    lab l;
+    asker me;
+    ask_machine(&r, &l, &me, E2);
+    CHECK_EQ(me.outcome, UINT32_MAX);
+    tell(&r, &l, E1, 1);
+    rig_idle(&r);
+    CHECK_LAB(&l, "+A A:e2=20 A:e1=1 -A +B B:e2=20");
+    CHECK_EQ(me.outcome, JZX_OUTCOME_REPLIED);
+    CHECK_EQ(me.answer, 21);
+    rig_close(&r);
+    ask_machine(&r, &l, &me, E2);
+    REQUIRE_OK(jzx_kit_run(r.kit, 200));
+    tell(&r, &l, E1, 1);
+    rig_idle(&r);
+    CHECK_LAB(&l, "+A A:e2=20 A:e1=1 -A +B");
+    CHECK(me.outcome == JZX_OUTCOME_TIMED_OUT || me.outcome == JZX_OUTCOME_EXPIRED);
+    rig_close(&r);
+    ask_machine(&r, &l, &me, E6); /* no row: the asker need not wait */
+    CHECK_EQ(me.outcome, JZX_OUTCOME_FORGOTTEN);
+    rig_close(&r);
+}
+
 static void test_what_waits_when_the_actor_ends_is_a_dead_letter_R16(void)
 {
     rig r;
@@ -575,6 +650,8 @@ static const jzt_test tests[] = {
     {"a_restarted_machine_begins_anew_and_sees_what_waited_R18",
      test_a_restarted_machine_begins_anew_and_sees_what_waited_R18},
     {"a_resumed_machine_goes_on_where_it_was", test_a_resumed_machine_goes_on_where_it_was},
+    {"an_ask_that_is_postponed_is_answered_later_or_expires",
+     test_an_ask_that_is_postponed_is_answered_later_or_expires},
     {"what_waits_when_the_actor_ends_is_a_dead_letter_R16",
      test_what_waits_when_the_actor_ends_is_a_dead_letter_R16},
     {"a_machine_that_keeps_itself_busy_fails", test_a_machine_that_keeps_itself_busy_fails},
