@@ -17,7 +17,8 @@
  *     value        T                  at most 8 bytes, inside the message
  *     owned(drop)  T *                transferred on JZX_OK; drop(T *) runs after the handler,
  *                                     unless that took it: bank_take_cheque(ctx)
- *     array        const T *, size_t  so many of them, copied; not for answers
+ *     array        const T *, size_t  so many of them, copied; a handler's is never NULL. Not for
+ *                                     answers
  *     none         -                  the type is void
  *
  * Everybody who speaks the protocol includes the table, and has, all of it inline, with PAYLOAD as
@@ -214,7 +215,7 @@
 #define JZI_P_VIEW_by_copy(T, value) , (T const *)msg->data
 #define JZI_P_VIEW_by_value(T, value) , value(msg)
 #define JZI_P_VIEW_by_owned(T, value) , (T *)msg->data
-#define JZI_P_VIEW_by_array(T, value) , (T const *)msg->data, msg->len / sizeof(T)
+#define JZI_P_VIEW_by_array(T, value) , (T const *)jzi_p_items(msg), msg->len / sizeof(T)
 #define JZI_P_VIEW_by_none(T, value)
 /* ... its size, and what must hold of it: */
 #define JZI_P_SIZE_by_copy(T) sizeof(T)
@@ -458,6 +459,12 @@ JZI_P_FN void jzi_p_fill(jzx_send_opts *opts, const void *payload, size_t len, u
 JZI_P_FN size_t jzi_p_bytes(size_t count, size_t size)
 {
     return count > SIZE_MAX / size ? SIZE_MAX : count * size;
+}
+
+/* Nothing at all is at some place too, so that a handler may pass it to memcpy(). */
+JZI_P_FN const void *jzi_p_items(const jzx_message *msg)
+{
+    return msg->len == 0 ? (const void *)msg : msg->data;
 }
 
 /* A value is the low bytes of the integer, so that an integer by jzx_send_u64() is the same. */

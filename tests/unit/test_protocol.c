@@ -307,6 +307,7 @@ static jzx_behavior_result on_label(jzx_context *ctx, const jzx_message *msg, te
 static jzx_behavior_result on_items(jzx_context *ctx, const jzx_message *msg,
                                     const uint32_t *payload, size_t count)
 {
+    CHECK(payload != NULL);
     return note(ctx, msg, count == 0 ? 0 : payload[count - 1], count);
 }
 static jzx_behavior_result on_nothing(jzx_context *ctx, const jzx_message *msg)
