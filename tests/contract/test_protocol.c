@@ -73,7 +73,8 @@ static jzx_behavior_result teller_other(jzx_context *ctx, const jzx_message *msg
     teller *me = ctx->state;
     me->other++;
     me->refused += bank_check(msg) != JZX_OK || door_check(msg) != JZX_OK;
-    if (msg->drop == NULL && msg->flags == 0) {
+    uint32_t not_mine = JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED;
+    if (msg->drop == NULL && (msg->flags & not_mine) == 0) {
         free(msg->data);
     }
     return JZX_BEHAVIOR_OK;
