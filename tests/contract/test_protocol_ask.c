@@ -460,6 +460,18 @@ static void test_the_answer_to_another_question_is_refused(void)
     pair_close(p);
 }
 
+static void test_the_failure_of_another_question_is_not_that_of_this_one(void)
+{
+    pair *p = pair_open(bank_tag_balance, KEEP);
+    p->a.timeout_ms = 10;
+    pair_ask(p);
+    p->a.question = bank_tag_count;
+    REQUIRE_OK(jzx_kit_run(p->r.kit, 50));
+    CHECK_EQ(p->a.told, 1);
+    CHECK_EQ(p->a.err, JZX_ERR_WRONG_TYPE);
+    pair_close(p);
+}
+
 static void test_a_request_can_be_delegated_as_the_same_message(void)
 {
     pair *p = pair_open(bank_tag_balance, DELEGATE);
@@ -600,6 +612,8 @@ static const jzt_test tests[] = {
     {"a_kept_request_is_answered_later", test_a_kept_request_is_answered_later},
     {"an_answer_of_another_type_is_refused", test_an_answer_of_another_type_is_refused},
     {"the_answer_to_another_question_is_refused", test_the_answer_to_another_question_is_refused},
+    {"the_failure_of_another_question_is_not_that_of_this_one",
+     test_the_failure_of_another_question_is_not_that_of_this_one},
     {"a_request_can_be_delegated_as_the_same_message",
      test_a_request_can_be_delegated_as_the_same_message},
     {"an_answer_is_not_taken_for_the_question", test_an_answer_is_not_taken_for_the_question},
