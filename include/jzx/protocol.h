@@ -39,8 +39,8 @@
  *     bank_reply_balance(ctx, request, ANSWER)
  *     bank_answer_balance(ctx, msg, A *out)  in on_reply or the behavior: what was answered.
  *                      none: no out; copy: const A **out, borrowed; owned: A **out, the actor's.
- *                      Errors: that of the jzx_reply; WRONG_TYPE (the answer to another message, or
- *                      none of the declared type), INVALID_ARG (msg is no answer)
+ *                      Errors: that of the jzx_reply; WRONG_TYPE (the answer to another message,
+ *                      not of the declared type, or a breaker's), INVALID_ARG (msg is no answer)
  *
  * NULL where the table has a type gives JZX_ERR_INVALID_ARG; so does NULL with a count above 0.
  *
@@ -93,15 +93,10 @@
     }                                                                                              \
     JZI_P_FN jzx_err P##_check(const jzx_message *msg)                                             \
     {                                                                                              \
-        int fits = 1;                                                                              \
-        switch (msg->kind == JZX_KIND_REPLY ? 0u : msg->tag) {                                     \
-            MESSAGES(JZI_P_ROW_FITS, P)                                                            \
-        default:                                                                                   \
-            break;                                                                                 \
-        }                                                                                          \
-        return fits ? JZX_OK : JZX_ERR_WRONG_TYPE;                                                 \
+        int wrong = msg->kind != JZX_KIND_REPLY && (0 MESSAGES(JZI_P_ROW_WRONG, P));               \
+        return wrong ? JZX_ERR_WRONG_TYPE : JZX_OK;                                                \
     }                                                                                              \
-    JZI_P_ASSERT(P##_messages <= INT32_MAX - P##_first_tag,                                        \
+    JZI_P_ASSERT(P##_messages - 1 <= INT32_MAX - P##_first_tag,                                    \
                  #P ": the last tag must not lie above 0x7FFFFFFF")
 
 /* Defines a behavior that gives each message to its handler: with `handlers` teller_on, a deposit
@@ -134,6 +129,7 @@
                  #P " and " #Q ": both have the same tag; give one of them another first tag")
 
 /* The rest is how it is done; use nothing of it. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): types and names are no expressions. */
 
 #if defined(__GNUC__)
 #define JZI_P_FN static inline __attribute__((unused))
@@ -334,11 +330,10 @@
     case P##_tag_##name:                                                                           \
         return #P "." #name;
 
-#define JZI_P_ROW_FITS(...) JZI_P_ROW(JZI_P_FITS, __VA_ARGS__)
-#define JZI_P_FITS(P, name, T, way, drop, A, a_way, a_drop)                                        \
-    case P##_tag_##name:                                                                           \
-        fits = jzi_p_is_sent(msg) && jzi_p_fits_##way(msg, JZI_P_SIZE_##way(T));                   \
-        break;
+#define JZI_P_ROW_WRONG(...) JZI_P_ROW(JZI_P_WRONG, __VA_ARGS__)
+#define JZI_P_WRONG(P, name, T, way, drop, A, a_way, a_drop)                                       \
+    || (msg->tag == P##_tag_##name &&                                                              \
+        !(jzi_p_is_sent(msg) && jzi_p_fits_##way(msg, JZI_P_SIZE_##way(T))))
 
 /* A payload and its options, of a message or of an answer. */
 #define JZI_P_PAYLOAD(P, name, T, way, dropper, the_tag)                                           \
@@ -443,6 +438,8 @@
 #define JZI_P_TEXT(...) JZI_P_TEXT_OF(__VA_ARGS__)
 #define JZI_P_TEXT_OF(...) #__VA_ARGS__
 
+/* NOLINTEND(bugprone-macro-parentheses) */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -521,16 +518,21 @@ JZI_P_FN int jzi_p_fits_by_none(const jzx_message *msg, size_t size)
            ((msg->flags & JZX_MSG_VALUE) != 0 ? msg->u64 == 0 : msg->data == NULL);
 }
 
-/* A message that is not as it was declared: the one place to stop in a debugger. */
+/* A message that is not as it was declared: the one place to stop in a debugger. An answer with a
+ * tag of a pattern is one that speaks for the callee, such as a breaker; that is nobody's mistake.
+ */
 JZI_P_FN jzx_err jzi_p_wrong(const char *name, const char *way, size_t size, const jzx_message *msg)
 {
+    if (msg->tag >= JZX_TAG_PATTERN_FIRST) {
+        return JZX_ERR_WRONG_TYPE;
+    }
 #if JZX_PROTOCOL_CHECKS
-    fprintf(stderr,
-            "jzx: %s is declared %s with %zu bytes, but this one has %zu bytes, tag 0x%x, kind %u, "
-            "flags 0x%x%s, sender %llx\n",
-            name, way, size, msg->len, (unsigned)msg->tag, (unsigned)msg->kind,
-            (unsigned)msg->flags, msg->drop == NULL ? "" : " and a drop",
-            (unsigned long long)msg->sender);
+    (void)fprintf(
+        stderr,
+        "jzx: %s is declared %s with %zu bytes, but this one has %zu bytes, tag 0x%x, kind %u, "
+        "flags 0x%x%s, sender %llx\n",
+        name, way, size, msg->len, (unsigned)msg->tag, (unsigned)msg->kind, (unsigned)msg->flags,
+        msg->drop == NULL ? "" : " and a drop", (unsigned long long)msg->sender);
     abort();
 #else
     (void)name, (void)way, (void)size, (void)msg;

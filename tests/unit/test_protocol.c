@@ -32,7 +32,7 @@ typedef const char *text;
 JZX_PROTOCOL(toy, 0x100, TOY_MESSAGES);
 
 #define EDGE_MESSAGES(M, P) M(P, only, void, none)
-JZX_PROTOCOL(edge, 0x7FFFFFFE, EDGE_MESSAGES);
+JZX_PROTOCOL(edge, 0x7FFFFFFF, EDGE_MESSAGES);
 JZX_PROTOCOLS_DISJOINT(toy, edge);
 
 #define NEXT_MESSAGES(M, P) M(P, first, void, none)
@@ -46,7 +46,7 @@ static void test_tags_count_from_the_first_in_the_order_of_the_rows(void)
     CHECK_EQ(toy_tag_owned, 0x101);
     CHECK_EQ(toy_tag_question, 0x10A);
     CHECK_EQ(toy_messages, 11);
-    CHECK_EQ(edge_tag_only, 0x7FFFFFFE);
+    CHECK_EQ(edge_tag_only, 0x7FFFFFFF);
 }
 
 static void test_names_are_protocol_and_message(void)

@@ -108,6 +108,12 @@ static void test_answers_and_other_tags_are_nobodys_fault(void)
     CHECK_STR(said, "");
 }
 
+static void test_who_speaks_for_the_callee_is_no_mistake(void)
+{
+    jzx_message msg = {.tag = JZX_TAG_PATTERN_FIRST, .kind = JZX_KIND_REPLY};
+    CHECK_EQ(toy_judge_number(&msg), JZX_ERR_WRONG_TYPE);
+}
+
 static void test_the_check_itself_only_answers(void)
 {
     jzx_message msg = {.data = &bytes, .len = 12, .tag = toy_tag_copied, .flags = JZX_MSG_COPY};
@@ -119,6 +125,7 @@ static const jzt_test tests[] = {
     {"wrong_flags_are_named", test_wrong_flags_are_named},
     {"a_wrong_kind_is_named", test_a_wrong_kind_is_named},
     {"answers_and_other_tags_are_nobodys_fault", test_answers_and_other_tags_are_nobodys_fault},
+    {"who_speaks_for_the_callee_is_no_mistake", test_who_speaks_for_the_callee_is_no_mistake},
     {"the_check_itself_only_answers", test_the_check_itself_only_answers},
 };
 
