@@ -6,8 +6,6 @@
 
 #include "base/alloc.h"
 
-#include <string.h>
-
 /* What it was made of. */
 typedef struct plan {
     jzi_relay relay;

@@ -53,18 +53,19 @@ static bool is_repeatable(const jzx_message *msg)
     return (msg->flags & (JZX_MSG_VALUE | JZX_MSG_COPY)) != 0 || msg->data == NULL;
 }
 
-/* Takes what is needed to ask again. A copy that is not there yet is marked as none. */
+/* Takes what is needed to ask again. A copy that is empty, or for which there is no memory, is kept
+ * as no data at all. */
 static bool keep_request(const jzx_allocator *alloc, const jzx_message *msg, call *it)
 {
     it->request = *msg;
     it->request.drop = NULL;
-    if (!is_copy(msg) || msg->len == 0) {
+    if (!is_copy(msg)) {
         return true;
     }
-    it->request.data = jzi_alloc(alloc, msg->len);
+    it->request.data = msg->len == 0 ? NULL : jzi_alloc(alloc, msg->len);
     if (it->request.data == NULL) {
         it->request.flags &= (uint16_t)~JZX_MSG_COPY;
-        return false;
+        return msg->len == 0;
     }
     memcpy(it->request.data, msg->data, msg->len);
     return true;

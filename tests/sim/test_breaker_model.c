@@ -5,19 +5,7 @@
  * add up. A failure prints the seed. */
 #include "breaker_policy.h"
 
-#include "check.h"
-
-#include <jzx/jzx.h>
-
-#include <jzx/breaker.h>
-#include <jzx/retry.h>
-#include <jzx/testkit.h>
-
-#include <stdlib.h>
-#include <string.h>
-
-#define MS JZI_NS_PER_MS
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#include "contract/call_fixture.h"
 
 /* --- the decisions --- */
 
@@ -260,9 +248,150 @@ static void test_decisions_agree_with_a_reference_that_keeps_everything(void)
     CHECK(full_lives > LIVES / 10); /* many were in all three states */
 }
 
+/* --- the actors --- */
+
+enum { WORLDS = 60, ROUNDS = 60, CLIENTS = 3 };
+
+typedef struct town {
+    rig r;
+    jzt_rng rng;
+    service *service;
+    client *clients[CLIENTS];
+    jzx_actor_id breaker, retry, sups[2];
+    uint64_t asked[CLIENTS];
+} town;
+
+static act random_act(jzt_rng *rng)
+{
+    static const act acts[] = {ANSWER, ANSWER, ANSWER, COPY, DATA,   RAW,
+                               BAD,    LATE,   SILENT, FAIL, FORGET, ANSWER};
+    return acts[jzt_rng_below(rng, COUNT_OF(acts))];
+}
+
+static void town_build(town *t, uint64_t seed)
+{
+    jzx_sim_opts sim = {.seed = seed | 1};
+    t->r = rig_open_with(NULL, &sim);
+    t->service = service_start_supervised(&t->r, ANSWER);
+    t->service->late_ms = 1 + (uint32_t)jzt_rng_below(&t->rng, 30);
+    jzx_breaker_opts guard = {.callee = t->service->id,
+                              .drop_msg = drop_string_msg,
+                              .is_failure = is_bad,
+                              .window_calls = 1 + (uint32_t)jzt_rng_below(&t->rng, 10),
+                              .open_ms = 1 + (uint32_t)jzt_rng_below(&t->rng, 50),
+                              .timeout_ms = 1 + (uint32_t)jzt_rng_below(&t->rng, 50),
+                              .slow_ms = (uint32_t)jzt_rng_below(&t->rng, 20),
+                              .probes = 1 + (uint32_t)jzt_rng_below(&t->rng, 3),
+                              .max_calls = 1 + (uint32_t)jzt_rng_below(&t->rng, 8)};
+    jzx_child_spec spec = {.id = "breaker"};
+    REQUIRE_OK(jzx_breaker_child(t->r.loop, &guard, &spec));
+    t->breaker = start_supervised(&t->r, &spec, &t->sups[0]);
+    jzx_retry_opts again = {.callee = t->breaker,
+                            .drop_msg = drop_string_msg,
+                            .is_failure = is_bad,
+                            .max_attempts = 1 + (uint32_t)jzt_rng_below(&t->rng, 5),
+                            .timeout_ms = 1 + (uint32_t)jzt_rng_below(&t->rng, 60),
+                            .backoff_min_ms = 1 + (uint32_t)jzt_rng_below(&t->rng, 20),
+                            .backoff_jitter = 0.3,
+                            .budget_burst = 1 + (uint32_t)jzt_rng_below(&t->rng, 20)};
+    spec = (jzx_child_spec){.id = "retry"};
+    REQUIRE_OK(jzx_retry_child(t->r.loop, &again, &spec));
+    t->retry = start_supervised(&t->r, &spec, &t->sups[1]);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        t->clients[i] = client_start(&t->r);
+    }
+}
+
+static void town_ask(town *t)
+{
+    size_t who = (size_t)jzt_rng_below(&t->rng, CLIENTS);
+    const jzx_actor_id doors[] = {t->retry, t->retry, t->breaker};
+    jzx_actor_id door = doors[jzt_rng_below(&t->rng, COUNT_OF(doors))];
+    jzx_ask_opts opts = {.tag = 5, .timeout_ms = 1 + (uint32_t)jzt_rng_below(&t->rng, 200)};
+    switch (jzt_rng_below(&t->rng, 4)) {
+    case 0:
+        opts.data = "text";
+        opts.len = 5;
+        opts.flags = JZX_SEND_COPY;
+        break;
+    case 1:
+        opts.data = new_string("gift");
+        opts.len = 5;
+        opts.drop = drop_string;
+        opts.flags = JZX_SEND_CONSUME;
+        break;
+    default:
+        opts.u64 = 41;
+        opts.flags = JZX_SEND_VALUE;
+    }
+    (void)call_with(&t->r, t->clients[who], door, &opts);
+    t->asked[who]++;
+}
+
+static void town_round(town *t)
+{
+    uint64_t dice = jzt_rng_below(&t->rng, 100);
+    t->service->then = random_act(&t->rng);
+    if (dice < 70) {
+        for (uint64_t n = 1 + jzt_rng_below(&t->rng, 4); n > 0; n--) {
+            town_ask(t);
+        }
+    } else if (dice < 75) {
+        (void)jzx_kill(t->r.loop, t->breaker);
+    } else if (dice < 80) {
+        (void)jzx_kill(t->r.loop, t->retry);
+    } else if (dice < 85) {
+        (void)jzx_kill(t->r.loop, t->service->id);
+    } else if (dice < 88) {
+        uint32_t order = 1 + (uint32_t)jzt_rng_below(&t->rng, 3);
+        REQUIRE_OK(jzx_breaker_order(t->r.loop, t->breaker, order));
+    }
+    run_ms(&t->r, jzt_rng_below(&t->rng, 40));
+}
+
+/* Of a client: one answer per ask that was accepted, and none twice. */
+static void town_check(const client *c, uint64_t asked)
+{
+    uint64_t refused = 0;
+    for (uint64_t i = 0; i < asked; i++) {
+        refused += c->errs[i] != JZX_OK ? 1 : 0;
+    }
+    CHECK_EQ(c->count + refused, asked);
+    for (uint64_t i = 0; i < asked; i++) {
+        if (c->errs[i] == JZX_OK) {
+            (void)answer_to(c, i);
+        }
+    }
+}
+
+static void test_everybody_hears_once_whoever_dies(void)
+{
+    jzt_rng rng = jzt_rng_seeded();
+    for (int world = 0; world < WORLDS && jzt_failures() == 0; world++) {
+        town t = {.rng = rng};
+        town_build(&t, jzt_rng_next(&rng));
+        for (int i = 0; i < ROUNDS; i++) {
+            town_round(&t);
+        }
+        run_ms(&t.r, 10000);
+        for (size_t i = 0; i < CLIENTS; i++) {
+            town_check(t.clients[i], t.asked[i]);
+        }
+        const jzx_breaker_facts *guard = breaker_facts(&t.r, t.clients[0], t.breaker);
+        CHECK_EQ(guard->in_flight, 0);
+        CHECK_EQ(retry_facts(&t.r, t.clients[0], t.retry)->in_flight, 0);
+        rig_close(&t.r);
+        free(t.service);
+        for (size_t i = 0; i < CLIENTS; i++) {
+            free(t.clients[i]);
+        }
+    }
+}
+
 static const jzt_test tests[] = {
     {"decisions_agree_with_a_reference_that_keeps_everything",
      test_decisions_agree_with_a_reference_that_keeps_everything},
+    {"everybody_hears_once_whoever_dies", test_everybody_hears_once_whoever_dies},
 };
 
 int main(int argc, char **argv)
