@@ -1,6 +1,6 @@
-/* The breaker as an actor: what breaker_policy decides, relay does. */
+/* The breaker as an actor: what breaker_policy decides, proxy does. */
 #include "breaker_policy.h"
-#include "relay.h"
+#include "proxy.h"
 
 #include <jzx/loop.h>
 
@@ -8,7 +8,7 @@
 
 /* What it was made of. */
 typedef struct plan {
-    jzi_relay relay;
+    jzi_proxy proxy;
     jzi_breaker_rules rules;
     jzx_actor_id listener;
     uint64_t slow_ns; /* 0: never */
@@ -72,11 +72,11 @@ static void end_call(breaker *self, jzx_context *ctx, call *it, jzi_call_result 
 {
     uint32_t before = self->core.state;
     jzi_breaker_done(&self->core, it->epoch, result, jzx_loop_now(ctx->loop),
-                     jzi_relay_draw(&self->plan.relay, ctx, &self->random));
+                     jzi_proxy_draw(&self->plan.proxy, ctx, &self->random));
     self->facts.successes += result == JZI_CALL_OK ? 1 : 0;
     self->facts.failures += result == JZI_CALL_FAILED ? 1 : 0;
     self->facts.errors += result == JZI_CALL_VOID ? 1 : 0;
-    jzi_relay_close(&self->plan.relay, &self->calls, &it->base, sizeof *it);
+    jzi_proxy_close(&self->plan.proxy, &self->calls, &it->base, sizeof *it);
     tell_change(self, ctx, before);
 }
 
@@ -88,11 +88,11 @@ static jzx_behavior_result on_outcome(jzx_context *ctx, const jzx_message *msg)
     bool slow = self->plan.slow_ns != 0 && reply->outcome == JZX_OUTCOME_REPLIED &&
                 reply->age_ns > self->plan.slow_ns;
     jzx_call_failure failure;
-    jzi_judgement judged = jzi_relay_judge(&self->plan.relay, msg, reply, &failure);
+    jzi_judgement judged = jzi_proxy_judge(&self->plan.proxy, msg, reply, &failure);
     if (judged == JZI_JUDGED_FAILED) {
-        jzi_relay_fail(ctx, it->base.request, &failure);
+        jzi_proxy_fail(ctx, it->base.request, &failure);
     } else {
-        jzi_relay_answer(&self->plan.relay, ctx, it->base.request, msg);
+        jzi_proxy_answer(&self->plan.proxy, ctx, it->base.request, msg);
     }
     self->facts.slow += slow ? 1 : 0;
     bool good = judged == JZI_JUDGED_GOOD && !slow;
@@ -104,8 +104,8 @@ static jzx_behavior_result on_outcome(jzx_context *ctx, const jzx_message *msg)
  */
 static void on_refused(breaker *self, jzx_context *ctx, call *it, jzx_err err)
 {
-    jzx_call_failure failure = {.err = err, .outcome = jzi_relay_outcome(err), .attempts = 1};
-    jzi_relay_fail(ctx, it->base.request, &failure);
+    jzx_call_failure failure = {.err = err, .outcome = jzi_proxy_outcome(err), .attempts = 1};
+    jzi_proxy_fail(ctx, it->base.request, &failure);
     bool ours = failure.outcome == JZX_OUTCOME_REFUSED;
     end_call(self, ctx, it, ours ? JZI_CALL_VOID : JZI_CALL_FAILED);
 }
@@ -113,15 +113,15 @@ static void on_refused(breaker *self, jzx_context *ctx, call *it, jzx_err err)
 static void pass_call(breaker *self, jzx_context *ctx, const jzx_message *msg)
 {
     uint32_t epoch = self->core.epoch;
-    call *it = (call *)jzi_relay_open(&self->plan.relay, ctx, &self->calls, sizeof *it);
+    call *it = (call *)jzi_proxy_open(&self->plan.proxy, ctx, &self->calls, sizeof *it);
     if (it == NULL) {
         jzi_breaker_done(&self->core, epoch, JZI_CALL_VOID, 0, 0);
         self->facts.errors++;
-        jzi_relay_refuse(&self->plan.relay, ctx, msg, JZX_ERR_NO_MEMORY, 0);
+        jzi_proxy_refuse(&self->plan.proxy, ctx, msg, JZX_ERR_NO_MEMORY, 0);
         return;
     }
     it->epoch = epoch;
-    jzx_err err = jzi_relay_ask(&self->plan.relay, ctx, msg, &it->base, on_outcome);
+    jzx_err err = jzi_proxy_ask(&self->plan.proxy, ctx, msg, &it->base, on_outcome);
     if (err != JZX_OK) {
         on_refused(self, ctx, it, err);
     }
@@ -137,12 +137,12 @@ static void on_call(breaker *self, jzx_context *ctx, const jzx_message *msg)
     switch (admission) {
     case JZI_ADMIT_OPEN:
         self->facts.short_circuited++;
-        jzi_relay_refuse(&self->plan.relay, ctx, msg, JZX_ERR_CIRCUIT_OPEN,
+        jzi_proxy_refuse(&self->plan.proxy, ctx, msg, JZX_ERR_CIRCUIT_OPEN,
                          jzi_breaker_retry_after_ms(&self->core, now));
         break;
     case JZI_ADMIT_BUSY:
         self->facts.busy++;
-        jzi_relay_refuse(&self->plan.relay, ctx, msg, JZX_ERR_BUSY, 0);
+        jzi_proxy_refuse(&self->plan.proxy, ctx, msg, JZX_ERR_BUSY, 0);
         break;
     case JZI_ADMIT_PROBE:
         self->facts.probes++;
@@ -166,7 +166,7 @@ static void on_facts(breaker *self, jzx_context *ctx)
     facts->in_flight = self->calls.count;
     facts->retry_after_ms = jzi_breaker_retry_after_ms(&self->core, now);
     jzi_breaker_window(&self->core, now, &facts->window_calls, &facts->window_failures);
-    jzi_relay_tell(ctx, facts, sizeof *facts, JZX_TAG_BREAKER_FACTS);
+    jzi_proxy_tell(ctx, facts, sizeof *facts, JZX_TAG_BREAKER_FACTS);
 }
 
 static void on_order(breaker *self, jzx_context *ctx, uint64_t order)
@@ -181,8 +181,8 @@ static void on_plain(breaker *self, jzx_context *ctx, const jzx_message *msg)
 {
     if (self->core.state != JZX_BREAKER_CLOSED) {
         self->facts.dropped++;
-        jzi_relay_discard(&self->plan.relay, ctx, msg);
-    } else if (jzi_relay_pass(&self->plan.relay, ctx, msg)) {
+        jzi_proxy_discard(&self->plan.proxy, ctx, msg);
+    } else if (jzi_proxy_pass(&self->plan.proxy, ctx, msg)) {
         self->facts.passed++;
     } else {
         self->facts.dropped++;
@@ -216,7 +216,7 @@ static size_t size_of(const plan *from)
 
 static breaker *make(const plan *from, jzx_loop *loop)
 {
-    breaker *self = jzi_alloc_zeroed(&from->relay.alloc, size_of(from));
+    breaker *self = jzi_alloc_zeroed(&from->proxy.alloc, size_of(from));
     if (self != NULL) {
         self->plan = *from;
         jzi_breaker_init(&self->core, &self->plan.rules, self->slots, jzx_loop_now(loop));
@@ -226,9 +226,9 @@ static breaker *make(const plan *from, jzx_loop *loop)
 
 static void destroy(breaker *self)
 {
-    const jzx_allocator alloc = self->plan.relay.alloc;
+    const jzx_allocator alloc = self->plan.proxy.alloc;
     while (self->calls.first != NULL) {
-        jzi_relay_close(&self->plan.relay, &self->calls, self->calls.first, sizeof(call));
+        jzi_proxy_close(&self->plan.proxy, &self->calls, self->calls.first, sizeof(call));
     }
     jzi_free(&alloc, self, size_of(&self->plan));
 }
@@ -249,7 +249,7 @@ static jzx_err make_plan(jzx_loop *loop, const jzx_breaker_opts *opts, size_t op
         return err;
     }
     *out = (plan){
-        .relay = {.alloc = jzx_loop_allocator(loop),
+        .proxy = {.alloc = jzx_loop_allocator(loop),
                   .plan_size = sizeof *out,
                   .callee = known->callee,
                   .find = known->find,
@@ -307,7 +307,7 @@ jzx_err jzx_breaker_child_sized(jzx_loop *loop, const jzx_breaker_opts *opts, si
     if (err != JZX_OK) {
         return err;
     }
-    err = jzi_relay_child(&from.relay, spec);
+    err = jzi_proxy_child(&from.proxy, spec);
     if (err == JZX_OK) {
         spec->behavior = on_message;
         spec->init = on_start;

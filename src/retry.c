@@ -1,9 +1,9 @@
-/* Retry as an actor: what breaker_policy decides, relay does.
+/* Retry as an actor: what breaker_policy decides, proxy does.
  *
  * A call is always in exactly one of two places: asked, and then on_outcome() comes for it; or
  * backing off, and then its timer comes. So nothing ever looks for a call. */
 #include "breaker_policy.h"
-#include "relay.h"
+#include "proxy.h"
 
 #include <jzx/loop.h>
 #include <jzx/timer.h>
@@ -14,7 +14,7 @@
 
 /* What it was made of. */
 typedef struct plan {
-    jzi_relay relay;
+    jzi_proxy proxy;
     jzi_retry_rules rules;
 } plan;
 
@@ -42,9 +42,9 @@ static bool is_copy(const jzx_message *msg)
 static void close_call(retry *self, call *it)
 {
     if (is_copy(&it->request)) {
-        jzi_free(&self->plan.relay.alloc, it->request.data, it->request.len);
+        jzi_free(&self->plan.proxy.alloc, it->request.data, it->request.len);
     }
-    jzi_relay_close(&self->plan.relay, &self->calls, &it->base, sizeof *it);
+    jzi_proxy_close(&self->plan.proxy, &self->calls, &it->base, sizeof *it);
 }
 
 /* Values, copies, and nothing at all. The rest can be given away only once. */
@@ -110,20 +110,20 @@ static void after_failure(retry *self, jzx_context *ctx, call *it, jzx_call_fail
                          .outcome = failure->outcome,
                          .deadline_ns = jzx_request_deadline(ctx, it->base.request),
                          .wait_ns = failure->retry_after_ms * JZI_NS_PER_MS,
-                         .random = jzi_relay_draw(&self->plan.relay, ctx, &self->random)};
+                         .random = jzi_proxy_draw(&self->plan.proxy, ctx, &self->random)};
     jzi_retry_verdict verdict =
         jzi_retry_decide(&self->plan.rules, &self->budget, &facts, jzx_loop_now(ctx->loop));
     if (verdict.what == JZI_RETRY_AGAIN && ask_later(ctx, it, verdict.delay_ns)) {
         return;
     }
     if (reply != NULL) {
-        jzi_relay_answer(&self->plan.relay, ctx, it->base.request, reply);
+        jzi_proxy_answer(&self->plan.proxy, ctx, it->base.request, reply);
     } else {
         failure->attempts = it->attempts;
         if (verdict.what == JZI_RETRY_NO_BUDGET) {
             failure->err = JZX_ERR_NO_BUDGET;
         }
-        jzi_relay_fail(ctx, it->base.request, failure);
+        jzi_proxy_fail(ctx, it->base.request, failure);
     }
     count_end(self, verdict.what);
     close_call(self, it);
@@ -135,12 +135,12 @@ static jzx_behavior_result on_outcome(jzx_context *ctx, const jzx_message *msg)
     const jzx_reply *reply = jzx_reply_of(ctx);
     call *it = reply->arg;
     jzx_call_failure failure = {.outcome = JZX_OUTCOME_REPLIED};
-    jzi_judgement judged = jzi_relay_judge(&self->plan.relay, msg, reply, &failure);
+    jzi_judgement judged = jzi_proxy_judge(&self->plan.proxy, msg, reply, &failure);
     if (judged != JZI_JUDGED_GOOD) {
         after_failure(self, ctx, it, &failure, judged == JZI_JUDGED_BAD ? msg : NULL);
         return JZX_BEHAVIOR_OK;
     }
-    jzi_relay_answer(&self->plan.relay, ctx, it->base.request, msg);
+    jzi_proxy_answer(&self->plan.proxy, ctx, it->base.request, msg);
     self->facts.successes++;
     close_call(self, it);
     return JZX_BEHAVIOR_OK;
@@ -151,9 +151,9 @@ static void attempt(retry *self, jzx_context *ctx, call *it)
     it->attempts++;
     self->facts.attempts++;
     self->facts.retries += it->attempts > 1 ? 1 : 0;
-    jzx_err err = jzi_relay_ask(&self->plan.relay, ctx, &it->request, &it->base, on_outcome);
+    jzx_err err = jzi_proxy_ask(&self->plan.proxy, ctx, &it->request, &it->base, on_outcome);
     if (err != JZX_OK) {
-        jzx_call_failure failure = {.err = err, .outcome = jzi_relay_outcome(err)};
+        jzx_call_failure failure = {.err = err, .outcome = jzi_proxy_outcome(err)};
         after_failure(self, ctx, it, &failure, NULL);
     }
 }
@@ -170,7 +170,7 @@ static void on_again(retry *self, jzx_context *ctx, call *it)
 static void refuse(retry *self, jzx_context *ctx, const jzx_message *msg, jzx_err err)
 {
     self->facts.refused++;
-    jzi_relay_refuse(&self->plan.relay, ctx, msg, err, 0);
+    jzi_proxy_refuse(&self->plan.proxy, ctx, msg, err, 0);
 }
 
 static void on_call(retry *self, jzx_context *ctx, const jzx_message *msg)
@@ -184,12 +184,12 @@ static void on_call(retry *self, jzx_context *ctx, const jzx_message *msg)
         refuse(self, ctx, msg, JZX_ERR_BUSY);
         return;
     }
-    call *it = (call *)jzi_relay_open(&self->plan.relay, ctx, &self->calls, sizeof *it);
+    call *it = (call *)jzi_proxy_open(&self->plan.proxy, ctx, &self->calls, sizeof *it);
     if (it == NULL) {
         refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
         return;
     }
-    if (!keep_request(&self->plan.relay.alloc, msg, it)) {
+    if (!keep_request(&self->plan.proxy.alloc, msg, it)) {
         close_call(self, it);
         refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
         return;
@@ -204,7 +204,7 @@ static void on_facts(retry *self, jzx_context *ctx)
     jzi_budget_look(&self->budget, jzx_loop_now(ctx->loop));
     facts->budget_permil = (uint32_t)self->budget.tokens;
     facts->in_flight = self->calls.count;
-    jzi_relay_tell(ctx, facts, sizeof *facts, JZX_TAG_RETRY_FACTS);
+    jzi_proxy_tell(ctx, facts, sizeof *facts, JZX_TAG_RETRY_FACTS);
 }
 
 static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
@@ -215,7 +215,7 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
     } else if (msg->kind != JZX_KIND_USER && msg->kind != JZX_KIND_TIMER) {
         return JZX_BEHAVIOR_OK; /* notices: it watches nobody and has no children */
     } else if (!jzx_is_ask(ctx)) {
-        bool passed = jzi_relay_pass(&self->plan.relay, ctx, msg);
+        bool passed = jzi_proxy_pass(&self->plan.proxy, ctx, msg);
         self->facts.passed += passed ? 1 : 0;
         self->facts.dropped += passed ? 0 : 1;
     } else if (msg->tag == JZX_TAG_RETRY_FACTS) {
@@ -228,7 +228,7 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
 
 static retry *make(const plan *from, jzx_loop *loop)
 {
-    retry *self = jzi_alloc_zeroed(&from->relay.alloc, sizeof *self);
+    retry *self = jzi_alloc_zeroed(&from->proxy.alloc, sizeof *self);
     if (self != NULL) {
         self->plan = *from;
         self->budget = from->rules.budget;
@@ -239,7 +239,7 @@ static retry *make(const plan *from, jzx_loop *loop)
 
 static void destroy(retry *self)
 {
-    const jzx_allocator alloc = self->plan.relay.alloc;
+    const jzx_allocator alloc = self->plan.proxy.alloc;
     while (self->calls.first != NULL) {
         close_call(self, (call *)self->calls.first);
     }
@@ -262,7 +262,7 @@ static jzx_err make_plan(jzx_loop *loop, const jzx_retry_opts *opts, size_t opts
         return err;
     }
     *out = (plan){
-        .relay = {.alloc = jzx_loop_allocator(loop),
+        .proxy = {.alloc = jzx_loop_allocator(loop),
                   .plan_size = sizeof *out,
                   .callee = known->callee,
                   .find = known->find,
@@ -318,7 +318,7 @@ jzx_err jzx_retry_child_sized(jzx_loop *loop, const jzx_retry_opts *opts, size_t
     if (err != JZX_OK) {
         return err;
     }
-    err = jzi_relay_child(&from.relay, spec);
+    err = jzi_proxy_child(&from.proxy, spec);
     if (err == JZX_OK) {
         spec->behavior = on_message;
         spec->init = on_start;

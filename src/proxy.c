@@ -1,4 +1,4 @@
-#include "relay.h"
+#include "proxy.h"
 
 #include "breaker_policy.h"
 
@@ -13,12 +13,12 @@ enum { TIMEOUT_MS = 5000 };
 
 static void drop_plan(void *arg)
 {
-    const jzi_relay *plan = arg;
+    const jzi_proxy *plan = arg;
     const jzx_allocator alloc = plan->alloc;
     jzi_free(&alloc, arg, plan->plan_size);
 }
 
-jzx_err jzi_relay_child(const jzi_relay *plan, jzx_child_spec *spec)
+jzx_err jzi_proxy_child(const jzi_proxy *plan, jzx_child_spec *spec)
 {
     void *kept = jzi_alloc(&plan->alloc, plan->plan_size);
     if (kept == NULL) {
@@ -31,24 +31,24 @@ jzx_err jzi_relay_child(const jzi_relay *plan, jzx_child_spec *spec)
     return JZX_OK;
 }
 
-uint32_t jzi_relay_draw(const jzi_relay *relay, const jzx_context *ctx, uint64_t *random)
+uint32_t jzi_proxy_draw(const jzi_proxy *proxy, const jzx_context *ctx, uint64_t *random)
 {
     if (*random == 0) {
         /* Actors that were made alike must not come back alike. */
-        *random = relay->seed != 0 ? relay->seed : ctx->self ^ jzx_loop_now(ctx->loop);
+        *random = proxy->seed != 0 ? proxy->seed : ctx->self ^ jzx_loop_now(ctx->loop);
     }
     return jzi_random_next(random);
 }
 
-jzi_call *jzi_relay_open(const jzi_relay *relay, jzx_context *ctx, jzi_calls *calls, size_t size)
+jzi_call *jzi_proxy_open(const jzi_proxy *proxy, jzx_context *ctx, jzi_calls *calls, size_t size)
 {
-    jzi_call *call = jzi_alloc_zeroed(&relay->alloc, size);
+    jzi_call *call = jzi_alloc_zeroed(&proxy->alloc, size);
     if (call == NULL) {
         return NULL;
     }
     call->request = jzx_request_keep(ctx);
     if (call->request == 0) {
-        jzi_free(&relay->alloc, call, size);
+        jzi_free(&proxy->alloc, call, size);
         return NULL;
     }
     call->next = calls->first;
@@ -60,7 +60,7 @@ jzi_call *jzi_relay_open(const jzi_relay *relay, jzx_context *ctx, jzi_calls *ca
     return call;
 }
 
-void jzi_relay_close(const jzi_relay *relay, jzi_calls *calls, jzi_call *call, size_t size)
+void jzi_proxy_close(const jzi_proxy *proxy, jzi_calls *calls, jzi_call *call, size_t size)
 {
     if (call->prev != NULL) {
         call->prev->next = call->next;
@@ -71,23 +71,23 @@ void jzi_relay_close(const jzi_relay *relay, jzi_calls *calls, jzi_call *call, s
         call->next->prev = call->prev;
     }
     calls->count--;
-    jzi_free(&relay->alloc, call, size);
+    jzi_free(&proxy->alloc, call, size);
 }
 
 /* Data that came without `drop` is the actor's, and here nobody wants it. */
-static void release(const jzi_relay *relay, const jzx_message *msg)
+static void release(const jzi_proxy *proxy, const jzx_message *msg)
 {
     const uint16_t not_ours = JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED;
-    if (relay->drop_msg != NULL && msg->drop == NULL && (msg->flags & not_ours) == 0 &&
+    if (proxy->drop_msg != NULL && msg->drop == NULL && (msg->flags & not_ours) == 0 &&
         msg->data != NULL) {
-        relay->drop_msg(msg);
+        proxy->drop_msg(msg);
     }
 }
 
 /* Rounded down, so that the caller rather hears from us than from its own clock; at least 1. */
-static uint32_t timeout_for(const jzi_relay *relay, uint64_t deadline_ns, uint64_t now_ns)
+static uint32_t timeout_for(const jzi_proxy *proxy, uint64_t deadline_ns, uint64_t now_ns)
 {
-    uint32_t timeout_ms = relay->timeout_ms != 0 ? relay->timeout_ms : TIMEOUT_MS;
+    uint32_t timeout_ms = proxy->timeout_ms != 0 ? proxy->timeout_ms : TIMEOUT_MS;
     if (deadline_ns == 0) {
         return timeout_ms;
     }
@@ -98,21 +98,21 @@ static uint32_t timeout_for(const jzi_relay *relay, uint64_t deadline_ns, uint64
     return left_ms < timeout_ms ? (uint32_t)left_ms : timeout_ms;
 }
 
-static jzx_actor_id callee_of(const jzi_relay *relay, jzx_context *ctx)
+static jzx_actor_id callee_of(const jzi_proxy *proxy, jzx_context *ctx)
 {
-    return relay->find != NULL ? relay->find(ctx, relay->arg) : relay->callee;
+    return proxy->find != NULL ? proxy->find(ctx, proxy->arg) : proxy->callee;
 }
 
-jzx_err jzi_relay_ask(const jzi_relay *relay, jzx_context *ctx, const jzx_message *request,
+jzx_err jzi_proxy_ask(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *request,
                       jzi_call *call, jzx_behavior_fn on_reply)
 {
-    jzx_actor_id callee = callee_of(relay, ctx);
+    jzx_actor_id callee = callee_of(proxy, ctx);
     jzx_ask_opts ask = {
         .len = request->len,
         .drop = request->drop,
         .tag = request->tag,
         .timeout_ms =
-            timeout_for(relay, jzx_request_deadline(ctx, call->request), jzx_loop_now(ctx->loop)),
+            timeout_for(proxy, jzx_request_deadline(ctx, call->request), jzx_loop_now(ctx->loop)),
         .on_reply = on_reply,
         .arg = call,
     };
@@ -133,12 +133,12 @@ jzx_err jzi_relay_ask(const jzi_relay *relay, jzx_context *ctx, const jzx_messag
     }
     jzx_err err = jzx_ask(ctx->loop, callee, &ask, NULL);
     if (err != JZX_OK) {
-        release(relay, request);
+        release(proxy, request);
     }
     return err;
 }
 
-uint32_t jzi_relay_outcome(jzx_err err)
+uint32_t jzi_proxy_outcome(jzx_err err)
 {
     switch (err) {
     case JZX_ERR_NO_SUCH_ACTOR:
@@ -151,7 +151,7 @@ uint32_t jzi_relay_outcome(jzx_err err)
     }
 }
 
-jzi_judgement jzi_relay_judge(const jzi_relay *relay, const jzx_message *msg,
+jzi_judgement jzi_proxy_judge(const jzi_proxy *proxy, const jzx_message *msg,
                               const jzx_reply *reply, jzx_call_failure *out_failure)
 {
     if (jzx_call_failed(msg, out_failure)) {
@@ -160,18 +160,18 @@ jzi_judgement jzi_relay_judge(const jzi_relay *relay, const jzx_message *msg,
         }
         return JZI_JUDGED_FAILED;
     }
-    if (relay->is_failure != NULL && relay->is_failure(relay->arg, msg) != 0) {
+    if (proxy->is_failure != NULL && proxy->is_failure(proxy->arg, msg) != 0) {
         return JZI_JUDGED_BAD;
     }
     return JZI_JUDGED_GOOD;
 }
 
-void jzi_relay_fail(jzx_context *ctx, jzx_request request, const jzx_call_failure *failure)
+void jzi_proxy_fail(jzx_context *ctx, jzx_request request, const jzx_call_failure *failure)
 {
     (void)jzx_reply_u64(ctx, request, jzi_failure_pack(failure), JZX_TAG_CALL_FAILED);
 }
 
-void jzi_relay_answer(const jzi_relay *relay, jzx_context *ctx, jzx_request request,
+void jzi_proxy_answer(const jzi_proxy *proxy, jzx_context *ctx, jzx_request request,
                       const jzx_message *reply)
 {
     jzx_err err;
@@ -190,46 +190,46 @@ void jzi_relay_answer(const jzi_relay *relay, jzx_context *ctx, jzx_request requ
         }
         err = jzx_reply_with(ctx, request, &opts);
         if (err != JZX_OK) {
-            release(relay, reply);
+            release(proxy, reply);
         }
     }
     /* The duty is still ours only where there was no memory for the copy. */
     if (err == JZX_ERR_NO_MEMORY) {
         jzx_call_failure failure = {.err = err, .outcome = JZX_OUTCOME_REFUSED, .attempts = 1};
-        jzi_relay_fail(ctx, request, &failure);
+        jzi_proxy_fail(ctx, request, &failure);
     }
 }
 
-void jzi_relay_refuse(const jzi_relay *relay, jzx_context *ctx, const jzx_message *msg, jzx_err err,
+void jzi_proxy_refuse(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg, jzx_err err,
                       uint32_t retry_after_ms)
 {
     jzx_call_failure failure = {
         .err = err, .outcome = JZX_OUTCOME_REFUSED, .retry_after_ms = retry_after_ms};
-    jzi_relay_fail(ctx, JZX_REQUEST_IN_HAND, &failure);
-    release(relay, msg);
+    jzi_proxy_fail(ctx, JZX_REQUEST_IN_HAND, &failure);
+    release(proxy, msg);
 }
 
-void jzi_relay_tell(jzx_context *ctx, const void *facts, size_t size, uint32_t tag)
+void jzi_proxy_tell(jzx_context *ctx, const void *facts, size_t size, uint32_t tag)
 {
     jzx_err err = jzx_reply_copy(ctx, JZX_REQUEST_IN_HAND, facts, size, tag);
     if (err == JZX_ERR_NO_MEMORY) {
         jzx_call_failure failure = {.err = err, .outcome = JZX_OUTCOME_REFUSED};
-        jzi_relay_fail(ctx, JZX_REQUEST_IN_HAND, &failure);
+        jzi_proxy_fail(ctx, JZX_REQUEST_IN_HAND, &failure);
     }
 }
 
-void jzi_relay_discard(const jzi_relay *relay, jzx_context *ctx, const jzx_message *msg)
+void jzi_proxy_discard(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
 {
     if (jzx_discard(ctx) != JZX_OK) {
-        release(relay, msg);
+        release(proxy, msg);
     }
 }
 
-bool jzi_relay_pass(const jzi_relay *relay, jzx_context *ctx, const jzx_message *msg)
+bool jzi_proxy_pass(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
 {
-    bool passed = jzx_forward(ctx, callee_of(relay, ctx)) == JZX_OK;
+    bool passed = jzx_forward(ctx, callee_of(proxy, ctx)) == JZX_OK;
     if (!passed) {
-        jzi_relay_discard(relay, ctx, msg);
+        jzi_proxy_discard(proxy, ctx, msg);
     }
     return passed;
 }
