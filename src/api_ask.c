@@ -212,7 +212,7 @@ static jzi_ask *find_request(const jzi_worker *worker, jzx_request request, bool
         return NULL;
     }
     *out_in_hand = (node->msg.flags & JZI_MSG_ASK) != 0;
-    if (!*out_in_hand && node->msg.reserved != JZI_HAND_KEPT) {
+    if (!*out_in_hand && (node->msg.reserved & JZI_HAND_KEPT) == 0) {
         return NULL;
     }
     jzi_ask *it = jzi_ask_at(worker, node->ops);
@@ -251,7 +251,7 @@ jzx_request jzx_request_keep(jzx_context *ctx)
     if (in_hand) {
         take_duty(worker, it, true);
         jzi_ask_hold(worker->current, it);
-        worker->in_hand->msg.reserved = JZI_HAND_KEPT;
+        worker->in_hand->msg.reserved |= JZI_HAND_KEPT;
     }
     return jzi_ask_id(it);
 }

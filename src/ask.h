@@ -22,9 +22,6 @@
 #define JZI_ASK_ASKER ((uint64_t)0x2)   /* the asker's side is not through */
 #define JZI_ASK_DECIDED ((uint64_t)0x4) /* how it ends is settled, and nobody waits any more */
 
-/* In msg.reserved of a message in hand: its ask was kept. */
-#define JZI_HAND_KEPT 4u
-
 /* A thread that waits. */
 typedef struct jzi_ask_waiter {
     pthread_mutex_t lock;

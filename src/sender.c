@@ -218,7 +218,7 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
         node->msg.flags |= JZI_MSG_DOOMED;
     }
     node->stamp = jzx_id_slot(to);
-    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0;
+    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0 ? JZI_HAND_INSIDE : 0;
     if (jzi_unlikely(!jzi_post_push(post, node))) {
         leave_closed(post, actor);
         give_node(sender, node, node->msg.flags);
@@ -407,7 +407,7 @@ bool jzi_far_redirect(jzi_worker *worker, const jzi_node *from, jzx_actor_id to)
     node->msg.flags |= block;
     node->stamp = jzx_id_slot(to);
     node->ops = from->ops;
-    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0;
+    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0 ? JZI_HAND_INSIDE : 0;
     if (!jzi_post_push(sender->post, node)) {
         leave_closed(sender->post, actor);
         node->msg.flags &= (uint16_t)~JZI_MSG_BLOCK;

@@ -65,7 +65,7 @@ static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     if (!urgent) {
         jzi_worker_reattach(worker);
     }
-    node->msg.reserved = 1; /* in case there is no restart after all */
+    node->msg.reserved |= JZI_HAND_AGAIN; /* in case there is no restart after all */
     jzi_lane_push_front(urgent ? &actor->urgent : &actor->user, node);
     if (urgent) {
         actor->flags |= JZI_ACTOR_MIXED;
@@ -563,7 +563,7 @@ void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
     jzi_node **lanes[] = {&actor->urgent, &actor->user};
     for (size_t i = 0; i < 2; i++) {
         jzi_node *first = jzi_lane_first(*lanes[i]);
-        if (first == NULL || first->msg.reserved == 0) {
+        if (first == NULL || (first->msg.reserved & JZI_HAND_AGAIN) == 0) {
             continue;
         }
         (void)jzi_lane_pop(lanes[i]);
