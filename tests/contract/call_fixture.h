@@ -405,4 +405,103 @@ static inline int is_bad(void *arg, const jzx_message *reply)
     return reply->tag == BAD_TAG;
 }
 
+/* A crowd: clients that ask again and again, on real threads where the dispatcher has them. Every
+ * third request is forgotten. */
+enum { CROWD = 8, EACH = 200 };
+
+typedef struct walker {
+    jzx_actor_id door;
+    jzx_actor_id collector;
+    uint32_t left;
+    uint32_t good, bad, refused;
+} walker;
+
+typedef struct crowd {
+    jzx_kit *kit;
+    jzx_actor_id service, collector;
+    walker walkers[CROWD];
+    uint64_t served;
+    uint32_t waiting; /* walkers that are not done */
+    uint64_t good, bad, refused;
+} crowd;
+
+static inline jzx_behavior_result walk(jzx_context *ctx, const jzx_message *msg)
+{
+    walker *self = ctx->state;
+    jzx_call_failure failure;
+    if (msg->kind == JZX_KIND_REPLY) {
+        if (!jzx_call_failed(msg, &failure)) {
+            self->good++;
+        } else if (failure.err == JZX_ERR_CIRCUIT_OPEN) {
+            self->refused++;
+        } else {
+            self->bad++;
+        }
+    }
+    jzx_err err;
+    if (self->left == 0) {
+        err = jzx_send_u64(ctx->loop, self->collector, 1, 1);
+        return err == JZX_OK ? JZX_BEHAVIOR_STOP : JZX_BEHAVIOR_FAIL;
+    }
+    self->left--;
+    jzx_ask_opts opts = {.u64 = self->left, .tag = 3, .flags = JZX_SEND_VALUE};
+    err = jzx_ask(ctx->loop, self->door, &opts, NULL);
+    return err == JZX_OK ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
+}
+
+static inline jzx_behavior_result serve_two_of_three(jzx_context *ctx, const jzx_message *msg)
+{
+    uint64_t *served = ctx->state;
+    if (jzx_is_ask(ctx) && ++*served % 3 != 0) {
+        (void)jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, msg->u64, 4);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static inline jzx_behavior_result collect(jzx_context *ctx, const jzx_message *msg)
+{
+    uint32_t *waiting = ctx->state;
+    if (msg->kind == JZX_KIND_USER && --*waiting == 0) {
+        jzx_loop_request_stop(ctx->loop);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static inline void crowd_open(crowd *c)
+{
+    *c = (crowd){.waiting = CROWD};
+    jzx_kit_opts opts = {.env = jzx_env_epoll()};
+    jzx_spawn_opts serves = {.behavior = serve_two_of_three, .state = &c->served};
+    jzx_spawn_opts collects = {.behavior = collect, .state = &c->waiting};
+    REQUIRE_OK(jzx_kit_open(&opts, &c->kit));
+    REQUIRE_OK(jzx_spawn(c->kit->loop, &serves, &c->service));
+    REQUIRE_OK(jzx_spawn(c->kit->loop, &collects, &c->collector));
+}
+
+/* Each of them asks at the door, one call after the other, and hears of each once. */
+static inline void crowd_run(crowd *c, jzx_actor_id door)
+{
+    for (size_t i = 0; i < CROWD; i++) {
+        jzx_actor_id id = JZX_NOBODY;
+        jzx_spawn_opts walks = {.behavior = walk, .state = &c->walkers[i]};
+        c->walkers[i] = (walker){.door = door, .left = EACH, .collector = c->collector};
+        REQUIRE_OK(jzx_spawn(c->kit->loop, &walks, &id));
+        REQUIRE_OK(jzx_send_u64(c->kit->loop, id, 0, 1));
+    }
+    REQUIRE_OK(jzx_loop_run(c->kit->loop));
+    for (size_t i = 0; i < CROWD; i++) {
+        const walker *it = &c->walkers[i];
+        CHECK_EQ(it->good + it->bad + it->refused, EACH);
+        c->good += it->good;
+        c->bad += it->bad;
+        c->refused += it->refused;
+    }
+}
+
+static inline void crowd_close(crowd *c)
+{
+    const char *wrong = jzx_kit_close(c->kit);
+    CHECK_STR(wrong == NULL ? "" : wrong, "");
+}
+
 #endif

@@ -694,95 +694,17 @@ static void test_every_allocation_may_fail(void)
     CHECK(report.allocs > 10);
 }
 
-/* Not in virtual time: threads, where this dispatcher has them. */
-enum { CROWD = 8, EACH = 200 };
-
-typedef struct walker {
-    jzx_actor_id breaker;
-    uint32_t left;
-    uint32_t good, bad, refused;
-    uint32_t *done; /* of the crowd's collector */
-    jzx_actor_id collector;
-} walker;
-
-static jzx_behavior_result walk(jzx_context *ctx, const jzx_message *msg)
-{
-    walker *self = ctx->state;
-    jzx_call_failure failure;
-    if (msg->kind == JZX_KIND_REPLY) {
-        if (!jzx_call_failed(msg, &failure)) {
-            self->good++;
-        } else if (failure.err == JZX_ERR_CIRCUIT_OPEN) {
-            self->refused++;
-        } else {
-            self->bad++;
-        }
-    }
-    if (self->left == 0) {
-        return jzx_send_u64(ctx->loop, self->collector, 1, 1) == JZX_OK ? JZX_BEHAVIOR_STOP
-                                                                        : JZX_BEHAVIOR_FAIL;
-    }
-    self->left--;
-    jzx_ask_opts opts = {.u64 = self->left, .tag = 3, .flags = JZX_SEND_VALUE};
-    return jzx_ask(ctx->loop, self->breaker, &opts, NULL) == JZX_OK ? JZX_BEHAVIOR_OK
-                                                                    : JZX_BEHAVIOR_FAIL;
-}
-
-/* Every third request is forgotten. */
-static jzx_behavior_result serve_two_of_three(jzx_context *ctx, const jzx_message *msg)
-{
-    uint64_t *served = ctx->state;
-    if (jzx_is_ask(ctx) && ++*served % 3 != 0) {
-        (void)jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, msg->u64, 4);
-    }
-    return JZX_BEHAVIOR_OK;
-}
-
-static jzx_behavior_result collect(jzx_context *ctx, const jzx_message *msg)
-{
-    uint32_t *left = ctx->state;
-    if (msg->kind == JZX_KIND_USER && --*left == 0) {
-        jzx_loop_request_stop(ctx->loop);
-    }
-    return JZX_BEHAVIOR_OK;
-}
-
 static void test_a_crowd_hears_every_answer_once(void)
 {
-    jzx_kit *kit = NULL;
-    jzx_kit_opts kit_opts = {.env = jzx_env_epoll()};
-    REQUIRE_OK(jzx_kit_open(&kit_opts, &kit));
-    static walker crowd[CROWD];
-    static uint64_t served;
-    static uint32_t waiting;
-    served = 0;
-    waiting = CROWD;
-    jzx_actor_id service_id, collector, breaker;
-    REQUIRE_OK(jzx_spawn(kit->loop,
-                         &(jzx_spawn_opts){.behavior = serve_two_of_three, .state = &served},
-                         &service_id));
-    REQUIRE_OK(jzx_spawn(kit->loop, &(jzx_spawn_opts){.behavior = collect, .state = &waiting},
-                         &collector));
-    jzx_breaker_opts opts = {.callee = service_id, .failure_percent = 30, .open_ms = 1};
-    REQUIRE_OK(jzx_breaker_spawn(kit->loop, &opts, &breaker));
-    for (size_t i = 0; i < CROWD; i++) {
-        crowd[i] = (walker){.breaker = breaker, .left = EACH, .collector = collector};
-        jzx_actor_id id;
-        REQUIRE_OK(
-            jzx_spawn(kit->loop, &(jzx_spawn_opts){.behavior = walk, .state = &crowd[i]}, &id));
-        REQUIRE_OK(jzx_send_u64(kit->loop, id, 0, 1));
-    }
-    REQUIRE_OK(jzx_loop_run(kit->loop));
-    uint64_t heard = 0;
-    uint64_t refused = 0;
-    for (size_t i = 0; i < CROWD; i++) {
-        heard += crowd[i].good + crowd[i].bad;
-        refused += crowd[i].refused;
-        CHECK_EQ(crowd[i].good + crowd[i].bad + crowd[i].refused, EACH);
-    }
-    CHECK_EQ(heard, served);
-    CHECK(refused > 0);
-    CHECK_STR(jzx_kit_close(kit), NULL);
+    crowd c;
+    crowd_open(&c);
+    jzx_breaker_opts opts = {.callee = c.service, .failure_percent = 30, .open_ms = 1};
+    jzx_actor_id breaker = JZX_NOBODY;
+    REQUIRE_OK(jzx_breaker_spawn(c.kit->loop, &opts, &breaker));
+    crowd_run(&c, breaker);
+    CHECK_EQ(c.good + c.bad, c.served);
+    CHECK(c.refused > 0);
+    crowd_close(&c);
 }
 
 static const jzt_test tests[] = {

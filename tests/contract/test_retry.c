@@ -541,6 +541,27 @@ static void test_every_allocation_may_fail(void)
     CHECK(report.allocs > 10);
 }
 
+static void test_a_crowd_before_retry_and_breaker_hears_every_answer_once(void)
+{
+    crowd c;
+    crowd_open(&c);
+    jzx_actor_id breaker = JZX_NOBODY;
+    jzx_actor_id retry = JZX_NOBODY;
+    jzx_breaker_opts guard = {.callee = c.service, .failure_percent = 40, .open_ms = 1};
+    REQUIRE_OK(jzx_breaker_spawn(c.kit->loop, &guard, &breaker));
+    jzx_retry_opts again = {.callee = breaker,
+                            .retry_on = JZX_RETRY_ON_DEFAULT | JZX_RETRY_ON(JZX_OUTCOME_FORGOTTEN),
+                            .backoff_min_ms = 1,
+                            .backoff_jitter = 0.5,
+                            .budget_percent = 50,
+                            .budget_burst = 1000};
+    REQUIRE_OK(jzx_retry_spawn(c.kit->loop, &again, &retry));
+    crowd_run(&c, retry);
+    CHECK(c.served > c.good);
+    CHECK(c.good > (uint64_t)CROWD * EACH * 2 / 3); /* more than one attempt each would give */
+    crowd_close(&c);
+}
+
 static const jzt_test tests[] = {
     {"a_good_first_answer_is_handed_on_in_every_form",
      test_a_good_first_answer_is_handed_on_in_every_form},
@@ -573,6 +594,8 @@ static const jzt_test tests[] = {
     {"bad_input_is_refused_and_leaves_nothing_behind",
      test_bad_input_is_refused_and_leaves_nothing_behind},
     {"every_allocation_may_fail", test_every_allocation_may_fail},
+    {"a_crowd_before_retry_and_breaker_hears_every_answer_once",
+     test_a_crowd_before_retry_and_breaker_hears_every_answer_once},
 };
 
 int main(int argc, char **argv)
