@@ -694,6 +694,75 @@ static void test_every_allocation_may_fail(void)
     CHECK(report.allocs > 10);
 }
 
+/* The nth allocation from now fails, once, during a call with a copy there and a copy back. */
+static const answer *call_without_memory(bench *b, uint64_t n)
+{
+    jzx_ask_opts opts = {.data = "text", .len = 5, .tag = 1, .flags = JZX_SEND_COPY};
+    uint64_t which = call_with(&b->r, b->client, b->breaker, &opts);
+    jzx_fault_arm_alloc(b->r.fault, n, 0);
+    run_ms(&b->r, 2);
+    jzx_fault_arm_alloc(b->r.fault, 0, 0);
+    return b->client->errs[which] == JZX_OK ? answer_to(b->client, which) : NULL;
+}
+
+static void test_no_memory_is_told_at_once_and_counts_for_nothing(void)
+{
+    uint64_t told = 0;
+    for (uint64_t n = 1; n < 30; n++) {
+        bench b = bench_open(COPY, &(jzx_breaker_opts){0});
+        const answer *it = call_without_memory(&b, n);
+        /* The service too may have no memory for its answer, and then it forgets. */
+        bool forgotten = it != NULL && it->failed && it->failure.err == JZX_ERR_AGAIN;
+        bool no_memory = it != NULL && it->failed && it->failure.err == JZX_ERR_NO_MEMORY;
+        CHECK(it == NULL || !it->failed || forgotten || no_memory);
+        told += no_memory ? 1 : 0;
+        CHECK_EQ(facts(&b)->failures, forgotten ? 1 : 0);
+        bench_close(&b);
+    }
+    CHECK(told > 2);
+}
+
+static void test_a_probe_without_memory_gives_its_place_back(void)
+{
+    uint64_t errors = 0;
+    for (uint64_t n = 1; n < 30; n++) {
+        bench b = bench_open(ANSWER, &(jzx_breaker_opts){0});
+        open_circuit(&b);
+        run_ms(&b.r, 110);
+        (void)call_without_memory(&b, n);
+        errors += facts(&b)->errors;
+        uint64_t which = call(&b.r, b.client, b.breaker, 1);
+        run_ms(&b.r, 2);
+        CHECK_GOOD(b.client, which, 2);
+        bench_close(&b);
+    }
+    CHECK(errors > 0);
+}
+
+static uint32_t time_open(bench *b, const jzx_breaker_opts *opts)
+{
+    b->breaker = breaker_start(&b->r, opts);
+    open_circuit(b);
+    return b->client->breaker.retry_after_ms;
+}
+
+static void test_jitter_is_decided_by_the_seed_or_else_differs(void)
+{
+    bench b = bench_open(ANSWER, &(jzx_breaker_opts){0});
+    jzx_breaker_opts opts = {.callee = b.service->id,
+                             .window_calls = 2,
+                             .open_ms = 1000000,
+                             .open_jitter = 1,
+                             .seed = 7};
+    uint32_t one = time_open(&b, &opts);
+    CHECK_EQ(time_open(&b, &opts), one);
+    opts.seed = 0;
+    uint32_t two = time_open(&b, &opts);
+    CHECK(time_open(&b, &opts) != two);
+    CHECK(two != one);
+    bench_close(&b);
+}
+
 static void test_a_crowd_hears_every_answer_once(void)
 {
     crowd c;
@@ -750,6 +819,12 @@ static const jzt_test tests[] = {
     {"only_answers_without_an_answer_are_failures",
      test_only_answers_without_an_answer_are_failures},
     {"every_allocation_may_fail", test_every_allocation_may_fail},
+    {"no_memory_is_told_at_once_and_counts_for_nothing",
+     test_no_memory_is_told_at_once_and_counts_for_nothing},
+    {"a_probe_without_memory_gives_its_place_back",
+     test_a_probe_without_memory_gives_its_place_back},
+    {"jitter_is_decided_by_the_seed_or_else_differs",
+     test_jitter_is_decided_by_the_seed_or_else_differs},
     {"a_crowd_hears_every_answer_once", test_a_crowd_hears_every_answer_once},
 };
 

@@ -541,6 +541,32 @@ static void test_every_allocation_may_fail(void)
     CHECK(report.allocs > 10);
 }
 
+static void test_without_memory_the_caller_hears_long_before_its_deadline(void)
+{
+    uint64_t without = 0;
+    for (uint64_t n = 1; n < 40; n++) {
+        rig r = rig_open(NULL);
+        jzx_retry_opts again = {.retry_on =
+                                    JZX_RETRY_ON_DEFAULT | JZX_RETRY_ON(JZX_OUTCOME_FORGOTTEN)};
+        bench b = bench_open_on(r, service_start(&r, FORGET, NULL), &again);
+        jzx_ask_opts opts = {.data = "text", .len = 5, .tag = 1, .flags = JZX_SEND_COPY};
+        opts.timeout_ms = 60000;
+        (void)call_with(&b.r, b.client, b.retry, &opts);
+        jzx_fault_arm_alloc(b.r.fault, n, 0);
+        run_ms(&b.r, 200);
+        jzx_fault_arm_alloc(b.r.fault, 0, 0);
+        if (b.client->errs[0] == JZX_OK) {
+            const answer *it = answer_to(b.client, 0);
+            CHECK(it->failed);
+            CHECK(it->failure.err == JZX_ERR_AGAIN || it->failure.err == JZX_ERR_NO_MEMORY);
+            without += it->failure.attempts < 3 ? 1 : 0;
+        }
+        CHECK_EQ(facts(&b)->in_flight, 0);
+        bench_close(&b);
+    }
+    CHECK(without > 2);
+}
+
 static void test_a_crowd_before_retry_and_breaker_hears_every_answer_once(void)
 {
     crowd c;
@@ -594,6 +620,8 @@ static const jzt_test tests[] = {
     {"bad_input_is_refused_and_leaves_nothing_behind",
      test_bad_input_is_refused_and_leaves_nothing_behind},
     {"every_allocation_may_fail", test_every_allocation_may_fail},
+    {"without_memory_the_caller_hears_long_before_its_deadline",
+     test_without_memory_the_caller_hears_long_before_its_deadline},
     {"a_crowd_before_retry_and_breaker_hears_every_answer_once",
      test_a_crowd_before_retry_and_breaker_hears_every_answer_once},
 };
