@@ -14,11 +14,11 @@
 /* What the service does with a request. */
 typedef enum act {
     ANSWER, /* its value plus one, tag plus 100 */
-    COPY,   /* its bytes back */
+    COPY,   /* bytes, more than fit into a message */
     DATA,   /* a string with drop */
     RAW,    /* a string without */
     BAD,    /* an answer that is a failure to those who look */
-    LATE,   /* ANSWER after late_ms */
+    LATE,   /* 7, or as late_as says, after late_ms */
     SILENT, /* keeps it and never answers */
     FORGET,
     FAIL,
@@ -61,6 +61,7 @@ typedef struct service {
     size_t script_len;
     act then; /* for those after them */
     uint32_t late_ms;
+    act late_as; /* ANSWER, DATA or RAW */
     size_t count;
     seen seen[SEEN_MAX];
     uint64_t plain; /* messages that were no asks */
@@ -86,28 +87,37 @@ static inline void service_later(jzx_context *ctx, const service *self, uint64_t
     (void)err; /* in a sweep there may be none: then it is silent */
 }
 
+/* A copy of this needs memory of its own. */
+static const char big[300] = "copied";
+
+/* A string that is the caller's from now on, with drop or without. */
+static inline void service_give(jzx_context *ctx, jzx_request request, uint32_t tag, bool drops)
+{
+    jzx_send_opts opts = {.data = new_string("given"),
+                          .len = 6,
+                          .tag = tag,
+                          .drop = drops ? drop_string : NULL,
+                          .flags = drops ? JZX_SEND_CONSUME : 0};
+    jzx_err err = jzx_reply_with(ctx, request, &opts);
+    if (err != JZX_OK && !drops) {
+        drop_string(opts.data);
+    }
+}
+
 static inline jzx_behavior_result service_act(jzx_context *ctx, const jzx_message *msg, act what)
 {
     const jzx_request here = JZX_REQUEST_IN_HAND;
     uint32_t tag = msg->tag + 100;
-    jzx_send_opts opts = {.tag = tag, .len = 6, .flags = JZX_SEND_CONSUME};
     switch (what) {
     case ANSWER:
         (void)jzx_reply_u64(ctx, here, msg->u64 + 1, tag);
         break;
     case COPY:
-        (void)jzx_reply_copy(ctx, here, "copied", 7, tag);
+        (void)jzx_reply_copy(ctx, here, big, sizeof big, tag);
         break;
     case DATA:
-        opts.data = new_string("given");
-        opts.drop = drop_string;
-        (void)jzx_reply_with(ctx, here, &opts);
-        break;
     case RAW:
-        opts.data = new_string("given");
-        if (jzx_reply_data(ctx, here, opts.data, 6, tag) != JZX_OK) {
-            drop_string(opts.data);
-        }
+        service_give(ctx, here, tag, what == DATA);
         break;
     case BAD:
         (void)jzx_reply_u64(ctx, here, 13, BAD_TAG);
@@ -132,7 +142,11 @@ static inline jzx_behavior_result service_behavior(jzx_context *ctx, const jzx_m
 {
     service *self = ctx->state;
     if (msg->kind == JZX_KIND_TIMER && msg->tag == LATE_NOW) {
-        (void)jzx_reply_u64(ctx, msg->u64, 7, 107);
+        if (self->late_as == ANSWER) {
+            (void)jzx_reply_u64(ctx, msg->u64, 7, 107);
+        } else {
+            service_give(ctx, msg->u64, 107, self->late_as == DATA);
+        }
         return JZX_BEHAVIOR_OK;
     }
     if (msg->kind != JZX_KIND_USER) {
