@@ -226,13 +226,12 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-static retry *make(const plan *from, jzx_loop *loop)
+static retry *make(const plan *from)
 {
     retry *self = jzi_alloc_zeroed(&from->proxy.alloc, sizeof *self);
     if (self != NULL) {
         self->plan = *from;
         self->budget = from->rules.budget;
-        self->budget.filled_ns = jzx_loop_now(loop);
     }
     return self;
 }
@@ -284,7 +283,7 @@ jzx_err jzx_retry_spawn_sized(jzx_loop *loop, const jzx_retry_opts *opts, size_t
     if (err != JZX_OK) {
         return err;
     }
-    retry *self = make(&from, loop);
+    retry *self = make(&from);
     if (self == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -304,7 +303,7 @@ jzx_err jzx_retry_spawn_sized(jzx_loop *loop, const jzx_retry_opts *opts, size_t
 
 static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
 {
-    ctx->state = make(arg, ctx->loop);
+    ctx->state = make(arg);
     return ctx->state != NULL ? JZX_BEHAVIOR_OK : jzx_fail(ctx, JZX_ERR_NO_MEMORY, "no memory");
 }
 
