@@ -276,6 +276,14 @@ void jzi_worker_set_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t cod
 
 /* Reads the clock; it never goes back. */
 uint64_t jzi_worker_clock(jzi_worker *worker);
+/* A reading that is at most this much behind, mostly without the price of a new one. Exact where
+ * the clock is not the system's. */
+#define JZI_RECENT_NS UINT64_C(10000000)
+uint64_t jzi_worker_recent(jzi_worker *worker);
+static inline bool jzi_worker_is_exact(const jzi_worker *worker)
+{
+    return worker->max_stride == 1;
+}
 
 /* Takes in what other threads sent: jzi_worker_intake(), above. */
 /* One message or errand of it. */
