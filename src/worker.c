@@ -320,6 +320,16 @@ jzi_node *jzi_worker_pick(jzi_actor *actor)
     }
 }
 
+void jzi_worker_redeliver(jzi_actor *actor)
+{
+    jzi_node *lanes[] = {actor->urgent, actor->user};
+    for (size_t i = 0; i < 2; i++) {
+        if (lanes[i] != NULL) {
+            lanes[i]->next->msg.reserved &= (uint8_t)~JZI_HAND_AGAIN;
+        }
+    }
+}
+
 void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
 {
     jzi_actor *actor = jzi_actor_table_at(worker->table, node->stamp);

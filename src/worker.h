@@ -254,6 +254,8 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
 /* A message that failed was put back to be redelivered, but the actor goes on without a restart: it
  * has been handled. */
 void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor);
+/* There is a restart: from now on it is a message like any other. */
+void jzi_worker_redeliver(jzi_actor *actor);
 
 /* The worker whose step runs on this thread; the innermost one, see `outer`. */
 extern _Thread_local __attribute__((tls_model("initial-exec"))) jzi_worker *jzi_worker_here;
