@@ -74,8 +74,7 @@ void jzi_proxy_close(const jzi_proxy *proxy, jzi_calls *calls, jzi_call *call, s
     jzi_free(&proxy->alloc, call, size);
 }
 
-/* Data that came without `drop` is the actor's, and here nobody wants it. */
-static void release(const jzi_proxy *proxy, const jzx_message *msg)
+void jzi_proxy_release(const jzi_proxy *proxy, const jzx_message *msg)
 {
     const uint16_t not_ours = JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED;
     if (proxy->drop_msg != NULL && msg->drop == NULL && (msg->flags & not_ours) == 0 &&
@@ -133,7 +132,7 @@ jzx_err jzi_proxy_ask(const jzi_proxy *proxy, jzx_context *ctx, const jzx_messag
     }
     jzx_err err = jzx_ask(ctx->loop, callee, &ask, NULL);
     if (err != JZX_OK) {
-        release(proxy, request);
+        jzi_proxy_release(proxy, request);
     }
     return err;
 }
@@ -190,7 +189,7 @@ void jzi_proxy_answer(const jzi_proxy *proxy, jzx_context *ctx, jzx_request requ
         }
         err = jzx_reply_with(ctx, request, &opts);
         if (err != JZX_OK) {
-            release(proxy, reply);
+            jzi_proxy_release(proxy, reply);
         }
     }
     /* The duty is still ours only where there was no memory for the copy. */
@@ -206,7 +205,7 @@ void jzi_proxy_refuse(const jzi_proxy *proxy, jzx_context *ctx, const jzx_messag
     jzx_call_failure failure = {
         .err = err, .outcome = JZX_OUTCOME_REFUSED, .retry_after_ms = retry_after_ms};
     jzi_proxy_fail(ctx, JZX_REQUEST_IN_HAND, &failure);
-    release(proxy, msg);
+    jzi_proxy_release(proxy, msg);
 }
 
 void jzi_proxy_tell(jzx_context *ctx, const void *facts, size_t size, uint32_t tag)
@@ -221,7 +220,7 @@ void jzi_proxy_tell(jzx_context *ctx, const void *facts, size_t size, uint32_t t
 void jzi_proxy_discard(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
 {
     if (jzx_discard(ctx) != JZX_OK) {
-        release(proxy, msg);
+        jzi_proxy_release(proxy, msg);
     }
 }
 

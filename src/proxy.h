@@ -58,6 +58,9 @@ typedef enum jzi_judgement {
 jzi_judgement jzi_proxy_judge(const jzi_proxy *proxy, const jzx_message *msg,
                               const jzx_reply *reply, jzx_call_failure *out_failure);
 
+/* Nobody gets the message in hand: data that came without `drop` is ours, and is released. */
+void jzi_proxy_release(const jzi_proxy *proxy, const jzx_message *msg);
+
 /* Hands the reply in hand on to the caller, or tells it why there is none. Neither can fail. */
 void jzi_proxy_answer(const jzi_proxy *proxy, jzx_context *ctx, jzx_request request,
                       const jzx_message *reply);

@@ -97,15 +97,10 @@ static void end_unwanted(retry *self, jzx_context *ctx, call *it)
     close_call(self, it);
 }
 
-/* After a failed attempt: again, or the end. `reply` is the answer in hand if the callee gave a bad
- * one, else NULL and `failure` says what happened. */
-static void after_failure(retry *self, jzx_context *ctx, call *it, jzx_call_failure *failure,
-                          const jzx_message *reply)
+/* Again, after a while. false: this was the last attempt, and *out_why says why. */
+static bool tries_again(retry *self, jzx_context *ctx, call *it, const jzx_call_failure *failure,
+                        uint32_t *out_why)
 {
-    if (!jzx_request_is_wanted(ctx, it->base.request)) {
-        end_unwanted(self, ctx, it);
-        return;
-    }
     jzi_attempt facts = {.number = it->attempts,
                          .outcome = failure->outcome,
                          .deadline_ns = jzx_request_deadline(ctx, it->base.request),
@@ -113,20 +108,42 @@ static void after_failure(retry *self, jzx_context *ctx, call *it, jzx_call_fail
                          .random = jzi_proxy_draw(&self->plan.proxy, ctx, &self->random)};
     jzi_retry_verdict verdict =
         jzi_retry_decide(&self->plan.rules, &self->budget, &facts, jzx_loop_now(ctx->loop));
-    if (verdict.what == JZI_RETRY_AGAIN && ask_later(ctx, it, verdict.delay_ns)) {
-        return;
-    }
-    if (reply != NULL) {
-        jzi_proxy_answer(&self->plan.proxy, ctx, it->base.request, reply);
-    } else {
+    *out_why = verdict.what;
+    return verdict.what == JZI_RETRY_AGAIN && ask_later(ctx, it, verdict.delay_ns);
+}
+
+/* There was no reply. */
+static void after_failure(retry *self, jzx_context *ctx, call *it, jzx_call_failure *failure)
+{
+    uint32_t why;
+    if (!jzx_request_is_wanted(ctx, it->base.request)) {
+        end_unwanted(self, ctx, it);
+    } else if (!tries_again(self, ctx, it, failure, &why)) {
         failure->attempts = it->attempts;
-        if (verdict.what == JZI_RETRY_NO_BUDGET) {
+        if (why == JZI_RETRY_NO_BUDGET) {
             failure->err = JZX_ERR_NO_BUDGET;
         }
         jzi_proxy_fail(ctx, it->base.request, failure);
+        count_end(self, why);
+        close_call(self, it);
     }
-    count_end(self, verdict.what);
-    close_call(self, it);
+}
+
+/* There was one, but a bad one. The last of them is handed on. */
+static void after_bad_reply(retry *self, jzx_context *ctx, call *it, const jzx_message *reply)
+{
+    uint32_t why;
+    const jzx_call_failure failure = {.outcome = JZX_OUTCOME_REPLIED};
+    if (!jzx_request_is_wanted(ctx, it->base.request)) {
+        jzi_proxy_release(&self->plan.proxy, reply);
+        end_unwanted(self, ctx, it);
+    } else if (tries_again(self, ctx, it, &failure, &why)) {
+        jzi_proxy_release(&self->plan.proxy, reply);
+    } else {
+        jzi_proxy_answer(&self->plan.proxy, ctx, it->base.request, reply);
+        count_end(self, why);
+        close_call(self, it);
+    }
 }
 
 static jzx_behavior_result on_outcome(jzx_context *ctx, const jzx_message *msg)
@@ -134,15 +151,19 @@ static jzx_behavior_result on_outcome(jzx_context *ctx, const jzx_message *msg)
     retry *self = ctx->state;
     const jzx_reply *reply = jzx_reply_of(ctx);
     call *it = reply->arg;
-    jzx_call_failure failure = {.outcome = JZX_OUTCOME_REPLIED};
-    jzi_judgement judged = jzi_proxy_judge(&self->plan.proxy, msg, reply, &failure);
-    if (judged != JZI_JUDGED_GOOD) {
-        after_failure(self, ctx, it, &failure, judged == JZI_JUDGED_BAD ? msg : NULL);
-        return JZX_BEHAVIOR_OK;
+    jzx_call_failure failure;
+    switch (jzi_proxy_judge(&self->plan.proxy, msg, reply, &failure)) {
+    case JZI_JUDGED_FAILED:
+        after_failure(self, ctx, it, &failure);
+        break;
+    case JZI_JUDGED_BAD:
+        after_bad_reply(self, ctx, it, msg);
+        break;
+    default:
+        jzi_proxy_answer(&self->plan.proxy, ctx, it->base.request, msg);
+        self->facts.successes++;
+        close_call(self, it);
     }
-    jzi_proxy_answer(&self->plan.proxy, ctx, it->base.request, msg);
-    self->facts.successes++;
-    close_call(self, it);
     return JZX_BEHAVIOR_OK;
 }
 
@@ -154,7 +175,7 @@ static void attempt(retry *self, jzx_context *ctx, call *it)
     jzx_err err = jzi_proxy_ask(&self->plan.proxy, ctx, &it->request, &it->base, on_outcome);
     if (err != JZX_OK) {
         jzx_call_failure failure = {.err = err, .outcome = jzi_proxy_outcome(err)};
-        after_failure(self, ctx, it, &failure, NULL);
+        after_failure(self, ctx, it, &failure);
     }
 }
 

@@ -186,6 +186,33 @@ static void test_a_bad_reply_is_tried_again_and_handed_on_in_the_end(void)
     bench_close(&b);
 }
 
+static int is_string(void *arg, const jzx_message *reply)
+{
+    (void)arg;
+    return (reply->flags & JZX_MSG_VALUE) == 0;
+}
+
+static void test_data_of_bad_replies_is_released_once(void)
+{
+    bench b = bench_open(ANSWER, &(jzx_retry_opts){.is_failure = is_string});
+    SCRIPT(b.service, RAW, DATA, ANSWER); /* tried again */
+    (void)ask(&b, 1, 100);
+    CHECK_GOOD(b.client, 0, 2);
+    CHECK_EQ(data_drops, 2);
+    SCRIPT(b.service, RAW, DATA, RAW); /* the last one is handed on */
+    (void)ask(&b, 1, 100);
+    CHECK_STR(answer_to(b.client, 1)->bytes, "given");
+    CHECK_EQ(data_drops, 5);
+    SCRIPT(b.service, LATE); /* nobody waits for it */
+    b.service->late_ms = 10;
+    b.service->late_as = RAW;
+    (void)ask(&b, 1, 5);
+    REQUIRE_OK(jzx_send_u64(b.r.loop, b.client->id, 2, CANCEL_NOW));
+    run_ms(&b.r, 50);
+    CHECK_EQ(data_drops, 6);
+    bench_close(&b);
+}
+
 static void test_a_full_mailbox_is_tried_again_when_there_is_room(void)
 {
     rig r = rig_open(NULL);
@@ -601,6 +628,7 @@ static const jzt_test tests[] = {
      test_only_outcomes_that_were_asked_for_are_tried_again},
     {"a_bad_reply_is_tried_again_and_handed_on_in_the_end",
      test_a_bad_reply_is_tried_again_and_handed_on_in_the_end},
+    {"data_of_bad_replies_is_released_once", test_data_of_bad_replies_is_released_once},
     {"a_full_mailbox_is_tried_again_when_there_is_room",
      test_a_full_mailbox_is_tried_again_when_there_is_room},
     {"a_callee_that_is_gone_is_found_again", test_a_callee_that_is_gone_is_found_again},
