@@ -337,7 +337,7 @@ jzx_err jzi_bus_publish(jzx_bus *bus, jzx_topic number, const char *name, const 
     }
     jzi_branch *own = NULL;
     (void)pthread_mutex_lock(&bus->lock);
-    jzi_topic *topic = name != NULL                 ? jzi_topic_find(bus, name)
+    jzi_topic *topic = name != NULL                    ? jzi_topic_find(bus, name)
                        : number - 1 < bus->topic_count ? bus->topics[number - 1]
                                                        : NULL;
     jzx_err err = check_type(bus, topic, event);

@@ -115,7 +115,7 @@ struct jzx_bus {
     _Atomic uint32_t refs;
     jzx_allocator alloc;
     const jzx_env *env;
-    jzi_post *home; /* counted; of a system its first one, which goes last */
+    jzi_post *home;           /* counted; of a system its first one, which goes last */
     jzi_directory *directory; /* of a system, counted; NULL: the loop's own bus */
     uint32_t keep;
     pthread_mutex_t lock; /* for all that follows */
@@ -126,7 +126,7 @@ struct jzx_bus {
     uint32_t topic_room;
     uint32_t subs;
     jzi_prefix *prefixes;
-    jzi_branch *branches; /* in the order of their first subscription */
+    jzi_branch *branches;  /* in the order of their first subscription */
     jzx_bus_counts counts; /* the sums are those of branches that are gone */
 };
 

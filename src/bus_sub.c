@@ -309,8 +309,7 @@ static bool has_roll(jzi_branch *branch, uint32_t number)
         return true;
     }
     size_t bytes = branch->roll_count * sizeof *branch->rolls;
-    jzi_roll *rolls =
-        jzi_realloc(&branch->bus->alloc, branch->rolls, bytes, count * sizeof *rolls);
+    jzi_roll *rolls = jzi_realloc(&branch->bus->alloc, branch->rolls, bytes, count * sizeof *rolls);
     if (rolls == NULL) {
         return false;
     }
@@ -469,9 +468,11 @@ static bool claim(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
         return true;
     }
     while (sub->at < sub->len) {
-        jzi_bus_event *event = sub->batch[sub->at++];
+        jzi_bus_event *event = sub->batch[sub->at];
         fill_message(&node->msg, event);
-        if (sub->opts.filter == NULL || passes_filter(worker, sub)) {
+        bool passes = sub->opts.filter == NULL || passes_filter(worker, sub);
+        sub->at++;
+        if (passes) {
             sub->in_hand = event;
             jzi_count_add(&sub->delivered, 1);
             jzi_count_add(&sub->branch->delivered, 1);

@@ -53,7 +53,8 @@ static bool make_room(jzx_bus *bus)
 }
 
 /* With the lock. */
-static jzx_err add(jzx_bus *bus, const char *name, const jzx_topic_opts *opts, jzi_topic **out_topic)
+static jzx_err add(jzx_bus *bus, const char *name, const jzx_topic_opts *opts,
+                   jzi_topic **out_topic)
 {
     size_t len = strlen(name);
     if (bus->topic_count == JZX_TOPICS_MAX) {
