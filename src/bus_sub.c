@@ -23,6 +23,7 @@ typedef struct jzi_sub {
     jzi_cursor cursor;
     uint64_t taken; /* of those it is subscribed to, how many the cursor is past; as the topic or */
                     /* the prefix counts */
+    uint64_t horizon; /* the last event that may be handed over at the node's place (R6) */
     uint8_t state;
     uint8_t at; /* in the batch */
     uint8_t len;
@@ -70,11 +71,13 @@ static bool takes_tag(const jzi_sub *sub, uint32_t tag)
     return sub->any_tag || (tag >= sub->opts.tag_first && tag <= sub->opts.tag_last);
 }
 
-/* An actor that is ending is told no more, as with dead letters: it could go on for ever. */
+/* What is published from here on has its place behind the node's. An actor that is ending is told
+ * no more, as with dead letters: it could go on for ever. */
 static void queue(jzi_worker *worker, jzi_sub *sub)
 {
     if ((sub->actor->flags & JZI_ACTOR_ENDING) == 0) {
         sub->state = QUEUED;
+        sub->horizon = sub->branch->heard.pos;
         jzi_worker_post_notice(worker, sub->actor, &sub->node);
     }
 }
@@ -382,7 +385,7 @@ static void fall_behind(jzi_sub *sub)
     sub->lag.resumes_at = kept ? stream->oldest->seq : sub->bus->all.published + 1;
 }
 
-/* Takes the next few events, as far as they have been heard of. */
+/* Takes the next few events, as far as they had been heard of when the node was queued. */
 static void read_on(jzi_sub *sub)
 {
     const jzi_stream *stream = stream_of(sub);
@@ -394,7 +397,7 @@ static void read_on(jzi_sub *sub)
     for (;;) {
         jzi_bus_event *event = jzi_stream_next(stream, &sub->cursor, which);
         sub->more = event != NULL && event->seq <= sub->branch->heard.pos;
-        if (!sub->more || sub->len == BATCH || looks++ == GLANCE) {
+        if (!sub->more || event->seq > sub->horizon || sub->len == BATCH || looks++ == GLANCE) {
             break;
         }
         sub->cursor.pos++;
