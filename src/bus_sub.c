@@ -147,7 +147,7 @@ static uint32_t hear(jzi_branch *branch)
     const jzi_stream *all = &branch->bus->all;
     uint32_t dirty = 0;
     if (branch->heard.pos < all->evicted) { /* some of it is gone: it may concern anybody */
-        branch->heard.pos = all->evicted;
+        branch->heard.pos = all->evicted < branch->upto ? all->evicted : branch->upto;
         for (uint32_t i = 1; i < branch->roll_count; i++) {
             mark(branch, i, &dirty);
         }
