@@ -105,17 +105,28 @@ static jzx_err publish(jzx_bus *bus, jzx_topic topic, const char *name, const jz
                : jzi_bus_publish(bus, topic, name, opts, flags & (JZX_MSG_VALUE | JZX_MSG_COPY));
 }
 
+/* The short forms have less to check. */
+static jzx_err publish_plain(jzx_bus *bus, jzx_topic topic, const jzx_send_opts *opts,
+                             uint32_t flags)
+{
+    if (bus == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    return opts->tag >= JZX_TAG_SYSTEM_FIRST ? JZX_ERR_RESERVED_TAG
+                                             : jzi_bus_publish(bus, topic, NULL, opts, flags);
+}
+
 jzx_err jzx_bus_publish(jzx_bus *bus, jzx_topic topic, void *data, size_t len,
                         void (*drop)(void *data), uint32_t tag)
 {
     jzx_send_opts opts = {.data = data, .len = len, .drop = drop, .tag = tag};
-    return bus == NULL ? JZX_ERR_INVALID_ARG : publish(bus, topic, NULL, &opts);
+    return publish_plain(bus, topic, &opts, 0);
 }
 
 jzx_err jzx_bus_publish_u64(jzx_bus *bus, jzx_topic topic, uint64_t value, uint32_t tag)
 {
-    jzx_send_opts opts = {.u64 = value, .tag = tag, .flags = JZX_SEND_VALUE};
-    return bus == NULL ? JZX_ERR_INVALID_ARG : publish(bus, topic, NULL, &opts);
+    jzx_send_opts opts = {.u64 = value, .tag = tag};
+    return publish_plain(bus, topic, &opts, JZX_MSG_VALUE);
 }
 
 jzx_err jzx_bus_publish_copy(jzx_bus *bus, jzx_topic topic, const void *bytes, size_t len,

@@ -8,9 +8,25 @@
 
 enum { KEEP_DEFAULT = 1024 };
 
+/* A bus that keeps as many as it may makes room with each event: so it needs no new memory. */
 static void free_event(jzx_bus *bus, jzi_bus_event *event)
 {
-    jzi_free(&bus->alloc, event, event->bytes);
+    if (event->bytes == sizeof *event) {
+        /* acq_rel: what was done with either record is over. Pairs with take_record(). */
+        event = atomic_exchange_explicit(&bus->spare, event, memory_order_acq_rel);
+    }
+    if (event != NULL) {
+        jzi_free(&bus->alloc, event, event->bytes);
+    }
+}
+
+static jzi_bus_event *take_record(jzx_bus *bus, size_t bytes)
+{
+    jzi_bus_event *event = NULL;
+    if (bytes == sizeof *event) {
+        event = atomic_exchange_explicit(&bus->spare, NULL, memory_order_acquire);
+    }
+    return event != NULL ? event : jzi_alloc(&bus->alloc, bytes);
 }
 
 static bool unref(jzi_bus_event *event)
@@ -125,6 +141,8 @@ static void free_bus(jzx_bus *bus)
     for (uint32_t i = 0; i < bus->topic_count; i++) {
         free_topic(bus, bus->topics[i]);
     }
+    jzi_free(&bus->alloc, atomic_load_explicit(&bus->spare, memory_order_relaxed),
+             sizeof(jzi_bus_event));
     jzi_free(&bus->alloc, bus->topics, bus->topic_room * sizeof *bus->topics);
     jzi_free(&bus->alloc, bus->buckets, bus->topic_room * sizeof *bus->buckets);
     (void)pthread_mutex_destroy(&bus->lock);
@@ -191,7 +209,7 @@ static jzi_bus_event *make_event(jzx_bus *bus, const jzi_worker *here, const jzx
 {
     bool copy = (flags & JZX_MSG_COPY) != 0;
     size_t bytes = sizeof(jzi_bus_event) + (copy ? opts->len : 0);
-    jzi_bus_event *event = jzi_alloc(&bus->alloc, bytes);
+    jzi_bus_event *event = take_record(bus, bytes);
     if (event == NULL) {
         return NULL;
     }
@@ -249,6 +267,9 @@ static jzi_bus_event *evict(jzi_stream *stream, uint32_t which)
     jzi_bus_event *event = stream->oldest;
     stream->oldest = event->next[which];
     stream->evicted++;
+    /* It has been out of the cache for long, and so has the one that is evicted next. */
+    __builtin_prefetch(event->data);
+    __builtin_prefetch(stream->oldest);
     return event;
 }
 

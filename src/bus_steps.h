@@ -34,21 +34,22 @@ typedef struct jzi_bus_event {
             uint64_t time_ns;
             const struct jzi_topic *topic;
             jzx_actor_id publisher;
+            size_t len;
+            uint32_t tag;
+            bool value;
+            _Atomic uint32_t refs;
         };
         jzi_errand chore; /* when nobody needs it: its drop, in a pool */
     };
-    _Atomic uint32_t refs;
-    uint32_t tag;
     union {
         void *data;
         uint64_t u64;
     };
-    size_t len;
     void (*drop)(void *data);
     size_t bytes; /* of the record, a copy included */
-    bool value;
     _Alignas(16) unsigned char copy[];
 } jzi_bus_event;
+_Static_assert(sizeof(jzi_bus_event) == 96, "a line and a half");
 
 /* Events in order. Those with the numbers evicted + 1 to published are kept. */
 typedef struct jzi_stream {
@@ -118,7 +119,8 @@ struct jzx_bus {
     jzi_post *home;           /* counted; of a system its first one, which goes last */
     jzi_directory *directory; /* of a system, counted; NULL: the loop's own bus */
     uint32_t keep;
-    pthread_mutex_t lock; /* for all that follows */
+    _Atomic(jzi_bus_event *) spare; /* the record of an event that went, for the next one */
+    pthread_mutex_t lock;           /* for all that follows */
     jzi_stream all;
     jzi_topic **topics; /* by number - 1, and by name: as many buckets as there is room for */
     jzi_topic **buckets;
