@@ -20,7 +20,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { GO = 1, NOTE = 2, PEOPLE = 10, SUBS = 4, TOPICS = 8, LOG_MAX = 4000 };
-enum { ROUNDS = 60, HOPS = 40, SEEDS = JZT_SANITIZED ? 12 : 40 };
+enum { ROUNDS = 60, HOPS = 40, SEEDS = JZT_TSAN ? 4 : JZT_SANITIZED ? 12 : 40 };
 
 static const char *const places[] = {"loop", "desk", "pool", "crew"};
 static const char *const topics[TOPICS] = {"a", "a/x", "a/y", "ab", "b", "b/x", "b/x/1", "c"};
