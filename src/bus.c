@@ -180,7 +180,8 @@ static void end_chore(jzi_worker *worker, jzi_errand *errand)
 
 void jzi_bus_leave(jzi_worker *worker, jzx_bus *bus)
 {
-    if (jzi_likely(!is_last_owner(bus))) {
+    /* After fork(2) no code of the program runs: what it published stays as it is. */
+    if (jzi_likely(!is_last_owner(bus)) || worker->domain->abandoned) {
         return;
     }
     if (runs_chores(worker)) {

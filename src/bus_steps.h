@@ -21,8 +21,6 @@
 
 #include <pthread.h>
 
-struct jzi_sub;
-
 /* One publication: counted by each stream that keeps it and by each subscription that has taken
  * it. Immutable but for the links, which are the bus's. */
 enum { JZI_BY_BUS, JZI_BY_TOPIC, JZI_STREAMS };
@@ -132,6 +130,59 @@ struct jzx_bus {
     jzx_bus_counts counts; /* the sums are those of branches that are gone */
 };
 
+/* A subscription. It has a node of its own, so it waits at most once and cannot be refused (R8):
+ *
+ *   IDLE --news--> QUEUED --claim--> IN_HAND --done--> IDLE, or QUEUED again if there is more
+ *
+ * IDLE means that it has read all that its branch has heard of and that concerns it. A node that is
+ * in a lane or in hand when the subscription ends keeps the record until it is out. */
+enum { JZI_SUB_IDLE, JZI_SUB_QUEUED, JZI_SUB_IN_HAND };
+/* Events taken per look at the bus. */
+enum { JZI_SUB_BATCH = 8 };
+typedef struct jzi_sub {
+    jzi_node node;
+    jzi_actor *actor; /* NULL: it is over */
+    jzi_branch *branch;
+    struct jzi_sub *later; /* in its roll */
+    jzi_bus_event *in_hand;
+    jzi_cursor cursor;
+    uint64_t taken; /* of those it is subscribed to, how many the cursor is past; as the topic or */
+                    /* the prefix counts */
+    uint64_t horizon; /* the last event that may be handed over at the node's place (R6) */
+    uint8_t state;
+    uint8_t at; /* in the batch */
+    uint8_t len;
+    bool more;  /* there was news since it last looked at the bus */
+    bool dirty; /* a prefix for which there is news */
+    bool any_tag;
+    jzi_bus_event *batch[JZI_SUB_BATCH];
+
+    jzi_topic *topic;   /* NULL: a prefix */
+    jzi_prefix *prefix; /* counted */
+    jzx_sub_opts opts;
+    uint64_t first; /* `taken` when it began */
+    uint64_t lost;  /* yet to be told */
+    jzi_count delivered, filtered, lagged;
+    jzx_lag_notice lag;
+    jzx_event facts;
+    jzx_sub_ref ref;
+    jzx_bus *bus;            /* counted */
+    struct jzi_sub *earlier; /* in its roll */
+    struct jzi_sub *next;    /* of its actor */
+    struct jzi_sub **pprev;
+} jzi_sub;
+
+/* By its tag. */
+static inline bool jzi_sub_takes(const jzi_sub *sub, uint32_t tag)
+{
+    return sub->any_tag || (tag >= sub->opts.tag_first && tag <= sub->opts.tag_last);
+}
+static inline void jzi_sub_filtered(jzi_sub *sub)
+{
+    jzi_count_add(&sub->filtered, 1);
+    jzi_count_add(&sub->branch->filtered, 1);
+}
+
 static inline bool jzi_prefix_covers(const jzi_prefix *prefix, const jzi_topic *topic)
 {
     if (topic->len < prefix->len) {
@@ -164,10 +215,27 @@ void jzi_bus_event_release(jzx_bus *bus, jzi_bus_event *event);
 void jzi_bus_event_leave(jzi_worker *worker, jzx_bus *bus, jzi_bus_event *event);
 void jzi_bus_leave(jzi_worker *worker, jzx_bus *bus);
 
+/* The record of a prefix, with one user more; NULL: no memory. One user less. With the lock. */
+jzi_prefix *jzi_prefix_join(jzx_bus *bus, const char *text, size_t len);
+void jzi_prefix_leave(jzx_bus *bus, jzi_prefix *prefix);
+
+/* Gives the subscriber a turn for what its branch has heard of. */
+void jzi_sub_queue(jzi_worker *worker, jzi_sub *sub);
+
 /* An event was published by an actor of this domain, which has heard of all others. Returns how
  * many references to it were taken. */
 uint32_t jzi_branch_tell(jzi_worker *worker, jzi_branch *branch, jzi_bus_event *event);
 /* Posts the errands of those in the list. Without the lock. */
 void jzi_branch_call(jzx_bus *bus, jzi_branch *called);
+/* The one of this domain, made if need be, with one subscription more. NULL: no memory. With the
+ * lock. */
+jzi_branch *jzi_branch_join(jzi_worker *worker, jzx_bus *bus);
+/* One less, with the lock. True: nobody is left and it is out of reach; free it without the lock.
+ */
+bool jzi_branch_leave(jzi_branch *branch);
+void jzi_branch_free(jzi_worker *worker, jzi_branch *branch);
+/* Puts a subscription at the end of its roll. False: no memory. */
+bool jzi_branch_enroll(jzi_sub *sub);
+void jzi_branch_strike(jzi_sub *sub);
 
 #endif

@@ -1,4 +1,4 @@
-/* Topics: by name and by number. */
+/* Topics by name and by number, and the prefixes that somebody subscribes to. */
 #include "bus_steps.h"
 
 #include "base/alloc.h"
@@ -112,4 +112,41 @@ jzx_err jzi_bus_look_up(jzx_bus *bus, const char *name, jzx_topic *out_topic)
     }
     (void)pthread_mutex_unlock(&bus->lock);
     return topic == NULL ? JZX_ERR_NO_SUCH_TOPIC : JZX_OK;
+}
+
+jzi_prefix *jzi_prefix_join(jzx_bus *bus, const char *text, size_t len)
+{
+    for (jzi_prefix *prefix = bus->prefixes; prefix != NULL; prefix = prefix->next) {
+        if (prefix->len == len && memcmp(prefix->text, text, len) == 0) {
+            prefix->users++;
+            return prefix;
+        }
+    }
+    jzi_prefix *prefix = jzi_alloc(&bus->alloc, sizeof *prefix + len);
+    if (prefix == NULL) {
+        return NULL;
+    }
+    *prefix = (jzi_prefix){.next = bus->prefixes, .users = 1, .len = len};
+    memcpy(prefix->text, text, len);
+    const jzi_stream *all = &bus->all;
+    const jzi_bus_event *event = all->oldest;
+    for (uint64_t i = all->evicted; i < all->published; i++) {
+        prefix->published += jzi_prefix_covers(prefix, event->topic);
+        event = event->next[JZI_BY_BUS];
+    }
+    bus->prefixes = prefix;
+    return prefix;
+}
+
+void jzi_prefix_leave(jzx_bus *bus, jzi_prefix *prefix)
+{
+    if (--prefix->users > 0) {
+        return;
+    }
+    jzi_prefix **at = &bus->prefixes;
+    while (*at != prefix) {
+        at = &(*at)->next;
+    }
+    *at = prefix->next;
+    jzi_free(&bus->alloc, prefix, sizeof *prefix + prefix->len);
 }
