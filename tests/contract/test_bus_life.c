@@ -383,10 +383,11 @@ static void test_a_subscriber_that_is_ending_is_told_no_more_R16(void)
     CHECK_OK(jzx_stop(h.r.loop, l->self->id));
     REQUIRE_OK(jzx_kit_run(h.r.kit, 10));
     CHECK_EQ(jzx_actor_state(h.r.loop, l->self->id), JZX_STATE_STOPPING);
-    shout(&h, h.t, 1, 3);
-    run what = {h.t, 4, 3};
+    run what = {h.t, 1, 3};
     call tell = {do_publish, &what};
     listener_order(&h.r, h.speaker, &tell);
+    REQUIRE_OK(jzx_kit_run(h.r.kit, 10));
+    shout(&h, h.t, 4, 3);
     REQUIRE_OK(jzx_kit_run(h.r.kit, 200));
     CHECK_EQ(jzx_actor_state(h.r.loop, l->self->id), JZX_STATE_TERMINATED);
     CHECK_EQ(l->count, 0);
