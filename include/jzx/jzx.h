@@ -7,6 +7,7 @@
 #include <jzx/behavior.h>
 #include <jzx/blocking.h>
 #include <jzx/dead_letter.h>
+#include <jzx/fsm.h>
 #include <jzx/guard.h>
 #include <jzx/io.h>
 #include <jzx/lifecycle.h>
@@ -14,6 +15,8 @@
 #include <jzx/monitor.h>
 #include <jzx/net.h>
 #include <jzx/observe.h>
+#include <jzx/protocol.h>
+#include <jzx/registry.h>
 #include <jzx/sender.h>
 #include <jzx/supervisor.h>
 #include <jzx/system.h>
