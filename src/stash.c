@@ -120,3 +120,20 @@ void jzi_stash_return(jzi_worker *worker, jzi_actor *actor, uint32_t count)
         put_back(&actor->user, user);
     }
 }
+
+/* What waits in a lane came to the next life by itself. */
+static void forget_marks(jzi_node *tail)
+{
+    jzi_node *node = tail;
+    while (node != NULL) {
+        node->msg.reserved &= (uint8_t)~JZI_HAND_UNSTASHED;
+        node = node->next == tail ? NULL : node->next;
+    }
+}
+
+void jzi_stash_leave(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_stash_return(worker, actor, actor->ext->extra->stash_count);
+    forget_marks(actor->user);
+    forget_marks(actor->urgent);
+}

@@ -384,6 +384,9 @@ static void deinit_desk(jzx_context *ctx)
 {
     (void)ctx;
     return_stash(&m.desk, m.desk.stash.count);
+    for (uint32_t i = 1; i < m.next; i++) {
+        m.letters[i].replayed = false; /* the next life set nothing aside */
+    }
 }
 
 static jzx_behavior_result run_sink(jzx_context *ctx, const jzx_message *msg)
