@@ -117,6 +117,26 @@ static void test_a_redelivered_message_keeps_its_place_in_front_of_the_stash_R18
     desk_close(&d);
 }
 
+static jzx_behavior_result serve_and_fail(jzx_context *ctx, const jzx_message *msg)
+{
+    if (msg->tag == 3 && jzx_actor_incarnation(ctx->loop, ctx->self) == 1) {
+        CHECK_OK(jzx_unstash(ctx, JZX_UNSTASH_ALL));
+        return JZX_BEHAVIOR_FAIL;
+    }
+    return jzx_actor_incarnation(ctx->loop, ctx->self) == 1 ? desk_closed(ctx, msg)
+                                                            : desk_open(ctx, msg);
+}
+
+static void test_a_redelivered_message_comes_behind_older_ones_it_brought_back_R6(void)
+{
+    desk d;
+    jzx_spawn_opts opts = {.behavior = serve_and_fail, .flags = JZX_SPAWN_REDELIVER};
+    desk_start(&d, NULL, &opts, &often);
+    TELL_AND_RUN(&d, 1, 2, 3, 4);
+    CHECK_WORK("a~1 a~2 a:1 a:2 a:3 a:4");
+    desk_close(&d);
+}
+
 static void test_the_stash_comes_before_a_younger_message_that_is_redelivered_R18(void)
 {
     desk d;
@@ -483,6 +503,8 @@ static const jzt_test tests[] = {
      test_a_message_that_is_set_aside_and_fails_comes_again_once_R18},
     {"a_redelivered_message_keeps_its_place_in_front_of_the_stash_R18",
      test_a_redelivered_message_keeps_its_place_in_front_of_the_stash_R18},
+    {"a_redelivered_message_comes_behind_older_ones_it_brought_back_R6",
+     test_a_redelivered_message_comes_behind_older_ones_it_brought_back_R6},
     {"the_stash_comes_before_a_younger_message_that_is_redelivered_R18",
      test_the_stash_comes_before_a_younger_message_that_is_redelivered_R18},
     {"a_resumed_actor_has_its_stash_and_behavior_as_before_R18",
