@@ -3,7 +3,7 @@
 #ifndef JZI_ACTOR_H
 #define JZI_ACTOR_H
 
-#include <jzx/actor.h>
+#include <jzx/behavior.h>
 
 #include "door.h"
 #include "kind.h"
@@ -29,16 +29,19 @@ typedef struct jzi_siblings {
 typedef struct jzi_extra {
     jzi_node *stash; /* a lane: messages set aside, oldest first; they count in own_used */
     uint32_t stash_count;
-    uint32_t stash_cap;           /* 0: the default */
-    struct jzi_become *behaviors; /* those that jzx_unbecome() goes back to */
-    jzx_behavior_fn first;        /* what it was spawned with, once it became something else */
-    struct jzi_ask *asks;         /* those of this incarnation that are not over */
-    struct jzi_ask *owed;         /* those it kept and has to answer */
-    struct jzi_sub *subs;         /* subscriptions to buses */
-    struct jzi_name_wait *waits;  /* for names, and groups that it watches */
-    struct jzi_name *names;       /* of its identity */
-    struct jzi_member *groups;    /* likewise */
+    uint32_t stash_cap;          /* 0: the default */
+    jzx_behavior_fn *behaviors;  /* JZX_BECOME_MAX that jzx_unbecome() goes back to, or NULL */
+    uint32_t depth;              /* how many there are */
+    jzx_behavior_fn first;       /* what it was spawned with, once it became something else */
+    struct jzi_ask *asks;        /* those of this incarnation that are not over */
+    struct jzi_ask *owed;        /* those it kept and has to answer */
+    struct jzi_sub *subs;        /* subscriptions to buses */
+    struct jzi_name_wait *waits; /* for names, and groups that it watches */
+    struct jzi_name *names;      /* of its identity */
+    struct jzi_member *groups;   /* likewise */
 } jzi_extra;
+
+#define JZI_BECOME_BYTES (JZX_BECOME_MAX * sizeof(jzx_behavior_fn))
 
 /* What most actors never have; made on first use. */
 typedef struct jzi_ext {

@@ -1,9 +1,7 @@
 /* Entry points for actors and for looking at them: thin checks over the modules below. */
+#include "api_steps.h"
 #include "family.h"
-#include "loop.h"
-#include "mailbox.h"
 #include "room.h"
-#include "sender.h"
 
 #include "base/alloc.h"
 
@@ -161,17 +159,6 @@ jzx_err jzx_kill(jzx_loop *loop, jzx_actor_id id)
     return err;
 }
 
-/* The worker of a context if code of an actor is running; NULL otherwise. */
-static jzi_worker *worker_of(jzx_context *ctx)
-{
-    jzi_worker *worker = ctx == NULL ? NULL : jzi_container_of(ctx, jzi_worker, ctx);
-    if (worker == NULL || worker->phase == JZI_PHASE_NONE ||
-        (worker->phase == JZI_PHASE_BEHAVIOR && (worker->in_hand == NULL || worker->dropping))) {
-        return NULL;
-    }
-    return worker;
-}
-
 /* A failure becomes the reason, unless the actor is leaving already for one. */
 static void give_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t code, const char *text)
 {
@@ -183,7 +170,7 @@ static void give_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t code, 
 
 void jzx_panic(jzx_context *ctx, int32_t code, const char *text)
 {
-    jzi_worker *worker = worker_of(ctx);
+    jzi_worker *worker = jzi_worker_of_ctx(ctx);
     if (worker == NULL) {
         jzi_abort("jzx_panic() was called outside of an actor's code");
     }
@@ -193,7 +180,7 @@ void jzx_panic(jzx_context *ctx, int32_t code, const char *text)
 
 jzx_behavior_result jzx_fail(jzx_context *ctx, int32_t code, const char *text)
 {
-    jzi_worker *worker = worker_of(ctx);
+    jzi_worker *worker = jzi_worker_of_ctx(ctx);
     if (worker != NULL) {
         give_reason(worker, JZX_REASON_FAILED, code, text);
         worker->reason_by = worker->ctx.self;
@@ -204,7 +191,7 @@ jzx_behavior_result jzx_fail(jzx_context *ctx, int32_t code, const char *text)
 
 jzx_err jzx_trap_exits(jzx_context *ctx, int on)
 {
-    if (worker_of(ctx) == NULL) {
+    if (jzi_worker_of_ctx(ctx) == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(ctx->loop, "jzx_trap_exits");

@@ -52,6 +52,11 @@ size_t jzx_dead_letters_read_sized(jzx_loop *loop, uint64_t *cursor, jzx_dead_le
     return read;
 }
 
+jzx_allocator jzx_loop_allocator(const jzx_loop *loop)
+{
+    return loop == NULL ? jzi_default_allocator() : loop->worker.alloc;
+}
+
 /* Inside a behavior one message is in its hands. */
 static bool has_in_hand(const jzi_worker *worker)
 {
@@ -105,6 +110,12 @@ static const jzi_worker *runner_of(const jzi_domain *domain, const jzi_actor *ac
     return NULL;
 }
 
+static jzi_node *stash_of(const jzi_actor *actor)
+{
+    const jzi_extra *extra = jzi_extra_of(actor);
+    return extra == NULL ? NULL : extra->stash;
+}
+
 static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_actor_facts *facts)
 {
     const jzi_worker *runner = runner_of(worker->domain, actor);
@@ -125,8 +136,9 @@ static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_act
         .children = jzi_life_of(actor) == NULL ? 0 : actor->ext->life->child_count,
         .in_hand = runner != NULL && has_in_hand(runner),
         .stopping = (jzi_actor_gate(actor) & JZI_GATE_CLOSED) != 0,
+        .stashed = jzi_lane_count(stash_of(actor)),
     };
-    facts->queued = facts->ordinary + facts->urgent + facts->events;
+    facts->queued = facts->ordinary + facts->urgent + facts->events + facts->stashed;
     memcpy(facts->name, jzi_actor_name(actor), strlen(jzi_actor_name(actor)));
 }
 
@@ -183,12 +195,16 @@ static const char *audit_actor(const jzi_worker *worker, const jzi_actor *actor,
                               facts.queued + facts.in_hand) {
         return "accepted is not handled + dead + redirected + revoked + queued + in_hand";
     }
-    if (count_own(actor->user) + count_own(actor->urgent) != jzi_actor_own_used(actor)) {
+    if (count_own(actor->user) + count_own(actor->urgent) + facts.stashed !=
+        jzi_actor_own_used(actor)) {
         return "own_used does not match what is in the lanes";
     }
     if (!stamps_rise(actor->user) || !stamps_rise(actor->notices) || !stamps_rise(actor->events) ||
-        !stamps_rise(actor->urgent)) {
+        !stamps_rise(actor->urgent) || !stamps_rise(stash_of(actor))) {
         return "a lane is out of order";
+    }
+    if (jzi_extra_of(actor) != NULL && jzi_extra_of(actor)->stash_count != facts.stashed) {
+        return "the stash is not as long as it says";
     }
     bool aside = facts.urgent > 0 || facts.events > 0;
     if (aside && (actor->flags & JZI_ACTOR_MIXED) == 0) {
@@ -324,6 +340,7 @@ const char *jzx_loop_audit(jzx_loop *loop)
         waiting += has_work(actor) && runner_of(worker->domain, actor) == NULL;
         census_lane(&census, actor->user);
         census_lane(&census, actor->urgent);
+        census_lane(&census, stash_of(actor));
         const char *wrong = audit_actor(worker, actor, &queued);
         if (wrong != NULL) {
             return say(loop, actor->id, wrong);

@@ -29,6 +29,19 @@ static inline void jzi_lane_push_front(jzi_node **tail, jzi_node *node)
     }
 }
 
+/* All of another lane, which is not empty, goes in front. */
+static inline void jzi_lane_put_before(jzi_node **tail, jzi_node *other)
+{
+    jzi_node *last = *tail;
+    if (last == NULL) {
+        *tail = other;
+        return;
+    }
+    jzi_node *first = other->next;
+    other->next = last->next;
+    last->next = first;
+}
+
 static inline jzi_node *jzi_lane_first(jzi_node *tail)
 {
     return tail == NULL ? NULL : tail->next;

@@ -7,6 +7,7 @@
 #include "mailbox.h"
 #include "monitor.h"
 #include "room.h"
+#include "stash.h"
 #include "supervisor_spec.h"
 
 /* Other threads may be changing the gate, but only if there ever was a sender (R33). */
@@ -148,7 +149,15 @@ static void revoke_events(jzi_worker *worker, jzi_actor *actor)
 
 static void release_extra(jzi_worker *worker, jzi_actor *actor)
 {
-    const jzi_extra *extra = actor->ext->extra;
+    jzi_extra *extra = actor->ext->extra;
+    if (extra->first != NULL) {
+        actor->behavior = extra->first;
+        extra->first = NULL;
+        extra->depth = 0;
+    }
+    if (extra->stash_count > 0) {
+        jzi_stash_return(worker, actor, extra->stash_count);
+    }
     if (extra->subs != NULL) {
         worker->domain->on_forget_subs(worker, actor);
     }
@@ -433,7 +442,10 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
             jzi_supervisor_plan_release(&worker->alloc, ext->life->arg);
         }
         jzi_free(&worker->alloc, ext->life, ext->life == NULL ? 0 : sizeof(jzi_life));
-        jzi_free(&worker->alloc, ext->extra, ext->extra == NULL ? 0 : sizeof(jzi_extra));
+        if (ext->extra != NULL) {
+            jzi_free(&worker->alloc, ext->extra->behaviors, JZI_BECOME_BYTES);
+            jzi_free(&worker->alloc, ext->extra, sizeof(jzi_extra));
+        }
         jzi_free(&worker->alloc, ext, sizeof *ext);
         actor->ext = NULL;
     }

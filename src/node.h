@@ -15,7 +15,7 @@ typedef struct jzi_node {
     struct jzi_node *next;
     jzx_message msg;
     uint32_t stamp; /* arrival number at its actor; on the way from another thread: the slot */
-    uint32_t ops;   /* events: index into the event operations; foreign: 1 from the same pool */
+    uint32_t ops;   /* events: index into the event operations; asks: which */
 } jzi_node;
 _Static_assert(sizeof(jzi_node) == 64, "a node is one cache line");
 
@@ -27,6 +27,7 @@ typedef struct jzi_wide_node {
 
 /* Private bits of jzx_message.flags. A message with none of them needs no work after its behavior
  * returned, which is one test on the hot path. */
+#define JZI_MSG_ASK 0x0010u      /* somebody waits for the answer: ops is the index of the ask */
 #define JZI_MSG_CORPSE 0x0020u   /* not a message: an actor that ended, see lifecycle_far.c */
 #define JZI_MSG_ERRAND 0x0040u   /* not a message: see jzi_errand in worker.h */
 #define JZI_MSG_SOLO 0x0080u     /* the node is an allocation of its own */
@@ -38,7 +39,7 @@ typedef struct jzi_wide_node {
 #define JZI_MSG_DROP 0x2000u     /* drop is set and data was not taken */
 #define JZI_MSG_DOOMED 0x4000u   /* from another thread, over the cap: dead-letter at intake */
 #define JZI_MSG_TAKEN 0x8000u    /* data was moved to the actor */
-#define JZI_MSG_SPECIAL 0xFF80u
+#define JZI_MSG_SPECIAL 0xFF90u
 
 #ifndef JZI_STRESS
 #define JZI_STRESS 0

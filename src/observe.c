@@ -42,6 +42,8 @@ const char *jzx_dead_reason_name(uint32_t reason)
         [JZX_DEAD_LOOP_CLOSED] = "loop closed",
         [JZX_DEAD_RESTARTED] = "restarted",
         [JZX_DEAD_DROPPED] = "dropped",
+        [JZX_DEAD_CANCELLED] = "cancelled",
+        [JZX_DEAD_DISCARDED] = "discarded",
     };
     return reason < JZX_DEAD_REASONS ? names[reason] : "unknown";
 }

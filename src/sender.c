@@ -217,7 +217,7 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
         node->msg.flags |= JZI_MSG_DOOMED;
     }
     node->stamp = jzx_id_slot(to);
-    node->ops = (sender->flags & JZI_SENDER_INSIDE) != 0;
+    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0;
     if (jzi_unlikely(!jzi_post_push(post, node))) {
         leave_closed(post, actor);
         give_node(sender, node, node->msg.flags);
@@ -383,7 +383,7 @@ bool jzi_far_redirect(jzi_worker *worker, const jzx_message *msg, jzx_actor_id t
     }
     node->msg.flags |= block;
     node->stamp = jzx_id_slot(to);
-    node->ops = (sender->flags & JZI_SENDER_INSIDE) != 0;
+    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0;
     if (!jzi_post_push(sender->post, node)) {
         leave_closed(sender->post, actor);
         node->msg.flags &= (uint16_t)~JZI_MSG_BLOCK;

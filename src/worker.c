@@ -192,21 +192,6 @@ jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err)
     return err;
 }
 
-void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_message *msg)
-{
-    uint32_t nothing = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_TAKEN;
-    if ((msg->flags & nothing) != 0 || msg->data == NULL || worker->domain->abandoned) {
-        return;
-    }
-    if (msg->drop != NULL) {
-        msg->drop(msg->data);
-    } else if (actor->kind->drop_msg != NULL) {
-        actor->kind->drop_msg(msg);
-    } else {
-        jzi_count_add(&worker->counters.abandoned, 1);
-    }
-}
-
 static void return_foreign(jzi_worker *worker, jzi_node *node)
 {
     bool wide = (node->msg.flags & JZI_MSG_WIDE) != 0;
@@ -269,119 +254,6 @@ void jzi_worker_leave(jzi_worker *worker, jzi_actor *actor, uint32_t count)
     }
 }
 
-/* The ring, the hook and whoever subscribed. */
-static void tell_dead(jzi_worker *worker, const jzi_actor *actor, const jzx_message *msg,
-                      jzx_dead_reason reason)
-{
-    jzx_dead_letter letter = {
-        .time_ns = worker->now_ns,
-        .target = actor->id,
-        .sender = msg->sender,
-        .len = msg->len,
-        .tag = msg->tag,
-        .kind = msg->kind,
-        .reason = (uint8_t)reason,
-    };
-    jzi_dead_letters_add(&worker->domain->dead_letters, &letter);
-    if (worker->domain->observer.on.on_dead_letter != NULL) {
-        worker->domain->observer.on.on_dead_letter(worker->domain->observer.ctx, &letter, msg);
-    }
-    if (worker->domain->on_dead_letter != NULL) {
-        worker->domain->on_dead_letter(worker);
-    }
-}
-
-bool jzi_worker_release_later(jzi_worker *worker, const jzi_actor *actor, jzi_node *node)
-{
-    jzx_message *msg = &node->msg;
-    uint32_t nothing = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_TAKEN;
-    if ((msg->flags & nothing) != 0 || msg->data == NULL || worker->domain->destroying ||
-        (msg->drop == NULL && actor->kind->drop_msg == NULL)) {
-        return false;
-    }
-    if (msg->drop == NULL) { /* kept where it is free: the actor may be gone by then */
-        msg->deadline_ns = (uint64_t)(uintptr_t)actor->kind->drop_msg;
-    }
-    jzi_lane_push(&worker->domain->chores, node);
-    return true;
-}
-
-/* Without the floor. */
-static void drop_buried(jzi_node *node)
-{
-    jzx_message *msg = &node->msg;
-    if (msg->drop != NULL) {
-        msg->drop(msg->data);
-    } else {
-        void (*drop_msg)(const jzx_message *) =
-            (void (*)(const jzx_message *))(uintptr_t)msg->deadline_ns;
-        msg->deadline_ns = 0;
-        drop_msg(msg);
-    }
-}
-
-void jzi_worker_do_chores(jzi_worker *worker)
-{
-    jzi_domain *domain = worker->domain;
-    uint32_t phase = worker->phase;
-    jzx_actor_id self = worker->ctx.self;
-    worker->phase = JZI_PHASE_NONE; /* it is no actor's code */
-    worker->ctx.self = JZX_NOBODY;
-    while (domain->chores != NULL) {
-        jzi_node *todo = domain->chores;
-        jzi_node *buried = NULL;
-        domain->chores = NULL;
-        jzi_worker_give_floor(worker);
-        while (todo != NULL) {
-            jzi_node *node = jzi_lane_pop(&todo);
-            if ((node->msg.flags & JZI_MSG_ERRAND) != 0) {
-                jzi_errand *errand = jzi_container_of(node, jzi_errand, node);
-                errand->run(worker, errand);
-            } else {
-                drop_buried(node);
-                jzi_lane_push(&buried, node);
-            }
-        }
-        jzi_worker_take_floor(worker);
-        while (buried != NULL) {
-            jzi_worker_release_node(worker, jzi_lane_pop(&buried));
-        }
-    }
-    worker->phase = phase;
-    worker->ctx.self = self;
-}
-
-void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason)
-{
-    jzx_message *msg = &node->msg;
-    bool foreign = (msg->flags & JZI_MSG_FOREIGN) != 0;
-    jzi_count_add(&worker->counters.left_lane, 1);
-    jzi_count_add(&worker->counters.dead, 1);
-    jzi_count_add(&worker->counters.dead_by[reason], 1);
-    if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
-        actor->dead++; /* else its desk may be a corpse, and with another domain */
-    }
-    jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
-    if (reason != JZX_DEAD_DROPPED) {
-        tell_dead(worker, actor, msg, reason);
-    }
-    if (jzi_likely(!worker->pooled) || !jzi_worker_release_later(worker, actor, node)) {
-        jzi_worker_release_data(worker, actor, msg);
-        jzi_worker_release_node(worker, node);
-    }
-    if (foreign) {
-        jzi_worker_leave(worker, actor, 1);
-    }
-}
-
-void jzi_worker_revoke(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
-{
-    jzi_count_add(&worker->counters.left_lane, 1);
-    jzi_count_add(&worker->counters.revoked, 1);
-    actor->ext->revoked++;
-    worker->domain->event_ops[node->ops].revoke(worker, node);
-}
-
 void jzi_worker_reattach(jzi_worker *worker)
 {
     if (worker->batch == NULL) {
@@ -398,34 +270,44 @@ void jzi_worker_reattach(jzi_worker *worker)
     worker->batch = NULL;
 }
 
-bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor)
-{
-    if (worker->current == actor) {
-        jzi_worker_reattach(worker);
-    }
-    if (actor->user == NULL) {
-        return false;
-    }
-    jzi_node *oldest = jzi_lane_pop(&actor->user);
-    if ((oldest->msg.flags & JZI_MSG_FOREIGN) == 0) {
-        jzi_actor_unuse(actor);
-    }
-    if (actor->user == NULL) {
-        actor->flags |= JZI_ACTOR_QUEUED; /* it keeps its place in the ring with an empty lane */
-    }
-    jzi_worker_bury(worker, actor, oldest, JZX_DEAD_DROPPED_OLDEST);
-    return true;
-}
+/* A round of the mixed lanes: this many events and urgent messages before as many ordinary ones
+ * (R8), so no lane starves another. */
+enum { ROUND_EVENTS = 32, ROUND_URGENT = 32, ROUND_ORDINARY = 16 };
 
-void jzi_worker_bury_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
-                              jzx_dead_reason reason)
+jzi_node *jzi_worker_pick(jzi_actor *actor)
 {
-    if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
-        jzi_worker_count_in(worker, actor, node, 0);
-    } else {
-        jzi_count_add(&worker->counters.accepted, 1); /* the desk may be a corpse */
+    const jzi_node *notice = jzi_lane_first(actor->notices);
+    const jzi_node *user = jzi_lane_first(actor->user);
+    bool notice_first =
+        notice != NULL && (user == NULL || (int32_t)(notice->stamp - user->stamp) < 0);
+    jzi_node **ordinary = notice_first ? &actor->notices : &actor->user;
+    if (actor->events == NULL && actor->urgent == NULL) {
+        if (notice == NULL) {
+            actor->flags &= ~JZI_ACTOR_MIXED;
+        }
+        return *ordinary == NULL ? NULL : jzi_lane_pop(ordinary);
     }
-    jzi_worker_bury(worker, actor, node, reason);
+    jzi_ext *ext = actor->ext;
+    if (ext == NULL) { /* an urgent message from another thread, and no memory for the ext */
+        return jzi_lane_pop(&actor->urgent);
+    }
+    for (;;) {
+        if (actor->events != NULL && ext->quota_events > 0) {
+            ext->quota_events--;
+            return jzi_lane_pop(&actor->events);
+        }
+        if (actor->urgent != NULL && ext->quota_urgent > 0) {
+            ext->quota_urgent--;
+            return jzi_lane_pop(&actor->urgent);
+        }
+        if (*ordinary != NULL && ext->quota_ordinary > 0) {
+            ext->quota_ordinary--;
+            return jzi_lane_pop(ordinary);
+        }
+        ext->quota_events = ROUND_EVENTS;
+        ext->quota_urgent = ROUND_URGENT;
+        ext->quota_ordinary = ROUND_ORDINARY;
+    }
 }
 
 void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
@@ -435,9 +317,10 @@ void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
     bool over =
         (node->msg.flags & JZI_MSG_DOOMED) != 0 && jzi_actor_used(actor) > jzi_actor_cap(actor);
     node->msg.flags &= (uint16_t)~JZI_MSG_DOOMED;
-    if (node->ops == 0) {
+    if (node->msg.reserved == 0) {
         jzi_count_add(&worker->counters.async_arrived, 1);
     }
+    node->msg.reserved = 0;
     if (worker->domain->destroying) {
         jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_LOOP_CLOSED);
         return;

@@ -75,8 +75,9 @@ struct jzi_worker {
     uint32_t ring_limit; /* where this tick stops */
     jzx_context ctx;     /* of the actor at work; self is 0 when there is none */
     jzi_actor *current;
-    jzi_node *in_hand; /* meaningful in JZI_PHASE_BEHAVIOR */
-    bool dropping;     /* in a pool: what is in hand has been handled, and its `drop` runs */
+    jzi_node *in_hand;       /* meaningful in JZI_PHASE_BEHAVIOR */
+    bool dropping;           /* in a pool: what is in hand has been handled, and its `drop` runs */
+    jzx_behavior_fn instead; /* set by a claim: called for this event instead of the behavior */
     jzi_node *batch; /* ordinary messages of `current`, detached for its turn: a plain list whose */
     jzi_node *batch_last;  /* links do not depend on what the turn stores. NULL: none */
     uint32_t turn_number;  /* ring_head of the turn that had its second leg last */
@@ -233,6 +234,10 @@ static inline bool jzi_worker_reserve(jzi_worker *worker)
             (uint32_t)jzi_count_get(&worker->counters.live) <= worker->ring_mask) ||
            jzi_worker_grow_ring(worker);
 }
+
+/* The next message of an actor that has more than ordinary ones. Notices keep their place among the
+ * ordinary ones by their stamps; events and urgent messages may jump, in rounds. NULL: none. */
+jzi_node *jzi_worker_pick(jzi_actor *actor);
 
 /* Runs ready actors until none is left, or the tick's turns or time are used up. Returns an actor
  * that lifecycle has to deal with, for worker->outcome and with worker->reason filled in, or NULL.

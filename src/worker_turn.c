@@ -2,48 +2,6 @@
  * The hot path: what is rare is out of line, what can be counted per run is. */
 #include "worker.h"
 
-/* A round of the mixed lanes: this many events and urgent messages before as many ordinary ones
- * (R8), so no lane starves another. */
-enum { ROUND_EVENTS = 32, ROUND_URGENT = 32, ROUND_ORDINARY = 16 };
-
-/* The next message of an actor that has more than ordinary ones. Notices keep their place among the
- * ordinary ones by their stamps; events and urgent messages may jump, in rounds. */
-static jzi_node *pick_mixed(jzi_actor *actor)
-{
-    const jzi_node *notice = jzi_lane_first(actor->notices);
-    const jzi_node *user = jzi_lane_first(actor->user);
-    bool notice_first =
-        notice != NULL && (user == NULL || (int32_t)(notice->stamp - user->stamp) < 0);
-    jzi_node **ordinary = notice_first ? &actor->notices : &actor->user;
-    if (actor->events == NULL && actor->urgent == NULL) {
-        if (notice == NULL) {
-            actor->flags &= ~JZI_ACTOR_MIXED;
-        }
-        return *ordinary == NULL ? NULL : jzi_lane_pop(ordinary);
-    }
-    jzi_ext *ext = actor->ext;
-    if (ext == NULL) { /* an urgent message from another thread, and no memory for the ext */
-        return jzi_lane_pop(&actor->urgent);
-    }
-    for (;;) {
-        if (actor->events != NULL && ext->quota_events > 0) {
-            ext->quota_events--;
-            return jzi_lane_pop(&actor->events);
-        }
-        if (actor->urgent != NULL && ext->quota_urgent > 0) {
-            ext->quota_urgent--;
-            return jzi_lane_pop(&actor->urgent);
-        }
-        if (*ordinary != NULL && ext->quota_ordinary > 0) {
-            ext->quota_ordinary--;
-            return jzi_lane_pop(ordinary);
-        }
-        ext->quota_events = ROUND_EVENTS;
-        ext->quota_urgent = ROUND_URGENT;
-        ext->quota_ordinary = ROUND_ORDINARY;
-    }
-}
-
 static void drop_data(jzi_worker *worker, jzi_node *node)
 {
     node->msg.flags &= (uint16_t)~JZI_MSG_DROP;
@@ -87,7 +45,8 @@ static bool may_redeliver(const jzi_actor *actor, const jzi_node *node)
 {
     uint32_t there = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_DROP;
     return (actor->kind->flags & JZX_SPAWN_REDELIVER) != 0 &&
-           (node->msg.flags & JZI_MSG_EVENT) == 0 && (node->msg.flags & there) != 0;
+           (node->msg.flags & (JZI_MSG_EVENT | JZI_MSG_TAKEN)) == 0 &&
+           (node->msg.flags & there) != 0;
 }
 
 /* Back to the front of the lane it came from, as if it had never left. */
@@ -111,9 +70,14 @@ static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     }
 }
 
-/* A lifecycle notice goes to on_signal, if there is one. */
+/* A lifecycle notice goes to on_signal, if there is one; some events bring a function along. */
 static jzx_behavior_result call(jzi_worker *worker, const jzi_actor *actor, const jzx_message *msg)
 {
+    jzx_behavior_fn instead = worker->instead;
+    if (jzi_unlikely(instead != NULL)) {
+        worker->instead = NULL;
+        return instead(&worker->ctx, msg);
+    }
     if (msg->kind == JZX_KIND_NOTICE && msg->tag >= JZX_TAG_TERMINATED &&
         msg->tag <= JZX_TAG_RESTARTED && actor->kind->on_signal != NULL) {
         return actor->kind->on_signal(&worker->ctx, msg->data);
@@ -375,7 +339,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
         if (jzi_unlikely((actor->flags & (JZI_ACTOR_LIFE | JZI_ACTOR_MIXED)) != 0)) {
             jzi_worker_reattach(worker);
             next = NULL;
-            node = (actor->flags & JZI_ACTOR_LIFE) != 0 ? NULL : pick_mixed(actor);
+            node = (actor->flags & JZI_ACTOR_LIFE) != 0 ? NULL : jzi_worker_pick(actor);
         } else if (pooled) { /* the lane stays whole: others may have to evict from it meanwhile */
             node = actor->user == NULL ? NULL : jzi_lane_pop(&actor->user);
         } else {

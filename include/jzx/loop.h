@@ -141,6 +141,8 @@ JZX_API int jzx_loop_timeout_ms(jzx_loop *loop);
 
 /* The loop's clock, read anew. Thread: any. */
 JZX_API uint64_t jzx_loop_now(jzx_loop *loop);
+/* The allocator of its config, or malloc: for what lives with its actors (R36). Thread: any. */
+JZX_API jzx_allocator jzx_loop_allocator(const jzx_loop *loop);
 /* "epoll", "uring" or "custom". Thread: any. */
 JZX_API const char *jzx_loop_poller_name(const jzx_loop *loop);
 

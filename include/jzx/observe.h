@@ -17,7 +17,9 @@ typedef enum jzx_dead_reason {
     JZX_DEAD_LOOP_CLOSED = 4,    /* the loop was destroyed */
     JZX_DEAD_RESTARTED = 5,      /* its target restarted, with JZX_SPAWN_DROP_QUEUE */
     JZX_DEAD_DROPPED = 6,        /* drain policy DROP: counted only */
-    JZX_DEAD_REASONS = 7
+    JZX_DEAD_CANCELLED = 7,      /* an ask: nobody waits for the answer any more */
+    JZX_DEAD_DISCARDED = 8,      /* jzx_discard() */
+    JZX_DEAD_REASONS = 9
 } jzx_dead_reason;
 
 /* Room for reasons that later versions add. */
@@ -180,7 +182,7 @@ typedef struct jzx_actor_facts {
     uint32_t incarnation;
     uint32_t children; /* alive now */
     uint32_t redirected;
-    uint32_t reserved;
+    uint32_t stashed; /* in the stash; part of `queued` */
 } jzx_actor_facts;
 
 /* Thread: loop. Errors: NO_SUCH_ACTOR, WRONG_DISPATCHER. */

@@ -234,7 +234,7 @@ static void test_the_private_flags_are_the_special_ones_and_no_public_one_is(voi
 {
     const uint32_t parts = JZI_MSG_SOLO | JZI_MSG_FOREIGN | JZI_MSG_WIDE | JZI_MSG_BLOCK |
                            JZI_MSG_EVENT | JZI_MSG_DEADLINE | JZI_MSG_DROP | JZI_MSG_DOOMED |
-                           JZI_MSG_TAKEN;
+                           JZI_MSG_TAKEN | JZI_MSG_ASK;
     CHECK_EQ(parts, JZI_MSG_SPECIAL);
     CHECK_EQ(JZI_MSG_SPECIAL & (JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_URGENT | JZX_MSG_BORROWED),
              0);

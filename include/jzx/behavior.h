@@ -1,0 +1,65 @@
+/* What a behavior can do with itself and with the message in hand: become another one, set the
+ * message aside, pass it on. All of it is free for actors that do not use it. */
+#ifndef JZX_BEHAVIOR_H
+#define JZX_BEHAVIOR_H
+
+#include <jzx/actor.h>
+#include <jzx/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* From the next message on the actor runs `behavior`; its state, mailbox and id stay. A restart
+ * goes back to what it was spawned with (R18). Thread: loop, inside an actor's code.
+ * Errors: INVALID_ARG (outside, or NULL), NO_MEMORY. */
+JZX_API JZX_NODISCARD jzx_err jzx_become(jzx_context *ctx, jzx_behavior_fn behavior);
+/* The same, and remembers the present one for jzx_unbecome(). Also: TOO_BIG, when JZX_BECOME_MAX
+ * are remembered. */
+#define JZX_BECOME_MAX 64
+JZX_API JZX_NODISCARD jzx_err jzx_become_stacked(jzx_context *ctx, jzx_behavior_fn behavior);
+/* Back to the one remembered last; with none, to what the actor was spawned with.
+ * Errors: INVALID_ARG (outside), ALREADY (it is that one already). */
+JZX_API jzx_err jzx_unbecome(jzx_context *ctx);
+
+/* Sets the message in hand aside, whole: data, sender, deadline, and the duty to answer if it is an
+ * ask. When the behavior has returned it is neither handled nor released but waits in the stash. It
+ * keeps its slot of the mailbox (R10), so the stash has a limit of its own: half of the mailbox's
+ * cap unless jzx_stash_set_cap() was called. jzx_message_take() gives NULL afterwards.
+ *
+ * What waits in the stash when the actor restarts goes back to the front of the mailbox; when it
+ * ends, the way of its drain policy. Thread: loop, inside a behavior.
+ * Errors, and the message stays in hand: STASH_FULL, MAILBOX_FULL (the slot it had was taken
+ * meanwhile), ALREADY (stashed, passed on or taken before), NOT_SUPPORTED (timers, I/O, notices,
+ * replies, bus events: only what was sent can wait), INVALID_ARG (outside), NO_MEMORY. */
+JZX_API JZX_NODISCARD jzx_err jzx_stash(jzx_context *ctx);
+/* Puts the oldest `count` messages of the stash back to the front of the mailbox, where they come
+ * in the order in which they arrived, ahead of everything that was not stashed. UINT32_MAX: all. A
+ * count beyond what is there means all of it. Errors: STASH_EMPTY, INVALID_ARG (outside, 0). */
+#define JZX_UNSTASH_ALL UINT32_MAX
+JZX_API jzx_err jzx_unstash(jzx_context *ctx, uint32_t count);
+/* Messages in the stash. 0 outside of an actor. */
+JZX_API uint32_t jzx_stash_count(const jzx_context *ctx);
+/* How many may be there, 1 to the mailbox's cap; 0: half of that. What is there stays. With the
+ * whole cap, an actor whose stash is full gets only urgent messages, events and notices. It stays
+ * until the actor ends. Errors: INVALID_ARG (outside), TOO_BIG, NO_MEMORY. */
+JZX_API jzx_err jzx_stash_set_cap(jzx_context *ctx, uint32_t cap);
+
+/* Passes the message in hand on to another actor as it is: the receiver sees the original sender,
+ * tag, data, deadline, and whoever asked waits for the receiver's answer from now on. It counts as
+ * handled here and as accepted there. On success the data is no longer the caller's. Thread: loop,
+ * inside a behavior. Errors, and the message stays in hand: as jzx_send(); ALREADY (stashed, passed
+ * on or taken before), NOT_SUPPORTED (kinds other than USER), INVALID_ARG (outside, or to itself:
+ * use jzx_stash()). */
+JZX_API JZX_NODISCARD jzx_err jzx_forward(jzx_context *ctx, jzx_actor_id to);
+
+/* Makes a dead letter of the message in hand, with reason JZX_DEAD_DISCARDED, at once: for what an
+ * actor does not understand. Its data is released as that of any dead letter; whoever asked hears
+ * that it was forgotten. Thread: loop, inside a behavior. Errors, and the message stays in hand: as
+ * jzx_stash(), but for the two that say full. */
+JZX_API JZX_NODISCARD jzx_err jzx_discard(jzx_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

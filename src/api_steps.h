@@ -1,0 +1,36 @@
+/* Shared by the sources of api. */
+#ifndef JZI_API_STEPS_H
+#define JZI_API_STEPS_H
+
+#include "loop.h"
+#include "mailbox.h"
+#include "sender.h"
+
+/* The worker of a context if code of an actor is running; NULL otherwise. */
+static inline jzi_worker *jzi_worker_of_ctx(const jzx_context *ctx)
+{
+    if (ctx == NULL) {
+        return NULL;
+    }
+    jzi_worker *worker = (jzi_worker *)(uintptr_t)jzi_container_of(ctx, const jzi_worker, ctx);
+    bool empty_handed =
+        worker->phase == JZI_PHASE_BEHAVIOR && (worker->in_hand == NULL || worker->dropping);
+    return worker->phase == JZI_PHASE_NONE || empty_handed ? NULL : worker;
+}
+/* The same if a message is in hand. */
+static inline jzi_worker *jzi_worker_with_message(const jzx_context *ctx)
+{
+    jzi_worker *worker = jzi_worker_of_ctx(ctx);
+    return worker == NULL || worker->phase != JZI_PHASE_BEHAVIOR ? NULL : worker;
+}
+
+/* A send of a call that entered the loop already: in a pool it has the floor, so that inside of it
+ * no other way is needed. The caller checked the options; a refusal is not counted. */
+static inline jzx_err jzi_send_inside(jzi_worker *worker, jzx_actor_id to,
+                                      const jzx_send_opts *opts, uint32_t flags)
+{
+    return jzi_unlikely(jzi_worker_is_far(worker, to)) ? jzi_far_send(worker, to, opts, flags)
+                                                       : jzi_mailbox_send(worker, to, opts, flags);
+}
+
+#endif

@@ -1,0 +1,104 @@
+#include "stash.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+jzi_node *jzi_hand_move(jzi_worker *worker)
+{
+    const jzi_node *from = worker->in_hand;
+    bool wide = (from->msg.flags & JZI_MSG_WIDE) != 0;
+    jzi_node_pool *pool = wide ? &worker->store->wide : &worker->store->plain;
+    if (pool->free_nodes == NULL && !jzi_node_pool_grow(pool, &worker->alloc)) {
+        return NULL;
+    }
+    jzi_node *node = jzi_node_pool_take(pool);
+    node->msg = from->msg;
+    node->msg.flags &= (uint16_t) ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO);
+    node->stamp = from->stamp;
+    node->ops = from->ops;
+    if (wide) { /* what the behavior looks at stays where it is */
+        node->msg.data = ((jzi_wide_node *)(void *)node)->bytes;
+        memcpy(node->msg.data, from->msg.data, from->msg.len);
+    }
+    jzi_hand_empty(worker);
+    return node;
+}
+
+void jzi_hand_empty(jzi_worker *worker)
+{
+    jzx_message *msg = &worker->in_hand->msg;
+    uint32_t moved = JZI_MSG_DROP | JZI_MSG_BLOCK | JZI_MSG_ASK;
+    msg->flags = (uint16_t)((msg->flags & ~moved) | JZI_MSG_TAKEN);
+}
+
+/* Urgent messages overtake others, and are set aside in the order of that; they go back in the
+ * order of their arrival. */
+static void insert(jzi_node **lane, jzi_node *node)
+{
+    jzi_node *last = *lane;
+    if (last == NULL || (int32_t)(node->stamp - last->stamp) > 0) {
+        jzi_lane_push(lane, node);
+        return;
+    }
+    jzi_node *before = last;
+    while ((int32_t)(node->stamp - before->next->stamp) > 0) {
+        before = before->next;
+    }
+    node->next = before->next;
+    before->next = node;
+}
+
+static uint32_t limit_of(const jzi_actor *actor, const jzi_extra *extra)
+{
+    uint32_t cap = jzi_actor_cap(actor);
+    return extra->stash_cap != 0 ? extra->stash_cap : cap / 2 + (cap & 1u);
+}
+
+jzx_err jzi_stash_put(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_extra *extra = jzi_worker_extra(worker, actor);
+    if (extra == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    if (extra->stash_count >= limit_of(actor, extra)) {
+        return JZX_ERR_STASH_FULL;
+    }
+    /* On a loop, what other threads sent keeps its place until the turn is over. */
+    bool foreign = (worker->in_hand->msg.flags & JZI_MSG_FOREIGN) != 0 && !worker->pooled;
+    uint32_t used = jzi_actor_used(actor) - worker->turn_foreign - (foreign ? 1 : 0);
+    if (used >= jzi_actor_cap(actor)) {
+        return JZX_ERR_MAILBOX_FULL;
+    }
+    jzi_node *node = jzi_hand_move(worker);
+    if (node == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    insert(&extra->stash, node);
+    extra->stash_count++;
+    jzi_actor_set_counts(actor, jzi_actor_counts(actor) + JZI_COUNTS_ACCEPTED + JZI_COUNTS_USED);
+    jzi_count_add(&worker->counters.accepted, 1);
+    return JZX_OK;
+}
+
+void jzi_stash_return(jzi_worker *worker, jzi_actor *actor, uint32_t count)
+{
+    jzi_extra *extra = actor->ext->extra;
+    jzi_node *user = NULL;
+    jzi_node *urgent = NULL;
+    if (worker->current == actor) {
+        jzi_worker_reattach(worker);
+    }
+    for (; count > 0; count--) {
+        jzi_node *node = jzi_lane_pop(&extra->stash);
+        jzi_lane_push((node->msg.flags & JZX_MSG_URGENT) != 0 ? &urgent : &user, node);
+        extra->stash_count--;
+    }
+    if (urgent != NULL) {
+        actor->flags |= JZI_ACTOR_MIXED;
+        jzi_lane_put_before(&actor->urgent, urgent);
+    }
+    if (user != NULL) {
+        jzi_lane_put_before(&actor->user, user);
+    }
+}
