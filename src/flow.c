@@ -2,6 +2,8 @@
  * callers see is in flow_stage.c. Stands on the public API, as any actor does. */
 #include "flow_steps.h"
 
+#include <jzx/behavior.h>
+
 #include <string.h>
 
 /* What the two sides need. */
@@ -72,9 +74,9 @@ static jzx_behavior_result lost(jzi_flow *flow, jzx_actor_id peer, const jzx_rea
 }
 
 /* A consumer is gone, or wants no more: with the last one the rest may be pointless. */
-static void check_consumers(jzi_flow *flow)
+static void check_consumers(jzi_flow *flow, bool was_lost)
 {
-    if (flow->out_count == 0 && flow->opts->on_loss == JZX_FLOW_LOSS_END) {
+    if (was_lost && flow->out_count == 0 && flow->opts->on_loss == JZX_FLOW_LOSS_END) {
         jzi_flow_batch_discard(flow);
         jzi_flow_out_drop_rest(flow);
         jzi_flow_begin_finish(flow);
@@ -83,9 +85,9 @@ static void check_consumers(jzi_flow *flow)
 
 static bool ended(jzi_flow *flow, const jzx_signal *news, jzx_behavior_result *out_result)
 {
-    bool was_lost = true;
-    if (jzi_flow_out_ended(flow, news->ref)) {
-        check_consumers(flow);
+    bool was_lost = false;
+    if (jzi_flow_out_ended(flow, news->ref, &was_lost)) {
+        check_consumers(flow, was_lost);
     } else if (!jzi_flow_in_ended(flow, news->ref, flow->opts->on_loss == JZX_FLOW_LOSS_END,
                                   &was_lost)) {
         return false;
@@ -118,21 +120,22 @@ static bool take_room(jzi_flow *flow, const jzx_room_notice *notice)
 
 static jzx_behavior_result take_cancel(jzi_flow *flow, jzx_actor_id consumer)
 {
-    if (!jzi_flow_out_cancel(flow, consumer)) {
+    bool was_lost = false;
+    if (!jzi_flow_out_cancel(flow, consumer, &was_lost)) {
         flow_count(&flow->stats->ignored, 1);
-        return JZX_BEHAVIOR_OK;
     }
-    check_consumers(flow);
+    check_consumers(flow, was_lost);
     static const jzx_reason by_its_wish = {.kind = JZX_REASON_NORMAL};
-    return flow->opts->on_lost == NULL ? JZX_BEHAVIOR_OK
-                                       : flow->opts->on_lost(&flow->pub, consumer, &by_its_wish);
+    return !was_lost || flow->opts->on_lost == NULL
+               ? JZX_BEHAVIOR_OK
+               : flow->opts->on_lost(&flow->pub, consumer, &by_its_wish);
 }
 
 static jzx_behavior_result take_item(jzi_flow *flow, const jzx_message *msg)
 {
     if (flow->finishing || flow->opts->kind == JZX_FLOW_SOURCE) {
         flow_count(&flow->stats->unwanted, 1);
-        return JZX_BEHAVIOR_OK;
+        return failed(flow, jzx_discard(flow->pub.ctx));
     }
     jzi_flow_in_arrived(flow, msg->sender);
     jzi_flow_rate_take(flow);
@@ -260,8 +263,7 @@ static jzx_behavior_result stream_over(jzi_flow *flow)
     if ((flow->opts->flags & JZX_FLOW_STAY) == 0) {
         return JZX_BEHAVIOR_STOP;
     }
-    jzi_flow_out_leave_all(flow);
-    flow->asked = 0;
+    flow->asked = 0; /* a source's: what it still owed */
     flow->finishing = false;
     return JZX_BEHAVIOR_OK;
 }
@@ -283,9 +285,9 @@ static jzx_behavior_result pump(jzi_flow *flow)
         }
     }
     if (result == JZX_BEHAVIOR_OK) {
-        result = failed(flow, jzi_flow_in_pump(flow));
+        result = failed(flow, jzi_flow_in_pump(flow, false));
     }
-    if (result == JZX_BEHAVIOR_OK && flow->finishing && jzi_flow_out_all_told(flow)) {
+    if (result == JZX_BEHAVIOR_OK && flow->finishing && flow->count == 0 && flow->out_count == 0) {
         result = stream_over(flow);
     }
     return result;
@@ -311,7 +313,7 @@ static jzx_behavior_result settle(jzi_flow *flow, jzx_behavior_result result)
     if (result == JZX_BEHAVIOR_OK) {
         result = pump(flow);
     } else if (result != JZX_BEHAVIOR_STOP) {
-        (void)jzi_flow_in_pump(flow); /* its parent may let it go on: then more must come */
+        (void)jzi_flow_in_pump(flow, true); /* its parent may let it go on: then more must come */
     }
     jzi_flow_publish(flow);
     flow->inside = false;

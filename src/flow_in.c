@@ -72,10 +72,13 @@ static void subscribe(flow_in *in)
 jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish)
 {
     flow_in *in = find(flow, wish->producer);
+    bool ending = flow->finishing && (flow->opts->flags & JZX_FLOW_STAY) == 0;
+    if (flow->opts->kind == JZX_FLOW_SOURCE || ending) {
+        flow_count(&flow->stats->ignored, 1);
+        return JZX_OK;
+    }
     /* In a new life the mailbox may hold DONE before the wish that the old life left behind it. */
-    bool settled = in != NULL && (in->state != IN_DONE || flow->recovering);
-    if (flow->finishing || flow->opts->kind == JZX_FLOW_SOURCE ||
-        (settled && in->say != SAY_CANCEL)) {
+    if (in != NULL && (in->state == IN_DONE ? flow->recovering : in->state != IN_LEAVING)) {
         return JZX_OK;
     }
     jzx_watch_ref watch = in == NULL ? 0 : in->watch;
@@ -117,10 +120,11 @@ void jzi_flow_in_disconnect(jzi_flow *flow, jzx_actor_id producer)
 void jzi_flow_in_leave_all(jzi_flow *flow)
 {
     for (uint32_t i = flow->in_count; i-- > 0;) {
-        if (flow->ins[i].state == IN_DONE) {
-            remove_in(flow, &flow->ins[i]);
+        flow_in *in = &flow->ins[i];
+        if (in->state == IN_DONE && in->say == 0) {
+            remove_in(flow, in);
         } else {
-            leave(flow, &flow->ins[i]);
+            leave(flow, in);
         }
     }
 }
@@ -162,9 +166,8 @@ jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer)
         return JZX_OK;
     }
     forget_asked(flow, in);
-    forget_watch(flow, in);
     in->state = IN_DONE;
-    in->say = 0;
+    in->say = SAY_CANCEL; /* it waits for that before it ends */
     return JZX_OK;
 }
 
@@ -174,8 +177,9 @@ bool jzi_flow_in_restarted(jzi_flow *flow, jzx_watch_ref watch)
     if (in == NULL) {
         return false;
     }
-    if (in->state == IN_LEAVING) {
-        remove_in(flow, in); /* it has forgotten us */
+    if (in->state == IN_LEAVING || in->state == IN_DONE) {
+        in->say = 0; /* it has forgotten us */
+        in->waits = false;
         return true;
     }
     if ((in->link.flags & JZX_FLOW_MANUAL) != 0) {
@@ -192,16 +196,16 @@ bool jzi_flow_in_ended(jzi_flow *flow, jzx_watch_ref watch, bool as_done, bool *
     if (in == NULL) {
         return false;
     }
-    *out_lost = in->state != IN_LEAVING;
+    *out_lost = in->state == IN_ASKED || in->state == IN_ON;
     in->watch = 0; /* its notice was handed over */
-    if (as_done && *out_lost) {
-        forget_asked(flow, in);
+    forget_asked(flow, in);
+    in->say = 0;
+    if (*out_lost && as_done) {
         in->state = IN_DONE;
-        in->say = 0;
-        return true;
+    } else if (*out_lost) {
+        flow->missing++;
+        remove_in(flow, in);
     }
-    flow->missing += *out_lost ? 1 : 0;
-    remove_in(flow, in);
     return true;
 }
 
@@ -293,11 +297,12 @@ static jzx_err ask(jzi_flow *flow, flow_in *in)
     return said(in, err);
 }
 
-jzx_err jzi_flow_in_pump(jzi_flow *flow)
+jzx_err jzi_flow_in_pump(jzi_flow *flow, bool ask_only)
 {
     for (uint32_t i = flow->in_count; i-- > 0;) {
         flow_in *in = &flow->ins[i];
-        jzx_err err = in->say != 0 && !in->waits ? say(flow, in) : ask(flow, in);
+        bool speak = in->say != 0 && !in->waits && !ask_only;
+        jzx_err err = speak ? say(flow, in) : ask(flow, in);
         if (err != JZX_OK) {
             return err;
         }
@@ -334,21 +339,28 @@ jzx_err jzi_flow_in_ask(jzi_flow *flow, jzx_actor_id producer, int64_t n)
     return JZX_OK;
 }
 
+/* Behind what is in the mailbox; if that is full, past it. Refused when this is the end for good.
+ */
+static jzx_err leave_wish(jzi_flow *flow, const flow_in *in)
+{
+    flow_wish wish = {.producer = in->producer, .link = in->link};
+    jzx_send_opts opts = {
+        .data = &wish, .len = sizeof wish, .tag = FLOW_TAG(FLOW_CONNECT), .flags = JZX_SEND_COPY};
+    jzx_err err = jzx_send_with(flow_loop(flow), flow->pub.ctx->self, &opts);
+    if (err == JZX_ERR_MAILBOX_FULL) {
+        opts.flags |= JZX_SEND_URGENT;
+        err = jzx_send_with(flow_loop(flow), flow->pub.ctx->self, &opts);
+    }
+    return err;
+}
+
 void jzi_flow_in_bequeath(jzi_flow *flow)
 {
-    for (uint32_t i = 0; i < flow->in_count; i++) {
+    jzx_err err = JZX_OK;
+    for (uint32_t i = 0; i < flow->in_count && err == JZX_OK; i++) {
         const flow_in *in = &flow->ins[i];
         if (in->state == IN_ASKED || in->state == IN_ON) {
-            flow_wish wish = {.producer = in->producer, .link = in->link};
-            jzx_send_opts opts = {.data = &wish,
-                                  .len = sizeof wish,
-                                  .tag = FLOW_TAG(FLOW_CONNECT),
-                                  .flags = JZX_SEND_COPY};
-            if (jzx_send_with(flow_loop(flow), flow->pub.ctx->self, &opts) ==
-                JZX_ERR_MAILBOX_FULL) {
-                opts.flags |= JZX_SEND_URGENT;
-                (void)jzx_send_with(flow_loop(flow), flow->pub.ctx->self, &opts);
-            }
+            err = leave_wish(flow, in);
         }
     }
 }

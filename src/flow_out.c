@@ -39,13 +39,6 @@ static void remove_out(jzi_flow *flow, flow_out *out)
     memmove(out, out + 1, (size_t)(last - out) * sizeof *out);
 }
 
-void jzi_flow_out_leave_all(jzi_flow *flow)
-{
-    while (flow->out_count > 0) {
-        remove_out(flow, &flow->outs[flow->out_count - 1]);
-    }
-}
-
 jzx_err jzi_flow_out_subscribe(jzi_flow *flow, jzx_actor_id consumer, const flow_wish *wish)
 {
     if (consumer == JZX_NOBODY || consumer == flow->pub.ctx->self ||
@@ -89,10 +82,11 @@ bool jzi_flow_out_demand(jzi_flow *flow, jzx_actor_id consumer, uint64_t n)
     return true;
 }
 
-bool jzi_flow_out_cancel(jzi_flow *flow, jzx_actor_id consumer)
+bool jzi_flow_out_cancel(jzi_flow *flow, jzx_actor_id consumer, bool *out_lost)
 {
     flow_out *out = find(flow, consumer);
     if (out != NULL) {
+        *out_lost = !out->told;
         remove_out(flow, out);
     }
     return out != NULL;
@@ -104,20 +98,22 @@ bool jzi_flow_out_restarted(jzi_flow *flow, const jzx_signal *news)
     if (out == NULL) {
         return false;
     }
-    /* Not if it has subscribed in its new life already, or knows that the stream is over. */
-    if (out->cookie >> 32 < news->incarnation && !out->told) {
+    if (out->cookie >> 32 < news->incarnation) { /* it has not subscribed in this life yet */
         forget_credit(flow, out);
         out->on = false;
+        out->told = false;
+        out->waits = false;
         out->say = SAY_CONNECT;
         flow->unsaid = true;
     }
     return true;
 }
 
-bool jzi_flow_out_ended(jzi_flow *flow, jzx_watch_ref watch)
+bool jzi_flow_out_ended(jzi_flow *flow, jzx_watch_ref watch, bool *out_lost)
 {
     flow_out *out = find_watched(flow, watch);
     if (out != NULL) {
+        *out_lost = !out->told;
         out->watch = 0; /* its notice was handed over */
         remove_out(flow, out);
     }
@@ -323,14 +319,4 @@ jzx_err jzi_flow_out_pump(jzi_flow *flow)
         }
     }
     return err;
-}
-
-bool jzi_flow_out_all_told(const jzi_flow *flow)
-{
-    for (uint32_t i = 0; i < flow->out_count; i++) {
-        if (!flow->outs[i].told) {
-            return false;
-        }
-    }
-    return flow->count == 0;
 }

@@ -105,7 +105,7 @@ jzx_err jzx_flow_open_sized(jzx_context *ctx, const jzx_flow_opts *opts, size_t 
     if (err != JZX_OK) {
         return err;
     }
-    jzx_allocator alloc = flow_allocator(ctx->loop);
+    jzx_allocator alloc = jzx_loop_allocator(ctx->loop);
     jzi_flow *flow = jzi_alloc_zeroed(&alloc, sizeof *flow);
     if (flow == NULL) {
         return JZX_ERR_NO_MEMORY;

@@ -9,7 +9,8 @@
  *   C -> P         DEMAND      n more items, please
  *   P -> C         ITEM        one of those asked for
  *   P -> C         DONE        there are no more
- *   C -> P         CANCEL      no more are wanted
+ *   C -> P         CANCEL      no more are wanted; also the answer to DONE, for which P waits: so
+ *                              no demand is left in its mailbox when it ends
  *
  * Messages between two actors keep their order (R6), and C asks only after HELLO. So what lies in a
  * mailbox from an earlier life of either side can be told from what is new without a number on each
@@ -148,12 +149,6 @@ static inline jzx_loop *flow_loop(const jzi_flow *flow)
     return flow->pub.ctx->loop;
 }
 
-/* The system's allocator (R36). */
-static inline jzx_allocator flow_allocator(jzx_loop *loop)
-{
-    return jzx_loop_allocator(loop);
-}
-
 /* Counters are read from other threads while we write them; nobody else writes. */
 static inline void flow_count(uint64_t *counter, uint64_t more)
 {
@@ -188,13 +183,13 @@ bool jzi_flow_in_hello(jzi_flow *flow, jzx_actor_id producer, uint64_t cookie);
 /* An item came: takes it off what was asked for. */
 void jzi_flow_in_arrived(jzi_flow *flow, jzx_actor_id producer);
 jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer);
-/* News of a producer, or room in its mailbox. False: it is none of ours. *out_lost: we were not
- * about to leave it anyway. */
+/* News of a producer, or room in its mailbox. False: it is none of ours. *out_lost: it was
+ * not done. */
 bool jzi_flow_in_restarted(jzi_flow *flow, jzx_watch_ref watch);
 bool jzi_flow_in_ended(jzi_flow *flow, jzx_watch_ref watch, bool as_done, bool *out_lost);
 bool jzi_flow_in_room(jzi_flow *flow, jzx_actor_id producer);
 /* Says what is unsaid and asks for what may be asked for. */
-jzx_err jzi_flow_in_pump(jzi_flow *flow);
+jzx_err jzi_flow_in_pump(jzi_flow *flow, bool ask_only);
 /* jzx_flow_ask(), but for the message. */
 jzx_err jzi_flow_in_ask(jzi_flow *flow, jzx_actor_id producer, int64_t n);
 /* Whether all producers are done, and there were some. */
@@ -207,19 +202,17 @@ void jzi_flow_in_bequeath(jzi_flow *flow);
 /* flow_out.c: what a producer does. */
 jzx_err jzi_flow_out_subscribe(jzi_flow *flow, jzx_actor_id consumer, const flow_wish *wish);
 bool jzi_flow_out_demand(jzi_flow *flow, jzx_actor_id consumer, uint64_t n);
-bool jzi_flow_out_cancel(jzi_flow *flow, jzx_actor_id consumer);
+/* *out_lost: the stream is not over for it. */
+bool jzi_flow_out_cancel(jzi_flow *flow, jzx_actor_id consumer, bool *out_lost);
 bool jzi_flow_out_restarted(jzi_flow *flow, const jzx_signal *news);
-bool jzi_flow_out_ended(jzi_flow *flow, jzx_watch_ref watch);
+bool jzi_flow_out_ended(jzi_flow *flow, jzx_watch_ref watch, bool *out_lost);
 bool jzi_flow_out_room(jzi_flow *flow, jzx_actor_id consumer);
 /* Takes an item over and sends or keeps it; on an error it stays the caller's. A copy's bytes are
  * borrowed. */
 jzx_err jzi_flow_out_put(jzi_flow *flow, const jzx_message *item);
 /* Sends what waits, says what is unsaid, and DONE when it is time. */
 jzx_err jzi_flow_out_pump(jzi_flow *flow);
-/* Whether finishing is over: nothing waits and everybody was told. */
-bool jzi_flow_out_all_told(const jzi_flow *flow);
 void jzi_flow_out_drop_rest(jzi_flow *flow);
-void jzi_flow_out_leave_all(jzi_flow *flow);
 
 /* Items that we may be asked for beyond those that wait already, in items of ours. */
 static inline uint64_t jzi_flow_out_open(const jzi_flow *flow)
