@@ -17,10 +17,10 @@ typedef struct station {
     uint64_t seen;  /* items handled */
     uint64_t sum;
     uint64_t last;
-    uint64_t deepest;     /* the most that ever waited in its mailbox */
-    uint64_t unordered;   /* items that were not larger than the one before */
-    uint64_t fail_at;     /* the item that it fails with, once; 0: none */
-    uint64_t cost_ns;     /* of an item, in virtual time */
+    uint64_t deepest;   /* the most that ever waited in its mailbox */
+    uint64_t unordered; /* items that were not larger than the one before */
+    uint64_t fail_at;   /* the item that it fails with, once; 0: none */
+    uint64_t cost_ns;   /* of an item, in virtual time */
     uint32_t inits;
     uint32_t deinits;
     uint32_t done;
