@@ -118,11 +118,12 @@ static bool take_room(jzi_flow *flow, const jzx_room_notice *notice)
     return in || out;
 }
 
-static jzx_behavior_result take_cancel(jzi_flow *flow, jzx_actor_id consumer)
+static jzx_behavior_result take_cancel(jzi_flow *flow, jzx_actor_id consumer, bool goodbye)
 {
     bool was_lost = false;
     if (!jzi_flow_out_cancel(flow, consumer, &was_lost)) {
-        flow_count(&flow->stats->ignored, 1);
+        flow->was_done |= goodbye && flow->incarnation > 1;
+        flow_count(&flow->stats->ignored, goodbye ? 0 : 1);
     }
     check_consumers(flow, was_lost);
     static const jzx_reason by_its_wish = {.kind = JZX_REASON_NORMAL};
@@ -215,7 +216,7 @@ static jzx_behavior_result take(jzi_flow *flow, const jzx_message *msg)
     case FLOW_DONE:
         return failed(flow, jzi_flow_in_done(flow, msg->sender));
     case FLOW_CANCEL:
-        return take_cancel(flow, msg->sender);
+        return take_cancel(flow, msg->sender, msg->u64 == 1);
     case FLOW_FLUSH:
         flow->flush_timer = 0;
         return failed(flow, jzi_flow_batch_flush(flow));
@@ -239,6 +240,22 @@ static jzx_behavior_result end_of_input(jzi_flow *flow)
     return result;
 }
 
+/* Whether there is anything left to wait for upstream. */
+static jzx_behavior_result check_input(jzi_flow *flow)
+{
+    if (flow->finishing || flow->recovering) {
+        return JZX_BEHAVIOR_OK;
+    }
+    if (jzi_flow_in_all_done(flow)) {
+        return end_of_input(flow);
+    }
+    jzi_flow_in_farewell(flow);
+    if (flow->was_done && flow->out_count == 0) {
+        jzi_flow_begin_finish(flow);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
 static jzx_behavior_result produce(jzi_flow *flow)
 {
     jzx_behavior_result result = JZX_BEHAVIOR_OK;
@@ -260,21 +277,20 @@ static jzx_behavior_result produce(jzi_flow *flow)
 /* Done with the stream: the actor ends, or is as new. */
 static jzx_behavior_result stream_over(jzi_flow *flow)
 {
-    if ((flow->opts->flags & JZX_FLOW_STAY) == 0) {
-        return JZX_BEHAVIOR_STOP;
+    jzi_flow_in_farewell(flow);
+    jzx_behavior_result result = failed(flow, jzi_flow_in_pump(flow, false));
+    if (result == JZX_BEHAVIOR_OK && (flow->opts->flags & JZX_FLOW_STAY) == 0) {
+        return JZX_BEHAVIOR_STOP; /* a producer that could not be told hears of our end */
     }
     flow->asked = 0; /* a source's: what it still owed */
     flow->finishing = false;
-    return JZX_BEHAVIOR_OK;
+    return result;
 }
 
 static jzx_behavior_result pump(jzi_flow *flow)
 {
-    jzx_behavior_result result = JZX_BEHAVIOR_OK;
     jzi_flow_announce(flow);
-    if (!flow->finishing && jzi_flow_in_all_done(flow)) {
-        result = end_of_input(flow);
-    }
+    jzx_behavior_result result = check_input(flow);
     if (result == JZX_BEHAVIOR_OK) {
         result = failed(flow, jzi_flow_out_pump(flow));
     }

@@ -119,12 +119,19 @@ void jzi_flow_in_disconnect(jzi_flow *flow, jzx_actor_id producer)
 
 void jzi_flow_in_leave_all(jzi_flow *flow)
 {
-    for (uint32_t i = flow->in_count; i-- > 0;) {
-        flow_in *in = &flow->ins[i];
-        if (in->state == IN_DONE && in->say == 0) {
-            remove_in(flow, in);
-        } else {
-            leave(flow, in);
+    for (uint32_t i = 0; i < flow->in_count; i++) {
+        if (flow->ins[i].state != IN_DONE) {
+            leave(flow, &flow->ins[i]);
+        }
+    }
+}
+
+void jzi_flow_in_farewell(jzi_flow *flow)
+{
+    for (uint32_t i = 0; i < flow->in_count; i++) {
+        if (flow->ins[i].state == IN_DONE) {
+            leave(flow, &flow->ins[i]);
+            flow->ins[i].say = SAY_GOODBYE;
         }
     }
 }
@@ -167,7 +174,7 @@ jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer)
     }
     forget_asked(flow, in);
     in->state = IN_DONE;
-    in->say = SAY_CANCEL; /* it waits for that before it ends */
+    in->say = 0;
     return JZX_OK;
 }
 
@@ -178,9 +185,7 @@ bool jzi_flow_in_restarted(jzi_flow *flow, jzx_watch_ref watch)
         return false;
     }
     if (in->state == IN_LEAVING || in->state == IN_DONE) {
-        in->say = 0; /* it has forgotten us */
-        in->waits = false;
-        return true;
+        return true; /* it will be told what its earlier life was to be told */
     }
     if ((in->link.flags & JZX_FLOW_MANUAL) != 0) {
         in->wish += in->asked; /* was asked for, and still is wanted */
@@ -241,8 +246,9 @@ static jzx_err said(flow_in *in, jzx_err err)
 
 static jzx_err say(jzi_flow *flow, flow_in *in)
 {
-    if (in->say == SAY_CANCEL) {
-        return said(in, jzi_flow_tell(flow, in->producer, FLOW_CANCEL, 0));
+    if (in->state == IN_LEAVING) {
+        uint64_t was_done = in->say == SAY_GOODBYE ? 1 : 0;
+        return said(in, jzi_flow_tell(flow, in->producer, FLOW_CANCEL, was_done));
     }
     in->cookie = (uint64_t)flow->incarnation << 32 | ++flow->last_cookie;
     flow_wish wish = {.cookie = in->cookie, .link = in->link};
@@ -322,7 +328,7 @@ bool jzi_flow_in_all_done(const jzi_flow *flow)
         }
         some |= flow->ins[i].state == IN_DONE;
     }
-    return some && flow->missing == 0 && !flow->recovering;
+    return some && flow->missing == 0;
 }
 
 jzx_err jzi_flow_in_ask(jzi_flow *flow, jzx_actor_id producer, int64_t n)

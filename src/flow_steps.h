@@ -9,8 +9,11 @@
  *   C -> P         DEMAND      n more items, please
  *   P -> C         ITEM        one of those asked for
  *   P -> C         DONE        there are no more
- *   C -> P         CANCEL      no more are wanted; also the answer to DONE, for which P waits: so
- *                              no demand is left in its mailbox when it ends
+ *   C -> P         CANCEL      no more are wanted; with 1 in it, the answer to DONE
+ *
+ * P waits for that answer before it ends. C gives it when it has other producers left, else when
+ * its own consumers have given theirs: so if C is restarted with the rest of the stream in its
+ * hands, there is somebody to tell it once more that this is the end.
  *
  * Messages between two actors keep their order (R6), and C asks only after HELLO. So what lies in a
  * mailbox from an earlier life of either side can be told from what is new without a number on each
@@ -55,7 +58,7 @@ typedef struct flow_wish {
 } flow_wish;
 
 /* What a link still has to tell its other side: the mailbox there was full. */
-enum { SAY_SUBSCRIBE = 1, SAY_CANCEL = 2, SAY_HELLO = 4, SAY_CONNECT = 8 };
+enum { SAY_SUBSCRIBE = 1, SAY_CANCEL, SAY_GOODBYE, SAY_HELLO, SAY_CONNECT };
 
 typedef enum flow_in_state {
     IN_ASKED, /* subscribed; HELLO has not come yet */
@@ -134,6 +137,7 @@ typedef struct jzi_flow {
     bool recovering;          /* restarted; READY has not come yet */
     bool unready;             /* READY was not sent yet */
     bool finishing;           /* no item is emitted any more */
+    bool was_done;            /* an earlier life had told its consumers that the stream is over */
     struct flow_block *batch; /* being filled; NULL: empty */
     jzx_timer_id flush_timer;
     flow_bucket bucket;
@@ -196,6 +200,8 @@ jzx_err jzi_flow_in_ask(jzi_flow *flow, jzx_actor_id producer, int64_t n);
 bool jzi_flow_in_all_done(const jzi_flow *flow);
 /* No more is wanted of those that are not done. */
 void jzi_flow_in_leave_all(jzi_flow *flow);
+/* Lets those go that are done: whatever came of them is in good hands. */
+void jzi_flow_in_farewell(jzi_flow *flow);
 /* For the next life, if there is one: CONNECT messages to ourselves. */
 void jzi_flow_in_bequeath(jzi_flow *flow);
 
