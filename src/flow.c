@@ -40,6 +40,21 @@ jzx_err jzi_flow_tell_wish(jzi_flow *flow, jzx_actor_id to, uint32_t tag, const 
     return err == JZX_ERR_MAILBOX_FULL ? jzi_flow_wait_room(flow, to) : err;
 }
 
+/* Behind what is in the mailbox; if that is full, past it. */
+jzx_err jzi_flow_leave_wish(jzi_flow *flow, uint32_t tag, const flow_wish *wish)
+{
+    jzx_send_opts opts = {.data = (void *)(uintptr_t)wish, /* copied */
+                          .len = sizeof *wish,
+                          .tag = FLOW_TAG(tag),
+                          .flags = JZX_SEND_COPY};
+    jzx_err err = jzx_send_with(flow_loop(flow), flow->pub.ctx->self, &opts);
+    if (err == JZX_ERR_MAILBOX_FULL) {
+        opts.flags |= JZX_SEND_URGENT;
+        err = jzx_send_with(flow_loop(flow), flow->pub.ctx->self, &opts);
+    }
+    return err;
+}
+
 void jzi_flow_announce(jzi_flow *flow)
 {
     if (flow->unready) {
@@ -118,12 +133,16 @@ static bool take_room(jzi_flow *flow, const jzx_room_notice *notice)
     return in || out;
 }
 
+/* A consumer wants no more; with `goodbye`, because it knows that there is no more: perhaps from an
+ * earlier life of ours. */
 static jzx_behavior_result take_cancel(jzi_flow *flow, jzx_actor_id consumer, bool goodbye)
 {
     bool was_lost = false;
-    if (!jzi_flow_out_cancel(flow, consumer, &was_lost)) {
-        flow->was_done |= goodbye && flow->incarnation > 1;
-        flow_count(&flow->stats->ignored, goodbye ? 0 : 1);
+    bool known = jzi_flow_out_cancel(flow, consumer, &was_lost);
+    flow_count(&flow->stats->ignored, known || goodbye ? 0 : 1);
+    if (goodbye) {
+        flow->was_done |= flow->incarnation > 1;
+        return JZX_BEHAVIOR_OK;
     }
     check_consumers(flow, was_lost);
     static const jzx_reason by_its_wish = {.kind = JZX_REASON_NORMAL};
@@ -154,8 +173,7 @@ static const flow_wish *wish_of(const jzi_flow *flow, const jzx_message *msg)
 {
     const flow_wish *wish = msg->data;
     bool whole = (msg->flags & JZX_MSG_COPY) != 0 && msg->len == sizeof *wish;
-    return whole && jzi_flow_check_link(&wish->link) == JZX_OK &&
-                   wish->producer != flow->pub.ctx->self
+    return whole && jzi_flow_check_link(&wish->link) == JZX_OK && wish->peer != flow->pub.ctx->self
                ? wish
                : NULL;
 }
@@ -163,12 +181,14 @@ static const flow_wish *wish_of(const jzi_flow *flow, const jzx_message *msg)
 static jzx_err take_wish(jzi_flow *flow, const jzx_message *msg, uint32_t what)
 {
     const flow_wish *wish = wish_of(flow, msg);
-    if (wish == NULL || (what == FLOW_CONNECT && wish->producer == JZX_NOBODY)) {
+    bool forged = what == FLOW_EXPECT && msg->sender != flow->pub.ctx->self;
+    if (wish == NULL || forged || (what != FLOW_SUBSCRIBE && wish->peer == JZX_NOBODY)) {
         flow_count(&flow->stats->ignored, 1);
         return JZX_OK;
     }
-    jzx_err err = what == FLOW_CONNECT ? jzi_flow_in_connect(flow, wish)
-                                       : jzi_flow_out_subscribe(flow, msg->sender, wish);
+    jzx_err err = what == FLOW_CONNECT  ? jzi_flow_in_connect(flow, wish)
+                  : what == FLOW_EXPECT ? jzi_flow_out_expect(flow, wish)
+                                        : jzi_flow_out_subscribe(flow, msg->sender, wish);
     return err == JZX_ERR_STOPPING ? JZX_OK : err; /* we are: nothing begins any more */
 }
 
@@ -211,6 +231,7 @@ static jzx_behavior_result take(jzi_flow *flow, const jzx_message *msg)
     case FLOW_ITEM:
         return take_item(flow, msg);
     case FLOW_CONNECT:
+    case FLOW_EXPECT:
     case FLOW_SUBSCRIBE:
         return failed(flow, take_wish(flow, msg, what));
     case FLOW_DONE:
@@ -303,7 +324,8 @@ static jzx_behavior_result pump(jzi_flow *flow)
     if (result == JZX_BEHAVIOR_OK) {
         result = failed(flow, jzi_flow_in_pump(flow, false));
     }
-    if (result == JZX_BEHAVIOR_OK && flow->finishing && flow->count == 0 && flow->out_count == 0) {
+    if (result == JZX_BEHAVIOR_OK && flow->finishing && !flow->recovering && flow->count == 0 &&
+        flow->out_count == 0) {
         result = stream_over(flow);
     }
     return result;

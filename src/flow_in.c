@@ -71,7 +71,7 @@ static void subscribe(flow_in *in)
 
 jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish)
 {
-    flow_in *in = find(flow, wish->producer);
+    flow_in *in = find(flow, wish->peer);
     bool ending = flow->finishing && (flow->opts->flags & JZX_FLOW_STAY) == 0;
     if (flow->opts->kind == JZX_FLOW_SOURCE || ending) {
         flow_count(&flow->stats->ignored, 1);
@@ -82,9 +82,8 @@ jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish)
         return JZX_OK;
     }
     jzx_watch_ref watch = in == NULL ? 0 : in->watch;
-    jzx_err err = watch != 0
-                      ? JZX_OK
-                      : jzx_watch(flow_loop(flow), wish->producer, JZX_WATCH_RESTARTS, &watch);
+    jzx_err err =
+        watch != 0 ? JZX_OK : jzx_watch(flow_loop(flow), wish->peer, JZX_WATCH_RESTARTS, &watch);
     if (err == JZX_OK && in == NULL) {
         in = jzi_flow_grow(flow, (void **)&flow->ins, &flow->in_count, &flow->in_cap, sizeof *in);
         err = in == NULL ? JZX_ERR_NO_MEMORY : JZX_OK;
@@ -92,7 +91,7 @@ jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish)
     if (err != JZX_OK) {
         return err;
     }
-    in->producer = wish->producer;
+    in->producer = wish->peer;
     in->watch = watch;
     in->link = completed(flow, wish->link);
     subscribe(in);
@@ -345,28 +344,14 @@ jzx_err jzi_flow_in_ask(jzi_flow *flow, jzx_actor_id producer, int64_t n)
     return JZX_OK;
 }
 
-/* Behind what is in the mailbox; if that is full, past it. Refused when this is the end for good.
- */
-static jzx_err leave_wish(jzi_flow *flow, const flow_in *in)
-{
-    flow_wish wish = {.producer = in->producer, .link = in->link};
-    jzx_send_opts opts = {
-        .data = &wish, .len = sizeof wish, .tag = FLOW_TAG(FLOW_CONNECT), .flags = JZX_SEND_COPY};
-    jzx_err err = jzx_send_with(flow_loop(flow), flow->pub.ctx->self, &opts);
-    if (err == JZX_ERR_MAILBOX_FULL) {
-        opts.flags |= JZX_SEND_URGENT;
-        err = jzx_send_with(flow_loop(flow), flow->pub.ctx->self, &opts);
-    }
-    return err;
-}
-
 void jzi_flow_in_bequeath(jzi_flow *flow)
 {
     jzx_err err = JZX_OK;
     for (uint32_t i = 0; i < flow->in_count && err == JZX_OK; i++) {
         const flow_in *in = &flow->ins[i];
         if (in->state == IN_ASKED || in->state == IN_ON) {
-            err = leave_wish(flow, in);
+            flow_wish wish = {.peer = in->producer, .link = in->link};
+            err = jzi_flow_leave_wish(flow, FLOW_CONNECT, &wish);
         }
     }
 }

@@ -39,6 +39,29 @@ static void remove_out(jzi_flow *flow, flow_out *out)
     memmove(out, out + 1, (size_t)(last - out) * sizeof *out);
 }
 
+/* The record of a consumer, a new one if need be. */
+static jzx_err find_or_add(jzi_flow *flow, jzx_actor_id consumer, flow_out **out_out)
+{
+    *out_out = find(flow, consumer);
+    if (*out_out != NULL) {
+        return JZX_OK;
+    }
+    jzx_watch_ref watch = 0;
+    jzx_err err = jzx_watch(flow_loop(flow), consumer, JZX_WATCH_RESTARTS, &watch);
+    if (err != JZX_OK) {
+        return err;
+    }
+    flow_out *out =
+        jzi_flow_grow(flow, (void **)&flow->outs, &flow->out_count, &flow->out_cap, sizeof *out);
+    if (out == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    out->consumer = consumer;
+    out->watch = watch;
+    *out_out = out;
+    return JZX_OK;
+}
+
 jzx_err jzi_flow_out_subscribe(jzi_flow *flow, jzx_actor_id consumer, const flow_wish *wish)
 {
     if (consumer == JZX_NOBODY || consumer == flow->pub.ctx->self ||
@@ -46,20 +69,10 @@ jzx_err jzi_flow_out_subscribe(jzi_flow *flow, jzx_actor_id consumer, const flow
         flow_count(&flow->stats->ignored, 1);
         return JZX_OK;
     }
-    flow_out *out = find(flow, consumer);
-    if (out == NULL) {
-        jzx_watch_ref watch = 0;
-        jzx_err err = jzx_watch(flow_loop(flow), consumer, JZX_WATCH_RESTARTS, &watch);
-        if (err != JZX_OK) {
-            return err;
-        }
-        out = jzi_flow_grow(flow, (void **)&flow->outs, &flow->out_count, &flow->out_cap,
-                            sizeof *out);
-        if (out == NULL) {
-            return JZX_ERR_NO_MEMORY;
-        }
-        out->consumer = consumer;
-        out->watch = watch;
+    flow_out *out = NULL;
+    jzx_err err = find_or_add(flow, consumer, &out);
+    if (err != JZX_OK) {
+        return err;
     }
     forget_credit(flow, out);
     out->cookie = wish->cookie;
@@ -69,6 +82,27 @@ jzx_err jzi_flow_out_subscribe(jzi_flow *flow, jzx_actor_id consumer, const flow
     out->told = false;
     flow->unsaid = true;
     return JZX_OK;
+}
+
+jzx_err jzi_flow_out_expect(jzi_flow *flow, const flow_wish *wish)
+{
+    flow_out *out = NULL;
+    jzx_err err = find_or_add(flow, wish->peer, &out);
+    if (err == JZX_OK && !out->on) {
+        out->link = wish->link;
+        out->say = SAY_CONNECT;
+        flow->unsaid = true;
+    }
+    return err;
+}
+
+void jzi_flow_out_bequeath(jzi_flow *flow)
+{
+    jzx_err err = JZX_OK;
+    for (uint32_t i = 0; i < flow->out_count && err == JZX_OK; i++) {
+        flow_wish wish = {.peer = flow->outs[i].consumer, .link = flow->outs[i].link};
+        err = jzi_flow_leave_wish(flow, FLOW_EXPECT, &wish);
+    }
 }
 
 bool jzi_flow_out_demand(jzi_flow *flow, jzx_actor_id consumer, uint64_t n)
@@ -277,7 +311,7 @@ static jzx_err say(jzi_flow *flow, flow_out *out)
     if (out->say == SAY_HELLO) {
         err = jzi_flow_tell(flow, out->consumer, FLOW_HELLO, out->cookie);
     } else {
-        flow_wish wish = {.producer = flow->pub.ctx->self, .link = out->link};
+        flow_wish wish = {.peer = flow->pub.ctx->self, .link = out->link};
         err = jzi_flow_tell_wish(flow, out->consumer, FLOW_CONNECT, &wish);
     }
     if (err == JZX_OK) {

@@ -4,6 +4,10 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
+/* Timers are late by up to this much; what flows in meanwhile is not lost, or a bucket of one token
+ * would never reach its rate. It never gives more than a bucketful at once. */
+#define LATE_NS (2 * NS_PER_MS)
+
 jzx_err jzi_flow_rate_check(const jzx_flow_opts *opts)
 {
     if (opts->rate == 0) {
@@ -25,8 +29,9 @@ void jzi_flow_rate_open(jzi_flow *flow)
     uint64_t period_ms = opts->rate_period_ms == 0 ? 1000 : opts->rate_period_ms;
     uint64_t burst = opts->rate_burst == 0 ? opts->rate : opts->rate_burst;
     flow->bucket = (flow_bucket){.rate = opts->rate,
+                                 .burst = burst,
                                  .period_ns = period_ms * NS_PER_MS,
-                                 .full = burst * period_ms * NS_PER_MS,
+                                 .full = burst * period_ms * NS_PER_MS + opts->rate * LATE_NS,
                                  .level = burst * period_ms * NS_PER_MS,
                                  .since_ns = jzx_loop_now(flow_loop(flow))};
 }
@@ -64,6 +69,7 @@ jzx_err jzi_flow_rate_limit(jzi_flow *flow, uint64_t want, uint64_t *out_grant)
     }
     refill(bucket, jzx_loop_now(flow_loop(flow)));
     uint64_t tokens = bucket->level / bucket->period_ns;
+    tokens = tokens < bucket->burst ? tokens : bucket->burst;
     uint64_t spare = tokens > flow->asked ? tokens - flow->asked : 0;
     *out_grant = want < spare ? want : spare;
     /* With something on its way we look again when it is here. */

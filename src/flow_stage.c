@@ -132,6 +132,7 @@ void jzx_flow_close(jzx_flow *pub, jzx_context *ctx)
         flow->opts->deinit(pub);
     }
     jzi_flow_in_bequeath(flow);
+    jzi_flow_out_bequeath(flow);
     jzi_flow_batch_discard(flow);
     jzi_flow_out_drop_rest(flow);
     flow->credit = 0;
@@ -212,7 +213,7 @@ static bool fits(jzx_loop *loop, jzx_actor_id consumer, uint32_t max_demand)
 jzx_err jzx_flow_connect_sized(jzx_loop *loop, jzx_actor_id producer, jzx_actor_id consumer,
                                const jzx_flow_link *link, size_t link_size)
 {
-    flow_wish wish = {.producer = producer};
+    flow_wish wish = {.peer = producer};
     jzx_err err =
         loop == NULL || producer == JZX_NOBODY || consumer == JZX_NOBODY || producer == consumer
             ? JZX_ERR_INVALID_ARG

@@ -42,18 +42,20 @@ enum {
     FLOW_ITEM,
     FLOW_DONE,
     FLOW_CANCEL,
-    FLOW_POKE,  /* to itself: look again */
-    FLOW_READY, /* to itself, at a restart: what an earlier life left in the mailbox was handled */
-    FLOW_TICK,  /* a timer: there are tokens again */
-    FLOW_FLUSH, /* a timer: the batch is old enough */
+    FLOW_POKE,   /* to itself: look again */
+    FLOW_EXPECT, /* to itself, at a restart: a consumer of its earlier life, which will come again
+                  */
+    FLOW_READY,  /* to itself, at a restart: what an earlier life left in the mailbox was handled */
+    FLOW_TICK,   /* a timer: there are tokens again */
+    FLOW_FLUSH,  /* a timer: the batch is old enough */
     FLOW_TAGS_END
 };
 #define FLOW_TAG(tag) (JZX_TAG_PATTERN_FIRST + (uint32_t)(tag))
 
-/* The data of CONNECT and SUBSCRIBE. */
+/* The data of CONNECT, EXPECT and SUBSCRIBE. */
 typedef struct flow_wish {
-    jzx_actor_id producer; /* of CONNECT */
-    uint64_t cookie;       /* of SUBSCRIBE: the consumer's incarnation, then a counter */
+    jzx_actor_id peer; /* of CONNECT: the producer; of EXPECT: the consumer */
+    uint64_t cookie;   /* of SUBSCRIBE: the consumer's incarnation, then a counter */
     jzx_flow_link link;
 } flow_wish;
 
@@ -98,7 +100,8 @@ typedef struct flow_out {
 typedef struct flow_bucket {
     uint64_t rate; /* 0: no limit */
     uint64_t period_ns;
-    uint64_t full; /* parts */
+    uint64_t burst; /* tokens */
+    uint64_t full;  /* parts */
     uint64_t level;
     uint64_t since_ns; /* of `level` */
     jzx_timer_id timer;
@@ -170,6 +173,8 @@ jzx_err jzi_flow_tell_wish(jzi_flow *flow, jzx_actor_id to, uint32_t tag, const 
 /* After a send that was refused as full: asks for a notice and returns AGAIN, or NO_MEMORY. */
 jzx_err jzi_flow_wait_room(jzi_flow *flow, jzx_actor_id target);
 
+/* For the next life, if there is one. Refused when there is none. */
+jzx_err jzi_flow_leave_wish(jzi_flow *flow, uint32_t tag, const flow_wish *wish);
 /* After a restart: says READY to ourselves, behind what is in the mailbox. */
 void jzi_flow_announce(jzi_flow *flow);
 /* No item is emitted from now on, and no more are wanted. */
@@ -202,11 +207,13 @@ bool jzi_flow_in_all_done(const jzi_flow *flow);
 void jzi_flow_in_leave_all(jzi_flow *flow);
 /* Lets those go that are done: whatever came of them is in good hands. */
 void jzi_flow_in_farewell(jzi_flow *flow);
-/* For the next life, if there is one: CONNECT messages to ourselves. */
+/* For the next life, if there is one: whom we were connected to, as messages to ourselves. */
 void jzi_flow_in_bequeath(jzi_flow *flow);
 
 /* flow_out.c: what a producer does. */
 jzx_err jzi_flow_out_subscribe(jzi_flow *flow, jzx_actor_id consumer, const flow_wish *wish);
+jzx_err jzi_flow_out_expect(jzi_flow *flow, const flow_wish *wish);
+void jzi_flow_out_bequeath(jzi_flow *flow);
 bool jzi_flow_out_demand(jzi_flow *flow, jzx_actor_id consumer, uint64_t n);
 /* *out_lost: the stream is not over for it. */
 bool jzi_flow_out_cancel(jzi_flow *flow, jzx_actor_id consumer, bool *out_lost);

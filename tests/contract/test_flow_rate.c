@@ -1,0 +1,333 @@
+/* Goal: a rate is never exceeded and, with items at hand, always reached; a batch goes out when it
+ * is full, old enough or the last. Method: virtual time, where both are exact. */
+#include "flow_fixture.h"
+
+/* When each item arrived, on the loop's clock. */
+typedef struct stamps {
+    station s;
+    uint64_t at_ns[2048];
+} stamps;
+
+static jzx_behavior_result stamp(jzx_flow *flow, const jzx_message *item)
+{
+    stamps *me = flow->state;
+    REQUIRE(me->s.seen < COUNT_OF(me->at_ns));
+    me->at_ns[me->s.seen++] = jzx_loop_now(flow->ctx->loop);
+    me->s.sum += item->u64;
+    return JZX_BEHAVIOR_OK;
+}
+
+static stamps *stamps_new(void)
+{
+    stamps *s = calloc(1, sizeof *s);
+    station *base = station_new(JZX_FLOW_SINK);
+    REQUIRE(s != NULL);
+    s->s = *base;
+    free(base);
+    s->s.opts.arg = s;
+    s->s.opts.stats = &s->s.stats;
+    s->s.opts.on_item = stamp;
+    return s;
+}
+
+/* No window of any length sees more than the bucket holds and what flows in meanwhile. */
+static void check_bucket(const stamps *s, uint64_t rate, uint64_t period_ns, uint64_t burst)
+{
+    for (uint64_t i = 0; i < s->s.seen; i++) {
+        for (uint64_t j = i; j < s->s.seen; j++) {
+            /* In a chain of stages an item may be late, and so be nearer to the next one. */
+            uint64_t window = s->at_ns[j] - s->at_ns[i] + 2 * MS;
+            if ((j - i + 1 - burst) * period_ns > window * rate && j - i + 1 > burst) {
+                CHECK_EQ(j, i);
+                return;
+            }
+        }
+    }
+}
+
+typedef struct rate_case {
+    uint32_t rate, period_ms, burst, items;
+} rate_case;
+
+static const rate_case cases[] = {
+    {10, 1000, 1, 60}, {10, 1000, 0, 60}, {3, 1000, 3, 40},   {1000, 1000, 5, 500},
+    {7, 100, 2, 150},  {1, 60000, 1, 10}, {500, 10, 50, 900}, {1, 1, 1, 200},
+};
+
+/* Which of the three carries the limit. */
+static void play(const rate_case *c, int where)
+{
+    rig r = rig_open(NULL);
+    line l = line_new(c->items);
+    stamps *sink = stamps_new();
+    jzx_flow_opts *limited = where == 0   ? &l.source->opts
+                             : where == 1 ? &l.stage->opts
+                                          : &sink->s.opts;
+    limited->rate = c->rate;
+    limited->rate_period_ms = c->period_ms;
+    limited->rate_burst = c->burst;
+    l.stage->opts.on_item = NULL;
+    station_spawn(&r, l.source);
+    station_spawn(&r, l.stage);
+    station_spawn(&r, &sink->s);
+    uint64_t begin = jzx_sim_now(r.sim);
+    join_with(&r, l.source, l.stage, 64);
+    join_with(&r, l.stage, &sink->s, 64);
+    REQUIRE_OK(jzx_kit_settle(r.kit));
+    CHECK_EQ(sink->s.seen, c->items);
+    CHECK_EQ(sink->s.sum, sum_to(c->items));
+    uint64_t burst = c->burst == 0 ? c->rate : c->burst;
+    uint64_t period_ns = c->period_ms * MS;
+    check_bucket(sink, c->rate, period_ns, burst);
+    /* The last one was due then; a millisecond of a timer and the cost of the way may be added. */
+    uint64_t due = begin + (c->items - burst) * period_ns / c->rate;
+    uint64_t last = sink->at_ns[c->items - 1];
+    CHECK(last + MS >= due);
+    CHECK(last <= due + 3 * MS + c->items * 20 * US);
+    rig_close(&r);
+    line_free(&l);
+    free(sink);
+}
+
+static void test_a_rate_is_kept_and_reached_wherever_the_limit_is(void)
+{
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        for (int where = 0; where < 3; where++) {
+            play(&cases[i], where);
+        }
+    }
+}
+
+static void test_while_there_are_tokens_no_timer_runs(void)
+{
+    rig r = rig_open(NULL);
+    line l = line_new(100);
+    l.stage->opts.rate = 1000;
+    line_spawn(&r, &l, 8);
+    uint64_t begin = jzx_sim_now(r.sim);
+    rig_idle(&r); /* does not wait for timers */
+    CHECK_EQ(l.sink->seen, 100);
+    CHECK(jzx_sim_now(r.sim) - begin < 10 * MS);
+    CHECK_EQ(rig_counters(&r).timers, 0);
+    rig_close(&r);
+    line_free(&l);
+}
+
+static void test_a_limited_stage_that_nobody_asks_has_no_timer(void)
+{
+    rig r = rig_open(NULL);
+    line l = line_new(0);
+    l.stage->opts.rate = 1;
+    l.stage->opts.rate_burst = 2;
+    line_spawn(&r, &l, 8);
+    rig_idle(&r);
+    CHECK_EQ(l.sink->seen, 2);
+    CHECK_EQ(rig_counters(&r).timers, 1); /* for the next one */
+    REQUIRE_OK(jzx_stop(r.loop, l.sink->id));
+    REQUIRE_OK(jzx_kit_run(r.kit, 10000));
+    CHECK_EQ(rig_counters(&r).timers, 0);
+    CHECK(l.stage->stats.emitted <= 3);
+    rig_close(&r);
+    line_free(&l);
+}
+
+/* Batches. */
+
+typedef struct packer {
+    station s;
+    uint64_t sizes[512];
+    uint64_t at_ns[512];
+    uint64_t batches;
+} packer;
+
+static jzx_behavior_result unpack(jzx_flow *flow, const jzx_message *item)
+{
+    packer *me = flow->state;
+    const jzx_flow_batch *batch = item->data;
+    REQUIRE_EQ(item->len, sizeof *batch);
+    REQUIRE(me->batches < COUNT_OF(me->sizes));
+    me->at_ns[me->batches] = jzx_loop_now(flow->ctx->loop);
+    me->sizes[me->batches++] = batch->count;
+    for (size_t i = 0; i < batch->count; i++) {
+        uint64_t value = 0;
+        if ((batch->items[i].flags & JZX_MSG_VALUE) != 0) {
+            value = batch->items[i].u64;
+        } else {
+            CHECK_EQ(batch->items[i].len, sizeof value);
+            memcpy(&value, batch->items[i].data, sizeof value);
+        }
+        me->s.unordered += value <= me->s.last ? 1 : 0;
+        me->s.last = value;
+        me->s.seen++;
+        me->s.sum += value;
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static packer *packer_new(void)
+{
+    packer *p = calloc(1, sizeof *p);
+    station *base = station_new(JZX_FLOW_SINK);
+    REQUIRE(p != NULL);
+    p->s = *base;
+    free(base);
+    p->s.opts.arg = p;
+    p->s.opts.stats = &p->s.stats;
+    p->s.opts.on_item = unpack;
+    return p;
+}
+
+/* Values, copies and boxes by turns. */
+static jzx_behavior_result emit_mixed(jzx_flow *flow, uint32_t n)
+{
+    station *me = flow->state;
+    for (uint32_t i = 0; i < n && me->next < me->total; i++) {
+        me->next++;
+        if (me->next % 3 == 0) {
+            CHECK_OK(jzx_flow_emit_u64(flow, me->next));
+        } else if (me->next % 3 == 1) {
+            CHECK_OK(jzx_flow_emit_copy(flow, &me->next, sizeof me->next));
+        } else {
+            uint64_t *box = malloc(sizeof *box);
+            REQUIRE(box != NULL);
+            *box = me->next;
+            CHECK_OK(jzx_flow_emit(flow, box, sizeof *box, free));
+        }
+    }
+    if (me->next == me->total) {
+        CHECK_OK(jzx_flow_finish(flow));
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_batches_are_full_and_the_last_one_is_the_rest(void)
+{
+    rig r = rig_open(NULL);
+    line l = line_new(103);
+    packer *sink = packer_new();
+    l.source->opts.on_demand = emit_mixed;
+    l.stage->opts.on_item = NULL;
+    l.stage->opts.batch_max = 10;
+    station_spawn(&r, l.source);
+    station_spawn(&r, l.stage);
+    station_spawn(&r, &sink->s);
+    join_with(&r, l.source, l.stage, 16);
+    join_with(&r, l.stage, &sink->s, 2);
+    rig_idle(&r);
+    CHECK_EQ(sink->batches, 11);
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(sink->sizes[i], 10);
+    }
+    CHECK_EQ(sink->sizes[10], 3);
+    CHECK_EQ(sink->s.seen, 103);
+    CHECK_EQ(sink->s.sum, sum_to(103));
+    CHECK_EQ(sink->s.unordered, 0);
+    CHECK_EQ(l.stage->stats.emitted, 11);
+    CHECK_EQ(sink->s.done, 1);
+    rig_close(&r);
+    line_free(&l);
+    free(sink);
+}
+
+static void test_a_batch_goes_out_when_it_is_old_enough(void)
+{
+    rig r = rig_open(NULL);
+    line l = line_new(25);
+    packer *sink = packer_new();
+    l.source->opts.rate = 1; /* an item every 10 ms, one at once */
+    l.source->opts.rate_period_ms = 10;
+    l.stage->opts.on_item = NULL;
+    l.stage->opts.batch_max = 100;
+    l.stage->opts.batch_ms = 45;
+    station_spawn(&r, l.source);
+    station_spawn(&r, l.stage);
+    station_spawn(&r, &sink->s);
+    join_with(&r, l.source, l.stage, 100);
+    join_with(&r, l.stage, &sink->s, 2);
+    uint64_t begin = jzx_sim_now(r.sim);
+    REQUIRE_OK(jzx_kit_settle(r.kit));
+    CHECK_EQ(sink->s.seen, 25);
+    CHECK_EQ(sink->batches, 5);
+    for (uint64_t i = 0; i < 4; i++) {
+        CHECK_EQ(sink->sizes[i], 5);
+        uint64_t at = sink->at_ns[i] - begin;
+        CHECK(at >= (45 + 50 * i) * MS && at <= (45 + 50 * i) * MS + 10 * MS);
+    }
+    CHECK_EQ(rig_counters(&r).timers, 0);
+    rig_close(&r);
+    line_free(&l);
+    free(sink);
+}
+
+static jzx_behavior_result keep_some(jzx_flow *flow, const jzx_message *item)
+{
+    station *me = flow->state;
+    jzx_flow_batch *batch = item->data;
+    for (size_t i = 0; i < batch->count; i++) {
+        if (batch->items[i].drop != NULL) { /* a box: ours from now on */
+            me->sum += *(uint64_t *)batch->items[i].data;
+            batch->items[i].drop(batch->items[i].data);
+            batch->items[i].data = NULL;
+        }
+        me->seen++;
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_items_can_be_taken_out_of_a_batch(void)
+{
+    rig r = rig_open(NULL);
+    line l = line_new(50);
+    l.source->opts.on_demand = emit_mixed;
+    l.stage->opts.on_item = NULL;
+    l.stage->opts.batch_max = 7;
+    l.sink->opts.on_item = keep_some;
+    line_spawn(&r, &l, 8);
+    rig_idle(&r);
+    CHECK_EQ(l.sink->seen, 50);
+    rig_close(&r); /* finds what leaked or was freed twice, with a sanitizer's help */
+    line_free(&l);
+}
+
+static void test_a_batcher_that_ends_releases_its_items_and_counts_the_batch(void)
+{
+    rig r = rig_open(NULL);
+    line l = line_new(7);
+    l.source->opts.on_demand = emit_mixed;
+    l.source->total = 1000; /* asked for 5 at a time, it has 4 */
+    l.source->short_by = 0;
+    l.stage->opts.on_item = NULL;
+    l.stage->opts.batch_max = 5;
+    l.sink->opts.on_item = keep_some;
+    l.source->opts.rate = 7;
+    l.source->opts.rate_period_ms = 3600000;
+    line_spawn(&r, &l, 4);
+    rig_idle(&r);
+    CHECK_EQ(l.stage->stats.batched, 2);
+    CHECK_EQ(l.sink->seen, 5);
+    REQUIRE_OK(jzx_stop(r.loop, l.stage->id));
+    rig_idle(&r);
+    CHECK_EQ(l.stage->stats.batched, 0);
+    CHECK_EQ(l.stage->stats.undelivered, 1);
+    rig_close(&r);
+    line_free(&l);
+}
+
+static const jzt_test tests[] = {
+    {"a_rate_is_kept_and_reached_wherever_the_limit_is",
+     test_a_rate_is_kept_and_reached_wherever_the_limit_is},
+    {"while_there_are_tokens_no_timer_runs", test_while_there_are_tokens_no_timer_runs},
+    {"a_limited_stage_that_nobody_asks_has_no_timer",
+     test_a_limited_stage_that_nobody_asks_has_no_timer},
+    {"batches_are_full_and_the_last_one_is_the_rest",
+     test_batches_are_full_and_the_last_one_is_the_rest},
+    {"a_batch_goes_out_when_it_is_old_enough", test_a_batch_goes_out_when_it_is_old_enough},
+    {"items_can_be_taken_out_of_a_batch", test_items_can_be_taken_out_of_a_batch},
+    {"a_batcher_that_ends_releases_its_items_and_counts_the_batch",
+     test_a_batcher_that_ends_releases_its_items_and_counts_the_batch},
+};
+
+int main(int argc, char **argv)
+{
+    return jzt_main(argc, argv, tests, COUNT_OF(tests));
+}
