@@ -55,12 +55,15 @@ jzx_err jzi_flow_leave_wish(jzi_flow *flow, uint32_t tag, const flow_wish *wish)
     return err;
 }
 
-void jzi_flow_announce(jzi_flow *flow)
+jzx_err jzi_flow_announce(jzi_flow *flow)
 {
-    if (flow->unready) {
-        jzx_actor_id self = flow->pub.ctx->self;
-        flow->unready = jzx_send_u64(flow_loop(flow), self, 0, FLOW_TAG(FLOW_READY)) != JZX_OK;
+    if (!flow->unready) {
+        return JZX_OK;
     }
+    jzx_err err =
+        jzx_send_u64(flow_loop(flow), flow->pub.ctx->self, flow->incarnation, FLOW_TAG(FLOW_READY));
+    flow->unready = err == JZX_ERR_MAILBOX_FULL; /* then there are messages, and we try again */
+    return flow->unready ? JZX_OK : err;
 }
 
 /* One message. */
@@ -103,7 +106,7 @@ static bool ended(jzi_flow *flow, const jzx_signal *news, jzx_behavior_result *o
     bool was_lost = false;
     if (jzi_flow_out_ended(flow, news->ref, &was_lost)) {
         check_consumers(flow, was_lost);
-    } else if (!jzi_flow_in_ended(flow, news->ref, flow->opts->on_loss == JZX_FLOW_LOSS_END,
+    } else if (!jzi_flow_in_ended(flow, news, flow->opts->on_loss == JZX_FLOW_LOSS_END,
                                   &was_lost)) {
         return false;
     }
@@ -181,13 +184,12 @@ static const flow_wish *wish_of(const jzi_flow *flow, const jzx_message *msg)
 static jzx_err take_wish(jzi_flow *flow, const jzx_message *msg, uint32_t what)
 {
     const flow_wish *wish = wish_of(flow, msg);
-    bool forged = what == FLOW_EXPECT && msg->sender != flow->pub.ctx->self;
-    if (wish == NULL || forged || (what != FLOW_SUBSCRIBE && wish->peer == JZX_NOBODY)) {
+    if (wish == NULL || (what != FLOW_SUBSCRIBE && wish->peer == JZX_NOBODY)) {
         flow_count(&flow->stats->ignored, 1);
         return JZX_OK;
     }
-    jzx_err err = what == FLOW_CONNECT  ? jzi_flow_in_connect(flow, wish)
-                  : what == FLOW_EXPECT ? jzi_flow_out_expect(flow, wish)
+    jzx_err err = what == FLOW_CONNECT  ? jzi_flow_in_connect(flow, wish, msg->sender)
+                  : what == FLOW_EXPECT ? jzi_flow_out_expect(flow, wish, msg->sender)
                                         : jzi_flow_out_subscribe(flow, msg->sender, wish);
     return err == JZX_ERR_STOPPING ? JZX_OK : err; /* we are: nothing begins any more */
 }
@@ -208,7 +210,7 @@ static bool take_word(jzi_flow *flow, const jzx_message *msg, uint32_t what)
     case FLOW_DEMAND:
         return jzi_flow_out_demand(flow, msg->sender, msg->u64);
     case FLOW_READY:
-        flow->recovering = flow->recovering && !own;
+        flow->recovering &= !own || msg->u64 != flow->incarnation; /* not that of an earlier life */
         return own;
     case FLOW_TICK:
         flow->bucket.timer = 0;
@@ -304,14 +306,17 @@ static jzx_behavior_result stream_over(jzi_flow *flow)
         return JZX_BEHAVIOR_STOP; /* a producer that could not be told hears of our end */
     }
     flow->asked = 0; /* a source's: what it still owed */
+    flow->some_done = false;
     flow->finishing = false;
     return result;
 }
 
 static jzx_behavior_result pump(jzi_flow *flow)
 {
-    jzi_flow_announce(flow);
-    jzx_behavior_result result = check_input(flow);
+    jzx_behavior_result result = failed(flow, jzi_flow_announce(flow));
+    if (result == JZX_BEHAVIOR_OK) {
+        result = check_input(flow);
+    }
     if (result == JZX_BEHAVIOR_OK) {
         result = failed(flow, jzi_flow_out_pump(flow));
     }

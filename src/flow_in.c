@@ -69,7 +69,7 @@ static void subscribe(flow_in *in)
     in->waits = false;
 }
 
-jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish)
+jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id sender)
 {
     flow_in *in = find(flow, wish->peer);
     bool ending = flow->finishing && (flow->opts->flags & JZX_FLOW_STAY) == 0;
@@ -94,6 +94,7 @@ jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish)
     in->producer = wish->peer;
     in->watch = watch;
     in->link = completed(flow, wish->link);
+    in->invited = sender == wish->peer;
     subscribe(in);
     if (flow->missing > 0) {
         flow->missing--;
@@ -174,6 +175,7 @@ jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer)
     forget_asked(flow, in);
     in->state = IN_DONE;
     in->say = 0;
+    flow->some_done = true;
     return JZX_OK;
 }
 
@@ -194,20 +196,30 @@ bool jzi_flow_in_restarted(jzi_flow *flow, jzx_watch_ref watch)
     return true;
 }
 
-bool jzi_flow_in_ended(jzi_flow *flow, jzx_watch_ref watch, bool as_done, bool *out_lost)
+/* Whether a producer that ended still owed us something. If it had invited us after a restart of
+ * ours, and our answer to its DONE crossed that, it has ended in good order. */
+static bool owed(const flow_in *in, const jzx_signal *news)
 {
-    flow_in *in = find_watched(flow, watch);
+    bool crossed = in->invited && (news->reason->kind == JZX_REASON_NORMAL ||
+                                   news->reason->kind == JZX_REASON_NOPROC);
+    return in->state == IN_ON || (in->state == IN_ASKED && !crossed);
+}
+
+bool jzi_flow_in_ended(jzi_flow *flow, const jzx_signal *news, bool as_done, bool *out_lost)
+{
+    flow_in *in = find_watched(flow, news->ref);
     if (in == NULL) {
         return false;
     }
-    *out_lost = in->state == IN_ASKED || in->state == IN_ON;
+    *out_lost = owed(in, news);
     in->watch = 0; /* its notice was handed over */
     forget_asked(flow, in);
     in->say = 0;
     if (*out_lost && as_done) {
         in->state = IN_DONE;
-    } else if (*out_lost) {
-        flow->missing++;
+        flow->some_done = true;
+    } else if (in->state != IN_DONE) {
+        flow->missing += *out_lost ? 1 : 0;
         remove_in(flow, in);
     }
     return true;
@@ -320,14 +332,12 @@ jzx_err jzi_flow_in_pump(jzi_flow *flow, bool ask_only)
 
 bool jzi_flow_in_all_done(const jzi_flow *flow)
 {
-    bool some = false;
     for (uint32_t i = 0; i < flow->in_count; i++) {
-        if (flow->ins[i].state != IN_DONE && flow->ins[i].state != IN_LEAVING) {
+        if (flow->ins[i].state == IN_ASKED || flow->ins[i].state == IN_ON) {
             return false;
         }
-        some |= flow->ins[i].state == IN_DONE;
     }
-    return some && flow->missing == 0;
+    return flow->some_done && flow->missing == 0;
 }
 
 jzx_err jzi_flow_in_ask(jzi_flow *flow, jzx_actor_id producer, int64_t n)

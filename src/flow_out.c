@@ -84,13 +84,17 @@ jzx_err jzi_flow_out_subscribe(jzi_flow *flow, jzx_actor_id consumer, const flow
     return JZX_OK;
 }
 
-jzx_err jzi_flow_out_expect(jzi_flow *flow, const flow_wish *wish)
+jzx_err jzi_flow_out_expect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id sender)
 {
+    if (flow->opts->kind == JZX_FLOW_SINK) {
+        flow_count(&flow->stats->ignored, 1);
+        return JZX_OK;
+    }
     flow_out *out = NULL;
     jzx_err err = find_or_add(flow, wish->peer, &out);
-    if (err == JZX_OK && !out->on) {
+    if (err == JZX_OK && !out->on && sender == flow->pub.ctx->self) {
         out->link = wish->link;
-        out->say = SAY_CONNECT;
+        out->say = SAY_CONNECT; /* else whoever connected us has told it, too */
         flow->unsaid = true;
     }
     return err;

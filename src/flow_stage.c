@@ -73,9 +73,10 @@ static jzx_err open_flow(jzi_flow *flow, jzx_context *ctx, const jzx_flow_opts *
     flow->incarnation = facts.incarnation;
     flow->recovering = facts.incarnation > 1;
     jzi_flow_rate_open(flow);
-    if (flow->recovering) { /* refused only while messages wait: then the first of them tries */
-        flow->unready = true;
-        jzi_flow_announce(flow);
+    flow->unready = flow->recovering;
+    err = jzi_flow_announce(flow);
+    if (err != JZX_OK) {
+        return err;
     }
     if (opts->init != NULL) {
         flow->inside = true;
@@ -233,7 +234,15 @@ jzx_err jzx_flow_connect_sized(jzx_loop *loop, jzx_actor_id producer, jzx_actor_
     if (!fits(loop, consumer, wish.link.max_demand)) {
         return JZX_ERR_BAD_DEMAND;
     }
-    return jzx_send_copy(loop, consumer, &wish, sizeof wish, FLOW_TAG(FLOW_CONNECT));
+    err = jzx_send_copy(loop, consumer, &wish, sizeof wish, FLOW_TAG(FLOW_CONNECT));
+    if (err != JZX_OK) {
+        return err;
+    }
+    /* So that a producer with little to give does not end before this one has come. If it cannot be
+     * told, the link is made all the same. */
+    wish.peer = consumer;
+    err = jzx_send_copy(loop, producer, &wish, sizeof wish, FLOW_TAG(FLOW_EXPECT));
+    return JZX_OK;
 }
 
 jzx_err jzx_flow_disconnect(jzx_loop *loop, jzx_actor_id producer, jzx_actor_id consumer)

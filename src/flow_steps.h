@@ -4,6 +4,7 @@
  * The protocol, between a consumer C and a producer P:
  *
  *   anybody -> C   CONNECT     take items from P
+ *   anybody -> P   EXPECT      C will subscribe
  *   C -> P         SUBSCRIBE   with a cookie; replaces an earlier subscription of C
  *   P -> C         HELLO       the same cookie: from here on items are this subscription's
  *   C -> P         DEMAND      n more items, please
@@ -43,8 +44,7 @@ enum {
     FLOW_DONE,
     FLOW_CANCEL,
     FLOW_POKE,   /* to itself: look again */
-    FLOW_EXPECT, /* to itself, at a restart: a consumer of its earlier life, which will come again
-                  */
+    FLOW_EXPECT, /* a consumer will subscribe: do not end before it has */
     FLOW_READY,  /* to itself, at a restart: what an earlier life left in the mailbox was handled */
     FLOW_TICK,   /* a timer: there are tokens again */
     FLOW_FLUSH,  /* a timer: the batch is old enough */
@@ -79,7 +79,8 @@ typedef struct flow_in {
     uint32_t asked; /* items that are on their way */
     uint8_t state;  /* flow_in_state */
     uint8_t say;
-    bool waits; /* for room */
+    bool waits;   /* for room */
+    bool invited; /* by the producer, after a restart of ours */
 } flow_in;
 
 /* A consumer that we give to. */
@@ -140,6 +141,7 @@ typedef struct jzi_flow {
     bool recovering;          /* restarted; READY has not come yet */
     bool unready;             /* READY was not sent yet */
     bool finishing;           /* no item is emitted any more */
+    bool some_done;           /* a producer is done; with the last one this stage is */
     bool was_done;            /* an earlier life had told its consumers that the stream is over */
     struct flow_block *batch; /* being filled; NULL: empty */
     jzx_timer_id flush_timer;
@@ -176,7 +178,7 @@ jzx_err jzi_flow_wait_room(jzi_flow *flow, jzx_actor_id target);
 /* For the next life, if there is one. Refused when there is none. */
 jzx_err jzi_flow_leave_wish(jzi_flow *flow, uint32_t tag, const flow_wish *wish);
 /* After a restart: says READY to ourselves, behind what is in the mailbox. */
-void jzi_flow_announce(jzi_flow *flow);
+jzx_err jzi_flow_announce(jzi_flow *flow);
 /* No item is emitted from now on, and no more are wanted. */
 void jzi_flow_begin_finish(jzi_flow *flow);
 void jzi_flow_publish(jzi_flow *flow);
@@ -186,7 +188,7 @@ jzx_behavior_result jzi_flow_behavior(jzx_context *ctx, const jzx_message *msg);
 jzx_err jzi_flow_check_link(const jzx_flow_link *link);
 
 /* flow_in.c: what a consumer does. */
-jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish);
+jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id sender);
 void jzi_flow_in_disconnect(jzi_flow *flow, jzx_actor_id producer);
 bool jzi_flow_in_hello(jzi_flow *flow, jzx_actor_id producer, uint64_t cookie);
 /* An item came: takes it off what was asked for. */
@@ -195,7 +197,7 @@ jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer);
 /* News of a producer, or room in its mailbox. False: it is none of ours. *out_lost: it was
  * not done. */
 bool jzi_flow_in_restarted(jzi_flow *flow, jzx_watch_ref watch);
-bool jzi_flow_in_ended(jzi_flow *flow, jzx_watch_ref watch, bool as_done, bool *out_lost);
+bool jzi_flow_in_ended(jzi_flow *flow, const jzx_signal *news, bool as_done, bool *out_lost);
 bool jzi_flow_in_room(jzi_flow *flow, jzx_actor_id producer);
 /* Says what is unsaid and asks for what may be asked for. */
 jzx_err jzi_flow_in_pump(jzi_flow *flow, bool ask_only);
@@ -212,7 +214,7 @@ void jzi_flow_in_bequeath(jzi_flow *flow);
 
 /* flow_out.c: what a producer does. */
 jzx_err jzi_flow_out_subscribe(jzi_flow *flow, jzx_actor_id consumer, const flow_wish *wish);
-jzx_err jzi_flow_out_expect(jzi_flow *flow, const flow_wish *wish);
+jzx_err jzi_flow_out_expect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id sender);
 void jzi_flow_out_bequeath(jzi_flow *flow);
 bool jzi_flow_out_demand(jzi_flow *flow, jzx_actor_id consumer, uint64_t n);
 /* *out_lost: the stream is not over for it. */
