@@ -53,8 +53,8 @@ typedef enum jzx_flow_loss {
     JZX_FLOW_LOSS_FAIL = 2 /* fails too, so that those beyond it hear of it */
 } jzx_flow_loss;
 
-/* Counted by a stage as it goes; emitted = sent + buffered + undelivered. `buffered`, `credit` and
- * `asked` are as of now, the others grow, also over restarts. */
+/* Counted by a stage as it goes. When it is at rest, emitted = sent + buffered + undelivered.
+ * `buffered`, `credit`, `asked` and `batched` are as of now, the others grow, also over restarts. */
 typedef struct jzx_flow_stats {
     uint64_t received;    /* items handled */
     uint64_t unasked;     /* of these: from an earlier life's demand, or from a stranger */
