@@ -26,7 +26,7 @@ typedef struct node {
     jzx_flow_opts opts;
     jzx_flow_stats stats;
     jzx_actor_id id;
-    char name[16];
+    char name[24];
     uint32_t layer;
     uint32_t index;
     uint32_t next;   /* a source: emitted so far */
