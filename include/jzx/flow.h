@@ -54,7 +54,8 @@ typedef enum jzx_flow_loss {
 } jzx_flow_loss;
 
 /* Counted by a stage as it goes. When it is at rest, emitted = sent + buffered + undelivered.
- * `buffered`, `credit`, `asked` and `batched` are as of now, the others grow, also over restarts. */
+ * `buffered`, `credit`, `asked` and `batched` are as of now, the others grow, also over restarts.
+ */
 typedef struct jzx_flow_stats {
     uint64_t received;    /* items handled */
     uint64_t unasked;     /* of these: from an earlier life's demand, or from a stranger */

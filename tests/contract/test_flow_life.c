@@ -64,7 +64,7 @@ static void family_check(family *f, uint64_t lost)
 
 static void test_a_stage_that_fails_loses_the_item_in_hand_and_no_other(void)
 {
-    for (uint64_t at = 1; at <= ITEMS; at += 7) {
+    for (uint64_t at = 1; at <= ITEMS; at += JZT_TSAN ? 19 : 7) {
         family f = family_open(JZX_ONE_FOR_ONE, 0);
         f.l.stage->fail_at = at;
         family_check(&f, 1);
@@ -77,7 +77,7 @@ static void test_a_stage_that_fails_loses_the_item_in_hand_and_no_other(void)
 
 static void test_with_redelivery_it_loses_none(void)
 {
-    for (uint64_t at = 1; at <= ITEMS; at += 7) {
+    for (uint64_t at = 1; at <= ITEMS; at += JZT_TSAN ? 19 : 7) {
         family f = family_open(JZX_ONE_FOR_ONE, JZX_SPAWN_REDELIVER);
         f.l.stage->fail_at = at;
         f.l.sink->fail_at = ITEMS - at + 1;
@@ -89,7 +89,7 @@ static void test_with_redelivery_it_loses_none(void)
 
 static void test_a_sink_that_fails_goes_on_with_the_next_item(void)
 {
-    for (uint64_t at = 1; at <= ITEMS; at += 7) {
+    for (uint64_t at = 1; at <= ITEMS; at += JZT_TSAN ? 19 : 7) {
         family f = family_open(JZX_ONE_FOR_ONE, 0);
         f.l.sink->fail_at = at;
         family_check(&f, 1);
@@ -110,7 +110,7 @@ static jzx_behavior_result count_and_fail(jzx_flow *flow, uint32_t n)
 
 static void test_a_source_that_fails_is_asked_again(void)
 {
-    for (uint64_t at = 1; at < ITEMS - MAX; at += 7) {
+    for (uint64_t at = 1; at < ITEMS - MAX; at += JZT_TSAN ? 19 : 7) {
         family f = family_open(JZX_ONE_FOR_ONE, 0);
         f.l.source->opts.on_demand = count_and_fail;
         f.l.source->fail_at = at;
@@ -124,7 +124,7 @@ static void test_all_of_them_restarted_at_once_connect_again(void)
 {
     static const uint32_t strategies[] = {JZX_ONE_FOR_ALL, JZX_REST_FOR_ONE};
     for (size_t s = 0; s < COUNT_OF(strategies); s++) {
-        for (uint64_t at = 1; at <= ITEMS; at += 7) {
+        for (uint64_t at = 1; at <= ITEMS; at += JZT_TSAN ? 19 : 7) {
             family f = family_open(strategies[s], 0);
             f.l.stage->fail_at = at;
             family_check(&f, 1);
@@ -139,7 +139,7 @@ static void test_all_of_them_restarted_at_once_connect_again(void)
 /* Kills one child after each number of ticks; the supervisor takes it for a failure. */
 static void test_a_kill_at_any_moment_is_survived(void)
 {
-    for (int steps = 0; steps < 30; steps++) {
+    for (int steps = 0; steps < 30; steps += JZT_TSAN ? 5 : 1) {
         for (int who = 0; who < 3; who++) {
             family f = family_open(JZX_ONE_FOR_ONE, 0);
             const station *victims[] = {f.l.source, f.l.stage, f.l.sink};
@@ -189,7 +189,7 @@ static void test_an_end_that_fails_is_told_again(void)
 
 static void test_when_a_consumer_dies_the_others_take_the_rest(void)
 {
-    for (int steps = 0; steps < 25; steps++) {
+    for (int steps = 0; steps < 25; steps += JZT_TSAN ? 4 : 1) {
         rig r = rig_open(NULL);
         station *source = source_new(500);
         station *sinks[3];
