@@ -272,10 +272,9 @@ static jzx_behavior_result check_input(jzi_flow *flow)
     if (jzi_flow_in_all_done(flow)) {
         return end_of_input(flow);
     }
-    jzi_flow_in_farewell(flow);
-    if (flow->was_done && flow->out_count == 0) {
-        jzi_flow_begin_finish(flow);
-    }
+    bool over = flow->was_done && flow->out_count == 0;
+    jzi_flow_in_farewell(flow, over);
+    flow->finishing = over;
     return JZX_BEHAVIOR_OK;
 }
 
@@ -300,7 +299,7 @@ static jzx_behavior_result produce(jzi_flow *flow)
 /* Done with the stream: the actor ends, or is as new. */
 static jzx_behavior_result stream_over(jzi_flow *flow)
 {
-    jzi_flow_in_farewell(flow);
+    jzi_flow_in_farewell(flow, false);
     jzx_behavior_result result = failed(flow, jzi_flow_in_pump(flow, false));
     if (result == JZX_BEHAVIOR_OK && (flow->opts->flags & JZX_FLOW_STAY) == 0) {
         return JZX_BEHAVIOR_STOP; /* a producer that could not be told hears of our end */

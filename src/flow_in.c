@@ -126,10 +126,10 @@ void jzi_flow_in_leave_all(jzi_flow *flow)
     }
 }
 
-void jzi_flow_in_farewell(jzi_flow *flow)
+void jzi_flow_in_farewell(jzi_flow *flow, bool all)
 {
     for (uint32_t i = 0; i < flow->in_count; i++) {
-        if (flow->ins[i].state == IN_DONE) {
+        if (flow->ins[i].state == IN_DONE || all) {
             leave(flow, &flow->ins[i]);
             flow->ins[i].say = SAY_GOODBYE;
         }
@@ -359,7 +359,8 @@ void jzi_flow_in_bequeath(jzi_flow *flow)
     jzx_err err = JZX_OK;
     for (uint32_t i = 0; i < flow->in_count && err == JZX_OK; i++) {
         const flow_in *in = &flow->ins[i];
-        if (in->state == IN_ASKED || in->state == IN_ON) {
+        /* A producer that invited us will do so again, unless it has ended. */
+        if (in->state == IN_ON || (in->state == IN_ASKED && !in->invited)) {
             flow_wish wish = {.peer = in->producer, .link = in->link};
             err = jzi_flow_leave_wish(flow, FLOW_CONNECT, &wish);
         }

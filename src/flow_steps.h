@@ -207,8 +207,8 @@ jzx_err jzi_flow_in_ask(jzi_flow *flow, jzx_actor_id producer, int64_t n);
 bool jzi_flow_in_all_done(const jzi_flow *flow);
 /* No more is wanted of those that are not done. */
 void jzi_flow_in_leave_all(jzi_flow *flow);
-/* Lets those go that are done: whatever came of them is in good hands. */
-void jzi_flow_in_farewell(jzi_flow *flow);
+/* Lets those go that are done, or all of them: whatever came of them is in good hands. */
+void jzi_flow_in_farewell(jzi_flow *flow, bool all);
 /* For the next life, if there is one: whom we were connected to, as messages to ourselves. */
 void jzi_flow_in_bequeath(jzi_flow *flow);
 

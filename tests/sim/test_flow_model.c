@@ -239,7 +239,9 @@ static void disturb(model *m, bool harsh)
     node *victim = &m->nodes[below(m, m->count)];
     uint32_t letters = 1 + (uint32_t)below(m, 30);
     if (harsh && below(m, 3) == 0) {
-        m->kills += jzx_kill(m->kit->loop, victim->id) == JZX_OK ? 1 : 0;
+        /* One that failed and waits for its restart would end for good. */
+        bool up = jzx_actor_state(m->kit->loop, victim->id) == JZX_STATE_RUNNING;
+        m->kills += up && jzx_kill(m->kit->loop, victim->id) == JZX_OK ? 1 : 0;
         return;
     }
     for (uint32_t i = 0; i < letters; i++) {
