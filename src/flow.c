@@ -40,21 +40,6 @@ jzx_err jzi_flow_tell_wish(jzi_flow *flow, jzx_actor_id to, uint32_t tag, const 
     return err == JZX_ERR_MAILBOX_FULL ? jzi_flow_wait_room(flow, to) : err;
 }
 
-/* Behind what is in the mailbox; if that is full, past it. */
-jzx_err jzi_flow_leave_wish(jzi_flow *flow, uint32_t tag, const flow_wish *wish)
-{
-    jzx_send_opts opts = {.data = (void *)(uintptr_t)wish, /* copied */
-                          .len = sizeof *wish,
-                          .tag = FLOW_TAG(tag),
-                          .flags = JZX_SEND_COPY};
-    jzx_err err = jzx_send_with(flow_loop(flow), flow->pub.ctx->self, &opts);
-    if (err == JZX_ERR_MAILBOX_FULL) {
-        opts.flags |= JZX_SEND_URGENT;
-        err = jzx_send_with(flow_loop(flow), flow->pub.ctx->self, &opts);
-    }
-    return err;
-}
-
 jzx_err jzi_flow_announce(jzi_flow *flow)
 {
     if (!flow->unready) {
@@ -76,6 +61,7 @@ static jzx_behavior_result failed(jzi_flow *flow, jzx_err err)
 void jzi_flow_begin_finish(jzi_flow *flow)
 {
     flow->finishing = true;
+    flow->stirred = true;
     jzi_flow_in_leave_all(flow);
 }
 
@@ -160,7 +146,7 @@ static jzx_behavior_result take_item(jzi_flow *flow, const jzx_message *msg)
         flow_count(&flow->stats->unwanted, 1);
         return failed(flow, jzx_discard(flow->pub.ctx));
     }
-    jzi_flow_in_arrived(flow, msg->sender);
+    flow->stirred = jzi_flow_in_arrived(flow, msg->sender) || flow->unready;
     jzi_flow_rate_take(flow);
     if (flow->opts->batch_max != 0) {
         return failed(flow, jzi_flow_batch_add(flow, msg));
@@ -236,6 +222,8 @@ static jzx_behavior_result take(jzi_flow *flow, const jzx_message *msg)
     case FLOW_EXPECT:
     case FLOW_SUBSCRIBE:
         return failed(flow, take_wish(flow, msg, what));
+    case FLOW_WILL:
+        return failed(flow, jzi_flow_inherit(flow, msg));
     case FLOW_DONE:
         return failed(flow, jzi_flow_in_done(flow, msg->sender));
     case FLOW_CANCEL:
@@ -338,6 +326,9 @@ static jzx_behavior_result pump(jzi_flow *flow)
 void jzi_flow_publish(jzi_flow *flow)
 {
     jzx_flow_stats *stats = flow->stats;
+    if (stats == &flow->own) {
+        return; /* nobody looks */
+    }
     __atomic_store_n(&stats->buffered, flow->count, __ATOMIC_RELAXED);
     __atomic_store_n(&stats->credit, flow->credit, __ATOMIC_RELAXED);
     __atomic_store_n(&stats->asked, flow->asked, __ATOMIC_RELAXED);
@@ -348,12 +339,13 @@ static void enter(jzi_flow *flow, jzx_context *ctx)
 {
     flow->pub.ctx = ctx;
     flow->inside = true;
+    flow->stirred = true;
 }
 
 static jzx_behavior_result settle(jzi_flow *flow, jzx_behavior_result result)
 {
     if (result == JZX_BEHAVIOR_OK) {
-        result = pump(flow);
+        result = flow->stirred ? pump(flow) : result;
     } else if (result != JZX_BEHAVIOR_STOP) {
         (void)jzi_flow_in_pump(flow, true); /* its parent may let it go on: then more must come */
     }

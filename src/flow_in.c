@@ -146,16 +146,17 @@ bool jzi_flow_in_hello(jzi_flow *flow, jzx_actor_id producer, uint64_t cookie)
     return true;
 }
 
-void jzi_flow_in_arrived(jzi_flow *flow, jzx_actor_id producer)
+bool jzi_flow_in_arrived(jzi_flow *flow, jzx_actor_id producer)
 {
     flow_in *in = find(flow, producer);
     flow_count(&flow->stats->received, 1);
     if (in == NULL || in->state != IN_ON || in->asked == 0) {
         flow_count(&flow->stats->unasked, 1);
-        return;
+        return true;
     }
     in->asked--;
     flow->asked--;
+    return in->asked <= in->link.min_demand || in->wish > 0;
 }
 
 jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer)
@@ -351,18 +352,6 @@ jzx_err jzi_flow_in_ask(jzi_flow *flow, jzx_actor_id producer, int64_t n)
         return JZX_ERR_BAD_DEMAND;
     }
     in->wish += (uint64_t)n;
+    flow->stirred = true;
     return JZX_OK;
-}
-
-void jzi_flow_in_bequeath(jzi_flow *flow)
-{
-    jzx_err err = JZX_OK;
-    for (uint32_t i = 0; i < flow->in_count && err == JZX_OK; i++) {
-        const flow_in *in = &flow->ins[i];
-        /* A producer that invited us will do so again, unless it has ended. */
-        if (in->state == IN_ON || (in->state == IN_ASKED && !in->invited)) {
-            flow_wish wish = {.peer = in->producer, .link = in->link};
-            err = jzi_flow_leave_wish(flow, FLOW_CONNECT, &wish);
-        }
-    }
 }

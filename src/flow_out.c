@@ -100,15 +100,6 @@ jzx_err jzi_flow_out_expect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id 
     return err;
 }
 
-void jzi_flow_out_bequeath(jzi_flow *flow)
-{
-    jzx_err err = JZX_OK;
-    for (uint32_t i = 0; i < flow->out_count && err == JZX_OK; i++) {
-        flow_wish wish = {.peer = flow->outs[i].consumer, .link = flow->outs[i].link};
-        err = jzi_flow_leave_wish(flow, FLOW_EXPECT, &wish);
-    }
-}
-
 bool jzi_flow_out_demand(jzi_flow *flow, jzx_actor_id consumer, uint64_t n)
 {
     flow_out *out = find(flow, consumer);

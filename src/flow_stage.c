@@ -132,8 +132,7 @@ void jzx_flow_close(jzx_flow *pub, jzx_context *ctx)
     if (flow->opts->deinit != NULL) {
         flow->opts->deinit(pub);
     }
-    jzi_flow_in_bequeath(flow);
-    jzi_flow_out_bequeath(flow);
+    jzi_flow_bequeath(flow);
     jzi_flow_batch_discard(flow);
     jzi_flow_out_drop_rest(flow);
     flow->credit = 0;

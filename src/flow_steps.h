@@ -45,6 +45,7 @@ enum {
     FLOW_CANCEL,
     FLOW_POKE,   /* to itself: look again */
     FLOW_EXPECT, /* a consumer will subscribe: do not end before it has */
+    FLOW_WILL,   /* to itself, at the end of a life: whom it was connected to */
     FLOW_READY,  /* to itself, at a restart: what an earlier life left in the mailbox was handled */
     FLOW_TICK,   /* a timer: there are tokens again */
     FLOW_FLUSH,  /* a timer: the batch is old enough */
@@ -137,6 +138,7 @@ typedef struct jzi_flow {
     uint32_t last_cookie;
     uint32_t missing;         /* producers that were lost and that somebody may replace */
     bool unsaid;              /* a consumer is to be told something */
+    bool stirred;             /* more than an item came by: look at everything afterwards */
     bool inside;              /* jzx_flow_handle() runs: it will look at everything */
     bool recovering;          /* restarted; READY has not come yet */
     bool unready;             /* READY was not sent yet */
@@ -175,8 +177,6 @@ jzx_err jzi_flow_tell_wish(jzi_flow *flow, jzx_actor_id to, uint32_t tag, const 
 /* After a send that was refused as full: asks for a notice and returns AGAIN, or NO_MEMORY. */
 jzx_err jzi_flow_wait_room(jzi_flow *flow, jzx_actor_id target);
 
-/* For the next life, if there is one. Refused when there is none. */
-jzx_err jzi_flow_leave_wish(jzi_flow *flow, uint32_t tag, const flow_wish *wish);
 /* After a restart: says READY to ourselves, behind what is in the mailbox. */
 jzx_err jzi_flow_announce(jzi_flow *flow);
 /* No item is emitted from now on, and no more are wanted. */
@@ -191,8 +191,8 @@ jzx_err jzi_flow_check_link(const jzx_flow_link *link);
 jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id sender);
 void jzi_flow_in_disconnect(jzi_flow *flow, jzx_actor_id producer);
 bool jzi_flow_in_hello(jzi_flow *flow, jzx_actor_id producer, uint64_t cookie);
-/* An item came: takes it off what was asked for. */
-void jzi_flow_in_arrived(jzi_flow *flow, jzx_actor_id producer);
+/* An item came: takes it off what was asked for. True: it may be time to ask again. */
+bool jzi_flow_in_arrived(jzi_flow *flow, jzx_actor_id producer);
 jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer);
 /* News of a producer, or room in its mailbox. False: it is none of ours. *out_lost: it was
  * not done. */
@@ -209,13 +209,10 @@ bool jzi_flow_in_all_done(const jzi_flow *flow);
 void jzi_flow_in_leave_all(jzi_flow *flow);
 /* Lets those go that are done, or all of them: whatever came of them is in good hands. */
 void jzi_flow_in_farewell(jzi_flow *flow, bool all);
-/* For the next life, if there is one: whom we were connected to, as messages to ourselves. */
-void jzi_flow_in_bequeath(jzi_flow *flow);
 
 /* flow_out.c: what a producer does. */
 jzx_err jzi_flow_out_subscribe(jzi_flow *flow, jzx_actor_id consumer, const flow_wish *wish);
 jzx_err jzi_flow_out_expect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id sender);
-void jzi_flow_out_bequeath(jzi_flow *flow);
 bool jzi_flow_out_demand(jzi_flow *flow, jzx_actor_id consumer, uint64_t n);
 /* *out_lost: the stream is not over for it. */
 bool jzi_flow_out_cancel(jzi_flow *flow, jzx_actor_id consumer, bool *out_lost);
@@ -234,6 +231,10 @@ static inline uint64_t jzi_flow_out_open(const jzi_flow *flow)
 {
     return flow->credit > flow->count ? flow->credit - flow->count : 0;
 }
+
+/* flow_will.c */
+void jzi_flow_bequeath(jzi_flow *flow);
+jzx_err jzi_flow_inherit(jzi_flow *flow, const jzx_message *msg);
 
 /* flow_rate.c */
 jzx_err jzi_flow_rate_check(const jzx_flow_opts *opts);

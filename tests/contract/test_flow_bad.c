@@ -141,6 +141,7 @@ enum {
     T_CANCEL,
     T_POKE,
     T_EXPECT,
+    T_WILL,
     T_READY,
     T_TICK,
     T_FLUSH,
