@@ -289,13 +289,13 @@ static jzx_behavior_result stream_over(jzi_flow *flow)
 {
     jzi_flow_in_farewell(flow, false);
     jzx_behavior_result result = failed(flow, jzi_flow_in_pump(flow, false));
-    if (result == JZX_BEHAVIOR_OK && (flow->opts->flags & JZX_FLOW_STAY) == 0) {
-        return JZX_BEHAVIOR_STOP; /* a producer that could not be told hears of our end */
+    if (result != JZX_BEHAVIOR_OK || flow->in_count > 0) {
+        return result; /* not before everybody was told */
     }
     flow->asked = 0; /* a source's: what it still owed */
     flow->some_done = false;
     flow->finishing = false;
-    return result;
+    return (flow->opts->flags & JZX_FLOW_STAY) != 0 ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_STOP;
 }
 
 static jzx_behavior_result pump(jzi_flow *flow)

@@ -187,7 +187,8 @@ bool jzi_flow_in_restarted(jzi_flow *flow, jzx_watch_ref watch)
         return false;
     }
     if (in->state == IN_LEAVING || in->state == IN_DONE) {
-        return true; /* it will be told what its earlier life was to be told */
+        in->waits = false; /* it will be told what its earlier life was to be told */
+        return true;
     }
     if ((in->link.flags & JZX_FLOW_MANUAL) != 0) {
         in->wish += in->asked; /* was asked for, and still is wanted */
@@ -248,7 +249,7 @@ static jzx_err said(flow_in *in, jzx_err err)
         return JZX_OK;
     case JZX_ERR_NO_SUCH_ACTOR:
     case JZX_ERR_STOPPING:
-        in->say = 0;
+        in->say = in->watch == 0 ? 0 : in->say;
         in->waits = true; /* for the news of its end or its restart, which is on the way */
         return JZX_OK;
     default:

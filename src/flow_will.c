@@ -4,7 +4,8 @@
 #include "flow_steps.h"
 
 typedef struct flow_bequest {
-    uint64_t what; /* FLOW_CONNECT: a producer; FLOW_EXPECT: a consumer */
+    uint64_t what;     /* FLOW_CONNECT: a producer; FLOW_EXPECT: a consumer */
+    jzx_actor_id from; /* whose wish it was */
     flow_wish wish;
 } flow_bequest;
 
@@ -13,10 +14,11 @@ static size_t write_will(const jzi_flow *flow, flow_bequest *will)
     size_t count = 0;
     for (uint32_t i = 0; i < flow->in_count; i++) {
         const flow_in *in = &flow->ins[i];
-        /* A producer that invited us will do so again, unless it has ended. */
-        if (in->state == IN_ON || (in->state == IN_ASKED && !in->invited)) {
-            will[count++] = (flow_bequest){.what = FLOW_CONNECT,
-                                           .wish = {.peer = in->producer, .link = in->link}};
+        if (in->state == IN_ASKED || in->state == IN_ON) {
+            will[count++] = (flow_bequest){
+                .what = FLOW_CONNECT,
+                .from = in->state == IN_ASKED && in->invited ? in->producer : flow->pub.ctx->self,
+                .wish = {.peer = in->producer, .link = in->link}};
         }
     }
     for (uint32_t i = 0; i < flow->out_count; i++) {
@@ -57,16 +59,15 @@ void jzi_flow_bequeath(jzi_flow *flow)
 jzx_err jzi_flow_inherit(jzi_flow *flow, const jzx_message *msg)
 {
     const flow_bequest *will = msg->data;
-    jzx_actor_id self = flow->pub.ctx->self;
     bool whole = (msg->flags & JZX_MSG_COPY) != 0 && msg->len % sizeof *will == 0;
-    if (msg->sender != self || !whole) {
+    if (msg->sender != flow->pub.ctx->self || !whole) {
         flow_count(&flow->stats->ignored, 1);
         return JZX_OK;
     }
     jzx_err err = JZX_OK;
     for (size_t i = 0; i < msg->len / sizeof *will && err == JZX_OK; i++) {
-        err = will[i].what == FLOW_CONNECT ? jzi_flow_in_connect(flow, &will[i].wish, self)
-                                           : jzi_flow_out_expect(flow, &will[i].wish, self);
+        err = will[i].what == FLOW_CONNECT ? jzi_flow_in_connect(flow, &will[i].wish, will[i].from)
+                                           : jzi_flow_out_expect(flow, &will[i].wish, will[i].from);
     }
     return err;
 }
