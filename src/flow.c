@@ -53,9 +53,12 @@ jzx_err jzi_flow_announce(jzi_flow *flow)
 
 /* One message. */
 
+/* STOPPING: we are, and nothing begins any more. */
 static jzx_behavior_result failed(jzi_flow *flow, jzx_err err)
 {
-    return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(flow->pub.ctx, err, jzx_strerror(err));
+    return err == JZX_OK || err == JZX_ERR_STOPPING
+               ? JZX_BEHAVIOR_OK
+               : jzx_fail(flow->pub.ctx, err, jzx_strerror(err));
 }
 
 void jzi_flow_begin_finish(jzi_flow *flow)
@@ -174,10 +177,9 @@ static jzx_err take_wish(jzi_flow *flow, const jzx_message *msg, uint32_t what)
         flow_count(&flow->stats->ignored, 1);
         return JZX_OK;
     }
-    jzx_err err = what == FLOW_CONNECT  ? jzi_flow_in_connect(flow, wish, msg->sender)
-                  : what == FLOW_EXPECT ? jzi_flow_out_expect(flow, wish, msg->sender)
-                                        : jzi_flow_out_subscribe(flow, msg->sender, wish);
-    return err == JZX_ERR_STOPPING ? JZX_OK : err; /* we are: nothing begins any more */
+    return what == FLOW_CONNECT  ? jzi_flow_in_connect(flow, wish, msg->sender)
+           : what == FLOW_EXPECT ? jzi_flow_out_expect(flow, wish, msg->sender)
+                                 : jzi_flow_out_subscribe(flow, msg->sender, wish);
 }
 
 /* What needs no memory and calls nobody. False: it belongs to no connection, or makes no sense. */

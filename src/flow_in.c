@@ -69,6 +69,25 @@ static void subscribe(flow_in *in)
     in->waits = false;
 }
 
+/* The record of a producer, a new one if need be; watched. */
+static jzx_err find_or_add(jzi_flow *flow, jzx_actor_id producer, flow_in **out_in)
+{
+    flow_in *in = find(flow, producer);
+    jzx_watch_ref watch = in == NULL ? 0 : in->watch;
+    jzx_err err =
+        watch != 0 ? JZX_OK : jzx_watch(flow_loop(flow), producer, JZX_WATCH_RESTARTS, &watch);
+    if (err == JZX_OK && in == NULL) {
+        in = jzi_flow_grow(flow, (void **)&flow->ins, &flow->in_count, &flow->in_cap, sizeof *in);
+        err = in == NULL ? JZX_ERR_NO_MEMORY : JZX_OK;
+    }
+    if (err == JZX_OK) {
+        in->producer = producer;
+        in->watch = watch;
+        *out_in = in;
+    }
+    return err;
+}
+
 jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id sender)
 {
     flow_in *in = find(flow, wish->peer);
@@ -81,18 +100,10 @@ jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id 
     if (in != NULL && (in->state == IN_DONE ? flow->recovering : in->state != IN_LEAVING)) {
         return JZX_OK;
     }
-    jzx_watch_ref watch = in == NULL ? 0 : in->watch;
-    jzx_err err =
-        watch != 0 ? JZX_OK : jzx_watch(flow_loop(flow), wish->peer, JZX_WATCH_RESTARTS, &watch);
-    if (err == JZX_OK && in == NULL) {
-        in = jzi_flow_grow(flow, (void **)&flow->ins, &flow->in_count, &flow->in_cap, sizeof *in);
-        err = in == NULL ? JZX_ERR_NO_MEMORY : JZX_OK;
-    }
+    jzx_err err = find_or_add(flow, wish->peer, &in);
     if (err != JZX_OK) {
         return err;
     }
-    in->producer = wish->peer;
-    in->watch = watch;
     in->link = completed(flow, wish->link);
     in->invited = sender == wish->peer;
     subscribe(in);
@@ -162,16 +173,16 @@ bool jzi_flow_in_arrived(jzi_flow *flow, jzx_actor_id producer)
 jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer)
 {
     flow_in *in = find(flow, producer);
-    if (in == NULL && flow->recovering && producer != JZX_NOBODY) {
-        in = jzi_flow_grow(flow, (void **)&flow->ins, &flow->in_count, &flow->in_cap, sizeof *in);
-        if (in == NULL) {
-            return JZX_ERR_NO_MEMORY;
-        }
-        in->producer = producer;
-    }
-    if (in == NULL || in->state == IN_LEAVING) {
-        flow_count(&flow->stats->ignored, in == NULL ? 1 : 0);
+    if (in == NULL && (!flow->recovering || producer == JZX_NOBODY)) {
+        flow_count(&flow->stats->ignored, 1);
         return JZX_OK;
+    }
+    if (in != NULL && in->state == IN_LEAVING) {
+        return JZX_OK;
+    }
+    jzx_err err = find_or_add(flow, producer, &in); /* perhaps one that an earlier life knew */
+    if (err != JZX_OK) {
+        return err;
     }
     forget_asked(flow, in);
     in->state = IN_DONE;

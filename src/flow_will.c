@@ -4,7 +4,8 @@
 #include "flow_steps.h"
 
 typedef struct flow_bequest {
-    uint64_t what;     /* FLOW_CONNECT: a producer; FLOW_EXPECT: a consumer */
+    uint64_t what;     /* FLOW_CONNECT: a producer; FLOW_DONE: one that is done; FLOW_EXPECT: a */
+                       /* consumer */
     jzx_actor_id from; /* whose wish it was */
     flow_wish wish;
 } flow_bequest;
@@ -19,6 +20,8 @@ static size_t write_will(const jzi_flow *flow, flow_bequest *will)
                 .what = FLOW_CONNECT,
                 .from = in->state == IN_ASKED && in->invited ? in->producer : flow->pub.ctx->self,
                 .wish = {.peer = in->producer, .link = in->link}};
+        } else if (in->state == IN_DONE) {
+            will[count++] = (flow_bequest){.what = FLOW_DONE, .wish = {.peer = in->producer}};
         }
     }
     for (uint32_t i = 0; i < flow->out_count; i++) {
@@ -66,8 +69,10 @@ jzx_err jzi_flow_inherit(jzi_flow *flow, const jzx_message *msg)
     }
     jzx_err err = JZX_OK;
     for (size_t i = 0; i < msg->len / sizeof *will && err == JZX_OK; i++) {
-        err = will[i].what == FLOW_CONNECT ? jzi_flow_in_connect(flow, &will[i].wish, will[i].from)
-                                           : jzi_flow_out_expect(flow, &will[i].wish, will[i].from);
+        const flow_wish *wish = &will[i].wish;
+        err = will[i].what == FLOW_CONNECT ? jzi_flow_in_connect(flow, wish, will[i].from)
+              : will[i].what == FLOW_DONE  ? jzi_flow_in_done(flow, wish->peer)
+                                           : jzi_flow_out_expect(flow, wish, will[i].from);
     }
     return err;
 }
