@@ -133,7 +133,7 @@ static jzx_behavior_result take_cancel(jzi_flow *flow, jzx_actor_id consumer, bo
     bool known = jzi_flow_out_cancel(flow, consumer, &was_lost);
     flow_count(&flow->stats->ignored, known || goodbye ? 0 : 1);
     if (goodbye) {
-        flow->was_done |= flow->incarnation > 1;
+        flow->was_done |= known || flow->incarnation > 1;
         return JZX_BEHAVIOR_OK;
     }
     check_consumers(flow, was_lost);
@@ -262,9 +262,9 @@ static jzx_behavior_result check_input(jzi_flow *flow)
     if (jzi_flow_in_all_done(flow)) {
         return end_of_input(flow);
     }
-    bool over = flow->was_done && flow->out_count == 0;
-    jzi_flow_in_farewell(flow, over);
-    flow->finishing = over;
+    /* What an earlier life had finished is finished: who has not heard of it will. */
+    jzi_flow_in_farewell(flow, flow->was_done);
+    flow->finishing = flow->was_done;
     return JZX_BEHAVIOR_OK;
 }
 
@@ -296,6 +296,7 @@ static jzx_behavior_result stream_over(jzi_flow *flow)
     }
     flow->asked = 0; /* a source's: what it still owed */
     flow->some_done = false;
+    flow->was_done = false;
     flow->finishing = false;
     return (flow->opts->flags & JZX_FLOW_STAY) != 0 ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_STOP;
 }

@@ -142,7 +142,7 @@ bool jzi_flow_out_ended(jzi_flow *flow, jzx_watch_ref watch, bool *out_lost)
 {
     flow_out *out = find_watched(flow, watch);
     if (out != NULL) {
-        *out_lost = !out->told;
+        *out_lost = !out->told && !flow->was_done;
         out->watch = 0; /* its notice was handed over */
         remove_out(flow, out);
     }

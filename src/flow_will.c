@@ -5,7 +5,7 @@
 
 typedef struct flow_bequest {
     uint64_t what;     /* FLOW_CONNECT: a producer; FLOW_DONE: one that is done; FLOW_EXPECT: a */
-                       /* consumer */
+                       /* consumer; FLOW_CANCEL: consumers know that the stream is over */
     jzx_actor_id from; /* whose wish it was */
     flow_wish wish;
 } flow_bequest;
@@ -29,6 +29,9 @@ static size_t write_will(const jzi_flow *flow, flow_bequest *will)
         will[count++] =
             (flow_bequest){.what = FLOW_EXPECT, .wish = {.peer = out->consumer, .link = out->link}};
     }
+    if (flow->was_done) {
+        will[count++] = (flow_bequest){.what = FLOW_CANCEL};
+    }
     return count;
 }
 
@@ -48,8 +51,8 @@ static jzx_err leave(jzi_flow *flow, void *will, size_t len)
 
 void jzi_flow_bequeath(jzi_flow *flow)
 {
-    size_t most = (size_t)flow->in_count + flow->out_count;
-    flow_bequest *will = most == 0 ? NULL : jzi_alloc(&flow->alloc, most * sizeof *will);
+    size_t most = (size_t)flow->in_count + flow->out_count + 1;
+    flow_bequest *will = jzi_alloc(&flow->alloc, most * sizeof *will);
     if (will == NULL) {
         return;
     }
@@ -57,6 +60,21 @@ void jzi_flow_bequeath(jzi_flow *flow)
     jzx_err err = count == 0 ? JZX_OK : leave(flow, will, count * sizeof *will);
     (void)err; /* refused: there is no next life, or others will call */
     jzi_free(&flow->alloc, will, most * sizeof *will);
+}
+
+static jzx_err take_over(jzi_flow *flow, const flow_bequest *bequest)
+{
+    switch (bequest->what) {
+    case FLOW_CONNECT:
+        return jzi_flow_in_connect(flow, &bequest->wish, bequest->from);
+    case FLOW_DONE:
+        return jzi_flow_in_done(flow, bequest->wish.peer);
+    case FLOW_EXPECT:
+        return jzi_flow_out_expect(flow, &bequest->wish, bequest->from);
+    default:
+        flow->was_done = true;
+        return JZX_OK;
+    }
 }
 
 jzx_err jzi_flow_inherit(jzi_flow *flow, const jzx_message *msg)
@@ -69,10 +87,7 @@ jzx_err jzi_flow_inherit(jzi_flow *flow, const jzx_message *msg)
     }
     jzx_err err = JZX_OK;
     for (size_t i = 0; i < msg->len / sizeof *will && err == JZX_OK; i++) {
-        const flow_wish *wish = &will[i].wish;
-        err = will[i].what == FLOW_CONNECT ? jzi_flow_in_connect(flow, wish, will[i].from)
-              : will[i].what == FLOW_DONE  ? jzi_flow_in_done(flow, wish->peer)
-                                           : jzi_flow_out_expect(flow, wish, will[i].from);
+        err = take_over(flow, &will[i]);
     }
     return err;
 }
