@@ -44,6 +44,54 @@ static void test_nothing_is_produced_that_nobody_asked_for(void)
     line_free(&l);
 }
 
+static void test_a_consumer_asks_again_only_when_few_items_are_left(void)
+{
+    enum { ITEMS = 1000, MAX = 20, MIN = 4 };
+    rig r = rig_open(NULL);
+    station *source = source_new(ITEMS);
+    station *sink = station_new(JZX_FLOW_SINK);
+    station_spawn(&r, source);
+    station_spawn(&r, sink);
+    jzx_flow_link link = {.max_demand = MAX, .min_demand = MIN};
+    REQUIRE_OK(jzx_flow_connect(r.loop, source->id, sink->id, &link));
+    rig_idle(&r);
+    CHECK_EQ(sink->seen, ITEMS);
+    /* Besides the items: demand for MAX - MIN of them at a time, and a few words at both ends. */
+    CHECK(rig_counters(&r).accepted <= ITEMS + ITEMS / (MAX - MIN) + 20);
+    rig_close(&r);
+    free(source);
+    free(sink);
+}
+
+/* Whoever runs first: a source with little to give waits for all that were connected to it. */
+static void test_a_short_stream_ends_for_every_consumer_that_was_connected(void)
+{
+    for (uint64_t i = 0; i < 100; i++) {
+        jzx_sim_opts sim = {.seed = jzt_seed() + i + 1};
+        rig r = rig_open_with(NULL, &sim);
+        station *source = source_new(1);
+        station *sinks[3];
+        station_spawn(&r, source);
+        for (int k = 0; k < 3; k++) {
+            sinks[k] = station_new(JZX_FLOW_SINK);
+            station_spawn(&r, sinks[k]);
+            join_with(&r, source, sinks[k], 4);
+        }
+        rig_idle(&r);
+        CHECK(is_gone(&r, source));
+        CHECK_EQ(sinks[0]->seen + sinks[1]->seen + sinks[2]->seen, 1);
+        for (int k = 0; k < 3; k++) {
+            CHECK_EQ(sinks[k]->done, 1);
+            CHECK_EQ(sinks[k]->losses, 0);
+        }
+        rig_close(&r);
+        for (int k = 0; k < 3; k++) {
+            free(sinks[k]);
+        }
+        free(source);
+    }
+}
+
 /* Manual links: the consumer says how many. */
 
 static jzx_behavior_result ask_when_told(jzx_flow *flow, const jzx_message *msg)
@@ -598,6 +646,10 @@ static const jzt_test tests[] = {
     {"a_pipeline_hands_on_every_item_once_and_in_order",
      test_a_pipeline_hands_on_every_item_once_and_in_order},
     {"nothing_is_produced_that_nobody_asked_for", test_nothing_is_produced_that_nobody_asked_for},
+    {"a_consumer_asks_again_only_when_few_items_are_left",
+     test_a_consumer_asks_again_only_when_few_items_are_left},
+    {"a_short_stream_ends_for_every_consumer_that_was_connected",
+     test_a_short_stream_ends_for_every_consumer_that_was_connected},
     {"a_consumer_that_asks_for_n_gets_n", test_a_consumer_that_asks_for_n_gets_n},
     {"only_a_manual_link_is_asked_by_hand", test_only_a_manual_link_is_asked_by_hand},
     {"a_source_may_give_fewer_and_the_rest_later", test_a_source_may_give_fewer_and_the_rest_later},

@@ -213,6 +213,35 @@ static void test_bad_demand_of_a_consumer_is_ignored_and_its_good_demand_honoure
     free(source);
 }
 
+/* An answer to a subscription that is not the present one, as after restarts. */
+static void test_demand_waits_for_the_answer_to_the_present_subscription(void)
+{
+    rig r = rig_open(NULL);
+    station *sink = station_new(JZX_FLOW_SINK);
+    jzx_probe *producer = NULL;
+    station_spawn(&r, sink);
+    REQUIRE_OK(jzx_probe_spawn(r.loop, &producer));
+    jzx_flow_link link = {.max_demand = 8};
+    REQUIRE_OK(jzx_flow_connect(r.loop, jzx_probe_id(producer), sink->id, &link));
+    const jzx_probe_record *wish = NULL;
+    REQUIRE_OK(jzx_probe_expect(producer, TAG(T_SUBSCRIBE), 10, &wish));
+    uint64_t cookie = 0;
+    memcpy(&cookie, wish->bytes + 8, sizeof cookie);
+    jzx_probe_forget(producer);
+    jzx_send_opts hello = {.u64 = cookie - 1, .tag = TAG(T_HELLO), .flags = JZX_SEND_VALUE};
+    REQUIRE_OK(jzx_probe_send(producer, sink->id, &hello));
+    CHECK_OK(jzx_probe_expect_none(producer, 10));
+    CHECK_EQ(sink->stats.ignored, 1);
+    hello.u64 = cookie;
+    REQUIRE_OK(jzx_probe_send(producer, sink->id, &hello));
+    REQUIRE_OK(jzx_probe_expect(producer, TAG(T_DEMAND), 10, &wish));
+    CHECK_EQ(wish->u64, 8);
+    jzx_probe_free(producer);
+    rig_idle(&r);
+    rig_close(&r);
+    free(sink);
+}
+
 /* Every tag, by a stranger and by nobody, with a value, with bytes of every length, with nothing.
  */
 static void test_forged_messages_of_every_kind_do_no_harm(void)
@@ -382,6 +411,8 @@ static const jzt_test tests[] = {
      test_demand_of_a_stranger_is_ignored_and_counted},
     {"bad_demand_of_a_consumer_is_ignored_and_its_good_demand_honoured",
      test_bad_demand_of_a_consumer_is_ignored_and_its_good_demand_honoured},
+    {"demand_waits_for_the_answer_to_the_present_subscription",
+     test_demand_waits_for_the_answer_to_the_present_subscription},
     {"forged_messages_of_every_kind_do_no_harm_R7", test_forged_messages_of_every_kind_do_no_harm},
     {"half_a_wish_is_ignored", test_half_a_wish_is_ignored},
     {"calls_outside_of_an_actor_are_refused", test_calls_outside_of_an_actor_are_refused},

@@ -162,6 +162,24 @@ static void test_a_limited_stage_that_nobody_asks_has_no_timer(void)
     line_free(&l);
 }
 
+static void test_after_a_long_rest_no_more_than_the_burst_comes_at_once(void)
+{
+    rig r = rig_open(NULL);
+    line l = line_new(0);
+    l.stage->opts.rate = 1000; /* two more would flow in while a timer is late */
+    l.stage->opts.rate_burst = 5;
+    station_spawn(&r, l.source);
+    station_spawn(&r, l.stage);
+    station_spawn(&r, l.sink);
+    REQUIRE_OK(jzx_kit_run(r.kit, 1000));
+    join_with(&r, l.source, l.stage, 64);
+    join_with(&r, l.stage, l.sink, 64);
+    rig_idle(&r);
+    CHECK_EQ(l.sink->seen, 5);
+    rig_close(&r);
+    line_free(&l);
+}
+
 /* Batches. */
 
 typedef struct packer {
@@ -290,6 +308,31 @@ static void test_a_batch_goes_out_when_it_is_old_enough(void)
     free(sink);
 }
 
+static void test_a_full_batch_takes_its_time_with_it(void)
+{
+    rig r = rig_open(NULL);
+    line l = line_new(12);
+    packer *sink = packer_new();
+    l.source->opts.rate = 1; /* an item every 20 ms: three are there after 40 */
+    l.source->opts.rate_period_ms = 20;
+    l.stage->opts.on_item = NULL;
+    l.stage->opts.batch_max = 3;
+    l.stage->opts.batch_ms = 70; /* of the first batch this would be up within the second */
+    station_spawn(&r, l.source);
+    station_spawn(&r, l.stage);
+    station_spawn(&r, &sink->s);
+    join_with(&r, l.source, l.stage, 8);
+    join_with(&r, l.stage, &sink->s, 8);
+    REQUIRE_OK(jzx_kit_settle(r.kit));
+    CHECK_EQ(sink->batches, 4);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(sink->sizes[i], 3);
+    }
+    rig_close(&r);
+    line_free(&l);
+    free(sink);
+}
+
 static jzx_behavior_result keep_some(jzx_flow *flow, const jzx_message *item)
 {
     station *me = flow->state;
@@ -350,6 +393,9 @@ static const jzt_test tests[] = {
     {"while_there_are_tokens_no_timer_runs", test_while_there_are_tokens_no_timer_runs},
     {"a_limited_stage_that_nobody_asks_has_no_timer",
      test_a_limited_stage_that_nobody_asks_has_no_timer},
+    {"after_a_long_rest_no_more_than_the_burst_comes_at_once",
+     test_after_a_long_rest_no_more_than_the_burst_comes_at_once},
+    {"a_full_batch_takes_its_time_with_it", test_a_full_batch_takes_its_time_with_it},
     {"batches_are_full_and_the_last_one_is_the_rest",
      test_batches_are_full_and_the_last_one_is_the_rest},
     {"a_batch_goes_out_when_it_is_old_enough", test_a_batch_goes_out_when_it_is_old_enough},
