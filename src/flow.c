@@ -202,6 +202,7 @@ static bool take_word(jzi_flow *flow, const jzx_message *msg, uint32_t what)
         return own;
     case FLOW_TICK:
         flow->bucket.timer = 0;
+        flow->bucket.ticked = true;
         return own;
     default:
         return own;

@@ -4,8 +4,8 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
-/* Timers are late by up to this much; what flows in meanwhile is not lost, or a bucket of one token
- * would never reach its rate. It never gives more than a bucketful at once. */
+/* A timer is late by up to this much. What flows in meanwhile is kept even in a full bucket, or one
+ * of a single token would never reach its rate; while nobody waits for a timer, full is full. */
 #define LATE_NS (2 * NS_PER_MS)
 
 jzx_err jzi_flow_rate_check(const jzx_flow_opts *opts)
@@ -29,9 +29,8 @@ void jzi_flow_rate_open(jzi_flow *flow)
     uint64_t period_ms = opts->rate_period_ms == 0 ? 1000 : opts->rate_period_ms;
     uint64_t burst = opts->rate_burst == 0 ? opts->rate : opts->rate_burst;
     flow->bucket = (flow_bucket){.rate = opts->rate,
-                                 .burst = burst,
                                  .period_ns = period_ms * NS_PER_MS,
-                                 .full = burst * period_ms * NS_PER_MS + opts->rate * LATE_NS,
+                                 .full = burst * period_ms * NS_PER_MS,
                                  .level = burst * period_ms * NS_PER_MS,
                                  .since_ns = jzx_loop_now(flow_loop(flow))};
 }
@@ -39,10 +38,11 @@ void jzi_flow_rate_open(jzi_flow *flow)
 static void refill(flow_bucket *bucket, uint64_t now_ns)
 {
     uint64_t passed = now_ns - bucket->since_ns;
-    uint64_t lacking = bucket->full - bucket->level;
-    bucket->level =
-        passed > lacking / bucket->rate ? bucket->full : bucket->level + passed * bucket->rate;
+    uint64_t limit = bucket->full + (bucket->ticked ? bucket->rate * LATE_NS : 0);
+    uint64_t lacking = limit > bucket->level ? limit - bucket->level : 0;
+    bucket->level += passed > lacking / bucket->rate ? lacking : passed * bucket->rate;
     bucket->since_ns = now_ns;
+    bucket->ticked = false;
 }
 
 /* Wakes us when the next token is there. */
@@ -69,7 +69,6 @@ jzx_err jzi_flow_rate_limit(jzi_flow *flow, uint64_t want, uint64_t *out_grant)
     }
     refill(bucket, jzx_loop_now(flow_loop(flow)));
     uint64_t tokens = bucket->level / bucket->period_ns;
-    tokens = tokens < bucket->burst ? tokens : bucket->burst;
     uint64_t spare = tokens > flow->asked ? tokens - flow->asked : 0;
     *out_grant = want < spare ? want : spare;
     /* With something on its way we look again when it is here. */

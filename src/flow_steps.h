@@ -102,11 +102,11 @@ typedef struct flow_out {
 typedef struct flow_bucket {
     uint64_t rate; /* 0: no limit */
     uint64_t period_ns;
-    uint64_t burst; /* tokens */
-    uint64_t full;  /* parts */
+    uint64_t full; /* parts */
     uint64_t level;
     uint64_t since_ns; /* of `level` */
     jzx_timer_id timer;
+    bool ticked; /* the timer was waited for, and may have been late */
 } flow_bucket;
 
 /* Invariants:

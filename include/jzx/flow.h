@@ -104,7 +104,8 @@ typedef struct jzx_flow_opts {
     jzx_flow_stats *stats; /* borrowed until the actor ended; NULL: nobody looks */
     uint32_t on_loss;      /* jzx_flow_loss */
     /* Takes (a source: emits) at most `rate` items per period in the long run, and rate_burst at
-     * once. Nothing waits in the stage for it: it asks later. 0: no limit. */
+     * once; when it waited for a timer, also what that was late for, 2 ms at most. Nothing waits in
+     * the stage for it: it asks later. 0: no limit. */
     uint32_t rate;
     uint32_t rate_period_ms; /* 0: 1,000 */
     uint32_t rate_burst;     /* 0: as `rate` */
