@@ -228,6 +228,7 @@ bool jzi_flow_in_ended(jzi_flow *flow, const jzx_signal *news, bool as_done, boo
     in->watch = 0; /* its notice was handed over */
     forget_asked(flow, in);
     in->say = 0;
+    in->waits = false; /* this was the news */
     if (*out_lost && as_done) {
         in->state = IN_DONE;
         flow->some_done = true;

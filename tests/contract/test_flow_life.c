@@ -291,6 +291,91 @@ static void test_a_lost_producer_is_waited_for_counts_as_done_or_is_a_failure(vo
     }
 }
 
+/* A source that defers its stop, closed to all sends, and only then gives what it was asked for:
+ * the demand that follows is refused, and then the source is gone. */
+typedef struct leaver {
+    station s;
+    jzx_flow *flow;
+} leaver;
+
+static jzx_behavior_result give_nothing(jzx_flow *flow, uint32_t n)
+{
+    (void)flow;
+    (void)n;
+    return JZX_BEHAVIOR_OK;
+}
+
+static jzx_behavior_result leaver_behavior(jzx_context *ctx, const jzx_message *msg)
+{
+    leaver *me = ctx->state;
+    jzx_behavior_result result = JZX_BEHAVIOR_OK;
+    (void)jzx_flow_handle(me->flow, ctx, msg, &result);
+    return msg->kind == JZX_KIND_TIMER ? JZX_BEHAVIOR_STOP : result;
+}
+
+static jzx_behavior_result leaver_signal(jzx_context *ctx, const jzx_signal *signal)
+{
+    leaver *me = ctx->state;
+    jzx_behavior_result result = JZX_BEHAVIOR_OK;
+    if (jzx_flow_signal(me->flow, ctx, signal, &result) || signal->kind != JZX_SIGNAL_PRE_STOP) {
+        return result;
+    }
+    CHECK_OK(jzx_send_after(ctx->loop, ctx->self, 5, NULL, 0, 1, NULL));
+    for (uint32_t left = jzx_flow_demand(me->flow); left > 0; left--) {
+        CHECK_OK(jzx_flow_emit_u64(me->flow, ++me->s.next));
+    }
+    return JZX_BEHAVIOR_DEFER;
+}
+
+static jzx_behavior_result leaver_init(jzx_context *ctx, void *arg)
+{
+    leaver *me = arg;
+    ctx->state = me;
+    return jzx_flow_open(ctx, &me->s.opts, &me->flow) == JZX_OK ? JZX_BEHAVIOR_OK
+                                                                : JZX_BEHAVIOR_FAIL;
+}
+
+static void leaver_deinit(jzx_context *ctx)
+{
+    leaver *me = ctx->state;
+    jzx_flow_close(me->flow, ctx);
+}
+
+static void test_a_producer_that_refuses_demand_and_ends_keeps_nobody_alive(void)
+{
+    rig r = rig_open(NULL);
+    line l = line_new(0);
+    leaver *source = calloc(1, sizeof *source);
+    REQUIRE(source != NULL);
+    source->s = *l.source;
+    source->s.opts.arg = source;
+    source->s.opts.stats = &source->s.stats;
+    source->s.opts.on_demand = give_nothing;
+    l.stage->opts.on_loss = JZX_FLOW_LOSS_END;
+    jzx_spawn_opts spawn = {.behavior = leaver_behavior,
+                            .init = leaver_init,
+                            .deinit = leaver_deinit,
+                            .on_signal = leaver_signal,
+                            .state = source};
+    REQUIRE_OK(jzx_spawn(r.loop, &spawn, &source->s.id));
+    station_spawn(&r, l.stage);
+    station_spawn(&r, l.sink);
+    join_with(&r, &source->s, l.stage, MAX);
+    join_with(&r, l.stage, l.sink, MAX);
+    rig_idle(&r);
+    CHECK_EQ(source->s.stats.asked, MAX);
+    REQUIRE_OK(jzx_stop(r.loop, source->s.id));
+    REQUIRE_OK(jzx_kit_run(r.kit, 50));
+    CHECK(rig_counters(&r).refused[JZX_REFUSED_STOPPING] > 0); /* it was as it should be */
+    CHECK_EQ(l.sink->seen, MAX);
+    CHECK_EQ(l.stage->losses, 1);
+    CHECK_EQ(l.sink->done, 1);
+    CHECK(is_gone(&r, l.stage) && is_gone(&r, l.sink));
+    rig_close(&r);
+    line_free(&l);
+    free(source);
+}
+
 static void test_who_is_gone_cannot_be_connected(void)
 {
     rig r = rig_open(NULL);
@@ -342,6 +427,8 @@ static const jzt_test tests[] = {
      test_what_a_dead_consumer_did_not_ask_for_waits_for_the_next},
     {"a_lost_producer_is_waited_for_counts_as_done_or_is_a_failure",
      test_a_lost_producer_is_waited_for_counts_as_done_or_is_a_failure},
+    {"a_producer_that_refuses_demand_and_ends_keeps_nobody_alive",
+     test_a_producer_that_refuses_demand_and_ends_keeps_nobody_alive},
     {"who_is_gone_cannot_be_connected", test_who_is_gone_cannot_be_connected},
     {"a_loop_that_is_destroyed_under_way_leaks_nothing",
      test_a_loop_that_is_destroyed_under_way_leaks_nothing},
