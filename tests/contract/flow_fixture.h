@@ -166,6 +166,21 @@ static inline bool is_gone(rig *r, const station *s)
     return jzx_actor_state(r->loop, s->id) == JZX_STATE_TERMINATED;
 }
 
+/* Items among the dead letters; at most 64 are looked at. Around restarts a word of the protocol
+ * may be there too, such as an invitation to somebody who has just ended. */
+static inline uint64_t dead_items(rig *r)
+{
+    jzx_dead_letter letters[64];
+    uint64_t cursor = 0;
+    uint64_t items = 0;
+    size_t count = jzx_dead_letters_read(r->loop, &cursor, letters, COUNT_OF(letters), NULL);
+    CHECK(count < COUNT_OF(letters));
+    for (size_t i = 0; i < count; i++) {
+        items += letters[i].tag == 0xFE020006u ? 1 : 0;
+    }
+    return items;
+}
+
 /* Source, stage, sink. */
 typedef struct line {
     station *source;

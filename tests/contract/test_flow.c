@@ -473,7 +473,7 @@ static void test_a_stage_may_finish_before_its_producer(void)
     CHECK_EQ(l.source->lost_reason, JZX_REASON_NORMAL);
     CHECK(is_gone(&r, l.source) && is_gone(&r, l.stage) && is_gone(&r, l.sink));
     /* What it did not want any more is accounted for. */
-    CHECK_EQ(l.source->stats.sent, 10 + rig_counters(&r).dead);
+    CHECK_EQ(l.source->stats.sent, 10 + dead_items(&r));
     rig_close(&r);
     line_free(&l);
 }
