@@ -17,6 +17,10 @@ void bench_raw_fjcreate_chunked(const bench_run *run, bench_sample *out);
 void bench_raw_idle(const bench_run *run, bench_sample *out);
 void bench_raw_fairness(const bench_run *run, bench_sample *out);
 
+/* jzx_flow.c: items through three stages; raw is by hand, with a window. */
+void bench_raw_flow(const bench_run *run, bench_sample *out);
+void bench_jzx_flow(const bench_run *run, bench_sample *out);
+
 /* loop.c: a loop with the default configuration. Steady loops have no budgets of time. */
 jzx_loop *bench_loop_open(void);
 /* With budgets of its own; 0 is the default. */
