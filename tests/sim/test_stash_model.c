@@ -539,6 +539,9 @@ static void open_run(uint64_t seed)
 static void close_run(void)
 {
     m.going = false;
+    while (is_failed() && !m.failed) { /* a stop would win over what was decided */
+        CHECK_OK(jzx_loop_step(m.loop, 0));
+    }
     CHECK_OK(jzx_stop(m.loop, m.parent));
     CHECK_OK(jzx_kit_settle(m.kit));
     expect(used(&m.desk) + used(&m.sink) == 0, "nothing waits in the end", 0);
@@ -577,7 +580,8 @@ static void test_a_desk_and_its_model_agree(void)
         refused += m.refused;
     }
     /* Runs that did not come to anything prove nothing. */
-    CHECK(stashed > 1000 && restarts > 100 && resumes > 50 && forwarded > 100 && refused > 100);
+    CHECK(stashed > 10 * RUNS && restarts > RUNS && forwarded > RUNS && refused > RUNS);
+    CHECK(resumes > RUNS / 4);
 }
 
 static const jzt_test tests[] = {
