@@ -573,22 +573,39 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
     return result;
 }
 
+/* Takes the message that put_back() put there out of a lane: the first, or behind older ones. */
+static jzi_node *take_again(jzi_node **lane)
+{
+    jzi_node *before = *lane;
+    while (before != NULL && (before->next->msg.reserved & JZI_HAND_AGAIN) == 0) {
+        before = before->next == *lane ? NULL : before->next;
+    }
+    if (before == NULL) {
+        return NULL;
+    }
+    jzi_node *node = before->next;
+    before->next = node->next;
+    if (node == *lane) {
+        *lane = node == before ? NULL : before;
+    }
+    return node;
+}
+
 void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_node **lanes[] = {&actor->urgent, &actor->user};
     for (size_t i = 0; i < 2; i++) {
-        jzi_node *first = jzi_lane_first(*lanes[i]);
-        if (first == NULL || (first->msg.reserved & JZI_HAND_AGAIN) == 0) {
+        jzi_node *node = take_again(lanes[i]);
+        if (node == NULL) {
             continue;
         }
-        (void)jzi_lane_pop(lanes[i]);
-        if ((first->msg.flags & JZI_MSG_FOREIGN) == 0) {
+        if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
         } else if (worker->pooled) {
             jzi_worker_leave(worker, actor, 1); /* what put_back() took */
         }
-        leave_request(worker, actor, first, true);
-        finish_as(worker, actor, first, worker->pooled);
+        leave_request(worker, actor, node, true);
+        finish_as(worker, actor, node, worker->pooled);
         leave_foreign(worker, actor);
     }
 }
