@@ -1,0 +1,82 @@
+/* What the sources of the router share. All of it stands on the public API. */
+#ifndef JZI_ROUTER_STEPS_H
+#define JZI_ROUTER_STEPS_H
+
+#include <jzx/router.h>
+#include <jzx/system.h>
+
+#include "router_pick.h"
+
+/* A router's options, checked and owned: every incarnation is made from it. */
+typedef struct jzi_router_plan {
+    jzx_allocator alloc;
+    size_t size;          /* of all of this, with the list */
+    jzx_router_opts opts; /* its pointers lead to what follows */
+    jzx_spawn_opts worker;
+    jzx_supervisor_spec restart;
+    char name[JZX_NAME_MAX + 1];
+    char dispatcher[JZX_DISPATCHER_NAME_MAX + 1];
+    char group[JZX_NAME_MAX + 1];
+    char worker_name[JZX_NAME_MAX + 1];
+    char worker_dispatcher[JZX_DISPATCHER_NAME_MAX + 1];
+    jzx_actor_id list[];
+} jzi_router_plan;
+
+jzx_err jzi_router_plan_make(jzx_loop *loop, const jzx_router_opts *opts,
+                             const jzx_router_sizes *sizes, jzi_router_plan **out_plan);
+void jzi_router_plan_release(void *plan);
+
+struct jzi_gather;
+
+/* One incarnation.
+ *
+ * Who waits is in the stash. What was let out of it comes first in the mailbox, so that everything
+ * else in there is younger than everything in the stash. Two ways of letting out keep that so:
+ *   - all of it, at any time;
+ *   - the oldest few: then nothing more until `replay` messages came, and if one of them has to
+ *     wait again, so do the others (`stuck`). Only if none of them can expire or overtake, so that
+ *     the count is exact.
+ * Invariant: while messages are in the stash, replay > 0, or a worker was asked to tell of room, or
+ * there is no worker at all. So nothing waits for ever while there is room. */
+typedef struct jzi_router {
+    const jzi_router_plan *plan;
+    jzi_router_plan *owned; /* the plan, if it goes with this incarnation */
+    jzi_routes routes;
+    uint32_t wanted;
+    uint32_t stashed; /* messages in the stash */
+    uint32_t special; /* of these, how many may expire or are urgent */
+    uint32_t replay;  /* messages that were let out one by one and are to come */
+    bool stuck;
+    bool changed; /* the table is another one than when the messages were set aside */
+    bool started;
+    jzx_router_stats stats;
+    struct jzi_gather *gathers;
+} jzi_router;
+
+/* What became of a message. */
+typedef enum jzi_routed {
+    JZI_ROUTED,      /* somebody has it */
+    JZI_ROUTE_WAIT,  /* everybody who could have it is full, or there is nobody */
+    JZI_ROUTE_REFUSE /* nobody can have it: it is a dead letter, or no memory */
+} jzi_routed;
+
+/* After a send to the worker `at` gave this error: marks it full and asks it to tell of room, or
+ * takes it out. false: neither; there is no memory. */
+bool jzi_router_refused(jzx_context *ctx, jzi_router *r, uint32_t at, jzx_err err);
+/* Everybody who is not full gets the message in hand. */
+jzi_routed jzi_router_broadcast(jzx_context *ctx, jzi_router *r, const jzx_message *msg);
+
+/* Data with a `drop` that several messages refer to. */
+typedef struct jzi_shared jzi_shared;
+/* Options for sending the message in hand to several: a value, a copy, or shared data. *out_shared
+ * is NULL if it is not the latter. NOT_SUPPORTED: it cannot be shared. NO_MEMORY. */
+jzx_err jzi_share(const jzi_router *r, const jzx_message *msg, jzx_send_opts *out_opts,
+                  jzi_shared **out_shared);
+/* Around every send: one reference more, and back if it was refused. NULL is fine. */
+void jzi_shared_lend(jzi_shared *shared);
+void jzi_shared_unlend(jzi_shared *shared);
+/* All sends are done. If one succeeded the data is taken from the message in hand, and the last
+ * reader drops it; else the message is as it was. */
+void jzi_shared_close(jzx_context *ctx, jzi_shared *shared, bool sent);
+
+#endif
