@@ -279,9 +279,7 @@ jzx_err jzx_send_with_sized(jzx_loop *loop, jzx_actor_id to, const jzx_send_opts
     if (err == JZX_OK) {
         return JZX_OK;
     }
-    if ((known.flags & JZX_SEND_CONSUME) != 0 && known.drop != NULL && known.data != NULL) {
-        known.drop(known.data);
-    }
+    jzi_send_consume(&known);
     return refuse(loop, to, err);
 }
 

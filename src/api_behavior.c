@@ -88,6 +88,12 @@ jzx_err jzx_unstash(jzx_context *ctx, uint32_t count)
     return JZX_OK;
 }
 
+int jzx_was_stashed(const jzx_context *ctx)
+{
+    const jzi_worker *worker = jzi_worker_with_message(ctx);
+    return worker != NULL && (worker->in_hand->msg.reserved & JZI_HAND_UNSTASHED) != 0;
+}
+
 uint32_t jzx_stash_count(const jzx_context *ctx)
 {
     const jzi_worker *worker = jzi_worker_of_ctx(ctx);
@@ -133,6 +139,42 @@ static jzx_send_opts opts_of(const jzi_node *node, uint32_t *out_flags)
     return opts;
 }
 
+/* The receiver sees the sender of the message in hand. */
+static jzx_err send_as_sender(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *opts,
+                              uint32_t flags)
+{
+    worker->ctx.self = worker->in_hand->msg.sender;
+    jzx_err err = jzi_send_inside(worker, to, opts, flags);
+    worker->ctx.self = worker->current->id;
+    return err == JZX_OK ? JZX_OK : jzi_worker_refuse(worker, to, err);
+}
+
+static jzx_err relay(jzx_context *ctx, jzx_actor_id to, const jzx_send_opts *opts)
+{
+    JZI_ENTER(ctx->loop, "jzx_relay");
+    uint32_t flags = 0;
+    jzx_err err = jzi_mailbox_check_opts(opts, &flags);
+    return err != JZX_OK ? jzi_worker_refuse(worker, to, err)
+                         : send_as_sender(worker, to, opts, flags);
+}
+
+jzx_err jzx_relay_sized(jzx_context *ctx, jzx_actor_id to, const jzx_send_opts *opts,
+                        size_t opts_size)
+{
+    jzx_send_opts known;
+    if (jzi_worker_with_message(ctx) == NULL || opts == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
+    if (err == JZX_OK) {
+        err = relay(ctx, to, &known);
+        if (err != JZX_OK) {
+            jzi_send_consume(&known);
+        }
+    }
+    return err;
+}
+
 jzx_err jzx_forward(jzx_context *ctx, jzx_actor_id to)
 {
     if (jzi_worker_with_message(ctx) == NULL || to == ctx->self) {
@@ -145,11 +187,9 @@ jzx_err jzx_forward(jzx_context *ctx, jzx_actor_id to)
     }
     uint32_t flags = 0;
     jzx_send_opts opts = opts_of(worker->in_hand, &flags);
-    worker->ctx.self = worker->in_hand->msg.sender; /* who the receiver sees */
-    err = jzi_send_inside(worker, to, &opts, flags);
-    worker->ctx.self = worker->current->id;
+    err = send_as_sender(worker, to, &opts, flags);
     if (err != JZX_OK) {
-        return jzi_worker_refuse(worker, to, err);
+        return err;
     }
     uint16_t block = worker->in_hand->msg.flags & JZI_MSG_BLOCK;
     jzi_hand_empty(worker);

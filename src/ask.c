@@ -1,6 +1,476 @@
 #include "ask.h"
 
+#include "base/alloc.h"
+
+#include <string.h>
+
+jzi_ask *jzi_ask_at(const jzi_worker *worker, uint32_t index)
+{
+    const jzi_post *post = (index ^ worker->base) >> 24 == 0
+                               ? worker->post
+                               : jzi_directory_post(worker->domain->directory, index >> 24);
+    return post == NULL ? NULL : jzi_ask_table_find(&post->asks, index);
+}
+
+jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id)
+{
+    jzi_ask *ask = jzi_ask_at(worker, (uint32_t)id);
+    return ask != NULL && id >> 32 != 0 && jzi_ask_word(ask) >> 32 == id >> 32 ? ask : NULL;
+}
+
+/* With the lock: new slots, all on the list for everybody. */
+static bool make_slots(jzi_post *post)
+{
+    jzi_ask_table *table = &post->asks;
+    uint32_t first = 0;
+    uint32_t count = 0;
+    uint32_t chunk = table->chunk_count;
+    unsigned char *slots = jzi_ask_table_grow(table, &post->alloc, &first, &count);
+    if (slots == NULL) {
+        return false;
+    }
+    for (uint32_t i = count; i-- > 0;) {
+        jzi_ask *ask = (jzi_ask *)(void *)slots + i;
+        atomic_init(&ask->word, (uint64_t)(first + i) << 8);
+        ask->home = post;
+        ask->next = table->far_list;
+        table->far_list = ask;
+    }
+    /* release: whoever finds a slot finds its word. */
+    atomic_store_explicit(&table->chunks[chunk], slots, memory_order_release);
+    return true;
+}
+
+static void begin_life(jzi_ask *ask)
+{
+    uint64_t word = jzi_ask_word(ask) >> 8 << 8;
+    ask->pprev = ask->owed_pprev = NULL;
+    ask->posted = ask->lapsed = false;
+    atomic_store_explicit(&ask->holder, JZX_NOBODY, memory_order_relaxed);
+    atomic_store_explicit(&ask->word, (word + ((uint64_t)1 << 32)) | JZI_ASK_DUTY | JZI_ASK_ASKER,
+                          memory_order_release);
+}
+
+jzi_ask *jzi_ask_take(jzi_worker *worker)
+{
+    jzi_ask_table *table = &worker->post->asks;
+    if (jzi_unlikely(table->free_list == NULL)) {
+        (void)pthread_mutex_lock(&table->lock);
+        if (table->far_list != NULL || make_slots(worker->post)) {
+            table->free_list = table->far_list;
+            table->far_list = NULL;
+        }
+        (void)pthread_mutex_unlock(&table->lock);
+    }
+    jzi_ask *ask = table->free_list;
+    if (jzi_unlikely(ask == NULL)) {
+        return NULL;
+    }
+    table->free_list = ask->next;
+    ask->waiter = NULL;
+    ask->shared = worker->domain->directory != NULL;
+    begin_life(ask);
+    return ask;
+}
+
+jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter)
+{
+    (void)pthread_mutex_lock(&post->asks.lock);
+    jzi_ask *ask = NULL;
+    if (post->asks.far_list != NULL || make_slots(post)) {
+        ask = post->asks.far_list;
+        post->asks.far_list = ask->next;
+    }
+    (void)pthread_mutex_unlock(&post->asks.lock);
+    if (ask != NULL) {
+        ask->waiter = waiter;
+        ask->shared = true;
+        begin_life(ask);
+    }
+    return ask;
+}
+
+/* Sets or clears bits; returns what was there before. */
+static uint64_t change(jzi_ask *ask, uint64_t set, uint64_t clear)
+{
+    if (jzi_likely(!ask->shared)) {
+        uint64_t before = atomic_load_explicit(&ask->word, memory_order_relaxed);
+        atomic_store_explicit(&ask->word, (before | set) & ~clear, memory_order_relaxed);
+        return before;
+    }
+    /* acq_rel: what one side did to the slot comes before what the next one does. */
+    return set != 0 ? atomic_fetch_or_explicit(&ask->word, set, memory_order_acq_rel)
+                    : atomic_fetch_and_explicit(&ask->word, ~clear, memory_order_acq_rel);
+}
+
+bool jzi_ask_decide(jzi_ask *ask)
+{
+    return (change(ask, JZI_ASK_DECIDED, 0) & JZI_ASK_DECIDED) == 0;
+}
+
+void jzi_ask_leave(jzi_worker *worker, jzi_ask *ask, uint64_t side)
+{
+    jzi_post *home =
+        ask->home; /* the slot may be the other side's, or the next ask's, after this */
+    uint64_t sides = JZI_ASK_DUTY | JZI_ASK_ASKER;
+    if ((change(ask, 0, side) & sides) != side) {
+        return;
+    }
+    if (jzi_likely(worker != NULL && worker->post == home)) {
+        ask->next = home->asks.free_list;
+        home->asks.free_list = ask;
+        return;
+    }
+    (void)pthread_mutex_lock(&home->asks.lock);
+    ask->next = home->asks.far_list;
+    home->asks.far_list = ask;
+    (void)pthread_mutex_unlock(&home->asks.lock);
+}
+
+uint32_t jzi_depth_of(const jzi_post *own, const jzi_directory *directory, jzx_actor_id id)
+{
+    const jzi_post *post = (jzx_id_index(id) ^ own->base) >> 24 == 0
+                               ? own
+                               : jzi_directory_post(directory, jzx_id_dispatcher(id));
+    const jzi_actor *actor =
+        post == NULL ? NULL : jzi_actor_table_slot(&post->table, jzx_id_slot(id));
+    if (actor == NULL) {
+        return UINT32_MAX;
+    }
+    uint64_t gate = jzi_actor_gate(actor);
+    bool there = jzi_gate_generation(gate) == jzx_id_generation(id) && (gate & JZI_GATE_PINS) != 0;
+    return there ? jzi_actor_used(actor) : UINT32_MAX;
+}
+
+jzx_err jzi_outcome_err(uint32_t outcome)
+{
+    static const jzx_err errors[] = {
+        [JZX_OUTCOME_REPLIED] = JZX_OK,
+        [JZX_OUTCOME_TIMED_OUT] = JZX_ERR_TIMED_OUT,
+        [JZX_OUTCOME_EXPIRED] = JZX_ERR_TIMED_OUT,
+        [JZX_OUTCOME_CALLEE_DIED] = JZX_ERR_NO_SUCH_ACTOR,
+        [JZX_OUTCOME_CALLEE_RESTARTED] = JZX_ERR_AGAIN,
+        [JZX_OUTCOME_NO_SUCH_ACTOR] = JZX_ERR_NO_SUCH_ACTOR,
+        [JZX_OUTCOME_MAILBOX_FULL] = JZX_ERR_MAILBOX_FULL,
+        [JZX_OUTCOME_CANCELLED] = JZX_ERR_LOOP_CLOSED,
+        [JZX_OUTCOME_FORGOTTEN] = JZX_ERR_AGAIN,
+    };
+    return outcome < JZX_OUTCOME_REFUSED ? errors[outcome] : JZX_ERR_INVALID_ARG;
+}
+
+/* The name of an actor that lives here; others' are theirs to read. */
+static void copy_name(const jzi_worker *worker, jzx_actor_id id, char *out)
+{
+    out[0] = '\0';
+    if (worker != NULL && !jzi_worker_is_far(worker, id)) {
+        const jzi_actor *actor = jzi_worker_find(worker, id);
+        if (actor != NULL) {
+            memcpy(out, jzi_actor_name(actor), strlen(jzi_actor_name(actor)) + 1);
+        }
+    }
+}
+
+void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx_actor_id callee,
+                      const jzx_reason *reason)
+{
+    jzx_reply *reply = &ask->reply;
+    uint32_t depth = jzi_depth_of(worker == NULL ? ask->home : worker->post,
+                                  worker == NULL ? NULL : worker->domain->directory, callee);
+    reply->outcome = (uint32_t)outcome;
+    reply->err = (int32_t)jzi_outcome_err((uint32_t)outcome);
+    reply->callee = callee;
+    reply->queue_depth = depth == UINT32_MAX ? 0 : depth;
+    uint64_t now = ask->home->env->now_ns(ask->home->env->ctx);
+    reply->age_ns = now > ask->asked_ns ? now - ask->asked_ns : 0;
+    reply->reason = reason == NULL ? (jzx_reason){0} : *reason;
+    copy_name(worker, reply->target, reply->target_name);
+    ask->errand.node.msg = (jzx_message){
+        .data = reply,
+        .len = sizeof *reply,
+        .tag = JZX_TAG_ASK_FAILED,
+        .kind = JZX_KIND_REPLY,
+        .flags = JZX_MSG_BORROWED | JZI_MSG_EVENT,
+        .sender = callee,
+    };
+}
+
+/* The payload of a reply that reaches nobody. */
+static void drop_payload(jzi_worker *worker, jzi_ask *ask)
+{
+    jzx_message *msg = &ask->errand.node.msg;
+    if (msg->drop != NULL && msg->data != NULL && !worker->domain->abandoned) {
+        msg->drop(msg->data);
+    }
+    jzi_ask_leave(NULL, ask, JZI_ASK_ASKER);
+}
+
+static void payload_chore(jzi_worker *worker, jzi_errand *errand)
+{
+    drop_payload(worker, jzi_container_of(errand, jzi_ask, errand));
+}
+
+/* An answer reaches nobody: its asker cancelled, ended or restarted after it was given. */
+static void discard(jzi_worker *worker, jzi_ask *ask)
+{
+    jzx_message *msg = &ask->errand.node.msg;
+    jzi_count_add(&worker->counters.late_replies, ask->reply.outcome == JZX_OUTCOME_REPLIED);
+    if ((msg->flags & JZI_MSG_BLOCK) != 0) {
+        jzi_free(&worker->alloc, msg->data, msg->len);
+        msg->data = NULL;
+    } else if ((msg->flags & (JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED)) == 0 &&
+               msg->data != NULL && msg->drop == NULL) {
+        jzi_count_add(&worker->counters.abandoned, 1);
+    }
+    if (msg->drop == NULL) {
+        jzi_ask_leave(worker, ask, JZI_ASK_ASKER);
+    } else if (worker->pooled && !worker->domain->destroying) {
+        ask->errand.run = payload_chore;
+        jzi_worker_add_chore(worker, &ask->errand);
+    } else {
+        drop_payload(worker, ask);
+    }
+}
+
+static void post_answer(jzi_worker *worker, jzi_ask *ask)
+{
+    jzi_actor *asker = jzi_worker_find(worker, ask->asker);
+    jzi_assert(asker != NULL); /* whoever ends cancels its asks first */
+    ask->posted = true;
+    jzi_worker_post_notice(worker, asker, &ask->errand.node);
+}
+
+static void wake_thread(jzi_ask_waiter *waiter)
+{
+    (void)pthread_mutex_lock(&waiter->lock);
+    waiter->done = true;
+    (void)pthread_cond_signal(&waiter->told);
+    (void)pthread_mutex_unlock(&waiter->lock);
+}
+
+void jzi_ask_deliver(jzi_worker *worker, jzi_ask *ask)
+{
+    jzi_post *home = ask->home;
+    ask->errand.node.ops = JZI_EVENT_ASK;
+    if (ask->waiter != NULL) {
+        wake_thread(ask->waiter);
+    } else if (worker->post == home) {
+        post_answer(worker, ask);
+    } else if (jzi_post_push(home, &ask->errand.node)) {
+        jzi_post_wake(home);
+    } else {
+        discard(worker, ask);
+    }
+}
+
+void jzi_ask_end(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx_actor_id callee,
+                 const jzx_reason *reason)
+{
+    bool decided = jzi_ask_decide(ask);
+    if (decided) {
+        jzi_ask_conclude(worker, ask, outcome, callee, reason);
+    }
+    jzi_ask_leave(worker, ask, JZI_ASK_DUTY);
+    if (decided) {
+        jzi_ask_deliver(worker, ask);
+    }
+}
+
+static void unlink_asker(jzi_worker *worker, jzi_ask *ask)
+{
+    jzi_alarm_clear(worker->io, &ask->alarm);
+    if (ask->pprev != NULL) {
+        *ask->pprev = ask->next;
+        if (ask->next != NULL) {
+            ask->next->pprev = ask->pprev;
+        }
+        ask->pprev = NULL;
+    }
+}
+
+static void time_is_up(jzi_io *io, jzi_alarm *alarm)
+{
+    jzi_ask *ask = jzi_container_of(alarm, jzi_ask, alarm);
+    if (jzi_ask_decide(ask)) {
+        jzx_actor_id holder = atomic_load_explicit(&ask->holder, memory_order_relaxed);
+        jzi_ask_conclude(io->domain->acting, ask, JZX_OUTCOME_TIMED_OUT,
+                         holder == JZX_NOBODY ? ask->reply.target : holder, NULL);
+        jzi_ask_deliver(io->domain->acting, ask);
+    }
+}
+
+void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *ask)
+{
+    jzi_ask **list = &asker->ext->extra->asks;
+    ask->asker = asker->id;
+    ask->next = *list;
+    ask->pprev = list;
+    if (ask->next != NULL) {
+        ask->next->pprev = &ask->next;
+    }
+    *list = ask;
+    if (ask->deadline_ns != 0) {
+        ask->alarm.fire = time_is_up;
+        ask->alarm.entry.due_ns = ask->deadline_ns;
+        jzi_wheel_add(&worker->io->alarms, &ask->alarm.entry);
+    }
+}
+
+void jzi_ask_undo(jzi_worker *worker, jzi_ask *ask)
+{
+    unlink_asker(worker, ask);
+    jzi_ask_leave(worker, ask, JZI_ASK_DUTY);
+    jzi_ask_leave(worker, ask, JZI_ASK_ASKER);
+}
+
+void jzi_ask_cancel(jzi_worker *worker, jzi_ask *ask)
+{
+    unlink_asker(worker, ask);
+    ask->asker = JZX_NOBODY;
+    if (jzi_ask_decide(ask)) {
+        jzi_ask_leave(worker, ask, JZI_ASK_ASKER);
+    }
+    /* Otherwise the answer is in the lane or on its way, and ends there or when it arrives. */
+}
+
+void jzi_ask_hold(jzi_actor *holder, jzi_ask *ask)
+{
+    jzi_ask **list = &holder->ext->extra->owed;
+    atomic_store_explicit(&ask->holder, holder->id, memory_order_relaxed);
+    ask->owed_next = *list;
+    ask->owed_pprev = list;
+    if (ask->owed_next != NULL) {
+        ask->owed_next->owed_pprev = &ask->owed_next;
+    }
+    *list = ask;
+}
+
+void jzi_ask_unhold(jzi_ask *ask)
+{
+    atomic_store_explicit(&ask->holder, JZX_NOBODY, memory_order_relaxed);
+    ask->lapsed = false;
+    *ask->owed_pprev = ask->owed_next;
+    if (ask->owed_next != NULL) {
+        ask->owed_next->owed_pprev = ask->owed_pprev;
+    }
+}
+
+void jzi_ask_release(jzi_worker *worker, jzi_actor *actor, bool restarts)
+{
+    jzi_extra *extra = actor->ext->extra;
+    while (extra->asks != NULL) {
+        jzi_ask_cancel(worker, extra->asks);
+    }
+    while (extra->owed != NULL) {
+        jzi_ask *ask = extra->owed;
+        jzi_ask_unhold(ask);
+        jzi_ask_end(worker, ask, restarts ? JZX_OUTCOME_CALLEE_RESTARTED : JZX_OUTCOME_CALLEE_DIED,
+                    actor->id, &worker->reason);
+    }
+}
+
+void jzi_ask_resume(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_extra *extra = jzi_extra_of(actor);
+    jzi_ask *ask = extra == NULL ? NULL : extra->owed;
+    while (ask != NULL) {
+        jzi_ask *next = ask->owed_next;
+        if (ask->lapsed) {
+            jzi_ask_unhold(ask);
+            jzi_ask_end(worker, ask, JZX_OUTCOME_FORGOTTEN, actor->id, NULL);
+        }
+        ask = next;
+    }
+}
+
+/* The behavior returned, and the duty is still with the message. One that did not return OK leaves
+ * it to what becomes of the actor, which is the better answer. */
+static void request_left(jzi_worker *worker, jzi_actor *actor, jzi_node *node, bool ok)
+{
+    jzi_ask *ask = jzi_ask_at(worker, node->ops);
+    node->msg.flags &= (uint16_t)~JZI_MSG_ASK;
+    if (ok || jzi_worker_extra(worker, actor) == NULL) {
+        jzi_ask_end(worker, ask, JZX_OUTCOME_FORGOTTEN, actor->id, NULL);
+        return;
+    }
+    jzi_ask_hold(actor, ask);
+    ask->lapsed = true;
+}
+
+static void request_died(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                         jzx_dead_reason reason)
+{
+    static const jzx_outcome outcomes[JZX_DEAD_REASONS] = {
+        [JZX_DEAD_STOPPED] = JZX_OUTCOME_CALLEE_DIED,
+        [JZX_DEAD_EXPIRED] = JZX_OUTCOME_EXPIRED,
+        [JZX_DEAD_DROPPED_NEWEST] = JZX_OUTCOME_MAILBOX_FULL,
+        [JZX_DEAD_DROPPED_OLDEST] = JZX_OUTCOME_MAILBOX_FULL,
+        [JZX_DEAD_LOOP_CLOSED] = JZX_OUTCOME_CANCELLED,
+        [JZX_DEAD_RESTARTED] = JZX_OUTCOME_CALLEE_RESTARTED,
+        [JZX_DEAD_DROPPED] = JZX_OUTCOME_CALLEE_DIED,
+        [JZX_DEAD_CANCELLED] = JZX_OUTCOME_CANCELLED,
+        [JZX_DEAD_DISCARDED] = JZX_OUTCOME_FORGOTTEN,
+    };
+    static const jzx_reason gone = {.kind = JZX_REASON_NOPROC};
+    jzx_outcome outcome = outcomes[reason];
+    bool there = (jzi_actor_gate(actor) & JZI_GATE_PINS) != 0;
+    const jzx_reason *why =
+        outcome != JZX_OUTCOME_CALLEE_DIED && outcome != JZX_OUTCOME_CALLEE_RESTARTED ? NULL
+        : there ? &worker->reason
+                : &gone;
+    node->msg.flags &= (uint16_t)~JZI_MSG_ASK;
+    jzi_ask_end(worker, jzi_ask_at(worker, node->ops), outcome, actor->id, why);
+}
+
+static bool request_is_wanted(const jzi_worker *worker, const jzi_node *node)
+{
+    return jzi_ask_is_wanted(jzi_ask_at(worker, node->ops));
+}
+
+static void answer_arrived(jzi_worker *worker, jzi_node *node)
+{
+    jzi_ask *ask = jzi_container_of(node, jzi_ask, errand.node);
+    if (ask->asker == JZX_NOBODY) {
+        discard(worker, ask);
+    } else {
+        post_answer(worker, ask);
+    }
+}
+
+static bool claim_answer(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    (void)actor;
+    jzi_ask *ask = jzi_container_of(node, jzi_ask, errand.node);
+    if (ask->asker == JZX_NOBODY) {
+        return false;
+    }
+    unlink_asker(worker, ask);
+    worker->instead = ask->on_reply;
+    return true;
+}
+
+static void answer_is_handled(jzi_worker *worker, jzi_node *node)
+{
+    jzi_ask *ask = jzi_container_of(node, jzi_ask, errand.node);
+    if ((node->msg.flags & JZI_MSG_BLOCK) != 0) {
+        jzi_free(&worker->alloc, node->msg.data, node->msg.len);
+    }
+    jzi_ask_leave(worker, ask, JZI_ASK_ASKER);
+}
+
+static void answer_is_revoked(jzi_worker *worker, jzi_node *node)
+{
+    discard(worker, jzi_container_of(node, jzi_ask, errand.node));
+}
+
 void jzi_ask_init(jzi_worker *worker)
 {
-    (void)worker;
+    jzi_domain *domain = worker->domain;
+    worker->post->asks.slot_bytes = sizeof(jzi_ask);
+    domain->event_ops[JZI_EVENT_ASK] = (jzi_event_ops){.claim = claim_answer,
+                                                       .done = answer_is_handled,
+                                                       .revoke = answer_is_revoked,
+                                                       .arrive = answer_arrived};
+    domain->on_request_left = request_left;
+    domain->on_request_died = request_died;
+    domain->is_request_wanted = request_is_wanted;
 }

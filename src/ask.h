@@ -1,10 +1,118 @@
-/* Asks: requests that are answered exactly once. */
+/* Asks: requests that are answered exactly once.
+ *
+ * An ask is a slot that two sides share. The asker's side waits for the outcome; the other side has
+ * the duty to answer, which travels with the request's message (JZI_MSG_ASK), and can be kept by an
+ * actor. Whoever decides the outcome first, by setting DECIDED, delivers it: the replier, whoever
+ * ends the request without a reply, or the asker's deadline. The answer's node is part of the slot,
+ * so it needs no memory (R9). A side that is through clears its bit; the last one frees the slot.
+ *
+ *   word = generation:32 | slot:24 | DUTY, ASKER, DECIDED
+ *
+ * In a system, and for asks of plain threads, the bits change by atomic operations; on a loop of
+ * its own by plain ones (R33). All else of a slot belongs to one side: the node to whoever decided,
+ * until it is delivered; the lists to the asker's and the holder's domains. */
 #ifndef JZI_ASK_H
 #define JZI_ASK_H
 
-#include "worker.h"
+#include <jzx/ask.h>
+
+#include "source.h"
+
+#define JZI_ASK_DUTY ((uint64_t)0x1)    /* somebody has to answer */
+#define JZI_ASK_ASKER ((uint64_t)0x2)   /* the asker's side is not through */
+#define JZI_ASK_DECIDED ((uint64_t)0x4) /* how it ends is settled, and nobody waits any more */
+
+/* A thread that waits. */
+typedef struct jzi_ask_waiter {
+    pthread_mutex_t lock;
+    pthread_cond_t told;
+    bool done;
+} jzi_ask_waiter;
+
+typedef struct jzi_ask {
+    jzi_errand errand; /* its node is the answer */
+    _Atomic uint64_t word;
+    _Atomic jzx_actor_id holder; /* who keeps the duty; 0: a message has it */
+    jzi_post *home;              /* of the asker's domain */
+    jzx_actor_id asker;          /* 0: it cancelled, or is gone */
+    bool shared;                 /* several threads know it */
+    bool posted;                 /* the answer is in the asker's lane */
+    bool lapsed;                 /* its holder failed with it in hand */
+    jzi_ask_waiter *waiter;      /* of a plain thread's ask; else NULL */
+    struct jzi_ask *next;        /* the asker's; free: the free list */
+    struct jzi_ask **pprev;      /* NULL: it is on no list */
+    struct jzi_ask *owed_next;   /* the holder's */
+    struct jzi_ask **owed_pprev;
+    jzi_alarm alarm;
+    jzx_behavior_fn on_reply;
+    uint64_t asked_ns;
+    uint64_t deadline_ns; /* 0: none */
+    jzx_reply reply;
+    unsigned char bytes[JZI_WIDE_BYTES]; /* of a short reply */
+} jzi_ask;
 
 /* Installs the operations. */
 void jzi_ask_init(jzi_worker *worker);
+
+static inline uint64_t jzi_ask_word(const jzi_ask *ask)
+{
+    return atomic_load_explicit(&ask->word, memory_order_acquire);
+}
+/* Its number: what messages carry. */
+static inline uint32_t jzi_ask_index(const jzi_ask *ask)
+{
+    return ask->home->base | (uint32_t)(jzi_ask_word(ask) >> 8 & 0xFFFFFFu);
+}
+/* The number with the generation: what the program has. */
+static inline uint64_t jzi_ask_id(const jzi_ask *ask)
+{
+    return (jzi_ask_word(ask) >> 32 << 32) | jzi_ask_index(ask);
+}
+/* The slot of a number, or of an id if it still is that ask. NULL: there is none. */
+jzi_ask *jzi_ask_at(const jzi_worker *worker, uint32_t index);
+jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id);
+static inline bool jzi_ask_is_wanted(const jzi_ask *ask)
+{
+    return (jzi_ask_word(ask) & JZI_ASK_DECIDED) == 0;
+}
+
+/* A slot for an ask of this domain, or of a thread with this post office. Both sides have their
+ * bits. NULL: no memory. */
+jzi_ask *jzi_ask_take(jzi_worker *worker);
+jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter);
+/* True: it was not settled yet, and the caller says how it ends. */
+bool jzi_ask_decide(jzi_ask *ask);
+/* A side is through. worker NULL: of a thread that runs no actors. */
+void jzi_ask_leave(jzi_worker *worker, jzi_ask *ask, uint64_t side);
+
+/* Fills in how it ended; the caller decided. `callee` may be NULL, and so may `reason`. */
+void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx_actor_id callee,
+                      const jzx_reason *reason);
+/* Hands the answer to the asker. The caller decided, filled it in, and does not touch the ask any
+ * more. */
+void jzi_ask_deliver(jzi_worker *worker, jzi_ask *ask);
+/* Both, if it is not settled yet, and the duty ends in any case. */
+void jzi_ask_end(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx_actor_id callee,
+                 const jzx_reason *reason);
+jzx_err jzi_outcome_err(uint32_t outcome);
+
+/* Linked at the asker, with its deadline running. The asker has an extra. */
+void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *ask);
+/* Off again: it was not sent. */
+void jzi_ask_undo(jzi_worker *worker, jzi_ask *ask);
+/* The asker does not want it any more. */
+void jzi_ask_cancel(jzi_worker *worker, jzi_ask *ask);
+
+/* Kept by an actor, which has an extra; and let go. */
+void jzi_ask_hold(jzi_actor *holder, jzi_ask *ask);
+void jzi_ask_unhold(jzi_ask *ask);
+
+/* The incarnation is over: what it asked is cancelled, what it owes is told how it ended. */
+void jzi_ask_release(jzi_worker *worker, jzi_actor *actor, bool restarts);
+/* The actor goes on after a failure: what it had in hand then is forgotten. */
+void jzi_ask_resume(jzi_worker *worker, jzi_actor *actor);
+
+/* Messages that wait at an actor, wherever it lives. UINT32_MAX: it is gone. Thread: any. */
+uint32_t jzi_depth_of(const jzi_post *own, const jzi_directory *directory, jzx_actor_id id);
 
 #endif

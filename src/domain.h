@@ -108,10 +108,15 @@ typedef struct jzi_domain {
     /* Another thread left orders (JZI_GATE_*) at an actor's door. */
     void (*on_orders)(jzi_worker *worker, jzi_actor *actor, uint64_t orders);
     /* A message is sent on to another domain, or inside a pool. False: refused there. */
-    bool (*on_redirect)(jzi_worker *worker, const jzx_message *msg, jzx_actor_id to);
+    bool (*on_redirect)(jzi_worker *worker, const jzi_node *node, jzx_actor_id to);
     /* An incarnation is over that asked for blocking work. */
     void (*on_forget_jobs)(jzi_worker *worker, jzi_actor *actor);
-    struct jzi_job *orphans;       /* jobs that run and whose actor is gone */
+    struct jzi_job *orphans; /* jobs that run and whose actor is gone */
+    /* A request (JZI_MSG_ASK) was handled and not answered; died; is about to be handed over. */
+    void (*on_request_left)(jzi_worker *worker, jzi_actor *actor, jzi_node *node, bool ok);
+    void (*on_request_died)(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                            jzx_dead_reason reason);
+    bool (*is_request_wanted)(const jzi_worker *worker, const jzi_node *node);
     struct jzi_registry *registry; /* names and groups; of a system: of all of it */
     /* An incarnation is over that subscribed to a bus, or waits for names or groups. */
     void (*on_forget_subs)(jzi_worker *worker, jzi_actor *actor);

@@ -2,6 +2,7 @@
  * (R16). */
 #include "lifecycle_steps.h"
 
+#include "ask.h"
 #include "base/alloc.h"
 #include "letters.h"
 #include "mailbox.h"
@@ -150,6 +151,8 @@ static void revoke_events(jzi_worker *worker, jzi_actor *actor)
 static void release_extra(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_extra *extra = actor->ext->extra;
+    const jzi_life *life = actor->ext->life;
+    jzi_ask_release(worker, actor, life != NULL && life->after != JZI_AFTER_END);
     if (extra->first != NULL) {
         actor->behavior = extra->first;
         extra->first = NULL;

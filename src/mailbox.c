@@ -71,6 +71,7 @@ static jzi_node *make_node(jzi_worker *worker, const jzx_send_opts *opts, uint32
         .drop = opts->drop,
         .deadline_ns = opts->deadline_ns,
     };
+    node->ops = opts->reserved; /* which ask it is, if it is one */
     if ((flags & JZX_MSG_VALUE) != 0) {
         node->msg.u64 = opts->u64;
     }
@@ -163,7 +164,7 @@ bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, j
     jzi_actor *actor = NULL;
     bool urgent = (msg->flags & JZX_MSG_URGENT) != 0;
     if (worker->domain->pooled || (jzx_id_index(to) ^ worker->base) >> 24 != 0) {
-        if (to == from->id || !worker->domain->on_redirect(worker, msg, to)) {
+        if (to == from->id || !worker->domain->on_redirect(worker, node, to)) {
             return false;
         }
         moved_on(worker, from, node);
@@ -180,6 +181,7 @@ bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, j
         return false;
     }
     copy->msg = *msg;
+    copy->ops = node->ops;
     copy->msg.flags &= (uint16_t) ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO);
     if (wide) {
         copy->msg.data = ((jzi_wide_node *)(void *)copy)->bytes;

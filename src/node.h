@@ -40,6 +40,11 @@ typedef struct jzi_wide_node {
 #define JZI_MSG_DOOMED 0x4000u   /* from another thread, over the cap: dead-letter at intake */
 #define JZI_MSG_TAKEN 0x8000u    /* data was moved to the actor */
 #define JZI_MSG_SPECIAL 0xFF90u
+/* Bits of jzx_message.reserved, which the program does not look at. */
+#define JZI_HAND_AGAIN 0x1u     /* failed, and waits to be redelivered */
+#define JZI_HAND_INSIDE 0x2u    /* on the inbound list: from the same pool */
+#define JZI_HAND_KEPT 0x4u      /* in hand: its ask was kept */
+#define JZI_HAND_UNSTASHED 0x8u /* came back from the stash */
 
 #ifndef JZI_STRESS
 #define JZI_STRESS 0

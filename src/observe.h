@@ -17,7 +17,8 @@ typedef struct jzi_counters {
     jzi_count dead_by[JZX_REASON_SLOTS];
     jzi_count refused[JZX_REASON_SLOTS];
     jzi_count abandoned, commands, async_sent, async_arrived, spawned, ended, live, timers, refs,
-        ticks, turns, polls, wakeups, wakes_sent, failures, restarts, escalations, watches;
+        ticks, turns, polls, wakeups, wakes_sent, failures, restarts, escalations, watches, asks,
+        replies, late_replies;
 } jzi_counters;
 _Static_assert(sizeof(jzi_counters) == sizeof(jzx_counters), "same members, same order");
 

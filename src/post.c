@@ -28,6 +28,7 @@ jzx_err jzi_post_create(const jzx_allocator *alloc, const jzx_env *env, uint32_t
         env->fd_close(env->ctx, post->wake_fd);
         goto fail;
     }
+    jzi_ask_table_init(&post->asks);
     *out_post = post;
     return JZX_OK;
 fail:
@@ -64,6 +65,7 @@ void jzi_post_release(jzi_post *post)
     free_kinds(post, &alloc);
     jzi_actor_table_deinit(&post->table, &alloc);
     jzi_timer_table_deinit(&post->timers, &alloc);
+    jzi_ask_table_deinit(&post->asks, &alloc);
     jzi_node_page *page = atomic_load_explicit(&post->pages, memory_order_relaxed);
     while (page != NULL) {
         jzi_node_page *next = page->next;

@@ -15,6 +15,7 @@
 #include <jzx/env.h>
 
 #include "actor_table.h"
+#include "ask_table.h"
 #include "observe.h"
 #include "timer_table.h"
 
@@ -35,6 +36,7 @@ typedef struct jzi_post {
     jzi_actor_table table;
     jzi_kinds kinds; /* of its actors: an ended one may be kept by a sender longer than the loop */
     jzi_timer_table timers;
+    jzi_ask_table asks;
 
     /* Padding keeps what senders write off the lines that the loop works with. Not _Alignas: an
      * allocator promises 16 bytes. */

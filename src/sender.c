@@ -120,6 +120,7 @@ static jzi_node *make_node(jzx_sender *sender, const jzx_send_opts *opts, uint32
         .drop = opts->drop,
         .deadline_ns = opts->deadline_ns,
     };
+    node->ops = opts->reserved; /* which ask it is, if it is one */
     if ((flags & JZX_MSG_VALUE) != 0) {
         node->msg.u64 = opts->u64;
     }
@@ -217,7 +218,7 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
         node->msg.flags |= JZI_MSG_DOOMED;
     }
     node->stamp = jzx_id_slot(to);
-    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0;
+    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0 ? JZI_HAND_INSIDE : 0;
     if (jzi_unlikely(!jzi_post_push(post, node))) {
         leave_closed(post, actor);
         give_node(sender, node, node->msg.flags);
@@ -246,15 +247,19 @@ static jzx_err send_checked(jzx_sender *sender, jzx_actor_id to, const jzx_send_
     return deliver(sender, to, actor, node, opts->margin);
 }
 
+static jzx_err send_routed(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts,
+                           uint32_t flags)
+{
+    jzx_sender *way = NULL;
+    jzx_err err = route(sender, to, &way);
+    return err != JZX_OK ? err : send_checked(way, to, opts, flags, JZX_NOBODY);
+}
+
 static jzx_err send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts)
 {
     uint32_t flags = 0;
-    jzx_sender *way = NULL;
     jzx_err err = jzi_mailbox_check_opts(opts, &flags);
-    if (err == JZX_OK) {
-        err = route(sender, to, &way);
-    }
-    return err != JZX_OK ? err : send_checked(way, to, opts, flags, JZX_NOBODY);
+    return err != JZX_OK ? err : send_routed(sender, to, opts, flags);
 }
 
 static jzx_err refuse(jzx_sender *sender, jzx_err err)
@@ -262,6 +267,23 @@ static jzx_err refuse(jzx_sender *sender, jzx_err err)
     atomic_fetch_add_explicit(&sender->post->refused[jzi_refused_reason(err)], 1,
                               memory_order_relaxed);
     return err;
+}
+
+jzx_err jzi_sender_send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts,
+                        uint32_t flags)
+{
+    jzx_err err = send_routed(sender, to, opts, flags);
+    return err == JZX_OK ? JZX_OK : refuse(sender, err);
+}
+
+jzi_post *jzi_sender_post(const jzx_sender *sender)
+{
+    return sender->post;
+}
+
+const jzi_directory *jzi_sender_directory(const jzx_sender *sender)
+{
+    return sender->directory;
 }
 
 /* No options to look at, nothing to copy. */
@@ -352,8 +374,9 @@ jzx_err jzi_far_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *o
     return err != JZX_OK ? err : send_checked(sender, to, opts, flags, worker->ctx.self);
 }
 
-bool jzi_far_redirect(jzi_worker *worker, const jzx_message *msg, jzx_actor_id to)
+bool jzi_far_redirect(jzi_worker *worker, const jzi_node *from, jzx_actor_id to)
 {
+    const jzx_message *msg = &from->msg;
     jzx_sender *sender = NULL;
     jzi_actor *actor = NULL;
     if (outlet(worker, to, &sender) != JZX_OK || find_target(sender->post, to, &actor) != JZX_OK) {
@@ -383,7 +406,8 @@ bool jzi_far_redirect(jzi_worker *worker, const jzx_message *msg, jzx_actor_id t
     }
     node->msg.flags |= block;
     node->stamp = jzx_id_slot(to);
-    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0;
+    node->ops = from->ops;
+    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0 ? JZI_HAND_INSIDE : 0;
     if (!jzi_post_push(sender->post, node)) {
         leave_closed(sender->post, actor);
         node->msg.flags &= (uint16_t)~JZI_MSG_BLOCK;

@@ -17,7 +17,7 @@ jzx_err jzi_far_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *o
 jzx_err jzi_far_send_plain(jzi_worker *worker, jzx_actor_id to, uint64_t payload, size_t len,
                            uint32_t tag, uint32_t flags);
 /* Sends an accepted message on, as jzi_mailbox_redirect(). False: it is refused there. */
-bool jzi_far_redirect(jzi_worker *worker, const jzx_message *msg, jzx_actor_id to);
+bool jzi_far_redirect(jzi_worker *worker, const jzi_node *from, jzx_actor_id to);
 /* Memory of a burst inside a pool goes back (R10), if no thread outside of it sends. Every worker
  * rests, and nothing is queued. */
 void jzi_far_trim(jzi_domain *domain);
@@ -28,6 +28,13 @@ jzx_err jzi_sender_open_all(jzi_post *post, jzi_directory *directory, uint32_t f
                             jzx_sender **out_sender);
 /* Closes the worker's senders. */
 void jzi_far_close(jzi_worker *worker);
+
+/* A send of a thread with flags of our own; a refusal is counted. Errors as jzx_send_async_with().
+ */
+jzx_err jzi_sender_send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts,
+                        uint32_t flags);
+jzi_post *jzi_sender_post(const jzx_sender *sender);
+const jzi_directory *jzi_sender_directory(const jzx_sender *sender);
 
 /* Messages that other threads were told are accepted. Thread: any. */
 uint64_t jzi_senders_sent(jzi_post *post);

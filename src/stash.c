@@ -15,6 +15,7 @@ jzi_node *jzi_hand_move(jzi_worker *worker)
     jzi_node *node = jzi_node_pool_take(pool);
     node->msg = from->msg;
     node->msg.flags &= (uint16_t) ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO);
+    node->msg.reserved = 0;
     node->stamp = from->stamp;
     node->ops = from->ops;
     if (wide) { /* what the behavior looks at stays where it is */
@@ -64,12 +65,8 @@ jzx_err jzi_stash_put(jzi_worker *worker, jzi_actor *actor)
     if (extra->stash_count >= limit_of(actor, extra)) {
         return JZX_ERR_STASH_FULL;
     }
-    /* On a loop, what other threads sent keeps its place until the turn is over. */
-    bool foreign = (worker->in_hand->msg.flags & JZI_MSG_FOREIGN) != 0 && !worker->pooled;
-    uint32_t used = jzi_actor_used(actor) - worker->turn_foreign - (foreign ? 1 : 0);
-    if (used >= jzi_actor_cap(actor)) {
-        return JZX_ERR_MAILBOX_FULL;
-    }
+    /* Somebody may have taken its slot by now. Then there is one message more than the cap for a
+     * while, and never two: nothing else gets in before one is handled. */
     jzi_node *node = jzi_hand_move(worker);
     if (node == NULL) {
         return JZX_ERR_NO_MEMORY;
@@ -91,6 +88,7 @@ void jzi_stash_return(jzi_worker *worker, jzi_actor *actor, uint32_t count)
     }
     for (; count > 0; count--) {
         jzi_node *node = jzi_lane_pop(&extra->stash);
+        node->msg.reserved = JZI_HAND_UNSTASHED;
         jzi_lane_push((node->msg.flags & JZX_MSG_URGENT) != 0 ? &urgent : &user, node);
         extra->stash_count--;
     }

@@ -109,6 +109,9 @@ void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_d
         actor->dead++; /* else its desk may be a corpse, and with another domain */
     }
     jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
+    if (jzi_unlikely((msg->flags & JZI_MSG_ASK) != 0)) {
+        worker->domain->on_request_died(worker, actor, node, reason);
+    }
     if (reason != JZX_DEAD_DROPPED) {
         tell_dead(worker, actor, msg, reason);
     }

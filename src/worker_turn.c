@@ -40,6 +40,14 @@ static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, 
     jzi_worker_release_node(worker, node);
 }
 
+/* A request that was not answered, kept or passed on. */
+static inline void leave_request(jzi_worker *worker, jzi_actor *actor, jzi_node *node, bool ok)
+{
+    if (jzi_unlikely((node->msg.flags & JZI_MSG_ASK) != 0)) {
+        worker->domain->on_request_left(worker, actor, node, ok);
+    }
+}
+
 /* Whether a message that failed comes again after the restart: its data must still be there. */
 static bool may_redeliver(const jzi_actor *actor, const jzi_node *node)
 {
@@ -57,7 +65,7 @@ static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     if (!urgent) {
         jzi_worker_reattach(worker);
     }
-    node->msg.reserved = 1; /* in case there is no restart after all */
+    node->msg.reserved |= JZI_HAND_AGAIN; /* in case there is no restart after all */
     jzi_lane_push_front(urgent ? &actor->urgent : &actor->user, node);
     if (urgent) {
         actor->flags |= JZI_ACTOR_MIXED;
@@ -103,6 +111,10 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
             jzi_worker_bury(worker, actor, node, JZX_DEAD_EXPIRED);
             return JZX_BEHAVIOR_OK;
         }
+        if ((flags & JZI_MSG_ASK) != 0 && !worker->domain->is_request_wanted(worker, node)) {
+            jzi_worker_bury(worker, actor, node, JZX_DEAD_CANCELLED);
+            return JZX_BEHAVIOR_OK;
+        }
         if (pooled && (flags & JZI_MSG_FOREIGN) != 0) {
             jzi_worker_leave(worker, actor, 1); /* its room is free: answers come at once */
         }
@@ -125,6 +137,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
     if (again) {
         put_back(worker, actor, node);
     } else {
+        leave_request(worker, actor, node, result == JZX_BEHAVIOR_OK);
         finish_as(worker, actor, node, pooled);
     }
     return result;
@@ -516,6 +529,7 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
         jzi_count_add(&worker->counters.handled, 1);
         actor->handled++;
     } else {
+        leave_request(worker, actor, node, false);
         finish_as(worker, actor, node, worker->pooled);
     }
     jzi_worker_reattach(worker);
@@ -549,7 +563,7 @@ void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
     jzi_node **lanes[] = {&actor->urgent, &actor->user};
     for (size_t i = 0; i < 2; i++) {
         jzi_node *first = jzi_lane_first(*lanes[i]);
-        if (first == NULL || first->msg.reserved == 0) {
+        if (first == NULL || (first->msg.reserved & JZI_HAND_AGAIN) == 0) {
             continue;
         }
         (void)jzi_lane_pop(lanes[i]);
@@ -558,6 +572,7 @@ void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
         } else if (worker->pooled) {
             jzi_worker_leave(worker, actor, 1); /* what put_back() took */
         }
+        leave_request(worker, actor, first, true);
         finish_as(worker, actor, first, worker->pooled);
         leave_foreign(worker, actor);
     }

@@ -29,15 +29,17 @@ JZX_API jzx_err jzx_unbecome(jzx_context *ctx);
  *
  * What waits in the stash when the actor restarts goes back to the front of the mailbox; when it
  * ends, the way of its drain policy. Thread: loop, inside a behavior.
- * Errors, and the message stays in hand: STASH_FULL, MAILBOX_FULL (the slot it had was taken
- * meanwhile), ALREADY (stashed, passed on or taken before), NOT_SUPPORTED (timers, I/O, notices,
- * replies, bus events: only what was sent can wait), INVALID_ARG (outside), NO_MEMORY. */
+ * Errors, and the message stays in hand: STASH_FULL, ALREADY (stashed, passed on or taken before),
+ * NOT_SUPPORTED (timers, I/O, notices, replies, bus events: only what was sent can wait),
+ * INVALID_ARG (outside), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_stash(jzx_context *ctx);
 /* Puts the oldest `count` messages of the stash back to the front of the mailbox, where they come
  * in the order in which they arrived, ahead of everything that was not stashed. UINT32_MAX: all. A
  * count beyond what is there means all of it. Errors: STASH_EMPTY, INVALID_ARG (outside, 0). */
 #define JZX_UNSTASH_ALL UINT32_MAX
 JZX_API jzx_err jzx_unstash(jzx_context *ctx, uint32_t count);
+/* 1: the message in hand came back from the stash. Thread: loop, inside a behavior. */
+JZX_API int jzx_was_stashed(const jzx_context *ctx);
 /* Messages in the stash. 0 outside of an actor. */
 JZX_API uint32_t jzx_stash_count(const jzx_context *ctx);
 /* How many may be there, 1 to the mailbox's cap; 0: half of that. What is there stays. With the
@@ -53,10 +55,21 @@ JZX_API jzx_err jzx_stash_set_cap(jzx_context *ctx, uint32_t cap);
  * use jzx_stash()). */
 JZX_API JZX_NODISCARD jzx_err jzx_forward(jzx_context *ctx, jzx_actor_id to);
 
+/* Sends another message in the name of whoever sent the one in hand: its receiver sees that sender.
+ * For those who stand in between and pass on something else, or the same to several. Errors as
+ * jzx_send_with(), and INVALID_ARG (outside). Thread: loop, inside a behavior. */
+JZX_API JZX_NODISCARD jzx_err jzx_relay_sized(jzx_context *ctx, jzx_actor_id to,
+                                              const jzx_send_opts *opts, size_t opts_size);
+static inline JZX_NODISCARD jzx_err jzx_relay(jzx_context *ctx, jzx_actor_id to,
+                                              const jzx_send_opts *opts)
+{
+    return jzx_relay_sized(ctx, to, opts, sizeof *opts);
+}
+
 /* Makes a dead letter of the message in hand, with reason JZX_DEAD_DISCARDED, at once: for what an
  * actor does not understand. Its data is released as that of any dead letter; whoever asked hears
  * that it was forgotten. Thread: loop, inside a behavior. Errors, and the message stays in hand: as
- * jzx_stash(), but for the two that say full. */
+ * jzx_stash(), but for STASH_FULL. */
 JZX_API JZX_NODISCARD jzx_err jzx_discard(jzx_context *ctx);
 
 #ifdef __cplusplus

@@ -145,13 +145,16 @@ typedef struct jzx_counters {
     uint64_t refs;   /* I/O references now */
     uint64_t ticks;
     uint64_t turns;
-    uint64_t polls;       /* looks at the poller, waiting or not */
-    uint64_t wakeups;     /* waits that ended */
-    uint64_t wakes_sent;  /* wake-up calls that other threads had to make */
-    uint64_t failures;    /* incarnations that failed */
-    uint64_t restarts;    /* incarnations that began to start again */
-    uint64_t escalations; /* supervisors that gave up or escalated */
-    uint64_t watches;     /* jzx_watch() and jzx_link() now; a link counts one */
+    uint64_t polls;        /* looks at the poller, waiting or not */
+    uint64_t wakeups;      /* waits that ended */
+    uint64_t wakes_sent;   /* wake-up calls that other threads had to make */
+    uint64_t failures;     /* incarnations that failed */
+    uint64_t restarts;     /* incarnations that began to start again */
+    uint64_t escalations;  /* supervisors that gave up or escalated */
+    uint64_t watches;      /* jzx_watch() and jzx_link() now; a link counts one */
+    uint64_t asks;         /* jzx_ask() by actors */
+    uint64_t replies;      /* given, to anybody */
+    uint64_t late_replies; /* that nobody waited for any more */
 } jzx_counters;
 
 /* Fills in *out without stopping the loop; each number is right for some moment of late. A smaller
@@ -193,6 +196,10 @@ static inline JZX_NODISCARD jzx_err jzx_actor_inspect(jzx_loop *loop, jzx_actor_
 {
     return jzx_actor_inspect_sized(loop, id, out, sizeof *out);
 }
+
+/* Messages that wait at an actor, on any dispatcher, stashed ones included. UINT32_MAX: there is no
+ * such actor. A moment's number. Thread: any, while the loop exists. */
+JZX_API uint32_t jzx_mailbox_depth(jzx_loop *loop, jzx_actor_id id);
 
 /* Walks every mailbox, recounts what is queued and checks every term of R5 for each actor and for
  * the loop, and the invariants of the structures behind them. Returns NULL when all is well, else a

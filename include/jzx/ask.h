@@ -1,0 +1,173 @@
+/* Ask: a request that is answered exactly once.
+ *
+ * The asker gets one message of kind JZX_KIND_REPLY, whatever happens: the reply, or the tag
+ * JZX_TAG_ASK_FAILED and why there is none. The callee finds out with jzx_is_ask() that somebody
+ * waits, and answers with jzx_reply(): in the same behavior, or later with the jzx_request that
+ * jzx_request_keep() gave it. jzx_forward() (jzx/behavior.h) and jzx_delegate() hand the duty to
+ * somebody else. A behavior that returns without doing any of this has forgotten the ask, and the
+ * asker is told so at once; if the callee fails, ends or restarts, it is told that.
+ *
+ * A reply needs no room in the asker's mailbox and no memory, and keeps its place behind what the
+ * callee sent before (R6, R8). An ask belongs to the incarnation that made it. */
+#ifndef JZX_ASK_H
+#define JZX_ASK_H
+
+#include <jzx/actor.h>
+#include <jzx/sender.h>
+#include <jzx/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum jzx_outcome {
+    JZX_OUTCOME_REPLIED = 0,
+    JZX_OUTCOME_TIMED_OUT = 1,
+    JZX_OUTCOME_EXPIRED = 2,     /* its time passed while it was still queued at the callee */
+    JZX_OUTCOME_CALLEE_DIED = 3, /* `reason` says how */
+    JZX_OUTCOME_CALLEE_RESTARTED = 4,
+    JZX_OUTCOME_NO_SUCH_ACTOR = 5, /* it was gone, or stopping, when it was asked */
+    JZX_OUTCOME_MAILBOX_FULL = 6,  /* when it was asked, or it dropped the request for room */
+    JZX_OUTCOME_CANCELLED = 7,     /* by jzx_ask_cancel(), or the system was destroyed */
+    JZX_OUTCOME_FORGOTTEN = 8,     /* the callee's behavior returned without an answer */
+    JZX_OUTCOME_REFUSED = 9        /* any other error of the send: `err` */
+} jzx_outcome;
+/* "replied", "timed out", ... Never NULL. Thread: any. */
+JZX_API const char *jzx_outcome_name(uint32_t outcome);
+
+/* How an ask ended. */
+typedef struct jzx_reply {
+    jzx_ask_ref ask;
+    void *arg;            /* jzx_ask_opts.arg */
+    jzx_actor_id target;  /* who was asked */
+    jzx_actor_id callee;  /* who answered, or owed the answer last: another one after a forward */
+    uint64_t age_ns;      /* from the ask to this outcome */
+    uint32_t outcome;     /* jzx_outcome */
+    uint32_t tag;         /* of the request */
+    uint32_t queue_depth; /* messages that waited at the callee at this moment */
+    int32_t err;          /* jzx_err with the same meaning: JZX_OK, JZX_ERR_TIMED_OUT, ... */
+    jzx_reason reason;    /* CALLEE_DIED, CALLEE_RESTARTED; else NORMAL */
+    char target_name[JZX_NAME_MAX + 1]; /* "" if it has none, or it could not be told any more */
+} jzx_reply;
+/* One line for people, such as "ask 'db' (1000000a) tag 7: timed out after 5000.0 ms, 17 queued".
+ * As snprintf(3). Thread: any. */
+JZX_API int jzx_reply_format(const jzx_reply *reply, char *buf, size_t cap);
+
+#define JZX_ASK_NO_TIMEOUT UINT32_MAX
+
+/* Zero is the default everywhere. */
+typedef struct jzx_ask_opts {
+    union {
+        void *data;
+        uint64_t u64;
+    };
+    size_t len;
+    void (*drop)(void *data);
+    uint32_t tag;
+    uint32_t flags;      /* JZX_SEND_* */
+    uint32_t timeout_ms; /* 0: 5,000; JZX_ASK_NO_TIMEOUT */
+    uint32_t reserved;
+    /* Called in the actor instead of its behavior when the answer comes; NULL: the behavior is. */
+    jzx_behavior_fn on_reply;
+    void *arg;          /* comes back in the jzx_reply; never looked at */
+    jzx_reply *failure; /* NULL, or filled in when jzx_ask() itself returns an error of the send */
+} jzx_ask_opts;
+
+/* Asks an actor, from an actor. JZX_OK: data is transferred, and exactly one message of kind REPLY
+ * follows, unless the ask is cancelled or the asker ends or restarts first. The time, if there is
+ * one, travels with the request (msg->deadline_ns): a callee does not get what nobody waits for any
+ * more. An error: nothing was sent, data stays the caller's (but for JZX_SEND_CONSUME), and no
+ * message follows.
+ * Thread: loop, inside an actor. Errors: as jzx_send_with(); INVALID_ARG (outside an actor),
+ * STOPPING (the asker is), NO_MEMORY, NEWER_STRUCT. */
+JZX_API JZX_NODISCARD jzx_err jzx_ask_sized(jzx_loop *loop, jzx_actor_id to,
+                                            const jzx_ask_opts *opts, size_t opts_size,
+                                            jzx_ask_ref *out_ref);
+static inline JZX_NODISCARD jzx_err jzx_ask(jzx_loop *loop, jzx_actor_id to,
+                                            const jzx_ask_opts *opts, jzx_ask_ref *out_ref)
+{
+    return jzx_ask_sized(loop, to, opts, sizeof *opts, out_ref);
+}
+/* Final when it returns: no answer is handed over any more, also not one that was queued already.
+ * The callee does not get the request if it still waits there (it becomes a dead letter), and is
+ * told by jzx_request_is_wanted(). Thread: loop, inside the asker. Errors: NO_SUCH_REF (not an ask
+ * of this incarnation, or it is over). */
+JZX_API jzx_err jzx_ask_cancel(jzx_loop *loop, jzx_ask_ref ref);
+
+/* How the ask ended whose answer is in hand; borrowed for the call. NULL: it is not an answer.
+ * Thread: loop, inside a behavior. */
+JZX_API const jzx_reply *jzx_reply_of(const jzx_context *ctx);
+
+/* The duty to answer one ask; 0 is none. */
+typedef uint64_t jzx_request;
+#define JZX_REQUEST_IN_HAND ((jzx_request)0) /* in calls: the one of the message in hand */
+
+/* 1: the message in hand is an ask that is not answered yet. Thread: loop, inside a behavior. */
+JZX_API int jzx_is_ask(const jzx_context *ctx);
+/* Keeps the duty beyond this behavior; the actor must answer, delegate or drop it one day. 0: there
+ * is none, or no memory to keep it (then answer now). Asking again gives the same one.
+ * Thread: loop, inside a behavior. */
+JZX_API jzx_request jzx_request_keep(jzx_context *ctx);
+/* 1 while somebody waits for the answer; 0: it timed out, was cancelled, or the asker is gone: do
+ * not work for nobody. Thread: loop, inside the actor that keeps it. */
+JZX_API int jzx_request_is_wanted(jzx_context *ctx, jzx_request request);
+/* When the time of the asker is up, on the loop's clock; 0: never, or there is no such request. */
+JZX_API uint64_t jzx_request_deadline(jzx_context *ctx, jzx_request request);
+/* Ends the duty without an answer: the asker is told FORGOTTEN. Errors: NO_SUCH_REF. */
+JZX_API jzx_err jzx_request_drop(jzx_context *ctx, jzx_request request);
+
+/* Answers. On JZX_OK the data is transferred, on an error it stays the caller's.
+ * Thread: loop, inside the actor that has the request. Errors: NOT_WANTED (the asker timed out,
+ * cancelled or is gone: the duty is over, and this is counted as a late reply), NO_SUCH_REF (no
+ * ask in hand, or not a request of this actor: answered, passed on, or dropped before),
+ * RESERVED_TAG, NO_MEMORY (copies only; the duty remains), INVALID_ARG, TOO_BIG. */
+JZX_API jzx_err jzx_reply_data(jzx_context *ctx, jzx_request request, void *data, size_t len,
+                               uint32_t tag);
+JZX_API jzx_err jzx_reply_u64(jzx_context *ctx, jzx_request request, uint64_t value, uint32_t tag);
+JZX_API jzx_err jzx_reply_copy(jzx_context *ctx, jzx_request request, const void *bytes, size_t len,
+                               uint32_t tag);
+/* The full form: JZX_SEND_COPY, JZX_SEND_VALUE, JZX_SEND_CONSUME and drop; no deadline, no margin.
+ */
+JZX_API jzx_err jzx_reply_with_sized(jzx_context *ctx, jzx_request request,
+                                     const jzx_send_opts *opts, size_t opts_size);
+static inline jzx_err jzx_reply_with(jzx_context *ctx, jzx_request request,
+                                     const jzx_send_opts *opts)
+{
+    return jzx_reply_with_sized(ctx, request, opts, sizeof *opts);
+}
+
+/* Sends another message to another actor, which from now on has the duty to answer. Errors, and the
+ * duty stays here: as jzx_send_with(), NO_SUCH_REF, NOT_WANTED. */
+JZX_API JZX_NODISCARD jzx_err jzx_delegate_sized(jzx_context *ctx, jzx_request request,
+                                                 jzx_actor_id to, const jzx_send_opts *opts,
+                                                 size_t opts_size);
+static inline JZX_NODISCARD jzx_err jzx_delegate(jzx_context *ctx, jzx_request request,
+                                                 jzx_actor_id to, const jzx_send_opts *opts)
+{
+    return jzx_delegate_sized(ctx, request, to, opts, sizeof *opts);
+}
+
+/* Asks from a thread that runs no actor, and waits. *out says how it ended; on REPLIED the message
+ * is in *msg (NULL: it is released) and its data the caller's: release it with
+ * jzx_reply_release(). opts->on_reply, arg and failure are not used.
+ * Thread: any but one inside an actor's code, which would wait for itself: DEADLOCK. Returns
+ * out->err: JZX_OK on REPLIED, TIMED_OUT (also EXPIRED), NO_SUCH_ACTOR (also CALLEE_DIED), AGAIN
+ * (CALLEE_RESTARTED, FORGOTTEN), MAILBOX_FULL, LOOP_CLOSED (CANCELLED), and as
+ * jzx_send_async_with(). */
+JZX_API JZX_NODISCARD jzx_err jzx_ask_wait_sized(jzx_sender *sender, jzx_actor_id to,
+                                                 const jzx_ask_opts *opts, size_t opts_size,
+                                                 jzx_reply *out, size_t out_size, jzx_message *msg);
+static inline JZX_NODISCARD jzx_err jzx_ask_wait(jzx_sender *sender, jzx_actor_id to,
+                                                 const jzx_ask_opts *opts, jzx_reply *out,
+                                                 jzx_message *msg)
+{
+    return jzx_ask_wait_sized(sender, to, opts, sizeof *opts, out, sizeof *out, msg);
+}
+/* Releases what jzx_ask_wait() gave: the copy, or by the message's `drop`. Data without either is
+ * the caller's to free. Thread: any. */
+JZX_API void jzx_reply_release(jzx_sender *sender, jzx_message *msg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
