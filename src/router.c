@@ -1,21 +1,24 @@
 /* The router's own life: its workers, the messages that come and those that wait. */
 #include "router_steps.h"
 
+#include <jzx/ask.h>
 #include <jzx/behavior.h>
 #include <jzx/lifecycle.h>
 #include <jzx/loop.h>
 #include <jzx/monitor.h>
 #include <jzx/observe.h>
+#include <jzx/timer.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 
 /* Messages let out of the stash at once; so many may have to be set aside again. */
-enum { REPLAY_BATCH = 32 };
+enum { REPLAY_BATCH = 32, REPLAY_CHECK_MS = 1 };
 
-/* Tags of 0xFE03.... are orders; this one only wakes a router up that has not started yet. */
+/* Tags of 0xFE03.... are orders. This one only wakes the router: for its first turn, and as a timer
+ * to look whether what was let out of the stash expired on the way. */
 #define TAG_ORDERS 0xFE03u
-#define TAG_START 0xFE030000u
+#define TAG_WAKE 0xFE030000u
 
 static bool waits_for_owner(const jzi_router *r)
 {
@@ -163,7 +166,24 @@ static void replay_all(jzx_context *ctx, jzi_router *r)
         r->routes.at[i].waiting = 0;
     }
     r->stashed = 0;
-    r->special = 0;
+    r->mortal = false;
+}
+
+/* If all that was let out expires, no message tells. false: no memory. */
+static bool arm_check(jzx_context *ctx, jzi_router *r)
+{
+    r->armed = r->armed || jzx_send_after(ctx->loop, ctx->self, REPLAY_CHECK_MS, NULL, 0, TAG_WAKE,
+                                          NULL) == JZX_OK;
+    return r->armed;
+}
+
+static void on_check(jzx_context *ctx, jzi_router *r)
+{
+    r->armed = false;
+    if (r->replay > 0 &&
+        (jzx_mailbox_depth(ctx->loop, ctx->self) <= r->stashed || !arm_check(ctx, r))) {
+        r->replay = 0;
+    }
 }
 
 /* Lets some out if there is somebody who may take them, or nobody who would tell. */
@@ -175,14 +195,13 @@ static void replay_some(jzx_context *ctx, jzi_router *r)
     if (r->replay > 0 || nobody) {
         return;
     }
-    if (r->special > 0) {
+    if (r->stashed <= REPLAY_BATCH || (r->mortal && !arm_check(ctx, r))) {
         replay_all(ctx, r);
         return;
     }
-    uint32_t count = r->stashed < REPLAY_BATCH ? r->stashed : REPLAY_BATCH;
-    (void)jzx_unstash(ctx, count);
-    r->stashed -= count;
-    r->replay = count;
+    (void)jzx_unstash(ctx, REPLAY_BATCH);
+    r->stashed -= REPLAY_BATCH;
+    r->replay = REPLAY_BATCH;
     r->stuck = false;
 }
 
@@ -206,14 +225,22 @@ static bool is_urgent(const jzx_message *msg)
     return (msg->flags & JZX_MSG_URGENT) != 0;
 }
 
+void jzi_router_release(const jzi_router *r, const jzx_message *msg)
+{
+    uint32_t others = JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED;
+    if ((msg->flags & others) == 0 && msg->data != NULL && msg->drop == NULL &&
+        r->plan->opts.drop_msg != NULL) {
+        r->plan->opts.drop_msg(msg);
+    }
+}
+
 /* The message in hand becomes a dead letter. Without memory even for that it ends here. */
 static void discard(jzx_context *ctx, jzi_router *r, const jzx_message *msg, jzx_err why)
 {
     r->stats.discarded++;
     r->stats.lost += why == JZX_ERR_NO_MEMORY ? 1 : 0;
-    bool data = (msg->flags & (JZX_MSG_VALUE | JZX_MSG_COPY)) == 0 && msg->data != NULL;
-    if (jzx_discard(ctx) != JZX_OK && data && msg->drop == NULL && r->plan->opts.drop_msg != NULL) {
-        r->plan->opts.drop_msg(msg);
+    if (jzx_discard(ctx) != JZX_OK) {
+        jzi_router_release(r, msg);
     }
 }
 
@@ -225,7 +252,7 @@ static void set_aside(jzx_context *ctx, jzi_router *r, const jzx_message *msg, u
         return;
     }
     r->stashed++;
-    r->special += msg->deadline_ns != 0 || is_urgent(msg) ? 1 : 0;
+    r->mortal = r->mortal || msg->deadline_ns != 0;
     r->stats.waited++;
     if (owner != JZI_ROUTE_NONE) {
         r->routes.at[owner].waiting++;
@@ -257,8 +284,7 @@ static void wait(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32
 
 static uint32_t depth_of(void *loop, jzx_actor_id id)
 {
-    jzx_actor_facts facts;
-    return jzx_actor_inspect(loop, id, &facts) == JZX_OK ? facts.queued : 0;
+    return jzx_mailbox_depth(loop, id);
 }
 
 static uint32_t choose(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
@@ -278,65 +304,70 @@ static uint32_t choose(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
     }
 }
 
-/* One worker gets the message in hand. WAIT: *out_owner is whom it has to wait for, if it is a
- * certain one. */
-static jzi_routed pass_on(jzx_context *ctx, jzi_router *r, const jzx_message *msg,
-                          uint32_t *out_owner)
+/* One worker gets the message in hand. MAILBOX_FULL: *out_owner is whom it has to wait for, if that
+ * is a certain one. */
+static jzx_err pass_on(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32_t *out_owner)
 {
     for (;;) { /* each round closes a worker or takes one out */
         uint32_t at = choose(ctx, r, msg);
         if (at == JZI_ROUTE_NONE) {
-            return JZI_ROUTE_WAIT;
+            return JZX_ERR_MAILBOX_FULL;
         }
         if (r->routes.at[at].full) {
             *out_owner = at;
-            return JZI_ROUTE_WAIT;
+            return JZX_ERR_MAILBOX_FULL;
         }
         jzx_err err = jzx_forward(ctx, r->routes.at[at].id);
         if (jzi_likely(err == JZX_OK)) {
             r->routes.at[at].routed++;
             r->stats.routed++;
-            return JZI_ROUTED;
+            return JZX_OK;
         }
         if (!jzi_router_refused(ctx, r, at, err)) {
-            return JZI_ROUTE_REFUSE;
+            return err;
         }
     }
 }
 
-static jzi_routed spread(jzx_context *ctx, jzi_router *r, const jzx_message *msg,
-                         uint32_t *out_owner)
+static jzx_err hand_out(jzx_context *ctx, jzi_router *r, const jzx_message *msg,
+                        uint32_t *out_owner)
 {
-    bool many = r->plan->opts.strategy == JZX_ROUTE_BROADCAST && r->routes.count > 1;
-    return many ? jzi_router_broadcast(ctx, r, msg) : pass_on(ctx, r, msg, out_owner);
+    switch (r->plan->opts.strategy) {
+    case JZX_ROUTE_BROADCAST:
+        return jzi_router_broadcast(ctx, r, msg);
+    case JZX_ROUTE_GATHER_FIRST:
+        return jzi_router_gather(ctx, r, msg);
+    default:
+        return pass_on(ctx, r, msg, out_owner);
+    }
 }
 
 /* Whether a message has to wait because older ones do. */
-static bool is_behind(jzi_router *r, const jzx_message *msg)
+static bool is_behind(const jzx_context *ctx, jzi_router *r, const jzx_message *msg)
 {
-    if (is_urgent(msg) || waits_for_owner(r)) {
-        return false;
-    }
     if (r->replay > 0) {
-        r->replay--;
-        return r->stuck;
+        if (jzx_was_stashed(ctx)) {
+            r->replay--;
+            return r->stuck && !is_urgent(msg);
+        }
+        r->replay = is_urgent(msg) ? r->replay : 0; /* the rest of them expired */
     }
-    return r->stashed > 0;
+    return r->stashed > 0 && !is_urgent(msg) && !waits_for_owner(r);
 }
 
 static void route(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
 {
-    if (is_behind(r, msg)) {
+    if (is_behind(ctx, r, msg)) {
         set_aside(ctx, r, msg, JZI_ROUTE_NONE);
         return;
     }
     uint32_t owner = JZI_ROUTE_NONE;
-    jzi_routed result = spread(ctx, r, msg, &owner);
-    if (result == JZI_ROUTE_WAIT) {
+    jzx_err err = hand_out(ctx, r, msg, &owner);
+    if (err == JZX_ERR_MAILBOX_FULL) {
         r->stuck = true;
         wait(ctx, r, msg, owner);
-    } else if (result == JZI_ROUTE_REFUSE) {
-        discard(ctx, r, msg, JZX_ERR_NO_MEMORY);
+    } else if (err != JZX_OK) {
+        discard(ctx, r, msg, err);
     }
 }
 
@@ -348,7 +379,7 @@ static void tell_stats(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
     size_t size = sizeof(jzx_router_stats) + count * sizeof(jzx_router_worker);
     jzx_router_stats *out = jzi_alloc_zeroed(&r->plan->alloc, size);
     if (out == NULL) {
-        return; /* an ask that is not answered is told so */
+        return; /* who asked is told FORGOTTEN */
     }
     *out = r->stats;
     out->waiting = r->stashed;
@@ -367,9 +398,15 @@ static void tell_stats(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
                                         .index = route->index,
                                         .full = route->full};
     }
-    if (msg->sender != JZX_NOBODY) {
-        (void)jzx_send_copy(ctx->loop, msg->sender, out, size, JZX_TAG_ROUTER_STATS);
+    jzx_send_opts opts = {
+        .data = out, .len = size, .tag = JZX_TAG_ROUTER_STATS, .flags = JZX_SEND_COPY};
+    jzx_err err = JZX_OK;
+    if (jzx_is_ask(ctx)) {
+        err = jzx_reply_with(ctx, JZX_REQUEST_IN_HAND, &opts);
+    } else if (msg->sender != JZX_NOBODY) {
+        err = jzx_send_with(ctx->loop, msg->sender, &opts);
     }
+    (void)err; /* nobody to tell */
     jzi_free(&r->plan->alloc, out, size);
 }
 
@@ -377,10 +414,13 @@ static void on_order(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
 {
     if (msg->tag == JZX_TAG_ROUTER_STATS) {
         tell_stats(ctx, r, msg);
-    } else if (msg->tag == JZX_TAG_ROUTER_RESIZE && r->plan->opts.worker != NULL &&
-               msg->u64 <= JZX_ROUTER_WORKERS_MAX) {
-        r->wanted = (uint32_t)msg->u64;
-        (void)resize(ctx, r);
+    } else if (msg->tag == JZX_TAG_ROUTER_RESIZE) {
+        if (r->plan->opts.worker != NULL && (msg->flags & JZX_MSG_VALUE) != 0 &&
+            msg->u64 <= JZX_ROUTER_WORKERS_MAX) {
+            r->wanted = (uint32_t)msg->u64;
+            (void)resize(ctx, r);
+        }
+        (void)jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, r->routes.count, JZX_TAG_ROUTER_RESIZE);
     }
 }
 
@@ -408,8 +448,11 @@ static void on_news(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
         if (at != JZI_ROUTE_NONE) {
             forget_worker(r, at);
         }
+    } else if (msg->kind == JZX_KIND_TIMER && msg->tag == TAG_WAKE) {
+        on_check(ctx, r);
     } else if (msg->kind == JZX_KIND_TIMER) {
         r->stats.discarded++;
+        jzi_router_release(r, msg);
     }
 }
 
@@ -451,6 +494,7 @@ static void destroy(jzi_router *r)
 {
     jzx_allocator alloc = r->plan->alloc;
     jzi_router_plan *owned = r->owned;
+    jzi_router_gather_forget(r);
     jzi_routes_deinit(&r->routes, &alloc);
     jzi_free(&alloc, r, sizeof *r);
     if (owned != NULL) {
@@ -480,7 +524,7 @@ static jzx_behavior_result on_start(jzx_context *ctx, void *plan)
 /* Its first turn comes without a message from anybody else. */
 static jzx_err wake(jzx_loop *loop, jzx_actor_id router)
 {
-    jzx_send_opts opts = {.tag = TAG_START, .flags = JZX_SEND_URGENT | JZX_SEND_VALUE};
+    jzx_send_opts opts = {.tag = TAG_WAKE, .flags = JZX_SEND_URGENT | JZX_SEND_VALUE};
     return jzx_send_with(loop, router, &opts);
 }
 

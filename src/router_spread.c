@@ -1,10 +1,11 @@
 /* One message, several readers: broadcast, and data that is shared by count. */
 #include "router_steps.h"
 
+#include <jzx/ask.h>
 #include <jzx/behavior.h>
-#include <jzx/loop.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -107,15 +108,16 @@ void jzi_shared_close(jzx_context *ctx, jzi_shared *shared, bool sent)
     }
 }
 
-jzi_routed jzi_router_broadcast(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
+jzx_err jzi_router_broadcast(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
 {
     if (r->routes.open == 0) {
-        return JZI_ROUTE_WAIT;
+        return JZX_ERR_MAILBOX_FULL;
     }
     jzx_send_opts opts;
     jzi_shared *shared;
-    if (jzi_share(r, msg, &opts, &shared) != JZX_OK) {
-        return JZI_ROUTE_REFUSE;
+    jzx_err err = jzx_is_ask(ctx) ? JZX_ERR_NOT_SUPPORTED : jzi_share(r, msg, &opts, &shared);
+    if (err != JZX_OK) {
+        return err;
     }
     uint32_t sent = 0;
     uint32_t passed_over = 0;
@@ -129,7 +131,7 @@ jzi_routed jzi_router_broadcast(jzx_context *ctx, jzi_router *r, const jzx_messa
             continue;
         }
         jzi_shared_lend(shared);
-        jzx_err err = jzx_send_with(ctx->loop, route->id, &opts);
+        err = jzx_relay(ctx, route->id, &opts);
         if (err == JZX_OK) {
             route->routed++;
             sent++;
@@ -144,5 +146,5 @@ jzi_routed jzi_router_broadcast(jzx_context *ctx, jzi_router *r, const jzx_messa
     jzi_shared_close(ctx, shared, sent > 0);
     r->stats.routed += sent;
     r->stats.skipped += sent > 0 ? passed_over : 0;
-    return sent > 0 ? JZI_ROUTED : starved ? JZI_ROUTE_REFUSE : JZI_ROUTE_WAIT;
+    return sent > 0 ? JZX_OK : starved ? JZX_ERR_NO_MEMORY : JZX_ERR_MAILBOX_FULL;
 }

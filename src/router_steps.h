@@ -30,12 +30,12 @@ struct jzi_gather;
 
 /* One incarnation.
  *
- * Who waits is in the stash. What was let out of it comes first in the mailbox, so that everything
- * else in there is younger than everything in the stash. Two ways of letting out keep that so:
+ * Who waits is in the stash. What was let out of it comes first in the mailbox; everything else in
+ * there is younger than everything in the stash. Two ways of letting out keep that so:
  *   - all of it, at any time;
- *   - the oldest few: then nothing more until `replay` messages came, and if one of them has to
- *     wait again, so do the others (`stuck`). Only if none of them can expire or overtake, so that
- *     the count is exact.
+ *   - the oldest few: then nothing more until these `replay` messages came, and if one of them has
+ *     to wait again so do those behind it (`stuck`). A message that never was in the stash says
+ *     that the rest of them expired on the way, and so does, if nothing comes at all, a timer.
  * Invariant: while messages are in the stash, replay > 0, or a worker was asked to tell of room, or
  * there is no worker at all. So nothing waits for ever while there is room. */
 typedef struct jzi_router {
@@ -44,8 +44,9 @@ typedef struct jzi_router {
     jzi_routes routes;
     uint32_t wanted;
     uint32_t stashed; /* messages in the stash */
-    uint32_t special; /* of these, how many may expire or are urgent */
     uint32_t replay;  /* messages that were let out one by one and are to come */
+    bool mortal;      /* some of those in the stash, now or lately, may expire */
+    bool armed;       /* the timer is */
     bool stuck;
     bool changed; /* the table is another one than when the messages were set aside */
     bool started;
@@ -53,18 +54,18 @@ typedef struct jzi_router {
     struct jzi_gather *gathers;
 } jzi_router;
 
-/* What became of a message. */
-typedef enum jzi_routed {
-    JZI_ROUTED,      /* somebody has it */
-    JZI_ROUTE_WAIT,  /* everybody who could have it is full, or there is nobody */
-    JZI_ROUTE_REFUSE /* nobody can have it: it is a dead letter, or no memory */
-} jzi_routed;
-
 /* After a send to the worker `at` gave this error: marks it full and asks it to tell of room, or
  * takes it out. false: neither; there is no memory. */
 bool jzi_router_refused(jzx_context *ctx, jzi_router *r, uint32_t at, jzx_err err);
-/* Everybody who is not full gets the message in hand. */
-jzi_routed jzi_router_broadcast(jzx_context *ctx, jzi_router *r, const jzx_message *msg);
+/* Everybody who is not full gets the message in hand. Errors: MAILBOX_FULL (everybody is, or there
+ * is nobody), NOT_SUPPORTED (it cannot be shared), NO_MEMORY; it stays in hand. */
+jzx_err jzi_router_broadcast(jzx_context *ctx, jzi_router *r, const jzx_message *msg);
+/* The same for an ask, to `fanout` of them: the first reply is the asker's. */
+jzx_err jzi_router_gather(jzx_context *ctx, jzi_router *r, const jzx_message *msg);
+/* Forgets the asks under way; the runtime tells the askers. */
+void jzi_router_gather_forget(jzi_router *r);
+/* The data in hand is nobody's: releases what has no `drop`. */
+void jzi_router_release(const jzi_router *r, const jzx_message *msg);
 
 /* Data with a `drop` that several messages refer to. */
 typedef struct jzi_shared jzi_shared;
