@@ -304,23 +304,38 @@ static uint32_t choose(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
     }
 }
 
+static void count_routed(jzi_router *r, uint32_t at)
+{
+    r->routes.at[at].routed++;
+    r->stats.routed++;
+}
+
+/* A worker that is full for others may have room for an urgent message: its owner, or anyone. */
+static bool squeeze_in(jzx_context *ctx, jzi_router *r, uint32_t owner)
+{
+    for (uint32_t at = 0; at < r->routes.count; at++) {
+        bool asked_for = owner == JZI_ROUTE_NONE || owner == at;
+        if (asked_for && jzx_forward(ctx, r->routes.at[at].id) == JZX_OK) {
+            count_routed(r, at);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* One worker gets the message in hand. MAILBOX_FULL: *out_owner is whom it has to wait for, if that
  * is a certain one. */
 static jzx_err pass_on(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32_t *out_owner)
 {
     for (;;) { /* each round closes a worker or takes one out */
         uint32_t at = choose(ctx, r, msg);
-        if (at == JZI_ROUTE_NONE) {
-            return JZX_ERR_MAILBOX_FULL;
-        }
-        if (r->routes.at[at].full) {
+        if (at == JZI_ROUTE_NONE || r->routes.at[at].full) {
             *out_owner = at;
-            return JZX_ERR_MAILBOX_FULL;
+            return is_urgent(msg) && squeeze_in(ctx, r, at) ? JZX_OK : JZX_ERR_MAILBOX_FULL;
         }
         jzx_err err = jzx_forward(ctx, r->routes.at[at].id);
         if (jzi_likely(err == JZX_OK)) {
-            r->routes.at[at].routed++;
-            r->stats.routed++;
+            count_routed(r, at);
             return JZX_OK;
         }
         if (!jzi_router_refused(ctx, r, at, err)) {
