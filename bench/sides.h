@@ -53,6 +53,10 @@ void bench_jzx_counting2p_2t(const bench_run *run, bench_sample *out);
 void bench_jzx_ring_2t(const bench_run *run, bench_sample *out);
 void bench_jzx_big_2t(const bench_run *run, bench_sample *out);
 
+/* jzx_ask.c */
+void bench_jzx_ask(const bench_run *run, bench_sample *out);
+void bench_jzx_ask_2t(const bench_run *run, bench_sample *out);
+
 /* jzx_spawn.c */
 void bench_jzx_fjcreate(const bench_run *run, bench_sample *out);
 void bench_jzx_fjcreate_chunked(const bench_run *run, bench_sample *out);

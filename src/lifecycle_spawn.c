@@ -2,12 +2,13 @@
 #include "lifecycle_steps.h"
 
 #include "base/alloc.h"
+#include "registry.h"
 
 #include <string.h>
 
 #define SPAWN_FLAGS                                                                                \
     (JZX_SPAWN_TRAP_EXITS | JZX_SPAWN_CRASH_GUARD | JZX_SPAWN_STATELESS | JZX_SPAWN_QUIET |        \
-     JZX_SPAWN_DROP_QUEUE | JZX_SPAWN_REDELIVER)
+     JZX_SPAWN_DROP_QUEUE | JZX_SPAWN_REDELIVER | JZX_SPAWN_REGISTER)
 enum { DEFAULT_STOP_MS = 5000 };
 
 /* Nothing to start: it went through the first states at once. */
@@ -31,7 +32,8 @@ static inline jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts 
     if (opts->low_water != JZX_LOW_WATER_EMPTY && opts->low_water > cap) {
         return JZX_ERR_INVALID_ARG;
     }
-    return JZX_OK;
+    return jzi_unlikely((opts->flags & JZX_SPAWN_REGISTER) != 0) ? jzi_name_check(opts->name)
+                                                                 : JZX_OK;
 }
 
 jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor)
@@ -212,14 +214,44 @@ void jzi_born(jzi_worker *worker, jzi_actor *actor)
     born(worker, actor);
 }
 
-/* Frees what make_ext() made. */
+/* Frees what make_ext() made, and what a name needed. */
 static void drop_ext(const jzx_allocator *alloc, jzi_actor *actor)
 {
     if (actor->ext != NULL) {
         jzi_free(alloc, actor->ext->life, actor->ext->life == NULL ? 0 : sizeof(jzi_life));
+        jzi_free(alloc, actor->ext->extra, actor->ext->extra == NULL ? 0 : sizeof(jzi_extra));
         jzi_free(alloc, actor->ext, sizeof *actor->ext);
         actor->ext = NULL;
     }
+}
+
+/* With JZX_SPAWN_REGISTER; see jzi_name_reserve(). *out_name stays NULL without it. */
+static jzx_err reserve_name(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id,
+                            const jzx_spawn_opts *opts, jzi_name **out_name)
+{
+    return (opts->flags & JZX_SPAWN_REGISTER) == 0
+               ? JZX_OK
+               : jzi_name_reserve(worker, actor, id, opts->name, out_name);
+}
+
+/* The id that a slot's next tenant will have. */
+static jzx_actor_id next_id(const jzi_actor *actor)
+{
+    uint64_t generation = jzi_gate_generation(jzi_actor_gate(actor)) + 1;
+    return generation << 32 | jzx_id_index(actor->id);
+}
+
+/* What a new actor needs that is not plain; on an error nothing is left. */
+static jzx_err furnish(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts *opts,
+                       const jzi_birth *birth, jzi_name **out_name)
+{
+    jzx_err err = make_ext(worker, actor, opts, birth)
+                      ? reserve_name(worker, actor, next_id(actor), opts, out_name)
+                      : JZX_ERR_NO_MEMORY;
+    if (err != JZX_OK) {
+        drop_ext(&worker->alloc, actor);
+    }
+    return err;
 }
 
 /* Takes back an actor that nobody has heard of. */
@@ -275,6 +307,12 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
         return JZX_ERR_NO_MEMORY;
     }
     jzx_actor_id id = actor->id;
+    jzi_name *name = NULL;
+    err = reserve_name(clerk, actor, id, opts, &name);
+    if (err != JZX_OK) {
+        undo_far(clerk, down, actor, far);
+        return err;
+    }
     actor->parent = birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id);
     if (up != NULL) {
         actor->far = far;
@@ -289,11 +327,17 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
     jzi_directory_unborn(clerk->domain->directory, 1);
     if (!jzi_far_send_birth(clerk, far)) {
         jzi_directory_unborn(clerk->domain->directory, -1);
+        if (name != NULL) {
+            jzi_name_withdraw(clerk, actor, name);
+        }
         if (up != NULL) {
             jzi_unlink_child(clerk, actor, birth->parent);
         }
         undo_far(clerk, down, actor, far);
         return JZX_ERR_STOPPING;
+    }
+    if (name != NULL) {
+        jzi_name_confirm(clerk, name); /* behind the birth: whoever finds the id there finds it */
     }
     if (out_id != NULL) {
         *out_id = id;
@@ -384,10 +428,13 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
         return err;
     }
     fill_actor(actor, opts, kind, cap);
-    if (jzi_unlikely(!plain) && !make_ext(worker, actor, opts, birth)) {
-        drop_ext(&worker->alloc, actor);
-        jzi_worker_free_slot(worker, actor);
-        return JZX_ERR_NO_MEMORY;
+    jzi_name *name = NULL;
+    if (jzi_unlikely(!plain)) {
+        err = furnish(worker, actor, opts, birth, &name);
+        if (err != JZX_OK) {
+            jzi_worker_free_slot(worker, actor);
+            return err;
+        }
     }
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
     if (jzi_likely(!worker->pooled)) { /* there it stays 0: who is in user code reads it */
@@ -400,6 +447,9 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
         jzi_link_child(worker, actor, birth->parent);
     }
     jzi_actor_table_open(actor);
+    if (jzi_unlikely(name != NULL)) {
+        jzi_name_confirm(worker, name);
+    }
     if (actor->ext != NULL && actor->ext->life != NULL) {
         actor->ext->life->self = actor->id;
     }

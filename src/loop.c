@@ -6,6 +6,7 @@
 #include "letters.h"
 #include "monitor.h"
 #include "os/probe.h"
+#include "registry.h"
 #include "room.h"
 #include "sender.h"
 
@@ -259,6 +260,9 @@ void jzi_loop_free(jzx_loop *loop)
     jzi_free(&alloc, worker->ring,
              worker->ring == NULL ? 0 : ((size_t)worker->ring_mask + 1) * sizeof(jzi_actor *));
     jzi_dead_letters_deinit(&worker->domain->dead_letters, &alloc);
+    if (loop->system == NULL) {
+        jzi_registry_destroy(worker->domain->registry);
+    }
     jzi_post_release(loop->post);
     jzi_free(&alloc, loop, sizeof *loop);
 }
@@ -298,6 +302,7 @@ bool jzi_loop_close(jzx_loop *loop)
 
 static bool end_and_free(jzx_loop *loop)
 {
+    jzi_registry_close(loop->domain.registry);
     jzi_loop_end_actors(loop);
     jzi_assert(jzi_loop_nobody_left(loop) || loop->io.lingering > 0);
     bool quiet = jzi_loop_close(loop);
@@ -326,6 +331,7 @@ void jzx_loop_abandon(jzx_loop *loop)
     jzi_domain *domain = &loop->domain;
     domain->abandoned = true;
     domain->observer = (jzi_observer){0};
+    jzi_registry_abandon(domain->registry);
     if (loop->pool != NULL && !jzi_pool_abandon(loop)) {
         const jzx_env *env = loop->worker.env;
         env->poller_close(env->ctx, loop->poller);

@@ -55,6 +55,7 @@ typedef struct jzi_place {
     uint32_t index;
     struct jzi_jobs *jobs;
     jzi_letter_office *letters;
+    struct jzi_registry *registry;
 } jzi_place;
 /* Makes a loop; place NULL: one of its own. See jzx_loop_create(). */
 jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_loop **out_loop);

@@ -183,6 +183,11 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
     worker->table = &loop->post->table;
     worker->chunks = worker->table->chunks;
     jzi_dead_letters *letters = &worker->domain->dead_letters;
+    loop->domain.registry = place == NULL ? jzi_registry_create(&worker->alloc) : place->registry;
+    if (loop->domain.registry == NULL) {
+        err = JZX_ERR_NO_MEMORY;
+        goto fail;
+    }
     err = place == NULL ? jzi_dead_letters_init(letters, &worker->alloc, config->dead_letter_ring)
                         : jzi_dead_letters_join(letters, place->letters, &worker->alloc,
                                                 config->dead_letter_ring);
@@ -218,6 +223,9 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
     }
     return JZX_OK;
 fail:
+    if (place == NULL) {
+        jzi_registry_destroy(loop->domain.registry);
+    }
     jzi_dead_letters_deinit(letters, &worker->alloc);
     jzi_post_release(loop->post);
     return err;

@@ -14,7 +14,7 @@ enum {
 #define NS_PER_MS UINT64_C(1000000)
 #define SPAWN_FLAGS                                                                                \
     (JZX_SPAWN_TRAP_EXITS | JZX_SPAWN_CRASH_GUARD | JZX_SPAWN_STATELESS | JZX_SPAWN_QUIET |        \
-     JZX_SPAWN_DROP_QUEUE | JZX_SPAWN_REDELIVER)
+     JZX_SPAWN_DROP_QUEUE | JZX_SPAWN_REDELIVER | JZX_SPAWN_REGISTER)
 
 /* Where in the tree we are: a child, below its supervisor's own place; NULL is the top. */
 typedef struct place {

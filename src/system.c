@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "loop_steps.h"
 #include "os/thread.h"
+#include "registry.h"
 #include "sender.h"
 
 #include <string.h>
@@ -90,7 +91,8 @@ static jzx_err add(jzx_system *system, uint32_t index, const char *name, const j
                        .name = name,
                        .index = index,
                        .jobs = system->jobs,
-                       .letters = &system->letters};
+                       .letters = &system->letters,
+                       .registry = system->registry};
     jzx_loop *loop = NULL;
     jzx_err err = jzi_loop_create(config, &place, &loop);
     if (err != JZX_OK) {
@@ -309,6 +311,7 @@ static void free_system(jzx_system *system)
         jzi_directory_release(system->directory);
     }
     jzi_letter_office_deinit(&system->letters, &alloc);
+    jzi_registry_destroy(system->registry);
     (void)pthread_mutex_destroy(&system->lock);
     (void)pthread_mutex_destroy(&system->end.lock);
     jzi_free(&alloc, system, sizeof *system);
@@ -349,6 +352,7 @@ static bool halt_all(jzx_system *system)
 
 static jzx_err unmake(jzx_system *system)
 {
+    jzi_registry_close(system->registry);
     if (!halt_all(system)) {
         for (uint32_t i = 0; i < system->used; i++) {
             if (jzi_system_loop_at(system, i) != NULL) {
@@ -461,9 +465,11 @@ jzx_err jzx_system_create_sized(const jzx_system_config *config, size_t config_s
     jzi_mutex_init_recursive(&system->lock); /* a dispatcher that goes runs its last errands */
     jzi_letter_office_init(&system->letters);
     system->directory = jzi_directory_create(&system->alloc);
+    system->registry = jzi_registry_create(&system->alloc);
     jzi_jobs_limits limits = {.threads = known.blocking_threads, .queue = known.blocking_queue};
-    err = system->directory == NULL ? JZX_ERR_NO_MEMORY
-                                    : jzi_jobs_create(&system->alloc, &limits, &system->jobs);
+    err = system->directory == NULL || system->registry == NULL
+              ? JZX_ERR_NO_MEMORY
+              : jzi_jobs_create(&system->alloc, &limits, &system->jobs);
     if (err == JZX_OK) {
         err = add_all(system, &known, dispatcher_size);
     }
