@@ -7,35 +7,23 @@
 #include <jzx/loop.h>
 #include <jzx/monitor.h>
 #include <jzx/observe.h>
-#include <jzx/timer.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 
-/* Messages let out of the stash at once; so many may have to be set aside again. */
-enum { REPLAY_BATCH = 32, REPLAY_CHECK_MS = 1 };
-
-/* Tags of 0xFE03.... are orders. This one only wakes the router: for its first turn, and as a timer
- * to look whether what was let out of the stash expired on the way. */
+/* Tags of 0xFE03.... are orders. */
 #define TAG_ORDERS 0xFE03u
-#define TAG_WAKE 0xFE030000u
-
-static bool waits_for_owner(const jzi_router *r)
-{
-    const jzx_router_opts *opts = &r->plan->opts;
-    return opts->strategy == JZX_ROUTE_HASH && opts->overflow == JZX_OVERFLOW_WAIT;
-}
 
 /* Workers come and go. */
 
-static void forget_worker(jzi_router *r, uint32_t at)
+void jzi_router_forget(jzi_router *r, uint32_t at)
 {
     jzi_routes_remove(&r->routes, at);
     r->stats.left++;
     r->changed = true;
 }
 
-static jzx_err add_worker(jzi_router *r, uint32_t at, const jzi_route *route)
+jzx_err jzi_router_add(jzi_router *r, uint32_t at, const jzi_route *route)
 {
     jzx_err err = jzi_routes_insert(&r->routes, &r->plan->alloc, at, route);
     if (err == JZX_OK) {
@@ -50,7 +38,7 @@ static jzx_err start_worker(jzx_context *ctx, jzi_router *r)
     const jzx_router_opts *opts = &r->plan->opts;
     uint32_t index = jzi_routes_gap(&r->routes);
     jzi_route route = {.place = jzi_route_mix(index + 1u), .index = index};
-    jzx_err err = add_worker(r, index, &route);
+    jzx_err err = jzi_router_add(r, index, &route);
     if (err != JZX_OK) {
         return err;
     }
@@ -64,7 +52,7 @@ static jzx_err start_worker(jzx_context *ctx, jzi_router *r)
     }
     err = jzx_spawn(ctx->loop, &worker, &r->routes.at[index].id);
     if (err != JZX_OK) {
-        forget_worker(r, index);
+        jzi_router_forget(r, index);
     }
     return err;
 }
@@ -75,7 +63,7 @@ static jzx_err resize(jzx_context *ctx, jzi_router *r)
     while (r->routes.count > r->wanted) {
         uint32_t last = r->routes.count - 1;
         (void)jzx_stop_drained(ctx->loop, r->routes.at[last].id);
-        forget_worker(r, last);
+        jzi_router_forget(r, last);
     }
     jzx_err err = JZX_OK;
     while (r->routes.count < r->wanted && err == JZX_OK) {
@@ -96,9 +84,8 @@ static jzx_err start_list(jzx_context *ctx, jzi_router *r)
     const jzx_router_opts *opts = &r->plan->opts;
     jzx_err err = JZX_OK;
     for (uint32_t i = 0; i < opts->list_count && err == JZX_OK; i++) {
-        jzi_route route = {
-            .id = opts->list[i], .place = jzi_route_mix(i + 1u), .index = i};
-        err = add_worker(r, i, &route);
+        jzi_route route = {.id = opts->list[i], .place = jzi_route_mix(i + 1u), .index = i};
+        err = jzi_router_add(r, i, &route);
         if (err == JZX_OK) {
             err = jzx_watch(ctx->loop, route.id, 0, NULL);
         }
@@ -121,269 +108,7 @@ static jzx_err start(jzx_context *ctx, jzi_router *r)
     r->started = true;
     return r->plan->opts.worker != NULL ? start_pool(ctx, r)
            : r->plan->opts.list != NULL ? start_list(ctx, r)
-                                        : JZX_ERR_NOT_SUPPORTED;
-}
-
-/* Full workers. */
-
-bool jzi_router_refused(jzx_context *ctx, jzi_router *r, uint32_t at, jzx_err err)
-{
-    jzi_route *route = &r->routes.at[at];
-    if (err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING) {
-        forget_worker(r, at);
-        return true;
-    }
-    if (err != JZX_ERR_MAILBOX_FULL) {
-        return false;
-    }
-    route->refused++;
-    r->stats.skipped++;
-    jzi_routes_set_full(&r->routes, at, true);
-    bool told = jzx_notify_room(ctx->loop, route->id) == JZX_OK;
-    jzi_routes_set_asked(&r->routes, at, told);
-    return true;
-}
-
-/* Those who were full when there was no memory to ask them to tell of room: try them again. */
-static void forgive(jzi_router *r)
-{
-    for (uint32_t i = 0; i < r->routes.count; i++) {
-        if (r->routes.at[i].full && !r->routes.at[i].asked) {
-            jzi_routes_set_full(&r->routes, i, false);
-        }
-    }
-}
-
-/* Messages that wait. */
-
-static void replay_all(jzx_context *ctx, jzi_router *r)
-{
-    jzi_assert(r->replay == 0);
-    if (r->stashed > 0) {
-        (void)jzx_unstash(ctx, JZX_UNSTASH_ALL);
-    }
-    for (uint32_t i = 0; i < r->routes.count; i++) {
-        r->routes.at[i].waiting = 0;
-    }
-    r->stashed = 0;
-    r->mortal = false;
-}
-
-/* If all that was let out expires, no message tells. false: no memory. */
-static bool arm_check(jzx_context *ctx, jzi_router *r)
-{
-    r->armed = r->armed || jzx_send_after(ctx->loop, ctx->self, REPLAY_CHECK_MS, NULL, 0, TAG_WAKE,
-                                          NULL) == JZX_OK;
-    return r->armed;
-}
-
-static void on_check(jzx_context *ctx, jzi_router *r)
-{
-    r->armed = false;
-    if (r->replay > 0 &&
-        (jzx_mailbox_depth(ctx->loop, ctx->self) <= r->stashed || !arm_check(ctx, r))) {
-        r->replay = 0;
-    }
-}
-
-/* Lets some out if there is somebody who may take them, or nobody who would tell. */
-static void replay_some(jzx_context *ctx, jzi_router *r)
-{
-    const jzi_routes *routes = &r->routes;
-    bool nobody = routes->count == 0 ? r->plan->opts.on_empty != JZX_EMPTY_DISCARD
-                                     : routes->open == 0 && routes->asked > 0;
-    if (r->replay > 0 || nobody) {
-        return;
-    }
-    if (r->stashed <= REPLAY_BATCH || (r->mortal && !arm_check(ctx, r))) {
-        replay_all(ctx, r);
-        return;
-    }
-    (void)jzx_unstash(ctx, REPLAY_BATCH);
-    r->stashed -= REPLAY_BATCH;
-    r->replay = REPLAY_BATCH;
-    r->stuck = false;
-}
-
-/* After everything that may have made room. */
-static void let_in(jzx_context *ctx, jzi_router *r)
-{
-    bool changed = r->changed;
-    r->changed = false;
-    if (jzi_likely(r->stashed == 0)) {
-        return;
-    }
-    if (!waits_for_owner(r)) {
-        replay_some(ctx, r);
-    } else if (changed && r->routes.count > 0) {
-        replay_all(ctx, r);
-    }
-}
-
-static bool is_urgent(const jzx_message *msg)
-{
-    return (msg->flags & JZX_MSG_URGENT) != 0;
-}
-
-void jzi_router_release(const jzi_router *r, const jzx_message *msg)
-{
-    uint32_t others = JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED;
-    if ((msg->flags & others) == 0 && msg->data != NULL && msg->drop == NULL &&
-        r->plan->opts.drop_msg != NULL) {
-        r->plan->opts.drop_msg(msg);
-    }
-}
-
-/* The message in hand becomes a dead letter. Without memory even for that it ends here. */
-static void discard(jzx_context *ctx, jzi_router *r, const jzx_message *msg, jzx_err why)
-{
-    r->stats.discarded++;
-    r->stats.lost += why == JZX_ERR_NO_MEMORY ? 1 : 0;
-    if (jzx_discard(ctx) != JZX_OK) {
-        jzi_router_release(r, msg);
-    }
-}
-
-static void set_aside(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32_t owner)
-{
-    jzx_err err = jzx_stash(ctx);
-    if (err != JZX_OK) {
-        discard(ctx, r, msg, err);
-        return;
-    }
-    r->stashed++;
-    r->mortal = r->mortal || msg->deadline_ns != 0;
-    r->stats.waited++;
-    if (owner != JZI_ROUTE_NONE) {
-        r->routes.at[owner].waiting++;
-    }
-}
-
-/* Nobody can have the message now. It waits if there is somebody to tell when that changes. */
-static void wait(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32_t owner)
-{
-    if (r->routes.count == 0) {
-        r->stats.no_worker++;
-        if (r->plan->opts.on_empty == JZX_EMPTY_DISCARD) {
-            discard(ctx, r, msg, JZX_ERR_NO_WORKERS);
-        } else {
-            set_aside(ctx, r, msg, JZI_ROUTE_NONE);
-        }
-        return;
-    }
-    bool told = owner == JZI_ROUTE_NONE ? r->routes.asked > 0 : r->routes.at[owner].asked;
-    if (told) {
-        set_aside(ctx, r, msg, owner);
-        return;
-    }
-    forgive(r);
-    discard(ctx, r, msg, JZX_ERR_NO_MEMORY);
-}
-
-/* Messages that come. */
-
-static uint32_t depth_of(void *loop, jzx_actor_id id)
-{
-    return jzx_mailbox_depth(loop, id);
-}
-
-static uint32_t choose(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
-{
-    const jzx_router_opts *opts = &r->plan->opts;
-    switch (opts->strategy) {
-    case JZX_ROUTE_RANDOM:
-        return jzi_pick_random(&r->routes);
-    case JZX_ROUTE_LEAST_MAILBOX:
-        return jzi_pick_least(&r->routes, depth_of, ctx->loop);
-    case JZX_ROUTE_HASH:
-        return opts->overflow == JZX_OVERFLOW_WAIT
-                   ? jzi_pick_owner(&r->routes, opts->key(opts->key_arg, msg))
-                   : jzi_pick_hash(&r->routes, opts->key(opts->key_arg, msg));
-    default:
-        return jzi_pick_round_robin(&r->routes);
-    }
-}
-
-static void count_routed(jzi_router *r, uint32_t at)
-{
-    r->routes.at[at].routed++;
-    r->stats.routed++;
-}
-
-/* A worker that is full for others may have room for an urgent message: its owner, or anyone. */
-static bool squeeze_in(jzx_context *ctx, jzi_router *r, uint32_t owner)
-{
-    for (uint32_t at = 0; at < r->routes.count; at++) {
-        bool asked_for = owner == JZI_ROUTE_NONE || owner == at;
-        if (asked_for && jzx_forward(ctx, r->routes.at[at].id) == JZX_OK) {
-            count_routed(r, at);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* One worker gets the message in hand. MAILBOX_FULL: *out_owner is whom it has to wait for, if that
- * is a certain one. */
-static jzx_err pass_on(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32_t *out_owner)
-{
-    for (;;) { /* each round closes a worker or takes one out */
-        uint32_t at = choose(ctx, r, msg);
-        if (at == JZI_ROUTE_NONE || r->routes.at[at].full) {
-            *out_owner = at;
-            return is_urgent(msg) && squeeze_in(ctx, r, at) ? JZX_OK : JZX_ERR_MAILBOX_FULL;
-        }
-        jzx_err err = jzx_forward(ctx, r->routes.at[at].id);
-        if (jzi_likely(err == JZX_OK)) {
-            count_routed(r, at);
-            return JZX_OK;
-        }
-        if (!jzi_router_refused(ctx, r, at, err)) {
-            return err;
-        }
-    }
-}
-
-static jzx_err hand_out(jzx_context *ctx, jzi_router *r, const jzx_message *msg,
-                        uint32_t *out_owner)
-{
-    switch (r->plan->opts.strategy) {
-    case JZX_ROUTE_BROADCAST:
-        return jzi_router_broadcast(ctx, r, msg);
-    case JZX_ROUTE_GATHER_FIRST:
-        return jzi_router_gather(ctx, r, msg);
-    default:
-        return pass_on(ctx, r, msg, out_owner);
-    }
-}
-
-/* Whether a message has to wait because older ones do. */
-static bool is_behind(const jzx_context *ctx, jzi_router *r, const jzx_message *msg)
-{
-    if (r->replay > 0) {
-        if (jzx_was_stashed(ctx)) {
-            r->replay--;
-            return r->stuck && !is_urgent(msg);
-        }
-        r->replay = is_urgent(msg) ? r->replay : 0; /* the rest of them expired */
-    }
-    return r->stashed > 0 && !is_urgent(msg) && !waits_for_owner(r);
-}
-
-static void route(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
-{
-    if (is_behind(ctx, r, msg)) {
-        set_aside(ctx, r, msg, JZI_ROUTE_NONE);
-        return;
-    }
-    uint32_t owner = JZI_ROUTE_NONE;
-    jzx_err err = hand_out(ctx, r, msg, &owner);
-    if (err == JZX_ERR_MAILBOX_FULL) {
-        r->stuck = true;
-        wait(ctx, r, msg, owner);
-    } else if (err != JZX_OK) {
-        discard(ctx, r, msg, err);
-    }
+                                        : jzi_router_start_group(ctx, r);
 }
 
 /* Orders and news. */
@@ -439,32 +164,20 @@ static void on_order(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
     }
 }
 
-static void on_room(jzx_context *ctx, jzi_router *r, jzx_actor_id target)
-{
-    uint32_t at = jzi_routes_find(&r->routes, target);
-    if (at == JZI_ROUTE_NONE) {
-        return;
-    }
-    jzi_routes_set_asked(&r->routes, at, false);
-    jzi_routes_set_full(&r->routes, at, false);
-    forgive(r);
-    if (r->routes.at[at].waiting > 0) {
-        replay_all(ctx, r);
-    }
-}
-
 static void on_news(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
 {
     const jzx_signal *signal = jzx_message_signal(msg);
     if (msg->kind == JZX_KIND_NOTICE && msg->tag == JZX_TAG_ROOM) {
-        on_room(ctx, r, ((const jzx_room_notice *)msg->data)->target);
+        jzi_router_on_room(ctx, r, ((const jzx_room_notice *)msg->data)->target);
+    } else if (msg->kind == JZX_KIND_NOTICE && msg->tag == JZX_TAG_GROUP) {
+        jzi_router_read_group(ctx, r);
     } else if (signal != NULL && signal->kind != JZX_SIGNAL_EXIT) {
         uint32_t at = jzi_routes_find(&r->routes, signal->from);
         if (at != JZI_ROUTE_NONE) {
-            forget_worker(r, at);
+            jzi_router_forget(r, at);
         }
-    } else if (msg->kind == JZX_KIND_TIMER && msg->tag == TAG_WAKE) {
-        on_check(ctx, r);
+    } else if (msg->kind == JZX_KIND_TIMER && msg->tag == JZI_ROUTER_WAKE) {
+        jzi_router_on_check(ctx, r);
     } else if (msg->kind == JZX_KIND_TIMER) {
         r->stats.discarded++;
         jzi_router_release(r, msg);
@@ -480,14 +193,17 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
             return jzx_fail(ctx, err, "the router's workers could not be started");
         }
     }
+    if (jzi_unlikely(r->stale)) {
+        jzi_router_read_group(ctx, r);
+    }
     if (msg->kind != JZX_KIND_USER) {
         on_news(ctx, r, msg);
     } else if (msg->tag >> 16 == TAG_ORDERS) {
         on_order(ctx, r, msg);
     } else {
-        route(ctx, r, msg);
+        jzi_router_route(ctx, r, msg);
     }
-    let_in(ctx, r);
+    jzi_router_let_in(ctx, r);
     if (r->routes.count == 0 && r->stats.left > 0 && r->plan->opts.on_empty == JZX_EMPTY_FAIL) {
         return jzx_fail(ctx, JZX_ERR_NO_WORKERS, "the router's last worker ended");
     }
@@ -510,6 +226,7 @@ static void destroy(jzi_router *r)
     jzx_allocator alloc = r->plan->alloc;
     jzi_router_plan *owned = r->owned;
     jzi_router_gather_forget(r);
+    jzi_router_close_group(r);
     jzi_routes_deinit(&r->routes, &alloc);
     jzi_free(&alloc, r, sizeof *r);
     if (owned != NULL) {
@@ -539,7 +256,7 @@ static jzx_behavior_result on_start(jzx_context *ctx, void *plan)
 /* Its first turn comes without a message from anybody else. */
 static jzx_err wake(jzx_loop *loop, jzx_actor_id router)
 {
-    jzx_send_opts opts = {.tag = TAG_WAKE, .flags = JZX_SEND_URGENT | JZX_SEND_VALUE};
+    jzx_send_opts opts = {.tag = JZI_ROUTER_WAKE, .flags = JZX_SEND_URGENT | JZX_SEND_VALUE};
     return jzx_send_with(loop, router, &opts);
 }
 
@@ -607,9 +324,8 @@ jzx_err jzx_router_resize(jzx_loop *loop, jzx_actor_id router, uint32_t workers)
     if (workers > JZX_ROUTER_WORKERS_MAX) {
         return JZX_ERR_TOO_BIG;
     }
-    jzx_send_opts opts = {.u64 = workers,
-                          .tag = JZX_TAG_ROUTER_RESIZE,
-                          .flags = JZX_SEND_URGENT | JZX_SEND_VALUE};
+    jzx_send_opts opts = {
+        .u64 = workers, .tag = JZX_TAG_ROUTER_RESIZE, .flags = JZX_SEND_URGENT | JZX_SEND_VALUE};
     return jzx_send_with(loop, router, &opts);
 }
 

@@ -85,8 +85,7 @@ static void answer(jzx_context *ctx, const jzi_router *r, jzx_request request,
 
 static void answer_failure(jzx_context *ctx, const jzi_gather *g, const jzx_reply *last)
 {
-    jzx_router_failure failure = {
-        .err = last->err, .outcome = last->outcome, .asked = g->asked};
+    jzx_router_failure failure = {.err = last->err, .outcome = last->outcome, .asked = g->asked};
     if (jzx_reply_copy(ctx, g->request, &failure, sizeof failure, JZX_TAG_ROUTER_FAILED) !=
         JZX_OK) {
         (void)jzx_request_drop(ctx, g->request);

@@ -73,8 +73,7 @@ static jzx_err check_pool(const jzx_spawn_opts *worker, const jzx_supervisor_spe
 static jzx_err adopt_pool(jzi_router_plan *plan, const jzx_router_sizes *sizes)
 {
     jzx_router_opts *opts = &plan->opts;
-    jzx_err err =
-        jzi_struct_adopt(&plan->worker, sizeof plan->worker, opts->worker, sizes->worker);
+    jzx_err err = jzi_struct_adopt(&plan->worker, sizeof plan->worker, opts->worker, sizes->worker);
     if (err == JZX_OK && opts->restart != NULL) {
         err = jzi_struct_adopt(&plan->restart, sizeof plan->restart, opts->restart, sizes->restart);
     }
@@ -85,8 +84,8 @@ static jzx_err adopt_pool(jzi_router_plan *plan, const jzx_router_sizes *sizes)
         err = keep(plan->worker_name, sizeof plan->worker_name, &plan->worker.name);
     }
     if (err == JZX_OK) {
-        err = keep(plan->worker_dispatcher, sizeof plan->worker_dispatcher,
-                   &plan->worker.dispatcher);
+        err =
+            keep(plan->worker_dispatcher, sizeof plan->worker_dispatcher, &plan->worker.dispatcher);
     }
     opts->worker = &plan->worker;
     opts->restart = &plan->restart;
@@ -133,8 +132,8 @@ jzx_err jzi_router_plan_make(jzx_loop *loop, const jzx_router_opts *opts,
         return err;
     }
     jzx_allocator alloc = jzx_loop_allocator(loop);
-    size_t size =
-        sizeof(jzi_router_plan) + (known.list == NULL ? 0 : known.list_count) * sizeof(jzx_actor_id);
+    size_t size = sizeof(jzi_router_plan) +
+                  (known.list == NULL ? 0 : known.list_count) * sizeof(jzx_actor_id);
     jzi_router_plan *plan = jzi_alloc_zeroed(&alloc, size);
     if (plan == NULL) {
         return JZX_ERR_NO_MEMORY;

@@ -52,7 +52,29 @@ typedef struct jzi_router {
     bool started;
     jzx_router_stats stats;
     struct jzi_gather *gathers;
+    jzx_actor_id *members; /* owned, of a group: room to read them */
+    size_t members_cap;
+    bool stale; /* there was no memory to read them all */
 } jzi_router;
+
+/* Workers come and go. add: as jzi_routes_insert(). */
+jzx_err jzi_router_add(jzi_router *r, uint32_t at, const jzi_route *route);
+void jzi_router_forget(jzi_router *r, uint32_t at);
+
+/* A router over a group: from its first notice on it has the members. */
+jzx_err jzi_router_start_group(jzx_context *ctx, jzi_router *r);
+void jzi_router_read_group(jzx_context *ctx, jzi_router *r);
+void jzi_router_close_group(jzi_router *r);
+
+/* What becomes of the message in hand: somebody gets it, it waits, or it is a dead letter. */
+void jzi_router_route(jzx_context *ctx, jzi_router *r, const jzx_message *msg);
+/* After everything that may have made room: lets messages in that wait. */
+void jzi_router_let_in(jzx_context *ctx, jzi_router *r);
+void jzi_router_on_room(jzx_context *ctx, jzi_router *r, jzx_actor_id target);
+/* Only wakes the router: for its first turn, and as a timer that looks whether what was let out of
+ * the stash expired on the way. */
+#define JZI_ROUTER_WAKE 0xFE030000u
+void jzi_router_on_check(jzx_context *ctx, jzi_router *r);
 
 /* After a send to the worker `at` gave this error: marks it full and asks it to tell of room, or
  * takes it out. false: neither; there is no memory. */

@@ -8,6 +8,8 @@
 #include <jzx/ask.h>
 #include <jzx/router.h>
 
+#include <stdatomic.h>
+
 enum { HANDS_MAX = 16, NOTES_MAX = 8192 };
 
 /* To a worker. WORK carries a number; the others are urgent and for one worker. */
@@ -73,10 +75,9 @@ static inline jzx_behavior_result hand_behavior(jzx_context *ctx, const jzx_mess
         (void)jzx_unstash(ctx, JZX_UNSTASH_ALL);
         return JZX_BEHAVIOR_OK;
     }
-    uint64_t value = (msg->flags & JZX_MSG_VALUE) != 0 ? msg->u64
-                     : msg->data != NULL && msg->len >= sizeof value
-                         ? *(const uint64_t *)msg->data
-                         : 0;
+    uint64_t value = (msg->flags & JZX_MSG_VALUE) != 0               ? msg->u64
+                     : msg->data != NULL && msg->len >= sizeof value ? *(const uint64_t *)msg->data
+                                                                     : 0;
     h->got++;
     h->last = value;
     if (h->c->len < NOTES_MAX) {
@@ -163,6 +164,48 @@ static inline void let_go(rig *r, hand *h)
 {
     order(r, h, GO);
     rig_idle(r);
+}
+
+static inline uint64_t key_of(void *arg, const jzx_message *msg)
+{
+    return msg->u64 % *(const uint64_t *)arg;
+}
+
+static uint64_t keys = 16;
+
+static inline jzx_router_opts hash_opts(crew *c, uint32_t workers, uint32_t overflow)
+{
+    jzx_router_opts opts = crew_opts(c, JZX_ROUTE_HASH, workers);
+    opts.key = key_of;
+    opts.key_arg = &keys;
+    opts.overflow = overflow;
+    return opts;
+}
+
+/* Data that is counted when it is dropped. */
+static _Atomic uint32_t drops;
+static inline void count_drop(void *data)
+{
+    atomic_fetch_add(&drops, 1);
+    free(data);
+}
+
+static inline jzx_err send_owned(rig *r, jzx_actor_id to, uint64_t value, void (*drop)(void *))
+{
+    uint64_t *data = malloc(sizeof *data);
+    REQUIRE(data != NULL);
+    *data = value;
+    jzx_send_opts opts = {.data = data, .len = sizeof *data, .tag = WORK, .drop = drop};
+    jzx_err err = jzx_send_with(r->loop, to, &opts);
+    if (err != JZX_OK) {
+        free(data);
+    }
+    return err;
+}
+
+static inline void drop_plain(const jzx_message *msg)
+{
+    count_drop(msg->data);
 }
 
 /* What one asker did and heard. */

@@ -1,5 +1,6 @@
 /* Goal: each choice is what its name says, passes over full workers, and a hash moves as few keys
- * as can be. Method: tables of workers without any actor; every table size up to 32, seeded keys. */
+ * as can be. Method: tables of workers without any actor; every table size up to 32, seeded keys.
+ */
 #include "check.h"
 
 #include "base/alloc.h"
