@@ -20,6 +20,7 @@ typedef struct note {
     uint32_t tag;
     uint64_t value;
     jzx_actor_id sender;
+    jzx_actor_id by; /* the worker itself: an index may be given out again */
 } note;
 
 typedef struct crew crew;
@@ -81,8 +82,11 @@ static inline jzx_behavior_result hand_behavior(jzx_context *ctx, const jzx_mess
     h->got++;
     h->last = value;
     if (h->c->len < NOTES_MAX) {
-        h->c->notes[h->c->len++] =
-            (note){.hand = h->index, .tag = msg->tag, .value = value, .sender = msg->sender};
+        h->c->notes[h->c->len++] = (note){.hand = h->index,
+                                          .tag = msg->tag,
+                                          .value = value,
+                                          .sender = msg->sender,
+                                          .by = ctx->self};
     }
     switch (msg->tag) {
     case FAIL:
