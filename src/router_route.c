@@ -53,6 +53,7 @@ static void replay_all(jzx_context *ctx, jzi_router *r)
     jzi_assert(r->replay == 0);
     if (r->stashed > 0) {
         (void)jzx_unstash(ctx, JZX_UNSTASH_ALL);
+        r->returned = true;
     }
     for (uint32_t i = 0; i < r->routes.count; i++) {
         r->routes.at[i].waiting = 0;
@@ -85,7 +86,7 @@ static void replay_some(jzx_context *ctx, jzi_router *r)
     if (r->replay > 0 || later) {
         return;
     }
-    if (r->stashed <= REPLAY_BATCH || (r->mortal && !arm_check(ctx, r))) {
+    if (r->stashed <= REPLAY_BATCH || r->returned || (r->mortal && !arm_check(ctx, r))) {
         replay_all(ctx, r);
         return;
     }
@@ -264,12 +265,13 @@ static jzx_err hand_out(jzx_context *ctx, jzi_router *r, const jzx_message *msg,
 /* Whether a message has to wait because older ones do. */
 static bool is_behind(const jzx_context *ctx, jzi_router *r, const jzx_message *msg)
 {
-    if (r->replay > 0) {
-        if (jzx_was_stashed(ctx)) {
-            r->replay--;
-            return r->stuck && !is_urgent(msg);
-        }
-        r->replay = is_urgent(msg) ? r->replay : 0; /* the rest of them expired */
+    if (r->replay > 0 && jzx_was_stashed(ctx)) {
+        r->replay--;
+        return r->stuck && !is_urgent(msg);
+    }
+    if ((r->replay > 0 || r->returned) && !is_urgent(msg) && !jzx_was_stashed(ctx)) {
+        r->replay = 0; /* the rest of them expired */
+        r->returned = false;
     }
     return r->stashed > 0 && !is_urgent(msg) && !waits_for_owner(r);
 }

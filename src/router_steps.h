@@ -32,10 +32,11 @@ struct jzi_gather;
  *
  * Who waits is in the stash. What was let out of it comes first in the mailbox; everything else in
  * there is younger than everything in the stash. Two ways of letting out keep that so:
- *   - all of it, at any time;
+ *   - all of it, at any time; so does a restart;
  *   - the oldest few: then nothing more until these `replay` messages came, and if one of them has
  *     to wait again so do those behind it (`stuck`). A message that never was in the stash says
- *     that the rest of them expired on the way, and so does, if nothing comes at all, a timer.
+ *     that the rest of them expired on the way, and so does, if nothing comes at all, a timer. To
+ *     be told apart, they must not meet others that were let out before (`returned`).
  * Invariant: while messages are in the stash, replay > 0, or a worker was asked to tell of room, or
  * there is no worker at all. So nothing waits for ever while there is room. */
 typedef struct jzi_router {
@@ -48,7 +49,8 @@ typedef struct jzi_router {
     bool mortal;      /* some of those in the stash, now or lately, may expire */
     bool armed;       /* the timer is */
     bool stuck;
-    bool changed; /* the table is another one than when the messages were set aside */
+    bool returned; /* the mailbox may begin with messages that all were let out at once */
+    bool changed;  /* the table is another one than when the messages were set aside */
     bool started;
     jzx_router_stats stats;
     struct jzi_gather *gathers;

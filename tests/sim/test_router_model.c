@@ -88,7 +88,8 @@ static void release_all(play *p)
 /* Everybody works, and there is somebody. */
 static void wake_all(play *p)
 {
-    (void)!jzx_router_resize(p->r.loop, p->router, p->wanted == 0 ? 1 : p->wanted);
+    REQUIRE_OK(jzx_kit_settle(p->r.kit)); /* the one urgent slot may be taken */
+    REQUIRE_OK(jzx_router_resize(p->r.loop, p->router, p->wanted == 0 ? 1 : p->wanted));
     REQUIRE_OK(jzx_kit_settle(p->r.kit));
     for (int round = 0; round < 2; round++) { /* one may have been restarted meanwhile */
         release_all(p);
