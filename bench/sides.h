@@ -11,6 +11,7 @@ void bench_raw_counting(const bench_run *run, bench_sample *out);
 void bench_raw_counting2p(const bench_run *run, bench_sample *out);
 void bench_raw_ring(const bench_run *run, bench_sample *out);
 void bench_raw_big(const bench_run *run, bench_sample *out);
+void bench_raw_fsm(const bench_run *run, bench_sample *out); /* a switch in an actor */
 void bench_raw_fjcreate(const bench_run *run, bench_sample *out);
 void bench_raw_fjcreate_chunked(const bench_run *run, bench_sample *out);
 void bench_raw_idle(const bench_run *run, bench_sample *out);
@@ -44,6 +45,7 @@ void bench_jzx_counting(const bench_run *run, bench_sample *out);
 void bench_jzx_counting2p(const bench_run *run, bench_sample *out);
 void bench_jzx_ring(const bench_run *run, bench_sample *out);
 void bench_jzx_big(const bench_run *run, bench_sample *out);
+void bench_jzx_fsm(const bench_run *run, bench_sample *out);
 void bench_jzx_fairness(const bench_run *run, bench_sample *out);
 void bench_jzx_pingpong_2t(const bench_run *run, bench_sample *out);
 void bench_jzx_pingpong_pinned(const bench_run *run, bench_sample *out);

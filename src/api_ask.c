@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_TIMEOUT_MS = 5000, NS_PER_MS = 1000000 };
+enum { DEFAULT_TIMEOUT_MS = 5000, PATIENT_MS = 1000, NS_PER_MS = 1000000 };
 
 const char *jzx_outcome_name(uint32_t outcome)
 {
@@ -60,23 +60,26 @@ jzx_err jzi_ask_check(const jzx_ask_opts *opts, uint32_t *out_flags)
     const jzx_send_opts request = jzi_ask_request(opts, NULL);
     jzx_err err =
         opts->reserved != 0 ? JZX_ERR_INVALID_ARG : jzi_mailbox_check_opts(&request, out_flags);
-    *out_flags |= JZI_MSG_ASK;
-    if (opts->timeout_ms != JZX_ASK_NO_TIMEOUT) {
-        *out_flags |= JZI_MSG_DEADLINE;
-    }
+    *out_flags |= JZI_MSG_ASK; /* its deadline is looked at with the ask's, not as a message's */
     return err;
 }
 
-void jzi_ask_fill(jzi_ask *ask, jzx_actor_id to, const jzx_ask_opts *opts, uint64_t now)
+static inline __attribute__((always_inline)) void
+fill_in(jzi_ask *ask, jzx_actor_id to, const jzx_ask_opts *opts, uint64_t now, uint64_t slack)
 {
     uint32_t ms = opts->timeout_ms == 0 ? DEFAULT_TIMEOUT_MS : opts->timeout_ms;
     ask->asked_ns = now;
-    ask->deadline_ns = ms == JZX_ASK_NO_TIMEOUT ? 0 : now + (uint64_t)ms * NS_PER_MS;
+    ask->deadline_ns = ms == JZX_ASK_NO_TIMEOUT ? 0 : now + slack + (uint64_t)ms * NS_PER_MS;
     ask->on_reply = opts->on_reply;
     ask->reply.ask = jzi_ask_id(ask);
     ask->reply.arg = opts->arg;
     ask->reply.target = to;
     ask->reply.tag = opts->tag;
+}
+
+void jzi_ask_fill(jzi_ask *ask, jzx_actor_id to, const jzx_ask_opts *opts, uint64_t now)
+{
+    fill_in(ask, to, opts, now, 0);
 }
 
 uint32_t jzi_outcome_of(jzx_err err)
@@ -110,31 +113,90 @@ static void describe(jzi_worker *worker, jzx_actor_id to, const jzx_ask_opts *op
     }
 }
 
-static jzx_err ask(jzi_worker *worker, jzx_actor_id to, const jzx_ask_opts *opts,
-                   jzx_ask_ref *out_ref)
+/* When it begins. One that has time need not know exactly; *out_slack makes up for it, so that it
+ * does not end early. */
+static inline uint64_t begins_at(jzi_worker *worker, const jzx_ask_opts *opts, uint64_t *out_slack)
 {
-    uint32_t flags = 0;
-    jzi_actor *asker = NULL;
-    jzx_err err = jzi_ask_check(opts, &flags);
-    if (err == JZX_OK) {
-        err = jzi_worker_find_owner(worker, worker->ctx.self, &asker);
+    bool patient = opts->timeout_ms == 0 || opts->timeout_ms >= PATIENT_MS;
+    *out_slack = patient && !jzi_worker_is_exact(worker) ? JZI_RECENT_NS : 0;
+    return patient ? jzi_worker_recent(worker) : jzi_worker_clock(worker);
+}
+
+/* A value to an actor of this loop that has room: the quick way of jzx_send_u64(). */
+static inline bool send_quickly(jzi_worker *worker, jzx_actor_id to, const jzx_ask_opts *opts,
+                                const jzi_ask *it)
+{
+    jzi_actor *actor = NULL;
+    jzi_node *node = opts->flags == JZX_SEND_VALUE ? jzi_mailbox_quick(worker, to, &actor) : NULL;
+    if (jzi_unlikely(node == NULL)) {
+        return false;
     }
-    if (err != JZX_OK) {
-        return err;
-    }
-    jzi_ask *it = jzi_worker_extra(worker, asker) == NULL ? NULL : jzi_ask_take(worker);
-    if (it == NULL) {
-        return JZX_ERR_NO_MEMORY;
-    }
-    jzi_ask_fill(it, to, opts, jzi_worker_clock(worker));
-    jzi_ask_begin(worker, asker, it);
+    jzi_mailbox_fill(&node->msg, opts->u64, 0, opts->tag, JZX_MSG_VALUE | JZI_MSG_ASK,
+                     worker->ctx.self);
+    node->msg.deadline_ns = it->deadline_ns;
+    node->ops = (uint32_t)it->reply.ask;
+    jzi_mailbox_put(worker, actor, node);
+    return true;
+}
+
+static __attribute__((noinline)) jzx_err send_request(jzi_worker *worker, jzx_actor_id to,
+                                                      const jzx_ask_opts *opts, jzi_ask *it,
+                                                      uint32_t flags)
+{
     const jzx_send_opts request = jzi_ask_request(opts, it);
-    jzx_ask_ref ref = it->reply.ask;
-    err = jzi_send_inside(worker, to, &request, flags);
+    jzx_err err = jzi_send_inside(worker, to, &request, flags);
     if (err != JZX_OK) {
         jzi_ask_undo(worker, it);
         describe(worker, to, opts, err);
+    }
+    return err;
+}
+
+/* The options, and whether the running actor may ask. Anything but a value takes the long way. */
+static inline jzx_err check(jzi_worker *worker, const jzx_ask_opts *opts, uint32_t *flags)
+{
+    const jzi_actor *asker = worker->current;
+    if (jzi_unlikely(asker == NULL || worker->ctx.self == JZX_NOBODY)) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (opts->flags != JZX_SEND_VALUE || opts->tag >= JZX_TAG_SYSTEM_FIRST || opts->drop != NULL ||
+        opts->reserved != 0) {
+        jzx_err err = jzi_ask_check(opts, flags);
+        if (err != JZX_OK) {
+            return err;
+        }
+    }
+    if (jzi_unlikely((asker->flags & JZI_ACTOR_STOPPING) != 0 || worker->domain->destroying)) {
+        jzi_actor *owner = NULL;
+        return jzi_worker_find_owner(worker, worker->ctx.self, &owner);
+    }
+    return JZX_OK;
+}
+
+static inline __attribute__((always_inline)) jzx_err
+ask(jzi_worker *worker, jzx_actor_id to, const jzx_ask_opts *opts, jzx_ask_ref *out_ref)
+{
+    uint32_t flags = JZX_MSG_VALUE | JZI_MSG_ASK;
+    jzx_err err = check(worker, opts, &flags);
+    if (jzi_unlikely(err != JZX_OK)) {
         return err;
+    }
+    bool equipped =
+        jzi_extra_of(worker->current) != NULL || jzi_worker_extra(worker, worker->current) != NULL;
+    jzi_ask *it = equipped ? jzi_ask_take(worker) : NULL;
+    if (jzi_unlikely(it == NULL)) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    uint64_t slack = 0;
+    uint64_t now = begins_at(worker, opts, &slack);
+    fill_in(it, to, opts, now, slack);
+    jzi_ask_begin(worker, worker->current, it);
+    jzx_ask_ref ref = it->reply.ask;
+    if (!send_quickly(worker, to, opts, it)) {
+        err = send_request(worker, to, opts, it, flags);
+        if (err != JZX_OK) {
+            return err;
+        }
     }
     jzi_count_add(&worker->counters.asks, 1);
     if (out_ref != NULL) {
@@ -143,32 +205,45 @@ static jzx_err ask(jzi_worker *worker, jzx_actor_id to, const jzx_ask_opts *opts
     return JZX_OK;
 }
 
-static jzx_err enter_and_ask(jzx_loop *loop, jzx_actor_id to, const jzx_ask_opts *opts,
-                             jzx_ask_ref *out_ref)
+static __attribute__((noinline)) jzx_err
+enter_and_ask(jzx_loop *loop, jzx_actor_id to, const jzx_ask_opts *opts, jzx_ask_ref *out_ref)
 {
     JZI_ENTER(loop, "jzx_ask");
-    jzx_err err = worker->current == NULL || worker->ctx.self == JZX_NOBODY
-                      ? JZX_ERR_INVALID_ARG
-                      : ask(worker, to, opts, out_ref);
-    return jzi_likely(err == JZX_OK) ? JZX_OK : jzi_worker_refuse(worker, to, err);
+    jzx_err err = ask(worker, to, opts, out_ref);
+    return err == JZX_OK ? JZX_OK : jzi_worker_refuse(worker, to, err);
 }
 
-jzx_err jzx_ask_sized(jzx_loop *loop, jzx_actor_id to, const jzx_ask_opts *opts, size_t opts_size,
-                      jzx_ask_ref *out_ref)
+static __attribute__((noinline)) jzx_err ask_at_length(jzx_loop *loop, jzx_actor_id to,
+                                                       const jzx_ask_opts *opts, size_t opts_size,
+                                                       jzx_ask_ref *out_ref)
 {
     jzx_ask_opts known;
     if (loop == NULL || opts == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
     jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
-    if (err != JZX_OK) {
-        return err;
-    }
-    err = enter_and_ask(loop, to, &known, out_ref);
-    if (jzi_unlikely(err != JZX_OK)) {
-        jzi_ask_consume(&known);
+    if (err == JZX_OK) {
+        err = enter_and_ask(loop, to, &known, out_ref);
+        if (err != JZX_OK) {
+            jzi_ask_consume(&known);
+        }
     }
     return err;
+}
+
+jzx_err jzx_ask_sized(jzx_loop *loop, jzx_actor_id to, const jzx_ask_opts *opts, size_t opts_size,
+                      jzx_ask_ref *out_ref)
+{
+    if (jzi_unlikely(loop == NULL || opts == NULL || opts_size != sizeof *opts) ||
+        !jzi_loop_is_plain(loop, "jzx_ask")) {
+        return ask_at_length(loop, to, opts, opts_size, out_ref);
+    }
+    jzx_err err = ask(&loop->worker, to, opts, out_ref);
+    if (jzi_unlikely(err != JZX_OK)) {
+        jzi_ask_consume(opts);
+        return jzi_worker_refuse(&loop->worker, to, err);
+    }
+    return JZX_OK;
 }
 
 jzx_err jzx_ask_cancel(jzx_loop *loop, jzx_ask_ref ref)
@@ -192,275 +267,6 @@ const jzx_reply *jzx_reply_of(const jzx_context *ctx)
         return NULL;
     }
     return &jzi_container_of(worker->in_hand, const jzi_ask, errand.node)->reply;
-}
-
-/* The request that a call is about, and whether the message in hand still has it. NULL: there is
- * none, or it is not this actor's. */
-static jzi_ask *find_request(const jzi_worker *worker, jzx_request request, bool *out_in_hand)
-{
-    *out_in_hand = false;
-    if (request != JZX_REQUEST_IN_HAND) {
-        jzi_ask *it = jzi_ask_find(worker, request);
-        return it == NULL ||
-                       atomic_load_explicit(&it->holder, memory_order_relaxed) != worker->ctx.self
-                   ? NULL
-                   : it;
-    }
-    const jzi_node *node = worker->in_hand;
-    if (worker->phase != JZI_PHASE_BEHAVIOR || node == NULL ||
-        (node->msg.flags & JZI_MSG_EVENT) != 0) {
-        return NULL;
-    }
-    *out_in_hand = (node->msg.flags & JZI_MSG_ASK) != 0;
-    if (!*out_in_hand && (node->msg.reserved & JZI_HAND_KEPT) == 0) {
-        return NULL;
-    }
-    jzi_ask *it = jzi_ask_at(worker, node->ops);
-    bool kept = atomic_load_explicit(&it->holder, memory_order_relaxed) == worker->ctx.self;
-    return *out_in_hand || kept ? it : NULL;
-}
-
-/* The duty is nobody's for the moment: it leaves the message or the list. */
-static void take_duty(jzi_worker *worker, jzi_ask *it, bool in_hand)
-{
-    if (in_hand) {
-        worker->in_hand->msg.flags &= (uint16_t)~JZI_MSG_ASK;
-    } else {
-        jzi_ask_unhold(it);
-    }
-}
-
-int jzx_is_ask(const jzx_context *ctx)
-{
-    const jzi_worker *worker = jzi_worker_with_message(ctx);
-    bool in_hand = false;
-    return worker != NULL && find_request(worker, JZX_REQUEST_IN_HAND, &in_hand) != NULL;
-}
-
-jzx_request jzx_request_keep(jzx_context *ctx)
-{
-    if (jzi_worker_with_message(ctx) == NULL) {
-        return 0;
-    }
-    JZI_ENTER(ctx->loop, "jzx_request_keep");
-    bool in_hand = false;
-    jzi_ask *it = find_request(worker, JZX_REQUEST_IN_HAND, &in_hand);
-    if (it == NULL || (in_hand && jzi_worker_extra(worker, worker->current) == NULL)) {
-        return 0;
-    }
-    if (in_hand) {
-        take_duty(worker, it, true);
-        jzi_ask_hold(worker->current, it);
-        worker->in_hand->msg.reserved |= JZI_HAND_KEPT;
-    }
-    return jzi_ask_id(it);
-}
-
-int jzx_request_is_wanted(jzx_context *ctx, jzx_request request)
-{
-    const jzi_worker *worker = jzi_worker_of_ctx(ctx);
-    bool in_hand = false;
-    const jzi_ask *it = worker == NULL ? NULL : find_request(worker, request, &in_hand);
-    return it != NULL && jzi_ask_is_wanted(it);
-}
-
-uint64_t jzx_request_deadline(jzx_context *ctx, jzx_request request)
-{
-    const jzi_worker *worker = jzi_worker_of_ctx(ctx);
-    bool in_hand = false;
-    const jzi_ask *it = worker == NULL ? NULL : find_request(worker, request, &in_hand);
-    return it == NULL ? 0 : it->deadline_ns;
-}
-
-jzx_err jzx_request_drop(jzx_context *ctx, jzx_request request)
-{
-    if (jzi_worker_of_ctx(ctx) == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    JZI_ENTER(ctx->loop, "jzx_request_drop");
-    bool in_hand = false;
-    jzi_ask *it = find_request(worker, request, &in_hand);
-    if (it == NULL) {
-        return JZX_ERR_NO_SUCH_REF;
-    }
-    take_duty(worker, it, in_hand);
-    jzi_ask_end(worker, it, JZX_OUTCOME_FORGOTTEN, worker->ctx.self, NULL);
-    return JZX_OK;
-}
-
-/* What a copied reply points to. False: no memory. */
-static bool copy_payload(jzi_worker *worker, jzi_ask *it, const jzx_send_opts *opts,
-                         void **out_data, uint32_t *flags)
-{
-    *out_data = opts->data;
-    if ((*flags & JZX_MSG_COPY) == 0 || opts->len == 0) {
-        return true;
-    }
-    if (opts->len > sizeof it->bytes || it->waiter != NULL) {
-        *out_data = jzi_alloc(&worker->alloc, opts->len);
-        *flags |= JZI_MSG_BLOCK;
-        if (*out_data == NULL) {
-            return false;
-        }
-        memcpy(*out_data, opts->data, opts->len);
-    }
-    return true;
-}
-
-static void fill_answer(jzi_worker *worker, jzi_ask *it, const jzx_send_opts *opts, void *data,
-                        uint32_t flags)
-{
-    if ((flags & (JZX_MSG_COPY | JZI_MSG_BLOCK)) == JZX_MSG_COPY && opts->len > 0) {
-        memcpy(it->bytes, data, opts->len); /* only now: before, they could be somebody else's */
-        data = it->bytes;
-    }
-    it->errand.node.msg = (jzx_message){
-        .data = data,
-        .len = opts->len,
-        .tag = opts->tag,
-        .kind = JZX_KIND_REPLY,
-        .flags = (uint16_t)(flags | JZI_MSG_EVENT),
-        .sender = worker->ctx.self,
-        .drop = opts->drop,
-    };
-    if ((flags & JZX_MSG_VALUE) != 0) {
-        it->errand.node.msg.u64 = opts->u64;
-    }
-    jzx_reply *reply = &it->reply;
-    reply->outcome = JZX_OUTCOME_REPLIED;
-    reply->err = JZX_OK;
-    reply->callee = worker->ctx.self;
-    reply->queue_depth = jzi_actor_used(worker->current);
-    reply->age_ns = worker->now_ns > it->asked_ns ? worker->now_ns - it->asked_ns : 0;
-    reply->reason.kind = JZX_REASON_NORMAL;
-    reply->reason.text[0] = reply->target_name[0] = '\0';
-}
-
-static jzx_err answer(jzx_context *ctx, jzx_request request, const jzx_send_opts *opts)
-{
-    JZI_ENTER(ctx->loop, "jzx_reply");
-    uint32_t flags = 0;
-    bool in_hand = false;
-    jzx_err err =
-        opts->deadline_ns != 0 || opts->margin != 0 || (opts->flags & JZX_SEND_URGENT) != 0
-            ? JZX_ERR_INVALID_ARG
-            : jzi_mailbox_check_opts(opts, &flags);
-    if (err != JZX_OK) {
-        return err;
-    }
-    jzi_ask *it = find_request(worker, request, &in_hand);
-    if (it == NULL) {
-        return JZX_ERR_NO_SUCH_REF;
-    }
-    void *data = NULL;
-    if (!copy_payload(worker, it, opts, &data, &flags)) {
-        return JZX_ERR_NO_MEMORY;
-    }
-    take_duty(worker, it, in_hand);
-    if (!jzi_ask_decide(it)) {
-        jzi_ask_leave(worker, it, JZI_ASK_DUTY);
-        if ((flags & JZI_MSG_BLOCK) != 0) {
-            jzi_free(&worker->alloc, data, opts->len);
-        }
-        jzi_count_add(&worker->counters.late_replies, 1);
-        return JZX_ERR_NOT_WANTED;
-    }
-    fill_answer(worker, it, opts, data, flags);
-    jzi_ask_leave(worker, it, JZI_ASK_DUTY);
-    jzi_ask_deliver(worker, it);
-    jzi_count_add(&worker->counters.replies, 1);
-    return JZX_OK;
-}
-
-jzx_err jzx_reply_with_sized(jzx_context *ctx, jzx_request request, const jzx_send_opts *opts,
-                             size_t opts_size)
-{
-    jzx_send_opts known;
-    if (jzi_worker_of_ctx(ctx) == NULL || opts == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
-    if (err != JZX_OK) {
-        return err;
-    }
-    err = answer(ctx, request, &known);
-    if (jzi_unlikely(err != JZX_OK)) {
-        jzi_send_consume(&known);
-    }
-    return err;
-}
-
-jzx_err jzx_reply_data(jzx_context *ctx, jzx_request request, void *data, size_t len, uint32_t tag)
-{
-    const jzx_send_opts opts = {.data = data, .len = len, .tag = tag};
-    return jzx_reply_with(ctx, request, &opts);
-}
-
-jzx_err jzx_reply_u64(jzx_context *ctx, jzx_request request, uint64_t value, uint32_t tag)
-{
-    const jzx_send_opts opts = {.u64 = value, .tag = tag, .flags = JZX_SEND_VALUE};
-    return jzx_reply_with(ctx, request, &opts);
-}
-
-jzx_err jzx_reply_copy(jzx_context *ctx, jzx_request request, const void *bytes, size_t len,
-                       uint32_t tag)
-{
-    jzx_send_opts opts = {.len = len, .tag = tag, .flags = JZX_SEND_COPY};
-    memcpy(&opts.data, &bytes, sizeof opts.data);
-    return jzx_reply_with(ctx, request, &opts);
-}
-
-static jzx_err delegate(jzx_context *ctx, jzx_request request, jzx_actor_id to, jzx_send_opts *opts)
-{
-    JZI_ENTER(ctx->loop, "jzx_delegate");
-    uint32_t flags = 0;
-    bool in_hand = false;
-    jzx_err err = jzi_mailbox_check_opts(opts, &flags);
-    if (err != JZX_OK) {
-        return err;
-    }
-    jzi_ask *it = find_request(worker, request, &in_hand);
-    if (it == NULL) {
-        return JZX_ERR_NO_SUCH_REF;
-    }
-    if (!jzi_ask_is_wanted(it)) {
-        return JZX_ERR_NOT_WANTED;
-    }
-    if (opts->deadline_ns == 0 && it->deadline_ns != 0) {
-        opts->deadline_ns = it->deadline_ns;
-        flags |= JZI_MSG_DEADLINE;
-    }
-    opts->reserved = jzi_ask_index(it);
-    /* Before it is sent: the receiver may be at work on it before the send returns. */
-    take_duty(worker, it, in_hand);
-    err = jzi_send_inside(worker, to, opts, flags | JZI_MSG_ASK);
-    if (err == JZX_OK) {
-        return JZX_OK;
-    }
-    if (in_hand) {
-        worker->in_hand->msg.flags |= JZI_MSG_ASK;
-    } else {
-        jzi_ask_hold(worker->current, it);
-    }
-    return jzi_worker_refuse(worker, to, err);
-}
-
-jzx_err jzx_delegate_sized(jzx_context *ctx, jzx_request request, jzx_actor_id to,
-                           const jzx_send_opts *opts, size_t opts_size)
-{
-    jzx_send_opts known;
-    if (jzi_worker_of_ctx(ctx) == NULL || opts == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
-    if (err != JZX_OK) {
-        return err;
-    }
-    err = delegate(ctx, request, to, &known);
-    if (err != JZX_OK) {
-        jzi_send_consume(&known);
-    }
-    return err;
 }
 
 uint32_t jzx_mailbox_depth(jzx_loop *loop, jzx_actor_id id)

@@ -8,9 +8,16 @@ static jzi_extra *extra_of_current(jzi_worker *worker)
     return jzi_worker_extra(worker, worker->current);
 }
 
+/* From POST_STOP on there is no next message in this life, and the next one begins anew. */
+static bool may_become(const jzx_context *ctx)
+{
+    const jzi_worker *worker = jzi_worker_of_ctx(ctx);
+    return worker != NULL && worker->phase != JZI_PHASE_DEINIT;
+}
+
 static jzx_err become(jzx_context *ctx, jzx_behavior_fn behavior, bool stacked)
 {
-    if (jzi_worker_of_ctx(ctx) == NULL || behavior == NULL) {
+    if (!may_become(ctx) || behavior == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(ctx->loop, "jzx_become");
@@ -49,7 +56,7 @@ jzx_err jzx_become_stacked(jzx_context *ctx, jzx_behavior_fn behavior)
 
 jzx_err jzx_unbecome(jzx_context *ctx)
 {
-    if (jzi_worker_of_ctx(ctx) == NULL) {
+    if (!may_become(ctx)) {
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(ctx->loop, "jzx_unbecome");
@@ -85,6 +92,9 @@ jzx_err jzx_unstash(jzx_context *ctx, uint32_t count)
     }
     jzi_stash_return(worker, worker->current,
                      count < extra->stash_count ? count : extra->stash_count);
+    if (worker->current->urgent != NULL) {
+        jzi_worker_schedule(worker, worker->current);
+    }
     return JZX_OK;
 }
 

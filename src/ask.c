@@ -4,17 +4,13 @@
 
 #include <string.h>
 
-jzi_ask *jzi_ask_at(const jzi_worker *worker, uint32_t index)
-{
-    const jzi_post *post = (index ^ worker->base) >> 24 == 0
-                               ? worker->post
-                               : jzi_directory_post(worker->domain->directory, index >> 24);
-    return post == NULL ? NULL : jzi_ask_table_find(&post->asks, index);
-}
-
 jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id)
 {
-    jzi_ask *ask = jzi_ask_at(worker, (uint32_t)id);
+    const jzi_post *post =
+        (jzx_id_index(id) ^ worker->base) >> 24 == 0
+            ? worker->post
+            : jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(id));
+    jzi_ask *ask = post == NULL ? NULL : jzi_ask_table_find(&post->asks, jzx_id_slot(id));
     return ask != NULL && id >> 32 != 0 && jzi_ask_word(ask) >> 32 == id >> 32 ? ask : NULL;
 }
 
@@ -33,6 +29,8 @@ static bool make_slots(jzi_post *post)
         jzi_ask *ask = (jzi_ask *)(void *)slots + i;
         atomic_init(&ask->word, (uint64_t)(first + i) << 8);
         ask->home = post;
+        ask->errand.node.ops = JZI_EVENT_ASK;
+        ask->alarm.fire = jzi_ask_time_is_up;
         ask->next = table->far_list;
         table->far_list = ask;
     }
@@ -41,36 +39,16 @@ static bool make_slots(jzi_post *post)
     return true;
 }
 
-static void begin_life(jzi_ask *ask)
-{
-    uint64_t word = jzi_ask_word(ask) >> 8 << 8;
-    ask->pprev = ask->owed_pprev = NULL;
-    ask->posted = ask->lapsed = false;
-    atomic_store_explicit(&ask->holder, JZX_NOBODY, memory_order_relaxed);
-    atomic_store_explicit(&ask->word, (word + ((uint64_t)1 << 32)) | JZI_ASK_DUTY | JZI_ASK_ASKER,
-                          memory_order_release);
-}
-
-jzi_ask *jzi_ask_take(jzi_worker *worker)
+bool jzi_ask_refill(jzi_worker *worker)
 {
     jzi_ask_table *table = &worker->post->asks;
-    if (jzi_unlikely(table->free_list == NULL)) {
-        (void)pthread_mutex_lock(&table->lock);
-        if (table->far_list != NULL || make_slots(worker->post)) {
-            table->free_list = table->far_list;
-            table->far_list = NULL;
-        }
-        (void)pthread_mutex_unlock(&table->lock);
+    (void)pthread_mutex_lock(&table->lock);
+    if (table->far_list != NULL || make_slots(worker->post)) {
+        table->free_list = table->far_list;
+        table->far_list = NULL;
     }
-    jzi_ask *ask = table->free_list;
-    if (jzi_unlikely(ask == NULL)) {
-        return NULL;
-    }
-    table->free_list = ask->next;
-    ask->waiter = NULL;
-    ask->shared = worker->domain->directory != NULL;
-    begin_life(ask);
-    return ask;
+    (void)pthread_mutex_unlock(&table->lock);
+    return table->free_list != NULL;
 }
 
 jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter)
@@ -85,37 +63,13 @@ jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter)
     if (ask != NULL) {
         ask->waiter = waiter;
         ask->shared = true;
-        begin_life(ask);
+        jzi_ask_wake(ask);
     }
     return ask;
 }
 
-/* Sets or clears bits; returns what was there before. */
-static uint64_t change(jzi_ask *ask, uint64_t set, uint64_t clear)
+void jzi_ask_give(jzi_worker *worker, jzi_post *home, jzi_ask *ask)
 {
-    if (jzi_likely(!ask->shared)) {
-        uint64_t before = atomic_load_explicit(&ask->word, memory_order_relaxed);
-        atomic_store_explicit(&ask->word, (before | set) & ~clear, memory_order_relaxed);
-        return before;
-    }
-    /* acq_rel: what one side did to the slot comes before what the next one does. */
-    return set != 0 ? atomic_fetch_or_explicit(&ask->word, set, memory_order_acq_rel)
-                    : atomic_fetch_and_explicit(&ask->word, ~clear, memory_order_acq_rel);
-}
-
-bool jzi_ask_decide(jzi_ask *ask)
-{
-    return (change(ask, JZI_ASK_DECIDED, 0) & JZI_ASK_DECIDED) == 0;
-}
-
-void jzi_ask_leave(jzi_worker *worker, jzi_ask *ask, uint64_t side)
-{
-    jzi_post *home =
-        ask->home; /* the slot may be the other side's, or the next ask's, after this */
-    uint64_t sides = JZI_ASK_DUTY | JZI_ASK_ASKER;
-    if ((change(ask, 0, side) & sides) != side) {
-        return;
-    }
     if (jzi_likely(worker != NULL && worker->post == home)) {
         ask->next = home->asks.free_list;
         home->asks.free_list = ask;
@@ -231,14 +185,6 @@ static void discard(jzi_worker *worker, jzi_ask *ask)
     }
 }
 
-static void post_answer(jzi_worker *worker, jzi_ask *ask)
-{
-    jzi_actor *asker = jzi_worker_find(worker, ask->asker);
-    jzi_assert(asker != NULL); /* whoever ends cancels its asks first */
-    ask->posted = true;
-    jzi_worker_post_notice(worker, asker, &ask->errand.node);
-}
-
 static void wake_thread(jzi_ask_waiter *waiter)
 {
     (void)pthread_mutex_lock(&waiter->lock);
@@ -250,11 +196,10 @@ static void wake_thread(jzi_ask_waiter *waiter)
 void jzi_ask_deliver(jzi_worker *worker, jzi_ask *ask)
 {
     jzi_post *home = ask->home;
-    ask->errand.node.ops = JZI_EVENT_ASK;
     if (ask->waiter != NULL) {
         wake_thread(ask->waiter);
     } else if (worker->post == home) {
-        post_answer(worker, ask);
+        jzi_ask_post(worker, ask);
     } else if (jzi_post_push(home, &ask->errand.node)) {
         jzi_post_wake(home);
     } else {
@@ -287,7 +232,7 @@ static void unlink_asker(jzi_worker *worker, jzi_ask *ask)
     }
 }
 
-static void time_is_up(jzi_io *io, jzi_alarm *alarm)
+void jzi_ask_time_is_up(jzi_io *io, jzi_alarm *alarm)
 {
     jzi_ask *ask = jzi_container_of(alarm, jzi_ask, alarm);
     if (jzi_ask_decide(ask)) {
@@ -295,23 +240,6 @@ static void time_is_up(jzi_io *io, jzi_alarm *alarm)
         jzi_ask_conclude(io->domain->acting, ask, JZX_OUTCOME_TIMED_OUT,
                          holder == JZX_NOBODY ? ask->reply.target : holder, NULL);
         jzi_ask_deliver(io->domain->acting, ask);
-    }
-}
-
-void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *ask)
-{
-    jzi_ask **list = &asker->ext->extra->asks;
-    ask->asker = asker->id;
-    ask->next = *list;
-    ask->pprev = list;
-    if (ask->next != NULL) {
-        ask->next->pprev = &ask->next;
-    }
-    *list = ask;
-    if (ask->deadline_ns != 0) {
-        ask->alarm.fire = time_is_up;
-        ask->alarm.entry.due_ns = ask->deadline_ns;
-        jzi_wheel_add(&worker->io->alarms, &ask->alarm.entry);
     }
 }
 
@@ -421,9 +349,18 @@ static void request_died(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
     jzi_ask_end(worker, jzi_ask_at(worker, node->ops), outcome, actor->id, why);
 }
 
-static bool request_is_wanted(const jzi_worker *worker, const jzi_node *node)
+/* The clock is read when the time may be up soon: by the last reading, which is more than this much
+ * behind only if somebody kept the thread for so long. */
+#define PATIENCE_NS UINT64_C(900000000)
+static jzx_dead_reason judge_request(jzi_worker *worker, const jzi_node *node)
 {
-    return jzi_ask_is_wanted(jzi_ask_at(worker, node->ops));
+    const jzi_ask *ask = jzi_ask_at(worker, node->ops);
+    if (ask->deadline_ns != 0 &&
+        (jzi_worker_is_exact(worker) || worker->now_ns + PATIENCE_NS >= ask->deadline_ns) &&
+        jzi_worker_clock(worker) > ask->deadline_ns) {
+        return JZX_DEAD_EXPIRED;
+    }
+    return jzi_ask_is_wanted(ask) ? JZX_DEAD_REASONS : JZX_DEAD_CANCELLED;
 }
 
 static void answer_arrived(jzi_worker *worker, jzi_node *node)
@@ -432,7 +369,7 @@ static void answer_arrived(jzi_worker *worker, jzi_node *node)
     if (ask->asker == JZX_NOBODY) {
         discard(worker, ask);
     } else {
-        post_answer(worker, ask);
+        jzi_ask_post(worker, ask);
     }
 }
 
@@ -472,5 +409,5 @@ void jzi_ask_init(jzi_worker *worker)
                                                        .arrive = answer_arrived};
     domain->on_request_left = request_left;
     domain->on_request_died = request_died;
-    domain->is_request_wanted = request_is_wanted;
+    domain->judge_request = judge_request;
 }

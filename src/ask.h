@@ -68,9 +68,21 @@ static inline uint64_t jzi_ask_id(const jzi_ask *ask)
 {
     return (jzi_ask_word(ask) >> 32 << 32) | jzi_ask_index(ask);
 }
-/* The slot of a number, or of an id if it still is that ask. NULL: there is none. */
-jzi_ask *jzi_ask_at(const jzi_worker *worker, uint32_t index);
+/* The slot of an id if it still is that ask. NULL: it is not, or there never was one. */
 jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id);
+/* That of a message, which is there. */
+static inline jzi_ask *jzi_ask_at(const jzi_worker *worker, uint32_t index)
+{
+    const jzi_post *post = jzi_likely((index ^ worker->base) >> 24 == 0)
+                               ? worker->post
+                               : jzi_directory_post(worker->domain->directory, index >> 24);
+    uint32_t number = (index & 0xFFFFFFu) + (1u << JZI_ASK_FIRST_SHIFT);
+    uint32_t top = 31u - (uint32_t)__builtin_clz(number);
+    /* acquire: pairs with the release of whoever made the slots. */
+    unsigned char *slots =
+        atomic_load_explicit(&post->asks.chunks[top - JZI_ASK_FIRST_SHIFT], memory_order_acquire);
+    return (jzi_ask *)(void *)slots + (number - (1u << top));
+}
 static inline bool jzi_ask_is_wanted(const jzi_ask *ask)
 {
     return (jzi_ask_word(ask) & JZI_ASK_DECIDED) == 0;
@@ -78,12 +90,58 @@ static inline bool jzi_ask_is_wanted(const jzi_ask *ask)
 
 /* A slot for an ask of this domain, or of a thread with this post office. Both sides have their
  * bits. NULL: no memory. */
-jzi_ask *jzi_ask_take(jzi_worker *worker);
+bool jzi_ask_refill(jzi_worker *worker);
+static inline void jzi_ask_wake(jzi_ask *ask)
+{
+    uint64_t word = jzi_ask_word(ask) >> 8 << 8;
+    ask->pprev = NULL;
+    ask->posted = ask->lapsed = false;
+    atomic_store_explicit(&ask->holder, JZX_NOBODY, memory_order_relaxed);
+    atomic_store_explicit(&ask->word, (word + ((uint64_t)1 << 32)) | JZI_ASK_DUTY | JZI_ASK_ASKER,
+                          memory_order_release);
+}
+static inline jzi_ask *jzi_ask_take(jzi_worker *worker)
+{
+    jzi_ask_table *table = &worker->post->asks;
+    if (jzi_unlikely(table->free_list == NULL) && !jzi_ask_refill(worker)) {
+        return NULL;
+    }
+    jzi_ask *ask = table->free_list;
+    table->free_list = ask->next;
+    ask->waiter = NULL;
+    ask->shared = worker->domain->directory != NULL;
+    jzi_ask_wake(ask);
+    return ask;
+}
 jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter);
+/* Sets or clears bits; returns what was there before. */
+static inline uint64_t jzi_ask_change(jzi_ask *ask, uint64_t set, uint64_t clear)
+{
+    if (jzi_likely(!ask->shared)) {
+        uint64_t before = atomic_load_explicit(&ask->word, memory_order_relaxed);
+        atomic_store_explicit(&ask->word, (before | set) & ~clear, memory_order_relaxed);
+        return before;
+    }
+    /* acq_rel: what one side did to the slot comes before what the next one does. */
+    return set != 0 ? atomic_fetch_or_explicit(&ask->word, set, memory_order_acq_rel)
+                    : atomic_fetch_and_explicit(&ask->word, ~clear, memory_order_acq_rel);
+}
 /* True: it was not settled yet, and the caller says how it ends. */
-bool jzi_ask_decide(jzi_ask *ask);
+static inline bool jzi_ask_decide(jzi_ask *ask)
+{
+    return (jzi_ask_change(ask, JZI_ASK_DECIDED, 0) & JZI_ASK_DECIDED) == 0;
+}
+/* Back to the free ones. */
+void jzi_ask_give(jzi_worker *worker, jzi_post *home, jzi_ask *ask);
 /* A side is through. worker NULL: of a thread that runs no actors. */
-void jzi_ask_leave(jzi_worker *worker, jzi_ask *ask, uint64_t side);
+static inline void jzi_ask_leave(jzi_worker *worker, jzi_ask *ask, uint64_t side)
+{
+    jzi_post *home = ask->home; /* the slot may be the next ask's after this */
+    uint64_t sides = JZI_ASK_DUTY | JZI_ASK_ASKER;
+    if ((jzi_ask_change(ask, 0, side) & sides) == side) {
+        jzi_ask_give(worker, home, ask);
+    }
+}
 
 /* Fills in how it ended; the caller decided. `callee` may be NULL, and so may `reason`. */
 void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx_actor_id callee,
@@ -97,7 +155,29 @@ void jzi_ask_end(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx_acto
 jzx_err jzi_outcome_err(uint32_t outcome);
 
 /* Linked at the asker, with its deadline running. The asker has an extra. */
-void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *ask);
+void jzi_ask_time_is_up(jzi_io *io, jzi_alarm *alarm);
+static inline void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *ask)
+{
+    jzi_ask **list = &asker->ext->extra->asks;
+    ask->asker = asker->id;
+    ask->next = *list;
+    ask->pprev = list;
+    if (ask->next != NULL) {
+        ask->next->pprev = &ask->next;
+    }
+    *list = ask;
+    if (ask->deadline_ns != 0) {
+        jzi_alarm_set_lazily(worker->io, &ask->alarm, ask->deadline_ns);
+    }
+}
+/* The answer goes into the asker's lane; it lives here. */
+static inline void jzi_ask_post(jzi_worker *worker, jzi_ask *ask)
+{
+    jzi_actor *asker = jzi_worker_slot(worker, jzx_id_index(ask->asker));
+    jzi_debug_assert(asker->id == ask->asker); /* whoever ends cancels its asks first */
+    ask->posted = true;
+    jzi_worker_post_notice(worker, asker, &ask->errand.node);
+}
 /* Off again: it was not sent. */
 void jzi_ask_undo(jzi_worker *worker, jzi_ask *ask);
 /* The asker does not want it any more. */

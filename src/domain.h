@@ -112,11 +112,12 @@ typedef struct jzi_domain {
     /* An incarnation is over that asked for blocking work. */
     void (*on_forget_jobs)(jzi_worker *worker, jzi_actor *actor);
     struct jzi_job *orphans; /* jobs that run and whose actor is gone */
-    /* A request (JZI_MSG_ASK) was handled and not answered; died; is about to be handed over. */
+    /* A request (JZI_MSG_ASK) was handled and not answered; died; is about to be handed over: why
+     * not, or JZX_DEAD_REASONS. */
     void (*on_request_left)(jzi_worker *worker, jzi_actor *actor, jzi_node *node, bool ok);
     void (*on_request_died)(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
                             jzx_dead_reason reason);
-    bool (*is_request_wanted)(const jzi_worker *worker, const jzi_node *node);
+    jzx_dead_reason (*judge_request)(jzi_worker *worker, const jzi_node *node);
     struct jzi_registry *registry; /* names and groups; of a system: of all of it */
     /* An incarnation is over that subscribed to a bus, or waits for names or groups. */
     void (*on_forget_subs)(jzi_worker *worker, jzi_actor *actor);

@@ -210,6 +210,7 @@ static void pre_stopped(jzi_worker *worker, jzi_actor *actor)
 /* R18: clean up to be started again. */
 void jzi_life_begin_restart(jzi_worker *worker, jzi_actor *actor, jzi_after after)
 {
+    jzi_worker_redeliver(actor);
     actor->ext->life->after = (uint32_t)after;
     jzi_freeze(actor);
     jzi_set_step(actor, JZI_STEP_PRE_RESTARTED);

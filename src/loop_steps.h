@@ -15,7 +15,7 @@ jzx_err jzi_loop_sleep(jzx_loop *loop, jzi_worker *worker, uint64_t max_ns);
 /* Looks at the poller, without waiting, if it is time to. */
 jzx_err jzi_loop_glance(jzx_loop *loop, jzi_worker *worker);
 
-uint64_t jzi_loop_next_timer(const jzx_loop *loop);
+uint64_t jzi_loop_next_timer(jzx_loop *loop);
 bool jzi_loop_stop_requested(const jzx_loop *loop);
 bool jzi_loop_nobody_left(const jzx_loop *loop);
 /* Whether an actor is ready, with any worker. */

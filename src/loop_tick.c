@@ -38,8 +38,9 @@ bool jzi_loop_stop_requested(const jzx_loop *loop)
     return atomic_load_explicit(&loop->post->stop, memory_order_seq_cst) != 0;
 }
 
-uint64_t jzi_loop_next_timer(const jzx_loop *loop)
+uint64_t jzi_loop_next_timer(jzx_loop *loop)
 {
+    jzi_io_settle(&loop->io);
     uint64_t timers = jzi_wheel_next_ns(&loop->timers.wheel);
     uint64_t alarms = jzi_wheel_next_ns(&loop->io.alarms);
     return timers < alarms ? timers : alarms;

@@ -46,7 +46,7 @@ typedef struct jzi_indexed {
     struct jzi_indexed *next;
     uint64_t hash;
 } jzi_indexed;
-enum { JZI_INDEX_FIRST = 8 };
+enum { JZI_INDEX_FIRST = JZI_STRESS ? 1 : 8 };
 typedef struct jzi_index {
     jzi_indexed **buckets; /* `first`, until there is more */
     uint32_t mask;

@@ -6,10 +6,11 @@
  *     \---told by another domain--> COMING --arrival--^                          IDLE, or QUEUED
  *                                                                                if it changed
  *
- * Another domain only takes it from IDLE to COMING, and never touches it again. A record that ends
- * while it is COMING is counted in domain->away until it has come; one that is QUEUED is claimed by
- * nobody, and freed when its node is out of the lane. A request for a name is out of that name's
- * list as soon as it is not IDLE; a watch is in the list of its group until it ends. */
+ * Another domain only takes it from IDLE to COMING, with the lock, and then it is on our inbound
+ * list already. A record that ends while it is COMING is freed when it has come, and one that is
+ * QUEUED is claimed by nobody, and freed when its node is out of the lane. A request for a name is
+ * out of that name's list as soon as it is not IDLE; a watch is in the list of its group until it
+ * ends. */
 #include "registry_steps.h"
 
 #include "base/alloc.h"
@@ -107,7 +108,6 @@ static void arrive(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_name_wait *wait = jzi_container_of(errand, jzi_name_wait, errand);
     if (wait->owner == JZX_NOBODY) {
-        worker->domain->away--;
         free_wait(wait);
         return;
     }
@@ -118,8 +118,7 @@ static void arrive(jzi_worker *worker, jzi_errand *errand)
 }
 
 /* There is something to tell, wherever we are. In its own domain the notice takes its place among
- * messages at once. Its dispatcher is there as long as it is in a list, and as long as it is away.
- */
+ * messages at once. Its dispatcher is there: who is in a list here is alive. */
 static void tell(jzi_worker *worker, jzi_name_wait *wait)
 {
     if (wait->post == worker->post) {
@@ -233,9 +232,7 @@ static void end_wait(jzi_worker *worker, jzi_name_wait *wait)
     jzi_registry_unlock(registry);
     unlink_wait(wait);
     jzi_alarm_clear(worker->io, &wait->alarm);
-    if (place == COMING) {
-        worker->domain->away++;
-    } else if (place == IDLE || (place == IN_HAND && worker->domain->abandoned)) {
+    if (place == IDLE || (place == IN_HAND && worker->domain->abandoned)) {
         free_wait(wait); /* after fork(2) the message in hand does not end */
     }
 }

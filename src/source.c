@@ -376,8 +376,20 @@ static void alarm_unlink(jzi_alarm *alarm)
 
 void jzi_alarm_clear(jzi_io *io, jzi_alarm *alarm)
 {
-    jzi_wheel_remove(&io->alarms, &alarm->entry);
-    alarm_unlink(alarm);
+    if (alarm->pprev != NULL) {
+        alarm_unlink(alarm);
+    } else {
+        jzi_wheel_remove(&io->alarms, &alarm->entry);
+    }
+}
+
+void jzi_io_settle(jzi_io *io)
+{
+    while (jzi_unlikely(io->fresh != NULL)) {
+        jzi_alarm *alarm = io->fresh;
+        alarm_unlink(alarm);
+        jzi_wheel_add(&io->alarms, &alarm->entry);
+    }
 }
 
 void jzi_alarm_set(jzi_io *io, jzi_alarm *alarm, uint64_t delay_ns)
@@ -389,6 +401,7 @@ void jzi_alarm_set(jzi_io *io, jzi_alarm *alarm, uint64_t delay_ns)
 
 void jzi_io_expire(jzi_io *io, uint64_t now_ns)
 {
+    jzi_io_settle(io);
     /* Into a list of our own first: firing one alarm may clear another that is due as well. */
     jzi_alarm **tail = &io->due;
     jzi_wheel_entry *entry = jzi_wheel_expire(&io->alarms, now_ns);

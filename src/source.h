@@ -94,6 +94,7 @@ struct jzi_io {
     uint32_t watched;       /* descriptors the poller knows */
     uint32_t last_ready;    /* how many events the last poll brought */
     jzi_alarm *due;         /* alarms that are due and not yet fired */
+    jzi_alarm *fresh;       /* alarms that are not yet in the wheel */
     uint32_t lingering;     /* closed sources that are kept: connections that flush */
     jzi_source *kept;       /* these, linked by next and pprev */
     jzi_watch_set watches;  /* descriptors and, as negative numbers, signals that are watched */
@@ -131,6 +132,19 @@ void jzi_source_close_all(jzi_io *io, jzi_actor *actor);
 /* Arms an alarm in `delay_ns` from the clock's reading now; an armed one is moved. */
 void jzi_alarm_set(jzi_io *io, jzi_alarm *alarm, uint64_t delay_ns);
 void jzi_alarm_clear(jzi_io *io, jzi_alarm *alarm);
+/* Arms one that is not armed, for those that are mostly cleared before the tick is over: it is put
+ * into the wheel by whoever looks at that, which jzi_io_settle() does first. */
+static inline void jzi_alarm_set_lazily(jzi_io *io, jzi_alarm *alarm, uint64_t due_ns)
+{
+    alarm->entry.due_ns = due_ns;
+    alarm->next = io->fresh;
+    alarm->pprev = &io->fresh;
+    if (alarm->next != NULL) {
+        alarm->next->pprev = &alarm->next;
+    }
+    io->fresh = alarm;
+}
+void jzi_io_settle(jzi_io *io);
 
 /* Looks at the poller, waiting at most timeout_ns, and calls `ready` of what is. */
 jzx_err jzi_io_poll(jzi_io *io, uint64_t timeout_ns);

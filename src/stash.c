@@ -15,7 +15,7 @@ jzi_node *jzi_hand_move(jzi_worker *worker)
     jzi_node *node = jzi_node_pool_take(pool);
     node->msg = from->msg;
     node->msg.flags &= (uint16_t) ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO);
-    node->msg.reserved = 0;
+    node->msg.reserved = 0; /* it may have been put back to be redelivered; that is over */
     node->stamp = from->stamp;
     node->ops = from->ops;
     if (wide) { /* what the behavior looks at stays where it is */
@@ -33,21 +33,37 @@ void jzi_hand_empty(jzi_worker *worker)
     msg->flags = (uint16_t)((msg->flags & ~moved) | JZI_MSG_TAKEN);
 }
 
+static bool is_older(const jzi_node *node, const jzi_node *other)
+{
+    return (int32_t)(node->stamp - other->stamp) < 0;
+}
+
 /* Urgent messages overtake others, and are set aside in the order of that; they go back in the
  * order of their arrival. */
 static void insert(jzi_node **lane, jzi_node *node)
 {
     jzi_node *last = *lane;
-    if (last == NULL || (int32_t)(node->stamp - last->stamp) > 0) {
+    if (last == NULL || is_older(last, node)) {
         jzi_lane_push(lane, node);
         return;
     }
     jzi_node *before = last;
-    while ((int32_t)(node->stamp - before->next->stamp) > 0) {
+    while (is_older(before->next, node)) {
         before = before->next;
     }
     node->next = before->next;
     before->next = node;
+}
+
+/* In front of everything in the lane but what came back before, still waits there and is older. */
+static void put_back(jzi_node **lane, jzi_node *back)
+{
+    jzi_node *front = NULL;
+    while (back != NULL) {
+        bool waits = *lane != NULL && is_older(jzi_lane_first(*lane), jzi_lane_first(back));
+        jzi_lane_push(&front, jzi_lane_pop(waits ? lane : &back));
+    }
+    jzi_lane_put_before(lane, front);
 }
 
 static uint32_t limit_of(const jzi_actor *actor, const jzi_extra *extra)
@@ -94,9 +110,9 @@ void jzi_stash_return(jzi_worker *worker, jzi_actor *actor, uint32_t count)
     }
     if (urgent != NULL) {
         actor->flags |= JZI_ACTOR_MIXED;
-        jzi_lane_put_before(&actor->urgent, urgent);
+        put_back(&actor->urgent, urgent);
     }
     if (user != NULL) {
-        jzi_lane_put_before(&actor->user, user);
+        put_back(&actor->user, user);
     }
 }

@@ -1,6 +1,7 @@
 #include "worker.h"
 
 #include "base/alloc.h"
+#include "os/clock.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -140,6 +141,15 @@ uint64_t jzi_worker_clock(jzi_worker *worker)
     }
     if (worker->now_ns >= worker->tick_end_ns) {
         worker->ring_limit = worker->ring_head; /* whoever looks sees that the tick is over */
+    }
+    return worker->now_ns;
+}
+
+uint64_t jzi_worker_recent(jzi_worker *worker)
+{
+    if (jzi_unlikely(worker->env->now_ns != jzi_clock_now_ns) ||
+        jzi_clock_coarse_ns() > worker->now_ns + JZI_RECENT_NS / 2) {
+        return jzi_worker_clock(worker);
     }
     return worker->now_ns;
 }
@@ -307,6 +317,16 @@ jzi_node *jzi_worker_pick(jzi_actor *actor)
         ext->quota_events = ROUND_EVENTS;
         ext->quota_urgent = ROUND_URGENT;
         ext->quota_ordinary = ROUND_ORDINARY;
+    }
+}
+
+void jzi_worker_redeliver(jzi_actor *actor)
+{
+    jzi_node *lanes[] = {actor->urgent, actor->user};
+    for (size_t i = 0; i < 2; i++) {
+        if (lanes[i] != NULL) {
+            lanes[i]->next->msg.reserved &= (uint8_t)~JZI_HAND_AGAIN;
+        }
     }
 }
 

@@ -254,6 +254,8 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
 /* A message that failed was put back to be redelivered, but the actor goes on without a restart: it
  * has been handled. */
 void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor);
+/* There is a restart: from now on it is a message like any other. */
+void jzi_worker_redeliver(jzi_actor *actor);
 
 /* The worker whose step runs on this thread; the innermost one, see `outer`. */
 extern _Thread_local __attribute__((tls_model("initial-exec"))) jzi_worker *jzi_worker_here;
@@ -276,6 +278,14 @@ void jzi_worker_set_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t cod
 
 /* Reads the clock; it never goes back. */
 uint64_t jzi_worker_clock(jzi_worker *worker);
+/* A reading that is at most this much behind, mostly without the price of a new one. Exact where
+ * the clock is not the system's. */
+#define JZI_RECENT_NS UINT64_C(10000000)
+uint64_t jzi_worker_recent(jzi_worker *worker);
+static inline bool jzi_worker_is_exact(const jzi_worker *worker)
+{
+    return worker->max_stride == 1;
+}
 
 /* Takes in what other threads sent: jzi_worker_intake(), above. */
 /* One message or errand of it. */

@@ -111,9 +111,12 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
             jzi_worker_bury(worker, actor, node, JZX_DEAD_EXPIRED);
             return JZX_BEHAVIOR_OK;
         }
-        if ((flags & JZI_MSG_ASK) != 0 && !worker->domain->is_request_wanted(worker, node)) {
-            jzi_worker_bury(worker, actor, node, JZX_DEAD_CANCELLED);
-            return JZX_BEHAVIOR_OK;
+        if ((flags & JZI_MSG_ASK) != 0) {
+            jzx_dead_reason reason = worker->domain->judge_request(worker, node);
+            if (jzi_unlikely(reason != JZX_DEAD_REASONS)) {
+                jzi_worker_bury(worker, actor, node, reason);
+                return JZX_BEHAVIOR_OK;
+            }
         }
         if (pooled && (flags & JZI_MSG_FOREIGN) != 0) {
             jzi_worker_leave(worker, actor, 1); /* its room is free: answers come at once */

@@ -16,6 +16,13 @@ uint64_t jzi_clock_now_ns(void *ctx)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+uint64_t jzi_clock_coarse_ns(void)
+{
+    struct timespec ts = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 jzx_err jzi_entropy_fill(void *ctx, void *buf, size_t len)
 {
     (void)ctx;

@@ -169,7 +169,46 @@ static void test_a_poisoned_message_that_is_redelivered_runs_into_the_limit_R18(
     life_close(&r);
 }
 
+/* The first failure is answered by a restart, and the next one by going on. */
+static jzx_action restart_then_resume(void *ctx, const jzx_failure *failure)
+{
+    uint32_t *asked = ctx;
+    (void)failure;
+    return (*asked)++ == 0 ? JZX_ACTION_RESTART : JZX_ACTION_RESUME;
+}
+
+/* While it waits to come again, an urgent message fails, and that failure is overlooked. */
+static void fail_urgently_first(jzx_context *ctx, life *self, uint32_t what)
+{
+    if (what == IN_INIT && jzx_actor_incarnation(ctx->loop, ctx->self) == 2) {
+        jzx_send_opts urgent = {.tag = T_FAIL, .flags = JZX_SEND_URGENT | JZX_SEND_VALUE};
+        REQUIRE_OK(jzx_send_with(ctx->loop, self->id, &urgent));
+    }
+}
+
+static void test_what_waits_to_come_again_is_not_lost_to_another_failure_R18(void)
+{
+    rig r;
+    family f;
+    uint32_t asked = 0;
+    jzx_supervisor_spec spec = {
+        .intensity = 5, .decide = restart_then_resume, .decide_ctx = &asked};
+    family_open(&r, &f, NULL, &spec, 1, JZX_SPAWN_REDELIVER);
+    life *a = &f.child[0];
+    a->call = choke_once;
+    a->arg = (void *)(uintptr_t)VALUE;
+    a->during = fail_urgently_first;
+    send_parcel(&r, a, VALUE);
+    rig_idle(&r);
+    CHECK_EQ(asked, 2);
+    CHECK_EQ(said_times("try1"), 1);
+    CHECK_EQ(said_times("try2"), 1);
+    life_close(&r);
+}
+
 static const jzt_test tests[] = {
+    {"what_waits_to_come_again_is_not_lost_to_another_failure_R18",
+     test_what_waits_to_come_again_is_not_lost_to_another_failure_R18},
     {"what_is_queued_waits_for_the_next_life_and_keeps_its_order_R18",
      test_what_is_queued_waits_for_the_next_life_and_keeps_its_order_R18},
     {"a_failed_actors_mailbox_is_as_big_as_ever_R18",

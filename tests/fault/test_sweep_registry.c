@@ -3,6 +3,7 @@
  * documented errors come back, a refused call leaves the table as it was, a name is never had by
  * nobody, who waits is told once, and nothing is left in the end (R4, R5, R9, R16, R18). */
 #include "check.h"
+#include "loop.h"
 
 #include <jzx/jzx.h>
 #include <jzx/registry.h>
@@ -258,20 +259,34 @@ static void run_town(void *arg, uint64_t ms)
     s.broken |= jzx_sim_run_system(t->sim, t->system, 1) != JZX_OK;
 }
 
+static void town_open(town *t)
+{
+    static const jzx_dispatcher_spec desk = {.name = "desk", .kind = JZX_DISPATCHER_PINNED};
+    memset(&s, 0, sizeof s);
+    s.system = true;
+    REQUIRE_OK(jzx_sim_create(&sim, &t->sim));
+    REQUIRE_OK(jzx_fault_create(jzx_sim_env(t->sim), &t->fault));
+    jzx_config loop = {.env = jzx_fault_env(t->fault), .allocator = jzx_fault_allocator(t->fault)};
+    jzx_system_config config = {
+        .loop = &loop, .dispatchers = &desk, .dispatcher_count = 1, .pool_workers = 2};
+    REQUIRE_OK(jzx_system_create(&config, &t->system));
+    s.loop = jzx_system_loop(t->system);
+}
+
+static void town_close(town *t)
+{
+    CHECK_OK(jzx_system_destroy(t->system));
+    CHECK_EQ(jzx_fault_leaked(t->fault, NULL), 0);
+    CHECK_STR(jzx_fault_check(t->fault), NULL);
+    jzx_fault_destroy(t->fault);
+    jzx_sim_destroy(t->sim);
+}
+
 /* The nth allocation after the system was made fails. False: there was none. */
 static bool play_system(uint64_t n, bool forever)
 {
-    static const jzx_dispatcher_spec desk = {.name = "desk", .kind = JZX_DISPATCHER_PINNED};
     town t = {0};
-    memset(&s, 0, sizeof s);
-    s.system = true;
-    REQUIRE_OK(jzx_sim_create(&sim, &t.sim));
-    REQUIRE_OK(jzx_fault_create(jzx_sim_env(t.sim), &t.fault));
-    jzx_config loop = {.env = jzx_fault_env(t.fault), .allocator = jzx_fault_allocator(t.fault)};
-    jzx_system_config config = {
-        .loop = &loop, .dispatchers = &desk, .dispatcher_count = 1, .pool_workers = 2};
-    REQUIRE_OK(jzx_system_create(&config, &t.system));
-    s.loop = jzx_system_loop(t.system);
+    town_open(&t);
     jzx_fault_arm_alloc(t.fault, n, forever);
     play(run_town, &t);
     bool injected = jzx_fault_injected(t.fault) > 0;
@@ -279,12 +294,8 @@ static bool play_system(uint64_t n, bool forever)
         jzx_fault_arm_alloc(t.fault, 0, 0); /* births that wait for memory get it */
         run_town(&t, 1);
     }
-    CHECK_OK(jzx_system_destroy(t.system));
-    CHECK_EQ(jzx_fault_leaked(t.fault, NULL), 0);
-    CHECK_STR(jzx_fault_check(t.fault), NULL);
+    town_close(&t);
     CHECK_STR(s.wrong, "");
-    jzx_fault_destroy(t.fault);
-    jzx_sim_destroy(t.sim);
     return injected;
 }
 
@@ -303,12 +314,44 @@ static void test_no_failure_of_memory_breaks_them_across_dispatchers_R9_R16(void
     }
 }
 
+/* A dispatcher that takes nothing in any more: the birth is refused, and the name is free. */
+static void test_a_birth_that_is_refused_gives_its_name_back(void)
+{
+    town t = {0};
+    town_open(&t);
+    jzi_post *desk = jzx_system_dispatcher(t.system, "desk")->post;
+    jzx_spawn_opts opts = {.behavior = run_hand,
+                           .init = init_hand,
+                           .state = &s.crew[0],
+                           .name = "n0",
+                           .flags = JZX_SPAWN_REGISTER,
+                           .dispatcher = "desk"};
+    jzx_counters before;
+    jzx_counters after;
+    jzx_system_counters(t.system, &before);
+    CHECK(jzi_post_close(desk) == NULL);
+    CHECK_EQ(jzx_spawn(s.loop, &opts, NULL), JZX_ERR_STOPPING);
+    CHECK_EQ(jzx_system_spawn(t.system, &opts, NULL), JZX_ERR_STOPPING);
+    CHECK_EQ(jzx_whereis(s.loop, "n0"), JZX_NOBODY);
+    CHECK_EQ(jzx_registered(s.loop, NULL, 0), 0);
+    jzi_post_reopen(desk);
+    run_town(&t, 1);
+    jzx_system_counters(t.system, &after);
+    CHECK_EQ(after.spawned, before.spawned);
+    CHECK_OK(jzx_spawn(s.loop, &opts, NULL));
+    run_town(&t, 1);
+    CHECK_EQ(jzx_whereis(s.loop, "n0"), s.crew[0].id);
+    town_close(&t);
+}
+
 static const jzt_test tests[] = {
     {"the_scenario_does_what_it_is_meant_to", test_the_scenario_does_what_it_is_meant_to},
     {"no_failure_of_memory_breaks_names_and_groups_R4_R9_R16",
      test_no_failure_of_memory_breaks_names_and_groups_R4_R9_R16},
     {"no_failure_of_memory_breaks_them_across_dispatchers_R9_R16",
      test_no_failure_of_memory_breaks_them_across_dispatchers_R9_R16},
+    {"a_birth_that_is_refused_gives_its_name_back",
+     test_a_birth_that_is_refused_gives_its_name_back},
 };
 
 int main(int argc, char **argv)

@@ -19,7 +19,7 @@
 
 enum { GO = 1, FAIL = 2, PLAIN = 7, STAFF = 5, ACTORS = PLAIN + STAFF };
 enum { NAMES = 5, GROUPS = 3, WAITS = 3, TIMEOUT_MS = 40, SLACK_MS = 3 };
-enum { SEEDS = JZT_SANITIZED ? 40 : 150, BATCHES = 400 };
+enum { SEEDS = JZT_SANITIZED ? 30 : 120, BATCHES = 400 };
 
 static const char *const places[] = {"loop", "desk", "pool", "crew", "pinned"};
 static const char *const names[NAMES] = {"n0", "n1", "n2", "n3", "n4"};
@@ -353,7 +353,7 @@ static void spawn_plain(int who)
 static void spawn_staff(void)
 {
     jzx_child_spec children[STAFF];
-    static char ids[STAFF][8];
+    static char ids[STAFF][16];
     for (int i = 0; i < STAFF; i++) {
         snprintf(ids[i], sizeof ids[i], "s%d", i);
         children[i] = (jzx_child_spec){.id = ids[i],

@@ -9,6 +9,9 @@
 #include "loop.h"
 #include "registry_steps.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define FOREVER JZX_TIMEOUT_INFINITE
 
 enum { NAMES = 6, GROUPS = 3, CROWD = 3 * PLACES, WAITS = 4, GO = 1 };
@@ -415,6 +418,57 @@ static void test_an_actor_may_not_block_anywhere(void)
     world_close(w);
 }
 
+/* A child that is forked inside of a notice, while a thread of its parent waits here, abandons the
+ * loop: it finds no lock held, and leaves nothing behind (R29). */
+static jzx_fault *fork_fault;
+
+static jzx_behavior_result fork_in_hand(jzx_context *ctx, const jzx_message *msg)
+{
+    if (msg->tag == GO) {
+        CHECK_OK(jzx_register(ctx->loop, "db", ctx->self));
+        CHECK_OK(jzx_group_join(ctx->loop, "crowd", ctx->self));
+        CHECK_OK(jzx_await_name(ctx->loop, "none", 1000, NULL));
+        CHECK_OK(jzx_group_watch(ctx->loop, "crowd", NULL));
+        CHECK_OK(jzx_await_name(ctx->loop, "db", FOREVER, NULL)); /* stays queued */
+    } else if (msg->tag == JZX_TAG_GROUP) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            jzx_loop_abandon(ctx->loop);
+            _exit(jzx_fault_leaked(fork_fault, NULL) == 0 ? 0 : 1);
+        }
+        int status = 0;
+        CHECK_EQ(waitpid(pid, &status, 0), pid);
+        CHECK_EQ(status, 0);
+        return JZX_BEHAVIOR_STOP;
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_a_forked_child_abandons_names_and_waits_R29(void)
+{
+    if (JZT_TSAN) {
+        jzt_skip("ThreadSanitizer does not follow a fork of several threads.");
+    }
+    REQUIRE_OK(jzx_fault_create(NULL, &fork_fault));
+    jzx_config config = {.allocator = jzx_fault_allocator(fork_fault)};
+    jzx_loop *loop = NULL;
+    jzx_actor_id id = 0;
+    jzx_spawn_opts opts = {.behavior = fork_in_hand};
+    REQUIRE_OK(jzx_loop_create(&config, &loop));
+    sleeper s = {.loop = loop, .name = "other", .ms = FOREVER};
+    pthread_t thread;
+    REQUIRE_EQ(pthread_create(&thread, NULL, doze, &s), 0);
+    WAIT_STILL(count_blocked(loop) == 1);
+    REQUIRE_OK(jzx_spawn(loop, &opts, &id));
+    REQUIRE_OK(jzx_send_u64(loop, id, 0, GO));
+    REQUIRE_OK(jzx_loop_run(loop));
+    CHECK_OK(jzx_loop_destroy(loop));
+    pthread_join(thread, NULL);
+    CHECK_EQ(s.err, JZX_ERR_LOOP_CLOSED);
+    CHECK_EQ(jzx_fault_leaked(fork_fault, NULL), 0);
+    jzx_fault_destroy(fork_fault);
+}
+
 static const jzt_test tests[] = {
     {"a_storm_of_names_and_groups_loses_nothing_R8_R9_R18",
      test_a_storm_of_names_and_groups_loses_nothing_R8_R9_R18},
@@ -422,6 +476,8 @@ static const jzt_test tests[] = {
     {"threads_that_block_are_sent_away_when_the_system_goes",
      test_threads_that_block_are_sent_away_when_the_system_goes},
     {"an_actor_may_not_block_anywhere", test_an_actor_may_not_block_anywhere},
+    {"a_forked_child_abandons_names_and_waits_R29",
+     test_a_forked_child_abandons_names_and_waits_R29},
 };
 
 int main(int argc, char **argv)
