@@ -66,9 +66,13 @@ static void put_back(jzi_node **lane, jzi_node *back)
     jzi_lane_put_before(lane, front);
 }
 
+/* The whole cap is as much as the mailbox takes, which may be some more than that. */
 static uint32_t limit_of(const jzi_actor *actor, const jzi_extra *extra)
 {
     uint32_t cap = jzi_actor_cap(actor);
+    if (extra->stash_cap == cap) {
+        return UINT32_MAX;
+    }
     return extra->stash_cap != 0 ? extra->stash_cap : cap / 2 + (cap & 1u);
 }
 

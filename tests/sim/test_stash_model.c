@@ -225,7 +225,9 @@ static void do_stash(jzx_context *ctx, hand *h)
 {
     letter *l = &m.letters[h->serial];
     box *b = &m.desk;
-    uint32_t limit = b->stash_cap != 0 ? b->stash_cap : (b->cap + 1) / 2;
+    uint32_t limit = b->stash_cap == 0        ? (b->cap + 1) / 2
+                     : b->stash_cap == b->cap ? UINT32_MAX /* as much as the mailbox takes */
+                                              : b->stash_cap;
     jzx_err want = h->moved || l->taken      ? JZX_ERR_ALREADY
                    : b->stash.count >= limit ? JZX_ERR_STASH_FULL
                                              : JZX_OK;
