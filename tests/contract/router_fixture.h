@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-enum { HANDS_MAX = 16, NOTES_MAX = 8192 };
+enum { HANDS_MAX = 16, NOTES_MAX = 8192, ALL_MAX = 1024 };
 
 /* To a worker. WORK carries a number; the others are urgent and for one worker. */
 enum { WORK = 1, GO = 2, FAIL = 3, STOP = 4, ECHO = 5, MUTE = 6, KEEP = 7 };
@@ -39,15 +39,21 @@ struct crew {
     hand hands[HANDS_MAX];
     note notes[NOTES_MAX]; /* of all, in the order of handling */
     size_t len;
-    uint64_t kept; /* a request that KEEP left open */
+    uint64_t kept;             /* a request that KEEP left open */
+    jzx_actor_id all[ALL_MAX]; /* every worker there ever was */
+    size_t all_len;
 };
 
 static inline jzx_behavior_result hand_init(jzx_context *ctx, void *arg)
 {
     hand *h = arg;
     jzx_actor_facts facts;
+    h->holds = h->holds && h->id == ctx->self; /* the next one with this index is another one */
     h->id = ctx->self;
     h->starts++;
+    if (h->c->all_len < ALL_MAX) {
+        h->c->all[h->c->all_len++] = ctx->self;
+    }
     ctx->state = h;
     if (jzx_actor_inspect(ctx->loop, ctx->self, &facts) != JZX_OK ||
         jzx_stash_set_cap(ctx, facts.mailbox_cap) != JZX_OK) {
@@ -64,16 +70,19 @@ static inline void hand_deinit(jzx_context *ctx)
 static inline jzx_behavior_result hand_behavior(jzx_context *ctx, const jzx_message *msg)
 {
     hand *h = ctx->state;
-    bool held = h->holds && (msg->flags & JZX_MSG_URGENT) == 0;
+    bool current_one = h->id == ctx->self; /* else it is on its way out */
+    if (msg->tag == GO) {                  /* as a timer it is never refused */
+        h->holds = h->holds && !current_one;
+        (void)jzx_unstash(ctx, JZX_UNSTASH_ALL);
+        return JZX_BEHAVIOR_OK;
+    }
     if (msg->kind != JZX_KIND_USER) {
         return JZX_BEHAVIOR_OK;
     }
+    jzx_actor_facts facts = {0};
+    bool held = h->holds && current_one && (msg->flags & JZX_MSG_URGENT) == 0 &&
+                jzx_actor_inspect(ctx->loop, ctx->self, &facts) == JZX_OK && !facts.stopping;
     if (held && jzx_stash(ctx) == JZX_OK) {
-        return JZX_BEHAVIOR_OK;
-    }
-    if (msg->tag == GO) {
-        h->holds = false;
-        (void)jzx_unstash(ctx, JZX_UNSTASH_ALL);
         return JZX_BEHAVIOR_OK;
     }
     uint64_t value = (msg->flags & JZX_MSG_VALUE) != 0               ? msg->u64

@@ -80,8 +80,8 @@ static const jzx_observer observer = {.on_dead_letter = on_letter};
 
 static void release_all(play *p)
 {
-    for (uint32_t i = 0; i < HANDS_MAX; i++) {
-        (void)try_urgent(p->r.loop, p->c->hands[i].id, GO);
+    for (size_t i = 0; i < p->c->all_len; i++) { /* also those that are on their way out */
+        (void)!jzx_send_after(p->r.loop, p->c->all[i], 0, NULL, 0, GO, NULL);
     }
 }
 
@@ -89,6 +89,7 @@ static void release_all(play *p)
 static void wake_all(play *p)
 {
     REQUIRE_OK(jzx_kit_settle(p->r.kit)); /* the one urgent slot may be taken */
+    REQUIRE(p->c->all_len < ALL_MAX);
     REQUIRE_OK(jzx_router_resize(p->r.loop, p->router, p->wanted == 0 ? 1 : p->wanted));
     REQUIRE_OK(jzx_kit_settle(p->r.kit));
     for (int round = 0; round < 2; round++) { /* one may have been restarted meanwhile */
@@ -107,10 +108,11 @@ static void do_something(play *p)
         break;
     case 2:
     case 3:
-        (void)try_urgent(p->r.loop, h->id, GO);
+        (void)!jzx_send_after(p->r.loop, h->id, 0, NULL, 0, GO, NULL);
         break;
     case 4:
         release_all(p); /* what a worker set aside itself is not waited for when it has to go */
+        REQUIRE_OK(jzx_kit_run(p->r.kit, 2));
         /* Keys may move, and an old owner may be behind: the hash stays as it is. */
         p->wanted = p->strategy == JZX_ROUTE_HASH ? p->wanted : (uint32_t)draw(p, 6);
         (void)!jzx_router_resize(p->r.loop, p->router, p->wanted);
@@ -119,7 +121,9 @@ static void do_something(play *p)
         REQUIRE_OK(jzx_kit_run(p->r.kit, draw(p, 60)));
         break;
     case 12:
-        (void)jzx_kill(p->r.loop, p->router);
+        if (jzx_actor_state(p->r.loop, p->router) == JZX_STATE_RUNNING) { /* else it ends */
+            REQUIRE_OK(jzx_kill(p->r.loop, p->router));
+        }
         break;
     case 13:
         (void)jzx_kill(p->r.loop, h->id);
