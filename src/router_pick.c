@@ -162,10 +162,10 @@ static uint32_t highest(const jzi_routes *routes, uint64_t key, bool full_too)
     for (uint32_t i = 0; i < routes->count; i++) {
         const jzi_route *route = &routes->at[i];
         uint64_t score = jzi_route_mix(spread ^ route->place);
-        if ((full_too || !route->full) && (best == JZI_ROUTE_NONE || score > top)) {
-            best = i;
-            top = score;
-        }
+        /* Without a branch: nothing could foresee it. */
+        bool better = (bool)((full_too | !route->full) & (score >= top));
+        best = better ? i : best;
+        top = better ? score : top;
     }
     return best;
 }
