@@ -131,10 +131,10 @@ static inline JZX_NODISCARD jzx_err jzx_router_child(jzx_loop *loop, const jzx_r
 
 /* Broadcast. Each worker that is not full gets the message; only if all are it waits. Values and
  * copies are copied. Data with `drop` is shared: everybody gets the same msg->len bytes to read,
- * and the last one to release them drops the original. What cannot be shared becomes a dead letter
- * if there is more than one worker: data without `drop` or without a length. An ask cannot be
- * broadcast: it is FORGOTTEN; ask a JZX_ROUTE_GATHER_FIRST router. The sender that workers see is
- * the original one.
+ * and the last one to release them drops the original. What cannot be shared becomes a dead letter:
+ * data without `drop` or without a length. So does an ask, which is FORGOTTEN: ask a
+ * JZX_ROUTE_GATHER_FIRST router, which shares by the same rules and takes asks only. Workers see
+ * the original sender of a broadcast; of a gathered ask they see the router.
  *
  * Messages of kind TIMER cannot be passed on by any router; they are dropped and counted. */
 
@@ -158,7 +158,7 @@ typedef struct jzx_router_stats {
     uint64_t waited;      /* messages that had to wait, each time counted */
     uint64_t skipped;     /* how often a worker was found full; of a broadcast: copies not made */
     uint64_t no_worker;   /* messages that found no worker at all */
-    uint64_t discarded;   /* messages that became dead letters: could not be shared or waited for */
+    uint64_t discarded;   /* messages that nobody gets: not to be shared, no worker, timers */
     uint64_t lost;        /* of these, how many for want of memory */
     uint64_t joined;      /* workers that came, since the router started */
     uint64_t left;        /* and went; a restart is neither */
@@ -185,8 +185,8 @@ static inline const jzx_router_worker *jzx_router_worker_at(const jzx_router_sta
     const char *first = (const char *)stats + stats->stats_size;
     return (const jzx_router_worker *)(const void *)(first + (size_t)at * stats->worker_size);
 }
-/* Asks for it, urgently and from an actor: the answer comes as a message to that actor.
- * Thread: loop, inside an actor. Errors: INVALID_ARG (outside), and as jzx_send_with(). */
+/* Asks for it, urgently: the answer comes as a message to the running actor; outside of actors
+ * there is none. Thread: loop. Errors as jzx_send_with(). */
 JZX_API JZX_NODISCARD jzx_err jzx_router_get_stats(jzx_loop *loop, jzx_actor_id router);
 
 /* What a JZX_ROUTE_GATHER_FIRST router replies when no worker replied: the data is this struct. */
@@ -194,7 +194,7 @@ JZX_API JZX_NODISCARD jzx_err jzx_router_get_stats(jzx_loop *loop, jzx_actor_id 
 typedef struct jzx_router_failure {
     int32_t err;      /* jzx_err of the worker that failed last */
     uint32_t outcome; /* jzx_outcome of it */
-    uint32_t asked;   /* how many workers were asked; 0: it could not be shared, or no memory */
+    uint32_t asked;   /* how many workers were asked */
     uint32_t reserved;
 } jzx_router_failure;
 
