@@ -217,7 +217,7 @@ jzx_err jzx_reply_data(jzx_context *ctx, jzx_request request, void *data, size_t
  * nobody else knows it. The long way does the same. */
 static inline bool reply_quickly(jzx_context *ctx, uint64_t value, uint32_t tag)
 {
-    jzi_worker *worker = &ctx->loop->worker;
+    jzi_worker *worker = jzi_container_of(ctx, jzi_worker, ctx);
     jzi_node *request = worker->in_hand;
     if (jzi_unlikely(worker->pooled || worker->phase != JZI_PHASE_BEHAVIOR || request == NULL ||
                      worker->dropping || (request->msg.flags & JZI_MSG_ASK) == 0 ||

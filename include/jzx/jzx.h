@@ -6,7 +6,10 @@
 #include <jzx/ask.h>
 #include <jzx/behavior.h>
 #include <jzx/blocking.h>
+#include <jzx/breaker.h>
+#include <jzx/bus.h>
 #include <jzx/dead_letter.h>
+#include <jzx/fsm.h>
 #include <jzx/guard.h>
 #include <jzx/io.h>
 #include <jzx/lifecycle.h>
@@ -14,6 +17,9 @@
 #include <jzx/monitor.h>
 #include <jzx/net.h>
 #include <jzx/observe.h>
+#include <jzx/protocol.h>
+#include <jzx/registry.h>
+#include <jzx/retry.h>
 #include <jzx/sender.h>
 #include <jzx/supervisor.h>
 #include <jzx/system.h>

@@ -53,7 +53,7 @@ static void test_every_field_of_a_child_spec_is_checked_R19(void)
         {{START, .drain = 3}, JZX_ERR_BAD_SPEC, "drain"},
         {{START, .drain = JZX_DRAIN_REDIRECT}, JZX_ERR_BAD_SPEC, "redirect_to"},
         {{START, .redirect_to = 5}, JZX_ERR_BAD_SPEC, "redirect_to"},
-        {{START, .flags = 0x40}, JZX_ERR_BAD_SPEC, "flags"},
+        {{START, .flags = 0x80}, JZX_ERR_BAD_SPEC, "flags"},
         {{START, .flags = 0x80000000u}, JZX_ERR_BAD_SPEC, "flags"},
         {{START, .mailbox_cap = 4, .low_water = 5}, JZX_ERR_BAD_SPEC, "low_water"},
         {{START, .mailbox_cap = JZX_MAILBOX_CAP_MAX + 1}, JZX_ERR_TOO_BIG, "mailbox_cap"},

@@ -87,7 +87,6 @@ typedef struct desk {
 } desk;
 
 static jzx_behavior_result closed(jzx_context *ctx, const jzx_message *msg);
-static jzx_behavior_result replaying(jzx_context *ctx, const jzx_message *msg);
 static jzx_behavior_result open_wide(jzx_context *ctx, const jzx_message *msg);
 
 static void come_back(jzx_context *ctx, desk *self)
@@ -106,19 +105,19 @@ static jzx_behavior_result set_aside(jzx_context *ctx, desk *self)
     return JZX_BEHAVIOR_OK;
 }
 
-/* A part of the stash at a time, so that what came back meets what is set aside anew; and at times
- * it fails with all of that under way. */
+/* In two parts, so that what came back meets what comes; and at times it fails with all of that
+ * under way. */
 static jzx_behavior_result look_again(jzx_context *ctx, desk *self)
 {
     uint32_t have = jzx_stash_count(ctx);
     uint32_t part = 1 + (uint32_t)jzt_rng_below(&self->rng, CAP);
     self->waiting = false;
-    CHECK_OK(jzx_become(ctx, replaying));
+    CHECK_OK(jzx_become(ctx, open_wide));
     if (have > 0) {
         CHECK_OK(jzx_unstash(ctx, part));
     }
     if (part < have) {
-        come_back(ctx, self);
+        CHECK_OK(jzx_unstash(ctx, JZX_UNSTASH_ALL));
     }
     return jzt_rng_below(&self->rng, 16) == 0 ? JZX_BEHAVIOR_FAIL : JZX_BEHAVIOR_OK;
 }
@@ -138,20 +137,6 @@ static jzx_behavior_result pass_on(jzx_context *ctx, desk *self)
 static jzx_behavior_result closed(jzx_context *ctx, const jzx_message *msg)
 {
     return msg->kind == JZX_KIND_TIMER ? look_again(ctx, ctx->state) : set_aside(ctx, ctx->state);
-}
-
-static jzx_behavior_result replaying(jzx_context *ctx, const jzx_message *msg)
-{
-    if (msg->kind == JZX_KIND_TIMER) {
-        return look_again(ctx, ctx->state);
-    }
-    if (jzx_was_stashed(ctx) == 0) {
-        if (jzx_stash_count(ctx) > 0) {
-            return set_aside(ctx, ctx->state);
-        }
-        CHECK_OK(jzx_become(ctx, open_wide));
-    }
-    return pass_on(ctx, ctx->state);
 }
 
 static jzx_behavior_result open_wide(jzx_context *ctx, const jzx_message *msg)

@@ -177,7 +177,7 @@ static void test_each_bad_field_of_a_child_has_its_sentence_R19(void)
          JZX_ERR_BAD_SPEC,
          "child \"a\": redirect_to needs the drain policy JZX_DRAIN_REDIRECT"},
         {{WORKER("a"), .drain = JZX_DRAIN_REDIRECT, .redirect_to = 9}, JZX_OK, ""},
-        {{WORKER("a"), .flags = 0x40},
+        {{WORKER("a"), .flags = 0x80},
          JZX_ERR_BAD_SPEC,
          "child \"a\": flags has a bit that is no JZX_SPAWN_ flag"},
         {{WORKER("a"), .flags = 0x80000000u},

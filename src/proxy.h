@@ -1,0 +1,79 @@
+/* Standing between caller and callee: passing a request on, and an answer back. What breaker and
+ * retry share, all of it on the public API. */
+#ifndef JZI_PROXY_H
+#define JZI_PROXY_H
+
+#include <jzx/breaker.h>
+
+#include <stdbool.h>
+
+/* Whom a proxy asks, and what its user told it about messages. The first member of what an actor is
+ * made of: a supervisor makes every incarnation from one. */
+typedef struct jzi_proxy {
+    jzx_allocator alloc;
+    size_t plan_size; /* of the whole it begins */
+    jzx_actor_id callee;
+    jzx_actor_id (*find)(jzx_context *ctx, void *arg);
+    int (*is_failure)(void *arg, const jzx_message *reply);
+    void *arg;
+    void (*drop_msg)(const jzx_message *msg);
+    uint32_t timeout_ms; /* 0: the default */
+    uint64_t seed;       /* 0: the default */
+} jzi_proxy;
+
+/* Fills in a child spec whose arg is a copy of the plan. Errors: NO_MEMORY. */
+jzx_err jzi_proxy_child(const jzi_proxy *plan, jzx_child_spec *spec);
+/* A random number from a generator that was 0 at first. */
+uint32_t jzi_proxy_draw(const jzi_proxy *proxy, const jzx_context *ctx, uint64_t *random);
+
+/* A call under way: the first member of what the actor knows of it. */
+typedef struct jzi_call {
+    struct jzi_call *next, *prev;
+    jzx_request request; /* the duty to answer the caller */
+} jzi_call;
+
+typedef struct jzi_calls {
+    jzi_call *first;
+    uint32_t count;
+} jzi_calls;
+
+/* Keeps the ask in hand in a zeroed call of `size` bytes. NULL: there is no memory. */
+jzi_call *jzi_proxy_open(const jzi_proxy *proxy, jzx_context *ctx, jzi_calls *calls, size_t size);
+void jzi_proxy_close(const jzi_proxy *proxy, jzi_calls *calls, jzi_call *call, size_t size);
+
+/* Asks the callee what `request` says: the message in hand, or a value or copy that was kept. Its
+ * data is given away, whatever the result. Waits no longer than the caller of `call`. */
+jzx_err jzi_proxy_ask(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *request,
+                      jzi_call *call, jzx_behavior_fn on_reply);
+/* What an error of the ask means. */
+uint32_t jzi_proxy_outcome(jzx_err err);
+
+typedef enum jzi_judgement {
+    JZI_JUDGED_GOOD,
+    JZI_JUDGED_BAD,   /* a reply that the user calls a failure */
+    JZI_JUDGED_FAILED /* there is no reply, and *out_failure says why */
+} jzi_judgement;
+
+/* How the ask ended whose answer is in hand. */
+jzi_judgement jzi_proxy_judge(const jzi_proxy *proxy, const jzx_message *msg,
+                              const jzx_reply *reply, jzx_call_failure *out_failure);
+
+/* Nobody gets the message in hand: data that came without `drop` is ours, and is released. */
+void jzi_proxy_release(const jzi_proxy *proxy, const jzx_message *msg);
+
+/* Hands the reply in hand on to the caller, or tells it why there is none. Neither can fail. */
+void jzi_proxy_answer(const jzi_proxy *proxy, jzx_context *ctx, jzx_request request,
+                      const jzx_message *reply);
+void jzi_proxy_fail(jzx_context *ctx, jzx_request request, const jzx_call_failure *failure);
+/* Refuses the ask in hand. */
+void jzi_proxy_refuse(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg, jzx_err err,
+                      uint32_t retry_after_ms);
+
+/* Answers the ask in hand with a copy of facts. */
+void jzi_proxy_tell(jzx_context *ctx, const void *facts, size_t size, uint32_t tag);
+
+/* Passes the message in hand, which is no ask, on to the callee. false: it is a dead letter. */
+bool jzi_proxy_pass(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg);
+void jzi_proxy_discard(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg);
+
+#endif
