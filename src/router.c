@@ -106,7 +106,6 @@ static jzx_err start(jzx_context *ctx, jzi_router *r)
     uint64_t seed = r->plan->opts.seed;
     r->routes.random = seed != 0 ? seed : jzi_route_mix(ctx->self + facts.incarnation);
     r->started = true;
-    r->returned = facts.incarnation > 1;
     return r->plan->opts.worker != NULL ? start_pool(ctx, r)
            : r->plan->opts.list != NULL ? start_list(ctx, r)
                                         : jzi_router_start_group(ctx, r);

@@ -32,7 +32,7 @@ struct jzi_gather;
  *
  * Who waits is in the stash. What was let out of it comes first in the mailbox; everything else in
  * there is younger than everything in the stash. Two ways of letting out keep that so:
- *   - all of it, at any time; so does a restart;
+ *   - all of it, at any time;
  *   - the oldest few: then nothing more until these `replay` messages came, and if one of them has
  *     to wait again so do those behind it (`stuck`). A message that never was in the stash says
  *     that the rest of them expired on the way, and so does, if nothing comes at all, a timer. To
