@@ -39,6 +39,9 @@ bool jzi_router_refused(jzx_context *ctx, jzi_router *r, uint32_t at, jzx_err er
 /* Those who were full when there was no memory to ask them to tell of room: try them again. */
 static void forgive(jzi_router *r)
 {
+    if (jzi_likely(r->routes.count - r->routes.open == r->routes.asked)) {
+        return;
+    }
     for (uint32_t i = 0; i < r->routes.count; i++) {
         if (r->routes.at[i].full && !r->routes.at[i].asked) {
             jzi_routes_set_full(&r->routes, i, false);
@@ -119,7 +122,6 @@ void jzi_router_on_room(jzx_context *ctx, jzi_router *r, jzx_actor_id target)
     }
     jzi_routes_set_asked(&r->routes, at, false);
     jzi_routes_set_full(&r->routes, at, false);
-    forgive(r);
     if (r->routes.at[at].waiting > 0) {
         replay_all(ctx, r);
     }
@@ -181,7 +183,6 @@ static void wait(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32
         set_aside(ctx, r, msg, owner);
         return;
     }
-    forgive(r);
     discard(ctx, r, msg, JZX_ERR_NO_MEMORY);
 }
 
@@ -282,6 +283,7 @@ void jzi_router_route(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
         set_aside(ctx, r, msg, JZI_ROUTE_NONE);
         return;
     }
+    forgive(r); /* not before: whoever only waits must not make it look as if there were room */
     uint32_t owner = JZI_ROUTE_NONE;
     jzx_err err = hand_out(ctx, r, msg, &owner);
     if (err == JZX_ERR_MAILBOX_FULL) {

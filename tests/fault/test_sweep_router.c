@@ -52,9 +52,13 @@ static const char *scenario(jzx_kit *kit, void *arg)
         (void)try_urgent(r.loop, c->hands[i].id, GO);
     }
     (void)!jzx_kit_settle(kit);
+    (void)!jzx_send_u64(r.loop, router, 1, WORK); /* tries those again that could not be asked */
+    (void)!jzx_kit_settle(kit);
     jzx_actor_facts facts = {0};
     if (jzx_actor_inspect(r.loop, router, &facts) == JZX_OK && facts.stashed > 0) {
         wrong = "messages wait although there is room";
+    } else if (facts.id != JZX_NOBODY && stats_of(&r, router).stats.full > 0) {
+        wrong = "a worker is full for ever";
     }
 out:
     (void)!jzx_kit_settle(kit);
@@ -80,7 +84,56 @@ static void test_every_allocation_may_fail(void)
     }
 }
 
-static const jzt_test tests[] = {{"every_allocation_may_fail", test_every_allocation_may_fail}};
+/* Members come while there is no memory; when it is back the next message finds all of them. */
+static const char *group_scenario(jzx_kit *kit, void *arg)
+{
+    enum { MEMBERS = 9 };
+    const char *wrong = NULL;
+    rig r = {.kit = kit, .loop = kit->loop, .sim = kit->sim, .fault = kit->fault};
+    subject *members[MEMBERS] = {0};
+    jzx_router_opts opts = {.group = "crew"};
+    jzx_actor_id router = 0;
+    size_t joined = 0;
+    (void)arg;
+    bool up = jzx_router_spawn(r.loop, &opts, &router) == JZX_OK;
+    for (size_t i = 0; i < MEMBERS; i++) {
+        jzx_spawn_opts spawn = {.behavior = subject_behavior,
+                                .state = members[i] = subject_new(NULL)};
+        if (jzx_spawn(r.loop, &spawn, &members[i]->id) == JZX_OK) {
+            joined += jzx_group_join(r.loop, "crew", members[i]->id) == JZX_OK;
+        }
+        (void)!jzx_loop_run_until_idle(r.loop);
+    }
+    jzx_fault_arm_alloc(kit->fault, 0, 0); /* memory is back */
+    up = up && jzx_actor_state(r.loop, router) == JZX_STATE_RUNNING;
+    if (up && stats_of(&r, router).stats.workers != joined) {
+        wrong = "the router does not know all members";
+    }
+    (void)jzx_kill(r.loop, router);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        (void)jzx_kill(r.loop, members[i]->id);
+    }
+    (void)!jzx_kit_settle(kit);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        free(members[i]);
+    }
+    return wrong;
+}
+
+static void test_a_group_is_known_once_there_is_memory(void)
+{
+    jzx_sim_opts sim = {.seed = 12, .flags = JZX_SIM_FIFO};
+    jzx_kit_opts kit = {.sim = &sim};
+    jzx_sweep_report report = {0};
+    const char *wrong = jzx_fault_sweep(&kit, group_scenario, NULL, 1000, &report);
+    CHECK_STR(wrong == NULL ? "" : wrong, "");
+    CHECK(report.allocs > 20);
+}
+
+static const jzt_test tests[] = {
+    {"every_allocation_may_fail", test_every_allocation_may_fail},
+    {"a_group_is_known_once_there_is_memory", test_a_group_is_known_once_there_is_memory},
+};
 
 int main(int argc, char **argv)
 {
