@@ -14,7 +14,7 @@ enum {
     FAIL,
     ECHO,
     SENDERS = 3,
-    EACH = JZT_SANITIZED ? 400 : 3000,
+    EACH = JZT_SANITIZED ? 400 : 1500,
     TOTAL = SENDERS * EACH,
     KEYS = 8
 };
