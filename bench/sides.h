@@ -59,6 +59,13 @@ void bench_jzx_counting2p_2t(const bench_run *run, bench_sample *out);
 void bench_jzx_ring_2t(const bench_run *run, bench_sample *out);
 void bench_jzx_big_2t(const bench_run *run, bench_sample *out);
 
+/* jzx_router.c: straight to the workers; a router written by hand; the library's. */
+void bench_raw_router_direct(const bench_run *run, bench_sample *out);
+void bench_raw_router(const bench_run *run, bench_sample *out);
+void bench_jzx_router(const bench_run *run, bench_sample *out);
+void bench_jzx_router_least(const bench_run *run, bench_sample *out);
+void bench_jzx_router_hash(const bench_run *run, bench_sample *out);
+
 /* jzx_ask.c */
 void bench_jzx_ask(const bench_run *run, bench_sample *out);
 void bench_jzx_ask_2t(const bench_run *run, bench_sample *out);
