@@ -21,6 +21,7 @@
 #include <jzx/protocol.h>
 #include <jzx/registry.h>
 #include <jzx/retry.h>
+#include <jzx/router.h>
 #include <jzx/sender.h>
 #include <jzx/supervisor.h>
 #include <jzx/system.h>
