@@ -6,7 +6,7 @@ JOBS ?= 2
 quick := $(if $(filter-out 0,$(QUICK)),--quick)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run build run test bench install format check coverage fuzz soak storm clean
+.PHONY: help deps deps-run build run test bench install format check coverage fuzz soak storm races clean
 
 help:
 	@echo 'make deps       install what is missing to build and test (Debian, apt-get)'
@@ -21,6 +21,7 @@ help:
 	@echo 'make fuzz       a minute with each fuzzer'
 	@echo 'make soak       supervision against its model for some minutes; SEEDS=500000'
 	@echo 'make storm      a minute each of everything at once on all dispatchers, under ASan and TSan'
+	@echo 'make races      every test on every dispatcher under TSan: make test leaves some out'
 	@echo 'make clean      remove build/'
 
 deps:
@@ -63,6 +64,10 @@ storm: deps
 	@tools/build tsan
 	@JZX_STORM_SECONDS=$${SECONDS_EACH:-60} build/asan/tests/contract/test_system_storm
 	@JZX_STORM_SECONDS=$${SECONDS_EACH:-60} TSAN_OPTIONS=halt_on_error=1 setarch -R build/tsan/tests/contract/test_system_storm
+
+races: deps
+	@tools/build tsan
+	@TSAN_OPTIONS=halt_on_error=1 setarch -R ctest --test-dir build/tsan -j$(JOBS) --output-on-failure
 
 soak: deps
 	@tools/build dev

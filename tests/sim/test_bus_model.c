@@ -176,7 +176,7 @@ static jzx_behavior_result resync(jzx_context *ctx, const jzx_message *msg)
             return JZX_BEHAVIOR_OK;
         }
     }
-    CHECK(!"a notice for nobody");
+    CHECK(false); /* a notice for nobody */
     return JZX_BEHAVIOR_OK;
 }
 
@@ -277,7 +277,7 @@ static jzx_behavior_result person_run(jzx_context *ctx, const jzx_message *msg)
                 return draw(t, 20) == 0 ? act(ctx, p) : JZX_BEHAVIOR_OK;
             }
         }
-        CHECK(!"an event for nobody");
+        CHECK(false); /* an event for nobody */
         return JZX_BEHAVIOR_OK;
     }
     if (msg->tag == NOTE) {
