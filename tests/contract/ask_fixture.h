@@ -215,14 +215,18 @@ static inline void trio_open(trio *t, const jzx_config *config, const jzx_superv
     t->p.during = trio_begin;
 }
 
+/* For functions that run inside of parties. */
+static trio *the_trio;
+
 static inline void trio_start(trio *t)
 {
+    the_trio = t;
     jzx_spawn_opts parent = life_opts(&t->p);
     life_spawn_with(t->r.loop, &t->p, &parent);
     rig_idle(&t->r);
     t->a.to = t->b.me.id;
-    t->a.ask = (jzx_ask_opts){
-        .u64 = 1, .tag = ASK_TAG, .flags = JZX_SEND_VALUE, .failure = &t->a.failure};
+    t->a.ask =
+        (jzx_ask_opts){.u64 = 1, .tag = ASK_TAG, .flags = JZX_SEND_VALUE, .failure = &t->a.failure};
     said_clear();
 }
 
@@ -255,9 +259,6 @@ static inline void within(trio *t, party *who, void (*call)(jzx_context *ctx, li
 {
     inside(&t->r, &who->me, call);
 }
-
-/* For functions that run inside of parties. */
-static trio *the_trio;
 
 #define CHECK_COUNTERS(t_, asks_, replies_, late_)                                                 \
     do {                                                                                           \

@@ -206,10 +206,9 @@ static void try_bad_replies(jzx_context *ctx, party *self)
 
 static void test_a_refused_reply_leaves_the_duty(void)
 {
-    static const jzx_err want[] = {
-        JZX_ERR_RESERVED_TAG, JZX_ERR_INVALID_ARG, JZX_ERR_TOO_BIG,     JZX_ERR_INVALID_ARG,
-        JZX_ERR_INVALID_ARG,  JZX_ERR_INVALID_ARG, JZX_ERR_INVALID_ARG, JZX_ERR_INVALID_ARG,
-        JZX_ERR_INVALID_ARG};
+    static const jzx_err want[] = {JZX_ERR_RESERVED_TAG, JZX_ERR_INVALID_ARG, JZX_ERR_TOO_BIG,
+                                   JZX_ERR_INVALID_ARG,  JZX_ERR_INVALID_ARG, JZX_ERR_INVALID_ARG,
+                                   JZX_ERR_INVALID_ARG,  JZX_ERR_INVALID_ARG, JZX_ERR_INVALID_ARG};
     trio t;
     parcel_reset();
     trio_make(&t);
@@ -307,8 +306,8 @@ static void test_a_callback_that_fails_fails_the_actor(void)
         trio_ask(&t);
         CHECK_SAID("b?1 a.on_reply a<replied 2>");
         static const uint32_t reasons[FINISHES] = {
-            [FAIL] = JZX_REASON_FAILED,        [PANIC] = JZX_REASON_PANIC,
-            [STOP] = JZX_REASON_NORMAL,        [SELF_STOP] = JZX_REASON_SHUTDOWN,
+            [FAIL] = JZX_REASON_FAILED,      [PANIC] = JZX_REASON_PANIC,
+            [STOP] = JZX_REASON_NORMAL,      [SELF_STOP] = JZX_REASON_SHUTDOWN,
             [SELF_KILL] = JZX_REASON_KILLED,
         };
         CHECK_ENDED(&t.r, &t.a.me, reasons[end]);
@@ -432,7 +431,6 @@ static void test_a_reply_needs_no_memory_R9(void)
 {
     trio t;
     trio_make(&t);
-    the_trio = &t;
     t.a.ask.on_reply = hear_digits;
     t.b.how = NOTHING;
     t.b.then = reply_without_memory;
@@ -444,9 +442,10 @@ static void test_a_reply_needs_no_memory_R9(void)
 
 static void test_names_and_lines_for_people(void)
 {
-    static const char *const names[] = {
-        "replied",       "timed out",    "expired",   "callee died", "callee restarted",
-        "no such actor", "mailbox full", "cancelled", "forgotten",   "refused", "unknown"};
+    static const char *const names[] = {"replied",      "timed out",        "expired",
+                                        "callee died",  "callee restarted", "no such actor",
+                                        "mailbox full", "cancelled",        "forgotten",
+                                        "refused",      "unknown"};
     for (uint32_t i = 0; i < COUNT_OF(names); i++) {
         CHECK_STR(jzx_outcome_name(i), names[i]);
     }
