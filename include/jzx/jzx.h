@@ -6,6 +6,8 @@
 #include <jzx/ask.h>
 #include <jzx/behavior.h>
 #include <jzx/blocking.h>
+#include <jzx/breaker.h>
+#include <jzx/bus.h>
 #include <jzx/dead_letter.h>
 #include <jzx/fsm.h>
 #include <jzx/guard.h>
@@ -17,6 +19,7 @@
 #include <jzx/observe.h>
 #include <jzx/protocol.h>
 #include <jzx/registry.h>
+#include <jzx/retry.h>
 #include <jzx/sender.h>
 #include <jzx/supervisor.h>
 #include <jzx/system.h>
