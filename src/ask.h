@@ -93,12 +93,12 @@ static inline bool jzi_ask_is_wanted(const jzi_ask *ask)
 bool jzi_ask_refill(jzi_worker *worker);
 static inline void jzi_ask_wake(jzi_ask *ask)
 {
-    uint64_t word = jzi_ask_word(ask) >> 8 << 8;
+    uint64_t word = (jzi_ask_word(ask) >> 8 << 8) + ((uint64_t)1 << 32);
+    word += (uint64_t)(word >> 32 == 0) << 32; /* they go round, and 0 is no ask */
     ask->pprev = NULL;
     ask->posted = ask->lapsed = false;
     atomic_store_explicit(&ask->holder, JZX_NOBODY, memory_order_relaxed);
-    atomic_store_explicit(&ask->word, (word + ((uint64_t)1 << 32)) | JZI_ASK_DUTY | JZI_ASK_ASKER,
-                          memory_order_release);
+    atomic_store_explicit(&ask->word, word | JZI_ASK_DUTY | JZI_ASK_ASKER, memory_order_release);
 }
 static inline jzi_ask *jzi_ask_take(jzi_worker *worker)
 {
