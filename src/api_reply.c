@@ -128,6 +128,8 @@ static inline void note_reply(const jzi_worker *worker, jzi_ask *it)
     reply->queue_depth = jzi_actor_used(worker->current);
     reply->age_ns = worker->now_ns > it->asked_ns ? worker->now_ns - it->asked_ns : 0;
     reply->reason.kind = JZX_REASON_NORMAL;
+    reply->reason.code = 0;
+    reply->reason.from = JZX_NOBODY;
     reply->reason.text[0] = reply->target_name[0] = '\0';
 }
 

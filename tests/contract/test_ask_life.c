@@ -167,6 +167,39 @@ static void test_what_was_kept_can_be_answered_after_a_resume_and_not_after_a_re
     }
 }
 
+static void reply_by_the_long_way(jzx_context *ctx, party *self)
+{
+    (void)self;
+    jzx_send_opts opts = {.u64 = 9, .flags = JZX_SEND_VALUE};
+    CHECK_OK(jzx_reply_with(ctx, JZX_REQUEST_IN_HAND, &opts));
+}
+
+/* The same slot again: party_hear() looks at every field of the reason. */
+static void test_a_reply_shows_nothing_of_an_earlier_death(void)
+{
+    trio t;
+    trio_open(&t, NULL, &restarts);
+    trio_start(&t);
+    t.b.once = true;
+    for (int round = 0; round < 3; round++) {
+        t.b.how = FORGET;
+        t.b.end = FAIL;
+        trio_ask(&t);
+        CHECK_STR(t.a.reply.reason.text, "as told");
+        t.b.how = NOTHING;
+        t.b.then = reply_by_the_long_way;
+        trio_ask(&t);
+        t.b.how = FORGET;
+        t.b.end = PANIC;
+        trio_ask(&t);
+        CHECK_EQ(t.a.reply.reason.code, 8);
+        trio_ask(&t);
+        CHECK_SAID("b?1 a<callee restarted: failed 7> b?1 a<replied 9> "
+                   "b?1 a<callee restarted: panic 8> b?1 a<replied 2>");
+    }
+    trio_close(&t);
+}
+
 /* The handle of a message that comes again must not mean another request, which by now is in the
  * place of its own. */
 static void keep_again(jzx_context *ctx, life *me)
@@ -442,6 +475,7 @@ static const jzt_test tests[] = {
     {"a_callee_that_goes_on_R18", test_a_callee_that_goes_on_R18},
     {"what_was_kept_can_be_answered_after_a_resume_and_not_after_a_restart_R18",
      test_what_was_kept_can_be_answered_after_a_resume_and_not_after_a_restart_R18},
+    {"a_reply_shows_nothing_of_an_earlier_death", test_a_reply_shows_nothing_of_an_earlier_death},
     {"a_message_that_comes_again_has_no_part_in_other_requests_R18",
      test_a_message_that_comes_again_has_no_part_in_other_requests_R18},
     {"requests_that_wait_when_the_callee_ends_R16",
