@@ -128,8 +128,8 @@ void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx
                       const jzx_reason *reason)
 {
     jzx_reply *reply = &ask->reply;
-    uint32_t depth = jzi_depth_of(worker == NULL ? ask->home : worker->post,
-                                  worker == NULL ? NULL : worker->domain->directory, callee);
+    uint32_t depth = worker == NULL ? UINT32_MAX /* a thread that waits finds it out itself */
+                                    : jzi_depth_of(worker->post, worker->domain->directory, callee);
     reply->outcome = (uint32_t)outcome;
     reply->err = (int32_t)jzi_outcome_err((uint32_t)outcome);
     reply->callee = callee;
