@@ -39,13 +39,27 @@ static bool make_slots(jzi_post *post)
     return true;
 }
 
+/* With the lock: every other slot of the list for everybody. If the dispatcher took them all,
+ * threads that ask would have to make more each time. */
+static jzi_ask *take_half(jzi_ask_table *table)
+{
+    jzi_ask *halves[2] = {NULL, NULL};
+    for (uint32_t i = 0; table->far_list != NULL; i++) {
+        jzi_ask *ask = table->far_list;
+        table->far_list = ask->next;
+        ask->next = halves[i % 2];
+        halves[i % 2] = ask;
+    }
+    table->far_list = halves[1];
+    return halves[0];
+}
+
 bool jzi_ask_refill(jzi_worker *worker)
 {
     jzi_ask_table *table = &worker->post->asks;
     (void)pthread_mutex_lock(&table->lock);
     if (table->far_list != NULL || make_slots(worker->post)) {
-        table->free_list = table->far_list;
-        table->far_list = NULL;
+        table->free_list = take_half(table);
     }
     (void)pthread_mutex_unlock(&table->lock);
     return table->free_list != NULL;
@@ -70,7 +84,7 @@ jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter)
 
 void jzi_ask_give(jzi_worker *worker, jzi_post *home, jzi_ask *ask)
 {
-    if (jzi_likely(worker != NULL && worker->post == home)) {
+    if (jzi_likely(worker != NULL && worker->post == home && ask->waiter == NULL)) {
         ask->next = home->asks.free_list;
         home->asks.free_list = ask;
         return;

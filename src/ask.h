@@ -38,7 +38,7 @@ typedef struct jzi_ask {
     bool shared;                 /* several threads know it */
     bool posted;                 /* the answer is in the asker's lane */
     bool lapsed;                 /* its holder failed with it in hand */
-    jzi_ask_waiter *waiter;      /* of a plain thread's ask; else NULL */
+    jzi_ask_waiter *waiter;      /* of a plain thread's ask, and gone when that is through */
     struct jzi_ask *next;        /* the asker's; free: the free list */
     struct jzi_ask **pprev;      /* NULL: it is on no list */
     struct jzi_ask *owed_next;   /* the holder's */
@@ -131,7 +131,7 @@ static inline bool jzi_ask_decide(jzi_ask *ask)
 {
     return (jzi_ask_change(ask, JZI_ASK_DECIDED, 0) & JZI_ASK_DECIDED) == 0;
 }
-/* Back to the free ones. */
+/* Back to the free ones; those of threads to where threads find them. */
 void jzi_ask_give(jzi_worker *worker, jzi_post *home, jzi_ask *ask);
 /* A side is through. worker NULL: of a thread that runs no actors. */
 static inline void jzi_ask_leave(jzi_worker *worker, jzi_ask *ask, uint64_t side)
