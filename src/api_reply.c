@@ -11,7 +11,7 @@ static jzi_ask *find_request(const jzi_worker *worker, jzx_request request, bool
 {
     *out_in_hand = false;
     if (request != JZX_REQUEST_IN_HAND) {
-        jzi_ask *it = jzi_ask_find(worker, request);
+        jzi_ask *it = jzi_ask_find(worker, request, JZI_ASK_DUTY);
         return it == NULL ||
                        atomic_load_explicit(&it->holder, memory_order_relaxed) != worker->ctx.self
                    ? NULL

@@ -4,14 +4,16 @@
 
 #include <string.h>
 
-jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id)
+jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id, uint64_t side)
 {
     const jzi_post *post =
         (jzx_id_index(id) ^ worker->base) >> 24 == 0
             ? worker->post
             : jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(id));
     jzi_ask *ask = post == NULL ? NULL : jzi_ask_table_find(&post->asks, jzx_id_slot(id));
-    return ask != NULL && id >> 32 != 0 && jzi_ask_word(ask) >> 32 == id >> 32 ? ask : NULL;
+    /* One look for both: without the bit it may be the next ask's in a moment. */
+    uint64_t word = ask == NULL ? 0 : jzi_ask_word(ask);
+    return word >> 32 == id >> 32 && (word & side) != 0 ? ask : NULL;
 }
 
 /* With the lock: new slots, all on the list for everybody. */

@@ -68,8 +68,9 @@ static inline uint64_t jzi_ask_id(const jzi_ask *ask)
 {
     return (jzi_ask_word(ask) >> 32 << 32) | jzi_ask_index(ask);
 }
-/* The slot of an id if it still is that ask. NULL: it is not, or there never was one. */
-jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id);
+/* The slot of an id if it still is that ask, and this side of it is not through. NULL: it is, or
+ * there never was one. For the side that asks: only then the rest of the slot stays its own. */
+jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id, uint64_t side);
 /* That of a message, which is there. */
 static inline jzi_ask *jzi_ask_at(const jzi_worker *worker, uint32_t index)
 {

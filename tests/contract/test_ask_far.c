@@ -466,6 +466,8 @@ static void test_old_requests_can_be_looked_at_while_dispatchers_come_and_go(voi
 }
 
 /* Cancels references of asks that are over while threads ask from the same slots. */
+enum { CROWD = 8, LOOKS = 500 };
+
 static void *ask_often(void *arg)
 {
     const pair *p = arg;
@@ -480,8 +482,10 @@ static void cancel_old(jzx_context *ctx, agent *self, void *arg)
 {
     const jzx_ask_ref *refs = arg;
     (void)self;
-    for (int i = 0; i < RACES; i++) {
-        CHECK_EQ(jzx_ask_cancel(ctx->loop, refs[i]), JZX_ERR_NO_SUCH_REF);
+    for (int look = 0; look < LOOKS; look++) {
+        for (int i = 0; i < RACES; i++) {
+            CHECK_EQ(jzx_ask_cancel(ctx->loop, refs[i]), JZX_ERR_NO_SUCH_REF);
+        }
     }
 }
 
@@ -490,22 +494,25 @@ static void test_old_references_can_be_cancelled_while_threads_ask(void)
     world *w = world_open();
     pair p;
     jzx_ask_ref refs[RACES];
-    pthread_t thread;
+    pthread_t threads[CROWD];
     pair_open(&p, w, AT_LOOP, AT_DESK);
-    atomic_store(&looking, true);
-    REQUIRE_EQ(pthread_create(&thread, NULL, ask_often, &p), 0);
     for (uint32_t i = 0; i < RACES; i++) {
-        ask_from(p.a, p.b, Q_KEEP, 1); /* given back by b's thread, for everybody */
-        WAIT(w, p.ra.heard == i + 1 && p.rb.kept != 0);
-        refs[i] = p.ra.ref;
-        agent_call(p.b, do_reply, NULL);
         p.rb.kept = 0;
+        ask_from(p.a, p.b, Q_KEEP, 0);
+        WAIT(w, p.rb.kept != 0);
+        refs[i] = p.ra.ref;
+        agent_call(p.a, do_cancel, NULL);
+        agent_call(p.b, do_reply, NULL); /* so b's thread gives the slot back, for everybody */
     }
-    for (int i = 0; i < RACES; i++) {
-        agent_call(p.a, cancel_old, refs);
+    atomic_store(&looking, true);
+    for (size_t i = 0; i < CROWD; i++) {
+        REQUIRE_EQ(pthread_create(&threads[i], NULL, ask_often, &p), 0);
     }
+    agent_call(p.a, cancel_old, refs);
     atomic_store(&looking, false);
-    pthread_join(thread, NULL);
+    for (size_t i = 0; i < CROWD; i++) {
+        pthread_join(threads[i], NULL);
+    }
     pair_close(&p);
     world_close(w);
 }
