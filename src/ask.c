@@ -418,7 +418,9 @@ static void answer_is_revoked(jzi_worker *worker, jzi_node *node)
 void jzi_ask_init(jzi_worker *worker)
 {
     jzi_domain *domain = worker->domain;
-    worker->post->asks.slot_bytes = sizeof(jzi_ask);
+    if (worker->post->asks.slot_bytes == 0) { /* else others look at slots of the one before us */
+        worker->post->asks.slot_bytes = sizeof(jzi_ask);
+    }
     domain->event_ops[JZI_EVENT_ASK] = (jzi_event_ops){.claim = claim_answer,
                                                        .done = answer_is_handled,
                                                        .revoke = answer_is_revoked,
