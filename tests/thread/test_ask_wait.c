@@ -580,7 +580,6 @@ static void test_threads_that_wait_hear_of_the_end(void)
         }
         WAIT_STILL(jzx_mailbox_depth(w->loop, ID_OF(b)) == THREADS / 2);
         agent_release(b); /* it may get to some of them, or not */
-        jzx_sender_release(w->sender);
         CHECK_OK(jzx_system_destroy(w->system));
         for (size_t i = 0; i < THREADS; i++) {
             WAIT_STILL(atomic_load(&questions[i].done));
@@ -590,6 +589,7 @@ static void test_threads_that_wait_hear_of_the_end(void)
                   outcome == JZX_OUTCOME_REPLIED);
             CHECK(i >= THREADS / 2 || outcome != JZX_OUTCOME_REPLIED);
         }
+        jzx_sender_release(w->sender); /* it outlives the system; who waits uses it */
         CHECK_EQ(jzx_fault_leaked(w->fault, NULL), 0);
         jzx_fault_destroy(w->fault);
         world_free_agents(w);
