@@ -14,11 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTIES = 7, ASKS_MAX = 4096, KEPT_MAX = 64, SEEDS = 120, ROUNDS = 60, MS_MAX = 40 };
+enum { PARTIES = 7, ASKS_MAX = 4096, KEPT_MAX = 64, SEEDS = 200, ROUNDS = 60, MS_MAX = 40 };
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* What parties are told by the test, and by each other. */
-enum { DO_ASK = 1, DO_CANCEL, DO_KEPT, DO_UNSTASH, DO_FAIL, DO_PANIC, DO_STOP, DO_SPAWN, REQUEST };
+enum {
+    DO_ASK = 1,
+    DO_CANCEL,
+    DO_KEPT,
+    DO_UNSTASH,
+    DO_WORK,
+    DO_FAIL,
+    DO_PANIC,
+    DO_STOP,
+    DO_SPAWN,
+    REQUEST
+};
 
 /* What is known of an ask. */
 typedef struct entry {
@@ -139,7 +150,11 @@ static void ask(jzx_context *ctx, party *self)
         request.u64 = opts.u64;
     }
     *e = (entry){.asker = ctx->self, .life = self->life, .live = true};
-    jzx_err err = jzx_ask(ctx->loop, anybody(), &request, &e->ref);
+    jzx_actor_id to = anybody();
+    if (below(8) == 0) {
+        try_it(jzx_send_u64(ctx->loop, to, 0, DO_WORK)); /* its time may pass behind that */
+    }
+    jzx_err err = jzx_ask(ctx->loop, to, &request, &e->ref);
     if (err != JZX_OK) {
         CHECK(err == JZX_ERR_MAILBOX_FULL || err == JZX_ERR_NO_SUCH_ACTOR ||
               err == JZX_ERR_STOPPING);
@@ -284,6 +299,14 @@ static jzx_behavior_result answer(jzx_context *ctx, const jzx_message *msg, part
     return JZX_BEHAVIOR_OK;
 }
 
+/* Takes its time: looking at the clock costs some. */
+static void work(const jzx_context *ctx)
+{
+    uint64_t end = jzx_loop_now(ctx->loop) + below(MS_MAX) * 1000000;
+    while (jzx_loop_now(ctx->loop) < end) {
+    }
+}
+
 static jzx_behavior_result obey(jzx_context *ctx, uint32_t tag, party *self)
 {
     switch (tag) {
@@ -300,6 +323,9 @@ static jzx_behavior_result obey(jzx_context *ctx, uint32_t tag, party *self)
         break;
     case DO_UNSTASH:
         (void)jzx_unstash(ctx, 1 + (uint32_t)below(3));
+        break;
+    case DO_WORK:
+        work(ctx);
         break;
     case DO_FAIL:
         return jzx_fail(ctx, 7, "as told");
