@@ -290,6 +290,56 @@ static void test_an_answer_that_nobody_waits_for_is_released_once_R4(void)
     for_all_pairs(answer_in_flight);
 }
 
+/* In a pool a drop holds up nobody: it runs without the lock that all workers share. */
+static agent *witness;
+static _Atomic bool dropping;
+
+static void drop_slowly(void *data)
+{
+    uint64_t end = now_ns() + 5000 * MS;
+    (void)data;
+    atomic_store(&dropping, true);
+    while (atomic_load(&witness->handled) == 0 && now_ns() < end) {
+        pause_us(100);
+    }
+    CHECK(atomic_load(&witness->handled) > 0);
+}
+
+static void reply_slow_block(jzx_context *ctx, agent *self, void *arg)
+{
+    const role *r = self->arg;
+    jzx_send_opts opts = {.data = arg, .drop = drop_slowly};
+    CHECK_OK(jzx_reply_with(ctx, r->kept, &opts));
+}
+
+static void test_an_unheard_answer_is_released_without_the_lock_of_the_pool_R4(void)
+{
+    world *w = world_open();
+    for (int killed = 0; killed < 2; killed++) {
+        pair p;
+        pair_open(&p, w, AT_CREW, AT_LOOP);
+        witness = agent_start(agent_new(w, "witness", "crew"));
+        atomic_store(&dropping, false);
+        ask_from(p.a, p.b, Q_KEEP, 0);
+        WAIT(w, p.rb.kept != 0);
+        agent_hold(p.a);
+        agent_call(p.b, reply_slow_block, w);
+        if (killed) {
+            CHECK_OK(jzx_system_kill(w->system, ID_OF(p.a)));
+        } else {
+            p.a->call = do_cancel;
+            agent_order(p.a, A_CALL);
+        }
+        agent_release(p.a);
+        WAIT_STILL(atomic_load(&dropping));
+        REQUIRE_OK(jzx_send_async_u64(w->sender, ID_OF(witness), 0, M_AFTER));
+        WAIT(w, atomic_load(&witness->handled) == 1);
+        end_agent(witness);
+        pair_close(&p);
+    }
+    world_close(w);
+}
+
 /* By way of a third place. */
 static void ask_by_way_of(world *w, size_t from, size_t to)
 {
@@ -523,6 +573,8 @@ static const jzt_test tests[] = {
      test_a_reply_keeps_its_place_between_all_places_R6},
     {"an_answer_that_nobody_waits_for_is_released_once_R4",
      test_an_answer_that_nobody_waits_for_is_released_once_R4},
+    {"an_unheard_answer_is_released_without_the_lock_of_the_pool_R4",
+     test_an_unheard_answer_is_released_without_the_lock_of_the_pool_R4},
     {"requests_go_on_between_all_places", test_requests_go_on_between_all_places},
     {"races_between_all_places", test_races_between_all_places},
     {"dispatchers_that_go_with_their_asker_or_callee",
