@@ -600,6 +600,60 @@ static void test_threads_that_wait_hear_of_the_end(void)
     }
 }
 
+/* Without a system around it. */
+static jzx_behavior_result serve_alone(jzx_context *ctx, const jzx_message *msg)
+{
+    _Atomic uint32_t *kept = ctx->state;
+    if (msg->tag == Q_KEEP) {
+        CHECK(jzx_request_keep(ctx) != 0);
+        atomic_fetch_add(kept, 1);
+        return JZX_BEHAVIOR_OK;
+    }
+    CHECK_OK(jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, msg->u64 + 1, msg->tag));
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_a_loop_alone_answers_and_tells_its_end(void)
+{
+    static _Atomic uint32_t kept;
+    world w = {0};
+    jzx_loop *loop = NULL;
+    jzx_actor_id id = JZX_NOBODY;
+    jzx_spawn_opts opts = {.behavior = serve_alone, .state = &kept};
+    REQUIRE_OK(jzx_loop_create(NULL, &loop));
+    REQUIRE_OK(jzx_spawn(loop, &opts, &id));
+    REQUIRE_OK(jzx_sender_open(loop, JZX_SENDER_SHARED, &w.sender));
+    w.loop = loop;
+    question q[2] = {{.w = &w, .to = id, .opts = question_of(Q_ANSWER, 41)}};
+    ask_and_step(&q[0]);
+    CHECK_OK(q[0].err);
+    CHECK_EQ(q[0].msg.u64, 42);
+    CHECK_STR(q[0].reply.target_name, "");
+    pthread_t threads[2];
+    for (size_t i = 0; i < 2; i++) { /* one is kept, one waits when the loop goes */
+        q[i] = (question){.w = &w, .to = id, .opts = question_of(Q_KEEP, 0)};
+        q[i].opts.timeout_ms = JZX_ASK_NO_TIMEOUT;
+        REQUIRE_EQ(pthread_create(&threads[i], NULL, put_question, &q[i]), 0);
+        if (i == 0) {
+            WAIT(&w, atomic_load(&kept) == 1);
+        } else {
+            WAIT_STILL(jzx_mailbox_depth(loop, id) == 1);
+        }
+    }
+    CHECK_OK(jzx_loop_destroy(loop));
+    for (size_t i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK_EQ(q[0].reply.outcome, JZX_OUTCOME_CALLEE_DIED);
+    CHECK_EQ(q[0].reply.reason.kind, JZX_REASON_KILLED);
+    CHECK_EQ(q[1].reply.outcome, JZX_OUTCOME_CANCELLED);
+    CHECK_EQ(q[1].err, JZX_ERR_LOOP_CLOSED);
+    put_question(&q[1]); /* and once more, too late */
+    CHECK_EQ(q[1].err, JZX_ERR_LOOP_CLOSED);
+    CHECK_EQ(q[1].reply.outcome, JZX_OUTCOME_CANCELLED);
+    jzx_sender_release(w.sender);
+}
+
 static const jzt_test tests[] = {
     {"every_form_of_a_reply_in_every_place_R4", test_every_form_of_a_reply_in_every_place_R4},
     {"every_outcome_in_every_place", test_every_outcome_in_every_place},
@@ -613,6 +667,7 @@ static const jzt_test tests[] = {
     {"answers_race_with_the_end_of_patience", test_answers_race_with_the_end_of_patience},
     {"asks_that_time_out_take_no_memory_for_good", test_asks_that_time_out_take_no_memory_for_good},
     {"actors_and_threads_share_slots", test_actors_and_threads_share_slots},
+    {"a_loop_alone_answers_and_tells_its_end", test_a_loop_alone_answers_and_tells_its_end},
     {"threads_that_wait_hear_of_the_end", test_threads_that_wait_hear_of_the_end},
 };
 
