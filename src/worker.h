@@ -237,6 +237,15 @@ static inline bool jzi_worker_reserve(jzi_worker *worker)
            jzi_worker_grow_ring(worker);
 }
 
+/* Reads the clock and sets when to read it next. True: this turn has taken its time. */
+bool jzi_worker_look_at_clock(jzi_worker *worker, jzi_actor *actor);
+/* A turn that is shorter than a leg, or whose every message is timed. Returns its length. */
+uint32_t jzi_worker_begin_careful(const jzi_worker *worker, const jzi_actor *actor,
+                                  uint32_t *until_clock);
+/* After the first leg of a turn the clock is read, so that a slow actor is found out soon. Returns
+ * how many messages may follow: none after the second. */
+uint32_t jzi_worker_next_leg(jzi_worker *worker, jzi_actor *actor, uint32_t *until_clock);
+
 /* The next message of an actor that has more than ordinary ones. Notices keep their place among the
  * ordinary ones by their stamps; events and urgent messages may jump, in rounds. NULL: none. */
 jzi_node *jzi_worker_pick(jzi_actor *actor);

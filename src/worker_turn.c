@@ -160,64 +160,6 @@ deliver_pooled(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     return deliver_as(worker, actor, node, true);
 }
 
-/* Reads the clock and sets when to read it next. True: this turn has taken its time. */
-static __attribute__((noinline)) bool look_at_clock(jzi_worker *worker, jzi_actor *actor)
-{
-    uint64_t before = worker->now_ns;
-    uint64_t now = jzi_worker_clock(worker);
-    uint64_t passed = now - before;
-    bool known = worker->timed_turn == worker->ring_head || worker->timed_one;
-    worker->timed_turn = worker->ring_head;
-    worker->timed_one = !known && passed > worker->turn_budget_ns;
-    if (jzi_unlikely(worker->timed_one)) { /* somebody was slow, and it may have been another one */
-        worker->turn_start_ns = now;
-        worker->stride = worker->stride > 1 ? worker->stride / 2 : 1;
-        worker->until_clock = 1;
-        return now >= worker->tick_end_ns;
-    }
-    if (passed > worker->turn_budget_ns / 2) {
-        worker->stride = worker->stride > 1 ? worker->stride / 2 : 1;
-    } else if (passed < worker->turn_budget_ns / 4 && worker->stride < worker->max_stride) {
-        worker->stride *= 2;
-    }
-    /* Such an actor could hold the loop for a whole stride of messages: from now on look after
-     * each of them, until it is quick again. */
-    if (passed > worker->turn_budget_ns) {
-        actor->flags |= JZI_ACTOR_SLOW;
-    } else {
-        actor->flags &= ~JZI_ACTOR_SLOW;
-    }
-    worker->until_clock = (actor->flags & JZI_ACTOR_SLOW) != 0 ? 1 : worker->stride;
-    worker->timed_one = worker->until_clock == 1;
-    return now >= worker->tick_end_ns || now - worker->turn_start_ns >= worker->turn_budget_ns;
-}
-
-/* A turn that is shorter than a leg, or whose every message is timed. Returns its length. */
-static __attribute__((noinline)) uint32_t
-begin_careful(const jzi_worker *worker, const jzi_actor *actor, uint32_t *until_clock)
-{
-    if (worker->max_stride == 1 || (actor->flags & JZI_ACTOR_SLOW) != 0) {
-        *until_clock = 1;
-    }
-    uint32_t max = actor->kind->max_msgs;
-    return max < JZI_FIRST_LEG ? max : JZI_FIRST_LEG;
-}
-
-/* After the first leg of a turn the clock is read, so that a slow actor is found out soon. Returns
- * how many messages may follow: none after the second. */
-static __attribute__((noinline)) uint32_t next_leg(jzi_worker *worker, jzi_actor *actor,
-                                                   uint32_t *until_clock)
-{
-    uint32_t max = actor->kind->max_msgs;
-    if (max <= JZI_FIRST_LEG || worker->turn_number == worker->ring_head) {
-        return 0;
-    }
-    worker->turn_number = worker->ring_head;
-    bool over = look_at_clock(worker, actor);
-    *until_clock = worker->until_clock;
-    return over ? 0 : max - JZI_FIRST_LEG;
-}
-
 /* Whether a lane still holds something that was there when the drain was asked for. */
 static bool holds_older(jzi_node *tail, uint32_t stamp)
 {
@@ -360,7 +302,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
     jzi_node *next = NULL;
     uint32_t left = JZI_FIRST_LEG;
     if (exact || jzi_unlikely((actor->flags & (JZI_ACTOR_SLOW | JZI_ACTOR_FEW)) != 0)) {
-        left = begin_careful(worker, actor, until_clock);
+        left = jzi_worker_begin_careful(worker, actor, until_clock);
     }
     for (;;) {
         jzi_node *node;
@@ -401,7 +343,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
             return not_ok(worker, actor, result);
         }
         if (jzi_unlikely(--*until_clock == 0)) {
-            bool over = look_at_clock(worker, actor);
+            bool over = jzi_worker_look_at_clock(worker, actor);
             *until_clock = worker->until_clock;
             if (over) {
                 break;
@@ -413,7 +355,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
             break;
         }
         if (jzi_unlikely(--left == 0)) {
-            left = next_leg(worker, actor, until_clock);
+            left = jzi_worker_next_leg(worker, actor, until_clock);
             if (left == 0) {
                 break;
             }
@@ -573,22 +515,39 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
     return result;
 }
 
+/* Takes the message that put_back() put there out of a lane: the first, or behind older ones. */
+static jzi_node *take_again(jzi_node **lane)
+{
+    jzi_node *before = *lane;
+    while (before != NULL && (before->next->msg.reserved & JZI_HAND_AGAIN) == 0) {
+        before = before->next == *lane ? NULL : before->next;
+    }
+    if (before == NULL) {
+        return NULL;
+    }
+    jzi_node *node = before->next;
+    before->next = node->next;
+    if (node == *lane) {
+        *lane = node == before ? NULL : before;
+    }
+    return node;
+}
+
 void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_node **lanes[] = {&actor->urgent, &actor->user};
     for (size_t i = 0; i < 2; i++) {
-        jzi_node *first = jzi_lane_first(*lanes[i]);
-        if (first == NULL || (first->msg.reserved & JZI_HAND_AGAIN) == 0) {
+        jzi_node *node = take_again(lanes[i]);
+        if (node == NULL) {
             continue;
         }
-        (void)jzi_lane_pop(lanes[i]);
-        if ((first->msg.flags & JZI_MSG_FOREIGN) == 0) {
+        if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
         } else if (worker->pooled) {
             jzi_worker_leave(worker, actor, 1); /* what put_back() took */
         }
-        leave_request(worker, actor, first, true);
-        finish_as(worker, actor, first, worker->pooled);
+        leave_request(worker, actor, node, true);
+        finish_as(worker, actor, node, worker->pooled);
         leave_foreign(worker, actor);
     }
 }

@@ -9,6 +9,7 @@
 #include <jzx/breaker.h>
 #include <jzx/bus.h>
 #include <jzx/dead_letter.h>
+#include <jzx/flow.h>
 #include <jzx/fsm.h>
 #include <jzx/guard.h>
 #include <jzx/io.h>
@@ -20,6 +21,7 @@
 #include <jzx/protocol.h>
 #include <jzx/registry.h>
 #include <jzx/retry.h>
+#include <jzx/router.h>
 #include <jzx/sender.h>
 #include <jzx/supervisor.h>
 #include <jzx/system.h>
