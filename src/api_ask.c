@@ -252,7 +252,7 @@ jzx_err jzx_ask_cancel(jzx_loop *loop, jzx_ask_ref ref)
     if (worker == NULL || worker->ctx.self == JZX_NOBODY) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_ask *it = jzi_worker_is_far(worker, ref) ? NULL : jzi_ask_find(worker, ref);
+    jzi_ask *it = jzi_worker_is_far(worker, ref) ? NULL : jzi_ask_find(worker, ref, JZI_ASK_ASKER);
     if (it == NULL || it->waiter != NULL || it->asker != worker->ctx.self || it->pprev == NULL) {
         return JZX_ERR_NO_SUCH_REF;
     }

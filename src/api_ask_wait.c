@@ -63,6 +63,13 @@ static void hand_out(jzx_sender *sender, const jzi_ask *ask, jzx_reply *out, jzx
     }
 }
 
+/* How many messages wait there. */
+static uint32_t depth_at(const jzx_sender *sender, jzx_actor_id id)
+{
+    uint32_t depth = jzi_depth_of(jzi_sender_post(sender), jzi_sender_directory(sender), id);
+    return depth == UINT32_MAX ? 0 : depth;
+}
+
 /* The request is on its way: waits, and says how it ended. */
 static void await(jzx_sender *sender, jzi_ask *ask, jzi_ask_waiter *waiter, jzx_reply *out,
                   jzx_message *msg)
@@ -73,6 +80,7 @@ static void await(jzx_sender *sender, jzi_ask *ask, jzi_ask_waiter *waiter, jzx_
             jzx_actor_id holder = atomic_load_explicit(&ask->holder, memory_order_relaxed);
             jzi_ask_conclude(NULL, ask, JZX_OUTCOME_TIMED_OUT,
                              holder == JZX_NOBODY ? ask->reply.target : holder, NULL);
+            ask->reply.queue_depth = depth_at(sender, ask->reply.callee);
         } else {
             (void)wait_for(waiter, env, 0); /* it is being given right now */
         }
@@ -129,8 +137,7 @@ jzx_err jzx_ask_wait_sized(jzx_sender *sender, jzx_actor_id to, const jzx_ask_op
     if (reply.outcome == UINT32_MAX) { /* it was not sent */
         reply.outcome = jzi_outcome_of(err);
         reply.err = err;
-        uint32_t depth = jzi_depth_of(jzi_sender_post(sender), jzi_sender_directory(sender), to);
-        reply.queue_depth = depth == UINT32_MAX ? 0 : depth;
+        reply.queue_depth = depth_at(sender, to);
         jzi_ask_consume(&known);
     }
     if (out != NULL) {

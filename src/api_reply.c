@@ -11,7 +11,7 @@ static jzi_ask *find_request(const jzi_worker *worker, jzx_request request, bool
 {
     *out_in_hand = false;
     if (request != JZX_REQUEST_IN_HAND) {
-        jzi_ask *it = jzi_ask_find(worker, request);
+        jzi_ask *it = jzi_ask_find(worker, request, JZI_ASK_DUTY);
         return it == NULL ||
                        atomic_load_explicit(&it->holder, memory_order_relaxed) != worker->ctx.self
                    ? NULL
@@ -128,6 +128,8 @@ static inline void note_reply(const jzi_worker *worker, jzi_ask *it)
     reply->queue_depth = jzi_actor_used(worker->current);
     reply->age_ns = worker->now_ns > it->asked_ns ? worker->now_ns - it->asked_ns : 0;
     reply->reason.kind = JZX_REASON_NORMAL;
+    reply->reason.code = 0;
+    reply->reason.from = JZX_NOBODY;
     reply->reason.text[0] = reply->target_name[0] = '\0';
 }
 

@@ -4,14 +4,16 @@
 
 #include <string.h>
 
-jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id)
+jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id, uint64_t side)
 {
     const jzi_post *post =
         (jzx_id_index(id) ^ worker->base) >> 24 == 0
             ? worker->post
             : jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(id));
     jzi_ask *ask = post == NULL ? NULL : jzi_ask_table_find(&post->asks, jzx_id_slot(id));
-    return ask != NULL && id >> 32 != 0 && jzi_ask_word(ask) >> 32 == id >> 32 ? ask : NULL;
+    /* One look for both: without the bit it may be the next ask's in a moment. */
+    uint64_t word = ask == NULL ? 0 : jzi_ask_word(ask);
+    return word >> 32 == id >> 32 && (word & side) != 0 ? ask : NULL;
 }
 
 /* With the lock: new slots, all on the list for everybody. */
@@ -39,13 +41,27 @@ static bool make_slots(jzi_post *post)
     return true;
 }
 
+/* With the lock: every other slot of the list for everybody. If the dispatcher took them all,
+ * threads that ask would have to make more each time. */
+static jzi_ask *take_half(jzi_ask_table *table)
+{
+    jzi_ask *halves[2] = {NULL, NULL};
+    for (uint32_t i = 0; table->far_list != NULL; i++) {
+        jzi_ask *ask = table->far_list;
+        table->far_list = ask->next;
+        ask->next = halves[i % 2];
+        halves[i % 2] = ask;
+    }
+    table->far_list = halves[1];
+    return halves[0];
+}
+
 bool jzi_ask_refill(jzi_worker *worker)
 {
     jzi_ask_table *table = &worker->post->asks;
     (void)pthread_mutex_lock(&table->lock);
     if (table->far_list != NULL || make_slots(worker->post)) {
-        table->free_list = table->far_list;
-        table->far_list = NULL;
+        table->free_list = take_half(table);
     }
     (void)pthread_mutex_unlock(&table->lock);
     return table->free_list != NULL;
@@ -70,7 +86,7 @@ jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter)
 
 void jzi_ask_give(jzi_worker *worker, jzi_post *home, jzi_ask *ask)
 {
-    if (jzi_likely(worker != NULL && worker->post == home)) {
+    if (jzi_likely(worker != NULL && worker->post == home && ask->waiter == NULL)) {
         ask->next = home->asks.free_list;
         home->asks.free_list = ask;
         return;
@@ -128,8 +144,8 @@ void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx
                       const jzx_reason *reason)
 {
     jzx_reply *reply = &ask->reply;
-    uint32_t depth = jzi_depth_of(worker == NULL ? ask->home : worker->post,
-                                  worker == NULL ? NULL : worker->domain->directory, callee);
+    uint32_t depth = worker == NULL ? UINT32_MAX /* a thread that waits finds it out itself */
+                                    : jzi_depth_of(worker->post, worker->domain->directory, callee);
     reply->outcome = (uint32_t)outcome;
     reply->err = (int32_t)jzi_outcome_err((uint32_t)outcome);
     reply->callee = callee;
@@ -402,7 +418,9 @@ static void answer_is_revoked(jzi_worker *worker, jzi_node *node)
 void jzi_ask_init(jzi_worker *worker)
 {
     jzi_domain *domain = worker->domain;
-    worker->post->asks.slot_bytes = sizeof(jzi_ask);
+    if (worker->post->asks.slot_bytes == 0) { /* else others look at slots of the one before us */
+        worker->post->asks.slot_bytes = sizeof(jzi_ask);
+    }
     domain->event_ops[JZI_EVENT_ASK] = (jzi_event_ops){.claim = claim_answer,
                                                        .done = answer_is_handled,
                                                        .revoke = answer_is_revoked,

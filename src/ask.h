@@ -38,7 +38,7 @@ typedef struct jzi_ask {
     bool shared;                 /* several threads know it */
     bool posted;                 /* the answer is in the asker's lane */
     bool lapsed;                 /* its holder failed with it in hand */
-    jzi_ask_waiter *waiter;      /* of a plain thread's ask; else NULL */
+    jzi_ask_waiter *waiter;      /* of a plain thread's ask, and gone when that is through */
     struct jzi_ask *next;        /* the asker's; free: the free list */
     struct jzi_ask **pprev;      /* NULL: it is on no list */
     struct jzi_ask *owed_next;   /* the holder's */
@@ -68,8 +68,9 @@ static inline uint64_t jzi_ask_id(const jzi_ask *ask)
 {
     return (jzi_ask_word(ask) >> 32 << 32) | jzi_ask_index(ask);
 }
-/* The slot of an id if it still is that ask. NULL: it is not, or there never was one. */
-jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id);
+/* The slot of an id if it still is that ask, and this side of it is not through. NULL: it is, or
+ * there never was one. For the side that asks: only then the rest of the slot stays its own. */
+jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id, uint64_t side);
 /* That of a message, which is there. */
 static inline jzi_ask *jzi_ask_at(const jzi_worker *worker, uint32_t index)
 {
@@ -93,12 +94,12 @@ static inline bool jzi_ask_is_wanted(const jzi_ask *ask)
 bool jzi_ask_refill(jzi_worker *worker);
 static inline void jzi_ask_wake(jzi_ask *ask)
 {
-    uint64_t word = jzi_ask_word(ask) >> 8 << 8;
+    uint64_t word = (jzi_ask_word(ask) >> 8 << 8) + ((uint64_t)1 << 32);
+    word += (uint64_t)(word >> 32 == 0) << 32; /* they go round, and 0 is no ask */
     ask->pprev = NULL;
     ask->posted = ask->lapsed = false;
     atomic_store_explicit(&ask->holder, JZX_NOBODY, memory_order_relaxed);
-    atomic_store_explicit(&ask->word, (word + ((uint64_t)1 << 32)) | JZI_ASK_DUTY | JZI_ASK_ASKER,
-                          memory_order_release);
+    atomic_store_explicit(&ask->word, word | JZI_ASK_DUTY | JZI_ASK_ASKER, memory_order_release);
 }
 static inline jzi_ask *jzi_ask_take(jzi_worker *worker)
 {
@@ -131,7 +132,7 @@ static inline bool jzi_ask_decide(jzi_ask *ask)
 {
     return (jzi_ask_change(ask, JZI_ASK_DECIDED, 0) & JZI_ASK_DECIDED) == 0;
 }
-/* Back to the free ones. */
+/* Back to the free ones; those of threads to where threads find them. */
 void jzi_ask_give(jzi_worker *worker, jzi_post *home, jzi_ask *ask);
 /* A side is through. worker NULL: of a thread that runs no actors. */
 static inline void jzi_ask_leave(jzi_worker *worker, jzi_ask *ask, uint64_t side)

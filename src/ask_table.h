@@ -10,8 +10,12 @@
 
 struct jzi_ask;
 
-/* Chunk k has FIRST << k slots; all of them together are what 24 bits can number. */
-enum { JZI_ASK_CHUNKS = 18, JZI_ASK_FIRST_SHIFT = 6 };
+#ifndef JZI_STRESS
+#define JZI_STRESS 0
+#endif
+/* Chunk k has FIRST << k slots; all of them together are what 24 bits can number. Few at first in
+ * the stress build, so that there are more all the time. */
+enum { JZI_ASK_FIRST_SHIFT = JZI_STRESS ? 1 : 6, JZI_ASK_CHUNKS = 24 - JZI_ASK_FIRST_SHIFT };
 
 typedef struct jzi_ask_table {
     _Atomic(unsigned char *) chunks[JZI_ASK_CHUNKS];
