@@ -59,6 +59,14 @@ void bench_jzx_big_2t(const bench_run *run, bench_sample *out);
 void bench_jzx_ask(const bench_run *run, bench_sample *out);
 void bench_jzx_ask_2t(const bench_run *run, bench_sample *out);
 
+/* jzx_bus.c: raw is a loop of sends with a counted payload. */
+void bench_raw_bus1(const bench_run *run, bench_sample *out);
+void bench_jzx_bus1(const bench_run *run, bench_sample *out);
+void bench_raw_bus10(const bench_run *run, bench_sample *out);
+void bench_jzx_bus10(const bench_run *run, bench_sample *out);
+void bench_raw_bus1000(const bench_run *run, bench_sample *out);
+void bench_jzx_bus1000(const bench_run *run, bench_sample *out);
+
 /* jzx_spawn.c */
 void bench_jzx_fjcreate(const bench_run *run, bench_sample *out);
 void bench_jzx_fjcreate_chunked(const bench_run *run, bench_sample *out);
