@@ -17,16 +17,25 @@ static inline void jzi_lane_push(jzi_node **tail, jzi_node *node)
     *tail = node;
 }
 
-static inline void jzi_lane_push_front(jzi_node **tail, jzi_node *node)
+/* Whether a node arrived before another one, at the same actor. */
+static inline bool jzi_node_is_older(const jzi_node *node, const jzi_node *other)
 {
-    jzi_node *last = *tail;
-    if (last == NULL) {
-        node->next = node;
-        *tail = node;
-    } else {
-        node->next = last->next;
-        last->next = node;
+    return (int32_t)(node->stamp - other->stamp) < 0;
+}
+
+/* Where it belongs by its arrival. Looks from the front, after a look at the last one. */
+static inline void jzi_lane_insert(jzi_node **tail, jzi_node *node)
+{
+    jzi_node *before = *tail;
+    if (before == NULL || jzi_node_is_older(before, node)) {
+        jzi_lane_push(tail, node);
+        return;
     }
+    while (jzi_node_is_older(before->next, node)) {
+        before = before->next;
+    }
+    node->next = before->next;
+    before->next = node;
 }
 
 /* All of another lane, which is not empty, goes in front. */

@@ -158,9 +158,7 @@ static void release_extra(jzi_worker *worker, jzi_actor *actor)
         extra->first = NULL;
         extra->depth = 0;
     }
-    if (extra->stash_count > 0) {
-        jzi_stash_return(worker, actor, extra->stash_count);
-    }
+    jzi_stash_leave(worker, actor);
     if (extra->subs != NULL) {
         worker->domain->on_forget_subs(worker, actor);
     }

@@ -33,42 +33,25 @@ void jzi_hand_empty(jzi_worker *worker)
     msg->flags = (uint16_t)((msg->flags & ~moved) | JZI_MSG_TAKEN);
 }
 
-static bool is_older(const jzi_node *node, const jzi_node *other)
-{
-    return (int32_t)(node->stamp - other->stamp) < 0;
-}
-
-/* Urgent messages overtake others, and are set aside in the order of that; they go back in the
- * order of their arrival. */
-static void insert(jzi_node **lane, jzi_node *node)
-{
-    jzi_node *last = *lane;
-    if (last == NULL || is_older(last, node)) {
-        jzi_lane_push(lane, node);
-        return;
-    }
-    jzi_node *before = last;
-    while (is_older(before->next, node)) {
-        before = before->next;
-    }
-    node->next = before->next;
-    before->next = node;
-}
-
 /* In front of everything in the lane but what came back before, still waits there and is older. */
 static void put_back(jzi_node **lane, jzi_node *back)
 {
     jzi_node *front = NULL;
     while (back != NULL) {
-        bool waits = *lane != NULL && is_older(jzi_lane_first(*lane), jzi_lane_first(back));
+        bool waits =
+            *lane != NULL && jzi_node_is_older(jzi_lane_first(*lane), jzi_lane_first(back));
         jzi_lane_push(&front, jzi_lane_pop(waits ? lane : &back));
     }
     jzi_lane_put_before(lane, front);
 }
 
+/* The whole cap is as much as the mailbox takes, which may be some more than that. */
 static uint32_t limit_of(const jzi_actor *actor, const jzi_extra *extra)
 {
     uint32_t cap = jzi_actor_cap(actor);
+    if (extra->stash_cap == cap) {
+        return UINT32_MAX;
+    }
     return extra->stash_cap != 0 ? extra->stash_cap : cap / 2 + (cap & 1u);
 }
 
@@ -87,7 +70,9 @@ jzx_err jzi_stash_put(jzi_worker *worker, jzi_actor *actor)
     if (node == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    insert(&extra->stash, node);
+    /* Urgent messages overtake others, and are set aside in the order of that; they go back in the
+     * order of their arrival. */
+    jzi_lane_insert(&extra->stash, node);
     extra->stash_count++;
     jzi_actor_set_counts(actor, jzi_actor_counts(actor) + JZI_COUNTS_ACCEPTED + JZI_COUNTS_USED);
     jzi_count_add(&worker->counters.accepted, 1);
@@ -115,4 +100,21 @@ void jzi_stash_return(jzi_worker *worker, jzi_actor *actor, uint32_t count)
     if (user != NULL) {
         put_back(&actor->user, user);
     }
+}
+
+/* What waits in a lane came to the next life by itself. */
+static void forget_marks(jzi_node *tail)
+{
+    jzi_node *node = tail;
+    while (node != NULL) {
+        node->msg.reserved &= (uint8_t)~JZI_HAND_UNSTASHED;
+        node = node->next == tail ? NULL : node->next;
+    }
+}
+
+void jzi_stash_leave(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_stash_return(worker, actor, actor->ext->extra->stash_count);
+    forget_marks(actor->user);
+    forget_marks(actor->urgent);
 }

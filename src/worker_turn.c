@@ -57,7 +57,8 @@ static bool may_redeliver(const jzi_actor *actor, const jzi_node *node)
            (node->msg.flags & there) != 0;
 }
 
-/* Back to the front of the lane it came from, as if it had never left. */
+/* Back to its place in the lane it came from, as if it had never left: that is the front, but for
+ * older messages that it brought back from the stash itself. */
 static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     bool urgent = (node->msg.flags & JZX_MSG_URGENT) != 0;
@@ -66,7 +67,7 @@ static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
         jzi_worker_reattach(worker);
     }
     node->msg.reserved |= JZI_HAND_AGAIN; /* in case there is no restart after all */
-    jzi_lane_push_front(urgent ? &actor->urgent : &actor->user, node);
+    jzi_lane_insert(urgent ? &actor->urgent : &actor->user, node);
     if (urgent) {
         actor->flags |= JZI_ACTOR_MIXED;
     }

@@ -7,6 +7,7 @@
 #include <jzx/behavior.h>
 #include <jzx/blocking.h>
 #include <jzx/breaker.h>
+#include <jzx/bus.h>
 #include <jzx/dead_letter.h>
 #include <jzx/fsm.h>
 #include <jzx/guard.h>

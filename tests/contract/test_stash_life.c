@@ -117,6 +117,26 @@ static void test_a_redelivered_message_keeps_its_place_in_front_of_the_stash_R18
     desk_close(&d);
 }
 
+static jzx_behavior_result serve_and_fail(jzx_context *ctx, const jzx_message *msg)
+{
+    if (msg->tag == 3 && jzx_actor_incarnation(ctx->loop, ctx->self) == 1) {
+        CHECK_OK(jzx_unstash(ctx, JZX_UNSTASH_ALL));
+        return JZX_BEHAVIOR_FAIL;
+    }
+    return jzx_actor_incarnation(ctx->loop, ctx->self) == 1 ? desk_closed(ctx, msg)
+                                                            : desk_open(ctx, msg);
+}
+
+static void test_a_redelivered_message_comes_behind_older_ones_it_brought_back_R6(void)
+{
+    desk d;
+    jzx_spawn_opts opts = {.behavior = serve_and_fail, .flags = JZX_SPAWN_REDELIVER};
+    desk_start(&d, NULL, &opts, &often);
+    TELL_AND_RUN(&d, 1, 2, 3, 4);
+    CHECK_WORK("a~1 a~2 a:1 a:2 a:3 a:4");
+    desk_close(&d);
+}
+
 static void test_the_stash_comes_before_a_younger_message_that_is_redelivered_R18(void)
 {
     desk d;
@@ -258,6 +278,36 @@ static void end_fail(desk *d)
 {
     tell(&d->r, &d->a, T_PANIC);
 }
+/* Marks what came back from the stash; sets everything aside in its first life. */
+static jzx_behavior_result mark_lives(jzx_context *ctx, const jzx_message *msg)
+{
+    const life *self = ctx->state;
+    if (!desk_is_work(msg)) {
+        return desk_order(ctx, msg);
+    }
+    say("%s:%x%s", self->name, (unsigned)msg->tag, jzx_was_stashed(ctx) ? "+" : "");
+    if (jzx_actor_incarnation(ctx->loop, ctx->self) == 1) {
+        CHECK_OK(jzx_stash(ctx));
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+/* To the next life they are messages like any other: it set nothing aside. */
+static void test_no_message_counts_as_stashed_in_the_next_life_R18(void)
+{
+    desk d;
+    jzx_spawn_opts opts = {.behavior = mark_lives, .max_msgs = 1};
+    desk_start(&d, NULL, &opts, &often);
+    TELL_AND_RUN(&d, 1, 2, 3);
+    TELL(&d, S_UNSTASH + 2);
+    REQUIRE_OK(try_urgent(d.r.loop, d.a.id, 4));
+    rig_idle(&d.r);
+    CHECK_WORK("a:1 a:2 a:3 a:4 a:1+ a:2+");
+    TELL_AND_RUN(&d, T_FAIL);
+    CHECK_WORK("a:4 a:1 a:2 a:3");
+    desk_close(&d);
+}
+
 static void (*const ends[])(desk *d) = {end_stop, end_kill, end_drained, end_result, end_fail};
 
 static void fill_stash(desk *d)
@@ -318,7 +368,7 @@ static void test_drain_drop_releases_the_stash_silently_R16(void)
 
 static jzx_behavior_result take_redirected(jzx_context *ctx, const jzx_message *msg, subject *self)
 {
-    (void)ctx;
+    CHECK_EQ(jzx_was_stashed(ctx), 0); /* not by this one */
     (void)self;
     parcel_check(msg);
     return JZX_BEHAVIOR_OK;
@@ -453,6 +503,8 @@ static const jzt_test tests[] = {
      test_a_message_that_is_set_aside_and_fails_comes_again_once_R18},
     {"a_redelivered_message_keeps_its_place_in_front_of_the_stash_R18",
      test_a_redelivered_message_keeps_its_place_in_front_of_the_stash_R18},
+    {"a_redelivered_message_comes_behind_older_ones_it_brought_back_R6",
+     test_a_redelivered_message_comes_behind_older_ones_it_brought_back_R6},
     {"the_stash_comes_before_a_younger_message_that_is_redelivered_R18",
      test_the_stash_comes_before_a_younger_message_that_is_redelivered_R18},
     {"a_resumed_actor_has_its_stash_and_behavior_as_before_R18",
@@ -463,6 +515,8 @@ static const jzt_test tests[] = {
      test_with_drop_queue_a_restart_buries_the_stash_too_R18},
     {"a_sibling_that_is_taken_down_keeps_its_stash_R18",
      test_a_sibling_that_is_taken_down_keeps_its_stash_R18},
+    {"no_message_counts_as_stashed_in_the_next_life_R18",
+     test_no_message_counts_as_stashed_in_the_next_life_R18},
     {"at_every_end_the_stash_becomes_dead_letters_in_order_R16",
      test_at_every_end_the_stash_becomes_dead_letters_in_order_R16},
     {"the_stash_dies_before_what_was_queued_after_it_R16",

@@ -218,14 +218,15 @@ static void check_message(const jzx_message *msg)
 typedef struct hand {
     uint32_t serial;
     bool moved;
-    bool brought; /* others back from the stash */
 } hand;
 
 static void do_stash(jzx_context *ctx, hand *h)
 {
     letter *l = &m.letters[h->serial];
     box *b = &m.desk;
-    uint32_t limit = b->stash_cap != 0 ? b->stash_cap : (b->cap + 1) / 2;
+    uint32_t limit = b->stash_cap == 0        ? (b->cap + 1) / 2
+                     : b->stash_cap == b->cap ? UINT32_MAX /* as much as the mailbox takes */
+                                              : b->stash_cap;
     jzx_err want = h->moved || l->taken      ? JZX_ERR_ALREADY
                    : b->stash.count >= limit ? JZX_ERR_STASH_FULL
                                              : JZX_OK;
@@ -250,7 +251,6 @@ static void do_unstash(jzx_context *ctx, hand *h)
     expect(err == (have == 0 ? JZX_ERR_STASH_EMPTY : JZX_OK), "the verdict on an unstash",
            h->serial);
     return_stash(&m.desk, count < have ? count : have);
-    h->brought = h->brought || have > 0;
 }
 
 static void do_forward(jzx_context *ctx, hand *h)
@@ -358,9 +358,6 @@ static jzx_behavior_result run_desk(jzx_context *ctx, const jzx_message *msg)
         act(ctx, &h);
     }
     uint64_t dice = m.going ? below(40) : 39;
-    if (h.brought && (m.opts.flags & JZX_SPAWN_REDELIVER) != 0) {
-        dice = 39; /* else it would come again before those, though they are older */
-    }
     conclude(&h, dice < 2);
     if (dice == 0) {
         jzx_panic(ctx, 1, NULL);
@@ -382,6 +379,9 @@ static void deinit_desk(jzx_context *ctx)
 {
     (void)ctx;
     return_stash(&m.desk, m.desk.stash.count);
+    for (uint32_t i = 1; i < m.next; i++) {
+        m.letters[i].replayed = false; /* the next life set nothing aside */
+    }
 }
 
 static jzx_behavior_result run_sink(jzx_context *ctx, const jzx_message *msg)
