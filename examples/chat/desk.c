@@ -6,7 +6,7 @@
 static jzx_behavior_result desk_open(jzx_context *ctx, void *arg)
 {
     jzx_supervisor_spec policy = {
-        .intensity = 20, .period_ms = 10000, .on_limit = JZX_LIMIT_STOP_CHILD};
+        .intensity = 3 * ROOMS_MOST, .period_ms = 10000, .on_limit = JZX_LIMIT_STOP_CHILD};
     ctx->state = arg;
     return result_of(ctx, jzx_set_child_policy(ctx, &policy));
 }

@@ -15,7 +15,7 @@ static const char usage[] =
     "  --rooms N    rooms that they share (4)\n"
     "  --lines N    lines that each of them says (50)\n"
     "  --bytes N    bytes of a line, at most 390 (60)\n"
-    "  --window N   lines that it says before it has heard them (8)\n"
+    "  --window N   lines that it says before it has heard them (1)\n"
     "  --seconds N  until it gives up (60)\n"
     "  --crash      crash each room, and a session in it, in the middle of it; the server must\n"
     "               run with --crash\n"
@@ -106,7 +106,7 @@ static void on_fail(void *ctx, jzx_actor_id id, const char *name, const jzx_reas
 int main(int argc, char **argv)
 {
     load_plan plan = {
-        .speakers = 40, .rooms = 4, .lines = 50, .bytes = 60, .window = 8, .seconds = 60};
+        .speakers = 40, .rooms = 4, .lines = 50, .bytes = 60, .window = 1, .seconds = 60};
     static load_verdict verdict; /* it is large */
     jzx_observer observer = {.on_actor_fail = on_fail};
     jzx_loop *loop = NULL;

@@ -73,6 +73,19 @@ static void speak(jzx_context *ctx)
     }
 }
 
+/* The room first; it has to be back before the session goes. */
+static void sabotage(jzx_context *ctx, double share)
+{
+    client *me = ctx->state;
+    if (me->crashes == 0 && share > 0.33) {
+        me->crashes = 1;
+        say(ctx, "/crash room\nstill there?\n");
+    } else if (me->crashes == 1 && share > 0.66 && me->ear->back) {
+        me->crashes = 2;
+        say(ctx, "/crash\n");
+    }
+}
+
 /* After each line, what comes next. */
 static void act(jzx_context *ctx)
 {
@@ -83,9 +96,7 @@ static void act(jzx_context *ctx)
         must(ctx, jzx_conn_pause(ctx->loop, me->conn, me->who->part == SLOW));
         must(ctx, judge_send_ready(ctx->loop, me->who->judge));
     } else if (me->who->part == SABOTEUR) {
-        if (me->crashes < 2 && share * 3 >= me->crashes + 1) {
-            say(ctx, me->crashes++ == 0 ? "/crash room\n" : "/crash\n");
-        }
+        sabotage(ctx, share);
     } else if (me->state == SPEAKING) {
         int told = !me->plan->crash || me->ear->left > 0 || me->ear->report.missed > 0;
         if (me->who->part == SPEAKER) {

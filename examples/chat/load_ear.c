@@ -52,10 +52,11 @@ static void hear_speaker(ear *me, uint32_t speaker, uint32_t line, uint64_t took
 
 void ear_hear(ear *me, const char *line, uint64_t now_ns)
 {
-    char gone[32];
+    char gone[32], back[32];
     uint32_t speaker, number;
     uint64_t amount;
     (void)snprintf(gone, sizeof gone, "* s%" PRIu32 " left", me->who->saboteur);
+    (void)snprintf(back, sizeof back, "s%" PRIu32 ": still there?", me->who->saboteur);
     if (sscanf(line, "c%" SCNu32 ": %" SCNu32 " %" SCNu64, &speaker, &number, &amount) == 3) {
         hear_speaker(me, speaker, number, now_ns - amount);
     } else if (sscanf(line, "* you missed %" SCNu64, &amount) == 1) {
@@ -63,6 +64,8 @@ void ear_hear(ear *me, const char *line, uint64_t now_ns)
         me->own = UINT32_MAX / 2; /* ours may be among them: do not wait for them */
     } else if (strcmp(line, gone) == 0) {
         me->left++;
+    } else if (strcmp(line, back) == 0) {
+        me->back = 1;
     } else if (strncmp(line, "* you are in ", 13) == 0) {
         me->inside = 1;
     }

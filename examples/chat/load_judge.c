@@ -2,34 +2,39 @@
  * time is up; then reports are missing. */
 #include "load.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+enum { AT_THE_DOOR = 64 }; /* clients that want to come in at the same time */
 
 typedef struct judge {
     load_verdict *out;
     uint32_t others; /* clients that are no saboteurs; these come first */
+    uint32_t made;
     uint32_t ready;
     uint32_t content;
     jzx_actor_id *ids;
     identity *who;
 } judge;
 
-static jzx_err make_clients(jzx_context *ctx)
+/* Makes the next client, if there is one. */
+static jzx_err make_client(jzx_context *ctx)
 {
     judge *me = ctx->state;
     const load_plan *plan = me->out->plan;
     uint32_t first_saboteur = (me->others + plan->rooms - 1) / plan->rooms * plan->rooms;
-    jzx_err err = JZX_OK;
-    for (uint32_t i = 0; i < me->out->connections && err == JZX_OK; i++) {
-        identity *who = &me->who[i];
-        who->plan = plan;
-        who->judge = ctx->self;
-        who->number = i < me->others ? i : first_saboteur + i - me->others;
-        who->part = i < plan->speakers ? SPEAKER : i < me->others ? SLOW : SABOTEUR;
-        who->saboteur = first_saboteur + who->number % plan->rooms;
-        jzx_spawn_opts opts = client_opts(who);
-        err = jzx_spawn(ctx->loop, &opts, &me->ids[i]);
+    uint32_t i = me->made;
+    if (i == me->out->connections) {
+        return JZX_OK;
     }
-    return err;
+    identity *who = &me->who[me->made++];
+    who->plan = plan;
+    who->judge = ctx->self;
+    who->number = i < me->others ? i : first_saboteur + i - me->others;
+    who->part = i < plan->speakers ? SPEAKER : i < me->others ? SLOW : SABOTEUR;
+    who->saboteur = first_saboteur + who->number % plan->rooms;
+    jzx_spawn_opts opts = client_opts(who);
+    return jzx_spawn(ctx->loop, &opts, &me->ids[i]);
 }
 
 static void judge_close(jzx_context *ctx)
@@ -54,9 +59,14 @@ static jzx_behavior_result judge_open(jzx_context *ctx, void *arg)
     out->connections = me->others + (plan->crash ? plan->rooms : 0);
     me->ids = calloc(out->connections, sizeof *me->ids);
     me->who = calloc(out->connections, sizeof *me->who);
-    if (me->ids == NULL || me->who == NULL || (err = make_clients(ctx)) != JZX_OK ||
-        (err = jzx_send_after(ctx->loop, ctx->self, plan->seconds * 1000, NULL, 0,
-                              judge_tag_too_late, NULL)) != JZX_OK) {
+    if (me->ids != NULL && me->who != NULL) {
+        err = jzx_send_after(ctx->loop, ctx->self, plan->seconds * 1000, NULL, 0,
+                             judge_tag_too_late, NULL);
+    }
+    for (uint32_t i = 0; i < AT_THE_DOOR && err == JZX_OK; i++) {
+        err = make_client(ctx);
+    }
+    if (err != JZX_OK) {
         judge_close(ctx);
         return jzx_fail(ctx, err, jzx_strerror(err));
     }
@@ -81,7 +91,8 @@ static jzx_behavior_result judge_on_ready(jzx_context *ctx, const jzx_message *m
         me->out->begun_ns = jzx_loop_now(ctx->loop);
         tell(ctx, 0, me->out->connections, client_tag_speak);
     }
-    return JZX_BEHAVIOR_OK;
+    jzx_err err = make_client(ctx);
+    return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(ctx, err, jzx_strerror(err));
 }
 
 static jzx_behavior_result judge_on_content(jzx_context *ctx, const jzx_message *msg)
@@ -119,8 +130,12 @@ static jzx_behavior_result judge_on_report(jzx_context *ctx, const jzx_message *
 
 static jzx_behavior_result judge_on_too_late(jzx_context *ctx, const jzx_message *msg)
 {
+    const judge *me = ctx->state;
+    char text[JZX_REASON_TEXT_MAX + 1];
     (void)msg;
-    return jzx_fail(ctx, JZX_ERR_TIMED_OUT, jzx_strerror(JZX_ERR_TIMED_OUT));
+    (void)snprintf(text, sizeof text, "of %u clients %u came in, %u heard everything, %u reported",
+                   me->out->connections, me->ready, me->content, me->out->reports);
+    return jzx_fail(ctx, JZX_ERR_TIMED_OUT, text);
 }
 
 static jzx_behavior_result judge_on_other(jzx_context *ctx, const jzx_message *msg)

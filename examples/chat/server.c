@@ -22,8 +22,7 @@ static jzx_behavior_result listener_open(jzx_context *ctx, void *arg)
     return result_of(ctx, err);
 }
 
-/* Each connection gets a session. That it is for this connection it hears first, before anything
- * that comes from there. */
+/* Each connection gets a session. */
 static jzx_behavior_result listener_run(jzx_context *ctx, const jzx_message *msg)
 {
     const jzx_io_event *ev = msg->data;

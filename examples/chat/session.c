@@ -103,13 +103,21 @@ jzx_behavior_result session_go_on(jzx_context *ctx)
     return me->ended && !me->waiting ? JZX_BEHAVIOR_STOP : JZX_BEHAVIOR_OK;
 }
 
+/* Of its connection it hears from the listener, or by what the client says at once. */
+static void meet(jzx_context *ctx, jzx_io_ref conn)
+{
+    session *me = ctx->state;
+    if (me->conn == 0) {
+        me->conn = conn;
+        session_tell(ctx, "* welcome, %s; /help says what you can do\n", me->nick.text + 1);
+    }
+}
+
 static jzx_behavior_result session_on_serve(jzx_context *ctx, const jzx_message *msg,
                                             jzx_io_ref conn)
 {
-    session *me = ctx->state;
     (void)msg;
-    me->conn = conn;
-    session_tell(ctx, "* welcome, %s; /help says what you can do\n", me->nick.text + 1);
+    meet(ctx, conn);
     return JZX_BEHAVIOR_OK;
 }
 
@@ -124,6 +132,7 @@ static jzx_behavior_result session_on_heard(jzx_context *ctx, const jzx_message 
 static jzx_behavior_result on_io(jzx_context *ctx, const jzx_io_event *ev)
 {
     session *me = ctx->state;
+    meet(ctx, ev->ref);
     if (ev->what == JZX_IO_DATA && !lines_add(&me->in, ev->data, ev->len)) {
         return result_of(ctx, JZX_ERR_NO_MEMORY);
     }
