@@ -22,8 +22,10 @@ jzx_spawn_opts room_opts(const chat *all, const char *name);
 jzx_child_spec desk_spec(chat *all);
 jzx_child_spec session_spec(void);
 
-/* The registered nick of a session: "@alice"; "@somebody" if it is gone. */
-chat_name nick_of(jzx_loop *loop, jzx_actor_id session);
+/* names.c: 1 if `text` is fit for a name, and *out is that name behind its sign. */
+int name_make(chat_name *out, char sign, const char *text);
+/* The registered name of a session or room; "@somebody" if it is gone. */
+chat_name name_of(jzx_loop *loop, jzx_actor_id id);
 
 /* JZX_OK lets an actor go on; anything else is a failure with the library's sentence for it. */
 jzx_behavior_result result_of(jzx_context *ctx, jzx_err err);

@@ -4,27 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LISTED_MOST = 50 }; /* of members or rooms, on one line */
-
-/* 1: `text` is fit for a name, and *out is that name behind its sign. */
-static int make_name(chat_name *out, char sign, const char *text)
-{
-    static const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-    size_t len = strlen(text);
-    if (len == 0 || len > NAME_LONGEST || strspn(text, fit) != len) {
-        return 0;
-    }
-    *out = (chat_name){{sign}};
-    memcpy(out->text + 1, text, len);
-    return 1;
-}
-
 /* The new nick first: if we cannot have it we keep the old one. */
 static said do_nick(jzx_context *ctx, const char *arg)
 {
     session *me = ctx->state;
     chat_name nick;
-    if (!make_name(&nick, '@', arg)) {
+    if (!name_make(&nick, '@', arg)) {
         session_tell(ctx, "* a nick is 1 to %d of a-z A-Z 0-9 _ -\n", NAME_LONGEST);
         return SAID;
     }
@@ -45,30 +30,6 @@ static said do_nick(jzx_context *ctx, const char *arg)
     return SAID;
 }
 
-static said do_join(jzx_context *ctx, const char *arg)
-{
-    chat_name name;
-    if (make_name(&name, '#', arg + (arg[0] == '#'))) {
-        session_join(ctx, &name);
-    } else {
-        session_tell(ctx, "* a room's name is 1 to %d of a-z A-Z 0-9 _ -\n", NAME_LONGEST);
-    }
-    return SAID;
-}
-
-static said do_leave(jzx_context *ctx, const char *arg)
-{
-    const session *me = ctx->state;
-    (void)arg;
-    if (me->room == JZX_NOBODY) {
-        session_tell(ctx, "* you are in no room\n");
-    } else {
-        session_leave(ctx);
-        session_tell(ctx, "* you left %s\n", me->room_name.text);
-    }
-    return SAID;
-}
-
 /* The registry knows, on every thread: nobody has to be asked. */
 static said do_who(jzx_context *ctx, const char *arg)
 {
@@ -79,7 +40,7 @@ static said do_who(jzx_context *ctx, const char *arg)
     size_t count = jzx_group_members(ctx->loop, room, ids, LISTED_MOST);
     (void)arg;
     for (size_t i = 0, at = 0; i < count && i < LISTED_MOST; i++) {
-        chat_name nick = nick_of(ctx->loop, ids[i]);
+        chat_name nick = name_of(ctx->loop, ids[i]);
         at += (size_t)snprintf(list + at, sizeof list - at, " %s", nick.text + 1);
     }
     session_tell(ctx, "* %zu in your room:%s\n", count, list);

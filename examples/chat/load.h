@@ -46,10 +46,8 @@ typedef struct load_report {
 JZX_PROTOCOL(judge, 0x100, JUDGE_MESSAGES);
 
 /* To a client: say your lines; read, if you are slow; say good-bye and report. */
-#define CLIENT_MESSAGES(M, P)                                                                      \
-    M(P, speak, void, none)                                                                        \
-    M(P, read, void, none)                                                                         \
-    M(P, finish, void, none)
+typedef enum phase { SPEAK, READ, FINISH } phase;
+#define CLIENT_MESSAGES(M, P) M(P, begin, phase, value)
 JZX_PROTOCOL(client, 0x200, CLIENT_MESSAGES);
 
 /* Who a client is. */
@@ -61,7 +59,10 @@ typedef struct identity {
     part part;
 } identity;
 
-/* load_ear.c: checks what a client hears. */
+/* load_ear.c: the line of this number, padded to so many bytes. */
+enum { LINE_CAP = 512 };
+void line_make(char *out, uint32_t bytes, uint32_t number, uint64_t now_ns);
+/* Checks what a client hears. */
 typedef struct ear {
     const identity *who;
     uint32_t speakers; /* in its room */
@@ -76,8 +77,11 @@ ear *ear_open(const identity *who); /* NULL: no memory; else for free() */
 void ear_hear(ear *ear, const char *line, uint64_t now_ns);
 /* What part of the lines it knows of, heard or missed: 0 to 1. */
 double ear_share(const ear *ear);
+/* 1: there is nothing more to wait for. */
+int ear_knows_all(const ear *ear);
 /* Completes the report. */
 const load_report *ear_close(ear *ear);
+void report_add(load_report *sum, const load_report *one);
 
 /* load_client.c: a client. Its identity is borrowed. */
 jzx_spawn_opts client_opts(identity *who);

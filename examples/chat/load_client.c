@@ -57,26 +57,21 @@ static void client_close(jzx_context *ctx)
     free(me);
 }
 
-/* "12 987654321 xxxx": the number of the line, when it was said, and padding. */
 static void speak(jzx_context *ctx)
 {
     client *me = ctx->state;
-    char line[512];
+    char line[LINE_CAP];
     while (me->said < me->plan->lines && me->said < me->ear->own + me->plan->window) {
-        int len = snprintf(line, sizeof line, "%" PRIu32 " %" PRIu64 " ", me->said++,
-                           jzx_loop_now(ctx->loop));
-        for (; len < (int)me->plan->bytes; len++) {
-            line[len] = 'x';
-        }
-        memcpy(line + len, "\n", 2);
+        line_make(line, me->plan->bytes, me->said++, jzx_loop_now(ctx->loop));
         say(ctx, line);
     }
 }
 
 /* The room first; it has to be back before the session goes. */
-static void sabotage(jzx_context *ctx, double share)
+static void sabotage(jzx_context *ctx)
 {
     client *me = ctx->state;
+    double share = ear_share(me->ear);
     if (me->crashes == 0 && share > 0.33) {
         me->crashes = 1;
         say(ctx, "/crash room\nstill there?\n");
@@ -90,47 +85,51 @@ static void sabotage(jzx_context *ctx, double share)
 static void act(jzx_context *ctx)
 {
     client *me = ctx->state;
-    double share = ear_share(me->ear);
     if (me->state == JOINING && me->ear->inside) {
         me->state = READY;
         must(ctx, jzx_conn_pause(ctx->loop, me->conn, me->who->part == SLOW));
         must(ctx, judge_send_ready(ctx->loop, me->who->judge));
     } else if (me->who->part == SABOTEUR) {
-        sabotage(ctx, share);
-    } else if (me->state == SPEAKING) {
-        int told = !me->plan->crash || me->ear->left > 0 || me->ear->report.missed > 0;
-        if (me->who->part == SPEAKER) {
-            speak(ctx);
-        }
-        if (share >= 1 && told) {
-            me->state = CONTENT;
-            must(ctx, judge_send_content(ctx->loop, me->who->judge));
-        }
+        sabotage(ctx);
+    } else if (me->state == SPEAKING && me->who->part == SPEAKER) {
+        speak(ctx);
+    }
+    if (me->state == SPEAKING && ear_knows_all(me->ear)) {
+        me->state = CONTENT;
+        must(ctx, judge_send_content(ctx->loop, me->who->judge));
     }
 }
 
-static jzx_behavior_result client_on_speak(jzx_context *ctx, const jzx_message *msg)
-{
-    (void)msg;
-    ((client *)ctx->state)->state = SPEAKING;
-    act(ctx);
-    return JZX_BEHAVIOR_OK;
-}
-
-static jzx_behavior_result client_on_read(jzx_context *ctx, const jzx_message *msg)
-{
-    (void)msg;
-    must(ctx, jzx_conn_pause(ctx->loop, ((client *)ctx->state)->conn, 0));
-    return JZX_BEHAVIOR_OK;
-}
-
-static jzx_behavior_result client_on_finish(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result client_on_begin(jzx_context *ctx, const jzx_message *msg, phase next)
 {
     client *me = ctx->state;
     (void)msg;
-    me->state = LEAVING;
-    say(ctx, "/quit\n");
+    switch (next) {
+    case SPEAK:
+        me->state = SPEAKING;
+        act(ctx);
+        break;
+    case READ:
+        must(ctx, jzx_conn_pause(ctx->loop, me->conn, 0));
+        break;
+    case FINISH:
+        me->state = LEAVING;
+        say(ctx, "/quit\n");
+        break;
+    }
     return JZX_BEHAVIOR_OK;
+}
+
+static void hear(jzx_context *ctx, const jzx_io_event *ev)
+{
+    client *me = ctx->state;
+    char *line;
+    size_t len;
+    must(ctx, lines_add(&me->in, ev->data, ev->len) ? JZX_OK : JZX_ERR_NO_MEMORY);
+    while ((line = lines_take(&me->in, LINE_CAP, &len)) != NULL) {
+        ear_hear(me->ear, line, jzx_loop_now(ctx->loop));
+        act(ctx);
+    }
 }
 
 /* The end of the connection is the end of the story: until then a line might come twice. */
@@ -138,22 +137,14 @@ static jzx_behavior_result client_on_other(jzx_context *ctx, const jzx_message *
 {
     client *me = ctx->state;
     const jzx_io_event *ev = msg->data;
-    char *line;
-    size_t len;
-    if (msg->kind != JZX_KIND_IO || ev->what == JZX_IO_CONNECTED || ev->what == JZX_IO_DRAINED) {
-        return JZX_BEHAVIOR_OK;
-    }
     if (ev->what == JZX_IO_DATA) {
-        must(ctx, lines_add(&me->in, ev->data, ev->len) ? JZX_OK : JZX_ERR_NO_MEMORY);
-        while ((line = lines_take(&me->in, 4096, &len)) != NULL) {
-            ear_hear(me->ear, line, jzx_loop_now(ctx->loop));
-            act(ctx);
-        }
-        return JZX_BEHAVIOR_OK;
+        hear(ctx, ev);
+    } else if (ev->what == JZX_IO_EOF || ev->what == JZX_IO_CLOSED) {
+        me->ear->report.broken = me->state != LEAVING && me->crashes < 2;
+        must(ctx, judge_send_report(ctx->loop, me->who->judge, ear_close(me->ear)));
+        return JZX_BEHAVIOR_STOP;
     }
-    me->ear->report.broken = me->state != LEAVING && me->crashes < 2;
-    must(ctx, judge_send_report(ctx->loop, me->who->judge, ear_close(me->ear)));
-    return JZX_BEHAVIOR_STOP;
+    return JZX_BEHAVIOR_OK;
 }
 JZX_PROTOCOL_DISPATCH(client_run, client, CLIENT_MESSAGES, client_on, client_on_other);
 

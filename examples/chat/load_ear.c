@@ -1,4 +1,5 @@
-/* What a client makes of the lines it hears. No actor, no socket: only counting. */
+/* What a client says, and what it makes of the lines it hears. No actor, no socket: only text and
+ * numbers. */
 #include "load.h"
 
 #include <inttypes.h>
@@ -16,6 +17,15 @@ ear *ear_open(const identity *who)
         me->speakers = speakers;
     }
     return me;
+}
+
+void line_make(char *out, uint32_t bytes, uint32_t number, uint64_t now_ns)
+{
+    uint32_t len = (uint32_t)snprintf(out, LINE_CAP, "%" PRIu32 " %" PRIu64 " ", number, now_ns);
+    for (; len < bytes; len++) {
+        out[len] = 'x';
+    }
+    memcpy(out + len, "\n", 2);
 }
 
 static uint32_t bucket_of(uint64_t ns)
@@ -77,14 +87,33 @@ double ear_share(const ear *me)
     return known / ((double)me->speakers * me->who->plan->lines);
 }
 
+int ear_knows_all(const ear *me)
+{
+    int told = !me->who->plan->crash || me->left > 0 || me->report.missed > 0;
+    return me->who->part != SABOTEUR && told && ear_share(me) >= 1;
+}
+
 const load_report *ear_close(ear *me)
 {
     uint64_t all = (uint64_t)me->speakers * me->who->plan->lines;
     uint64_t absent = all - me->report.heard;
-    int deaf = me->report.missed > 0 || me->who->part == SABOTEUR;
+    int told_once = me->left == 1 || (me->left == 0 && me->report.missed > 0);
     if (me->who->part != SABOTEUR) {
         me->report.lost = absent > me->report.missed ? absent - me->report.missed : 0;
-        me->report.untold = me->who->plan->crash && (me->left > 1 || (me->left == 0 && !deaf));
+        me->report.untold = me->who->plan->crash && !told_once;
     }
     return &me->report;
+}
+
+void report_add(load_report *sum, const load_report *one)
+{
+    sum->heard += one->heard;
+    sum->missed += one->missed;
+    sum->lost += one->lost;
+    sum->wrong += one->wrong;
+    sum->untold += one->untold;
+    sum->broken += one->broken;
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        sum->took[i] += one->took[i];
+    }
 }

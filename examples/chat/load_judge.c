@@ -74,11 +74,11 @@ static jzx_behavior_result judge_open(jzx_context *ctx, void *arg)
 }
 
 /* Clients that are gone have reported why. */
-static void tell(jzx_context *ctx, uint32_t first, uint32_t end, uint32_t tag)
+static void tell(jzx_context *ctx, uint32_t first, uint32_t end, phase next)
 {
     const judge *me = ctx->state;
     for (uint32_t i = first; i < end; i++) {
-        jzx_err err = jzx_send(ctx->loop, me->ids[i], NULL, 0, tag);
+        jzx_err err = client_send_begin(ctx->loop, me->ids[i], next);
         (void)err;
     }
 }
@@ -89,7 +89,7 @@ static jzx_behavior_result judge_on_ready(jzx_context *ctx, const jzx_message *m
     (void)msg;
     if (++me->ready == me->out->connections) {
         me->out->begun_ns = jzx_loop_now(ctx->loop);
-        tell(ctx, 0, me->out->connections, client_tag_speak);
+        tell(ctx, 0, me->out->connections, SPEAK);
     }
     jzx_err err = make_client(ctx);
     return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(ctx, err, jzx_strerror(err));
@@ -102,10 +102,10 @@ static jzx_behavior_result judge_on_content(jzx_context *ctx, const jzx_message 
     (void)msg;
     if (++me->content == speakers) {
         me->out->ended_ns = jzx_loop_now(ctx->loop);
-        tell(ctx, speakers, me->others, client_tag_read);
+        tell(ctx, speakers, me->others, READ);
     }
     if (me->content == me->others) {
-        tell(ctx, 0, me->others, client_tag_finish);
+        tell(ctx, 0, me->others, FINISH);
     }
     return JZX_BEHAVIOR_OK;
 }
@@ -115,15 +115,7 @@ static jzx_behavior_result judge_on_report(jzx_context *ctx, const jzx_message *
 {
     load_verdict *out = ((judge *)ctx->state)->out;
     (void)msg;
-    out->sum.heard += report->heard;
-    out->sum.missed += report->missed;
-    out->sum.lost += report->lost;
-    out->sum.wrong += report->wrong;
-    out->sum.untold += report->untold;
-    out->sum.broken += report->broken;
-    for (uint32_t i = 0; i < BUCKETS; i++) {
-        out->sum.took[i] += report->took[i];
-    }
+    report_add(&out->sum, report);
     return ++out->reports == out->connections || report->broken ? JZX_BEHAVIOR_STOP
                                                                 : JZX_BEHAVIOR_OK;
 }

@@ -41,17 +41,36 @@ static jzx_behavior_result on_opened(jzx_context *ctx, const jzx_message *msg)
     return session_go_on(ctx);
 }
 
-void session_join(jzx_context *ctx, const chat_name *name)
+said do_join(jzx_context *ctx, const char *arg)
 {
     session *me = ctx->state;
     jzx_ask_opts opts = {.on_reply = on_opened};
-    jzx_actor_id room = jzx_whereis(ctx->loop, name->text);
-    jzx_actor_id desk = jzx_whereis(ctx->loop, "rooms");
+    chat_name name;
+    if (!name_make(&name, '#', arg + (arg[0] == '#'))) {
+        session_tell(ctx, "* a room's name is 1 to %d of a-z A-Z 0-9 _ -\n", NAME_LONGEST);
+        return SAID;
+    }
     session_leave(ctx);
-    me->room_name = *name;
-    if (room == JZX_NOBODY && desk_ask_open(ctx->loop, desk, name, &opts, NULL) == JZX_OK) {
+    me->room_name = name;
+    jzx_actor_id room = jzx_whereis(ctx->loop, name.text);
+    jzx_actor_id desk = jzx_whereis(ctx->loop, "rooms");
+    if (room == JZX_NOBODY && desk_ask_open(ctx->loop, desk, &name, &opts, NULL) == JZX_OK) {
         session_wait(ctx, 1); /* the next line may be meant for the room */
     } else {
         enter(ctx, room);
     }
+    return SAID;
+}
+
+said do_leave(jzx_context *ctx, const char *arg)
+{
+    const session *me = ctx->state;
+    (void)arg;
+    if (me->room == JZX_NOBODY) {
+        session_tell(ctx, "* you are in no room\n");
+    } else {
+        session_leave(ctx);
+        session_tell(ctx, "* you left %s\n", me->room_name.text);
+    }
+    return SAID;
 }

@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct member {
     jzx_actor_id id;
@@ -19,37 +18,25 @@ typedef struct member {
 typedef struct room {
     jzx_bus *bus;
     jzx_topic topic;
-    char name[JZX_NAME_MAX + 1];
+    chat_name name;
     int silent; /* was restarted: the members that it finds first have been here before */
     member *members;
     size_t count;
 } room;
 
-chat_name nick_of(jzx_loop *loop, jzx_actor_id session)
-{
-    chat_name nick = {"@somebody"};
-    jzx_name_info first;
-    if (jzx_names_of(loop, session, &first, 1) > 0) {
-        memcpy(nick.text, first.name, sizeof nick.text);
-    }
-    return nick;
-}
-
 static jzx_behavior_result room_open(jzx_context *ctx, void *arg)
 {
     const chat *all = arg;
-    jzx_name_info mine;
     room *me = calloc(1, sizeof *me);
     if (me == NULL) {
         return result_of(ctx, JZX_ERR_NO_MEMORY);
     }
-    (void)jzx_names_of(ctx->loop, ctx->self, &mine, 1);
-    memcpy(me->name, mine.name, sizeof me->name);
+    me->name = name_of(ctx->loop, ctx->self);
     me->bus = all->bus;
     me->silent = jzx_actor_incarnation(ctx->loop, ctx->self) > 1;
     ctx->state = me;
-    jzx_err err = jzx_bus_find(me->bus, me->name, &me->topic);
-    if (err != JZX_OK || (err = jzx_group_watch(ctx->loop, me->name, NULL)) != JZX_OK) {
+    jzx_err err = jzx_bus_find(me->bus, me->name.text, &me->topic);
+    if (err != JZX_OK || (err = jzx_group_watch(ctx->loop, me->name.text, NULL)) != JZX_OK) {
         free(me);
     }
     return result_of(ctx, err);
@@ -115,7 +102,7 @@ static void compare(jzx_context *ctx, room *me, const jzx_actor_id *now, size_t 
     }
     for (me->count = same; me->count < count; me->count++) {
         member *new = &me->members[me->count];
-        *new = (member){now[me->count], nick_of(ctx->loop, now[me->count])};
+        *new = (member){now[me->count], name_of(ctx->loop, now[me->count])};
         if (!me->silent) {
             announce(me, "* %s joined\n", new->nick.text + 1);
         }
@@ -130,7 +117,7 @@ static jzx_behavior_result room_on_other(jzx_context *ctx, const jzx_message *ms
         return JZX_BEHAVIOR_OK;
     }
     /* It may grow before we ask; then another notice follows. */
-    size_t most = jzx_group_count(ctx->loop, me->name);
+    size_t most = jzx_group_count(ctx->loop, me->name.text);
     size_t room_for = me->count > most ? me->count : most;
     jzx_actor_id *now = malloc((most + 1) * sizeof *now);
     member *members = realloc(me->members, (room_for + 1) * sizeof *members);
@@ -141,7 +128,7 @@ static jzx_behavior_result room_on_other(jzx_context *ctx, const jzx_message *ms
         free(now);
         return result_of(ctx, JZX_ERR_NO_MEMORY);
     }
-    size_t count = jzx_group_members(ctx->loop, me->name, now, most);
+    size_t count = jzx_group_members(ctx->loop, me->name.text, now, most);
     compare(ctx, me, now, count < most ? count : most);
     free(now);
     return JZX_BEHAVIOR_OK;

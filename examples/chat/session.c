@@ -4,7 +4,6 @@
 #include "session.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,59 +30,6 @@ static void session_close(jzx_context *ctx)
     session *me = ctx->state;
     lines_free(&me->in);
     free(me);
-}
-
-static void pace(jzx_context *ctx)
-{
-    const session *me = ctx->state;
-    (void)jzx_conn_pause(ctx->loop, me->conn, me->waiting || me->missed > 0);
-}
-
-/* 0: there is no room; JZX_IO_DRAINED follows. If the client is gone, JZX_IO_CLOSED does. */
-static int try_write(jzx_context *ctx, const char *line, size_t len)
-{
-    const session *me = ctx->state;
-    jzx_err err = jzx_conn_write(ctx->loop, me->conn, line, len);
-    if (err == JZX_ERR_NO_MEMORY) {
-        jzx_panic(ctx, err, "no memory to write to the client");
-    }
-    return err != JZX_ERR_BUFFER_FULL;
-}
-
-static void write_line(jzx_context *ctx, const char *line, size_t len)
-{
-    session *me = ctx->state;
-    if (me->missed > 0 || !try_write(ctx, line, len)) {
-        me->missed++;
-        pace(ctx);
-    }
-}
-
-void session_tell(jzx_context *ctx, const char *format, ...)
-{
-    char line[LINE_LONGEST + 1024];
-    va_list args;
-    va_start(args, format);
-    int len = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    write_line(ctx, line, (size_t)len);
-}
-
-static void tell_missed(jzx_context *ctx)
-{
-    session *me = ctx->state;
-    char line[64];
-    int len = snprintf(line, sizeof line, "* you missed %" PRIu64 " lines\n", me->missed);
-    if (me->missed > 0 && try_write(ctx, line, (size_t)len)) {
-        me->missed = 0;
-        pace(ctx);
-    }
-}
-
-void session_wait(jzx_context *ctx, int waiting)
-{
-    ((session *)ctx->state)->waiting = waiting;
-    pace(ctx);
 }
 
 jzx_behavior_result session_go_on(jzx_context *ctx)
@@ -125,7 +71,7 @@ static jzx_behavior_result session_on_heard(jzx_context *ctx, const jzx_message 
                                             const char *line, size_t len)
 {
     (void)msg;
-    write_line(ctx, line, len);
+    session_write(ctx, line, len);
     return JZX_BEHAVIOR_OK;
 }
 
@@ -140,7 +86,7 @@ static jzx_behavior_result on_io(jzx_context *ctx, const jzx_io_event *ev)
         return JZX_BEHAVIOR_STOP;
     }
     if (ev->what == JZX_IO_DRAINED) {
-        tell_missed(ctx);
+        session_tell_missed(ctx);
     }
     me->ended |= ev->what == JZX_IO_EOF;
     return session_go_on(ctx);
@@ -154,7 +100,7 @@ static jzx_behavior_result session_on_other(jzx_context *ctx, const jzx_message 
     }
     if (msg->tag == JZX_TAG_LAGGED) { /* the room was too fast for us */
         me->missed += ((const jzx_lag_notice *)msg->data)->lost;
-        tell_missed(ctx);
+        session_tell_missed(ctx);
     } else if (msg->tag == JZX_TAG_ROOM) { /* the room has room for what waits */
         session_wait(ctx, 0);
         return session_go_on(ctx);
