@@ -17,6 +17,10 @@ void bench_raw_fjcreate_chunked(const bench_run *run, bench_sample *out);
 void bench_raw_idle(const bench_run *run, bench_sample *out);
 void bench_raw_fairness(const bench_run *run, bench_sample *out);
 
+/* jzx_flow.c: items through three stages; raw is by hand, with a window. */
+void bench_raw_flow(const bench_run *run, bench_sample *out);
+void bench_jzx_flow(const bench_run *run, bench_sample *out);
+
 /* loop.c: a loop with the default configuration. Steady loops have no budgets of time. */
 jzx_loop *bench_loop_open(void);
 /* With budgets of its own; 0 is the default. */
@@ -54,6 +58,13 @@ void bench_jzx_counting_pinned(const bench_run *run, bench_sample *out);
 void bench_jzx_counting2p_2t(const bench_run *run, bench_sample *out);
 void bench_jzx_ring_2t(const bench_run *run, bench_sample *out);
 void bench_jzx_big_2t(const bench_run *run, bench_sample *out);
+
+/* jzx_router.c: straight to the workers; a router written by hand; the library's. */
+void bench_raw_router_direct(const bench_run *run, bench_sample *out);
+void bench_raw_router(const bench_run *run, bench_sample *out);
+void bench_jzx_router(const bench_run *run, bench_sample *out);
+void bench_jzx_router_least(const bench_run *run, bench_sample *out);
+void bench_jzx_router_hash(const bench_run *run, bench_sample *out);
 
 /* jzx_ask.c */
 void bench_jzx_ask(const bench_run *run, bench_sample *out);

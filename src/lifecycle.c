@@ -359,6 +359,15 @@ static bool inited(jzi_worker *worker, jzi_actor *actor)
     return true;
 }
 
+/* The turn that failed did not look for those who wait for room, and there may be no other. */
+void jzi_life_tell_room(jzi_worker *worker, jzi_actor *actor)
+{
+    if ((actor->flags & JZI_ACTOR_WAITERS) != 0 &&
+        jzi_actor_used(actor) <= actor->kind->low_water) {
+        worker->domain->on_room(worker, actor);
+    }
+}
+
 static void running(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_life *life = actor->ext->life;
@@ -366,6 +375,7 @@ static void running(jzi_worker *worker, jzi_actor *actor)
     jzi_set_step(actor, JZI_STEP_NONE);
     actor->flags &= ~(JZI_ACTOR_FROZEN | JZI_ACTOR_START | JZI_ACTOR_RESTART | JZI_ACTOR_RESUME);
     life->since_ns = worker->now_ns | 1u;
+    jzi_life_tell_room(worker, actor);
     jzi_tell_parent(worker, actor, JZI_NEWS_STARTED);
     if (life->incarnation > 1) {
         jzi_monitor_restarted(worker, actor, life->incarnation, &worker->reason);

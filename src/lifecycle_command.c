@@ -215,6 +215,7 @@ static void obey_failed(jzi_worker *worker, jzi_actor *actor)
         actor->flags &= ~(JZI_ACTOR_RESUME | JZI_ACTOR_FROZEN);
         jzi_move(actor, JZX_LIFE_RESUME);
         jzi_set_step(actor, JZI_STEP_NONE);
+        jzi_life_tell_room(worker, actor);
     }
 }
 

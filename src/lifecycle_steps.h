@@ -69,6 +69,7 @@ static inline bool jzi_life_end_at_once(jzi_worker *worker, jzi_actor *actor)
 void jzi_life_clean_up(jzi_worker *worker, jzi_actor *actor, jzi_after after);
 void jzi_life_advance(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_settle(jzi_worker *worker);
+void jzi_life_tell_room(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor);
 
 typedef struct jzi_far jzi_far;

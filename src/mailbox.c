@@ -181,6 +181,7 @@ bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, j
         return false;
     }
     copy->msg = *msg;
+    copy->msg.reserved = 0;
     copy->ops = node->ops;
     copy->msg.flags &= (uint16_t) ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO);
     if (wide) {

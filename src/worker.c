@@ -323,9 +323,12 @@ jzi_node *jzi_worker_pick(jzi_actor *actor)
 void jzi_worker_redeliver(jzi_actor *actor)
 {
     jzi_node *lanes[] = {actor->urgent, actor->user};
-    for (size_t i = 0; i < 2; i++) {
-        if (lanes[i] != NULL) {
-            lanes[i]->next->msg.reserved &= (uint8_t)~JZI_HAND_AGAIN;
+    bool may = (actor->kind->flags & JZX_SPAWN_REDELIVER) != 0;
+    for (size_t i = 0; i < 2 && may; i++) {
+        jzi_node *node = lanes[i];
+        while (node != NULL) { /* it may stand behind older ones that were stashed */
+            node->msg.reserved &= (uint8_t)~JZI_HAND_AGAIN;
+            node = node->next == lanes[i] ? NULL : node->next;
         }
     }
 }

@@ -84,6 +84,8 @@ struct jzi_worker {
     uint32_t turn_foreign; /* of this turn's, how many hold a reservation on the gate */
     uint32_t until_clock;  /* messages until the clock is read again */
     uint32_t stride;       /* what until_clock starts from */
+    uint32_t timed_turn;   /* ring_head of the turn in which the clock was read last */
+    bool timed_one;        /* the next reading comes after one message: it is that one's time */
     uint32_t max_stride;   /* 1 in simulation */
     uint32_t phase;        /* jzi_phase */
     uint64_t now_ns;       /* as of the last reading */

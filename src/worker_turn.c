@@ -66,7 +66,8 @@ static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     if (!urgent) {
         jzi_worker_reattach(worker);
     }
-    node->msg.reserved |= JZI_HAND_AGAIN; /* in case there is no restart after all */
+    /* In case there is no restart after all. Its request, if it was kept, goes its own way. */
+    node->msg.reserved = (uint8_t)((node->msg.reserved & ~JZI_HAND_KEPT) | JZI_HAND_AGAIN);
     jzi_lane_insert(urgent ? &actor->urgent : &actor->user, node);
     if (urgent) {
         actor->flags |= JZI_ACTOR_MIXED;
@@ -165,6 +166,15 @@ static __attribute__((noinline)) bool look_at_clock(jzi_worker *worker, jzi_acto
     uint64_t before = worker->now_ns;
     uint64_t now = jzi_worker_clock(worker);
     uint64_t passed = now - before;
+    bool known = worker->timed_turn == worker->ring_head || worker->timed_one;
+    worker->timed_turn = worker->ring_head;
+    worker->timed_one = !known && passed > worker->turn_budget_ns;
+    if (jzi_unlikely(worker->timed_one)) { /* somebody was slow, and it may have been another one */
+        worker->turn_start_ns = now;
+        worker->stride = worker->stride > 1 ? worker->stride / 2 : 1;
+        worker->until_clock = 1;
+        return now >= worker->tick_end_ns;
+    }
     if (passed > worker->turn_budget_ns / 2) {
         worker->stride = worker->stride > 1 ? worker->stride / 2 : 1;
     } else if (passed < worker->turn_budget_ns / 4 && worker->stride < worker->max_stride) {
@@ -178,6 +188,7 @@ static __attribute__((noinline)) bool look_at_clock(jzi_worker *worker, jzi_acto
         actor->flags &= ~JZI_ACTOR_SLOW;
     }
     worker->until_clock = (actor->flags & JZI_ACTOR_SLOW) != 0 ? 1 : worker->stride;
+    worker->timed_one = worker->until_clock == 1;
     return now >= worker->tick_end_ns || now - worker->turn_start_ns >= worker->turn_budget_ns;
 }
 
@@ -562,22 +573,39 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
     return result;
 }
 
+/* Takes the message that put_back() put there out of a lane: the first, or behind older ones. */
+static jzi_node *take_again(jzi_node **lane)
+{
+    jzi_node *before = *lane;
+    while (before != NULL && (before->next->msg.reserved & JZI_HAND_AGAIN) == 0) {
+        before = before->next == *lane ? NULL : before->next;
+    }
+    if (before == NULL) {
+        return NULL;
+    }
+    jzi_node *node = before->next;
+    before->next = node->next;
+    if (node == *lane) {
+        *lane = node == before ? NULL : before;
+    }
+    return node;
+}
+
 void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_node **lanes[] = {&actor->urgent, &actor->user};
     for (size_t i = 0; i < 2; i++) {
-        jzi_node *first = jzi_lane_first(*lanes[i]);
-        if (first == NULL || (first->msg.reserved & JZI_HAND_AGAIN) == 0) {
+        jzi_node *node = take_again(lanes[i]);
+        if (node == NULL) {
             continue;
         }
-        (void)jzi_lane_pop(lanes[i]);
-        if ((first->msg.flags & JZI_MSG_FOREIGN) == 0) {
+        if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
         } else if (worker->pooled) {
             jzi_worker_leave(worker, actor, 1); /* what put_back() took */
         }
-        leave_request(worker, actor, first, true);
-        finish_as(worker, actor, first, worker->pooled);
+        leave_request(worker, actor, node, true);
+        finish_as(worker, actor, node, worker->pooled);
         leave_foreign(worker, actor);
     }
 }

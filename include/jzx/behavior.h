@@ -42,9 +42,10 @@ JZX_API jzx_err jzx_unstash(jzx_context *ctx, uint32_t count);
 JZX_API int jzx_was_stashed(const jzx_context *ctx);
 /* Messages in the stash. 0 outside of an actor. */
 JZX_API uint32_t jzx_stash_count(const jzx_context *ctx);
-/* How many may be there, 1 to the mailbox's cap; 0: half of that. What is there stays. With the
- * whole cap, an actor whose stash is full gets only urgent messages, events and notices. It stays
- * until the actor ends. Errors: INVALID_ARG (outside), TOO_BIG, NO_MEMORY. */
+/* How many may be there, 1 to the mailbox's cap; 0: half of that. What is there stays. The whole
+ * cap means all that the mailbox took: then an actor that set everything aside gets only urgent
+ * messages, events and notices. It stays until the actor ends. Errors: INVALID_ARG (outside),
+ * TOO_BIG, NO_MEMORY. */
 JZX_API jzx_err jzx_stash_set_cap(jzx_context *ctx, uint32_t cap);
 
 /* Passes the message in hand on to another actor as it is: the receiver sees the original sender,

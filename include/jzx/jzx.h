@@ -9,6 +9,7 @@
 #include <jzx/breaker.h>
 #include <jzx/bus.h>
 #include <jzx/dead_letter.h>
+#include <jzx/flow.h>
 #include <jzx/fsm.h>
 #include <jzx/guard.h>
 #include <jzx/io.h>

@@ -137,6 +137,25 @@ static void test_a_redelivered_message_comes_behind_older_ones_it_brought_back_R
     desk_close(&d);
 }
 
+static jzx_action always_resume(void *ctx, const jzx_failure *failure)
+{
+    (void)ctx;
+    (void)failure;
+    return JZX_ACTION_RESUME;
+}
+
+/* Not the first of its lane, and still the one that failed. */
+static void test_a_resumed_actor_does_not_get_it_again_behind_what_it_brought_back_R18(void)
+{
+    static const jzx_supervisor_spec resume = {.intensity = 10, .decide = always_resume};
+    desk d;
+    jzx_spawn_opts opts = {.behavior = serve_and_fail, .flags = JZX_SPAWN_REDELIVER};
+    desk_start(&d, NULL, &opts, &resume);
+    TELL_AND_RUN(&d, 1, 2, 3, 4);
+    CHECK_WORK("a~1 a~2 a~1 a~2 a~4");
+    desk_close(&d);
+}
+
 static void test_the_stash_comes_before_a_younger_message_that_is_redelivered_R18(void)
 {
     desk d;
@@ -505,6 +524,8 @@ static const jzt_test tests[] = {
      test_a_redelivered_message_keeps_its_place_in_front_of_the_stash_R18},
     {"a_redelivered_message_comes_behind_older_ones_it_brought_back_R6",
      test_a_redelivered_message_comes_behind_older_ones_it_brought_back_R6},
+    {"a_resumed_actor_does_not_get_it_again_behind_what_it_brought_back_R18",
+     test_a_resumed_actor_does_not_get_it_again_behind_what_it_brought_back_R18},
     {"the_stash_comes_before_a_younger_message_that_is_redelivered_R18",
      test_the_stash_comes_before_a_younger_message_that_is_redelivered_R18},
     {"a_resumed_actor_has_its_stash_and_behavior_as_before_R18",
