@@ -4,7 +4,34 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The new nick first: if we cannot have it we keep the old one. */
+/* What came of a message to the room. One that is full is waited for, and so the client waits. */
+static said sent(jzx_context *ctx, jzx_err err)
+{
+    const session *me = ctx->state;
+    if (err == JZX_ERR_MAILBOX_FULL && jzx_notify_room(ctx->loop, me->room) == JZX_OK) {
+        session_wait(ctx, 1);
+        return SAY_AGAIN;
+    }
+    if (err != JZX_OK) {
+        session_tell(ctx, "* your room did not hear that: %s\n", jzx_strerror(err));
+    }
+    return SAID;
+}
+
+static said do_say(jzx_context *ctx, const char *text)
+{
+    const session *me = ctx->state;
+    char line[LINE_LONGEST + NAME_LONGEST + 4];
+    int len = snprintf(line, sizeof line, "%s: %s\n", me->nick.text + 1, text);
+    if (me->room == JZX_NOBODY) {
+        session_tell(ctx, "* nobody hears you: /join a room\n");
+        return SAID;
+    }
+    return sent(ctx, room_send_say(ctx->loop, me->room, line, (size_t)len));
+}
+
+/* The new nick first: if we cannot have it we keep the old one. Until the room has heard of it we
+ * have both. */
 static said do_nick(jzx_context *ctx, const char *arg)
 {
     session *me = ctx->state;
@@ -20,13 +47,14 @@ static said do_nick(jzx_context *ctx, const char *arg)
         return SAID;
     }
     if (strcmp(nick.text, me->nick.text) != 0) {
+        if (me->room != JZX_NOBODY &&
+            sent(ctx, room_send_renamed(ctx->loop, me->room, &nick)) == SAY_AGAIN) {
+            return SAY_AGAIN;
+        }
         (void)jzx_unregister(ctx->loop, me->nick.text);
         me->nick = nick;
     }
     session_tell(ctx, "* you are %s\n", arg);
-    if (me->room != JZX_NOBODY && room_send_renamed(ctx->loop, me->room, &nick) != JZX_OK) {
-        session_tell(ctx, "* your room is too busy to be told\n");
-    }
     return SAID;
 }
 
@@ -68,20 +96,6 @@ static said do_quit(jzx_context *ctx, const char *arg)
     return SAY_NO_MORE;
 }
 
-static said do_help(jzx_context *ctx, const char *arg);
-
-static said do_crash(jzx_context *ctx, const char *arg)
-{
-    const session *me = ctx->state;
-    if (me->all->may_crash && strcmp(arg, "room") == 0) {
-        return room_send_crash(ctx->loop, me->room) == JZX_OK ? SAID : do_help(ctx, arg);
-    }
-    if (me->all->may_crash) {
-        jzx_panic(ctx, 1, "the client said /crash");
-    }
-    return do_help(ctx, arg);
-}
-
 static said do_help(jzx_context *ctx, const char *arg)
 {
     (void)arg;
@@ -90,25 +104,16 @@ static said do_help(jzx_context *ctx, const char *arg)
     return SAID;
 }
 
-/* A room that is full is waited for, and so the client has to wait. */
-static said do_say(jzx_context *ctx, const char *text)
+static said do_crash(jzx_context *ctx, const char *arg)
 {
     const session *me = ctx->state;
-    char line[LINE_LONGEST + NAME_LONGEST + 4];
-    int len = snprintf(line, sizeof line, "%s: %s\n", me->nick.text + 1, text);
-    if (me->room == JZX_NOBODY) {
-        session_tell(ctx, "* nobody hears you: /join a room\n");
-        return SAID;
+    if (!me->all->may_crash) {
+        return do_help(ctx, arg);
     }
-    jzx_err err = room_send_say(ctx->loop, me->room, line, (size_t)len);
-    if (err == JZX_ERR_MAILBOX_FULL && jzx_notify_room(ctx->loop, me->room) == JZX_OK) {
-        session_wait(ctx, 1);
-        return SAY_AGAIN;
+    if (strcmp(arg, "room") == 0) {
+        return sent(ctx, room_send_crash(ctx->loop, me->room));
     }
-    if (err != JZX_OK) {
-        session_tell(ctx, "* nobody heard that: %s\n", jzx_strerror(err));
-    }
-    return SAID;
+    jzx_panic(ctx, 1, "the client said /crash");
 }
 
 static const struct command {

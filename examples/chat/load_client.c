@@ -14,6 +14,7 @@ typedef struct client {
     lines in;
     ear *ear;
     uint32_t said;    /* lines of ours */
+    uint64_t missed;  /* when a saboteur looked last */
     uint32_t crashes; /* that a saboteur asked for: of the room, then of its session */
     enum { JOINING, READY, SPEAKING, CONTENT, LEAVING } state;
 } client;
@@ -67,17 +68,21 @@ static void speak(jzx_context *ctx)
     }
 }
 
-/* The room first; it has to be back before the session goes. */
+/* Crashes the room, and when that is back its own session. */
 static void sabotage(jzx_context *ctx)
 {
     client *me = ctx->state;
     double share = ear_share(me->ear);
     if (me->crashes == 0 && share > 0.33) {
         me->crashes = 1;
+        me->missed = me->ear->report.missed;
         say(ctx, "/crash room\nstill there?\n");
-    } else if (me->crashes == 1 && share > 0.66 && me->ear->back) {
+    } else if (me->crashes == 1 && me->ear->back && share > 0.66) {
         me->crashes = 2;
         say(ctx, "/crash\n");
+    } else if (me->crashes == 1 && me->ear->report.missed > me->missed) {
+        me->missed = me->ear->report.missed;
+        say(ctx, "still there?\n"); /* it may have missed itself */
     }
 }
 

@@ -9,6 +9,7 @@ enum {
     NAME_LONGEST = 20,  /* bytes of a nick or of a room's name */
     LINE_LONGEST = 400, /* bytes of a line that a client says */
     ROOMS_MOST = 100,
+    ROOM_QUEUE = 64,  /* lines that wait for a room; then clients have to */
     LINES_KEPT = 1024 /* of each room, for sessions that are behind */
 };
 

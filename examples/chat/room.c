@@ -143,5 +143,6 @@ jzx_spawn_opts room_opts(const chat *all, const char *name)
                             .state = (void *)all,
                             .deinit = room_close,
                             .name = name,
+                            .mailbox_cap = ROOM_QUEUE,
                             .flags = JZX_SPAWN_REGISTER};
 }
