@@ -90,7 +90,7 @@ if command -v bash >/dev/null; then
 fi
 
 start "unix:$work/chat.sock" "$@"
-"$load" --clients 60 --rooms 6 --lines 20 --window 4 --crash "$address"
+"$load" --clients 60 --rooms 6 --lines 20 --window 16 --crash "$address"
 "$load" --clients 20 --rooms 2 --lines 100 --bytes 390 --slow 2 --json "$address" >"$work/slow" ||
     { cat "$work/slow"; exit 1; }
 stop
