@@ -67,3 +67,22 @@ file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
 foreach(source ${example_sources})
     jzx_add_example(${source})
 endforeach()
+
+# The larger example: a chat server, and the load generator that checks it.
+file(GLOB chat_load_sources CONFIGURE_DEPENDS examples/chat/load*.c)
+file(GLOB chat_sources CONFIGURE_DEPENDS examples/chat/*.c)
+list(REMOVE_ITEM chat_sources ${chat_load_sources})
+add_executable(example_chat ${chat_sources})
+add_executable(example_chat_load ${chat_load_sources} examples/chat/lines.c)
+foreach(name chat chat_load)
+    set_target_properties(example_${name} PROPERTIES
+        OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+    target_link_libraries(example_${name} PRIVATE jzx Threads::Threads)
+endforeach()
+function(jzx_add_chat_test name)
+    add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/examples/chat/run.sh
+        $<TARGET_FILE:example_chat> $<TARGET_FILE:example_chat_load> ${ARGN})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS example)
+endfunction()
+jzx_add_chat_test(example/chat)
+jzx_add_chat_test(example/chat_pool --pool 2)
