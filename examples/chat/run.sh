@@ -12,6 +12,7 @@ shift 2
 work=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 
 start() { # ADDRESS [OPTION...]: sets server and address
     wanted=$1
@@ -42,7 +43,7 @@ talk() { # what the two read, with bash because it has sockets
         exec 3<>"/dev/tcp/127.0.0.1/$0" 4<>"/dev/tcp/127.0.0.1/$0"
         read_line() { # NAME DESCRIPTOR [LINES]
             for _ in $(seq "${3-1}"); do
-                read -r -t 60 line <&"$2" || line="(cut off)"
+                read -r -t 20 line <&"$2" || line="(cut off)"
                 echo "$1 reads: $line"
             done
         }
