@@ -81,8 +81,9 @@ JZX_API jzx_err jzx_conn_close(jzx_loop *loop, jzx_io_ref conn, int now);
  * Errors: NO_SUCH_REF. */
 JZX_API jzx_err jzx_conn_pause(jzx_loop *loop, jzx_io_ref conn, int paused);
 /* Makes another actor the owner, with a tag of its own choosing. What is already queued for the
- * old owner goes to the new one. Thread: loop. Errors: NO_SUCH_REF, NO_SUCH_ACTOR, STOPPING,
- * WRONG_DISPATCHER, RESERVED_TAG, NO_MEMORY. */
+ * old owner goes to the new one, and may overtake messages that were sent to it before (R6).
+ * Thread: loop. Errors: NO_SUCH_REF, NO_SUCH_ACTOR, STOPPING, WRONG_DISPATCHER, RESERVED_TAG,
+ * NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_conn_give(jzx_loop *loop, jzx_io_ref conn, jzx_actor_id owner,
                                             uint32_t tag);
 /* Bytes that wait to be written. Errors: NO_SUCH_REF. */
