@@ -22,6 +22,8 @@ if(bench_sources AND NOT JZX_SANITIZE AND NOT JZX_COVERAGE)
     endif()
 endif()
 
+add_custom_target(examples)
+
 # An example says how it is run by what lies beside it: name.sh drives it, name.expected is what it
 # prints, and with neither it only has to succeed.
 function(jzx_add_example source)
@@ -37,6 +39,7 @@ function(jzx_add_example source)
     endif()
 
     add_executable(${target} ${source})
+    add_dependencies(examples ${target})
     set_target_properties(${target} PROPERTIES
         OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
     target_link_libraries(${target} PRIVATE jzx Threads::Threads)
@@ -78,6 +81,7 @@ foreach(name chat chat_load)
     set_target_properties(example_${name} PROPERTIES
         OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
     target_link_libraries(example_${name} PRIVATE jzx Threads::Threads)
+    add_dependencies(examples example_${name})
 endforeach()
 function(jzx_add_chat_test name)
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/examples/chat/run.sh

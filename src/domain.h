@@ -105,7 +105,8 @@ typedef struct jzi_domain {
     /* In a system: nothing is ready here, and it is about to wait. */
     void (*on_rest)(struct jzi_domain *domain);
     _Atomic uint32_t resting; /* so, until something comes */
-    /* Another thread left orders (JZI_GATE_*) at an actor's door. */
+    /* Another thread left orders (JZI_GATE_*) at an actor's door; with JZI_GATE_CLOSED if that was
+     * closed before, which it is now. */
     void (*on_orders)(jzi_worker *worker, jzi_actor *actor, uint64_t orders);
     /* A message is sent on to another domain, or inside a pool. False: refused there. */
     bool (*on_redirect)(jzi_worker *worker, const jzi_node *node, jzx_actor_id to);

@@ -76,9 +76,10 @@ uint64_t jzi_door_take_orders(jzi_door *door)
     uint64_t gate = atomic_load_explicit(&door->gate, memory_order_relaxed);
     uint64_t after;
     do {
-        /* A stop closes the gate, and there is no moment at which it looks open. */
-        bool stop = (gate & JZI_GATE_PINS) != 0 && (gate & (JZI_GATE_STOP | JZI_GATE_DRAIN)) != 0;
-        after = (gate & ~JZI_GATE_ORDERS) | (stop ? JZI_GATE_CLOSED : 0);
+        /* An order closes the gate, and there is no moment at which it looks open. Lifecycle opens
+         * it again for a child that is killed and may come back. */
+        bool close = (gate & JZI_GATE_PINS) != 0 && (gate & JZI_GATE_ORDERS) != 0;
+        after = (gate & ~JZI_GATE_ORDERS) | (close ? JZI_GATE_CLOSED : 0);
     } while (!atomic_compare_exchange_weak_explicit(&door->gate, &gate, after, memory_order_acq_rel,
                                                     memory_order_relaxed));
     return gate;

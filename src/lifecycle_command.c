@@ -67,7 +67,11 @@ void jzi_lifecycle_obey(jzi_worker *worker, jzi_actor *actor, uint64_t orders)
         jzi_lifecycle_stop(worker, actor, (orders & JZI_GATE_STOP) == 0);
     }
     if ((orders & JZI_GATE_KILL) != 0) {
+        const jzi_life *life = jzi_life_of(actor);
         jzi_lifecycle_kill(worker, actor);
+        if (orders == JZI_GATE_KILL && life != NULL && life->bond != NULL) {
+            jzi_open_gate(worker, actor); /* its parent may want it again */
+        }
     }
 }
 

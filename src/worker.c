@@ -410,7 +410,7 @@ static void take_orders(jzi_worker *worker, uint32_t slot)
         slot = atomic_load_explicit(&actor->door.link, memory_order_relaxed) >> 8;
         uint64_t gate = jzi_door_take_orders(&actor->door);
         if ((gate & JZI_GATE_PINS) != 0) {
-            worker->domain->on_orders(worker, actor, gate & JZI_GATE_ORDERS);
+            worker->domain->on_orders(worker, actor, gate & (JZI_GATE_ORDERS | JZI_GATE_CLOSED));
         } else if (jzi_gate_is_free(gate & ~JZI_GATE_ORDERS) &&
                    jzi_actor_history(actor) != JZI_HISTORY_CORPSE) {
             jzi_worker_free_slot(worker, actor);
