@@ -3,9 +3,11 @@ if(JZX_FUZZ)
     return()
 endif()
 
+add_custom_target(examples)
 file(GLOB tour_sources CONFIGURE_DEPENDS cmd/tour/*.c)
 if(tour_sources)
     add_executable(jzx-tour ${tour_sources})
+    add_dependencies(examples jzx-tour)
     target_link_libraries(jzx-tour PRIVATE jzx_static Threads::Threads)
     add_test(NAME tour COMMAND jzx-tour)
     set_tests_properties(tour PROPERTIES TIMEOUT 120 LABELS example)
@@ -21,8 +23,6 @@ if(bench_sources AND NOT JZX_SANITIZE AND NOT JZX_COVERAGE)
         set_tests_properties(bench-smoke PROPERTIES TIMEOUT 120 LABELS bench-smoke)
     endif()
 endif()
-
-add_custom_target(examples)
 
 # An example says how it is run by what lies beside it: name.sh drives it, name.expected is what it
 # prints, and with neither it only has to succeed.
