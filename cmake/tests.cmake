@@ -74,6 +74,9 @@ function(jzx_add_fuzzers)
         add_executable(${name} ${source})
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
         target_link_libraries(${name} PRIVATE jzx_testkit_twin jzx_twin)
+        if(TARGET jzx_manifest_twin)
+            target_link_libraries(${name} PRIVATE jzx_manifest_twin)
+        endif()
         # What a run finds goes to the build tree; the inputs we keep are only read.
         set(found ${PROJECT_BINARY_DIR}/corpus/${name})
         file(MAKE_DIRECTORY ${found})
@@ -98,7 +101,7 @@ target_include_directories(jzt_support
     PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support
     PRIVATE ${PROJECT_SOURCE_DIR}/include)
 
-foreach(folder unit contract sim fault thread api)
+foreach(folder unit contract sim fault thread api manifest)
     add_custom_target(${folder}_tests)
 endforeach()
 if(TARGET jzx_testkit)
@@ -109,6 +112,10 @@ jzx_add_tests(unit jzx_twin)
 foreach(folder contract sim fault thread)
     jzx_add_tests(${folder} ${kit} jzx_twin)
 endforeach()
+
+if(TARGET jzx_manifest_twin)
+    jzx_add_tests(manifest jzx_manifest_twin ${kit} jzx_twin)
+endif()
 
 # The rest looks at sources and packages, so one plain build is enough for it.
 if(JZX_SANITIZE OR JZX_COVERAGE)

@@ -69,7 +69,7 @@ function check_length() {
     if (file ~ /^bench\/spikes\//) return
     if (file ~ /^examples\/chat\//) limit = 170
     else if (file ~ /^examples\//) limit = 100
-    else if (file ~ /^(src|include|testkit|bench|cmd)\//) limit = 600
+    else if (file ~ /^(src|include|manifest|testkit|bench|cmd)\//) limit = 600
     if (limit && lines > limit)
         print file ":" lines ": The file has more than " limit " lines; which two concepts share it?"
 }
@@ -77,11 +77,11 @@ function check_length() {
 # Every C file belongs to a target of cmake/*.cmake, which find them by these places.
 function check_place() {
     if (file !~ /\.c$/) return
-    if (file ~ /^src\/((base|os)\/)?[^\/]*$/) return
+    if (file ~ /^(src\/((base|os)\/)?|manifest\/src\/)[^\/]*$/) return
     if (file ~ /^(testkit|bench|bench\/(peers|spikes)|examples|examples\/chat|cmd\/[^\/]*|tests\/support)\/[^\/]*$/) return
-    if (file ~ /^tests\/(unit|contract|sim|fault|thread|api)\/test_[^\/]*$/) return
+    if (file ~ /^tests\/(unit|contract|sim|fault|thread|api|manifest)\/test_[^\/]*$/) return
     if (file ~ /^tests\/fuzz\/fuzz_[^\/]*$/) return
-    if (file ~ /^tests\/install\//) return
+    if (file ~ /^tests\/(install|crashlab)\//) return
     # Must not compile, which tests/abi/protocol_refused.sh tries.
     if (file ~ /^tests\/abi\/protocol\//) return
     print file ":1: No target compiles this file."
@@ -173,13 +173,13 @@ END {
     finish_file()
     for (i = 1; i <= include_count; i++) {
         split(includes[i], pair, SUBSEP)
-        split(folder_of(pair[1]) "/|src/|include/|tests/|tests/support/", places, "|")
+        split(folder_of(pair[1]) "/|src/|include/|manifest/include/|tests/|tests/support/", places, "|")
         for (p in places) {
             if (places[p] pair[2] != pair[1]) included[places[p] pair[2]] = 1
         }
     }
     for (i = 2; i < ARGC; i++) {
-        if (ARGV[i] ~ /\.h$/ && ARGV[i] != "include/jzx/jzx.h" && !(ARGV[i] in included))
+        if (ARGV[i] ~ /\.h$/ && ARGV[i] !~ /^(include\/jzx\/jzx|manifest\/include\/jzx\/manifest)\.h$/ && !(ARGV[i] in included))
             print ARGV[i] ":1: Nobody includes this header."
     }
 }

@@ -96,7 +96,20 @@ typedef enum jzx_err {
     JZX_ERR_BAD_DEMAND = -57,
     JZX_ERR_CIRCUIT_OPEN = -58,
     JZX_ERR_NO_BUDGET = -59,
-    JZX_ERR_NO_WORKERS = -60
+    JZX_ERR_NO_WORKERS = -60,
+    JZX_ERR_FENCED = -61,
+    JZX_ERR_CONFLICT = -62,
+    JZX_ERR_IN_DOUBT = -63,
+    JZX_ERR_CORRUPT = -64,
+    JZX_ERR_NEWER_SCHEMA = -65,
+    JZX_ERR_MAP_FULL = -66,
+    JZX_ERR_OWNED = -67,
+    JZX_ERR_FORKED = -68,
+    JZX_ERR_REMOTE_FS = -69,
+    JZX_ERR_FOREIGN_PAGES = -70,
+    JZX_ERR_READ_ONLY = -71,
+    JZX_ERR_NOT_A_MANIFEST = -72,
+    JZX_ERR_WRONG_STATE = -73
 } jzx_err;
 
 /* A sentence a user can act on, never NULL, also for values that are no jzx_err. Thread: any. */

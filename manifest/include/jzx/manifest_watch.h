@@ -1,0 +1,63 @@
+/* Waiting for others: generations, and the events of commits. */
+#ifndef JZX_MANIFEST_WATCH_H
+#define JZX_MANIFEST_WATCH_H
+
+#include <jzx/ask.h>
+#include <jzx/manifest_read.h>
+#include <jzx/manifest_record.h>
+#include <jzx/manifest_store.h>
+#include <jzx/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Waits until a component has reached a generation. *out_reached (may be NULL): where it is then.
+ * timeout_ms 0: as long as it takes. Thread: any but inside an actor's code (DEADLOCK). Errors:
+ * TIMED_OUT, CLOSED, MAILBOX_FULL, FORKED, IN_DOUBT. */
+JZX_API JZX_NODISCARD jzx_err jzx_mf_generation_wait(jzx_mf *mf, uint32_t component,
+                                                     uint64_t target, uint32_t timeout_ms,
+                                                     uint64_t *out_reached);
+/* The same from an actor, as an ask: the reply with `tag` has the generation as its value (u64).
+ * Thread: loop, inside an actor. Errors: as jzx_ask(), CLOSED, FORKED, IN_DOUBT. */
+JZX_API JZX_NODISCARD jzx_err jzx_mf_generation_ask(jzx_loop *loop, jzx_mf *mf, uint32_t component,
+                                                    uint64_t target, uint32_t tag,
+                                                    uint32_t timeout_ms, void *arg,
+                                                    jzx_ask_ref *out_ref);
+
+typedef enum jzx_mf_change {
+    JZX_MF_PUT = 1,
+    JZX_MF_DEL = 2,
+    JZX_MF_LOST = 3 /* `seq` to the next event's: they were not kept as long as this one slept */
+} jzx_mf_change;
+
+/* One change of one record. Databases, chunks, materials and generations are told, with
+ * JZX_MF_ALL_EVENTS jobs, logs and metrics too. */
+typedef struct jzx_mf_event {
+    uint64_t seq;    /* of the commit */
+    uint32_t index;  /* within the commit, from 0 */
+    uint32_t change; /* jzx_mf_change */
+    jzx_mf_key key;
+} jzx_mf_event;
+
+/* Events after commit `after`, in order. Returning anything but JZX_OK ends the walk. */
+typedef jzx_err (*jzx_mf_event_fn)(void *arg, const jzx_mf_event *event);
+JZX_API JZX_NODISCARD jzx_err jzx_mf_event_each(jzx_mf_snap *snap, uint64_t after,
+                                                jzx_mf_event_fn fn, void *arg);
+
+/* Sends every event after commit `after` to an actor, as copies of jzx_mf_event with this tag:
+ * first those that are kept, then each when its commit is durable. None is lost, doubled or out of
+ * order, however slow the actor is, while they are kept (events_kept). It ends with
+ * jzx_mf_unfollow(), with the actor, or with the manifest. After a restart of the program an actor
+ * goes on with the last seq it has finished. *out_id (may be NULL) names it. Thread: any. Errors:
+ * INVALID_ARG, RESERVED_TAG, MAILBOX_FULL, CLOSED, READ_ONLY, FORKED, NO_MEMORY.
+ */
+JZX_API JZX_NODISCARD jzx_err jzx_mf_follow(jzx_mf *mf, jzx_actor_id to, uint32_t tag,
+                                            uint64_t after, uint64_t *out_id);
+/* Events that are on their way may still come. Errors as above. */
+JZX_API JZX_NODISCARD jzx_err jzx_mf_unfollow(jzx_mf *mf, uint64_t id);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

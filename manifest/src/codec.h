@@ -1,0 +1,87 @@
+/* Records as bytes (docs/MANIFEST.md has the format).
+ *
+ *   u16 type | u16 version | u32 crc32c of the rest | u16 fixed length | fixed fields | TLVs
+ *
+ * all little-endian; a TLV is u16 tag | u32 length | bytes. schema.def is the one place that says
+ * which fields there are; from it come encoder, decoder, dump, the fuzzer's round trip and the
+ * golden vectors. Fields are only ever appended. A reader takes shorter fixed parts (what is
+ * missing is 0) and longer ones, and keeps what it does not know for the next rewrite: the rest. */
+#ifndef MFI_CODEC_H
+#define MFI_CODEC_H
+
+#include <jzx/manifest_job.h>
+#include <jzx/manifest_record.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Facts about the file itself: the record of table meta. */
+typedef struct mfi_meta {
+    uint64_t created_ms;
+    uint64_t boot;
+    uint64_t commit_seq;
+    uint64_t job_ids;     /* all ids below were given out, or may have been */
+    uint64_t last_ms;     /* the manifest's clock at the last commit */
+    uint64_t event_first; /* seq of the oldest event that is kept */
+    uint32_t schema;
+    uint32_t page_size;
+    uint32_t byte_order;    /* 0x01020304 as this machine stores it */
+    uint32_t clean;         /* 1: closed properly since the last boot */
+    uint32_t migrate_table; /* a migration goes on here: table + 1, 0: none */
+    uint32_t reserved;
+    jzx_mf_span migrate_key; /* everything up to it is done */
+} mfi_meta;
+#define MFI_SCHEMA 1u
+
+/* An event as stored; its key has seq and index. */
+typedef struct mfi_event {
+    jzx_mf_span key;
+    uint32_t table;
+    uint32_t change;
+} mfi_event;
+
+/* What a decoder did not know. Borrowed like the value it came from. */
+typedef struct mfi_rest {
+    jzx_mf_span fixed; /* the end of a longer fixed part */
+    jzx_mf_span tlvs;  /* all TLVs; the encoder takes the unknown ones */
+} mfi_rest;
+
+/* Where a record is encoded: grows as needed, used again and again. */
+typedef struct mfi_buf {
+    uint8_t *bytes;
+    size_t len;
+    size_t cap;
+} mfi_buf;
+void mfi_buf_free(mfi_buf *buf);
+
+/* Encoders: NO_MEMORY, TOO_BIG (a text over its limit). keep may be NULL.
+ * Decoders: CORRUPT (lengths, type, crc), NEWER_SCHEMA (a version this library does not know).
+ * Spans of *out point into the value. rest may be NULL. */
+#define MFI_CODEC(name, type)                                                                      \
+    jzx_err mfi_encode_##name(const type *record, const mfi_rest *keep, mfi_buf *out);             \
+    jzx_err mfi_decode_##name(jzx_mf_span value, type *out, mfi_rest *rest);
+MFI_CODEC(meta, mfi_meta)
+MFI_CODEC(db, jzx_mf_db)
+MFI_CODEC(wal, jzx_mf_wal)
+MFI_CODEC(chunk, jzx_mf_chunk)
+MFI_CODEC(job, jzx_mf_job) /* without id, which is its key: the caller sets it */
+MFI_CODEC(gate, jzx_mf_gate)
+MFI_CODEC(kind, jzx_mf_kind)
+MFI_CODEC(cron, jzx_mf_cron)
+MFI_CODEC(metric, jzx_mf_metric)
+MFI_CODEC(generation, jzx_mf_generation)
+MFI_CODEC(material, jzx_mf_material)
+MFI_CODEC(event, mfi_event)
+#undef MFI_CODEC
+
+/* crc32c of the body, as the header of a value has it: a stamp for conditions. For values without a
+ * header (unique, db_name): crc32c of the whole. */
+uint32_t mfi_value_stamp(uint32_t table, jzx_mf_span value);
+/* Whether a value of this table is well-formed: decodes it. Tables without records: their length.
+ */
+jzx_err mfi_value_check(uint32_t table, jzx_mf_span value);
+/* One line "table key field=value ..." for people, into a growing buffer, 0-terminated. A value
+ * that does not decode is shown as hex with the reason. NO_MEMORY. */
+jzx_err mfi_value_dump(uint32_t table, jzx_mf_span key, jzx_mf_span value, mfi_buf *out);
+
+#endif

@@ -1,0 +1,68 @@
+/* The file: how it is created, found fit to be used, owned, read by many and copied.
+ *
+ * Nothing above this knows LMDB's environment; everything above uses its transactions. */
+#ifndef MFI_STORE_H
+#define MFI_STORE_H
+
+#include <jzx/manifest_record.h>
+#include <jzx/types.h>
+
+#include <lmdb.h>
+#include <stdbool.h>
+
+typedef struct mfi_store mfi_store;
+
+typedef struct mfi_store_opts {
+    uint64_t map_max;
+    uint64_t reserve_bytes; /* 0: none */
+    uint32_t readers_max;
+    bool readonly;
+    bool must_exist;
+    bool verify;     /* walk all pages before LMDB sees them */
+    uint64_t now_ms; /* created_ms of a new file */
+} mfi_store_opts;
+
+typedef struct mfi_store_facts {
+    bool created;
+    uint32_t readers_reaped;
+    char text[256]; /* after an error: a sentence with the facts */
+} mfi_store_facts;
+
+/* Errors: those of jzx_mf_open(). facts is filled in either way. */
+jzx_err mfi_store_open(const char *path, const mfi_store_opts *opts, mfi_store **out,
+                       mfi_store_facts *facts);
+/* Nobody has a transaction any more. In a forked child it only frees memory and descriptors. */
+void mfi_store_close(mfi_store *store);
+
+MDB_env *mfi_store_env(mfi_store *store);
+MDB_dbi mfi_store_dbi(const mfi_store *store, uint32_t table);
+const char *mfi_store_path(const mfi_store *store);
+/* True in a child of the process that opened it. Thread: any. */
+bool mfi_store_forked(const mfi_store *store);
+
+/* LMDB's and errno's numbers as ours. MDB_NOTFOUND is NOT_FOUND, MDB_MAP_FULL MAP_FULL, ENOSPC
+ * NO_SPACE, MDB_READERS_FULL BUSY, MDB_PANIC IN_DOUBT, MDB_CORRUPTED CORRUPT, ... */
+jzx_err mfi_err_of(int rc);
+
+/* A read transaction from the pool, for one thread at a time; any number at once.
+ * Errors: FORKED, BUSY (all readers in use), NO_MEMORY, IO. */
+typedef struct mfi_reader mfi_reader;
+jzx_err mfi_reader_begin(mfi_store *store, mfi_reader **out);
+MDB_txn *mfi_reader_txn(mfi_reader *reader);
+void mfi_reader_end(mfi_store *store, mfi_reader *reader);
+/* How many there are now, and for how long the oldest has been there. Thread: any. */
+void mfi_store_readers(mfi_store *store, uint64_t *out_count, uint64_t *out_oldest_ms);
+/* Slots in LMDB's table, of all processes; and the reaping of those whose process died. */
+uint64_t mfi_store_reader_slots(mfi_store *store);
+uint32_t mfi_store_reap(mfi_store *store);
+
+/* Bytes of the file in use, and of these on the free list. */
+jzx_err mfi_store_size(mfi_store *store, MDB_txn *txn, uint64_t *out_used, uint64_t *out_free);
+
+/* Gives the reserve's space back to the disk; false: there was none. And makes it again. */
+bool mfi_store_give_reserve(mfi_store *store);
+jzx_err mfi_store_make_reserve(mfi_store *store);
+
+jzx_err mfi_store_backup(mfi_store *store, const char *path);
+
+#endif

@@ -1,0 +1,72 @@
+/* Access to the tables inside one LMDB transaction.
+ *
+ * A view reads; a tx is a view that also writes, with the clock and the counters of the commit it
+ * belongs to. Everything that changes tables takes a tx and knows nothing of actors. */
+#ifndef MFI_TX_H
+#define MFI_TX_H
+
+#include "codec.h"
+#include "store.h"
+
+#include <stdbool.h>
+
+/* A place to read from. A snapshot of the public API is one. */
+typedef struct mfi_view {
+    mfi_store *store;
+    MDB_txn *txn;
+} mfi_view;
+
+/* What the commit did that others wait for; the writer looks at it afterwards. Only ever set, so
+ * that an operation that was rolled back costs a look in vain. */
+typedef struct mfi_news {
+    bool ready;      /* something may be claimed */
+    bool schedule;   /* the next due time, lease end or cron time may have changed */
+    bool generation; /* a generation was bumped */
+    bool event;      /* there are events */
+} mfi_news;
+
+typedef struct mfi_tx {
+    mfi_view view;
+    uint64_t now_ms;   /* the manifest's clock */
+    uint64_t lease_ms; /* the lease clock: starts where now_ms did at this boot, never jumps */
+    uint64_t boot;
+    uint64_t seq;         /* of this commit */
+    uint32_t event_index; /* next one within the commit */
+    bool all_events;
+    mfi_meta meta;              /* as it will be stored; job_ids and event_first may be raised */
+    jzx_mf_retention retention; /* without zeros */
+    uint32_t events_kept;
+    mfi_news news;
+    mfi_buf buf; /* for encoding */
+} mfi_tx;
+
+/* NOT_FOUND, or *out points into the map, until the next write of this transaction. */
+jzx_err mfi_get(const mfi_view *view, const jzx_mf_key *key, jzx_mf_span *out);
+bool mfi_has(const mfi_view *view, const jzx_mf_key *key);
+jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, const void *value, size_t len);
+/* A row of an index. */
+jzx_err mfi_put_id(mfi_tx *tx, const jzx_mf_key *key, uint64_t id); /* be64 */
+jzx_err mfi_put_empty(mfi_tx *tx, const jzx_mf_key *key);
+/* NOT_FOUND is an error here: indexes that miss a row are corrupt, and the caller says so. */
+jzx_err mfi_del(mfi_tx *tx, const jzx_mf_key *key);
+/* NOT_FOUND, CORRUPT (not 8 bytes). */
+jzx_err mfi_get_id(const mfi_view *view, const jzx_mf_key *key, uint64_t *out);
+
+/* The first row at or after `from`: copies its key; *value points into the map. NOT_FOUND at the
+ * end of the table. `prefix`: NOT_FOUND also when the row does not begin with prefix_len bytes of
+ * `from`. */
+jzx_err mfi_seek(const mfi_view *view, const jzx_mf_key *from, uint32_t prefix_len, jzx_mf_key *key,
+                 jzx_mf_span *value);
+/* The smallest key after this one, for going on. */
+jzx_mf_key mfi_key_after(const jzx_mf_key *key);
+
+/* Walks a table from a key on; the callback must not write. Ends with what it returned. */
+typedef jzx_err (*mfi_row_fn)(void *arg, jzx_mf_span key, jzx_mf_span value);
+jzx_err mfi_walk(const mfi_view *view, const jzx_mf_key *from, uint32_t prefix_len, mfi_row_fn fn,
+                 void *arg);
+uint64_t mfi_entries(const mfi_view *view, uint32_t table);
+
+/* Says that a record changed: an event, if its table is one of those that are told. */
+jzx_err mfi_tell(mfi_tx *tx, const jzx_mf_key *key, uint32_t change);
+
+#endif
