@@ -35,6 +35,7 @@ typedef struct mfi_tx {
     bool wrote;           /* something: there is a reason to commit */
     bool all_events;
     mfi_meta meta;              /* as it will be stored; job_ids and event_first may be raised */
+    uint8_t migrate_bytes[JZX_MF_KEY_BYTES]; /* what meta.migrate_key points to */
     jzx_mf_retention retention; /* without zeros */
     uint32_t events_kept;
     mfi_news news;
