@@ -132,6 +132,13 @@ jzx_err jzx_mf_commit(jzx_mf_txn *txn, uint32_t timeout_ms, jzx_mf_receipt **out
     return err;
 }
 
+/* Ids of actors mean something within one system only. */
+static bool is_reachable(const jzx_mf *mf, jzx_loop *loop)
+{
+    return mf->system != NULL ? loop != NULL && jzx_loop_system(loop) == mf->system
+                              : loop == mf->loop;
+}
+
 jzx_err jzx_mf_commit_ask(jzx_loop *loop, jzx_mf_txn *txn, uint32_t tag, uint32_t timeout_ms,
                           void *arg, jzx_ask_ref *out_ref)
 {
@@ -140,6 +147,10 @@ jzx_err jzx_mf_commit_ask(jzx_loop *loop, jzx_mf_txn *txn, uint32_t tag, uint32_
         return txn == NULL ? JZX_ERR_INVALID_ARG : JZX_ERR_RESERVED_TAG;
     }
     jzx_mf *mf = txn->mf;
+    if (!is_reachable(mf, loop)) {
+        jzx_mf_abort(txn);
+        return JZX_ERR_NOT_SUPPORTED;
+    }
     jzx_err err = prepare(txn);
     if (err != JZX_OK) {
         return err;
@@ -188,6 +199,9 @@ jzx_err jzx_mf_generation_ask(jzx_loop *loop, jzx_mf *mf, uint32_t component, ui
     jzx_err err = mf == NULL ? JZX_ERR_INVALID_ARG : mfi_refusal(mf);
     if (err != JZX_OK) {
         return err;
+    }
+    if (tag >= JZX_TAG_SYSTEM_FIRST || !is_reachable(mf, loop)) {
+        return tag >= JZX_TAG_SYSTEM_FIRST ? JZX_ERR_RESERVED_TAG : JZX_ERR_NOT_SUPPORTED;
     }
     mfi_wait_order order = {target, component, tag};
     const jzx_ask_opts opts = {
