@@ -229,7 +229,11 @@ static jzx_err open_in_txn(mfi_store *store, mfi_store_facts *facts)
 static jzx_err walk_pages(const mfi_store *store, int fd, const mfi_pages_meta *meta,
                           const mfi_store_opts *opts, mfi_store_facts *facts)
 {
-    jzx_err err = mfi_pages_walk(fd, meta, opts->on_page, opts->on_page_arg, &facts->pages);
+    mfi_pages_report report;
+    jzx_err err = mfi_pages_walk(fd, meta, opts->check_fn, opts->check_arg, &report);
+    if (opts->pages != NULL) {
+        *opts->pages = report;
+    }
     if (err == JZX_OK) {
         return JZX_OK;
     }
@@ -237,8 +241,8 @@ static jzx_err walk_pages(const mfi_store *store, int fd, const mfi_pages_meta *
         return mfi_say(facts, err, store->path, "its pages were not looked at to the end: %s",
                        jzx_strerror(err));
     }
-    bool is_ours = facts->pages.has_meta || !facts->pages.is_foreign;
-    return is_ours ? mfi_say(facts, JZX_ERR_CORRUPT, store->path, "damaged: %s", facts->pages.text)
+    bool is_ours = report.has_meta || !report.is_foreign;
+    return is_ours ? mfi_say(facts, JZX_ERR_CORRUPT, store->path, "damaged: %s", report.text)
                    : mfi_say(facts, JZX_ERR_NOT_A_MANIFEST, store->path,
                              "is an LMDB file, but has no table meta");
 }

@@ -22,9 +22,10 @@ typedef struct mfi_store_opts {
     bool must_exist;
     bool verify; /* walk all pages before LMDB follows any */
     /* With verify: told every problem, and how far it got; NULL: the first problem is enough. */
-    jzx_mf_check_fn on_page;
-    void *on_page_arg;
-    uint64_t now_ms; /* created_ms of a new file */
+    jzx_mf_check_fn check_fn;
+    void *check_arg;
+    mfi_pages_report *pages; /* filled in by verify, also when it finds problems; may be NULL */
+    uint64_t now_ms;         /* created_ms of a new file */
     /* For the age of readers; NULL: the system's monotonic clock. Called on any thread. */
     uint64_t (*clock_ms)(void *arg);
     void *clock_arg;
@@ -33,11 +34,10 @@ typedef struct mfi_store_opts {
 typedef struct mfi_store_facts {
     bool created;
     uint32_t readers_reaped;
-    mfi_pages_report pages; /* with verify */
-    char text[256];         /* after an error: a sentence with the facts */
+    char text[256]; /* after an error: a sentence with the facts */
 } mfi_store_facts;
 
-/* Errors: those of jzx_mf_open(), and CLOSED when on_page had enough. facts is filled in either
+/* Errors: those of jzx_mf_open(), and CLOSED when check_fn had enough. facts is filled in either
  * way. A process opens a file once, for reading or writing: the second time is ALREADY, because
  * LMDB would lose the first one's locks. Beside an owner, a walk looks at the commit of a read
  * transaction, and may take its time. */
