@@ -21,7 +21,7 @@ void mfi_buf_free(mfi_buf *buf)
     *buf = (mfi_buf){0};
 }
 
-static bool buf_reserve(mfi_buf *buf, size_t cap)
+bool mfi_buf_reserve(mfi_buf *buf, size_t cap)
 {
     if (cap <= buf->cap) {
         return true;
@@ -135,7 +135,7 @@ static inline jzx_err value_begin(writing *w, size_t fixed, size_t tlvs)
         return JZX_ERR_TOO_BIG;
     }
     size_t size = HEAD + wide + tlvs + tlvs_kept(w->keep->tlvs, w->knows, NULL);
-    if (!buf_reserve(w->out, size)) {
+    if (!mfi_buf_reserve(w->out, size)) {
         return JZX_ERR_NO_MEMORY;
     }
     uint8_t *bytes = w->out->bytes;
@@ -380,7 +380,7 @@ static jzx_err older_generation(const parts *p, jzx_mf_generation *out, mfi_rest
     return JZX_OK;
 }
 
-#define OLD(name, type, table, version)
+#define NO_OLD
 #define RECORD(name, type, table, version_now, older)                                              \
     jzx_err mfi_decode_##name(jzx_mf_span value, type *out, mfi_rest *rest)                        \
     {                                                                                              \
@@ -398,7 +398,7 @@ static jzx_err older_generation(const parts *p, jzx_mf_generation *out, mfi_rest
 uint32_t mfi_value_stamp(uint32_t table, jzx_mf_span value)
 {
     switch (table) {
-#define OLD(name, type, table, version)
+#define NO_OLD
 #define RECORD(name, type, table, version, older) case table:
 #include "schema.def"
         if (value.len >= HEAD) {
@@ -414,7 +414,7 @@ uint32_t mfi_value_stamp(uint32_t table, jzx_mf_span value)
 jzx_err mfi_value_check(uint32_t table, jzx_mf_span value)
 {
     switch (table) {
-#define OLD(name, type, table, version)
+#define NO_OLD
 #define RECORD(name, type, table, version, older)                                                  \
     case table: {                                                                                  \
         type record;                                                                               \
@@ -436,7 +436,7 @@ bool mfi_value_is_old(uint32_t table, jzx_mf_span value)
     }
     uint32_t version = mfi_get_le16((const uint8_t *)value.data + 2);
     switch (table) {
-#define OLD(name, type, table, version)
+#define NO_OLD
 #define RECORD(name, type, table, newest, older)                                                   \
     case table:                                                                                    \
         return version < (newest);
@@ -451,7 +451,7 @@ jzx_err mfi_value_renew(uint32_t table, jzx_mf_span value, mfi_buf *out)
     mfi_rest rest;
     jzx_err err;
     switch (table) {
-#define OLD(name, type, table, version)
+#define NO_OLD
 #define RECORD(name, type, table, version, older)                                                  \
     case table: {                                                                                  \
         type record;                                                                               \

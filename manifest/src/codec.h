@@ -67,6 +67,8 @@ typedef struct mfi_buf {
     size_t cap;
 } mfi_buf;
 void mfi_buf_free(mfi_buf *buf);
+/* Makes room for so many bytes in all. False: no memory. */
+bool mfi_buf_reserve(mfi_buf *buf, size_t cap);
 
 /* Encoders: NO_MEMORY, TOO_BIG (a text over its limit). keep may be NULL.
  * Decoders: CORRUPT (lengths, type, crc), NEWER_SCHEMA (a version this library does not know).

@@ -4,8 +4,32 @@
 
 #include <string.h>
 
-/* Built from left to right. What does not fit is cut off, which only too long names could be: they
- * are refused before, and a cut one is longer than all that are stored, so it is not found. */
+/* Keys are built from left to right. Numbers always fit. */
+static void add8(jzx_mf_key *key, uint8_t v)
+{
+    key->bytes[key->len++] = v;
+}
+
+static void add16(jzx_mf_key *key, uint16_t v)
+{
+    mfi_put_be16(key->bytes + key->len, v);
+    key->len += 2;
+}
+
+static void add32(jzx_mf_key *key, uint32_t v)
+{
+    mfi_put_be32(key->bytes + key->len, v);
+    key->len += 4;
+}
+
+static void add64(jzx_mf_key *key, uint64_t v)
+{
+    mfi_put_be64(key->bytes + key->len, v);
+    key->len += 8;
+}
+
+/* What does not fit is cut off, which only too long names could be: they are refused before, and a
+ * cut one is longer than all that are stored, so it is not found. */
 static void add(jzx_mf_key *key, const void *bytes, size_t len)
 {
     size_t room = JZX_MF_KEY_BYTES - key->len;
@@ -14,32 +38,6 @@ static void add(jzx_mf_key *key, const void *bytes, size_t len)
         memcpy(key->bytes + key->len, bytes, fits);
         key->len += (uint32_t)fits;
     }
-}
-
-static void add8(jzx_mf_key *key, uint8_t v)
-{
-    add(key, &v, 1);
-}
-
-static void add16(jzx_mf_key *key, uint16_t v)
-{
-    uint8_t bytes[2];
-    mfi_put_be16(bytes, v);
-    add(key, bytes, sizeof bytes);
-}
-
-static void add32(jzx_mf_key *key, uint32_t v)
-{
-    uint8_t bytes[4];
-    mfi_put_be32(bytes, v);
-    add(key, bytes, sizeof bytes);
-}
-
-static void add64(jzx_mf_key *key, uint64_t v)
-{
-    uint8_t bytes[8];
-    mfi_put_be64(bytes, v);
-    add(key, bytes, sizeof bytes);
 }
 
 jzx_mf_key mfi_key_first(uint32_t table)
@@ -172,7 +170,6 @@ jzx_mf_key mfi_key_ready(const jzx_mf_job *job)
     return key;
 }
 
-/* Keys of one, two or three numbers of 64 bits. */
 static jzx_mf_key key_of_pair(uint32_t table, uint64_t first, uint64_t second)
 {
     jzx_mf_key key = mfi_key_first(table);
@@ -230,7 +227,9 @@ jzx_mf_span mfi_resource_of(const jzx_mf_key *blocked)
 jzx_mf_key mfi_key_blocked(jzx_mf_span resource, const jzx_mf_job *job)
 {
     jzx_mf_key key = mfi_key_first(JZX_MF_TABLE_BLOCKED);
-    add(&key, resource.data, resource.len);
+    /* A longer one was not made here; its key would not be found, but nothing breaks. */
+    size_t max = sizeof((mfi_resource *)0)->bytes;
+    add(&key, resource.data, resource.len < max ? resource.len : max);
     add_rank(&key, job);
     return key;
 }
@@ -284,9 +283,10 @@ mfi_resource mfi_resource_key_limit(const jzx_mf_job *job)
     return resource_of('k', &key);
 }
 
-mfi_resource mfi_resource_gate(uint64_t db, uint16_t gate_class)
+mfi_resource mfi_resource_gate(const jzx_mf_job *job)
 {
-    jzx_mf_key key = jzx_mf_key_gate(db, gate_class);
+    jzx_mf_key key = jzx_mf_key_gate(job->db, job->gate_class);
+    add16(&key, job->kind);
     return resource_of('g', &key);
 }
 
