@@ -2,8 +2,6 @@
 
 #include "key.h"
 
-#include <string.h>
-
 /* The cursor that meta has: a table and the last key that was looked at. META itself is written
  * with every commit, so it needs no migration. */
 static jzx_err cursor_open(const mfi_meta *meta, jzx_mf_key *at)
@@ -46,11 +44,10 @@ static jzx_err row_renew(mfi_tx *tx, const jzx_mf_key *at, jzx_mf_span value, ui
     return err;
 }
 
-static void cursor_store(mfi_tx *tx, const jzx_mf_key *at)
+static void cursor_store(mfi_meta *meta, const jzx_mf_key *at)
 {
-    memcpy(tx->migrate_bytes, at->bytes, at->len);
-    tx->meta.migrate_table = at->table + 1;
-    tx->meta.migrate_key = jzx_mf_blob(tx->migrate_bytes, at->len);
+    meta->migrate_table = at->table + 1;
+    meta->migrate_key = jzx_mf_blob(at->bytes, at->len);
 }
 
 static void migration_end(mfi_meta *meta)
@@ -60,7 +57,8 @@ static void migration_end(mfi_meta *meta)
     meta->migrate_key.len = 0;
 }
 
-jzx_err mfi_migrate_step(mfi_tx *tx, uint32_t max_rows, bool *out_more, uint64_t *out_count)
+jzx_err mfi_migrate_step(mfi_tx *tx, jzx_mf_key *at, uint32_t max_rows, bool *out_more,
+                         uint64_t *out_count)
 {
     if (max_rows == 0) {
         return JZX_ERR_INVALID_ARG;
@@ -73,17 +71,16 @@ jzx_err mfi_migrate_step(mfi_tx *tx, uint32_t max_rows, bool *out_more, uint64_t
         return JZX_OK;
     }
     uint64_t count = 0;
-    jzx_mf_key at;
-    jzx_err err = cursor_open(&tx->meta, &at);
+    jzx_err err = cursor_open(&tx->meta, at);
     for (uint32_t row = 0; row < max_rows && err == JZX_OK; row++) {
         jzx_mf_span value;
-        err = cursor_next(&tx->view, &at, &value);
+        err = cursor_next(&tx->view, at, &value);
         if (err == JZX_OK) {
-            err = row_renew(tx, &at, value, &count);
+            err = row_renew(tx, at, value, &count);
         }
     }
     if (err == JZX_OK) {
-        cursor_store(tx, &at);
+        cursor_store(&tx->meta, at);
     } else if (err == JZX_ERR_NOT_FOUND) {
         migration_end(&tx->meta);
     } else {
