@@ -79,8 +79,8 @@ static void chunk_row(FILE *out, uint64_t db, uint64_t id, const jzx_mf_chunk *c
 {
     ui_text range = ui_format("%llu-%llu", (unsigned long long)chunk->wal_begin,
                               (unsigned long long)chunk->wal_end);
-    fprintf(out, "%6llu %10llu %10llu %10s  %-7s %-5s %-3s %21s  %-9s %s\n",
-            (unsigned long long)db, (unsigned long long)id, (unsigned long long)chunk->generation,
+    fprintf(out, "%6llu %10llu %10llu %10s  %-7s %-5s %-3s %21s  %-9s %s\n", (unsigned long long)db,
+            (unsigned long long)id, (unsigned long long)chunk->generation,
             ui_bytes(chunk->size_bytes).text, residency_name(chunk->residency),
             compression_name(chunk->compression), chunk->encrypted != 0 ? "yes" : "no", range.text,
             ui_age(chunk->purge_after_ms).text, ui_span(chunk->file_name, 60).text);

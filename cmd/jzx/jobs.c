@@ -96,8 +96,8 @@ static ui_text note_of(const jzx_mf_job *job)
     case JZX_MF_JOB_WAITING:
         return ui_format("for %u jobs", job->after_left);
     case JZX_MF_JOB_SCHEDULED:
-        return ui_format("runs %s%s%s", ui_age(job->run_at_ms).text,
-                         job->error.len > 0 ? ": " : "", ui_span(job->error, 60).text);
+        return ui_format("runs %s%s%s", ui_age(job->run_at_ms).text, job->error.len > 0 ? ": " : "",
+                         ui_span(job->error, 60).text);
     case JZX_MF_JOB_ACTIVE:
         if (job->progress_total > 0) {
             return ui_format("%llu of %llu %s", (unsigned long long)job->progress_done,
@@ -325,8 +325,7 @@ int cmd_jobs_show(const call *c)
         }
         jzx_err err = jzx_mf_read(mf, show_one, &what);
         if (err == JZX_ERR_NOT_FOUND) {
-            status = ui_fail("There is no job %s: it never was, or it was pruned.",
-                             c->operands[i]);
+            status = ui_fail("There is no job %s: it never was, or it was pruned.", c->operands[i]);
         } else if (err != JZX_OK) {
             status = ui_error(err, "Job %s cannot be read", c->operands[i]);
         }

@@ -11,12 +11,7 @@
 int manifest_main(int argc, char **argv);
 
 /* Options of `jzx manifest`; a subcommand says which it takes. */
-enum {
-    OPT_STATE = 0x1,
-    OPT_KIND = 0x2,
-    OPT_DB = 0x4,
-    OPT_LIMIT = 0x8
-};
+enum { OPT_STATE = 0x1, OPT_KIND = 0x2, OPT_DB = 0x4, OPT_LIMIT = 0x8 };
 
 /* One call of a subcommand of `jzx manifest FILE`. */
 typedef struct call {

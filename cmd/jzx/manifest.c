@@ -119,9 +119,12 @@ static bool parse_options(int argc, char **argv, parsed *out)
 {
     enum { JSON = 256, STATE, KIND, DB, LIMIT };
     static const struct option options[] = {
-        {"json", no_argument, NULL, JSON},       {"help", no_argument, NULL, 'h'},
-        {"state", required_argument, NULL, STATE}, {"kind", required_argument, NULL, KIND},
-        {"db", required_argument, NULL, DB},     {"limit", required_argument, NULL, LIMIT},
+        {"json", no_argument, NULL, JSON},
+        {"help", no_argument, NULL, 'h'},
+        {"state", required_argument, NULL, STATE},
+        {"kind", required_argument, NULL, KIND},
+        {"db", required_argument, NULL, DB},
+        {"limit", required_argument, NULL, LIMIT},
         {NULL, 0, NULL, 0},
     };
     call *c = &out->c;

@@ -140,11 +140,10 @@ static void tell_json(const call *c, const jzx_mf_stats *stats, const counting *
 
 static void people_records(const jzx_mf_stats *stats)
 {
-    static const uint32_t tables[] = {JZX_MF_TABLE_DB,     JZX_MF_TABLE_WAL,
-                                      JZX_MF_TABLE_CHUNK,  JZX_MF_TABLE_GATE,
-                                      JZX_MF_TABLE_CRON,   JZX_MF_TABLE_METRIC,
-                                      JZX_MF_TABLE_GENERATION, JZX_MF_TABLE_MATERIAL,
-                                      JZX_MF_TABLE_EVENT};
+    static const uint32_t tables[] = {
+        JZX_MF_TABLE_DB,         JZX_MF_TABLE_WAL,      JZX_MF_TABLE_CHUNK,
+        JZX_MF_TABLE_GATE,       JZX_MF_TABLE_CRON,     JZX_MF_TABLE_METRIC,
+        JZX_MF_TABLE_GENERATION, JZX_MF_TABLE_MATERIAL, JZX_MF_TABLE_EVENT};
     printf("\n%sRECORDS%s", ui_colour_on(UI_BOLD), ui_colour_on(UI_PLAIN));
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         printf("%s %s %llu", i == 0 ? "" : ",", jzx_mf_table_name(tables[i]),

@@ -37,8 +37,8 @@ void ui_init(void)
 const char *ui_colour_on(ui_colour colour)
 {
     static const char *const sequences[] = {
-        [UI_PLAIN] = "\033[0m",   [UI_BOLD] = "\033[1m",  [UI_RED] = "\033[31m",
-        [UI_GREEN] = "\033[32m",  [UI_YELLOW] = "\033[33m", [UI_CYAN] = "\033[36m",
+        [UI_PLAIN] = "\033[0m",  [UI_BOLD] = "\033[1m",    [UI_RED] = "\033[31m",
+        [UI_GREEN] = "\033[32m", [UI_YELLOW] = "\033[33m", [UI_CYAN] = "\033[36m",
         [UI_DIM] = "\033[2m"};
     return colours ? sequences[colour] : "";
 }

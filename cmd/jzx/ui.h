@@ -14,7 +14,15 @@ enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_OWNED = 3 };
 /* Reads NO_COLOR and looks for terminals; once, first. */
 void ui_init(void);
 
-typedef enum ui_colour { UI_PLAIN, UI_BOLD, UI_RED, UI_GREEN, UI_YELLOW, UI_CYAN, UI_DIM } ui_colour;
+typedef enum ui_colour {
+    UI_PLAIN,
+    UI_BOLD,
+    UI_RED,
+    UI_GREEN,
+    UI_YELLOW,
+    UI_CYAN,
+    UI_DIM
+} ui_colour;
 /* The sequence that begins a colour, UI_PLAIN: that ends it; "" where there are no colours. */
 const char *ui_colour_on(ui_colour colour);
 ui_colour ui_state_colour(uint32_t job_state);
@@ -51,10 +59,10 @@ ui_text ui_span(jzx_mf_span span, size_t columns);
 typedef struct ui_record {
     FILE *out;
     bool json;
-    bool comma;    /* a member came before */
+    bool comma; /* a member came before */
 } ui_record;
 ui_record ui_begin(FILE *out, bool json);
-void ui_end(ui_record *record); /* of one object: ends its line */
+void ui_end(ui_record *record);                                  /* of one object: ends its line */
 void ui_open(ui_record *record, const char *name, char bracket); /* '{' or '[': JSON only */
 void ui_close(ui_record *record, char bracket);
 void ui_u64(ui_record *record, const char *name, uint64_t value);

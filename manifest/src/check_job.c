@@ -193,7 +193,7 @@ static void check_blocked_on(mfi_check *check, const jzx_mf_job *job)
 {
     mfi_resource slot = mfi_resource_unique(job);
     mfi_resource limit = mfi_resource_key_limit(job);
-    mfi_resource gate = mfi_resource_gate(job->db, job->gate_class);
+    mfi_resource gate = mfi_resource_gate(job);
     if (!same_resource(job->blocked_on, &slot) && !same_resource(job->blocked_on, &limit) &&
         !(job->gate_class != 0 && same_resource(job->blocked_on, &gate))) {
         mfi_check_problem(check, "job %llu is blocked on something that is not its own",
@@ -211,7 +211,7 @@ static bool check_job_numbers(mfi_check *check, const jzx_mf_job *job)
     }
     if (job->kind == 0 || job->scope > JZX_MF_SCOPE_DB || job->unique > JZX_MF_ANY ||
         job->on_retry > JZX_MF_BOTH || job->on_parent > JZX_MF_PARENT_IGNORED ||
-        job->key.len > JZX_MF_KEY_MAX || job->blocked_on.len > sizeof(mfi_resource)) {
+        job->key.len > JZX_MF_KEY_MAX || job->blocked_on.len > sizeof((mfi_resource){0}.bytes)) {
         mfi_check_problem(check, "job %llu has a kind, scope, policy or key that cannot be",
                           id_of(job));
         return false;
