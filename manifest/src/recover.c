@@ -3,6 +3,8 @@
 #include "migrate.h"
 #include "queue.h"
 
+#include <string.h>
+
 /* Rows per commit: a crash repeats at most these, and the file grows by little. */
 #define ROWS_MAX 10000u
 
@@ -69,6 +71,17 @@ void mfi_describe(const mfi_view *view, jzx_mf_recovery *report)
     report->gates_held = mfi_entries(view, JZX_MF_TABLE_GATE);
 }
 
+/* Where a migration was interrupted: the key points into the map, and the map moves on. */
+static void keep_cursor(mfi_tx *tx)
+{
+    jzx_mf_span *key = &tx->meta.migrate_key;
+    key->len = key->len > sizeof tx->migrate_bytes ? 0 : key->len;
+    if (key->len != 0) {
+        memcpy(tx->migrate_bytes, key->data, key->len);
+    }
+    key->data = tx->migrate_bytes;
+}
+
 static jzx_err load(mfi_writer *writer, jzx_mf_recovery *report)
 {
     jzx_mf *mf = writer->mf;
@@ -80,12 +93,13 @@ static jzx_err load(mfi_writer *writer, jzx_mf_recovery *report)
     }
     const mfi_view view = {mf->store, mfi_reader_txn(reader)};
     err = mfi_meta_load(&view, &tx->meta);
+    if (err == JZX_OK) {
+        keep_cursor(tx);
+    }
     mfi_reader_end(mf->store, reader);
     if (err != JZX_OK) {
         return err;
     }
-    tx->meta.migrate_key =
-        jzx_mf_blob(NULL, 0); /* it pointed into the map; the step reads its own */
     report->commit_seq = tx->meta.commit_seq;
     report->clean = tx->meta.clean;
     mfi_clock_init(&mf->clock, &mf->opts, mf->loop, tx->meta.last_ms, &report->clock_back_ms);
