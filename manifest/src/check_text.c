@@ -243,13 +243,17 @@ void mfi_check_problem(mfi_check *check, const char *format, ...)
 {
     check->problems++;
     check->report->problems++;
-    if (check->ended || check->fn == NULL || check->problems > MFI_CHECK_TOLD_MAX) {
+    if (check->ended || check->fn == NULL || check->problems > MFI_CHECK_TOLD_MAX + 1) {
         return;
     }
     char sentence[1536];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
-    va_end(args);
+    if (check->problems <= MFI_CHECK_TOLD_MAX) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(sentence, sizeof sentence, format, args);
+        va_end(args);
+    } else {
+        snprintf(sentence, sizeof sentence, "there are more problems, which are only counted");
+    }
     check->ended = check->fn(check->arg, sentence, check->done, check->total) != 0;
 }
