@@ -1,5 +1,5 @@
+#include "audit_steps.h"
 #include "bytes.h"
-#include "check_steps.h"
 #include "key.h"
 
 #include <stdarg.h>

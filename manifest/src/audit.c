@@ -1,4 +1,4 @@
-#include "check_steps.h"
+#include "audit_steps.h"
 
 #include "bytes.h"
 #include "key.h"
@@ -170,4 +170,79 @@ jzx_err mfi_check_view(const mfi_view *view, jzx_mf_check_fn fn, void *arg,
     }
     notice(&check);
     return check.problems > 0 ? JZX_ERR_CORRUPT : JZX_OK;
+}
+
+/* What the walk over the pages says goes through here: to be counted, and told with measure. */
+typedef struct page_telling {
+    jzx_mf_check_fn fn; /* the caller's, may be NULL */
+    void *arg;
+    uint64_t told;
+} page_telling;
+
+static int tell_page(void *arg, const char *problem, uint64_t done, uint64_t total)
+{
+    page_telling *telling = arg;
+    if (telling->fn == NULL || (problem != NULL && telling->told++ >= MFI_CHECK_TOLD_MAX)) {
+        return 0;
+    }
+    return telling->fn(telling->arg, problem, done, total);
+}
+
+static jzx_err check_store(mfi_store *store, jzx_mf_check_fn fn, void *arg,
+                           jzx_mf_check_report *report)
+{
+    mfi_reader *reader;
+    jzx_err err = mfi_reader_begin(store, &reader);
+    if (err != JZX_OK) {
+        return err;
+    }
+    const mfi_view view = {store, mfi_reader_txn(reader)};
+    err = mfi_check_view(&view, fn, arg, report);
+    mfi_reader_end(store, reader);
+    return err;
+}
+
+/* The pages first: LMDB follows what they say. */
+static jzx_err check_file(const char *path, jzx_mf_check_fn fn, void *arg,
+                          jzx_mf_check_report *report)
+{
+    page_telling telling = {fn, arg, 0};
+    mfi_pages_report pages = {0};
+    mfi_store_opts opts = {.readonly = true,
+                           .must_exist = true,
+                           .verify = true,
+                           .check_fn = tell_page,
+                           .check_arg = &telling,
+                           .pages = &pages};
+    mfi_store_facts facts = {.text = ""};
+    mfi_store *store = NULL;
+    jzx_err err = mfi_store_open(path, &opts, &store, &facts);
+    report->pages = pages.total;
+    report->problems = pages.problems;
+    if (err == JZX_ERR_CORRUPT && pages.problems == 0) {
+        /* Not even the first pages could be read. */
+        report->problems = 1;
+        (void)tell_page(&telling, facts.text, 0, 0);
+    }
+    if (err == JZX_ERR_CLOSED) {
+        return pages.problems > 0 ? JZX_ERR_CORRUPT : JZX_OK;
+    }
+    if (err == JZX_OK) {
+        err = check_store(store, fn, arg, report);
+        mfi_store_close(store);
+    }
+    return err;
+}
+
+jzx_err jzx_mf_check(const char *path, jzx_mf_check_fn fn, void *arg, jzx_mf_check_report *out)
+{
+    if (path == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzx_mf_check_report report = {0};
+    jzx_err err = check_file(path, fn, arg, &report);
+    if (out != NULL) {
+        *out = report;
+    }
+    return err;
 }

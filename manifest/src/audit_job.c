@@ -1,6 +1,6 @@
 /* The queue: Q1 to Q6 of queue.h. */
+#include "audit_steps.h"
 #include "bytes.h"
-#include "check_steps.h"
 #include "key.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* Goal: a sound file has no problems, and every way in which one row can be wrong is named.
  * Method: one file with jobs in all states, made by the queue itself. Each damage is done to one
  * row inside a write transaction, looked at from there, and rolled back. */
+#include "audit.h"
 #include "bytes.h"
 #include "check.h"
 #include "key.h"
 #include "queue.h"
-#include "support/check.h"
 #include "tables.h"
 
 #include <jzx/manifest_watch.h>

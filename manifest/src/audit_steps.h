@@ -1,8 +1,8 @@
 /* What the sources of the check share. */
-#ifndef MFI_CHECK_STEPS_H
-#define MFI_CHECK_STEPS_H
+#ifndef MFI_AUDIT_STEPS_H
+#define MFI_AUDIT_STEPS_H
 
-#include "check.h"
+#include "audit.h"
 
 typedef struct mfi_check {
     const mfi_view *view;
