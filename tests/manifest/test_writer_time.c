@@ -271,7 +271,7 @@ static void test_a_cron_entry_makes_a_job_each_time_it_is_due(void)
             jzx_mf_job_enqueue(txn, &(jzx_mf_job_spec){.kind = 1, .unique = JZX_MF_ANY}, NULL));
         CHECK_OK(jzx_mf_commit_async(txn, on_answer, &put));
         if (i % 500 == 499) {
-            run(&self, 1);
+            run(&self, SECOND);
         }
     }
     CHECK_OK(jzx_mf_stats_read(self.mf, &stats));
