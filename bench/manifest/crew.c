@@ -90,6 +90,7 @@ void mfb_crew_run(const mfb_run *run, mfb_op_fn op, void *arg, mfb_sample *out)
     if (clients == NULL || pthread_barrier_init(&all.start, NULL, run->clients) != 0) {
         bench_fail("no memory for %u clients", run->clients);
     }
+    bench_watch watch = bench_start();
     for (uint32_t i = 0; i < run->clients; i++) {
         clients[i].all = &all;
         clients[i].index = i;
@@ -100,6 +101,9 @@ void mfb_crew_run(const mfb_run *run, mfb_op_fn op, void *arg, mfb_sample *out)
     for (uint32_t i = 0; i < run->clients; i++) {
         pthread_join(clients[i].thread, NULL);
     }
+    bench_sample cost;
+    bench_stop(watch, 0, &cost);
+    out->cpu_ns = cost.cpu_ns;
     pthread_barrier_destroy(&all.start);
     sum_up(clients, run->clients, out);
     free(clients);

@@ -41,6 +41,7 @@ typedef struct mfb_run {
 typedef struct mfb_sample {
     uint64_t ops;
     uint64_t ns;
+    uint64_t cpu_ns;       /* of all threads of the process; 0: not measured */
     bench_latency latency; /* zero: not measured */
     char note[96];         /* more facts as k=v;k=v, or empty */
 } mfb_sample;

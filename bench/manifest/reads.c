@@ -25,4 +25,5 @@ void mfb_read_run(const mfb_run *run, mfb_read_fn fn, void *arg, mfb_sample *out
     bench_stop(watch, ops, &cost);
     out->ops = seen == UINT64_MAX ? 0 : ops; /* seen is used: the reads stay */
     out->ns = cost.cpu_ns;
+    out->cpu_ns = cost.cpu_ns;
 }

@@ -52,9 +52,9 @@ void mfb_report_start(const mfb_plan *plan, bool colour)
     printf("files in %s (%s); probe: %.0f fdatasync/s, %.0f %% of two CPUs; load %s; %u turns%s\n",
            plan->dir, fs, probe.syncs_per_s, probe.cpu_share * 100, load, plan->pairs,
            plan->quick ? ", quick: for a look, not for a claim" : "");
-    printf("%s%-11s %-10s %10s %8s %8s  %-18s %-18s %-21s %-7s %s%s\n", colour ? "\033[1m" : "",
-           "workload", "side", "", "p50 us", "p99 us", "ratio (spread)", "p99 ratio (spread)",
-           "target", "verdict", "more", colour ? "\033[0m" : "");
+    printf("%s%-11s %-10s %10s %7s %8s %8s  %-18s %-18s %-21s %-7s %s%s\n", colour ? "\033[1m" : "",
+           "workload", "side", "", "CPU us", "p50 us", "p99 us", "ratio (spread)",
+           "p99 ratio (spread)", "target", "verdict", "more", colour ? "\033[0m" : "");
     fflush(stdout);
 }
 
@@ -66,17 +66,25 @@ static void spread_text(const mfb_spread *spread, bool shown, char *out, size_t 
     }
 }
 
+static double cpu_us(const mfb_sample *sample)
+{
+    return sample->ops == 0 ? 0 : (double)sample->cpu_ns / (double)sample->ops / 1e3;
+}
+
 static void print_side(const mfb_result *result, uint32_t index, bool colour)
 {
     const mfb_workload *workload = result->workload;
     const mfb_side_result *side = &result->sides[index];
     const bench_latency *latency = &side->middle.latency;
-    char value[32], p50[16] = "", p99[16] = "", ratio[32], tail[32], target[48] = "";
+    char value[32], cpu[16] = "", p50[16] = "", p99[16] = "", ratio[32], tail[32], target[48] = "";
     bool millis = workload->unit == MFB_MILLISECONDS;
     snprintf(value, sizeof value, millis ? "%.0f ms" : "%.0f/s", side->value.median);
     if (latency->max_us > 0) {
         snprintf(p50, sizeof p50, "%.0f", latency->p50_us);
         snprintf(p99, sizeof p99, "%.0f", latency->p99_us);
+    }
+    if (side->middle.cpu_ns > 0) {
+        snprintf(cpu, sizeof cpu, "%.2f", cpu_us(&side->middle));
     }
     spread_text(&side->ratio, index > 0, ratio, sizeof ratio);
     spread_text(&side->p99, index > 0 && latency->max_us > 0, tail, sizeof tail);
@@ -86,9 +94,9 @@ static void print_side(const mfb_result *result, uint32_t index, bool colour)
         verdict = met(workload, side) ? "ok" : "missed";
         paint = !colour ? "" : met(workload, side) ? "\033[32m" : "\033[31m";
     }
-    printf("%-11s %-10s %10s %8s %8s  %-18s %-18s %-21s %s%-7s%s %s\n",
-           index == 0 ? workload->name : "", workload->sides[index].name, value, p50, p99, ratio,
-           tail, target, paint, verdict, *paint != '\0' ? "\033[0m" : "", side->middle.note);
+    printf("%-11s %-10s %10s %7s %8s %8s  %-18s %-18s %-21s %s%-7s%s %s\n",
+           index == 0 ? workload->name : "", workload->sides[index].name, value, cpu, p50, p99,
+           ratio, tail, target, paint, verdict, *paint != '\0' ? "\033[0m" : "", side->middle.note);
 }
 
 void mfb_report_table(const mfb_result *result, bool colour, const char *command)
@@ -123,6 +131,9 @@ static void json_side(FILE *to, const mfb_result *result, uint32_t index, const 
         fprintf(to, ",\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f", latency->p50_us,
                 latency->p99_us, latency->max_us);
         json_spread(to, "p99_ratio", &side->p99);
+    }
+    if (side->middle.cpu_ns > 0) {
+        fprintf(to, ",\"cpu_us\":%.3f", cpu_us(&side->middle));
     }
     fprintf(to, ",\"clients\":%u,\"pairs\":%u,\"ops\":%" PRIu64, workload->clients, result->pairs,
             side->middle.ops);
