@@ -49,9 +49,8 @@ static const char help[] =
     "  --once SIDE  one run of one side in this process, for profilers\n"
     "\n"
     "Reads are charged CPU time, everything else wall time; CPU us is what all threads of the\n"
-    "process used per operation. Recovery is the time of the open "
-    "alone,\n"
-    "with the file in the page cache.\n"
+    "process used per operation. Recovery is the time of the open alone, with the file in the\n"
+    "page cache.\n"
     "\n"
     "Exit status: 0, also when targets are missed; 1 when a run failed; 2 for bad arguments.\n";
 
