@@ -195,7 +195,7 @@ void cl_disk_begin(cl_disk *disk, const cl_entry *entry)
         *at = entry->off > *at ? entry->off : *at;
         return;
     }
-    if (entry->op == CL_DIRSYNC || entry->op == CL_SYNC) {
+    if (entry->op == CL_DIRSYNC || entry->op == CL_SYNC || entry->op == CL_NOTE) {
         return;
     }
     uint32_t inode = inode_of(disk, entry->inode);

@@ -311,6 +311,21 @@ void cl_mark(uint32_t which, uint64_t value)
     unlock();
 }
 
+void cl_note(uint64_t one, uint64_t two)
+{
+    if (!rec.log) {
+        return;
+    }
+    lock();
+    entry_add(CL_NOTE, one, two, NULL, 0);
+    unlock();
+}
+
+void cl_record_freeze(void)
+{
+    lock();
+}
+
 void cl_watch(dev_t device, ino_t inode, cl_touch_fn fn, void *arg)
 {
     rec.touch = fn;

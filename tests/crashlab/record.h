@@ -25,7 +25,8 @@ typedef enum cl_op {
     CL_UNLINK,   /* data: name */
     CL_SYNC,     /* of one file */
     CL_DIRSYNC,
-    CL_MARK /* inode: which register; off: its value */
+    CL_MARK, /* inode: which register; off: its value */
+    CL_NOTE  /* inode and off: two numbers of the workload */
 } cl_op;
 
 typedef struct cl_entry {
@@ -60,6 +61,10 @@ void cl_record(cl_log *log, const char *dir);
 void cl_record_stop(void);
 /* Writes "register `which` is at least `value`" into the log; nothing without a recording. */
 void cl_mark(uint32_t which, uint64_t value);
+/* Writes a pair of numbers into the log, for whoever reads it. */
+void cl_note(uint64_t one, uint64_t two);
+/* Nothing happens to the files any more: the next call on one of them waits for ever. */
+void cl_record_freeze(void);
 
 /* Calls `fn` for every write to one file, by this process. NULL: stops. */
 typedef void (*cl_touch_fn)(void *arg, uint64_t off, uint64_t len);
