@@ -1,8 +1,6 @@
 /* A crew: the supervisor, its children and what they share. */
 #include "work.h"
 
-#include <jzx/lifecycle.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +23,14 @@ static void destroy(mfi_crew *crew)
     for (uint32_t i = 0; crew->seats != NULL && i < crew->seat_count; i++) {
         mfi_run_free(crew->seats[i].run);
     }
-    for (uint32_t i = 0; crew->lines != NULL && i < crew->line_count; i++) {
-        free(crew->lines[i].dispatcher);
+    for (uint32_t i = 0; crew->gangs != NULL && i < crew->gang_count; i++) {
+        free(crew->gangs[i].dispatcher);
     }
     jzx_sender_release(crew->sender);
     (void)pthread_mutex_destroy(&crew->lock);
     free(crew->beats);
     free(crew->seats);
-    free(crew->lines);
+    free(crew->gangs);
     free(crew);
 }
 
@@ -42,6 +40,11 @@ void mfi_crew_release(mfi_crew *crew)
     if (atomic_fetch_sub_explicit(&crew->refs, 1, memory_order_acq_rel) == 1) {
         destroy(crew);
     }
+}
+
+void mfi_crew_drop(void *crew)
+{
+    mfi_crew_release(crew);
 }
 
 void mfi_crew_poke(mfi_crew *crew)
@@ -58,51 +61,6 @@ void mfi_crew_poke(mfi_crew *crew)
     if (err != JZX_OK) {
         atomic_store_explicit(&crew->poked, false, memory_order_release);
     }
-}
-
-/* The bell: the child that is started last and stopped first, together with the hands. Handlers
- * that run then are told by it, while the foreman still serves them. */
-
-static jzx_behavior_result bell_on_message(jzx_context *ctx, const jzx_message *msg)
-{
-    (void)ctx;
-    (void)msg;
-    return JZX_BEHAVIOR_OK;
-}
-
-static jzx_behavior_result bell_on_start(jzx_context *ctx, void *arg)
-{
-    mfi_crew *crew = arg;
-    ctx->state = crew;
-    /* Read by everybody as a hint; the desk's lock orders all that matters. */
-    atomic_store_explicit(&crew->open, true, memory_order_relaxed);
-    mfi_crew_poke(crew);
-    return JZX_BEHAVIOR_OK;
-}
-
-static jzx_behavior_result bell_on_signal(jzx_context *ctx, const jzx_signal *signal)
-{
-    mfi_crew *crew = ctx->state;
-    if (signal->kind == JZX_SIGNAL_PRE_STOP) {
-        atomic_store_explicit(&crew->open, false, memory_order_relaxed);
-    }
-    return JZX_BEHAVIOR_OK;
-}
-
-static void release_crew(void *crew)
-{
-    mfi_crew_release(crew);
-}
-
-static void bell_spec(mfi_crew *crew, jzx_child_spec *spec)
-{
-    *spec = (jzx_child_spec){.id = "bell",
-                             .behavior = bell_on_message,
-                             .init = bell_on_start,
-                             .arg = crew,
-                             .drop_arg = release_crew,
-                             .on_signal = bell_on_signal,
-                             .mailbox_cap = 8};
 }
 
 /* Making one. */
@@ -125,32 +83,32 @@ static jzx_err read_work(const unsigned char *from, size_t size, jzx_mf_work *ou
     return JZX_OK;
 }
 
-static jzx_err read_line(mfi_crew *crew, const unsigned char *from, size_t size)
+static jzx_err read_gang(mfi_crew *crew, const unsigned char *from, size_t size)
 {
-    mfi_line *line = &crew->lines[crew->line_count];
-    jzx_err err = read_work(from, size, &line->work);
+    mfi_gang *gang = &crew->gangs[crew->gang_count];
+    jzx_err err = read_work(from, size, &gang->work);
     if (err != JZX_OK) {
         return err;
     }
-    for (uint32_t i = 0; i < crew->line_count; i++) {
-        if (crew->lines[i].work.kind == line->work.kind) {
+    for (uint32_t i = 0; i < crew->gang_count; i++) {
+        if (crew->gangs[i].work.kind == gang->work.kind) {
             return JZX_ERR_INVALID_ARG;
         }
     }
-    if (line->work.dispatcher != NULL) {
-        line->dispatcher = strdup(line->work.dispatcher);
-        if (line->dispatcher == NULL) {
+    if (gang->work.dispatcher != NULL) {
+        gang->dispatcher = strdup(gang->work.dispatcher);
+        if (gang->dispatcher == NULL) {
             return JZX_ERR_NO_MEMORY;
         }
-        line->work.dispatcher = line->dispatcher;
+        gang->work.dispatcher = gang->dispatcher;
     }
-    line->crew = crew;
-    line->seat_count = line->work.hands;
-    crew->line_count++;
-    if (line->seat_count > HANDS_MAX - crew->seat_count) {
+    gang->crew = crew;
+    gang->seat_count = gang->work.hands;
+    crew->gang_count++;
+    if (gang->seat_count > HANDS_MAX - crew->seat_count) {
         return JZX_ERR_TOO_BIG;
     }
-    crew->seat_count += line->seat_count;
+    crew->seat_count += gang->seat_count;
     return JZX_OK;
 }
 
@@ -162,11 +120,11 @@ static jzx_err make_seats(mfi_crew *crew)
         return JZX_ERR_NO_MEMORY;
     }
     mfi_seat *seat = crew->seats;
-    for (uint32_t i = 0; i < crew->line_count; i++) {
-        mfi_line *line = &crew->lines[i];
-        line->seats = seat;
-        for (uint32_t k = 0; k < line->seat_count; k++, seat++) {
-            *seat = (mfi_seat){.crew = crew, .line = line};
+    for (uint32_t i = 0; i < crew->gang_count; i++) {
+        mfi_gang *gang = &crew->gangs[i];
+        gang->seats = seat;
+        for (uint32_t k = 0; k < gang->seat_count; k++, seat++) {
+            *seat = (mfi_seat){.crew = crew, .gang = gang};
         }
     }
     return JZX_OK;
@@ -174,14 +132,14 @@ static jzx_err make_seats(mfi_crew *crew)
 
 static jzx_err read_works(mfi_crew *crew, const void *works, size_t size, uint32_t count)
 {
-    crew->lines = calloc(count, sizeof *crew->lines);
-    if (crew->lines == NULL) {
+    crew->gangs = calloc(count, sizeof *crew->gangs);
+    if (crew->gangs == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     const unsigned char *from = works;
     jzx_err err = JZX_OK;
     for (uint32_t i = 0; i < count && err == JZX_OK; i++) {
-        err = read_line(crew, from + i * size, size);
+        err = read_gang(crew, from + i * size, size);
     }
     return err != JZX_OK ? err : make_seats(crew);
 }
@@ -207,7 +165,7 @@ typedef struct hand_name {
 } hand_name;
 
 /* Foreman, hands, bell. Stopped in reverse: the bell and the hands together, the foreman when the
- * last handler has returned. */
+ * last handler has returned and the bell heard that all is reported. */
 static jzx_err start(mfi_crew *crew, jzx_child_spec *specs, hand_name *names, jzx_actor_id *out_id)
 {
     uint32_t count = crew->seat_count + 2;
@@ -219,7 +177,7 @@ static jzx_err start(mfi_crew *crew, jzx_child_spec *specs, hand_name *names, jz
         spec->id = names[i].text;
         spec->stop_group = 1;
     }
-    bell_spec(crew, &specs[count - 1]);
+    mfi_bell_spec(crew, &specs[count - 1]);
     specs[count - 1].stop_group = 1;
     jzx_supervisor_spec rules = {
         .intensity = HAND_RESTARTS, .period_ms = HAND_PERIOD_MS, .decide = decide};

@@ -13,12 +13,13 @@
  *   I2  A seat has a run unless it is FREE.
  *   I3  While RUNNING the run belongs to its hand, but for its atomics and its progress (under
  *       `lock`); while TOLD to the callback; else to the foreman.
- *   I4  A line has one claim on its way at most, which asks for no more jobs than it had free
+ *   I4  A gang has one claim on its way at most, which asks for no more jobs than it had free
  *       seats; seats become free meanwhile but are filled by nobody else.
  *   I5  No call into the manifest is made with `lock` held: its callbacks take it. */
 #ifndef MFI_WORK_H
 #define MFI_WORK_H
 
+#include <jzx/ask.h>
 #include <jzx/manifest_work.h>
 #include <jzx/sender.h>
 #include <jzx/supervisor.h>
@@ -30,8 +31,8 @@
 
 /* Of messages between the parts: look at the desk. */
 #define MFI_WORK_LOOK 0xFE060001u
-#define MFI_WORK_WAKE 0xFE060002u   /* the foreman's timer */
-#define MFI_WORK_SYNCED 0xFE060003u /* all that the foreman had sent is done */
+#define MFI_WORK_WAKE 0xFE060002u  /* the foreman's timer */
+#define MFI_WORK_CLEAR 0xFE060003u /* the bell asks: answer when the desk is clear */
 
 #define MFI_WORK_FOREMAN "foreman"
 
@@ -80,11 +81,11 @@ struct jzx_mf_run {
     unsigned char bytes[];
 };
 
-typedef struct mfi_line mfi_line;
+typedef struct mfi_gang mfi_gang;
 
 typedef struct mfi_seat {
     mfi_crew *crew;
-    mfi_line *line;
+    mfi_gang *gang;
     jzx_mf_run *run;   /* owned */
     jzx_actor_id hand; /* 0: it is not there */
     uint32_t state;    /* mfi_seat_state */
@@ -92,7 +93,7 @@ typedef struct mfi_seat {
 } mfi_seat;
 
 /* One kind of jobs and its seats. */
-struct mfi_line {
+struct mfi_gang {
     mfi_crew *crew;
     jzx_mf_work work;
     char *dispatcher; /* owned; or NULL */
@@ -115,10 +116,10 @@ struct mfi_crew {
     atomic_uint_fast64_t foreman; /* 0: it is not there */
     atomic_bool poked;            /* a LOOK is on its way to it */
     atomic_bool open;             /* from the start of the last child until the crew is stopped */
-    mfi_line *lines;
+    mfi_gang *gangs;
     mfi_seat *seats;
     mfi_beat *beats;
-    uint32_t line_count;
+    uint32_t gang_count;
     uint32_t seat_count;
     pthread_mutex_t lock;
     /* Under `lock`: news from the writer. */
@@ -133,13 +134,14 @@ struct mfi_crew {
     uint64_t wake_ns;
     uint64_t not_before_ns; /* nothing is asked of the writer until then */
     uint32_t backoff_ms;
-    bool stopping;
-    bool syncing;
+    jzx_request bell;    /* waits to hear that the desk is clear; or 0 */
+    uint64_t give_up_ns; /* when it is told in any case; 0: not known yet */
 };
 
 /* The crew, and its jobs. work.c, work_run.c */
 void mfi_crew_retain(mfi_crew *crew);
 void mfi_crew_release(mfi_crew *crew);
+void mfi_crew_drop(void *crew); /* the same */
 /* Makes the foreman look at the desk. Thread: any that runs actors of the crew, or the writer. */
 void mfi_crew_poke(mfi_crew *crew);
 /* A copy of a job that was claimed. NULL: no memory. */
@@ -156,17 +158,16 @@ void mfi_run_end_unbegun(jzx_mf_run *run);
 /* What the handler said. */
 void mfi_run_end(jzx_mf_run *run, int verdict);
 
-/* The actors: what the supervisor needs to know. work_foreman.c, work_hand.c */
+/* The actors: what the supervisor needs to know. work_foreman.c, work_hand.c, work_bell.c */
 void mfi_foreman_spec(mfi_crew *crew, jzx_child_spec *spec);
+void mfi_bell_spec(mfi_crew *crew, jzx_child_spec *spec);
 void mfi_hand_spec(mfi_seat *seat, jzx_child_spec *spec);
 
 /* Commits of the foreman, each with its callback. work_desk.c */
 bool mfi_work_is_fatal(int32_t err);
-void mfi_desk_claim(mfi_line *line, jzx_actor_id worker);
+void mfi_desk_claim(mfi_gang *gang, jzx_actor_id worker);
 void mfi_desk_report(mfi_seat *seat);
 /* Keeps the leases that are due. Returns when the next one is, UINT64_MAX: never. */
 uint64_t mfi_desk_beat(mfi_crew *crew, uint64_t now_ns, bool send);
-/* Notes an error of the manifest for the foreman's next look. */
-void mfi_desk_note(mfi_crew *crew, int32_t err);
 
 #endif

@@ -57,13 +57,6 @@ static void note_locked(mfi_crew *crew, int32_t err)
     }
 }
 
-void mfi_desk_note(mfi_crew *crew, int32_t err)
-{
-    (void)pthread_mutex_lock(&crew->lock);
-    note_locked(crew, err);
-    (void)pthread_mutex_unlock(&crew->lock);
-}
-
 /* Claims. */
 
 static void forget(void *arg, const jzx_mf_receipt *receipt)
@@ -92,10 +85,10 @@ static void give_back(mfi_crew *crew, const jzx_mf_job *jobs, uint32_t count)
     (void)lost;
 }
 
-static mfi_seat *free_seat(mfi_line *line)
+static mfi_seat *free_seat(mfi_gang *gang)
 {
-    for (uint32_t i = 0; i < line->seat_count; i++) {
-        mfi_seat *seat = &line->seats[i];
+    for (uint32_t i = 0; i < gang->seat_count; i++) {
+        mfi_seat *seat = &gang->seats[i];
         if (seat->state == MFI_SEAT_FREE && seat->hand != JZX_NOBODY) {
             return seat;
         }
@@ -104,14 +97,14 @@ static mfi_seat *free_seat(mfi_line *line)
 }
 
 /* Returns how many of the jobs found a seat. */
-static uint32_t seat_jobs(mfi_line *line, const jzx_mf_job *jobs, uint32_t count)
+static uint32_t seat_jobs(mfi_gang *gang, const jzx_mf_job *jobs, uint32_t count)
 {
     /* Written by the bell, and nothing hangs on it: a job that slips in is given back later. */
-    bool open = atomic_load_explicit(&line->crew->open, memory_order_relaxed);
+    bool open = atomic_load_explicit(&gang->crew->open, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
-        mfi_seat *seat = open ? free_seat(line) : NULL;
+        mfi_seat *seat = open ? free_seat(gang) : NULL;
         jzx_mf_run *run =
-            seat == NULL ? NULL : mfi_run_make(line->crew, &jobs[i], line->work.lease_ms);
+            seat == NULL ? NULL : mfi_run_make(gang->crew, &jobs[i], gang->work.lease_ms);
         if (run == NULL) {
             return i;
         }
@@ -122,52 +115,52 @@ static uint32_t seat_jobs(mfi_line *line, const jzx_mf_job *jobs, uint32_t count
     return count;
 }
 
-static void claim_ended(mfi_line *line, int32_t err, const jzx_mf_job *jobs, uint32_t count)
+static void claim_ended(mfi_gang *gang, int32_t err, const jzx_mf_job *jobs, uint32_t count)
 {
-    mfi_crew *crew = line->crew;
+    mfi_crew *crew = gang->crew;
     (void)pthread_mutex_lock(&crew->lock);
-    line->claiming = false;
+    gang->claiming = false;
     note_locked(crew, err);
-    uint32_t seated = seat_jobs(line, jobs, count);
+    uint32_t seated = seat_jobs(gang, jobs, count);
     (void)pthread_mutex_unlock(&crew->lock);
     give_back(crew, jobs + seated, count - seated);
 }
 
 static void on_claimed(void *arg, const jzx_mf_receipt *receipt)
 {
-    mfi_line *line = arg;
-    mfi_crew *crew = line->crew;
-    claim_ended(line, receipt->err, receipt->jobs, receipt->err == JZX_OK ? receipt->job_count : 0);
+    mfi_gang *gang = arg;
+    mfi_crew *crew = gang->crew;
+    claim_ended(gang, receipt->err, receipt->jobs, receipt->err == JZX_OK ? receipt->job_count : 0);
     mfi_crew_poke(crew);
     mfi_crew_release(crew);
 }
 
-static uint32_t begin_claim(mfi_line *line)
+static uint32_t begin_claim(mfi_gang *gang)
 {
     uint32_t idle = 0;
-    (void)pthread_mutex_lock(&line->crew->lock);
-    for (uint32_t i = 0; i < line->seat_count && !line->claiming; i++) {
-        const mfi_seat *seat = &line->seats[i];
+    (void)pthread_mutex_lock(&gang->crew->lock);
+    for (uint32_t i = 0; i < gang->seat_count && !gang->claiming; i++) {
+        const mfi_seat *seat = &gang->seats[i];
         idle += seat->state == MFI_SEAT_FREE && seat->hand != JZX_NOBODY ? 1 : 0;
     }
-    line->claiming = line->claiming || idle > 0;
-    (void)pthread_mutex_unlock(&line->crew->lock);
+    gang->claiming = gang->claiming || idle > 0;
+    (void)pthread_mutex_unlock(&gang->crew->lock);
     return idle;
 }
 
-void mfi_desk_claim(mfi_line *line, jzx_actor_id worker)
+void mfi_desk_claim(mfi_gang *gang, jzx_actor_id worker)
 {
-    mfi_crew *crew = line->crew;
-    uint32_t idle = begin_claim(line);
+    mfi_crew *crew = gang->crew;
+    uint32_t idle = begin_claim(gang);
     if (idle == 0) {
         return;
     }
-    jzx_mf_claim claim = {.kinds = &line->work.kind,
+    jzx_mf_claim claim = {.kinds = &gang->work.kind,
                           .kind_count = 1,
                           .max = idle,
                           .worker = worker,
                           .wait_ms = CLAIM_WAIT_MS,
-                          .lease_ms = line->work.lease_ms};
+                          .lease_ms = gang->work.lease_ms};
     jzx_mf_txn *txn = NULL;
     jzx_err err = jzx_mf_begin(crew->mf, &txn);
     if (err == JZX_OK) {
@@ -178,13 +171,13 @@ void mfi_desk_claim(mfi_line *line, jzx_actor_id worker)
     }
     if (err == JZX_OK) {
         mfi_crew_retain(crew);
-        err = jzx_mf_commit_async(txn, on_claimed, line);
+        err = jzx_mf_commit_async(txn, on_claimed, gang);
         if (err != JZX_OK) {
             mfi_crew_release(crew);
         }
     }
     if (err != JZX_OK) {
-        claim_ended(line, err, NULL, 0);
+        claim_ended(gang, err, NULL, 0);
     }
 }
 

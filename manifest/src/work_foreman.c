@@ -2,7 +2,7 @@
  * the desk, so that the next one goes on where this one failed. */
 #include "work.h"
 
-#include <jzx/lifecycle.h>
+#include <jzx/ask.h>
 #include <jzx/loop.h>
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -12,6 +12,7 @@
 /* A word from a hand or from the writer can be lost when there is no memory for it; then the desk
  * is looked at so much later. */
 #define IDLE_NS (20000 * NS_PER_MS)
+#define GRACE_NS (5000 * NS_PER_MS)
 
 /* News from the writer: whether it is there at all, and whether to leave it alone for a while. */
 static int32_t read_news(mfi_crew *crew, uint64_t now)
@@ -74,9 +75,9 @@ static mfi_seat_state state_of(mfi_seat *seat)
     return state;
 }
 
-static bool is_closing(mfi_crew *crew)
+static bool is_open(mfi_crew *crew)
 {
-    return crew->stopping || !atomic_load_explicit(&crew->open, memory_order_relaxed);
+    return atomic_load_explicit(&crew->open, memory_order_relaxed);
 }
 
 static void ask_the_writer(jzx_context *ctx, mfi_crew *crew)
@@ -86,13 +87,11 @@ static void ask_the_writer(jzx_context *ctx, mfi_crew *crew)
             mfi_desk_report(&crew->seats[i]);
         }
     }
-    for (uint32_t i = 0; i < crew->line_count && !is_closing(crew); i++) {
-        mfi_desk_claim(&crew->lines[i], ctx->self);
+    for (uint32_t i = 0; i < crew->gang_count && is_open(crew); i++) {
+        mfi_desk_claim(&crew->gangs[i], ctx->self);
     }
 }
 
-/* The end: waits until the last report was answered. Sends to an actor that is being stopped are
- * refused, but answers to what it asked come; and whoever asked last is answered last. */
 static uint32_t count_seats(mfi_crew *crew, mfi_seat_state state)
 {
     uint32_t count = 0;
@@ -102,34 +101,24 @@ static uint32_t count_seats(mfi_crew *crew, mfi_seat_state state)
     return count;
 }
 
-static void sync_reports(jzx_context *ctx, mfi_crew *crew)
+/* The bell waits to hear that the desk is clear. Handlers may take their time; when the last one
+ * has returned, the writer has GRACE_NS to take the reports. What it did not take then is left to
+ * its leases. */
+static void answer_bell(jzx_context *ctx, mfi_crew *crew, uint64_t now)
 {
-    jzx_mf_txn *txn = NULL;
-    jzx_err err = jzx_mf_begin(crew->mf, &txn);
-    if (err == JZX_OK) {
-        err = jzx_mf_sync(txn);
-        if (err != JZX_OK) {
-            jzx_mf_abort(txn);
-        }
+    if (crew->bell == 0) {
+        return;
     }
-    if (err == JZX_OK) {
-        err = jzx_mf_commit_ask(ctx->loop, txn, MFI_WORK_SYNCED, 0, NULL, NULL);
+    if (count_seats(crew, MFI_SEAT_GIVEN) + count_seats(crew, MFI_SEAT_RUNNING) > 0) {
+        return;
     }
-    crew->syncing = err == JZX_OK;
-    if (err != JZX_OK) {
-        mfi_desk_note(crew, err);
+    if (crew->give_up_ns == 0) {
+        crew->give_up_ns = now + GRACE_NS;
     }
-}
-
-static bool is_finished(jzx_context *ctx, mfi_crew *crew)
-{
-    if (count_seats(crew, MFI_SEAT_FREE) == crew->seat_count) {
-        return true;
+    if (count_seats(crew, MFI_SEAT_FREE) == crew->seat_count || now >= crew->give_up_ns) {
+        (void)jzx_reply_u64(ctx, crew->bell, 0, MFI_WORK_CLEAR);
+        crew->bell = 0;
     }
-    if (!crew->syncing && count_seats(crew, MFI_SEAT_TOLD) > 0) {
-        sync_reports(ctx, crew);
-    }
-    return false;
 }
 
 /* The next look, if nobody asks for one before. */
@@ -158,6 +147,9 @@ static uint64_t next_look(mfi_crew *crew, uint64_t now)
     if (count_seats(crew, MFI_SEAT_ENDED) > 0) {
         return now; /* a report that could not be made as it was, and is another one now */
     }
+    if (crew->bell != 0 && crew->give_up_ns != 0 && crew->give_up_ns < next) {
+        next = crew->give_up_ns;
+    }
     return next < now + IDLE_NS ? next : now + IDLE_NS;
 }
 
@@ -176,9 +168,7 @@ static jzx_behavior_result look(jzx_context *ctx, mfi_crew *crew)
         atomic_store_explicit(&crew->open, false, memory_order_relaxed);
         return jzx_fail(ctx, fatal, jzx_strerror(fatal));
     }
-    if (crew->stopping && is_finished(ctx, crew)) {
-        return JZX_BEHAVIOR_STOP;
-    }
+    answer_bell(ctx, crew, now);
     jzx_err err = arm(ctx, crew, now, next_look(crew, now));
     return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(ctx, err, jzx_strerror(err));
 }
@@ -188,23 +178,11 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
     mfi_crew *crew = ctx->state;
     if (msg->kind == JZX_KIND_TIMER) {
         crew->timer = 0;
-    } else if (msg->kind == JZX_KIND_REPLY) {
-        crew->syncing = false;
+    } else if (msg->tag == MFI_WORK_CLEAR && jzx_is_ask(ctx)) {
+        crew->bell = jzx_request_keep(ctx);
+        crew->give_up_ns = 0;
     }
     return look(ctx, crew);
-}
-
-static jzx_behavior_result on_signal(jzx_context *ctx, const jzx_signal *signal)
-{
-    mfi_crew *crew = ctx->state;
-    if (signal->kind != JZX_SIGNAL_PRE_STOP) {
-        return JZX_BEHAVIOR_OK;
-    }
-    crew->stopping = true;
-    jzx_behavior_result result = look(ctx, crew);
-    return result == JZX_BEHAVIOR_OK     ? JZX_BEHAVIOR_DEFER
-           : result == JZX_BEHAVIOR_STOP ? JZX_BEHAVIOR_OK
-                                         : result;
 }
 
 static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
@@ -214,7 +192,7 @@ static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
     crew->timer = 0;
     crew->not_before_ns = 0;
     crew->backoff_ms = 0;
-    crew->stopping = crew->syncing = false;
+    crew->bell = 0;
     atomic_store_explicit(&crew->foreman, ctx->self, memory_order_release);
     return look(ctx, crew);
 }
@@ -225,11 +203,6 @@ static void on_end(jzx_context *ctx)
     atomic_store_explicit(&crew->foreman, JZX_NOBODY, memory_order_release);
 }
 
-static void release_crew(void *crew)
-{
-    mfi_crew_release(crew);
-}
-
 void mfi_foreman_spec(mfi_crew *crew, jzx_child_spec *spec)
 {
     /* What the manifest refuses for good is no matter of restarts: see decide() of the crew. */
@@ -237,9 +210,8 @@ void mfi_foreman_spec(mfi_crew *crew, jzx_child_spec *spec)
                              .behavior = on_message,
                              .init = on_start,
                              .arg = crew,
-                             .drop_arg = release_crew,
+                             .drop_arg = mfi_crew_drop,
                              .deinit = on_end,
-                             .on_signal = on_signal,
                              .mailbox_cap = 64,
                              .intensity = 10,
                              .period_ms = 60000};

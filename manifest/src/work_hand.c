@@ -41,7 +41,7 @@ static void work(jzx_context *ctx, mfi_seat *seat)
         return;
     }
     if (may_begin(run)) {
-        const jzx_mf_work *how = &seat->line->work;
+        const jzx_mf_work *how = &seat->gang->work;
         mfi_run_end(run, (int)how->handler(ctx, run, how->arg));
     } else {
         mfi_run_end_unbegun(run);
@@ -116,7 +116,7 @@ static void release_seat(void *seat)
 
 void mfi_hand_spec(mfi_seat *seat, jzx_child_spec *spec)
 {
-    const jzx_mf_work *how = &seat->line->work;
+    const jzx_mf_work *how = &seat->gang->work;
     *spec = (jzx_child_spec){.behavior = on_message,
                              .init = on_start,
                              .arg = seat,
