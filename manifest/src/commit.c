@@ -212,9 +212,7 @@ jzx_err jzx_mf_generation_ask(jzx_loop *loop, jzx_mf *mf, uint32_t component, ui
         .timeout_ms = timeout_ms,
         .arg = arg,
     };
-    return tag >= JZX_TAG_SYSTEM_FIRST
-               ? JZX_ERR_RESERVED_TAG
-               : closed_if_gone(mf, jzx_ask(loop, mf->writer, &opts, out_ref));
+    return closed_if_gone(mf, jzx_ask(loop, mf->writer, &opts, out_ref));
 }
 
 jzx_err jzx_mf_follow(jzx_mf *mf, jzx_actor_id to, uint32_t tag, uint64_t after, uint64_t *out_id)

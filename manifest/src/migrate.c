@@ -2,8 +2,6 @@
 
 #include "key.h"
 
-#include <string.h>
-
 /* The cursor that meta has: a table and the last key that was looked at. META itself is written
  * with every commit, so it needs no migration. */
 static jzx_err cursor_open(const mfi_meta *meta, jzx_mf_key *at)
@@ -46,18 +44,34 @@ static jzx_err row_renew(mfi_tx *tx, const jzx_mf_key *at, jzx_mf_span value, ui
     return err;
 }
 
+static void cursor_store(mfi_meta *meta, const jzx_mf_key *at)
+{
+    meta->migrate_table = at->table + 1;
+    meta->migrate_key = jzx_mf_blob(at->bytes, at->len);
+}
+
+static void migration_end(mfi_meta *meta)
+{
+    meta->schema = MFI_SCHEMA;
+    meta->migrate_table = 0;
+    meta->migrate_key.len = 0;
+}
+
 jzx_err mfi_migrate_step(mfi_tx *tx, jzx_mf_key *at, uint32_t max_rows, bool *out_more,
                          uint64_t *out_count)
 {
-    mfi_meta *meta = &tx->meta;
     if (max_rows == 0) {
         return JZX_ERR_INVALID_ARG;
     }
-    if (meta->schema > MFI_SCHEMA) {
+    if (tx->meta.schema > MFI_SCHEMA) {
         return JZX_ERR_NEWER_SCHEMA;
     }
+    *out_more = false;
+    if (tx->meta.schema == MFI_SCHEMA) {
+        return JZX_OK;
+    }
     uint64_t count = 0;
-    jzx_err err = meta->schema == MFI_SCHEMA ? JZX_ERR_NOT_FOUND : cursor_open(meta, at);
+    jzx_err err = cursor_open(&tx->meta, at);
     for (uint32_t row = 0; row < max_rows && err == JZX_OK; row++) {
         jzx_mf_span value;
         err = cursor_next(&tx->view, at, &value);
@@ -65,14 +79,14 @@ jzx_err mfi_migrate_step(mfi_tx *tx, jzx_mf_key *at, uint32_t max_rows, bool *ou
             err = row_renew(tx, at, value, &count);
         }
     }
-    if (err != JZX_OK && err != JZX_ERR_NOT_FOUND) {
+    if (err == JZX_OK) {
+        cursor_store(&tx->meta, at);
+    } else if (err == JZX_ERR_NOT_FOUND) {
+        migration_end(&tx->meta);
+    } else {
         return err;
     }
-    bool more = err == JZX_OK;
-    meta->schema = more ? meta->schema : MFI_SCHEMA;
-    meta->migrate_table = more ? at->table + 1 : 0;
-    meta->migrate_key = more ? jzx_mf_blob(at->bytes, at->len) : jzx_mf_blob(NULL, 0);
-    *out_more = more;
-    *out_count = count;
+    *out_more = err == JZX_OK;
+    *out_count += count;
     return JZX_OK;
 }

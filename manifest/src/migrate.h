@@ -7,10 +7,10 @@
 
 #include "tx.h"
 
-/* Looks at max_rows records at most and writes those again that are old; *out_count: how many were.
- * Must be the first to write in this transaction. Afterwards tx->meta says how far it got; its
- * migrate_key points into *at, which the caller keeps until meta is stored. *out_more: there is
- * something left to do. At the end meta.schema is MFI_SCHEMA. Doing it then changes nothing.
+/* Looks at max_rows records at most and writes those again that are old; *out_count is raised by
+ * how many were. Afterwards tx->meta says how far it got; its migrate_key points into *at, which
+ * the caller keeps until meta is stored (it may point there before). *out_more: there is something
+ * left to do. At the end meta.schema is MFI_SCHEMA; doing it then changes nothing.
  * Errors: INVALID_ARG (max_rows 0), NEWER_SCHEMA (of the file), CORRUPT, NO_MEMORY, MAP_FULL, IO.
  */
 jzx_err mfi_migrate_step(mfi_tx *tx, jzx_mf_key *at, uint32_t max_rows, bool *out_more,
