@@ -5,7 +5,7 @@
 
 #include <jzx/lifecycle.h>
 #include <jzx/monitor.h>
-#include <jzx/observe.h>
+#include <jzx/supervisor.h>
 #include <jzx/testkit.h>
 
 #include <stdbool.h>
@@ -137,9 +137,9 @@ static void test_what_is_done_is_stored_with_its_result_and_its_operations(void)
     world_open(&w);
     w.script = done_with_result;
     crew_start(&w, 1);
-    uint64_t id = put(&w, &(jzx_mf_job_spec){.kind = KIND,
-                                             .key = jzx_mf_text("key"),
-                                             .payload = jzx_mf_text("hello")});
+    uint64_t id =
+        put(&w, &(jzx_mf_job_spec){
+                    .kind = KIND, .key = jzx_mf_text("key"), .payload = jzx_mf_text("hello")});
     run_ms(&w, 100);
     mft_job job = mft_job_of(w.mf, id);
     CHECK_EQ(job.job.state, JZX_MF_JOB_DONE);
@@ -289,8 +289,7 @@ static void test_a_job_that_always_panics_dies_and_the_crew_lives(void)
     crew_start(&w, 2);
     uint64_t ids[50];
     for (int i = 0; i < 50; i++) {
-        ids[i] = put(&w, &(jzx_mf_job_spec){
-                             .kind = KIND, .unique = JZX_MF_ANY, .max_attempts = 3});
+        ids[i] = put(&w, &(jzx_mf_job_spec){.kind = KIND, .unique = JZX_MF_ANY, .max_attempts = 3});
     }
     run_ms(&w, 60000);
     for (int i = 0; i < 50; i++) {
@@ -610,7 +609,7 @@ static void test_a_foreman_that_is_killed_at_any_moment_loses_nothing(void)
     uint32_t kills = 0;
     for (int round = 0; round < 4000 && w.runs < 200; round++) {
         REQUIRE_OK(jzx_loop_step(w.kit->loop, 1000));
-        if (kills < 8 && jzt_rng_below(&rng, 40) == 0 &&
+        if (kills < 8 && jzt_rng_below(&rng, 8) == 0 &&
             jzx_actor_state(w.kit->loop, w.crew) == JZX_STATE_RUNNING) {
             (void)jzx_kill(w.kit->loop, child_of(&w, "foreman"));
             kills++;
@@ -660,8 +659,7 @@ static void test_a_crew_that_is_killed_leaves_its_jobs_to_their_leases(void)
     world_open(&w);
     uint64_t ids[40];
     for (int i = 0; i < 40; i++) {
-        ids[i] = put(&w, &(jzx_mf_job_spec){
-                             .kind = KIND, .unique = JZX_MF_ANY, .lease_ms = 2000});
+        ids[i] = put(&w, &(jzx_mf_job_spec){.kind = KIND, .unique = JZX_MF_ANY, .lease_ms = 2000});
     }
     crew_start(&w, 4);
     while (w.runs < 7) {
@@ -689,6 +687,22 @@ static void test_a_manifest_that_is_closed_ends_the_crew(void)
     CHECK_EQ(jzx_actor_state(w.kit->loop, w.crew), JZX_STATE_TERMINATED);
     CHECK(jzx_kit_close(w.kit) == NULL);
     mft_dir_remove(&w.dir);
+}
+
+static void test_a_foreman_that_is_killed_too_often_ends_the_crew(void)
+{
+    world w;
+    world_open(&w);
+    crew_start(&w, 2);
+    for (int i = 0; i < 11; i++) {
+        run_ms(&w, 10);
+        CHECK_EQ(jzx_actor_state(w.kit->loop, w.crew), JZX_STATE_RUNNING);
+        CHECK_OK(jzx_kill(w.kit->loop, child_of(&w, "foreman")));
+    }
+    run_ms(&w, 1000);
+    CHECK_EQ(jzx_actor_state(w.kit->loop, w.crew), JZX_STATE_TERMINATED);
+    w.crew = JZX_NOBODY;
+    world_close(&w);
 }
 
 static const jzt_test tests[] = {
@@ -722,6 +736,8 @@ static const jzt_test tests[] = {
      test_jobs_of_a_crew_that_stops_are_reported_before_it_is_gone},
     {"a_foreman_that_is_killed_at_any_moment_loses_nothing",
      test_a_foreman_that_is_killed_at_any_moment_loses_nothing},
+    {"a_foreman_that_is_killed_too_often_ends_the_crew",
+     test_a_foreman_that_is_killed_too_often_ends_the_crew},
     {"hands_that_are_killed_lose_nothing", test_hands_that_are_killed_lose_nothing},
     {"a_crew_that_is_killed_leaves_its_jobs_to_their_leases",
      test_a_crew_that_is_killed_leaves_its_jobs_to_their_leases},
