@@ -5,14 +5,18 @@
 
 #include <jzx/lifecycle.h>
 
-/* False: there is no foreman that could be waited for. */
+/* False: there is no foreman that could be waited for. One that has failed, or waits for its
+ * restart, is not started again by a crew that stops: it is ended after the bell. */
 static bool ask_foreman(jzx_context *ctx, mfi_crew *crew)
 {
     jzx_actor_id foreman = atomic_load_explicit(&crew->foreman, memory_order_acquire);
+    if (jzx_actor_state(ctx->loop, foreman) != JZX_STATE_RUNNING) {
+        return false;
+    }
     jzx_ask_opts opts = {.tag = MFI_WORK_CLEAR,
                          .flags = JZX_SEND_VALUE | JZX_SEND_URGENT,
                          .timeout_ms = JZX_ASK_NO_TIMEOUT};
-    return foreman != JZX_NOBODY && jzx_ask(ctx->loop, foreman, &opts, NULL) == JZX_OK;
+    return jzx_ask(ctx->loop, foreman, &opts, NULL) == JZX_OK;
 }
 
 static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
