@@ -59,6 +59,7 @@ jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, const void *value, size_t len
 {
     MDB_val at = key_val(key);
     MDB_val what = val_of(value, len);
+    tx->wrote = true;
     return mfi_err_of(mdb_put(tx->view.txn, dbi_of(&tx->view, key), &at, &what, 0));
 }
 
@@ -77,6 +78,7 @@ jzx_err mfi_put_empty(mfi_tx *tx, const jzx_mf_key *key)
 jzx_err mfi_del(mfi_tx *tx, const jzx_mf_key *key)
 {
     MDB_val at = key_val(key);
+    tx->wrote = true;
     return mfi_err_of(mdb_del(tx->view.txn, dbi_of(&tx->view, key), &at, NULL));
 }
 
@@ -196,4 +198,61 @@ jzx_err mfi_tell(mfi_tx *tx, const jzx_mf_key *key, uint32_t change)
         tx->news.event = true;
     }
     return err;
+}
+
+/* A commit whose events are only partly there counts as forgotten. */
+static void note_first_event(mfi_tx *tx)
+{
+    jzx_mf_key first = mfi_key_first(JZX_MF_TABLE_EVENT);
+    if (mfi_seek(&tx->view, &first, 0, &first, NULL) != JZX_OK || first.len != 12) {
+        tx->meta.event_first = tx->seq + 1;
+        return;
+    }
+    uint64_t seq = mfi_get_be64(first.bytes);
+    tx->meta.event_first = mfi_get_be32(first.bytes + 8) == 0 ? seq : seq + 1;
+}
+
+jzx_err mfi_forget_events(mfi_tx *tx, uint32_t max)
+{
+    uint64_t there = mfi_entries(&tx->view, JZX_MF_TABLE_EVENT);
+    if (there <= tx->events_kept) {
+        return JZX_OK;
+    }
+    uint64_t excess = there - tx->events_kept;
+    jzx_err err = JZX_OK;
+    for (uint64_t i = 0; err == JZX_OK && i < excess && i < max; i++) {
+        jzx_mf_key key = mfi_key_first(JZX_MF_TABLE_EVENT);
+        err = mfi_seek(&tx->view, &key, 0, &key, NULL);
+        if (err == JZX_OK) {
+            err = mfi_del(tx, &key);
+        }
+    }
+    if (err == JZX_OK) {
+        note_first_event(tx);
+    }
+    return err;
+}
+
+jzx_err mfi_meta_load(const mfi_view *view, mfi_meta *out)
+{
+    jzx_mf_key key = mfi_key_meta();
+    jzx_mf_span value;
+    jzx_err err = mfi_get(view, &key, &value);
+    return err != JZX_OK ? err : mfi_decode_meta(value, out, NULL);
+}
+
+jzx_err mfi_meta_store(mfi_tx *tx)
+{
+    jzx_mf_key key = mfi_key_meta();
+    jzx_mf_span value;
+    mfi_rest rest = {{NULL, 0}, {NULL, 0}};
+    mfi_meta old;
+    if (mfi_get(&tx->view, &key, &value) == JZX_OK) {
+        jzx_err err = mfi_decode_meta(value, &old, &rest);
+        if (err != JZX_OK) {
+            return err;
+        }
+    }
+    jzx_err err = mfi_encode_meta(&tx->meta, &rest, &tx->buf);
+    return err != JZX_OK ? err : mfi_put(tx, &key, tx->buf.bytes, tx->buf.len);
 }

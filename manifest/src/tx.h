@@ -32,6 +32,7 @@ typedef struct mfi_tx {
     uint64_t boot;
     uint64_t seq;         /* of this commit */
     uint32_t event_index; /* next one within the commit */
+    bool wrote;           /* something: there is a reason to commit */
     bool all_events;
     mfi_meta meta;              /* as it will be stored; job_ids and event_first may be raised */
     jzx_mf_retention retention; /* without zeros */
@@ -68,5 +69,11 @@ uint64_t mfi_entries(const mfi_view *view, uint32_t table);
 
 /* Says that a record changed: an event, if its table is one of those that are told. */
 jzx_err mfi_tell(mfi_tx *tx, const jzx_mf_key *key, uint32_t change);
+/* Forgets the oldest events beyond events_kept, `max` at most. */
+jzx_err mfi_forget_events(mfi_tx *tx, uint32_t max);
+
+/* The record of the file itself. */
+jzx_err mfi_meta_load(const mfi_view *view, mfi_meta *out);
+jzx_err mfi_meta_store(mfi_tx *tx);
 
 #endif

@@ -1,0 +1,55 @@
+#include "clock.h"
+
+#include <time.h>
+
+#define MS_PER_DAY (24u * 3600u * 1000u)
+/* Below this the two clocks may disagree: an ordinary correction is not a jump. */
+#define JUMP_MS 1000u
+
+static uint64_t system_wall_ms(void *arg)
+{
+    (void)arg;
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+void mfi_clock_init(mfi_clock *clock, const jzx_mf_opts *opts, jzx_loop *loop, uint64_t last_ms,
+                    uint64_t *out_back_ms)
+{
+    clock->wall_ms = opts->wall_ms == NULL ? system_wall_ms : opts->wall_ms;
+    clock->arg = opts->wall_arg;
+    clock->loop = loop;
+    uint64_t wall = clock->wall_ms(clock->arg);
+    uint64_t back = last_ms > wall ? last_ms - wall : 0;
+    clock->start_ms = back != 0 && back <= MS_PER_DAY ? last_ms : wall;
+    clock->start_ns = jzx_loop_now(loop);
+    atomic_init(&clock->ahead_ms, 0);
+    *out_back_ms = back;
+}
+
+uint64_t mfi_clock_lease_ms(const mfi_clock *clock)
+{
+    return clock->start_ms + (jzx_loop_now(clock->loop) - clock->start_ns) / 1000000u;
+}
+
+uint64_t mfi_clock_now_ms(mfi_clock *clock)
+{
+    uint64_t ahead = atomic_load_explicit(&clock->ahead_ms, memory_order_relaxed);
+    uint64_t now = mfi_clock_lease_ms(clock) + ahead;
+    uint64_t wall = clock->wall_ms(clock->arg);
+    if (wall <= now + JUMP_MS) {
+        return now;
+    }
+    /* Two threads may see the jump at once; the first one's correction counts. */
+    (void)atomic_compare_exchange_strong_explicit(&clock->ahead_ms, &ahead, ahead + (wall - now),
+                                                  memory_order_relaxed, memory_order_relaxed);
+    return wall;
+}
+
+uint64_t mfi_clock_behind_ms(mfi_clock *clock)
+{
+    uint64_t now = mfi_clock_now_ms(clock);
+    uint64_t wall = clock->wall_ms(clock->arg);
+    return now > wall + JUMP_MS ? now - wall : 0;
+}

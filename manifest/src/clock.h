@@ -1,0 +1,34 @@
+/* Two clocks, in ms since 1970.
+ *
+ * The lease clock starts with the system's time when the manifest is opened, and then only follows
+ * the monotonic clock: no jump of the system's time makes a lease longer or shorter. The manifest's
+ * clock, which is stored and shown, follows the system's when that jumps ahead, and goes on at its
+ * own pace when that is set back: it never goes back, also not over a restart. */
+#ifndef MFI_CLOCK_H
+#define MFI_CLOCK_H
+
+#include <jzx/manifest_store.h>
+
+#include <stdatomic.h>
+
+typedef struct mfi_clock {
+    uint64_t (*wall_ms)(void *arg);
+    void *arg;
+    jzx_loop *loop;
+    uint64_t start_ms;         /* both clocks at the start */
+    uint64_t start_ns;         /* the monotonic clock then */
+    _Atomic uint64_t ahead_ms; /* how far the manifest's clock is ahead of the lease clock */
+} mfi_clock;
+
+/* last_ms: the manifest's clock when it was used last. *out_back_ms: by how much the system's time
+ * is behind that. More than a day behind is taken for a clock that was wrong before, and followed.
+ */
+void mfi_clock_init(mfi_clock *clock, const jzx_mf_opts *opts, jzx_loop *loop, uint64_t last_ms,
+                    uint64_t *out_back_ms);
+uint64_t mfi_clock_lease_ms(const mfi_clock *clock);
+/* Thread: any. */
+uint64_t mfi_clock_now_ms(mfi_clock *clock);
+/* How far the system's time is behind now. */
+uint64_t mfi_clock_behind_ms(mfi_clock *clock);
+
+#endif

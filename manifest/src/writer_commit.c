@@ -1,0 +1,326 @@
+/* One commit: the batch, what time has to do, and the claims that wait. */
+#include "queue.h"
+#include "writer.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* What happened to a whole commit. */
+typedef enum verdict {
+    COMMITTED, /* or there was nothing to commit */
+    FAILED,    /* nothing was done, and the file is as before */
+    IN_DOUBT
+} verdict;
+
+jzx_err mfi_writer_child(mfi_writer *writer, MDB_txn *parent, mfi_step_fn fn, void *arg)
+{
+    mfi_tx *tx = &writer->tx;
+    MDB_txn *child;
+    int rc = mdb_txn_begin(mfi_store_env(writer->mf->store), parent, 0, &child);
+    if (rc != 0) {
+        return mfi_err_of(rc);
+    }
+    mfi_meta meta = tx->meta;
+    uint32_t event_index = tx->event_index;
+    bool wrote = tx->wrote;
+    tx->view.txn = child;
+    jzx_err err = fn(writer, arg);
+    if (err == JZX_OK) {
+        err = mfi_err_of(mdb_txn_commit(child));
+    } else {
+        mdb_txn_abort(child);
+    }
+    tx->view.txn = parent;
+    if (err != JZX_OK) {
+        tx->meta = meta;
+        tx->event_index = event_index;
+        tx->wrote = wrote;
+    }
+    return err;
+}
+
+static jzx_err apply_step(mfi_writer *writer, void *arg)
+{
+    jzx_mf_txn *txn = arg;
+    jzx_mf_receipt *receipt = txn->receipt;
+    return mfi_apply(&writer->tx, txn, receipt, &receipt->failed);
+}
+
+/* Does one request, or notes why not. */
+static void try_request(mfi_writer *writer, MDB_txn *parent, jzx_mf_txn *txn)
+{
+    jzx_mf_receipt *receipt = txn->receipt;
+    mfi_receipt_reset(receipt);
+    uint32_t failed = UINT32_MAX;
+    jzx_err err = mfi_writer_child(writer, parent, apply_step, txn);
+    if (err != JZX_OK) {
+        failed = receipt->failed;
+        mfi_receipt_reset(receipt);
+        receipt->err = err;
+        receipt->failed = failed;
+    }
+}
+
+/* A claim that found nothing and may wait goes on waiting. */
+static bool keeps_waiting(const mfi_writer *writer, const jzx_mf_txn *txn)
+{
+    return txn->waits && txn->receipt->err == JZX_OK && txn->receipt->job_count == 0 &&
+           txn->wait_until_ms > writer->tx.lease_ms && !writer->closing;
+}
+
+static void try_batch(mfi_writer *writer, MDB_txn *parent)
+{
+    for (jzx_mf_txn *txn = writer->batch.first; txn != NULL; txn = txn->next) {
+        if (txn->waits && txn->wait_until_ms == 0) {
+            txn->wait_until_ms = writer->tx.lease_ms + txn->first->claim.wait_ms;
+        }
+        try_request(writer, parent, txn);
+    }
+}
+
+/* Claims that wait are tried again, in their order, when something became ready. Whoever is not
+ * there any more must not get a lease. */
+static void try_claims(jzx_context *ctx, mfi_writer *writer, MDB_txn *parent)
+{
+    for (jzx_mf_txn *txn = writer->claims.first; txn != NULL; txn = txn->next) {
+        bool wanted = txn->ask == 0 || jzx_request_is_wanted(ctx, txn->ask) != 0;
+        if (wanted && writer->tx.news.ready) {
+            try_request(writer, parent, txn);
+        }
+        if (!wanted) {
+            txn->wait_until_ms = 0;
+        }
+    }
+}
+
+static int begin(mfi_writer *writer, MDB_txn **out)
+{
+    int rc = mdb_txn_begin(mfi_store_env(writer->mf->store), NULL, 0, out);
+    if (rc != 0) {
+        return rc;
+    }
+    /* Somebody who writes beside us makes everything we remember wrong. */
+    if (mdb_txn_id(*out) != writer->last_txn + 1) {
+        mdb_txn_abort(*out);
+        return MDB_PANIC;
+    }
+    mfi_tx *tx = &writer->tx;
+    tx->view.txn = *out;
+    tx->now_ms = mfi_clock_now_ms(&writer->mf->clock);
+    tx->lease_ms = mfi_clock_lease_ms(&writer->mf->clock);
+    tx->seq = tx->meta.commit_seq + 1;
+    tx->event_index = 0;
+    tx->wrote = false;
+    tx->news = (mfi_news){0};
+    return 0;
+}
+
+static jzx_err finish_step(mfi_writer *writer, void *arg)
+{
+    (void)arg;
+    mfi_tx *tx = &writer->tx;
+    jzx_err err = mfi_forget_events(tx, tx->event_index * 2 + 64);
+    if (err != JZX_OK) {
+        return err;
+    }
+    /* Ids that were given out to transactions that are still to come are never given out again,
+     * also not after a crash. */
+    uint64_t given = atomic_load_explicit(&writer->mf->next_job, memory_order_relaxed);
+    if (tx->meta.job_ids < given + MFI_JOB_IDS / 2) {
+        tx->meta.job_ids = given + MFI_JOB_IDS;
+    }
+    tx->meta.commit_seq = tx->seq;
+    tx->meta.last_ms = tx->now_ms;
+    return mfi_meta_store(tx);
+}
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void count_commit(mfi_writer *writer, uint64_t ns)
+{
+    mfi_counts *counts = &writer->mf->counts;
+    atomic_fetch_add_explicit(&counts->commits, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counts->commit_ns, ns, memory_order_relaxed);
+    if (ns > atomic_load_explicit(&counts->commit_max_ns, memory_order_relaxed)) {
+        atomic_store_explicit(&counts->commit_max_ns, ns, memory_order_relaxed);
+    }
+    if (writer->batch.count > atomic_load_explicit(&counts->batch_max, memory_order_relaxed)) {
+        atomic_store_explicit(&counts->batch_max, writer->batch.count, memory_order_relaxed);
+    }
+}
+
+/* LMDB knows whether the page that makes a commit was touched: then every later transaction is
+ * refused. An error of the disk is never tried again on the same pages (fsync tells only once). */
+static verdict judge(mfi_writer *writer, int rc)
+{
+    if (rc != ENOSPC && rc != ENOMEM && rc != MDB_MAP_FULL && rc != MDB_TXN_FULL) {
+        return IN_DOUBT;
+    }
+    MDB_txn *txn;
+    int again = mdb_txn_begin(mfi_store_env(writer->mf->store), NULL, 0, &txn);
+    if (again != 0) {
+        return IN_DOUBT;
+    }
+    mdb_txn_abort(txn);
+    return FAILED;
+}
+
+/* Everything but the answers. *out_err says why it failed. */
+static verdict try_commit(jzx_context *ctx, mfi_writer *writer, jzx_err *out_err)
+{
+    mfi_tx *tx = &writer->tx;
+    const mfi_meta meta = tx->meta;
+    MDB_txn *txn;
+    int rc = begin(writer, &txn);
+    if (rc != 0) {
+        *out_err = mfi_err_of(rc);
+        return rc == ENOMEM ? FAILED : IN_DOUBT;
+    }
+    mfi_writer_time(writer, txn);
+    try_batch(writer, txn);
+    try_claims(ctx, writer, txn);
+    jzx_err err = tx->wrote ? mfi_writer_child(writer, txn, finish_step, NULL) : JZX_OK;
+    if (err == JZX_OK) {
+        mfi_writer_look_ahead(writer);
+    }
+    if (err != JZX_OK || !tx->wrote) {
+        mdb_txn_abort(txn);
+        tx->view.txn = NULL;
+        tx->meta = meta;
+        *out_err = err;
+        return err == JZX_OK ? COMMITTED : FAILED;
+    }
+    uint64_t start = monotonic_ns();
+    rc = mdb_txn_commit(txn);
+    tx->view.txn = NULL;
+    if (rc != 0) {
+        tx->meta = meta;
+        *out_err = mfi_err_of(rc);
+        return judge(writer, rc);
+    }
+    writer->last_txn++;
+    atomic_store_explicit(&writer->mf->seq, tx->seq, memory_order_release);
+    count_commit(writer, monotonic_ns() - start);
+    return COMMITTED;
+}
+
+static void answer_batch(jzx_context *ctx, mfi_writer *writer)
+{
+    mfi_line batch = writer->batch;
+    writer->batch = (mfi_line){0};
+    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&batch)) != NULL;) {
+        if (keeps_waiting(writer, txn)) {
+            mfi_line_push(&writer->claims, txn);
+        } else {
+            txn->receipt->seq = txn->receipt->err == JZX_OK ? writer->tx.meta.commit_seq : 0;
+            mfi_writer_answer(ctx, writer, txn);
+        }
+    }
+}
+
+static void answer_claims(jzx_context *ctx, mfi_writer *writer)
+{
+    mfi_line claims = writer->claims;
+    writer->claims = (mfi_line){0};
+    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&claims)) != NULL;) {
+        if (keeps_waiting(writer, txn)) {
+            mfi_line_push(&writer->claims, txn);
+        } else {
+            txn->receipt->seq = txn->receipt->err == JZX_OK ? writer->tx.meta.commit_seq : 0;
+            mfi_writer_answer(ctx, writer, txn);
+        }
+    }
+    atomic_store_explicit(&writer->mf->counts.claims_waiting, writer->claims.count,
+                          memory_order_relaxed);
+}
+
+static void refuse_batch(jzx_context *ctx, mfi_writer *writer, jzx_err err)
+{
+    mfi_line batch = writer->batch;
+    writer->batch = (mfi_line){0};
+    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&batch)) != NULL;) {
+        mfi_writer_refuse(ctx, writer, txn, err);
+    }
+}
+
+static void stop_for_good(jzx_context *ctx, mfi_writer *writer, jzx_err err)
+{
+    atomic_store(&writer->mf->err, JZX_ERR_IN_DOUBT);
+    writer->due = (mfi_due){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    mfi_writer_alarm(writer, JZX_MF_ALARM_IN_DOUBT, err, 0);
+    refuse_batch(ctx, writer, JZX_ERR_IN_DOUBT);
+    mfi_line claims = writer->claims;
+    writer->claims = (mfi_line){0};
+    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&claims)) != NULL;) {
+        mfi_writer_refuse(ctx, writer, txn, JZX_ERR_IN_DOUBT);
+    }
+    mfi_writer_end_waits(ctx, writer);
+}
+
+/* A batch that does not fit as a whole may do so in part: each request on its own. */
+static void one_by_one(jzx_context *ctx, mfi_writer *writer, jzx_err err)
+{
+    mfi_line all = writer->batch;
+    writer->batch = (mfi_line){0};
+    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&all)) != NULL;) {
+        mfi_line_push(&writer->batch, txn);
+        switch (try_commit(ctx, writer, &err)) {
+        case COMMITTED:
+            answer_batch(ctx, writer);
+            break;
+        case FAILED:
+            refuse_batch(ctx, writer, err);
+            break;
+        default:
+            while ((txn = mfi_line_pop(&all)) != NULL) {
+                mfi_line_push(&writer->batch, txn);
+            }
+            stop_for_good(ctx, writer, err);
+            return;
+        }
+    }
+}
+
+static void tell_news(jzx_context *ctx, mfi_writer *writer)
+{
+    if (writer->tx.news.generation) {
+        mfi_writer_wake(ctx, writer);
+    }
+    if (writer->tx.news.event) {
+        mfi_writer_pump(ctx, writer);
+    }
+    mfi_writer_tidy(writer);
+}
+
+void mfi_writer_flush(jzx_context *ctx, mfi_writer *writer)
+{
+    if (atomic_load(&writer->mf->hurry)) {
+        refuse_batch(ctx, writer, JZX_ERR_CLOSED);
+        return;
+    }
+    jzx_err err = JZX_OK;
+    verdict how = try_commit(ctx, writer, &err);
+    if (how == FAILED && err == JZX_ERR_NO_SPACE && mfi_store_give_reserve(writer->mf->store)) {
+        mfi_writer_alarm(writer, JZX_MF_ALARM_DISK_FULL, err, writer->mf->opts.reserve_bytes);
+        how = try_commit(ctx, writer, &err);
+    }
+    writer->look = writer->look || how != COMMITTED;
+    if (how == COMMITTED) {
+        answer_batch(ctx, writer);
+        answer_claims(ctx, writer);
+        tell_news(ctx, writer);
+    } else if (how == IN_DOUBT) {
+        stop_for_good(ctx, writer, err);
+    } else if (writer->batch.count > 1) {
+        one_by_one(ctx, writer, err);
+        answer_claims(ctx, writer);
+        tell_news(ctx, writer);
+    } else {
+        refuse_batch(ctx, writer, err);
+    }
+}
