@@ -40,6 +40,20 @@ typedef struct mfi_event {
     uint32_t change;
 } mfi_event;
 
+/* What schema 0 had instead; see schema.def. */
+typedef struct mfi_chunk_v0 {
+    jzx_mf_span file_name;
+    uint64_t generation;
+    uint64_t size_bytes;
+    uint64_t wal_begin;
+    uint32_t wal_count;
+    uint8_t compression;
+    uint8_t encrypted;
+} mfi_chunk_v0;
+typedef struct mfi_generation_v0 {
+    uint32_t current;
+} mfi_generation_v0;
+
 /* What a decoder did not know. Borrowed like the value it came from. */
 typedef struct mfi_rest {
     jzx_mf_span fixed; /* the end of a longer fixed part */
@@ -53,6 +67,8 @@ typedef struct mfi_buf {
     size_t cap;
 } mfi_buf;
 void mfi_buf_free(mfi_buf *buf);
+/* Makes room for so many bytes in all. False: no memory. */
+bool mfi_buf_reserve(mfi_buf *buf, size_t cap);
 
 /* Encoders: NO_MEMORY, TOO_BIG (a text over its limit). keep may be NULL.
  * Decoders: CORRUPT (lengths, type, crc), NEWER_SCHEMA (a version this library does not know).
@@ -73,7 +89,15 @@ MFI_CODEC(generation, jzx_mf_generation)
 MFI_CODEC(material, jzx_mf_material)
 MFI_CODEC(event, mfi_event)
 #undef MFI_CODEC
+/* Old versions: decoders give the new record instead. Only tests write them. */
+jzx_err mfi_encode_chunk_v0(const mfi_chunk_v0 *record, const mfi_rest *keep, mfi_buf *out);
+jzx_err mfi_encode_generation_v0(const mfi_generation_v0 *record, const mfi_rest *keep,
+                                 mfi_buf *out);
 
+/* Whether a record has an older version than this library writes. False for what is no record. */
+bool mfi_value_is_old(uint32_t table, jzx_mf_span value);
+/* The record once more, in today's version; what is not known is kept. Errors of both ways. */
+jzx_err mfi_value_renew(uint32_t table, jzx_mf_span value, mfi_buf *out);
 /* crc32c of the body, as the header of a value has it: a stamp for conditions. For values without a
  * header (unique, db_name): crc32c of the whole. */
 uint32_t mfi_value_stamp(uint32_t table, jzx_mf_span value);

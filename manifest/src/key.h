@@ -25,8 +25,8 @@
  *   event       be64 seq | be32 index
  *
  * A resource is what a blocked job waits for: 'u' and the unique key of the ACTIVE slot, 'k' and
- * the active key without the id (a limit per key), or 'g' and the gate's key, always after its
- * length in one byte. */
+ * the active key without the id (a limit per key), or 'g', the gate's key and be16 kind (whoever
+ * frees a gate wakes the best of each kind), always after its length in one byte. */
 #ifndef MFI_KEY_H
 #define MFI_KEY_H
 
@@ -62,7 +62,13 @@ typedef struct mfi_resource {
 } mfi_resource;
 mfi_resource mfi_resource_unique(const jzx_mf_job *job);
 mfi_resource mfi_resource_key_limit(const jzx_mf_job *job);
-mfi_resource mfi_resource_gate(uint64_t db, uint16_t gate_class);
+mfi_resource mfi_resource_gate(const jzx_mf_job *job);
+
+/* What a material's id is stored under: BLAKE2b-128. Two ids with the same hash are not to be
+ * expected in this world; should it happen, the record's own id tells: a get of the other says
+ * NOT_FOUND, a put CONFLICT. */
+#define MFI_HASH_BYTES 16u
+void mfi_hash(const void *data, size_t len, uint8_t out[MFI_HASH_BYTES]);
 
 /* The job id at the end of ready, scheduled, lease, active, blocked, finished, dependency keys. */
 uint64_t mfi_key_tail_id(const void *key, size_t len);

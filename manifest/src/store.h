@@ -20,6 +20,9 @@ typedef struct mfi_store_opts {
     bool must_exist;
     bool verify;     /* walk all pages before LMDB sees them */
     uint64_t now_ms; /* created_ms of a new file */
+    /* For the age of readers; NULL: the system's monotonic clock. Called on any thread. */
+    uint64_t (*clock_ms)(void *arg);
+    void *clock_arg;
 } mfi_store_opts;
 
 typedef struct mfi_store_facts {

@@ -34,8 +34,9 @@ typedef struct mfi_tx {
     uint32_t event_index; /* next one within the commit */
     bool wrote;           /* something: there is a reason to commit */
     bool all_events;
-    mfi_meta meta;              /* as it will be stored; job_ids and event_first may be raised */
-    jzx_mf_retention retention; /* without zeros */
+    mfi_meta meta; /* as it will be stored; job_ids and event_first may be raised */
+    uint8_t migrate_bytes[JZX_MF_KEY_BYTES]; /* what meta.migrate_key points to */
+    jzx_mf_retention retention;              /* without zeros */
     uint32_t events_kept;
     mfi_news news;
     mfi_buf buf; /* for encoding */

@@ -132,7 +132,8 @@ typedef struct jzx_mf_job {
     uint32_t jitter_percent;
     uint32_t after_left; /* jobs that must still end first */
     int32_t error_code;
-    uint32_t flags; /* of the spec, and JZX_MF_JOB_* below */
+    uint32_t flags; /* of the spec */
+    uint32_t spent; /* of `attempt` and max_attempts: earlier lives and what did not count */
     uint16_t kind;
     uint16_t gate_class;
     uint8_t state; /* jzx_mf_job_state */

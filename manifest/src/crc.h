@@ -1,0 +1,12 @@
+/* CRC-32C (Castagnoli): of every record. The machine's instruction where it has one. */
+#ifndef MFI_CRC_H
+#define MFI_CRC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint32_t mfi_crc32c(const void *data, size_t len);
+/* The same without the instruction. */
+uint32_t mfi_crc32c_table(const void *data, size_t len);
+
+#endif

@@ -1,0 +1,399 @@
+/* Opening a manifest: every reason to refuse it, in the order in which they can be told. */
+#include "store_steps.h"
+
+#include "codec.h"
+#include "key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READERS_DEFAULT 1024u
+#define MAP_DEFAULT ((uint64_t)16 << 30)
+
+jzx_err mfi_err_of(int rc)
+{
+    switch (rc) {
+    case 0:
+        return JZX_OK;
+    case MDB_NOTFOUND:
+        return JZX_ERR_NOT_FOUND;
+    case MDB_KEYEXIST:
+        return JZX_ERR_ALREADY;
+    case MDB_MAP_FULL:
+    case MDB_MAP_RESIZED: /* the file grew beyond our map_max in another process */
+    case MDB_TXN_FULL:
+        return JZX_ERR_MAP_FULL;
+    case MDB_READERS_FULL:
+        return JZX_ERR_BUSY;
+    case MDB_PANIC:
+        return JZX_ERR_IN_DOUBT;
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+    case MDB_PAGE_FULL:
+    case MDB_CURSOR_FULL:
+        return JZX_ERR_CORRUPT;
+    case MDB_INVALID:
+    case MDB_VERSION_MISMATCH:
+    case MDB_INCOMPATIBLE:
+        return JZX_ERR_NOT_A_MANIFEST;
+    case MDB_BAD_VALSIZE:
+        return JZX_ERR_TOO_BIG;
+    case ENOMEM:
+        return JZX_ERR_NO_MEMORY;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        return JZX_ERR_NO_SPACE;
+    case ENOENT:
+    case ENOTDIR:
+        return JZX_ERR_NOT_FOUND;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return JZX_ERR_NO_ACCESS;
+    case EMFILE:
+    case ENFILE:
+        return JZX_ERR_NO_FDS;
+    case EEXIST:
+        return JZX_ERR_ALREADY;
+    case EINVAL:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+        return JZX_ERR_INVALID_ARG;
+    default:
+        return JZX_ERR_IO;
+    }
+}
+
+/* The file would get one of these numbers, and whoever prints would write into it. */
+static jzx_err refuse_closed_fds(const char *path, mfi_store_facts *facts)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0) {
+            return mfi_say(facts, JZX_ERR_BAD_FD, path,
+                           "not opened while descriptor %d is closed: what is printed would go "
+                           "into the file; open /dev/null there",
+                           fd);
+        }
+    }
+    return JZX_OK;
+}
+
+static jzx_err refuse_kind(const mfi_store *store, const struct stat *st, mfi_store_facts *facts)
+{
+    if (S_ISDIR(st->st_mode)) {
+        return mfi_say(facts, JZX_ERR_INVALID_ARG, store->path,
+                       "is a directory; a manifest is a file");
+    }
+    if (!S_ISREG(st->st_mode)) {
+        return mfi_say(facts, JZX_ERR_NOT_A_MANIFEST, store->path, "is no regular file");
+    }
+    if (st->st_nlink > 1) {
+        return mfi_say(facts, JZX_ERR_INVALID_ARG, store->path,
+                       "has %lu names (hard links), and the locks would lie beside one of them: "
+                       "copy it",
+                       (unsigned long)st->st_nlink);
+    }
+    return JZX_OK;
+}
+
+static jzx_err open_data(const mfi_store *store, int *out_fd)
+{
+    /* Not blocking: it might be a pipe. */
+    int mode = store->readonly ? O_RDONLY : O_RDWR;
+    *out_fd = open(store->path, mode | O_NONBLOCK | O_CLOEXEC);
+    return *out_fd >= 0 ? JZX_OK : mfi_err_of(errno);
+}
+
+/* Creates the file if that is wanted and it is not there. */
+static jzx_err find_or_create(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
+{
+    struct stat st;
+    if (stat(store->path, &st) == 0) {
+        return refuse_kind(store, &st, facts);
+    }
+    if (errno != ENOENT) {
+        return mfi_say_errno(facts, store->path, "cannot be reached");
+    }
+    if (opts->readonly || opts->must_exist) {
+        return mfi_say(facts, JZX_ERR_NOT_FOUND, store->path, "there is no such file");
+    }
+    jzx_err err = mfi_create(store->path, opts->now_ms, facts);
+    facts->created = err == JZX_OK;
+    return err;
+}
+
+static jzx_err open_env(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
+{
+    uint64_t map = opts->map_max != 0 ? opts->map_max : MAP_DEFAULT;
+    int rc = mdb_env_create(&store->env);
+    rc = rc != 0 ? rc : mdb_env_set_maxdbs(store->env, MFI_DBS_MAX);
+    rc = rc != 0 ? rc : mdb_env_set_mapsize(store->env, (size_t)map);
+    rc = rc != 0 ? rc : mdb_env_set_maxreaders(store->env, store->readers_cap);
+    unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | (store->readonly ? MDB_RDONLY : 0u);
+    rc = rc != 0 ? rc : mdb_env_open(store->env, store->path, flags, 0660);
+    if (rc == 0) {
+        facts->readers_reaped = mfi_store_reap(store);
+        return JZX_OK;
+    }
+    const char *hint = rc == EACCES   ? "; readers too must be able to write its -lock file"
+                       : rc == ENOMEM ? "; map_max may be more than the address space has"
+                                      : "";
+    return mfi_say(facts, mfi_err_of(rc), store->path, "LMDB cannot open it: %s%s",
+                   mdb_strerror(rc), hint);
+}
+
+static jzx_err look_at_meta(const mfi_store *store, MDB_txn *txn, uint32_t *out_schema,
+                            mfi_store_facts *facts)
+{
+    jzx_mf_key key = mfi_key_meta();
+    MDB_val at = {key.len, key.bytes};
+    MDB_val value;
+    int rc = mdb_get(txn, store->dbis[JZX_MF_TABLE_META], &at, &value);
+    if (rc != 0) {
+        return mfi_say(facts, JZX_ERR_NOT_A_MANIFEST, store->path,
+                       "has a table meta without a manifest's record");
+    }
+    mfi_meta meta;
+    jzx_err err = mfi_decode_meta(jzx_mf_blob(value.mv_data, value.mv_size), &meta, NULL);
+    if (err == JZX_ERR_NEWER_SCHEMA) {
+        return mfi_say(facts, err, store->path, "was written by a newer version of this library");
+    }
+    if (err != JZX_OK) {
+        return mfi_say(facts, err, store->path, "the record in table meta is damaged");
+    }
+    if (meta.byte_order != mfi_byte_order() || meta.page_size != (uint32_t)sysconf(_SC_PAGESIZE)) {
+        return mfi_say(facts, JZX_ERR_FOREIGN_PAGES, store->path,
+                       "was created with pages of %u bytes and byte order %08x; here it is %ld and "
+                       "%08x: move it with mdb_dump and mdb_load",
+                       meta.page_size, meta.byte_order, sysconf(_SC_PAGESIZE), mfi_byte_order());
+    }
+    if (meta.schema > MFI_SCHEMA && !store->readonly) {
+        return mfi_say(facts, JZX_ERR_NEWER_SCHEMA, store->path,
+                       "has schema %u, this library knows %u: it can only be read", meta.schema,
+                       MFI_SCHEMA);
+    }
+    *out_schema = meta.schema;
+    return JZX_OK;
+}
+
+static jzx_err open_table(mfi_store *store, MDB_txn *txn, uint32_t table, unsigned flags,
+                          mfi_store_facts *facts)
+{
+    const char *name = jzx_mf_table_name(table);
+    int rc = mdb_dbi_open(txn, name, flags, &store->dbis[table]);
+    if (rc == 0) {
+        return JZX_OK;
+    }
+    if (table == JZX_MF_TABLE_META && (rc == MDB_NOTFOUND || rc == MDB_INCOMPATIBLE)) {
+        return mfi_say(facts, JZX_ERR_NOT_A_MANIFEST, store->path,
+                       "is an LMDB file, but has no table meta");
+    }
+    if (rc == MDB_NOTFOUND) {
+        return mfi_say(facts, JZX_ERR_CORRUPT, store->path, "has no table %s", name);
+    }
+    return mfi_say(facts, mfi_err_of(rc), store->path, "table %s cannot be opened: %s", name,
+                   mdb_strerror(rc));
+}
+
+/* An older schema may have had fewer tables. */
+static jzx_err open_tables(mfi_store *store, MDB_txn *txn, mfi_store_facts *facts)
+{
+    uint32_t schema = 0;
+    jzx_err err = open_table(store, txn, JZX_MF_TABLE_META, 0, facts);
+    if (err == JZX_OK) {
+        err = look_at_meta(store, txn, &schema, facts);
+    }
+    unsigned flags = schema < MFI_SCHEMA && !store->readonly ? MDB_CREATE : 0;
+    for (uint32_t table = JZX_MF_TABLE_META + 1; err == JZX_OK && table < JZX_MF_TABLES; table++) {
+        err = open_table(store, txn, table, flags, facts);
+    }
+    return err;
+}
+
+static jzx_err open_in_txn(mfi_store *store, mfi_store_facts *facts)
+{
+    MDB_txn *txn = NULL;
+    int rc = mdb_txn_begin(store->env, NULL, store->readonly ? MDB_RDONLY : 0, &txn);
+    if (rc != 0) {
+        return mfi_say(facts, mfi_err_of(rc), store->path, "cannot be read: %s", mdb_strerror(rc));
+    }
+    jzx_err err = open_tables(store, txn, facts);
+    if (err != JZX_OK) {
+        mdb_txn_abort(txn);
+        return err;
+    }
+    rc = mdb_txn_commit(txn); /* keeps the handles; writes nothing unless a table was created */
+    return rc == 0 ? JZX_OK
+                   : mfi_say(facts, mfi_err_of(rc), store->path, "cannot be written: %s",
+                             mdb_strerror(rc));
+}
+
+static jzx_err open_file(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
+{
+    jzx_err err = find_or_create(store, opts, facts);
+    if (err != JZX_OK) {
+        return err;
+    }
+    int fd;
+    err = open_data(store, &fd);
+    if (err != JZX_OK) {
+        return mfi_say_errno(facts, store->path, "cannot be opened");
+    }
+    struct stat st;
+    err = fstat(fd, &st) == 0 ? mfi_claim_file(&store->claim, st.st_dev, st.st_ino, facts)
+                              : mfi_say_errno(facts, store->path, "cannot be looked at");
+    (void)close(fd);
+    if (err == JZX_OK) {
+        err = open_env(store, opts, facts);
+    }
+    return err == JZX_OK ? open_in_txn(store, facts) : err;
+}
+
+static jzx_err open_claimed(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
+{
+    if (!opts->readonly) {
+        jzx_err err = mfi_claim_own(&store->claim, facts);
+        if (err != JZX_OK) {
+            return err;
+        }
+        mfi_temps_clean(store->path);
+    }
+    return open_file(store, opts, facts);
+}
+
+/* In a forked child what LMDB has stays as it is: to close it would end the parent's readers. */
+static void close_env(mfi_store *store)
+{
+    mfi_readers_deinit(store);
+    if (store->env != NULL && !mfi_store_forked(store)) {
+        mdb_env_close(store->env);
+    }
+    store->env = NULL;
+}
+
+static jzx_err open_at(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
+{
+    jzx_err err = mfi_refuse_remote(store->path, facts);
+    if (err == JZX_OK) {
+        err = mfi_claim_begin(&store->claim, store->path, facts);
+    }
+    if (err != JZX_OK) {
+        return err;
+    }
+    err = open_claimed(store, opts, facts);
+    if (err != JZX_OK) {
+        close_env(store);
+        mfi_claim_end(&store->claim, true);
+    }
+    return err;
+}
+
+jzx_err mfi_store_open(const char *path, const mfi_store_opts *opts, mfi_store **out,
+                       mfi_store_facts *facts)
+{
+    *facts = (mfi_store_facts){0};
+    jzx_err err = refuse_closed_fds(path, facts);
+    if (err != JZX_OK) {
+        return err;
+    }
+    mfi_store *store = calloc(1, sizeof *store);
+    if (store == NULL) {
+        return mfi_say(facts, JZX_ERR_NO_MEMORY, path, "no memory to open it");
+    }
+    store->readonly = opts->readonly;
+    store->reserve_bytes = opts->readonly ? 0 : opts->reserve_bytes;
+    store->clock_ms = opts->clock_ms;
+    store->clock_arg = opts->clock_arg;
+    err = mfi_readers_init(store, opts->readers_max != 0 ? opts->readers_max : READERS_DEFAULT);
+    if (err != JZX_OK) {
+        (void)mfi_say(facts, err, path, "no memory for %u readers", opts->readers_max);
+    } else {
+        err = mfi_path_canonical(path, &store->path, facts);
+    }
+    if (err == JZX_OK) {
+        err = open_at(store, opts, facts);
+    }
+    if (err != JZX_OK) {
+        mfi_readers_deinit(store);
+        free(store->path);
+        free(store);
+        return err;
+    }
+    (void)mfi_store_make_reserve(
+        store); /* a disk too full for it is full enough to be told later */
+    *out = store;
+    return JZX_OK;
+}
+
+void mfi_store_close(mfi_store *store)
+{
+    if (store == NULL) {
+        return;
+    }
+    close_env(store);
+    mfi_claim_end(&store->claim, false);
+    free(store->path);
+    free(store);
+}
+
+MDB_env *mfi_store_env(mfi_store *store)
+{
+    return store->env;
+}
+
+MDB_dbi mfi_store_dbi(const mfi_store *store, uint32_t table)
+{
+    return store->dbis[table];
+}
+
+const char *mfi_store_path(const mfi_store *store)
+{
+    return store->path;
+}
+
+bool mfi_store_forked(const mfi_store *store)
+{
+    return atomic_load_explicit(&store->claim.forked, memory_order_relaxed);
+}
+
+/* A record of the free list starts with the number of its pages. */
+static jzx_err count_free(MDB_txn *txn, uint64_t *out_pages)
+{
+    MDB_cursor *cursor;
+    int rc = mdb_cursor_open(txn, 0, &cursor);
+    if (rc != 0) {
+        return mfi_err_of(rc);
+    }
+    uint64_t pages = 0;
+    MDB_val key;
+    MDB_val value;
+    while ((rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
+        size_t count;
+        memcpy(&count, value.mv_data, sizeof count);
+        pages += count;
+    }
+    mdb_cursor_close(cursor);
+    *out_pages = pages;
+    return rc == MDB_NOTFOUND ? JZX_OK : mfi_err_of(rc);
+}
+
+jzx_err mfi_store_size(mfi_store *store, MDB_txn *txn, uint64_t *out_used, uint64_t *out_free)
+{
+    MDB_envinfo info;
+    MDB_stat stat;
+    uint64_t free_pages = 0;
+    int rc = mdb_env_info(store->env, &info);
+    rc = rc != 0 ? rc : mdb_env_stat(store->env, &stat);
+    jzx_err err = rc != 0 ? mfi_err_of(rc) : count_free(txn, &free_pages);
+    if (err == JZX_OK) {
+        *out_used = ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize;
+        *out_free = free_pages * stat.ms_psize;
+    }
+    return err;
+}
