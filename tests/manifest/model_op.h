@@ -4,7 +4,7 @@
 
 #include "model_queue.h"
 
-#include "check.h"
+#include "support/check.h"
 
 #include <stdio.h>
 
@@ -75,11 +75,12 @@ static jzx_err qo_model(qm *m, const qo_op *op, qm_answer *answer)
         m->kinds[op->number].paused = op->flags != 0;
         return JZX_OK;
     case QO_CRON_PUT:
-        m->crons[op->number] = op->cron;
-        m->crons[op->number].next_lo = m->now_ms + 1;
-        m->crons[op->number].next_hi = m->now_ms + op->cron.every_ms;
+        qm_cron_put(m, op->number, &op->cron);
         return JZX_OK;
     case QO_CRON_DEL:
+        if (!m->crons[op->number].put) {
+            return JZX_ERR_NOT_FOUND;
+        }
         m->crons[op->number] = (qm_cron){0};
         return JZX_OK;
     case QO_REFUSE:

@@ -5,7 +5,7 @@
  * is claimed, so a wake-up that the library loses shows as a claim that misses a job.
  *
  * What the library decides by itself within bounds (jitter, the id of a job that a schedule makes)
- * is a range here until it was seen; see qm_adopt() in model_check.h. */
+ * is open here until it was seen; see model_check.h. */
 #ifndef MODEL_QUEUE_H
 #define MODEL_QUEUE_H
 
@@ -48,7 +48,7 @@ typedef struct qm_job {
     uint64_t repairs; /* not 0: made at recovery for the orphan with this id */
     uint32_t progress, result;
     int32_t error_code;
-    const char *error; /* NULL: none; "": any */
+    const char *error; /* NULL: none */
 } qm_job;
 
 typedef struct qm_kind {
@@ -67,7 +67,7 @@ typedef struct qm_cron {
     bool put, paused;
     qm_spec spec; /* of its jobs */
     uint64_t every_ms;
-    uint64_t next_lo, next_hi;
+    uint64_t next_ms;
 } qm_cron;
 
 typedef struct qm {
@@ -172,6 +172,9 @@ static void qm_parent_ended(qm *m, qm_job *child, const qm_job *parent)
             continue;
         }
         child->parents[i] = child->parents[--child->parent_count];
+        if (child->state != JZX_MF_JOB_WAITING) {
+            return; /* it ended before those it waited for; a retry waits for the rest of them */
+        }
         if (parent->state != JZX_MF_JOB_DONE && child->spec.on_parent == JZX_MF_PARENT_CANCELS) {
             qm_finish(m, child, JZX_MF_JOB_CANCELLED);
         } else if (child->parent_count == 0) {
@@ -186,7 +189,6 @@ static void qm_finish(qm *m, qm_job *job, uint8_t state)
     job->state = state;
     job->finished_ms = m->now_ms;
     job->queued_slot = job->active_slot = false;
-    job->parent_count = 0;
     qm_leave_gate(m, job);
     for (uint32_t i = 0; i < m->job_count; i++) {
         qm_parent_ended(m, &m->jobs[i], job);
@@ -236,11 +238,6 @@ static jzx_err qm_enqueue_replace(qm *m, qm_job *there, const qm_spec *spec, qm_
 
 static jzx_err qm_enqueue(qm *m, uint64_t id, const qm_spec *spec, qm_answer *answer)
 {
-    for (uint32_t i = 0; i < spec->after_count; i++) {
-        if (qm_find(m, spec->after[i]) == NULL) {
-            return JZX_ERR_NOT_FOUND;
-        }
-    }
     qm_job probe = {.spec = *spec};
     qm_job *there = qm_wants_queued(&probe) ? qm_in_queued(m, spec) : NULL;
     if (there != NULL) {
@@ -251,6 +248,11 @@ static jzx_err qm_enqueue(qm *m, uint64_t id, const qm_spec *spec, qm_answer *an
         answer->id = there->id;
         answer->outcome = JZX_MF_EXISTS_ACTIVE;
         return (spec->flags & JZX_MF_OR_ABORT) != 0 ? JZX_ERR_ALREADY : JZX_OK;
+    }
+    for (uint32_t i = 0; i < spec->after_count; i++) {
+        if (qm_find(m, spec->after[i]) == NULL) {
+            return JZX_ERR_NOT_FOUND;
+        }
     }
     qm_job *job = qm_add(m, id, spec);
     answer->id = id;
@@ -271,6 +273,7 @@ static jzx_err qm_enqueue(qm *m, uint64_t id, const qm_spec *spec, qm_answer *an
         }
     }
     if (cancelled) {
+        job->parent_count = 0;
         qm_finish(m, job, JZX_MF_JOB_CANCELLED);
     } else if (job->parent_count > 0) {
         job->state = JZX_MF_JOB_WAITING;
@@ -358,7 +361,6 @@ static void qm_start(qm *m, qm_job *job, uint64_t worker, uint32_t lease_ms)
     if (job->timeout_at_ms != 0 && job->timeout_at_ms < job->lease_until_ms) {
         job->lease_until_ms = job->timeout_at_ms;
     }
-    job->progress = 0;
     if (job->spec.gate_class != 0) {
         qm_gate *gate = qm_gate_of(m, &job->spec);
         gate->job = job->id;
@@ -419,8 +421,13 @@ static jzx_err qm_complete(qm *m, const jzx_mf_lease *lease, uint32_t result)
     return JZX_OK;
 }
 
+/* A time that is not known better. */
+typedef struct qm_range {
+    uint64_t lo, hi;
+} qm_range;
+
 /* From ACTIVE to the queue; its place there may be taken. */
-static void qm_requeue(qm *m, qm_job *job)
+static void qm_requeue(qm *m, qm_job *job, qm_range run_at)
 {
     job->active_slot = false;
     qm_job *there = qm_wants_queued(job) ? qm_in_queued(m, &job->spec) : NULL;
@@ -433,10 +440,12 @@ static void qm_requeue(qm *m, qm_job *job)
         there = NULL;
     }
     job->queued_slot = qm_wants_queued(job) && there == NULL;
+    job->run_at_lo = run_at.lo;
+    job->run_at_hi = run_at.hi;
     qm_place(m, job);
 }
 
-static void qm_backoff(const qm *m, qm_job *job)
+static qm_range qm_backoff(const qm *m, const qm_job *job)
 {
     uint64_t least = job->spec.backoff_min_ms == 0 ? 1000 : job->spec.backoff_min_ms;
     uint64_t most = job->spec.backoff_max_ms == 0 ? 3600000 : job->spec.backoff_max_ms;
@@ -449,19 +458,18 @@ static void qm_backoff(const qm *m, qm_job *job)
                        : job->spec.jitter_percent == 0              ? 10
                                                                     : job->spec.jitter_percent;
     uint64_t jitter = wait * percent / 100;
-    job->run_at_lo = m->now_ms + wait - jitter;
-    job->run_at_hi = m->now_ms + wait + jitter;
+    return (qm_range){m->now_ms + wait - jitter, m->now_ms + wait + jitter};
 }
 
 /* Ends an attempt that did not succeed; true: there will be another. */
 static bool qm_fails(qm *m, qm_job *job, uint32_t flags)
 {
+    if ((flags & JZX_MF_FAIL_UNCOUNTED) != 0 && job->max_attempts != JZX_MF_NO_LIMIT) {
+        job->max_attempts++;
+    }
     if (job->cancel) {
         qm_finish(m, job, JZX_MF_JOB_CANCELLED);
         return false;
-    }
-    if ((flags & JZX_MF_FAIL_UNCOUNTED) != 0 && job->max_attempts != JZX_MF_NO_LIMIT) {
-        job->max_attempts++;
     }
     if ((flags & JZX_MF_FAIL_FOR_GOOD) != 0 || job->attempt >= job->max_attempts) {
         qm_finish(m, job, JZX_MF_JOB_DEAD);
@@ -483,12 +491,13 @@ static jzx_err qm_fail(qm *m, const jzx_mf_lease *lease, int32_t code, uint32_t 
         return JZX_OK;
     }
     qm_leave_gate(m, job);
-    qm_backoff(m, job);
-    if (delay_ms != 0 || (flags & JZX_MF_FAIL_NOW) != 0) {
-        job->run_at_lo = job->run_at_hi =
-            m->now_ms + ((flags & JZX_MF_FAIL_NOW) != 0 ? 0 : delay_ms);
+    qm_range run_at = qm_backoff(m, job);
+    if ((flags & JZX_MF_FAIL_NOW) != 0) {
+        run_at = (qm_range){m->now_ms, m->now_ms};
+    } else if (delay_ms != 0) {
+        run_at = (qm_range){m->now_ms + delay_ms, m->now_ms + delay_ms};
     }
-    qm_requeue(m, job);
+    qm_requeue(m, job, run_at);
     return JZX_OK;
 }
 
@@ -520,7 +529,8 @@ static jzx_err qm_retry(qm *m, uint64_t id)
     if (job->state != JZX_MF_JOB_DEAD && job->state != JZX_MF_JOB_CANCELLED) {
         return JZX_ERR_WRONG_STATE;
     }
-    if (qm_wants_queued(job) && qm_in_queued(m, &job->spec) != NULL) {
+    if ((qm_wants_queued(job) && qm_in_queued(m, &job->spec) != NULL) ||
+        (job->spec.unique == JZX_MF_EXCLUSIVE && qm_in_active(m, &job->spec) != NULL)) {
         return JZX_ERR_ALREADY;
     }
     job->cancel = false;
@@ -531,7 +541,11 @@ static jzx_err qm_retry(qm *m, uint64_t id)
         job->max_attempts =
             job->attempt + (job->spec.max_attempts == 0 ? 20 : job->spec.max_attempts);
     }
-    qm_place(m, job);
+    if (job->parent_count > 0) {
+        job->state = JZX_MF_JOB_WAITING;
+    } else {
+        qm_place(m, job);
+    }
     return JZX_OK;
 }
 
@@ -561,10 +575,9 @@ static void qm_expire_one(qm *m, qm_job *job)
 {
     bool timed_out = job->timeout_at_ms != 0 && job->timeout_at_ms <= m->lease_now_ms;
     job->error = timed_out ? "timed out" : "lease expired";
-    job->error_code = JZX_ERR_TIMED_OUT;
+    job->error_code = 0;
     if (qm_fails(m, job, 0)) {
-        qm_backoff(m, job);
-        qm_requeue(m, job); /* with its gate */
+        qm_requeue(m, job, qm_backoff(m, job)); /* with its gate */
     }
 }
 
@@ -588,8 +601,20 @@ static void qm_fire(qm *m, qm_cron *cron)
     qm_answer answer = {0};
     uint64_t id = QM_UNSEEN + m->unseen++;
     (void)qm_enqueue(m, id, &cron->spec, &answer);
-    cron->next_lo = m->now_ms + 1;
-    cron->next_hi = m->now_ms + cron->every_ms;
+    cron->next_ms += cron->every_ms;
+    if (cron->next_ms <= m->now_ms) {
+        cron->next_ms = m->now_ms + cron->every_ms; /* one for all that were missed */
+    }
+}
+
+/* A put again with the same schedule goes on as it was. */
+static void qm_cron_put(qm *m, uint32_t number, const qm_cron *cron)
+{
+    qm_cron *entry = &m->crons[number];
+    bool goes_on = entry->put && !entry->paused && entry->every_ms == cron->every_ms;
+    uint64_t next_ms = goes_on ? entry->next_ms : m->now_ms + cron->every_ms;
+    *entry = *cron;
+    entry->next_ms = next_ms;
 }
 
 /* Everything that is due at this time, in the order in which the writer does it. */
@@ -603,7 +628,7 @@ static void qm_time(qm *m, uint64_t now_ms, uint64_t lease_now_ms)
     }
     for (uint32_t i = 0; i < QM_CRONS; i++) {
         qm_cron *cron = &m->crons[i];
-        if (cron->put && !cron->paused && cron->next_lo <= now_ms) {
+        if (cron->put && !cron->paused && cron->next_ms <= now_ms) {
             qm_fire(m, cron);
         }
     }
@@ -622,20 +647,27 @@ typedef struct qm_recovery {
 static void qm_orphan(qm *m, qm_job *job, qm_recovery *report)
 {
     report->orphans++;
-    job->error = "";
+    job->error = "the process died";
+    job->error_code = 0;
     if (!qm_fails(m, job, 0)) {
         report->died += job->state == JZX_MF_JOB_DEAD;
         return;
     }
-    report->requeued++;
-    job->run_at_lo = 0;
-    job->run_at_hi = m->now_ms;
     uint16_t repair = m->kinds[job->spec.kind].orphan_kind;
-    qm_requeue(m, job);
-    if (repair == 0 || qm_is_finished(job)) {
+    qm_requeue(m, job, (qm_range){m->now_ms, m->now_ms});
+    if (qm_is_finished(job)) {
         return;
     }
-    qm_spec spec = {.kind = repair, .unique = JZX_MF_ANY};
+    report->requeued++;
+    if (repair == 0) {
+        return;
+    }
+    qm_spec spec = {.kind = repair,
+                    .unique = JZX_MF_ANY,
+                    .scope = job->spec.scope,
+                    .db = job->spec.db,
+                    .key = job->spec.key,
+                    .priority = job->spec.priority};
     uint64_t orphan = job->id;
     qm_job *first = qm_add(m, QM_UNSEEN + m->unseen++, &spec);
     first->repairs = orphan;
