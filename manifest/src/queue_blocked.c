@@ -6,17 +6,6 @@
 /* What a job may wait for, in the order in which a claim looks at it. */
 typedef enum want { WANT_SLOT, WANT_KEY, WANT_GATE, WANTS } want;
 
-/* A gate is shared by kinds, and one of them may be paused while another runs: so jobs wait for a
- * gate kind by kind, and the kind is the end of the resource. */
-static mfi_resource gate_resource(const jzx_mf_job *job)
-{
-    mfi_resource resource = mfi_resource_gate(job->db, job->gate_class);
-    mfi_put_be16(resource.bytes + resource.len, job->kind);
-    resource.len += 2;
-    resource.bytes[0] = (uint8_t)(resource.bytes[0] + 2);
-    return resource;
-}
-
 static mfi_resource resource_of(want what, const jzx_mf_job *job)
 {
     switch (what) {
@@ -25,7 +14,7 @@ static mfi_resource resource_of(want what, const jzx_mf_job *job)
     case WANT_KEY:
         return mfi_resource_key_limit(job);
     default:
-        return gate_resource(job);
+        return mfi_resource_gate(job);
     }
 }
 
@@ -164,10 +153,12 @@ jzx_err mfi_key_limit_offer(mfi_tx *tx, const jzx_mf_job *job)
     return offer(tx, WANT_KEY, job);
 }
 
+/* A gate is shared by kinds, and one of them may be paused while another runs: so jobs wait for a
+ * gate kind by kind, with the kind as the end of the resource. */
 jzx_err mfi_gate_offer(mfi_tx *tx, const jzx_mf_job *job)
 {
     jzx_mf_job other = {.db = job->db, .gate_class = job->gate_class};
-    mfi_resource gate = gate_resource(&other);
+    mfi_resource gate = mfi_resource_gate(&other);
     uint32_t prefix_len = gate.len - 2;
     jzx_mf_key from = mfi_key_first(JZX_MF_TABLE_BLOCKED);
     for (;;) {

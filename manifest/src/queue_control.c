@@ -38,9 +38,16 @@ static jzx_err take_free_place(mfi_tx *tx, const jzx_mf_job *job)
     return queued != 0 || active != 0 ? JZX_ERR_ALREADY : mfi_slot_take(tx, job, MFI_SLOT_QUEUED);
 }
 
-static uint32_t sum_attempts(uint32_t max, uint32_t used)
+/* As many attempts as the spec said. The count itself goes on, since no two leases may be the same;
+ * the limit moves instead. */
+static void renew_attempts(jzx_mf_job *job)
 {
-    return max > JZX_MF_NO_LIMIT - used ? JZX_MF_NO_LIMIT : max + used;
+    uint32_t budget = job->max_attempts - job->spent;
+    job->spent = job->attempt;
+    if (job->max_attempts != JZX_MF_NO_LIMIT) {
+        job->max_attempts =
+            budget < JZX_MF_NO_LIMIT - job->attempt ? job->attempt + budget : JZX_MF_NO_LIMIT;
+    }
 }
 
 static jzx_err retry(mfi_tx *tx, mfi_record *rec, void *arg)
@@ -54,8 +61,7 @@ static jzx_err retry(mfi_tx *tx, mfi_record *rec, void *arg)
     if (err != JZX_OK) {
         return err;
     }
-    /* The count goes on, since no two leases may be the same; the limit moves instead. */
-    job->max_attempts = sum_attempts(job->max_attempts, job->attempt);
+    renew_attempts(job);
     job->cancel = 0;
     job->finished_ms = 0;
     job->run_at_ms = tx->now_ms;

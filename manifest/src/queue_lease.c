@@ -86,6 +86,7 @@ static jzx_err fail(mfi_tx *tx, mfi_record *rec, void *arg)
     /* The attempt stays counted, since no two leases may be the same; it gets one more. */
     if ((failure->flags & JZX_MF_FAIL_UNCOUNTED) && job->max_attempts < JZX_MF_NO_LIMIT - 1) {
         job->max_attempts++;
+        job->spent++;
     }
     mfi_lapse lapse = {.text = failure->text,
                        .code = failure->code,
