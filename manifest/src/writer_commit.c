@@ -61,11 +61,15 @@ static void try_request(mfi_writer *writer, MDB_txn *parent, jzx_mf_txn *txn)
     }
 }
 
+static bool found_nothing(const jzx_mf_txn *txn)
+{
+    return txn->waits && txn->receipt->err == JZX_OK && txn->receipt->job_count == 0;
+}
+
 /* A claim that found nothing and may wait goes on waiting. */
 static bool keeps_waiting(const mfi_writer *writer, const jzx_mf_txn *txn)
 {
-    return txn->waits && txn->receipt->err == JZX_OK && txn->receipt->job_count == 0 &&
-           txn->wait_until_ms > writer->tx.lease_ms && !writer->closing;
+    return found_nothing(txn) && txn->wait_until_ms > writer->tx.lease_ms && !writer->closing;
 }
 
 static void try_batch(mfi_writer *writer, MDB_txn *parent)
@@ -89,6 +93,13 @@ static void try_claims(jzx_context *ctx, mfi_writer *writer, MDB_txn *parent)
         }
         if (!wanted) {
             txn->wait_until_ms = 0;
+        }
+    }
+    /* Those of this batch may have come before what makes them worth while. */
+    for (jzx_mf_txn *txn = writer->batch.first; txn != NULL && writer->tx.news.ready;
+         txn = txn->next) {
+        if (found_nothing(txn)) {
+            try_request(writer, parent, txn);
         }
     }
 }
