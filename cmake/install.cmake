@@ -14,6 +14,16 @@ if(JZX_TESTKIT_SOURCES)
     install(EXPORT jzxTestkitTargets NAMESPACE jzx:: DESTINATION ${JZX_CMAKE_DIR})
 endif()
 
+if(TARGET jzx_manifest)
+    file(GLOB JZX_MANIFEST_HEADERS CONFIGURE_DEPENDS manifest/include/jzx/*.h)
+    install(FILES ${JZX_MANIFEST_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/jzx)
+    install(TARGETS jzx_manifest jzx_manifest_static EXPORT jzxManifestTargets)
+    install(EXPORT jzxManifestTargets NAMESPACE jzx:: DESTINATION ${JZX_CMAKE_DIR})
+    if(TARGET jzx-command)
+        install(TARGETS jzx-command)
+    endif()
+endif()
+
 configure_package_config_file(cmake/jzxConfig.cmake.in ${PROJECT_BINARY_DIR}/jzxConfig.cmake
     INSTALL_DESTINATION ${JZX_CMAKE_DIR} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/jzxConfigVersion.cmake
@@ -37,7 +47,13 @@ if(JZX_TESTKIT_SOURCES)
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
-foreach(section 3 7)
+if(TARGET jzx_manifest)
+    configure_file(cmake/libjzx_manifest.pc.in ${PROJECT_BINARY_DIR}/libjzx_manifest.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/libjzx_manifest.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
+
+foreach(section 1 3 7)
     file(GLOB pages CONFIGURE_DEPENDS man/*.${section} man/man${section}/*.${section})
     if(pages)
         install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})

@@ -143,4 +143,8 @@ if(TARGET jzx_testkit)
     jzx_add_script(abi/testkit_symbols abi tests/abi/symbols.sh
         $<TARGET_FILE:jzx_testkit> tests/abi/symbols_testkit.txt include/jzx/testkit.h)
 endif()
+if(TARGET jzx_manifest)
+    jzx_add_script(abi/manifest_symbols abi tests/abi/symbols.sh
+        $<TARGET_FILE:jzx_manifest> tests/abi/symbols_manifest.txt ${JZX_MANIFEST_HEADERS})
+endif()
 jzx_add_script(install install tests/install/run.sh ${PROJECT_BINARY_DIR})

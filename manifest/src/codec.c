@@ -411,21 +411,67 @@ uint32_t mfi_value_stamp(uint32_t table, jzx_mf_span value)
     return mfi_crc32c(value.data, value.len);
 }
 
-jzx_err mfi_value_check(uint32_t table, jzx_mf_span value)
+static inline void give(void *out, size_t size, const void *record, size_t known)
+{
+    memcpy(out, record, size < known ? size : known);
+    if (size > known) {
+        memset((uint8_t *)out + known, 0, size - known);
+    }
+}
+
+jzx_err mfi_value_read(uint32_t table, jzx_mf_span value, void *out, size_t size)
+{
+    jzx_err err = JZX_ERR_INVALID_ARG;
+    switch (table) {
+#define NO_OLD
+#define RECORD(name, type, table, version, older)                                                  \
+    case table: {                                                                                  \
+        type record;                                                                               \
+        err = mfi_decode_##name(value, &record, NULL);                                             \
+        if (err == JZX_OK) {                                                                       \
+            give(out, size, &record, sizeof record);                                               \
+        }                                                                                          \
+        break;                                                                                     \
+    }
+#include "schema.def"
+    default:
+        break;
+    }
+    return err;
+}
+
+jzx_err mfi_value_rest(uint32_t table, jzx_mf_span value, mfi_rest *out)
 {
     switch (table) {
 #define NO_OLD
 #define RECORD(name, type, table, version, older)                                                  \
     case table: {                                                                                  \
         type record;                                                                               \
-        return mfi_decode_##name(value, &record, NULL);                                            \
+        return mfi_decode_##name(value, &record, out);                                             \
     }
 #include "schema.def"
+    default:
+        return JZX_ERR_INVALID_ARG;
+    }
+}
+
+jzx_err mfi_value_check(uint32_t table, jzx_mf_span value)
+{
+    switch (table) {
     case JZX_MF_TABLE_DB_NAME:
     case JZX_MF_TABLE_UNIQUE:
         return value.len == 8 ? JZX_OK : JZX_ERR_CORRUPT;
+    case JZX_MF_TABLE_READY:
+    case JZX_MF_TABLE_SCHEDULED:
+    case JZX_MF_TABLE_LEASE:
+    case JZX_MF_TABLE_ACTIVE:
+    case JZX_MF_TABLE_BLOCKED:
+    case JZX_MF_TABLE_FINISHED:
+    case JZX_MF_TABLE_DEPENDENCY:
+    case JZX_MF_TABLE_MATERIAL_STATUS:
+        return value.len == 0 ? JZX_OK : JZX_ERR_CORRUPT;
     default:
-        return value.len == 0 && table < JZX_MF_TABLES ? JZX_OK : JZX_ERR_CORRUPT;
+        return mfi_value_rest(table, value, NULL);
     }
 }
 

@@ -96,6 +96,11 @@ jzx_err mfi_encode_generation_v0(const mfi_generation_v0 *record, const mfi_rest
 
 /* Whether a record has an older version than this library writes. False for what is no record. */
 bool mfi_value_is_old(uint32_t table, jzx_mf_span value);
+/* Decodes a record of this table into its struct, of which the caller knows `size` bytes: what it
+ * does not know is left out, what only it knows is 0. */
+jzx_err mfi_value_read(uint32_t table, jzx_mf_span value, void *out, size_t size);
+/* Only what a record of this table has beyond what is known, for rewriting it. Decodes it. */
+jzx_err mfi_value_rest(uint32_t table, jzx_mf_span value, mfi_rest *out);
 /* The record once more, in today's version; what is not known is kept. Errors of both ways. */
 jzx_err mfi_value_renew(uint32_t table, jzx_mf_span value, mfi_buf *out);
 /* crc32c of the body, as the header of a value has it: a stamp for conditions. For values without a

@@ -132,6 +132,13 @@ jzx_err jzx_mf_commit(jzx_mf_txn *txn, uint32_t timeout_ms, jzx_mf_receipt **out
     return err;
 }
 
+/* Ids of actors mean something within one system only. */
+static bool is_reachable(const jzx_mf *mf, jzx_loop *loop)
+{
+    return mf->system != NULL ? loop != NULL && jzx_loop_system(loop) == mf->system
+                              : loop == mf->loop;
+}
+
 jzx_err jzx_mf_commit_ask(jzx_loop *loop, jzx_mf_txn *txn, uint32_t tag, uint32_t timeout_ms,
                           void *arg, jzx_ask_ref *out_ref)
 {
@@ -140,6 +147,10 @@ jzx_err jzx_mf_commit_ask(jzx_loop *loop, jzx_mf_txn *txn, uint32_t tag, uint32_
         return txn == NULL ? JZX_ERR_INVALID_ARG : JZX_ERR_RESERVED_TAG;
     }
     jzx_mf *mf = txn->mf;
+    if (!is_reachable(mf, loop)) {
+        jzx_mf_abort(txn);
+        return JZX_ERR_NOT_SUPPORTED;
+    }
     jzx_err err = prepare(txn);
     if (err != JZX_OK) {
         return err;
@@ -189,6 +200,9 @@ jzx_err jzx_mf_generation_ask(jzx_loop *loop, jzx_mf *mf, uint32_t component, ui
     if (err != JZX_OK) {
         return err;
     }
+    if (tag >= JZX_TAG_SYSTEM_FIRST || !is_reachable(mf, loop)) {
+        return tag >= JZX_TAG_SYSTEM_FIRST ? JZX_ERR_RESERVED_TAG : JZX_ERR_NOT_SUPPORTED;
+    }
     mfi_wait_order order = {target, component, tag};
     const jzx_ask_opts opts = {
         .data = &order,
@@ -198,9 +212,7 @@ jzx_err jzx_mf_generation_ask(jzx_loop *loop, jzx_mf *mf, uint32_t component, ui
         .timeout_ms = timeout_ms,
         .arg = arg,
     };
-    return tag >= JZX_TAG_SYSTEM_FIRST
-               ? JZX_ERR_RESERVED_TAG
-               : closed_if_gone(mf, jzx_ask(loop, mf->writer, &opts, out_ref));
+    return closed_if_gone(mf, jzx_ask(loop, mf->writer, &opts, out_ref));
 }
 
 jzx_err jzx_mf_follow(jzx_mf *mf, jzx_actor_id to, uint32_t tag, uint64_t after, uint64_t *out_id)

@@ -22,8 +22,10 @@
 #define MFI_TAG_FOLLOW 3u   /* copy of mfi_follow_order */
 #define MFI_TAG_UNFOLLOW 4u /* value: its id */
 #define MFI_TAG_CLOSE 5u
-#define MFI_TAG_TICK 6u /* its timer */
-#define MFI_TAG_PUMP 7u /* go on sending events */
+#define MFI_TAG_TICK 6u  /* its timer */
+#define MFI_TAG_PUMP 7u  /* go on sending events */
+#define MFI_TAG_FLUSH 8u /* to itself: everything that was queued before was taken */
+#define MFI_TAG_LAST 9u  /* to itself: likewise, and nothing follows */
 
 typedef struct mfi_wait_order {
     uint64_t target;

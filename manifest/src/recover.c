@@ -47,7 +47,7 @@ static jzx_err settle_part(mfi_writer *writer, jzx_mf_recovery *report, mfi_orph
 {
     mfi_tx *tx = &writer->tx;
     bool more = false;
-    jzx_err err = mfi_migrate_step(tx, ROWS_MAX, &more, &report->migrated);
+    jzx_err err = mfi_migrate_step(tx, &tx->migrate_at, ROWS_MAX, &more, &report->migrated);
     if (err != JZX_OK || more) {
         *out_more = more;
         return err;
@@ -75,11 +75,11 @@ void mfi_describe(const mfi_view *view, jzx_mf_recovery *report)
 static void keep_cursor(mfi_tx *tx)
 {
     jzx_mf_span *key = &tx->meta.migrate_key;
-    key->len = key->len > sizeof tx->migrate_bytes ? 0 : key->len;
+    key->len = key->len > JZX_MF_KEY_BYTES ? 0 : key->len;
     if (key->len != 0) {
-        memcpy(tx->migrate_bytes, key->data, key->len);
+        memcpy(tx->migrate_at.bytes, key->data, key->len);
     }
-    key->data = tx->migrate_bytes;
+    key->data = tx->migrate_at.bytes;
 }
 
 static jzx_err load(mfi_writer *writer, jzx_mf_recovery *report)
@@ -121,7 +121,8 @@ jzx_err mfi_recover(mfi_writer *writer, jzx_mf_recovery *report)
     }
     mf->boot = tx->boot = ++tx->meta.boot;
     tx->meta.clean = 0;
-    uint64_t first_id = tx->meta.job_ids;
+    tx->next_job = &mf->next_job;
+    atomic_store(&mf->next_job, tx->meta.job_ids);
     for (bool more = true; err == JZX_OK && more;) {
         more = false;
         err = begin(writer);
@@ -129,15 +130,10 @@ jzx_err mfi_recover(mfi_writer *writer, jzx_mf_recovery *report)
             return err;
         }
         err = settle_part(writer, report, &orphans, &more);
-        /* Repair jobs took ids; what follows goes to whoever enqueues. */
-        first_id = tx->meta.job_ids > first_id ? tx->meta.job_ids : first_id;
-        if (!more) {
-            tx->meta.job_ids = first_id + MFI_JOB_IDS;
-            mfi_describe(&tx->view, report);
-        }
+        tx->meta.job_ids = atomic_load(&mf->next_job) + MFI_JOB_IDS;
+        mfi_describe(&tx->view, report);
         err = finish(writer, err);
     }
-    atomic_store(&mf->next_job, first_id);
     atomic_store(&mf->seq, tx->meta.commit_seq);
     report->boot = tx->boot;
     report->orphans = orphans.found;

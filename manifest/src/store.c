@@ -102,14 +102,6 @@ static jzx_err refuse_kind(const mfi_store *store, const struct stat *st, mfi_st
     return JZX_OK;
 }
 
-static jzx_err open_data(const mfi_store *store, int *out_fd)
-{
-    /* Not blocking: it might be a pipe. */
-    int mode = store->readonly ? O_RDONLY : O_RDWR;
-    *out_fd = open(store->path, mode | O_NONBLOCK | O_CLOEXEC);
-    return *out_fd >= 0 ? JZX_OK : mfi_err_of(errno);
-}
-
 /* Creates the file if that is wanted and it is not there. */
 static jzx_err find_or_create(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
 {
@@ -167,11 +159,11 @@ static jzx_err look_at_meta(const mfi_store *store, MDB_txn *txn, uint32_t *out_
     if (err != JZX_OK) {
         return mfi_say(facts, err, store->path, "the record in table meta is damaged");
     }
-    if (meta.byte_order != mfi_byte_order() || meta.page_size != (uint32_t)sysconf(_SC_PAGESIZE)) {
+    if (meta.byte_order != mfi_byte_order() || meta.page_size != mfi_pages_size_here()) {
         return mfi_say(facts, JZX_ERR_FOREIGN_PAGES, store->path,
-                       "was created with pages of %u bytes and byte order %08x; here it is %ld and "
+                       "was created with pages of %u bytes and byte order %08x; here it is %u and "
                        "%08x: move it with mdb_dump and mdb_load",
-                       meta.page_size, meta.byte_order, sysconf(_SC_PAGESIZE), mfi_byte_order());
+                       meta.page_size, meta.byte_order, mfi_pages_size_here(), mfi_byte_order());
     }
     if (meta.schema > MFI_SCHEMA && !store->readonly) {
         return mfi_say(facts, JZX_ERR_NEWER_SCHEMA, store->path,
@@ -234,23 +226,102 @@ static jzx_err open_in_txn(mfi_store *store, mfi_store_facts *facts)
                              mdb_strerror(rc));
 }
 
+static jzx_err walk_pages(const mfi_store *store, int fd, const mfi_pages_meta *meta,
+                          const mfi_store_opts *opts, mfi_store_facts *facts)
+{
+    mfi_pages_report report;
+    jzx_err err = mfi_pages_walk(fd, meta, opts->check_fn, opts->check_arg, &report);
+    if (opts->pages != NULL) {
+        *opts->pages = report;
+    }
+    if (err == JZX_OK) {
+        return JZX_OK;
+    }
+    if (err != JZX_ERR_CORRUPT) {
+        return mfi_say(facts, err, store->path, "its pages were not looked at to the end: %s",
+                       jzx_strerror(err));
+    }
+    bool is_ours = report.has_meta || !report.is_foreign;
+    return is_ours ? mfi_say(facts, JZX_ERR_CORRUPT, store->path, "damaged: %s", report.text)
+                   : mfi_say(facts, JZX_ERR_NOT_A_MANIFEST, store->path,
+                             "is an LMDB file, but has no table meta");
+}
+
+/* Beside an owner only the pages of a read transaction keep still. */
+static jzx_err walk_snapshot(const mfi_store *store, MDB_txn *txn, const mfi_store_opts *opts,
+                             mfi_store_facts *facts)
+{
+    enum { TRIES = 1000 };
+    int fd;
+    char text[MFI_PAGES_TEXT];
+    mfi_pages_meta meta;
+    int rc = mdb_env_get_fd(store->env, &fd);
+    jzx_err err = rc == 0 ? JZX_ERR_AGAIN : mfi_err_of(rc);
+    for (int i = 0; err == JZX_ERR_AGAIN && rc == 0 && i < TRIES; i++) {
+        err = mfi_pages_head_of(fd, mdb_txn_id(txn), &meta, text);
+        if (err == JZX_ERR_AGAIN) {
+            mdb_txn_reset(txn);
+            rc = mdb_txn_renew(txn);
+        }
+    }
+    if (rc != 0 || err == JZX_ERR_AGAIN) {
+        return mfi_say(facts, JZX_ERR_BUSY, store->path, "its owner commits too fast to be read");
+    }
+    return err == JZX_OK ? walk_pages(store, fd, &meta, opts, facts)
+                         : mfi_say(facts, err, store->path, "%s", text);
+}
+
+static jzx_err verify_beside(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
+{
+    MDB_txn *txn = NULL;
+    int rc = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
+    if (rc != 0) {
+        return mfi_say(facts, mfi_err_of(rc), store->path, "cannot be read: %s", mdb_strerror(rc));
+    }
+    jzx_err err = walk_snapshot(store, txn, opts, facts);
+    mdb_txn_abort(txn);
+    return err;
+}
+
+/* Before LMDB sees the file: its meta pages, and if we own it, all pages. */
+static jzx_err look_at_pages(mfi_store *store, int fd, const mfi_store_opts *opts,
+                             mfi_store_facts *facts)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return mfi_say_errno(facts, store->path, "cannot be looked at");
+    }
+    jzx_err err = mfi_claim_file(&store->claim, st.st_dev, st.st_ino, facts);
+    if (err != JZX_OK) {
+        return err;
+    }
+    mfi_pages_meta meta;
+    char text[MFI_PAGES_TEXT];
+    err = mfi_pages_head(fd, &meta, text);
+    if (err != JZX_OK) {
+        return mfi_say(facts, err, store->path, "%s", text);
+    }
+    return opts->verify && !opts->readonly ? walk_pages(store, fd, &meta, opts, facts) : JZX_OK;
+}
+
 static jzx_err open_file(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
 {
     jzx_err err = find_or_create(store, opts, facts);
     if (err != JZX_OK) {
         return err;
     }
-    int fd;
-    err = open_data(store, &fd);
-    if (err != JZX_OK) {
+    /* Not blocking: it might be a pipe by now. */
+    int fd = open(store->path, (store->readonly ? O_RDONLY : O_RDWR) | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
         return mfi_say_errno(facts, store->path, "cannot be opened");
     }
-    struct stat st;
-    err = fstat(fd, &st) == 0 ? mfi_claim_file(&store->claim, st.st_dev, st.st_ino, facts)
-                              : mfi_say_errno(facts, store->path, "cannot be looked at");
+    err = look_at_pages(store, fd, opts, facts);
     (void)close(fd);
     if (err == JZX_OK) {
         err = open_env(store, opts, facts);
+    }
+    if (err == JZX_OK && opts->verify && opts->readonly) {
+        err = verify_beside(store, opts, facts);
     }
     return err == JZX_OK ? open_in_txn(store, facts) : err;
 }

@@ -4,6 +4,8 @@
 #ifndef MFI_STORE_H
 #define MFI_STORE_H
 
+#include "pages.h"
+
 #include <jzx/manifest_record.h>
 #include <jzx/types.h>
 
@@ -18,8 +20,12 @@ typedef struct mfi_store_opts {
     uint32_t readers_max;
     bool readonly;
     bool must_exist;
-    bool verify;     /* walk all pages before LMDB sees them */
-    uint64_t now_ms; /* created_ms of a new file */
+    bool verify; /* walk all pages before LMDB follows any */
+    /* With verify: told every problem, and how far it got; NULL: the first problem is enough. */
+    jzx_mf_check_fn check_fn;
+    void *check_arg;
+    mfi_pages_report *pages; /* filled in by verify, also when it finds problems; may be NULL */
+    uint64_t now_ms;         /* created_ms of a new file */
     /* For the age of readers; NULL: the system's monotonic clock. Called on any thread. */
     uint64_t (*clock_ms)(void *arg);
     void *clock_arg;
@@ -31,10 +37,14 @@ typedef struct mfi_store_facts {
     char text[256]; /* after an error: a sentence with the facts */
 } mfi_store_facts;
 
-/* Errors: those of jzx_mf_open(). facts is filled in either way. */
+/* Errors: those of jzx_mf_open(), and CLOSED when check_fn had enough. facts is filled in either
+ * way. A process opens a file once, for reading or writing: the second time is ALREADY, because
+ * LMDB would lose the first one's locks. Beside an owner, a walk looks at the commit of a read
+ * transaction, and may take its time. */
 jzx_err mfi_store_open(const char *path, const mfi_store_opts *opts, mfi_store **out,
                        mfi_store_facts *facts);
-/* Nobody has a transaction any more. In a forked child it only frees memory and descriptors. */
+/* Nobody has a transaction any more. In a forked child it frees what is ours and leaves LMDB's part
+ * alone, which is shared with the parent. */
 void mfi_store_close(mfi_store *store);
 
 MDB_env *mfi_store_env(mfi_store *store);
@@ -66,6 +76,8 @@ jzx_err mfi_store_size(mfi_store *store, MDB_txn *txn, uint64_t *out_used, uint6
 bool mfi_store_give_reserve(mfi_store *store);
 jzx_err mfi_store_make_reserve(mfi_store *store);
 
+/* A compacted copy of the last commit at a new path. ALREADY: there is something; FORKED, NOT_FOUND
+ * (no such directory), NO_ACCESS, NO_SPACE, NO_MEMORY, IO. */
 jzx_err mfi_store_backup(mfi_store *store, const char *path);
 
 #endif

@@ -256,3 +256,9 @@ jzx_err mfi_meta_store(mfi_tx *tx)
     jzx_err err = mfi_encode_meta(&tx->meta, &rest, &tx->buf);
     return err != JZX_OK ? err : mfi_put(tx, &key, tx->buf.bytes, tx->buf.len);
 }
+
+uint64_t mfi_new_job(mfi_tx *tx)
+{
+    return tx->next_job == NULL ? tx->meta.job_ids++
+                                : atomic_fetch_add_explicit(tx->next_job, 1, memory_order_relaxed);
+}

@@ -8,6 +8,7 @@
 #include "codec.h"
 #include "store.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* A place to read from. A snapshot of the public API is one. */
@@ -34,9 +35,10 @@ typedef struct mfi_tx {
     uint32_t event_index; /* next one within the commit */
     bool wrote;           /* something: there is a reason to commit */
     bool all_events;
-    mfi_meta meta; /* as it will be stored; job_ids and event_first may be raised */
-    uint8_t migrate_bytes[JZX_MF_KEY_BYTES]; /* what meta.migrate_key points to */
-    jzx_mf_retention retention;              /* without zeros */
+    _Atomic uint64_t *next_job; /* ids come from here; NULL: from meta */
+    mfi_meta meta;              /* as it will be stored; job_ids and event_first may be raised */
+    jzx_mf_key migrate_at;      /* what meta.migrate_key points to */
+    jzx_mf_retention retention; /* without zeros */
     uint32_t events_kept;
     mfi_news news;
     mfi_buf buf; /* for encoding */
@@ -72,6 +74,9 @@ uint64_t mfi_entries(const mfi_view *view, uint32_t table);
 jzx_err mfi_tell(mfi_tx *tx, const jzx_mf_key *key, uint32_t change);
 /* Forgets the oldest events beyond events_kept, `max` at most. */
 jzx_err mfi_forget_events(mfi_tx *tx, uint32_t max);
+
+/* An id for a job that nobody asked for: cron, repair. */
+uint64_t mfi_new_job(mfi_tx *tx);
 
 /* The record of the file itself. */
 jzx_err mfi_meta_load(const mfi_view *view, mfi_meta *out);

@@ -2,10 +2,13 @@
  *
  *   message ----> batch ----> flush: begin
  *                   ^            | what time does (leases, schedules, cron, pruning)
- *      mailbox      |            | each request in a child transaction of its own
- *      empty, or    +- - - - - - | claims that wait, if something became ready
- *      batch full                | commit                     answers, waiters, followers
+ *                   |            | each request in a child transaction of its own
+ *                   +- - - - - - | claims that wait, if something became ready
+ *                                | commit                     answers, waiters, followers
  *                                +---------> disk ----------> news
+ *
+ * The first request of a batch makes the writer send itself a FLUSH: when that arrives, all
+ * requests that were queued meanwhile are in the batch, and nobody waited for a timer.
  *
  * Nothing is answered before the commit is durable. A commit whose outcome is not known stops the
  * writer for good: it answers IN_DOUBT to everything until the manifest is closed. */
@@ -73,7 +76,10 @@ typedef struct mfi_writer {
     uint32_t alarms;    /* bits of those that were raised */
     bool pumping;       /* a PUMP message is on its way */
     bool look;          /* `due` may be out of date */
-    bool closing;
+    bool flush_sent;    /* a FLUSH is on its way */
+    bool last_sent;     /* a LAST is */
+    bool closing;       /* ends when everything that was accepted is done */
+    bool stopping;      /* its loop is being shut down: it cannot send to itself any more */
 } mfi_writer;
 
 /* What the actor is made of. It owns the writer, which was made by recovery, from its start on. */

@@ -128,6 +128,9 @@ jzx_err mfi_writer_arm(jzx_context *ctx, mfi_writer *writer)
 {
     note_claims(writer);
     uint64_t at_ms = next_ms(writer);
+    if (writer->stopping) {
+        at_ms = sooner(at_ms, mfi_clock_lease_ms(&writer->mf->clock) + 1);
+    }
     if (at_ms == writer->timer_ms) {
         return JZX_OK;
     }

@@ -77,7 +77,9 @@ JZX_API JZX_NODISCARD jzx_err jzx_mf_commit_async(jzx_mf_txn *txn, jzx_mf_done_f
  * its data is the jzx_mf_receipt, which the runtime drops after the behavior returned (or
  * jzx_message_take() it and free it); with JZX_TAG_ASK_FAILED the writer did not answer. `arg` is
  * in the jzx_reply. timeout_ms as in jzx_ask(). On an error nothing follows, and the transaction is
- * gone. Thread: loop, inside an actor. Errors: as jzx_ask(), and CLOSED, READ_ONLY, FORKED,
+ * gone. The manifest must have been opened with the
+ * loop or the system of this actor: else NOT_SUPPORTED, and jzx_mf_commit_async() with a sender is
+ * the way. Thread: loop, inside an actor. Errors: as jzx_ask(), and CLOSED, READ_ONLY, FORKED,
  * IN_DOUBT. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_commit_ask(jzx_loop *loop, jzx_mf_txn *txn, uint32_t tag,
                                                 uint32_t timeout_ms, void *arg,

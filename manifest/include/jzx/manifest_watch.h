@@ -19,7 +19,8 @@ JZX_API JZX_NODISCARD jzx_err jzx_mf_generation_wait(jzx_mf *mf, uint32_t compon
                                                      uint64_t target, uint32_t timeout_ms,
                                                      uint64_t *out_reached);
 /* The same from an actor, as an ask: the reply with `tag` has the generation as its value (u64).
- * Thread: loop, inside an actor. Errors: as jzx_ask(), CLOSED, FORKED, IN_DOUBT. */
+ * Thread: loop, inside an actor. Errors: as jzx_ask(), CLOSED, FORKED, IN_DOUBT,
+ * NOT_SUPPORTED as in jzx_mf_commit_ask(). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_generation_ask(jzx_loop *loop, jzx_mf *mf, uint32_t component,
                                                     uint64_t target, uint32_t tag,
                                                     uint32_t timeout_ms, void *arg,
@@ -49,8 +50,9 @@ JZX_API JZX_NODISCARD jzx_err jzx_mf_event_each(jzx_mf_snap *snap, uint64_t afte
  * first those that are kept, then each when its commit is durable. None is lost, doubled or out of
  * order, however slow the actor is, while they are kept (events_kept). It ends with
  * jzx_mf_unfollow(), with the actor, or with the manifest. After a restart of the program an actor
- * goes on with the last seq it has finished. *out_id (may be NULL) names it. Thread: any. Errors:
- * INVALID_ARG, RESERVED_TAG, MAILBOX_FULL, CLOSED, READ_ONLY, FORKED, NO_MEMORY.
+ * goes on with the last seq it has finished. The actor is one of the loop or system that the
+ * manifest was opened with. *out_id (may be NULL) names it. Thread: any. Errors: INVALID_ARG,
+ * RESERVED_TAG, MAILBOX_FULL, CLOSED, READ_ONLY, FORKED, NO_MEMORY.
  */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_follow(jzx_mf *mf, jzx_actor_id to, uint32_t tag,
                                             uint64_t after, uint64_t *out_id);

@@ -1,0 +1,697 @@
+/* Goal: a record is what was stored, or an error; never something else, and nothing is read that is
+ * not there. Method: everything comes from schema.def, so a new record or field is tested at once:
+ * random records go there and back, bytes are cut, flipped, doubled and extended with a right
+ * checksum, and the vectors in golden/ hold the format of every version (UPDATE=1 writes them). */
+#include "bytes.h"
+#include "check.h"
+#include "codec.h"
+#include "crc.h"
+#include "key.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD = 10, ROUNDS = 300 };
+
+/* ---- Records with random fields. Texts live in a pool. */
+
+static uint8_t pool[2u << 20];
+
+static jzx_mf_span draw_span(jzt_rng *rng, size_t max)
+{
+    size_t len = (size_t)jzt_rng_below(rng, (max < 300 ? max : 300) + 1);
+    len = jzt_rng_below(rng, 4) == 0 ? 0 : len;
+    return jzx_mf_blob(pool + jzt_rng_below(rng, 1000), len);
+}
+
+static double draw_f64(jzt_rng *rng)
+{
+    uint64_t bits = jzt_rng_next(rng);
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static void draw_bytes(jzt_rng *rng, void *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        ((uint8_t *)at)[i] = (uint8_t)jzt_rng_next(rng);
+    }
+}
+
+static bool same_span(jzx_mf_span a, jzx_mf_span b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+#define RECORD(name, type, table, version, older)                                                  \
+    static void draw_##name(jzt_rng *rng, type *r)                                                 \
+    {                                                                                              \
+        memset(r, 0, sizeof *r);
+#define U8(field) r->field = (uint8_t)jzt_rng_next(rng);
+#define U16(field) r->field = (uint16_t)jzt_rng_next(rng);
+#define U32(field) r->field = (uint32_t)jzt_rng_next(rng);
+#define I32(field) r->field = (int32_t)jzt_rng_next(rng);
+#define U64(field) r->field = jzt_rng_next(rng);
+#define F64(field) r->field = draw_f64(rng);
+#define BYTES(field, n) draw_bytes(rng, r->field, n);
+#define U64S(field, n) draw_bytes(rng, r->field, (n)*8);
+#define TLV(tag, field, max) r->field = draw_span(rng, max);
+#define END(name) }
+#include "schema.def"
+
+#define NO_OLD
+#define RECORD(name, type, table, version, older)                                                  \
+    static bool same_##name(const type *a, const type *b)                                          \
+    {                                                                                              \
+        return true
+#define SAME(field) &&memcmp(&a->field, &b->field, sizeof a->field) == 0
+#define FIXED(field, size) SAME(field)
+#define TLV(tag, field, max) &&same_span(a->field, b->field)
+#define END(name)                                                                                  \
+    ;                                                                                              \
+    }
+#include "schema.def"
+#undef SAME
+
+/* ---- What is done with every kind of record. */
+
+typedef struct sample {
+    const char *name;
+    uint32_t table;
+    uint32_t version;
+    jzx_err (*make)(jzt_rng *rng, const mfi_rest *keep, mfi_buf *out);
+    void (*trip)(jzt_rng *rng);
+} sample;
+
+#define RECORD(name, type, table, version, older)                                                  \
+    static jzx_err make_##name(jzt_rng *rng, const mfi_rest *keep, mfi_buf *out)                   \
+    {                                                                                              \
+        type record;                                                                               \
+        draw_##name(rng, &record);                                                                 \
+        return mfi_encode_##name(&record, keep, out);                                              \
+    }
+#include "schema.def"
+
+/* There and back from a block of its own size that begins anywhere, so that ASan sees every read
+ * past its end and UBSan every read that asks for alignment. */
+#define NO_OLD
+#define RECORD(name, type, table, version, older)                                                  \
+    static void trip_##name(jzt_rng *rng)                                                          \
+    {                                                                                              \
+        type record, back;                                                                         \
+        mfi_rest rest;                                                                             \
+        mfi_buf bytes = {0}, again = {0};                                                          \
+        draw_##name(rng, &record);                                                                 \
+        REQUIRE_OK(mfi_encode_##name(&record, NULL, &bytes));                                      \
+        size_t shift = (size_t)jzt_rng_below(rng, 8);                                              \
+        uint8_t *block = malloc(bytes.len + shift);                                                \
+        REQUIRE(block != NULL);                                                                    \
+        memcpy(block + shift, bytes.bytes, bytes.len);                                             \
+        REQUIRE_OK(mfi_decode_##name(jzx_mf_blob(block + shift, bytes.len), &back, &rest));        \
+        CHECK(same_##name(&record, &back));                                                        \
+        CHECK_EQ(rest.fixed.len, 0);                                                               \
+        CHECK_OK(mfi_encode_##name(&back, &rest, &again));                                         \
+        CHECK(bytes.len == again.len && memcmp(bytes.bytes, again.bytes, bytes.len) == 0);         \
+        free(block);                                                                               \
+        mfi_buf_free(&bytes);                                                                      \
+        mfi_buf_free(&again);                                                                      \
+    }
+#include "schema.def"
+
+static const sample samples[] = {
+#define NO_OLD
+#define RECORD(name, type, table, version, older) {#name, table, version, make_##name, trip_##name},
+#include "schema.def"
+};
+enum { SAMPLES = sizeof samples / sizeof samples[0] };
+
+static jzx_mf_span span_of(const mfi_buf *buf)
+{
+    return jzx_mf_blob(buf->bytes, buf->len);
+}
+
+/* After a change of the body: the checksum that a real writer would have put there. */
+static void stamp(mfi_buf *buf)
+{
+    mfi_put_le32(buf->bytes + 4, mfi_crc32c(buf->bytes + 8, buf->len - 8));
+}
+
+static size_t fixed_of(const mfi_buf *buf)
+{
+    return mfi_get_le16(buf->bytes + 8);
+}
+
+static void insert(mfi_buf *buf, size_t at, const void *bytes, size_t len)
+{
+    REQUIRE(mfi_buf_reserve(buf, buf->len + len));
+    memmove(buf->bytes + at + len, buf->bytes + at, buf->len - at);
+    memcpy(buf->bytes + at, bytes, len);
+    buf->len += len;
+}
+
+/* The same bytes in a block of their own. */
+static jzx_err check_copy(uint32_t table, const uint8_t *bytes, size_t len)
+{
+    uint8_t *block = malloc(len > 0 ? len : 1);
+    REQUIRE(block != NULL);
+    memcpy(block, bytes, len);
+    jzx_err err = mfi_value_check(table, jzx_mf_blob(block, len));
+    free(block);
+    return err;
+}
+
+static void test_records_come_back_as_they_were(void)
+{
+    jzt_rng rng = jzt_rng_seeded();
+    draw_bytes(&rng, pool, 4096);
+    for (int i = 0; i < SAMPLES * ROUNDS; i++) {
+        samples[i % SAMPLES].trip(&rng);
+    }
+}
+
+static void test_a_cut_value_is_corrupt_wherever_it_is_cut(void)
+{
+    jzt_rng rng = jzt_rng_seeded();
+    mfi_buf buf = {0};
+    for (int i = 0; i < SAMPLES * 3; i++) {
+        const sample *s = &samples[i % SAMPLES];
+        REQUIRE_OK(s->make(&rng, NULL, &buf));
+        for (size_t len = 0; len < buf.len; len++) {
+            CHECK_EQ(check_copy(s->table, buf.bytes, len), JZX_ERR_CORRUPT);
+        }
+    }
+    mfi_buf_free(&buf);
+}
+
+static void test_no_flipped_bit_goes_unseen(void)
+{
+    jzt_rng rng = jzt_rng_seeded();
+    mfi_buf buf = {0};
+    for (int i = 0; i < SAMPLES; i++) {
+        REQUIRE_OK(samples[i].make(&rng, NULL, &buf));
+        for (size_t bit = 0; bit < buf.len * 8; bit++) {
+            buf.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            jzx_err err = mfi_value_check(samples[i].table, span_of(&buf));
+            bool is_version = bit >= 16 && bit < 32;
+            CHECK(err == JZX_ERR_CORRUPT || (is_version && err == JZX_ERR_NEWER_SCHEMA));
+            buf.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        CHECK_OK(mfi_value_check(samples[i].table, span_of(&buf)));
+    }
+    mfi_buf_free(&buf);
+}
+
+static void test_random_bytes_with_a_right_checksum_never_crash(void)
+{
+    jzt_rng rng = jzt_rng_seeded();
+    mfi_buf buf = {0};
+    for (int i = 0; i < SAMPLES * ROUNDS; i++) {
+        const sample *s = &samples[i % SAMPLES];
+        REQUIRE_OK(s->make(&rng, NULL, &buf));
+        for (int k = 0; k < 3; k++) {
+            buf.bytes[8 + jzt_rng_below(&rng, buf.len - 8)] = (uint8_t)jzt_rng_next(&rng);
+        }
+        buf.len -= (size_t)jzt_rng_below(&rng, buf.len - HEAD + 1);
+        stamp(&buf);
+        (void)check_copy(s->table, buf.bytes, buf.len);
+    }
+    mfi_buf_free(&buf);
+}
+
+static void test_versions_types_and_old_records_without_a_past_are_told_apart(void)
+{
+    jzt_rng rng = jzt_rng_seeded();
+    mfi_buf buf = {0};
+    for (int i = 0; i < SAMPLES; i++) {
+        const sample *s = &samples[i];
+        REQUIRE_OK(s->make(&rng, NULL, &buf));
+        CHECK_EQ(mfi_get_le16(buf.bytes), s->table + 1);
+        CHECK_EQ(mfi_get_le16(buf.bytes + 2), s->version);
+        mfi_put_le16(buf.bytes + 2, (uint16_t)(s->version + 1));
+        CHECK_EQ(mfi_value_check(s->table, span_of(&buf)), JZX_ERR_NEWER_SCHEMA);
+        buf.bytes[buf.len - 1] ^= 1; /* a newer value must be whole too */
+        CHECK_EQ(mfi_value_check(s->table, span_of(&buf)), JZX_ERR_CORRUPT);
+        REQUIRE_OK(s->make(&rng, NULL, &buf));
+        mfi_put_le16(buf.bytes, (uint16_t)s->table);
+        CHECK_EQ(mfi_value_check(s->table, span_of(&buf)), JZX_ERR_CORRUPT);
+        REQUIRE_OK(s->make(&rng, NULL, &buf));
+        mfi_put_le16(buf.bytes + 2, 0);
+        CHECK_EQ(mfi_value_check(s->table, span_of(&buf)), JZX_ERR_CORRUPT);
+    }
+    mfi_buf_free(&buf);
+}
+
+/* ---- Other lengths of the fixed part. */
+
+static void test_a_short_fixed_part_ends_between_fields_and_the_rest_is_zero(void)
+{
+    jzx_mf_wal record = {.last_sealed_segment = 1,
+                         .last_applied_lsn = 2,
+                         .last_checkpoint_generation = 3,
+                         .last_success_ms = 4,
+                         .errored_since_ms = 5,
+                         .restart_epoch = 6};
+    mfi_buf buf = {0};
+    REQUIRE_OK(mfi_encode_wal(&record, NULL, &buf));
+    REQUIRE_EQ(fixed_of(&buf), 44);
+    for (size_t fixed = 0; fixed < 44; fixed++) {
+        uint8_t *block = malloc(HEAD + fixed);
+        REQUIRE(block != NULL);
+        mfi_buf cut = {block, HEAD + fixed, HEAD + fixed};
+        memcpy(block, buf.bytes, cut.len);
+        mfi_put_le16(block + 8, (uint16_t)fixed);
+        stamp(&cut);
+        jzx_mf_wal back = {.reserved = 77};
+        jzx_err err = mfi_decode_wal(span_of(&cut), &back, NULL);
+        CHECK_EQ(err, fixed % 8 == 0 ? JZX_OK : JZX_ERR_CORRUPT);
+        CHECK_EQ(back.reserved, err == JZX_OK ? 0 : 77); /* an error leaves it as it was */
+        if (err == JZX_OK) {
+            CHECK_EQ(back.last_sealed_segment, fixed >= 8 ? 1 : 0);
+            CHECK_EQ(back.last_success_ms, fixed >= 32 ? 4 : 0);
+            CHECK_EQ(back.errored_since_ms, fixed >= 40 ? 5 : 0);
+            CHECK_EQ(back.restart_epoch, 0);
+        }
+        free(block);
+    }
+    mfi_buf_free(&buf);
+}
+
+static void test_what_a_newer_library_wrote_survives_a_rewrite(void)
+{
+    static const uint8_t fields[] = {0xA1, 0xA2, 0xA3};
+    static const uint8_t tlv[] = {200, 0, 3, 0, 0, 0, 'n', 'e', 'w'};
+    static const uint8_t empty[] = {201, 7, 0, 0, 0, 0};
+    jzt_rng rng = jzt_rng_seeded();
+    mfi_buf buf = {0}, again = {0};
+    for (int i = 0; i < SAMPLES * 20; i++) {
+        const sample *s = &samples[i % SAMPLES];
+        REQUIRE_OK(s->make(&rng, NULL, &buf));
+        size_t fixed = fixed_of(&buf);
+        insert(&buf, HEAD + fixed, fields, sizeof fields);
+        mfi_put_le16(buf.bytes + 8, (uint16_t)(fixed + sizeof fields));
+        insert(&buf, buf.len, tlv, sizeof tlv);
+        insert(&buf, buf.len, empty, sizeof empty);
+        stamp(&buf);
+        REQUIRE_OK(mfi_value_renew(s->table, span_of(&buf), &again));
+        CHECK(same_span(span_of(&buf), span_of(&again)));
+        /* A put with other fields keeps them as well. */
+        mfi_rest rest;
+        REQUIRE_OK(mfi_value_rest(s->table, span_of(&buf), &rest));
+        REQUIRE_OK(s->make(&rng, &rest, &again));
+        CHECK(memcmp(again.bytes + HEAD + fixed, fields, sizeof fields) == 0);
+        CHECK(memcmp(again.bytes + again.len - sizeof empty - sizeof tlv, tlv, sizeof tlv) == 0);
+        CHECK(memcmp(again.bytes + again.len - sizeof empty, empty, sizeof empty) == 0);
+        CHECK_OK(mfi_value_check(s->table, span_of(&again)));
+    }
+    mfi_buf_free(&buf);
+    mfi_buf_free(&again);
+}
+
+/* ---- TLVs. */
+
+static jzx_err kind_with(const void *tlvs, size_t len, jzx_mf_kind *out)
+{
+    jzx_mf_kind record = {.limit = 9};
+    mfi_buf buf = {0};
+    REQUIRE_OK(mfi_encode_kind(&record, NULL, &buf));
+    insert(&buf, buf.len, tlvs, len);
+    stamp(&buf);
+    jzx_err err = check_copy(JZX_MF_TABLE_KIND, buf.bytes, buf.len);
+    jzx_mf_kind ignored;
+    CHECK_EQ(mfi_decode_kind(span_of(&buf), out != NULL ? out : &ignored, NULL), err);
+    mfi_buf_free(&buf);
+    return err;
+}
+
+static void test_tlvs_that_do_not_add_up_are_corrupt(void)
+{
+    static const uint8_t name[] = {1, 0, 2, 0, 0, 0, 'a', 'b'};
+    static const uint8_t twice[] = {1, 0, 1, 0, 0, 0, 'a', 1, 0, 1, 0, 0, 0, 'b'};
+    static const uint8_t twice_empty[] = {1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 'b'};
+    static const uint8_t unknown_twice[] = {9, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0};
+    static const uint8_t huge[] = {1, 0, 0xFF, 0xFF, 0xFF, 0xFF, 'a'};
+    uint8_t longest[6 + JZX_MF_NAME_MAX + 1] = {1, 0, JZX_MF_NAME_MAX, 0, 0, 0};
+    CHECK_OK(kind_with(name, sizeof name, NULL));
+    for (size_t len = 1; len < sizeof name; len++) {
+        CHECK_EQ(kind_with(name, len, NULL), JZX_ERR_CORRUPT);
+    }
+    CHECK_EQ(kind_with(twice, sizeof twice, NULL), JZX_ERR_CORRUPT);
+    CHECK_EQ(kind_with(twice_empty, sizeof twice_empty, NULL), JZX_ERR_CORRUPT);
+    CHECK_OK(kind_with(unknown_twice, sizeof unknown_twice, NULL));
+    CHECK_EQ(kind_with(huge, sizeof huge, NULL), JZX_ERR_CORRUPT);
+    CHECK_OK(kind_with(longest, sizeof longest - 1, NULL));
+    longest[2]++;
+    CHECK_EQ(kind_with(longest, sizeof longest, NULL), JZX_ERR_CORRUPT);
+}
+
+static void test_a_text_over_its_limit_is_not_encoded(void)
+{
+    mfi_buf buf = {0};
+    jzx_mf_job job = {.key = jzx_mf_blob(pool, JZX_MF_KEY_MAX),
+                      .payload = jzx_mf_blob(pool, JZX_MF_PAYLOAD_MAX),
+                      .error = jzx_mf_blob(pool, JZX_MF_TEXT_MAX)};
+    REQUIRE_OK(mfi_encode_job(&job, NULL, &buf));
+    CHECK_OK(mfi_value_check(JZX_MF_TABLE_JOB, span_of(&buf)));
+    size_t before = buf.len;
+    job.payload.len++;
+    CHECK_EQ(mfi_encode_job(&job, NULL, &buf), JZX_ERR_TOO_BIG);
+    job.payload.len--;
+    job.key.len++;
+    CHECK_EQ(mfi_encode_job(&job, NULL, &buf), JZX_ERR_TOO_BIG);
+    job.key.len--;
+    job.error.len++;
+    CHECK_EQ(mfi_encode_job(&job, NULL, &buf), JZX_ERR_TOO_BIG);
+    CHECK_EQ(buf.len, before);
+    mfi_buf_free(&buf);
+}
+
+static void test_empty_texts_and_the_id_of_a_job_take_no_room(void)
+{
+    mfi_buf buf = {0};
+    jzx_mf_job job = {.id = 77, .key = jzx_mf_text("")};
+    REQUIRE_OK(mfi_encode_job(&job, NULL, &buf));
+    CHECK_EQ(buf.len, HEAD + fixed_of(&buf));
+    jzx_mf_job back = {.id = 1};
+    CHECK_OK(mfi_decode_job(span_of(&buf), &back, NULL));
+    CHECK_EQ(back.id, 0);
+    mfi_buf_free(&buf);
+}
+
+/* ---- Old versions. */
+
+static void test_records_of_schema_0_are_read_as_new_ones(void)
+{
+    mfi_buf buf = {0}, again = {0};
+    mfi_chunk_v0 old = {.file_name = jzx_mf_text("c1"),
+                        .generation = 1,
+                        .size_bytes = 2,
+                        .wal_begin = 10,
+                        .wal_count = 5,
+                        .compression = 2,
+                        .encrypted = 1};
+    jzx_mf_chunk chunk;
+    REQUIRE_OK(mfi_encode_chunk_v0(&old, NULL, &buf));
+    CHECK(mfi_value_is_old(JZX_MF_TABLE_CHUNK, span_of(&buf)));
+    REQUIRE_OK(mfi_decode_chunk(span_of(&buf), &chunk, NULL));
+    CHECK(same_span(chunk.file_name, old.file_name));
+    CHECK(chunk.generation == 1 && chunk.size_bytes == 2 && chunk.wal_begin == 10);
+    CHECK(chunk.wal_end == 15 && chunk.compression == 2 && chunk.encrypted == 1);
+    CHECK(chunk.residency == JZX_MF_LOCAL && chunk.uploaded_ms == 0);
+    REQUIRE_OK(mfi_value_renew(JZX_MF_TABLE_CHUNK, span_of(&buf), &again));
+    CHECK(!mfi_value_is_old(JZX_MF_TABLE_CHUNK, span_of(&again)));
+    old.wal_begin = UINT64_MAX - 4; /* the end would not fit */
+    REQUIRE_OK(mfi_encode_chunk_v0(&old, NULL, &buf));
+    CHECK_EQ(mfi_decode_chunk(span_of(&buf), &chunk, NULL), JZX_ERR_CORRUPT);
+
+    mfi_generation_v0 short_one = {.current = 7};
+    jzx_mf_generation generation;
+    REQUIRE_OK(mfi_encode_generation_v0(&short_one, NULL, &buf));
+    REQUIRE_OK(mfi_decode_generation(span_of(&buf), &generation, NULL));
+    CHECK(generation.current == 7 && generation.updated_ms == 0);
+    /* A closed version does not grow. */
+    static const uint8_t more[] = {1, 2, 3, 4};
+    insert(&buf, HEAD + 4, more, sizeof more);
+    mfi_put_le16(buf.bytes + 8, 8);
+    stamp(&buf);
+    CHECK_EQ(mfi_decode_generation(span_of(&buf), &generation, NULL), JZX_ERR_CORRUPT);
+    mfi_buf_free(&buf);
+    mfi_buf_free(&again);
+}
+
+/* ---- The format itself: bytes that must never change. */
+
+typedef struct vector {
+    const char *name;
+    uint32_t table, version;
+    jzx_err (*make)(jzt_rng *rng, const mfi_rest *keep, mfi_buf *out);
+} vector;
+
+static const vector vectors[] = {
+#define RECORD(name, type, table, version, older) {#name, table, version, make_##name},
+#include "schema.def"
+};
+
+static void golden_path(const vector *v, char *path, size_t cap)
+{
+    static const char here[] = __FILE__;
+    int folder = (int)(strrchr(here, '/') - here);
+    int base = (int)strcspn(v->name, "_"); /* chunk_v0 is a version of chunk */
+    snprintf(path, cap, "%.*s/golden/%.*s.v%" PRIu32 ".hex", folder, here, base, v->name,
+             v->version);
+}
+
+static void golden_write(const char *path, const mfi_buf *buf)
+{
+    FILE *file = fopen(path, "w");
+    REQUIRE(file != NULL);
+    for (size_t i = 0; i < buf->len; i++) {
+        fprintf(file, "%02x%s", buf->bytes[i], i % 32 == 31 || i + 1 == buf->len ? "\n" : "");
+    }
+    REQUIRE_EQ(fclose(file), 0);
+}
+
+static void golden_read(const char *path, mfi_buf *buf)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        printf("    %s is missing; UPDATE=1 makes it\n", path);
+    }
+    REQUIRE(file != NULL);
+    unsigned byte;
+    buf->len = 0;
+    while (fscanf(file, "%2x", &byte) == 1) {
+        REQUIRE(mfi_buf_reserve(buf, buf->len + 1));
+        buf->bytes[buf->len++] = (uint8_t)byte;
+    }
+    fclose(file);
+}
+
+static void test_the_bytes_of_every_version_are_what_they_always_were(void)
+{
+    mfi_buf made = {0}, kept = {0}, renewed = {0};
+    for (size_t i = 0; i < 4096; i++) {
+        pool[i] = (uint8_t)('a' + i % 26);
+    }
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
+        const vector *v = &vectors[i];
+        jzt_rng rng = {.state = v->table * 1000 + v->version};
+        char path[1024];
+        golden_path(v, path, sizeof path);
+        REQUIRE_OK(v->make(&rng, NULL, &made));
+        if (getenv("UPDATE") != NULL) {
+            golden_write(path, &made);
+        }
+        golden_read(path, &kept);
+        bool same = same_span(span_of(&made), span_of(&kept));
+        if (!same) {
+            printf("    %s\n", path);
+        }
+        CHECK(same);
+        jzx_err err = mfi_value_renew(v->table, span_of(&kept), &renewed);
+        CHECK_OK(err);
+        bool is_old = mfi_value_is_old(v->table, span_of(&kept));
+        CHECK_EQ(is_old, v->version < 1);
+        CHECK(is_old || same_span(span_of(&kept), span_of(&renewed)));
+    }
+    mfi_buf_free(&made);
+    mfi_buf_free(&kept);
+    mfi_buf_free(&renewed);
+}
+
+/* ---- Checksums. */
+
+static void test_the_checksum_is_crc32c_with_and_without_the_instruction(void)
+{
+    uint8_t bytes[64];
+    CHECK_EQ(mfi_crc32c("123456789", 9), 0xE3069283);
+    memset(bytes, 0, 32);
+    CHECK_EQ(mfi_crc32c(bytes, 32), 0x8A9136AA);
+    memset(bytes, 0xFF, 32);
+    CHECK_EQ(mfi_crc32c(bytes, 32), 0x62A8AB43);
+    for (uint8_t i = 0; i < 32; i++) {
+        bytes[i] = i;
+    }
+    CHECK_EQ(mfi_crc32c(bytes, 32), 0x46DD794E);
+    CHECK_EQ(mfi_crc32c(NULL, 0), 0);
+    jzt_rng rng = jzt_rng_seeded();
+    draw_bytes(&rng, pool, 4096);
+    for (int i = 0; i < 2000; i++) {
+        const uint8_t *at = pool + jzt_rng_below(&rng, 16);
+        size_t len = (size_t)jzt_rng_below(&rng, 300);
+        CHECK_EQ(mfi_crc32c(at, len), mfi_crc32c_table(at, len));
+    }
+}
+
+static void test_a_stamp_is_the_checksum_of_the_body(void)
+{
+    jzt_rng rng = jzt_rng_seeded();
+    mfi_buf buf = {0};
+    for (int i = 0; i < SAMPLES; i++) {
+        REQUIRE_OK(samples[i].make(&rng, NULL, &buf));
+        uint32_t want = mfi_crc32c(buf.bytes + 8, buf.len - 8);
+        CHECK_EQ(mfi_value_stamp(samples[i].table, span_of(&buf)), want);
+    }
+    mfi_buf_free(&buf);
+    CHECK_EQ(mfi_value_stamp(JZX_MF_TABLE_UNIQUE, jzx_mf_text("12345678")),
+             mfi_crc32c("12345678", 8));
+    CHECK_EQ(mfi_value_stamp(JZX_MF_TABLE_JOB, jzx_mf_text("short")), mfi_crc32c("short", 5));
+}
+
+static void test_rows_of_indexes_have_their_length(void)
+{
+    for (uint32_t table = 0; table < JZX_MF_TABLES + 2; table++) {
+        bool is_record = false;
+        for (int i = 0; i < SAMPLES; i++) {
+            is_record = is_record || samples[i].table == table;
+        }
+        bool is_id = table == JZX_MF_TABLE_UNIQUE || table == JZX_MF_TABLE_DB_NAME;
+        bool is_empty = !is_record && !is_id && table < JZX_MF_TABLES;
+        CHECK_EQ(mfi_value_check(table, jzx_mf_text("12345678")) == JZX_OK, is_id);
+        CHECK_EQ(mfi_value_check(table, jzx_mf_text("")) == JZX_OK, is_empty);
+        CHECK(mfi_value_check(table, jzx_mf_text("1234567")) != JZX_OK);
+    }
+}
+
+/* ---- Lines for people. */
+
+static void check_line(const jzx_mf_key *key, jzx_mf_span value, const char *line)
+{
+    mfi_buf out = {0};
+    CHECK_OK(mfi_value_dump(key->table, jzx_mf_blob(key->bytes, key->len), value, &out));
+    CHECK_STR((const char *)out.bytes, line);
+    CHECK_EQ(strlen((const char *)out.bytes), out.len);
+    mfi_buf_free(&out);
+}
+
+static void test_records_are_shown_with_all_their_fields(void)
+{
+    mfi_buf buf = {0};
+    jzx_mf_chunk chunk = {.file_name = jzx_mf_text("a \"b\"\n"), .size_bytes = 5, .verified = 1};
+    REQUIRE_OK(mfi_encode_chunk(&chunk, NULL, &buf));
+    jzx_mf_key key = jzx_mf_key_chunk(1, 2);
+    check_line(&key, span_of(&buf),
+               "chunk db=1 chunk=2 generation=0 size_bytes=5 wal_begin=0 wal_end=0 uploaded_ms=0 "
+               "purge_after_ms=0 compression=0 encrypted=0 residency=0 verified=1 "
+               "file_name=\"a \\x22b\\x22\\x0a\"");
+    jzx_mf_metric metric = {.sum = 0.5,
+                            .min = (double)INFINITY,
+                            .max = -(double)INFINITY,
+                            .buckets = {1, 0, 0, 0, 0, 0, 0, 8}};
+    REQUIRE_OK(mfi_encode_metric(&metric, NULL, &buf));
+    key = jzx_mf_key_metric(3, 4);
+    check_line(&key, span_of(&buf),
+               "metric scope=3 metric=4 sum=0.5 min=inf max=-inf count=0 "
+               "buckets=1,0,0,0,0,0,0,8 updated_ms=0");
+    jzx_mf_key subject = jzx_mf_key_wal(7, 8);
+    mfi_event event = {jzx_mf_blob(subject.bytes, subject.len), JZX_MF_TABLE_WAL, 1};
+    REQUIRE_OK(mfi_encode_event(&event, NULL, &buf));
+    key = mfi_key_event(5, 6);
+    check_line(&key, span_of(&buf),
+               "event seq=5 index=6 table=3 change=1 key=00000000000000070008 of wal db=7 shard=8");
+    mfi_buf_free(&buf);
+}
+
+static void test_rows_of_indexes_are_shown_by_their_keys(void)
+{
+    jzx_mf_job job = {.id = 9,
+                      .db = 1,
+                      .kind = 2,
+                      .gate_class = 3,
+                      .scope = 1,
+                      .priority = 200,
+                      .run_at_ms = 300,
+                      .key = jzx_mf_text("k1")};
+    jzx_mf_span none = {0};
+    jzx_mf_key key = mfi_key_unique(&job, MFI_SLOT_ACTIVE);
+    check_line(&key, jzx_mf_blob("\0\0\0\0\0\0\0\x09", 8),
+               "unique scope=1 db=1 kind=2 slot=1 key=\"k1\" -> 9");
+    key = mfi_key_ready(&job);
+    check_line(&key, none, "ready kind=2 priority=200 run_at=300 id=9");
+    key = mfi_key_active(&job);
+    check_line(&key, none, "active kind=2 scope=1 db=1 key=\"k1\" id=9");
+    mfi_resource resource = mfi_resource_gate(&job);
+    key = mfi_key_blocked(jzx_mf_blob(resource.bytes, resource.len), &job);
+    check_line(&key, none,
+               "blocked resource=g{ db=1 class=3 kind=2 } priority=200 run_at=300 id=9");
+    resource = mfi_resource_unique(&job);
+    key = mfi_key_blocked(jzx_mf_blob(resource.bytes, resource.len), &job);
+    check_line(&key, none,
+               "blocked resource=u{ scope=1 db=1 kind=2 slot=1 key=\"k1\" } priority=200 "
+               "run_at=300 id=9");
+    resource = mfi_resource_key_limit(&job);
+    key = mfi_key_blocked(jzx_mf_blob(resource.bytes, resource.len), &job);
+    check_line(&key, none,
+               "blocked resource=k{ kind=2 scope=1 db=1 key=\"k1\" } priority=200 run_at=300 id=9");
+    key = mfi_key_finished(JZX_MF_JOB_DEAD, 4, 5);
+    check_line(&key, none, "finished state=dead finished=4 id=5");
+    key.len -= 3;
+    check_line(&key, none, "finished state=dead finished=4 ?=0000000000");
+    key = mfi_key_name(JZX_MF_TABLE_DB_NAME, jzx_mf_text("main"));
+    check_line(&key, jzx_mf_text("x"), "db_name name=\"main\" !JZX_ERR_CORRUPT 78");
+}
+
+static void test_any_bytes_can_be_shown(void)
+{
+    jzt_rng rng = jzt_rng_seeded();
+    mfi_buf out = {0};
+    draw_bytes(&rng, pool, 4096);
+    for (uint32_t i = 0; i < 30000; i++) {
+        uint32_t table = i % (JZX_MF_TABLES + 1);
+        jzx_mf_span key = jzx_mf_blob(pool + jzt_rng_below(&rng, 4000), jzt_rng_below(&rng, 90));
+        jzx_mf_span value = jzx_mf_blob(pool, jzt_rng_below(&rng, 20));
+        REQUIRE_OK(mfi_value_dump(table, key, value, &out));
+        for (size_t at = 0; at < out.len; at++) {
+            CHECK(out.bytes[at] >= ' ' && out.bytes[at] < 0x7F);
+        }
+    }
+    jzx_mf_span nothing = {0};
+    CHECK_OK(mfi_value_dump(JZX_MF_TABLE_BLOCKED, nothing, nothing, &out));
+    mfi_buf_free(&out);
+}
+
+static void test_names_are_never_null(void)
+{
+    for (uint32_t i = 0; i < 300; i++) {
+        CHECK(jzx_mf_table_name(i) != NULL && jzx_mf_job_state_name(i) != NULL);
+    }
+    CHECK_STR(jzx_mf_table_name(JZX_MF_TABLE_EVENT), "event");
+    CHECK_STR(jzx_mf_table_name(JZX_MF_TABLES), "unknown");
+    CHECK_STR(jzx_mf_job_state_name(JZX_MF_JOB_SUPERSEDED), "superseded");
+    CHECK_STR(jzx_mf_job_state_name(0), "unknown");
+    CHECK_EQ(jzx_mf_text(NULL).len, 0);
+    CHECK_EQ(jzx_mf_text("abc").len, 3);
+}
+
+#define T(name)                                                                                    \
+    {                                                                                              \
+#name, test_##name                                                                         \
+    }
+static const jzt_test tests[] = {
+    T(records_come_back_as_they_were),
+    T(a_cut_value_is_corrupt_wherever_it_is_cut),
+    T(no_flipped_bit_goes_unseen),
+    T(random_bytes_with_a_right_checksum_never_crash),
+    T(versions_types_and_old_records_without_a_past_are_told_apart),
+    T(a_short_fixed_part_ends_between_fields_and_the_rest_is_zero),
+    T(what_a_newer_library_wrote_survives_a_rewrite),
+    T(tlvs_that_do_not_add_up_are_corrupt),
+    T(a_text_over_its_limit_is_not_encoded),
+    T(empty_texts_and_the_id_of_a_job_take_no_room),
+    T(records_of_schema_0_are_read_as_new_ones),
+    T(the_bytes_of_every_version_are_what_they_always_were),
+    T(the_checksum_is_crc32c_with_and_without_the_instruction),
+    T(a_stamp_is_the_checksum_of_the_body),
+    T(rows_of_indexes_have_their_length),
+    T(records_are_shown_with_all_their_fields),
+    T(rows_of_indexes_are_shown_by_their_keys),
+    T(any_bytes_can_be_shown),
+    T(names_are_never_null),
+};
+
+int main(int argc, char **argv)
+{
+    return jzt_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
