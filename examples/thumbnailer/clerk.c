@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 enum { TAG_SIGNAL = 1, TAG_PATH = 2, TAG_TICK = 3 };
 
@@ -16,13 +17,25 @@ static int is_all_done(clerk *self)
                0;
 }
 
+/* An end of the crew that was not asked for is a failure: the manifest takes no more. */
+static int is_crew_lost(clerk *self, const jzx_signal *signal)
+{
+    if (signal == NULL || signal->kind != JZX_SIGNAL_CHILD_FAILED) {
+        return 0;
+    }
+    char text[JZX_REASON_TEXT_MAX + 64];
+    (void)jzx_reason_format(signal->reason, text, sizeof text);
+    (void)fprintf(stderr, "thumbnailer: the crew failed: %s\n", text);
+    self->err = JZX_ERR_CLOSED;
+    return 1;
+}
+
 static jzx_behavior_result clerk_on_message(jzx_context *ctx, const jzx_message *msg)
 {
     clerk *self = ctx->state;
     int stop = msg->tag == TAG_SIGNAL;
-    if (msg->kind == JZX_KIND_NOTICE) { /* the crew is gone, which is not in the plan */
-        self->err = JZX_ERR_NO_WORKERS;
-        stop = 1;
+    if (msg->kind == JZX_KIND_NOTICE) {
+        stop = is_crew_lost(self, jzx_message_signal(msg));
     } else if (msg->tag == TAG_PATH) {
         self->err = scan(self->mf, self->opts, &self->pending);
         stop = self->err != JZX_OK;
