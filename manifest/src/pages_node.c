@@ -20,12 +20,14 @@ static bool tile_nodes(walk *w, tree *in, uint64_t number, const uint8_t *page, 
 {
     uint32_t size = w->meta->page_size;
     uint32_t at = get16(page + 14);
+    /* Two nodes must always fit; what is longer has pages of its own. */
+    uint32_t most = ((size - PAGE_HEAD) / 2 & ~1u) - 2;
     unsigned count = 0;
     memset(w->starts, 0, size / 16);
     while (at < size) {
         uint64_t node = at + NODE_HEAD <= size ? node_size(page + at, is_leaf) : size;
-        if (node > size - at) {
-            return mfi_pages_problem(w, in, number, "the node at %u is longer than the page", at);
+        if (node > size - at || node > most) {
+            return mfi_pages_problem(w, in, number, "the node at %u is too long", at);
         }
         w->starts[at >> 4] |= (uint8_t)(1u << (at >> 1 & 7));
         at += (uint32_t)node;

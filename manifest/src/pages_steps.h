@@ -81,6 +81,7 @@ static inline const uint8_t *data_of(const uint8_t *node)
 {
     return node + NODE_HEAD + get16(node + 6);
 }
+
 /* pages_head.c */
 mfi_pages_db mfi_pages_db_at(const uint8_t *at);
 /* Reads all of it; IO, or CORRUPT when the file ends before. */
@@ -89,7 +90,7 @@ jzx_err mfi_pages_read(int fd, void *buf, size_t len, uint64_t offset);
 #define DEPTH_MAX 32u /* of LMDB's cursors */
 #define TABLES_MAX 64u
 #define NAME_SHOWN 32u
-#define STARTS_BYTES (65536u / 2 / 8)
+#define STARTS_BYTES (32768u / 2 / 8)
 
 /* Trees differ in their keys and in what their leaves hold. */
 typedef enum tree_kind { TREE_FREE, TREE_MAIN, TREE_TABLE } tree_kind;
