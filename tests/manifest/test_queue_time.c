@@ -375,7 +375,7 @@ static void test_cron_entries_are_fired_in_portions(void)
     kit k;
     kit_open(&k);
     for (int i = 0; i < 5; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "e%d", i);
         jzx_mf_cron entry = {.name = jzx_mf_text(name),
                              .schedule = jzx_mf_text("@every 1s"),
