@@ -1,0 +1,59 @@
+/* jzx: looks at what Jazz programs leave behind. */
+#include "jzx.h"
+#include "ui.h"
+
+#include <string.h>
+
+typedef struct command {
+    const char *name;
+    const char *what;
+    int (*run)(int argc, char **argv);
+} command;
+
+static const command commands[] = {
+    {"manifest", "look at, check, copy and repair the queue of a manifest file", manifest_main},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void help(FILE *out)
+{
+    fputs("usage: jzx COMMAND ...\n\nCommands:\n", out);
+    for (size_t i = 0; i < COMMANDS; i++) {
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
+    }
+    fputs("\n"
+          "  --help     this text; `jzx COMMAND --help` tells about a command\n"
+          "  --version  the version of Jazz\n"
+          "\n"
+          "Colours appear on a terminal, unless NO_COLOR is set. man 1 jzx has all of it.\n",
+          out);
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        help(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        help(stdout);
+        return EXIT_FINE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("jzx %s\n", jzx_version());
+        return EXIT_FINE;
+    }
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    }
+    return ui_usage("jzx", "There is no command '%s'.", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    ui_init();
+    return ui_finish(run(argc, argv));
+}
