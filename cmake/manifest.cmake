@@ -45,7 +45,7 @@ add_dependencies(libraries jzx_manifest jzx_manifest_static)
 
 if(JZX_BUILD_TESTS)
     add_library(jzx_manifest_twin STATIC ${MANIFEST_SOURCES})
-    target_compile_definitions(jzx_manifest_twin PRIVATE _GNU_SOURCE)
+    target_compile_definitions(jzx_manifest_twin PUBLIC _GNU_SOURCE)
     jzx_manifest_target(jzx_manifest_twin jzx_twin)
     target_include_directories(jzx_manifest_twin PUBLIC ${PROJECT_SOURCE_DIR}/manifest/src)
     target_include_directories(jzx_manifest_twin SYSTEM PUBLIC ${LMDB_INCLUDE_DIR})

@@ -16,14 +16,20 @@
 /* Ids of jobs are given out in memory; this many are durably taken ahead. */
 #define MFI_JOB_IDS 4096u
 
+/* Beyond map_max there is some room for what ends or deletes: in a copy-on-write file that needs
+ * pages too, and a file that is full must not stay so. */
+#define MFI_SLACK(map_max) (((uint64_t)8 << 20) + (map_max) / 64)
+
 /* Messages to the writer. */
 #define MFI_TAG_REQUEST 1u  /* data: a jzx_mf_txn */
 #define MFI_TAG_WAIT 2u     /* an ask; copy of mfi_wait_order */
 #define MFI_TAG_FOLLOW 3u   /* copy of mfi_follow_order */
 #define MFI_TAG_UNFOLLOW 4u /* value: its id */
 #define MFI_TAG_CLOSE 5u
-#define MFI_TAG_TICK 6u /* its timer */
-#define MFI_TAG_PUMP 7u /* go on sending events */
+#define MFI_TAG_TICK 6u  /* its timer */
+#define MFI_TAG_PUMP 7u  /* go on sending events */
+#define MFI_TAG_FLUSH 8u /* to itself: everything that was queued before was taken */
+#define MFI_TAG_LAST 9u  /* to itself: likewise, and nothing follows */
 
 typedef struct mfi_wait_order {
     uint64_t target;

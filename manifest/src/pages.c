@@ -9,45 +9,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define DEPTH_MAX 32u /* of LMDB's cursors */
-#define KEY_MAX 511u
-#define TABLES_MAX 64u
-#define NAME_SHOWN 32u
 #define TELL_EVERY 1024u /* pages between two reports of progress */
 #define CHUNK_WORDS 8192u
-#define STARTS_BYTES (65536u / 2 / 8)
-
-/* Trees differ in their keys and in what their leaves hold. */
-typedef enum tree_kind { TREE_FREE, TREE_MAIN, TREE_TABLE } tree_kind;
-
-typedef struct tree {
-    char name[NAME_SHOWN + 1];
-    tree_kind kind;
-    mfi_pages_db db;                              /* what it should be */
-    uint64_t branches, leaves, overflow, entries; /* what was found */
-    bool is_damaged;
-} tree;
-
-typedef struct key {
-    const uint8_t *bytes; /* NULL: none, no limit */
-    size_t len;
-} key;
-
-typedef struct walk {
-    int fd;
-    const mfi_pages_meta *meta;
-    uint64_t file_pages;
-    uint8_t *seen;                /* a bit per page */
-    uint8_t *levels[DEPTH_MAX];   /* the page per level that is being looked at */
-    uint64_t *chunk;              /* of a free list record */
-    uint8_t starts[STARTS_BYTES]; /* a bit per even offset: a node begins there */
-    jzx_mf_check_fn fn;
-    void *arg;
-    mfi_pages_report *report;
-    tree tables[TABLES_MAX];
-    unsigned table_count;
-    jzx_err stop; /* not OK: leave everything */
-} walk;
 
 static bool stop(walk *w, jzx_err err)
 {
@@ -55,8 +18,7 @@ static bool stop(walk *w, jzx_err err)
     return false;
 }
 
-__attribute__((format(printf, 4, 5))) static bool problem(walk *w, tree *in, uint64_t page,
-                                                          const char *format, ...)
+bool mfi_pages_problem(walk *w, tree *in, uint64_t page, const char *format, ...)
 {
     char text[MFI_PAGES_TEXT];
     int used = snprintf(text, sizeof text, "page %llu (%s): ", (unsigned long long)page, in->name);
@@ -99,20 +61,21 @@ static bool mark(walk *w, uint64_t page)
 static bool claim(walk *w, tree *in, uint64_t from, uint64_t page, uint64_t count)
 {
     if (page < FIRST_PAGE || page > w->meta->last_page || count > w->meta->last_page - page + 1) {
-        return problem(w, in, from, "names page %llu (and %llu more), but the last one is %llu",
-                       (unsigned long long)page, (unsigned long long)(count - 1),
-                       (unsigned long long)w->meta->last_page);
+        return mfi_pages_problem(w, in, from,
+                                 "names page %llu (and %llu more), but the last one is %llu",
+                                 (unsigned long long)page, (unsigned long long)(count - 1),
+                                 (unsigned long long)w->meta->last_page);
     }
     if (page + count > w->file_pages) {
-        return problem(w, in, page,
-                       "lies behind the end of the file, which was cut off after %llu "
-                       "pages",
-                       (unsigned long long)w->file_pages);
+        return mfi_pages_problem(w, in, page,
+                                 "lies behind the end of the file, which was cut off after %llu "
+                                 "pages",
+                                 (unsigned long long)w->file_pages);
     }
     for (uint64_t i = 0; i < count; i++) {
         if (!mark(w, page + i)) {
-            return problem(w, in, page + i, "is used in two places; page %llu is one",
-                           (unsigned long long)from);
+            return mfi_pages_problem(w, in, page + i, "is used in two places; page %llu is one",
+                                     (unsigned long long)from);
         }
     }
     w->report->used += count;
@@ -125,7 +88,8 @@ static bool read_at(walk *w, tree *in, uint64_t page, uint64_t offset, void *buf
     if (err == JZX_OK) {
         return true;
     }
-    return err == JZX_ERR_IO ? stop(w, err) : problem(w, in, page, "the file ends within it");
+    return err == JZX_ERR_IO ? stop(w, err)
+                             : mfi_pages_problem(w, in, page, "the file ends within it");
 }
 
 static uint8_t *level_buf(walk *w, unsigned level)
@@ -139,161 +103,6 @@ static uint8_t *level_buf(walk *w, unsigned level)
     return w->levels[level];
 }
 
-static unsigned nodes_of(const uint8_t *page)
-{
-    return (get16(page + 12) - PAGE_HEAD) / 2;
-}
-
-static const uint8_t *node_at(const uint8_t *page, unsigned i)
-{
-    return page + get16(page + PAGE_HEAD + 2 * i);
-}
-
-static uint32_t data_len(const uint8_t *node)
-{
-    return (uint32_t)get16(node + 2) << 16 | get16(node);
-}
-
-static uint64_t child_of(const uint8_t *node)
-{
-    return (uint64_t)get16(node + 4) << 32 | data_len(node);
-}
-
-static key key_of(const uint8_t *node)
-{
-    return (key){node + NODE_HEAD, get16(node + 6)};
-}
-
-static const uint8_t *data_of(const uint8_t *node)
-{
-    return node + NODE_HEAD + get16(node + 6);
-}
-
-/* What a node takes in its page; may be more than any page has. */
-static uint64_t node_size(const uint8_t *node, bool is_leaf)
-{
-    uint64_t size = NODE_HEAD + (uint64_t)get16(node + 6);
-    if (is_leaf) {
-        size += (get16(node + 4) & NODE_BIG) != 0 ? sizeof(uint64_t) : data_len(node);
-    }
-    return (size + 1) & ~(uint64_t)1;
-}
-
-/* Nodes fill the page from `upper` to its end without a gap: LMDB moves them when it deletes one,
- * by what it believes to be their sizes. Marks where each begins. */
-static bool tile_nodes(walk *w, tree *in, uint64_t number, const uint8_t *page, bool is_leaf,
-                       unsigned *out_count)
-{
-    uint32_t size = w->meta->page_size;
-    uint32_t at = get16(page + 14);
-    unsigned count = 0;
-    memset(w->starts, 0, size / 16);
-    while (at < size) {
-        uint64_t node = at + NODE_HEAD <= size ? node_size(page + at, is_leaf) : size;
-        if (node > size - at) {
-            return problem(w, in, number, "the node at %u is longer than the page", at);
-        }
-        w->starts[at >> 4] |= (uint8_t)(1u << (at >> 1 & 7));
-        at += (uint32_t)node;
-        count++;
-    }
-    *out_count = count;
-    return true;
-}
-
-/* Every offset names a node, and each node is named once. */
-static bool match_offsets(walk *w, tree *in, uint64_t number, const uint8_t *page)
-{
-    unsigned count = nodes_of(page);
-    for (unsigned i = 0; i < count; i++) {
-        uint32_t at = get16(page + PAGE_HEAD + 2 * i);
-        uint8_t bit = (uint8_t)(1u << (at >> 1 & 7));
-        if ((at & 1) != 0 || at >= w->meta->page_size || (w->starts[at >> 4] & bit) == 0) {
-            return problem(w, in, number, "offset %u names no node, or one named before", at);
-        }
-        w->starts[at >> 4] &= (uint8_t)~bit;
-    }
-    return true;
-}
-
-static bool check_head(walk *w, tree *in, uint64_t number, const uint8_t *page, unsigned want)
-{
-    if (get64(page) != number) {
-        return problem(w, in, number, "has the number %llu written in it",
-                       (unsigned long long)get64(page));
-    }
-    if (get16(page + 10) != want) {
-        return problem(w, in, number, "has flags %x instead of %x", get16(page + 10), want);
-    }
-    return true;
-}
-
-static bool check_layout(walk *w, tree *in, uint64_t number, const uint8_t *page, bool is_leaf)
-{
-    unsigned lower = get16(page + 12);
-    unsigned upper = get16(page + 14);
-    if (!check_head(w, in, number, page, is_leaf ? PAGE_LEAF : PAGE_BRANCH)) {
-        return false;
-    }
-    if (lower < PAGE_HEAD || lower > upper || upper > w->meta->page_size || ((lower | upper) & 1)) {
-        return problem(w, in, number, "its free space is said to be from %u to %u", lower, upper);
-    }
-    unsigned count = 0;
-    if (!tile_nodes(w, in, number, page, is_leaf, &count)) {
-        return false;
-    }
-    if (count != nodes_of(page)) {
-        return problem(w, in, number, "has %u nodes and %u offsets", count, nodes_of(page));
-    }
-    /* LMDB asserts that a branch has two children; the free list may do with one. */
-    unsigned least = is_leaf || in->kind == TREE_FREE ? 1 : 2;
-    if (count < least) {
-        return problem(w, in, number, "has %u nodes; %u is the least", count, least);
-    }
-    return match_offsets(w, in, number, page);
-}
-
-static int compare(const tree *in, key a, key b)
-{
-    if (in->kind == TREE_FREE) {
-        uint64_t x = get64(a.bytes);
-        uint64_t y = get64(b.bytes);
-        return x < y ? -1 : x > y;
-    }
-    int order = memcmp(a.bytes, b.bytes, a.len < b.len ? a.len : b.len);
-    return order != 0 ? order : a.len < b.len ? -1 : a.len > b.len;
-}
-
-static bool is_key_len(const tree *in, size_t len)
-{
-    return in->kind == TREE_FREE ? len == sizeof(uint64_t) : len > 0 && len <= KEY_MAX;
-}
-
-/* Keys ascend, from `low` on and below `high`. The first key of a branch means nothing. */
-static bool check_keys(walk *w, tree *in, uint64_t number, const uint8_t *page, bool is_leaf,
-                       key low, key high)
-{
-    unsigned count = nodes_of(page);
-    key before = low;
-    for (unsigned i = is_leaf ? 0 : 1; i < count; i++) {
-        key now = key_of(node_at(page, i));
-        if (!is_key_len(in, now.len)) {
-            return problem(w, in, number, "key %u has %zu bytes", i, now.len);
-        }
-        if (before.bytes != NULL) {
-            int order = compare(in, before, now);
-            if (order > 0 || (order == 0 && before.bytes != low.bytes)) {
-                return problem(w, in, number, "key %u is not in order", i);
-            }
-        }
-        before = now;
-    }
-    if (high.bytes != NULL && before.bytes != NULL && compare(in, before, high) >= 0) {
-        return problem(w, in, number, "its last key belongs into the next page");
-    }
-    return true;
-}
-
 /* A value that is too long for a page has pages of its own. */
 static bool check_overflow(walk *w, tree *in, uint64_t number, const uint8_t *node)
 {
@@ -301,19 +110,20 @@ static bool check_overflow(walk *w, tree *in, uint64_t number, const uint8_t *no
     uint64_t need = (PAGE_HEAD - 1 + (uint64_t)data_len(node)) / w->meta->page_size + 1;
     uint8_t head[PAGE_HEAD];
     if (first < FIRST_PAGE || first > w->meta->last_page) {
-        return problem(w, in, number, "names page %llu for a long value, but the last one is %llu",
-                       (unsigned long long)first, (unsigned long long)w->meta->last_page);
+        return mfi_pages_problem(w, in, number,
+                                 "names page %llu for a long value, but the last one is %llu",
+                                 (unsigned long long)first, (unsigned long long)w->meta->last_page);
     }
     if (first >= w->file_pages) {
         return claim(w, in, number, first, 1);
     }
     if (!read_at(w, in, first, 0, head, sizeof head) ||
-        !check_head(w, in, first, head, PAGE_OVERFLOW)) {
+        !mfi_pages_check_head(w, in, first, head, PAGE_OVERFLOW)) {
         return false;
     }
     uint32_t count = get32(head + 12);
     if (count < need) {
-        return problem(w, in, first, "has %u pages for %u bytes", count, data_len(node));
+        return mfi_pages_problem(w, in, first, "has %u pages for %u bytes", count, data_len(node));
     }
     in->overflow += count;
     return claim(w, in, number, first, count);
@@ -330,14 +140,14 @@ typedef struct free_record {
 static bool take_free_page(walk *w, tree *in, free_record *record, uint64_t page)
 {
     if (page < FIRST_PAGE || page > w->meta->last_page || page >= record->before) {
-        return problem(w, in, record->page,
-                       "the free list names page %llu after %llu; the last "
-                       "page is %llu",
-                       (unsigned long long)page, (unsigned long long)record->before,
-                       (unsigned long long)w->meta->last_page);
+        return mfi_pages_problem(w, in, record->page,
+                                 "the free list names page %llu after %llu; the last "
+                                 "page is %llu",
+                                 (unsigned long long)page, (unsigned long long)record->before,
+                                 (unsigned long long)w->meta->last_page);
     }
     if (!mark(w, page)) {
-        return problem(w, in, page, "is on the free list, and used or there twice");
+        return mfi_pages_problem(w, in, page, "is on the free list, and used or there twice");
     }
     record->before = page;
     w->report->reusable++;
@@ -352,8 +162,9 @@ static bool take_free_words(walk *w, tree *in, free_record *record, const uint8_
             record->has_count = true;
             record->left = get64(words);
             if (record->left >= all) {
-                return problem(w, in, record->page, "the free list has %llu pages in %llu words",
-                               (unsigned long long)record->left, (unsigned long long)all);
+                return mfi_pages_problem(w, in, record->page,
+                                         "the free list has %llu pages in %llu words",
+                                         (unsigned long long)record->left, (unsigned long long)all);
             }
         } else if (record->left > 0) {
             record->left--;
@@ -370,10 +181,12 @@ static bool walk_free_record(walk *w, tree *in, uint64_t number, const uint8_t *
     uint64_t words = data_len(node) / sizeof(uint64_t);
     free_record record = {.page = number, .before = UINT64_MAX};
     if (get64(key_of(node).bytes) > w->meta->txnid) {
-        return problem(w, in, number, "the free list has pages of a commit that is to come");
+        return mfi_pages_problem(w, in, number,
+                                 "the free list has pages of a commit that is to come");
     }
     if (words == 0) {
-        return problem(w, in, number, "a record of the free list has %u bytes", data_len(node));
+        return mfi_pages_problem(w, in, number, "a record of the free list has %u bytes",
+                                 data_len(node));
     }
     if (!is_big) {
         return take_free_words(w, in, &record, data_of(node), words, words);
@@ -396,10 +209,10 @@ static bool take_table(walk *w, tree *in, uint64_t number, const uint8_t *node)
 {
     key name = key_of(node);
     if (data_len(node) != DB_BYTES) {
-        return problem(w, in, number, "a table has a record of %u bytes", data_len(node));
+        return mfi_pages_problem(w, in, number, "a table has a record of %u bytes", data_len(node));
     }
     if (w->table_count == TABLES_MAX) {
-        return problem(w, in, number, "has more than %u tables", TABLES_MAX);
+        return mfi_pages_problem(w, in, number, "has more than %u tables", TABLES_MAX);
     }
     tree *table = &w->tables[w->table_count++];
     *table = (tree){.kind = TREE_TABLE, .db = mfi_pages_db_at(data_of(node))};
@@ -420,10 +233,10 @@ static bool walk_entry(walk *w, tree *in, uint64_t number, const uint8_t *node)
             return take_table(w, in, number, node);
         }
         w->report->is_foreign = true;
-        return problem(w, in, number, "has a record that is no table");
+        return mfi_pages_problem(w, in, number, "has a record that is no table");
     }
     if ((flags & ~NODE_BIG) != 0) {
-        return problem(w, in, number, "has a record with flags %x", flags);
+        return mfi_pages_problem(w, in, number, "has a record with flags %x", flags);
     }
     bool is_big = flags == NODE_BIG;
     if (is_big && !check_overflow(w, in, number, node)) {
@@ -473,8 +286,8 @@ static bool walk_page(walk *w, tree *in, uint64_t from, uint64_t number, unsigne
     }
     uint8_t *page = level_buf(w, level - 1);
     if (page == NULL || !read_at(w, in, number, 0, page, w->meta->page_size) ||
-        !check_layout(w, in, number, page, is_leaf) ||
-        !check_keys(w, in, number, page, is_leaf, low, high)) {
+        !mfi_pages_check_layout(w, in, number, page, is_leaf) ||
+        !mfi_pages_check_keys(w, in, number, page, is_leaf, low, high)) {
         return false;
     }
     return is_leaf ? walk_leaf(w, in, number, page)
@@ -485,8 +298,8 @@ static void check_count(walk *w, tree *in, uint64_t from, const char *what, uint
                         uint64_t found)
 {
     if (said != found && w->stop == JZX_OK) {
-        (void)problem(w, in, from, "there should be %llu %s, and there are %llu",
-                      (unsigned long long)said, what, (unsigned long long)found);
+        (void)mfi_pages_problem(w, in, from, "there should be %llu %s, and there are %llu",
+                                (unsigned long long)said, what, (unsigned long long)found);
     }
 }
 
@@ -507,13 +320,13 @@ static void walk_tree(walk *w, tree *in, uint64_t from)
     const mfi_pages_db *db = &in->db;
     if (in->kind != TREE_FREE && (db->flags != 0 || db->pad != 0)) {
         w->report->is_foreign = true;
-        (void)problem(w, in, from, "the tree has flags %x, which a manifest does not use",
-                      db->flags);
+        (void)mfi_pages_problem(w, in, from, "the tree has flags %x, which a manifest does not use",
+                                db->flags);
         return;
     }
     bool is_empty = db->root == NO_ROOT;
     if (is_empty ? db->depth != 0 : db->depth == 0 || db->depth > DEPTH_MAX) {
-        (void)problem(w, in, from, "the tree has a depth of %u", db->depth);
+        (void)mfi_pages_problem(w, in, from, "the tree has a depth of %u", db->depth);
         return;
     }
     key none = {NULL, 0};
@@ -521,6 +334,20 @@ static void walk_tree(walk *w, tree *in, uint64_t from)
         (void)walk_page(w, in, from, db->root, 1, none, none);
     }
     check_counts(w, in, from);
+}
+
+/* Pages that were never written are all on the free list. */
+static void check_end(walk *w, tree *in)
+{
+    for (uint64_t page = w->file_pages; page <= w->meta->last_page; page++) {
+        if (mark(w, page)) {
+            (void)mfi_pages_problem(
+                w, in, w->meta->which,
+                "the last page is said to be %llu, but the file ends with page %llu",
+                (unsigned long long)w->meta->last_page, (unsigned long long)w->file_pages - 1);
+            return;
+        }
+    }
 }
 
 static void walk_trees(walk *w)
@@ -534,6 +361,9 @@ static void walk_trees(walk *w)
     }
     if (w->stop == JZX_OK) {
         walk_tree(w, &free_tree, from);
+    }
+    if (w->report->problems == 0 && w->stop == JZX_OK) {
+        check_end(w, &free_tree);
     }
 }
 

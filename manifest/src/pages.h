@@ -33,6 +33,9 @@ typedef struct mfi_pages_meta {
     uint32_t which; /* 0 or 1: the meta page */
 } mfi_pages_meta;
 
+/* The size of the pages that LMDB makes on this machine. */
+uint32_t mfi_pages_size_here(void);
+
 /* Reads the meta pages and takes the one that LMDB would take. May run beside a writer. `text` gets
  * a sentence after an error, without the file's name.
  * Errors: NOT_A_MANIFEST (no LMDB file), FOREIGN_PAGES (another page size, byte order or word

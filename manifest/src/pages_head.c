@@ -29,7 +29,7 @@
 #define UNWRITTEN_MAX ((uint64_t)1 << 20)
 
 #define PAGE_SIZE_MIN 512u
-#define PAGE_SIZE_MAX 65536u
+#define PAGE_SIZE_MAX 32768u
 
 static jzx_err say(char text[MFI_PAGES_TEXT], jzx_err err, const char *sentence)
 {
@@ -69,6 +69,12 @@ mfi_pages_db mfi_pages_db_at(const uint8_t *at)
     };
 }
 
+uint32_t mfi_pages_size_here(void)
+{
+    uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
+    return size < PAGE_SIZE_MAX ? (uint32_t)size : PAGE_SIZE_MAX;
+}
+
 static bool is_page_size(uint32_t size)
 {
     return size >= PAGE_SIZE_MIN && size <= PAGE_SIZE_MAX && (size & (size - 1)) == 0;
@@ -92,7 +98,7 @@ static jzx_err judge_stranger(int fd, const uint8_t *first, char text[MFI_PAGES_
                    "was written on a 32-bit machine: move it with mdb_dump and mdb_load");
     }
     uint8_t second[META_BYTES];
-    uint64_t page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint32_t page_size = mfi_pages_size_here();
     bool damaged =
         get32(first + META_MAGIC_AT) == META_MAGIC ||
         (mfi_pages_read(fd, second, sizeof second, page_size) == JZX_OK && is_meta(second));
@@ -102,7 +108,7 @@ static jzx_err judge_stranger(int fd, const uint8_t *first, char text[MFI_PAGES_
 
 static jzx_err judge_page_size(uint32_t page_size, char text[MFI_PAGES_TEXT])
 {
-    uint32_t here = (uint32_t)sysconf(_SC_PAGESIZE);
+    uint32_t here = mfi_pages_size_here();
     if (!is_page_size(page_size)) {
         (void)snprintf(text, MFI_PAGES_TEXT, "page 0: pages of %u bytes cannot be", page_size);
         return JZX_ERR_CORRUPT;

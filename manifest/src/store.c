@@ -159,11 +159,11 @@ static jzx_err look_at_meta(const mfi_store *store, MDB_txn *txn, uint32_t *out_
     if (err != JZX_OK) {
         return mfi_say(facts, err, store->path, "the record in table meta is damaged");
     }
-    if (meta.byte_order != mfi_byte_order() || meta.page_size != (uint32_t)sysconf(_SC_PAGESIZE)) {
+    if (meta.byte_order != mfi_byte_order() || meta.page_size != mfi_pages_size_here()) {
         return mfi_say(facts, JZX_ERR_FOREIGN_PAGES, store->path,
-                       "was created with pages of %u bytes and byte order %08x; here it is %ld and "
+                       "was created with pages of %u bytes and byte order %08x; here it is %u and "
                        "%08x: move it with mdb_dump and mdb_load",
-                       meta.page_size, meta.byte_order, sysconf(_SC_PAGESIZE), mfi_byte_order());
+                       meta.page_size, meta.byte_order, mfi_pages_size_here(), mfi_byte_order());
     }
     if (meta.schema > MFI_SCHEMA && !store->readonly) {
         return mfi_say(facts, JZX_ERR_NEWER_SCHEMA, store->path,

@@ -6,7 +6,6 @@
 #include "key.h"
 
 #include <string.h>
-#include <unistd.h>
 
 /* A new environment is small; whoever opens it next chooses the size of the map. */
 #define CREATE_MAP ((size_t)4 << 20)
@@ -26,7 +25,7 @@ static mfi_meta first_meta(uint64_t now_ms)
         .last_ms = now_ms,
         .job_ids = 1,
         .schema = MFI_SCHEMA,
-        .page_size = (uint32_t)sysconf(_SC_PAGESIZE),
+        .page_size = mfi_pages_size_here(),
         .byte_order = mfi_byte_order(),
         .clean = 1,
     };

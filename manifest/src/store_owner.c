@@ -153,17 +153,18 @@ jzx_err mfi_claim_own(mfi_claim *claim, mfi_store_facts *facts)
     }
     int fd = -1;
     jzx_err err = JZX_ERR_AGAIN;
+    /* A fork in between would give the child a lock that it does not know of. */
+    (void)pthread_mutex_lock(&claims_lock);
     for (int i = 0; err == JZX_ERR_AGAIN && i < TRIES; i++) {
         err = lock_owner(name, claim->path, &fd, facts);
     }
+    claim->owner_fd = fd;
+    (void)pthread_mutex_unlock(&claims_lock);
     if (err == JZX_ERR_AGAIN) {
         err = mfi_say(facts, JZX_ERR_IO, name, "somebody keeps removing it");
     }
     if (err == JZX_OK) {
         write_pid(fd);
-        (void)pthread_mutex_lock(&claims_lock);
-        claim->owner_fd = fd;
-        (void)pthread_mutex_unlock(&claims_lock);
     }
     free(name);
     return err;

@@ -53,14 +53,30 @@ static void take_request(jzx_context *ctx, mfi_writer *writer)
     mfi_line_push(&writer->batch, txn);
 }
 
-static bool is_time_to_commit(const jzx_context *ctx, const mfi_writer *writer)
+/* A full mailbox brings another message, and with it another try. */
+static bool send_self(jzx_context *ctx, uint32_t tag, bool *sent)
 {
-    const mfi_line *batch = &writer->batch;
-    if (batch->count == 0) {
+    if (!*sent) {
+        *sent = jzx_send_u64(ctx->loop, ctx->self, 0, tag) == JZX_OK;
+    }
+    return *sent || jzx_mailbox_depth(ctx->loop, ctx->self) > 1;
+}
+
+static bool is_full(const mfi_writer *writer)
+{
+    return writer->batch.count >= BATCH_MAX || writer->batch.bytes >= writer->mf->opts.batch_bytes;
+}
+
+/* Whether to commit now; else a FLUSH will come. */
+static bool is_time_to_commit(jzx_context *ctx, mfi_writer *writer, uint32_t tag)
+{
+    if (writer->batch.count == 0) {
         return mfi_writer_is_due(writer);
     }
-    return batch->count >= BATCH_MAX || batch->bytes >= writer->mf->opts.batch_bytes ||
-           jzx_mailbox_depth(ctx->loop, ctx->self) == 0;
+    if (tag == MFI_TAG_FLUSH || tag == MFI_TAG_LAST || writer->stopping || is_full(writer)) {
+        return true;
+    }
+    return !send_self(ctx, MFI_TAG_FLUSH, &writer->flush_sent);
 }
 
 static void handle(jzx_context *ctx, mfi_writer *writer, const jzx_message *msg)
@@ -95,39 +111,62 @@ static void handle(jzx_context *ctx, mfi_writer *writer, const jzx_message *msg)
     case MFI_TAG_CLOSE:
         writer->closing = true;
         break;
+    case MFI_TAG_FLUSH:
+        writer->flush_sent = false;
+        break;
     default:
         break;
     }
 }
 
+/* Whether everything that was accepted is done. Within a turn the mailbox counts what the turn
+ * took; a turn that was only the timer's sees it empty. */
+static bool is_finished(jzx_context *ctx, mfi_writer *writer, uint32_t tag)
+{
+    if (!writer->closing || writer->batch.count != 0) {
+        return false;
+    }
+    if (writer->stopping) {
+        return tag == MFI_TAG_TICK && jzx_mailbox_depth(ctx->loop, ctx->self) == 0;
+    }
+    if (tag == MFI_TAG_LAST) {
+        return true;
+    }
+    return !send_self(ctx, MFI_TAG_LAST, &writer->last_sent);
+}
+
 static jzx_behavior_result writer_behavior(jzx_context *ctx, const jzx_message *msg)
 {
     mfi_writer *writer = ctx->state;
+    uint32_t tag = msg->kind == JZX_KIND_NOTICE ? 0 : msg->tag;
     handle(ctx, writer, msg);
-    if (is_time_to_commit(ctx, writer)) {
+    if (is_time_to_commit(ctx, writer, tag)) {
         mfi_writer_flush(ctx, writer);
     }
-    if (writer->closing && writer->batch.count == 0 &&
-        jzx_mailbox_depth(ctx->loop, ctx->self) == 0) {
+    if (is_finished(ctx, writer, tag)) {
         return JZX_BEHAVIOR_STOP;
     }
     jzx_err err = mfi_writer_arm(ctx, writer);
     return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(ctx, err, "the manifest's timer");
 }
 
+/* The loop is being shut down: what was accepted is done first. */
 static jzx_behavior_result writer_signal(jzx_context *ctx, const jzx_signal *signal)
 {
     mfi_writer *writer = ctx->state;
     if (signal->kind != JZX_SIGNAL_PRE_STOP) {
         return JZX_BEHAVIOR_OK;
     }
-    /* What was accepted is done first. */
     atomic_store(&writer->mf->closing, true);
     writer->closing = true;
-    if (writer->batch.count == 0 && jzx_mailbox_depth(ctx->loop, ctx->self) == 0) {
+    writer->stopping = true;
+    if (writer->batch.count != 0) {
+        mfi_writer_flush(ctx, writer);
+    }
+    if (jzx_mailbox_depth(ctx->loop, ctx->self) == 0) {
         return JZX_BEHAVIOR_OK;
     }
-    return JZX_BEHAVIOR_DEFER;
+    return mfi_writer_arm(ctx, writer) == JZX_OK ? JZX_BEHAVIOR_DEFER : JZX_BEHAVIOR_OK;
 }
 
 static jzx_behavior_result writer_init(jzx_context *ctx, void *arg)

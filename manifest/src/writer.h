@@ -2,10 +2,13 @@
  *
  *   message ----> batch ----> flush: begin
  *                   ^            | what time does (leases, schedules, cron, pruning)
- *      mailbox      |            | each request in a child transaction of its own
- *      empty, or    +- - - - - - | claims that wait, if something became ready
- *      batch full                | commit                     answers, waiters, followers
+ *                   |            | each request in a child transaction of its own
+ *                   +- - - - - - | claims that wait, if something became ready
+ *                                | commit                     answers, waiters, followers
  *                                +---------> disk ----------> news
+ *
+ * The first request of a batch makes the writer send itself a FLUSH: when that arrives, all
+ * requests that were queued meanwhile are in the batch, and nobody waited for a timer.
  *
  * Nothing is answered before the commit is durable. A commit whose outcome is not known stops the
  * writer for good: it answers IN_DOUBT to everything until the manifest is closed. */
@@ -66,6 +69,7 @@ typedef struct mfi_writer {
     mfi_follower *followers;
     size_t follower_count;
     size_t follower_cap;
+    uint64_t room; /* bytes by which this commit may make the file larger */
     mfi_due due;
     jzx_timer_id timer;
     uint64_t timer_ms;  /* when it fires, on the lease clock; UINT64_MAX: not armed */
@@ -73,7 +77,10 @@ typedef struct mfi_writer {
     uint32_t alarms;    /* bits of those that were raised */
     bool pumping;       /* a PUMP message is on its way */
     bool look;          /* `due` may be out of date */
-    bool closing;
+    bool flush_sent;    /* a FLUSH is on its way */
+    bool last_sent;     /* a LAST is */
+    bool closing;       /* ends when everything that was accepted is done */
+    bool stopping;      /* its loop is being shut down: it cannot send to itself any more */
 } mfi_writer;
 
 /* What the actor is made of. It owns the writer, which was made by recovery, from its start on. */
@@ -95,6 +102,8 @@ void mfi_writer_look_ahead(mfi_writer *writer);
 jzx_err mfi_writer_arm(jzx_context *ctx, mfi_writer *writer);
 /* After a commit: readers that died, the age of snapshots, the size of the file. */
 void mfi_writer_tidy(mfi_writer *writer);
+/* Bytes of the file that were ever used. */
+uint64_t mfi_writer_used(mfi_writer *writer);
 void mfi_writer_alarm(mfi_writer *writer, uint32_t kind, jzx_err err, uint64_t value);
 
 /* Runs a step in a child transaction: all of it, or nothing. (writer_commit.c) */

@@ -118,16 +118,16 @@ static jzx_behavior_result follower_behavior(jzx_context *ctx, const jzx_message
 }
 
 /* A manifest on a loop of the test's, and commits that are waited for by stepping it. */
-typedef struct stage {
+typedef struct stage_of_test {
     mft_dir dir;
     jzx_loop *loop;
     jzx_mf *mf;
     follower *follower;
     jzx_actor_id id;
     int done;
-} stage;
+} stage_of_test;
 
-static void stage_open(stage *stage, const jzx_mf_opts *opts, uint32_t mailbox_cap)
+static void stage_open(stage_of_test *stage, const jzx_mf_opts *opts, uint32_t mailbox_cap)
 {
     jzx_mf_opts with_loop = *opts;
     REQUIRE_OK(jzx_loop_create(NULL, &stage->loop));
@@ -142,7 +142,7 @@ static void stage_open(stage *stage, const jzx_mf_opts *opts, uint32_t mailbox_c
     REQUIRE_OK(jzx_spawn(stage->loop, &spawn, &stage->id));
 }
 
-static void stage_close(stage *stage)
+static void stage_close(stage_of_test *stage)
 {
     CHECK_OK(jzx_mf_close(stage->mf, 0));
     CHECK_OK(jzx_loop_destroy(stage->loop));
@@ -152,10 +152,10 @@ static void stage_close(stage *stage)
 static void on_done(void *arg, const jzx_mf_receipt *receipt)
 {
     CHECK_OK(receipt->err);
-    ((stage *)arg)->done++;
+    ((stage_of_test *)arg)->done++;
 }
 
-static void stage_bump(stage *stage, uint32_t times)
+static void stage_bump(stage_of_test *stage, uint32_t times)
 {
     jzx_mf_txn *txn = mft_begin(stage->mf);
     for (uint32_t i = 0; i < times; i++) {
@@ -168,7 +168,7 @@ static void stage_bump(stage *stage, uint32_t times)
     }
 }
 
-static void stage_run(stage *stage)
+static void stage_run(stage_of_test *stage)
 {
     REQUIRE_OK(jzx_loop_run_until_idle(stage->loop));
 }
@@ -185,7 +185,7 @@ static void check_in_order(const follower *self, uint32_t from, uint32_t count)
 
 static void test_a_follower_gets_what_was_before_and_what_comes(void)
 {
-    stage stage = {.dir = mft_dir_make()};
+    stage_of_test stage = {.dir = mft_dir_make()};
     stage_open(&stage, &(jzx_mf_opts){0}, 64);
     stage_bump(&stage, 3);
     CHECK_OK(jzx_mf_follow(stage.mf, stage.id, TAG, 0, NULL));
@@ -213,7 +213,7 @@ static void test_a_follower_gets_what_was_before_and_what_comes(void)
 
 static void test_a_slow_follower_loses_nothing(void)
 {
-    stage stage = {.dir = mft_dir_make()};
+    stage_of_test stage = {.dir = mft_dir_make()};
     stage_open(&stage, &(jzx_mf_opts){0}, 4);
     CHECK_OK(jzx_mf_follow(stage.mf, stage.id, TAG, 0, NULL));
     for (uint32_t i = 0; i < 100; i++) {
@@ -228,7 +228,7 @@ static void test_a_slow_follower_loses_nothing(void)
 
 static void test_what_is_not_kept_any_more_is_told_as_lost(void)
 {
-    stage stage = {.dir = mft_dir_make()};
+    stage_of_test stage = {.dir = mft_dir_make()};
     stage_open(&stage, &(jzx_mf_opts){.events_kept = 50}, 64);
     for (uint32_t i = 0; i < 40; i++) {
         stage_bump(&stage, 10);
@@ -248,7 +248,7 @@ static void test_what_is_not_kept_any_more_is_told_as_lost(void)
 
 static void test_a_follower_that_ends_or_had_enough_is_forgotten(void)
 {
-    stage stage = {.dir = mft_dir_make()};
+    stage_of_test stage = {.dir = mft_dir_make()};
     stage_open(&stage, &(jzx_mf_opts){0}, 64);
     uint64_t one = 0;
     CHECK_OK(jzx_mf_follow(stage.mf, stage.id, TAG, 0, &one));

@@ -1,0 +1,105 @@
+/* A manifest in one sitting: a record and a job are stored in one commit, the job is worked on, and
+ * its end is committed together with what it found. Whatever returned JZX_OK is on disk.
+ * Run: ./manifest */
+#include <jzx/jzx.h>
+#include <jzx/manifest.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { SHOP = 1, KIND_COUNT = 1, STOCK = 1 };
+
+static jzx_err set_up(jzx_mf *mf)
+{
+    jzx_mf_txn *txn;
+    jzx_mf_db shop = {.name = jzx_mf_text("shop")};
+    jzx_mf_job_spec job = {
+        .kind = KIND_COUNT, .scope = JZX_MF_SCOPE_DB, .db = SHOP, .payload = jzx_mf_text("apples")};
+    jzx_err err = jzx_mf_begin(mf, &txn);
+    if (err != JZX_OK) {
+        return err;
+    }
+    if ((err = jzx_mf_db_put(txn, SHOP, &shop)) != JZX_OK ||
+        (err = jzx_mf_job_enqueue(txn, &job, NULL)) != JZX_OK) {
+        jzx_mf_abort(txn);
+        return err;
+    }
+    return jzx_mf_commit(txn, 0, NULL);
+}
+
+/* If the lease is over, somebody else has the job: FENCED, and the stock is not touched either. */
+static jzx_err finish(jzx_mf *mf, jzx_mf_lease lease)
+{
+    jzx_mf_txn *txn;
+    jzx_err err = jzx_mf_begin(mf, &txn);
+    if (err != JZX_OK) {
+        return err;
+    }
+    if ((err = jzx_mf_job_complete(txn, &lease, jzx_mf_text("7 of them"))) != JZX_OK ||
+        (err = jzx_mf_generation_bump(txn, STOCK, 1)) != JZX_OK) {
+        jzx_mf_abort(txn);
+        return err;
+    }
+    return jzx_mf_commit(txn, 0, NULL);
+}
+
+static jzx_err work(jzx_mf *mf)
+{
+    jzx_mf_txn *txn;
+    jzx_mf_receipt *receipt = NULL;
+    jzx_mf_claim claim = {.wait_ms = 1000};
+    jzx_err err = jzx_mf_begin(mf, &txn);
+    if (err != JZX_OK) {
+        return err;
+    }
+    if ((err = jzx_mf_job_claim(txn, &claim)) != JZX_OK) {
+        jzx_mf_abort(txn);
+        return err;
+    }
+    err = jzx_mf_commit(txn, 0, &receipt);
+    if (err == JZX_OK && receipt->job_count == 1) {
+        const jzx_mf_job *job = receipt->jobs;
+        printf("counting %.*s, attempt %" PRIu32 "\n", (int)job->payload.len,
+               (const char *)job->payload.data, job->attempt);
+        err = finish(mf, jzx_mf_lease_of(job));
+    }
+    jzx_mf_receipt_free(receipt);
+    return err;
+}
+
+static jzx_err show_job(void *arg, const jzx_mf_job *job)
+{
+    printf("stock is at generation %" PRIu64 "; the job is %s: %.*s\n", *(uint64_t *)arg,
+           jzx_mf_job_state_name(job->state), (int)job->result.len, (const char *)job->result.data);
+    return JZX_OK;
+}
+
+/* All of this sees one and the same commit. */
+static jzx_err show(jzx_mf_snap *snap, void *arg)
+{
+    jzx_mf_generation stock;
+    jzx_err err = jzx_mf_generation_get(snap, STOCK, &stock);
+    (void)arg;
+    return err == JZX_OK ? jzx_mf_job_each(snap, 0, show_job, &stock.current) : err;
+}
+
+int main(void)
+{
+    char dir[] = "/tmp/jzx-XXXXXX";
+    jzx_mf *mf = NULL;
+    jzx_mf_recovery report = {0};
+    jzx_err err = JZX_ERR_NO_ACCESS;
+    if (mkdtemp(dir) != NULL && chdir(dir) == 0 &&
+        (err = jzx_mf_open("shop.jzx", NULL, &mf, &report)) == JZX_OK &&
+        (err = set_up(mf)) == JZX_OK && (err = work(mf)) == JZX_OK) {
+        err = jzx_mf_read(mf, show, NULL);
+    }
+    jzx_err closed = jzx_mf_close(mf, 0);
+    err = err == JZX_OK ? closed : err;
+    if (err != JZX_OK) {
+        fprintf(stderr, "manifest: %s. %s\n", jzx_strerror(err), report.text);
+    }
+    return err == JZX_OK ? 0 : 1;
+}

@@ -1,0 +1,436 @@
+/* What a crew commits, and what becomes of the desk when the writer answers. The callbacks run on
+ * the writer's thread; they need no foreman to be there. */
+#include "work.h"
+
+#include <string.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+/* How long a claim waits in the writer. One that outlives its crew gives back what it got. */
+#define CLAIM_WAIT_MS 20000u
+#define LATE_NS (1000 * NS_PER_MS)
+
+/* Errors of the manifest are of three kinds: it takes nothing any more; it may later; or it refused
+ * what was asked of it. */
+
+bool mfi_work_is_fatal(int32_t err)
+{
+    switch (err) {
+    case JZX_ERR_CLOSED:
+    case JZX_ERR_IN_DOUBT:
+    case JZX_ERR_READ_ONLY:
+    case JZX_ERR_FORKED:
+    case JZX_ERR_CORRUPT:
+    case JZX_ERR_LOOP_CLOSED:
+    case JZX_ERR_NO_SUCH_ACTOR:
+    case JZX_ERR_STOPPING:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool may_pass(int32_t err)
+{
+    switch (err) {
+    case JZX_ERR_MAILBOX_FULL:
+    case JZX_ERR_NO_MEMORY:
+    case JZX_ERR_NO_SPACE:
+    case JZX_ERR_MAP_FULL:
+    case JZX_ERR_IO:
+    case JZX_ERR_BUSY:
+    case JZX_ERR_AGAIN:
+    case JZX_ERR_TIMED_OUT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void note_locked(mfi_crew *crew, int32_t err)
+{
+    if (err == JZX_OK) {
+        crew->well = true;
+    } else if (mfi_work_is_fatal(err)) {
+        crew->fatal = err;
+    } else {
+        crew->trouble = true;
+    }
+}
+
+/* Claims. */
+
+static void forget(void *arg, const jzx_mf_receipt *receipt)
+{
+    (void)arg;
+    (void)receipt;
+}
+
+/* Jobs that nobody is there for. What cannot be given back comes back when its lease is over. */
+static void give_back(mfi_crew *crew, const jzx_mf_job *jobs, uint32_t count)
+{
+    jzx_mf_txn *txn = NULL;
+    if (count == 0 || jzx_mf_begin(crew->mf, &txn) != JZX_OK) {
+        return;
+    }
+    jzx_mf_failure failure = {.text = jzx_mf_text("claimed by a crew that has stopped"),
+                              .flags = JZX_MF_FAIL_NOW | JZX_MF_FAIL_UNCOUNTED};
+    for (uint32_t i = 0; i < count; i++) {
+        jzx_mf_lease lease = jzx_mf_lease_of(&jobs[i]);
+        if (jzx_mf_job_fail(txn, &lease, &failure) != JZX_OK) {
+            jzx_mf_abort(txn);
+            return;
+        }
+    }
+    jzx_err lost = jzx_mf_commit_async(txn, forget, NULL);
+    (void)lost;
+}
+
+static mfi_seat *free_seat(mfi_gang *gang)
+{
+    for (uint32_t i = 0; i < gang->seat_count; i++) {
+        mfi_seat *seat = &gang->seats[i];
+        if (seat->state == MFI_SEAT_FREE && seat->hand != JZX_NOBODY) {
+            return seat;
+        }
+    }
+    return NULL;
+}
+
+/* Returns how many of the jobs found a seat. */
+static uint32_t seat_jobs(mfi_gang *gang, const jzx_mf_job *jobs, uint32_t count)
+{
+    /* Written by the bell, and nothing hangs on it: a job that slips in is given back later. */
+    bool open = atomic_load_explicit(&gang->crew->open, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        mfi_seat *seat = open ? free_seat(gang) : NULL;
+        jzx_mf_run *run =
+            seat == NULL ? NULL : mfi_run_make(gang->crew, &jobs[i], gang->work.lease_ms);
+        if (run == NULL) {
+            return i;
+        }
+        seat->run = run;
+        seat->rung = false;
+        seat->state = MFI_SEAT_CLAIMED;
+    }
+    return count;
+}
+
+static void claim_ended(mfi_gang *gang, int32_t err, const jzx_mf_job *jobs, uint32_t count)
+{
+    mfi_crew *crew = gang->crew;
+    (void)pthread_mutex_lock(&crew->lock);
+    gang->claiming = false;
+    note_locked(crew, err);
+    uint32_t seated = seat_jobs(gang, jobs, count);
+    (void)pthread_mutex_unlock(&crew->lock);
+    give_back(crew, jobs + seated, count - seated);
+}
+
+static void on_claimed(void *arg, const jzx_mf_receipt *receipt)
+{
+    mfi_gang *gang = arg;
+    mfi_crew *crew = gang->crew;
+    claim_ended(gang, receipt->err, receipt->jobs, receipt->err == JZX_OK ? receipt->job_count : 0);
+    mfi_crew_poke(crew);
+    mfi_crew_release(crew);
+}
+
+static uint32_t begin_claim(mfi_gang *gang)
+{
+    uint32_t idle = 0;
+    (void)pthread_mutex_lock(&gang->crew->lock);
+    for (uint32_t i = 0; i < gang->seat_count && !gang->claiming; i++) {
+        const mfi_seat *seat = &gang->seats[i];
+        idle += seat->state == MFI_SEAT_FREE && seat->hand != JZX_NOBODY ? 1 : 0;
+    }
+    gang->claiming = gang->claiming || idle > 0;
+    (void)pthread_mutex_unlock(&gang->crew->lock);
+    return idle;
+}
+
+void mfi_desk_claim(mfi_gang *gang, jzx_actor_id worker)
+{
+    mfi_crew *crew = gang->crew;
+    uint32_t idle = begin_claim(gang);
+    if (idle == 0) {
+        return;
+    }
+    jzx_mf_claim claim = {.kinds = &gang->work.kind,
+                          .kind_count = 1,
+                          .max = idle,
+                          .worker = worker,
+                          .wait_ms = CLAIM_WAIT_MS,
+                          .lease_ms = gang->work.lease_ms};
+    jzx_mf_txn *txn = NULL;
+    jzx_err err = jzx_mf_begin(crew->mf, &txn);
+    if (err == JZX_OK) {
+        err = jzx_mf_job_claim(txn, &claim);
+        if (err != JZX_OK) {
+            jzx_mf_abort(txn);
+        }
+    }
+    if (err == JZX_OK) {
+        mfi_crew_retain(crew);
+        err = jzx_mf_commit_async(txn, on_claimed, gang);
+        if (err != JZX_OK) {
+            mfi_crew_release(crew);
+        }
+    }
+    if (err != JZX_OK) {
+        claim_ended(gang, err, NULL, 0);
+    }
+}
+
+/* Reports: how a job ended. */
+
+/* What a report that was not done leads to. True: the job is settled as far as this crew can. */
+static bool settle_failed_report(mfi_crew *crew, jzx_mf_run *run, int32_t err, uint32_t failed)
+{
+    bool by_itself = failed == UINT32_MAX || failed + 1 == run->ops;
+    if (err == JZX_ERR_FENCED && by_itself) {
+        return true; /* too late: it is somebody else's */
+    }
+    if (mfi_work_is_fatal(err)) {
+        crew->fatal = err;
+        return true;
+    }
+    if (may_pass(err)) {
+        crew->trouble = true;
+        if (run->ending.done && run->had_ops) {
+            /* Its operations went with the transaction; only running it again brings them back. */
+            mfi_run_end_failed(run, err, JZX_MF_FAIL_UNCOUNTED, jzx_strerror(err));
+        }
+        return false;
+    }
+    if (!run->ending.done) {
+        return true; /* nothing else could be said about it; its lease will end */
+    }
+    mfi_run_end_failed(run, err, 0, jzx_strerror(err));
+    return false;
+}
+
+static void report_ended(mfi_seat *seat, int32_t err, uint32_t failed)
+{
+    mfi_crew *crew = seat->crew;
+    (void)pthread_mutex_lock(&crew->lock);
+    jzx_mf_run *run = seat->run;
+    crew->well = crew->well || err == JZX_OK;
+    bool settled = err == JZX_OK || settle_failed_report(crew, run, err, failed);
+    seat->state = settled ? MFI_SEAT_FREE : MFI_SEAT_ENDED;
+    seat->run = settled ? NULL : run;
+    (void)pthread_mutex_unlock(&crew->lock);
+    mfi_run_free(settled ? run : NULL);
+}
+
+static void on_reported(void *arg, const jzx_mf_receipt *receipt)
+{
+    mfi_seat *seat = arg;
+    mfi_crew *crew = seat->crew;
+    report_ended(seat, receipt->err, receipt->failed);
+    mfi_crew_poke(crew);
+    mfi_crew_release(crew);
+}
+
+static jzx_err add_report(jzx_mf_txn *txn, const jzx_mf_run *run)
+{
+    const mfi_ending *ending = &run->ending;
+    if (ending->done) {
+        return jzx_mf_job_complete(txn, &run->lease, jzx_mf_blob(run->result, run->result_len));
+    }
+    jzx_mf_failure failure = {.text = jzx_mf_blob(ending->text, ending->text_len),
+                              .delay_ms = ending->delay_ms,
+                              .code = ending->code,
+                              .flags = ending->flags};
+    return jzx_mf_job_fail(txn, &run->lease, &failure);
+}
+
+/* The operations of a handler go along if, and only if, it is done. */
+static jzx_err build_report(jzx_mf_run *run, jzx_mf_txn **out_txn)
+{
+    if (!run->ending.done) {
+        jzx_mf_abort(run->txn);
+        run->txn = NULL;
+    }
+    jzx_mf_txn *txn = run->txn;
+    jzx_err err = txn != NULL ? JZX_OK : jzx_mf_begin(run->crew->mf, &txn);
+    if (err != JZX_OK) {
+        return err;
+    }
+    err = add_report(txn, run);
+    if (err != JZX_OK) {
+        if (txn != run->txn) {
+            jzx_mf_abort(txn);
+        }
+        return err;
+    }
+    run->txn = NULL;
+    run->ops = jzx_mf_txn_count(txn);
+    run->had_ops = run->ops > 1;
+    *out_txn = txn;
+    return JZX_OK;
+}
+
+void mfi_desk_report(mfi_seat *seat)
+{
+    mfi_crew *crew = seat->crew;
+    jzx_mf_txn *txn = NULL;
+    seat->run->ops = 0;
+    seat->run->had_ops = false;
+    (void)pthread_mutex_lock(&crew->lock);
+    seat->state = MFI_SEAT_TOLD;
+    (void)pthread_mutex_unlock(&crew->lock);
+    if (atomic_load_explicit(&seat->run->lost, memory_order_relaxed)) {
+        report_ended(seat, JZX_ERR_FENCED, UINT32_MAX);
+        return;
+    }
+    jzx_err err = build_report(seat->run, &txn);
+    if (err == JZX_OK) {
+        mfi_crew_retain(crew);
+        err = jzx_mf_commit_async(txn, on_reported, seat);
+        if (err != JZX_OK) {
+            mfi_crew_release(crew);
+        }
+    }
+    if (err != JZX_OK) {
+        report_ended(seat, err, UINT32_MAX);
+    }
+}
+
+/* Heartbeats. */
+
+static uint64_t beat_period_ns(const jzx_mf_run *run)
+{
+    uint64_t third = run->lease_ms * NS_PER_MS / 3;
+    return third > NS_PER_MS ? third : NS_PER_MS;
+}
+
+static bool is_in_hand(const mfi_seat *seat)
+{
+    return (seat->state == MFI_SEAT_GIVEN || seat->state == MFI_SEAT_RUNNING ||
+            seat->state == MFI_SEAT_ENDED) &&
+           !atomic_load_explicit(&seat->run->lost, memory_order_relaxed);
+}
+
+/* Everybody hears of the cancels; one that was fenced must not keep the others from being kept. */
+static void beat_ended(mfi_crew *crew, const jzx_mf_receipt *receipt)
+{
+    for (uint32_t i = 0; i < crew->beat_count; i++) {
+        jzx_mf_run *run = crew->seats[crew->beats[i].seat].run;
+        if (!mfi_run_same(run, &crew->beats[i].lease)) {
+            continue;
+        }
+        if (receipt->err != JZX_OK) {
+            run->next_beat_ns = 0;
+        }
+        if (receipt->err == JZX_ERR_FENCED && receipt->failed == i) {
+            mfi_run_lose(run);
+        } else if (receipt->err == JZX_OK) {
+            mfi_run_keep(run, crew->beat_ns);
+        }
+        if (receipt->err == JZX_OK && i < receipt->slot_count && receipt->slots[i].outcome == 1) {
+            atomic_store_explicit(&run->cancelled, true, memory_order_relaxed);
+        }
+    }
+    if (receipt->err != JZX_ERR_FENCED || receipt->failed >= crew->beat_count) {
+        note_locked(crew, receipt->err);
+    }
+    crew->beating = false;
+}
+
+static void on_beaten(void *arg, const jzx_mf_receipt *receipt)
+{
+    mfi_crew *crew = arg;
+    (void)pthread_mutex_lock(&crew->lock);
+    beat_ended(crew, receipt);
+    (void)pthread_mutex_unlock(&crew->lock);
+    mfi_crew_poke(crew);
+    mfi_crew_release(crew);
+}
+
+/* Adds one heartbeat. The progress is copied under the lock, and the manifest called without. */
+static jzx_err add_beat(mfi_crew *crew, jzx_mf_txn *txn, const mfi_beat *beat)
+{
+    char text[JZX_MF_TEXT_MAX];
+    (void)pthread_mutex_lock(&crew->lock);
+    const jzx_mf_run *run = crew->seats[beat->seat].run;
+    uint64_t done = run->progress_done;
+    uint64_t total = run->progress_total;
+    size_t len = run->progress_len;
+    uint32_t extend_ms = run->lease_ms;
+    memcpy(text, run->progress, len);
+    (void)pthread_mutex_unlock(&crew->lock);
+    return jzx_mf_job_heartbeat(txn, &beat->lease, extend_ms, done, total, jzx_mf_blob(text, len));
+}
+
+static void send_beat(mfi_crew *crew)
+{
+    jzx_mf_txn *txn = NULL;
+    jzx_err err = jzx_mf_begin(crew->mf, &txn);
+    for (uint32_t i = 0; i < crew->beat_count && err == JZX_OK; i++) {
+        err = add_beat(crew, txn, &crew->beats[i]);
+        if (err != JZX_OK) {
+            jzx_mf_abort(txn);
+        }
+    }
+    if (err == JZX_OK) {
+        mfi_crew_retain(crew);
+        err = jzx_mf_commit_async(txn, on_beaten, crew);
+        if (err != JZX_OK) {
+            mfi_crew_release(crew);
+        }
+    }
+    if (err != JZX_OK) {
+        jzx_mf_receipt receipt = {.err = err, .failed = UINT32_MAX};
+        (void)pthread_mutex_lock(&crew->lock);
+        beat_ended(crew, &receipt);
+        (void)pthread_mutex_unlock(&crew->lock);
+    }
+}
+
+static uint64_t next_beat(const mfi_crew *crew)
+{
+    uint64_t next = UINT64_MAX;
+    for (uint32_t i = 0; i < crew->seat_count; i++) {
+        if (is_in_hand(&crew->seats[i]) && crew->seats[i].run->next_beat_ns < next) {
+            next = crew->seats[i].run->next_beat_ns;
+        }
+    }
+    return next;
+}
+
+/* Those that are due, and with them those that soon would be: one commit for all. */
+static void collect_beats(mfi_crew *crew, uint64_t now_ns)
+{
+    crew->beat_count = 0;
+    crew->beat_ns = now_ns;
+    for (uint32_t i = 0; i < crew->seat_count; i++) {
+        mfi_seat *seat = &crew->seats[i];
+        if (!is_in_hand(seat)) {
+            continue;
+        }
+        uint64_t period = beat_period_ns(seat->run);
+        if (seat->run->next_beat_ns <= now_ns + period / 2) {
+            seat->run->next_beat_ns = now_ns + period;
+            crew->beats[crew->beat_count++] = (mfi_beat){i, seat->run->lease};
+        }
+    }
+    crew->beating = crew->beat_count > 0;
+}
+
+uint64_t mfi_desk_beat(mfi_crew *crew, uint64_t now_ns, bool send)
+{
+    (void)pthread_mutex_lock(&crew->lock);
+    bool due = send && !crew->beating && next_beat(crew) <= now_ns;
+    if (due) {
+        collect_beats(crew, now_ns);
+    }
+    uint64_t next = next_beat(crew);
+    if (crew->beating && next < now_ns + LATE_NS) {
+        next = now_ns + LATE_NS; /* its answer brings the next look; this is for when it is lost */
+    }
+    (void)pthread_mutex_unlock(&crew->lock);
+    if (due) {
+        send_beat(crew);
+    }
+    return next;
+}

@@ -1,0 +1,51 @@
+#include "report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MUTANT_EXAMPLES = 1 };
+
+_Noreturn void cl_give_up(const char *why)
+{
+    (void)fflush(stdout);
+    fprintf(stderr, "crashlab: %s\n", why);
+    exit(2);
+}
+
+void cl_record_child(cl_log *log, const char *dir, void (*fn)(void *arg), void *arg)
+{
+    (void)mkdir(dir, 0700);
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0) {
+        cl_give_up("cannot fork");
+    }
+    if (pid == 0) {
+        cl_record(log, dir);
+        fn(arg);
+        _exit(0);
+    }
+    int status;
+    if (waitpid(pid, &status, 0) != pid || WIFSIGNALED(status) || WEXITSTATUS(status) == 3) {
+        cl_give_up(WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the workload failed");
+    }
+}
+
+void cl_report(const char *title, const cl_tally *tally, bool mutant)
+{
+    printf("%-28s states=%llu bad=%llu", title, (unsigned long long)tally->states,
+           (unsigned long long)tally->bad);
+    if (tally->killed) {
+        printf(" (%llu by a signal)", (unsigned long long)tally->killed);
+    }
+    printf("%s\n", !mutant ? "" : tally->bad ? ": caught" : ": NOT CAUGHT");
+    uint32_t max = mutant ? MUTANT_EXAMPLES : CL_EXAMPLES;
+    for (uint32_t i = 0; i < tally->example_count && i < max; i++) {
+        printf("    %s\n", tally->examples[i]);
+    }
+    (void)fflush(stdout);
+}
