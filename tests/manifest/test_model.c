@@ -14,6 +14,8 @@
 #define SEEDS_DEFAULT 10000
 #endif
 
+_Static_assert((QM_KINDS - 1 + QR_OPS - 1) / QR_OPS < QR_REQUESTS, "room for calm_down()");
+
 enum { STEPS_MIN = 30, STEPS_SPAN = 30, DRAIN_ROUNDS = 400 };
 
 static qm M;
@@ -386,7 +388,7 @@ static void random_step(void)
         random_requests();
         make_requests(qg_chance(40));
     } else if (dice < 88) {
-        run_for(1 + qg_below(qg_chance(20) ? 1500 : 120));
+        run_for(1 + qg_below(qg_chance(15) ? 1500 : 70));
     } else if (dice < 92) {
         jump_clock();
     } else if (dice < 97) {
@@ -400,16 +402,18 @@ static void random_step(void)
 
 static void calm_down(void)
 {
-    for (uint16_t k = 1; k < QM_KINDS; k++) {
-        qo_op *op = single_op(QO_KIND_PUT);
-        op->number = k;
-        op->kind.put = true;
-        make_requests(false);
+    begin_requests(QR_REQUESTS);
+    for (uint16_t i = 0; i + 1 < QM_KINDS; i++) {
+        qr_request *request = &qr.requests[i / QR_OPS];
+        request->ops[request->op_count++] =
+            (qo_op){.what = QO_KIND_PUT, .number = i + 1u, .kind = {.put = true}};
     }
     for (uint16_t i = 0; i < QM_CRONS; i++) {
-        single_op(QO_CRON_DEL)->number = i;
-        make_requests(false);
+        qr_request *request = &qr.requests[QR_REQUESTS - 1];
+        qo_what what = M.crons[i].put ? QO_CRON_DEL : QO_SYNC;
+        request->ops[request->op_count++] = (qo_op){.what = what, .number = i};
     }
+    make_requests(false);
 }
 
 static uint32_t unfinished(void)
