@@ -6,7 +6,8 @@ JOBS ?= 2
 quick := $(if $(filter-out 0,$(QUICK)),--quick)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run build run test bench install format check coverage fuzz soak storm races clean
+.PHONY: help deps deps-run build run test bench bench-manifest crashlab crashlab-long install format check \
+	coverage fuzz soak storm races clean
 
 help:
 	@echo 'make deps       install what is missing to build and test (Debian, apt-get)'

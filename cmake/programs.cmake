@@ -24,6 +24,8 @@ if(bench_sources AND NOT JZX_SANITIZE AND NOT JZX_COVERAGE)
     endif()
 endif()
 
+include(cmake/bench_manifest.cmake)
+
 # An example says how it is run by what lies beside it: name.sh drives it, name.expected is what it
 # prints, and with neither it only has to succeed.
 function(jzx_add_example source)

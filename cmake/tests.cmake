@@ -115,6 +115,8 @@ endforeach()
 
 if(TARGET jzx_manifest_twin)
     jzx_add_tests(manifest jzx_manifest_twin ${kit} jzx_twin)
+    include(tests/manifest/kill9/kill9.cmake)
+    include(cmake/crashlab.cmake)
 endif()
 
 # The rest looks at sources and packages, so one plain build is enough for it.

@@ -66,8 +66,8 @@ jzx_err mfi_migrate_step(mfi_tx *tx, jzx_mf_key *at, uint32_t max_rows, bool *ou
     if (tx->meta.schema > MFI_SCHEMA) {
         return JZX_ERR_NEWER_SCHEMA;
     }
-    *out_more = false;
     if (tx->meta.schema == MFI_SCHEMA) {
+        *out_more = false;
         return JZX_OK;
     }
     uint64_t count = 0;

@@ -9,7 +9,8 @@
 
 uint64_t jzx_mf_snap_seq(const jzx_mf_snap *snap)
 {
-    return snap != NULL ? snap->seq : 0;
+    mfi_meta meta;
+    return snap != NULL && mfi_meta_load(&snap->view, &meta) == JZX_OK ? meta.commit_seq : 0;
 }
 
 jzx_err jzx_mf_stamp(jzx_mf_snap *snap, const jzx_mf_key *key, uint64_t *out_stamp)
@@ -405,19 +406,6 @@ static jzx_err event_row(void *arg, jzx_mf_span key, jzx_mf_span value)
     return e->fn.event(e->arg, &event);
 }
 
-/* Tells of what is no longer there, if that is so. */
-static jzx_err tell_lost(const each *e, uint64_t after)
-{
-    jzx_mf_key key = mfi_key_meta();
-    mfi_meta meta;
-    jzx_err err = record_get(e->snap, &key, &meta, sizeof meta);
-    if (err != JZX_OK || meta.event_first <= after + 1) {
-        return err;
-    }
-    jzx_mf_event event = {.seq = after + 1, .change = JZX_MF_LOST};
-    return e->fn.event(e->arg, &event);
-}
-
 jzx_err jzx_mf_event_each(jzx_mf_snap *snap, uint64_t after, jzx_mf_event_fn fn, void *arg)
 {
     if (snap == NULL || fn == NULL) {
@@ -426,8 +414,20 @@ jzx_err jzx_mf_event_each(jzx_mf_snap *snap, uint64_t after, jzx_mf_event_fn fn,
     if (after == UINT64_MAX) {
         return JZX_OK; /* nothing comes after it */
     }
+    jzx_mf_key key = mfi_key_meta();
+    mfi_meta meta;
+    jzx_err err = record_get(snap, &key, &meta, sizeof meta);
+    if (err != JZX_OK) {
+        return err;
+    }
+    uint64_t from = after + 1;
+    if (from < meta.event_first) {
+        /* A commit whose events are kept in part is lost as a whole. */
+        jzx_mf_event lost = {.seq = from, .change = JZX_MF_LOST};
+        err = fn(arg, &lost);
+        from = meta.event_first;
+    }
     each e = {.snap = snap, .fn.event = fn, .arg = arg};
-    jzx_err err = tell_lost(&e, after);
-    jzx_mf_key from = mfi_key_event(after + 1, 0);
-    return err == JZX_OK ? walk(&e, &from, 0, event_row) : err;
+    key = mfi_key_event(from, 0);
+    return err == JZX_OK ? walk(&e, &key, 0, event_row) : err;
 }

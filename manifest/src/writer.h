@@ -69,6 +69,7 @@ typedef struct mfi_writer {
     mfi_follower *followers;
     size_t follower_count;
     size_t follower_cap;
+    uint64_t room; /* bytes by which this commit may make the file larger */
     mfi_due due;
     jzx_timer_id timer;
     uint64_t timer_ms;  /* when it fires, on the lease clock; UINT64_MAX: not armed */
@@ -101,6 +102,8 @@ void mfi_writer_look_ahead(mfi_writer *writer);
 jzx_err mfi_writer_arm(jzx_context *ctx, mfi_writer *writer);
 /* After a commit: readers that died, the age of snapshots, the size of the file. */
 void mfi_writer_tidy(mfi_writer *writer);
+/* Bytes of the file that were ever used. */
+uint64_t mfi_writer_used(mfi_writer *writer);
 void mfi_writer_alarm(mfi_writer *writer, uint32_t kind, jzx_err err, uint64_t value);
 
 /* Runs a step in a child transaction: all of it, or nothing. (writer_commit.c) */

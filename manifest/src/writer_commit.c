@@ -51,21 +51,29 @@ static void try_request(mfi_writer *writer, MDB_txn *parent, jzx_mf_txn *txn)
 {
     jzx_mf_receipt *receipt = txn->receipt;
     mfi_receipt_reset(receipt);
-    uint32_t failed = UINT32_MAX;
-    jzx_err err = mfi_writer_child(writer, parent, apply_step, txn);
+    bool grows = mfi_txn_grows(txn);
+    jzx_err err = grows && txn->bytes > writer->room
+                      ? JZX_ERR_MAP_FULL
+                      : mfi_writer_child(writer, parent, apply_step, txn);
     if (err != JZX_OK) {
-        failed = receipt->failed;
+        uint32_t failed = receipt->failed;
         mfi_receipt_reset(receipt);
         receipt->err = err;
         receipt->failed = failed;
+    } else if (grows) {
+        writer->room -= txn->bytes;
     }
+}
+
+static bool found_nothing(const jzx_mf_txn *txn)
+{
+    return txn->waits && txn->receipt->err == JZX_OK && txn->receipt->job_count == 0;
 }
 
 /* A claim that found nothing and may wait goes on waiting. */
 static bool keeps_waiting(const mfi_writer *writer, const jzx_mf_txn *txn)
 {
-    return txn->waits && txn->receipt->err == JZX_OK && txn->receipt->job_count == 0 &&
-           txn->wait_until_ms > writer->tx.lease_ms && !writer->closing;
+    return found_nothing(txn) && txn->wait_until_ms > writer->tx.lease_ms && !writer->closing;
 }
 
 static void try_batch(mfi_writer *writer, MDB_txn *parent)
@@ -91,6 +99,27 @@ static void try_claims(jzx_context *ctx, mfi_writer *writer, MDB_txn *parent)
             txn->wait_until_ms = 0;
         }
     }
+    /* Those of this batch may have come before what makes them worth while. */
+    for (jzx_mf_txn *txn = writer->batch.first; txn != NULL && writer->tx.news.ready;
+         txn = txn->next) {
+        if (found_nothing(txn)) {
+            try_request(writer, parent, txn);
+        }
+    }
+}
+
+/* How much larger the file may become. What is on its free list counts only when it matters,
+ * because it takes a walk to know. */
+static uint64_t room_of(mfi_writer *writer, MDB_txn *txn)
+{
+    uint64_t max = writer->mf->opts.map_max;
+    uint64_t used = mfi_writer_used(writer);
+    uint64_t reusable = 0;
+    if (used + writer->batch.bytes >= max) {
+        (void)mfi_store_size(writer->mf->store, txn, &used, &reusable);
+    }
+    uint64_t live = used - reusable;
+    return live < max ? max - live : 0;
 }
 
 static int begin(mfi_writer *writer, MDB_txn **out)
@@ -112,6 +141,7 @@ static int begin(mfi_writer *writer, MDB_txn **out)
     tx->event_index = 0;
     tx->wrote = false;
     tx->news = (mfi_news){0};
+    writer->room = room_of(writer, *out);
     return 0;
 }
 

@@ -208,7 +208,7 @@ static bool ended(const cl_plan *plan, slate *board, uint32_t index, int status,
     return true;
 }
 
-static void add_tally(cl_tally *to, const cl_tally *from)
+void cl_tally_add(cl_tally *to, const cl_tally *from)
 {
     to->states += from->states;
     to->bad += from->bad;
@@ -256,7 +256,7 @@ void cl_run(const cl_plan *plan, cl_tally *tally)
         (void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
     for (uint32_t i = 0; i < workers; i++) {
-        add_tally(tally, &boards[i].tally);
+        cl_tally_add(tally, &boards[i].tally);
         clear_stage(plan, i);
     }
     if (isatty(STDERR_FILENO)) {

@@ -45,6 +45,7 @@ typedef struct cl_tally {
     uint32_t example_count;
 } cl_tally;
 
+void cl_tally_add(cl_tally *to, const cl_tally *from);
 /* Adds to the tally. */
 void cl_run(const cl_plan *plan, cl_tally *tally);
 

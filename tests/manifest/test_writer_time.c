@@ -155,6 +155,22 @@ static void test_a_claim_that_waits_gets_a_job_as_soon_as_there_is_one(void)
     CHECK_EQ(second.err, JZX_ERR_CLOSED);
 }
 
+static void test_a_claim_and_the_job_for_it_may_come_in_one_commit(void)
+{
+    world self = {0};
+    world_open(&self);
+    answer waiting = {0};
+    answer queued = {0};
+    send_claim(&self, 60 * SECOND, &waiting);
+    jzx_mf_txn *txn = mft_begin(self.mf);
+    CHECK_OK(jzx_mf_job_enqueue(txn, &(jzx_mf_job_spec){.kind = KIND}, NULL));
+    CHECK_OK(jzx_mf_commit_async(txn, on_answer, &queued));
+    run(&self, 10);
+    CHECK_EQ(queued.calls, 1);
+    CHECK_EQ(waiting.jobs, 1);
+    world_close(&self);
+}
+
 static void test_a_lease_that_nobody_keeps_alive_ends_and_its_holder_is_fenced(void)
 {
     world self = {0};
@@ -354,6 +370,8 @@ int main(int argc, char **argv)
          test_a_claim_that_waits_in_vain_is_answered_without_a_job},
         {"a_claim_that_waits_gets_a_job_as_soon_as_there_is_one",
          test_a_claim_that_waits_gets_a_job_as_soon_as_there_is_one},
+        {"a_claim_and_the_job_for_it_may_come_in_one_commit",
+         test_a_claim_and_the_job_for_it_may_come_in_one_commit},
         {"a_lease_that_nobody_keeps_alive_ends_and_its_holder_is_fenced",
          test_a_lease_that_nobody_keeps_alive_ends_and_its_holder_is_fenced},
         {"heartbeats_keep_a_lease_whatever_the_systems_clock_does",
