@@ -96,6 +96,7 @@ void cl_rounds(const cl_lab *lab, cl_tally *tally)
         cl_tally one = {.states = 0};
         cl_plan plan = plan_of(lab, &oracle, title, seed);
         plan.bad_max = 50;
+        plan.keep = lab->keep;
         cl_run(&plan, &one);
         (void)snprintf(title, sizeof title, "round %u, %u clients, %u commits", i + 1,
                        client_counts[i % 5], r.model.count);
