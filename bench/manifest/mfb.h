@@ -21,11 +21,11 @@
 #define MFB_PAYLOAD_BYTES 64u
 #define MFB_KEY_BYTES 16u
 #define MFB_KIND 7u
-#define MFB_JOB_BYTES 190u
+#define MFB_JOB_BYTES 249u
 #define MFB_UNIQUE_KEY_BYTES 28u
 #define MFB_READY_KEY_BYTES 19u
-#define MFB_META_BYTES 96u
-#define MFB_CHUNK_BYTES 110u
+#define MFB_META_BYTES 78u
+#define MFB_CHUNK_BYTES 90u
 
 /* What one run of a side is asked to do. */
 typedef struct mfb_run {
@@ -122,6 +122,7 @@ bool mfb_measure(const mfb_workload *workload, const mfb_plan *plan, mfb_result 
 /* Makes the files of one side and runs it in this process. */
 bool mfb_once(const mfb_workload *workload, uint32_t side, const mfb_plan *plan, mfb_sample *out);
 double mfb_value_of(const mfb_workload *workload, const mfb_sample *sample);
+double mfb_cpu_us(const mfb_sample *sample); /* per operation */
 uint32_t mfb_side_count(const mfb_workload *workload);
 /* Runs `fn` in a child of its own; false: it failed. */
 bool mfb_apart(mfb_side_fn fn, const mfb_run *run, mfb_sample *out);

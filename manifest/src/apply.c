@@ -97,3 +97,23 @@ jzx_err mfi_apply(mfi_tx *tx, const jzx_mf_txn *txn, jzx_mf_receipt *receipt, ui
     }
     return JZX_OK;
 }
+
+bool mfi_txn_grows(const jzx_mf_txn *txn)
+{
+    for (const mfi_op *op = txn->first; op != NULL; op = op->next) {
+        switch (op->kind) {
+        case MFI_OP_DB_PUT:
+        case MFI_OP_WAL_PUT:
+        case MFI_OP_CHUNK_PUT:
+        case MFI_OP_MATERIAL_PUT:
+        case MFI_OP_METRIC:
+        case MFI_OP_ENQUEUE:
+        case MFI_OP_KIND_PUT:
+        case MFI_OP_CRON_PUT:
+            return true;
+        default:
+            break;
+        }
+    }
+    return false;
+}

@@ -16,6 +16,10 @@
 /* Ids of jobs are given out in memory; this many are durably taken ahead. */
 #define MFI_JOB_IDS 4096u
 
+/* Beyond map_max there is some room for what ends or deletes: in a copy-on-write file that needs
+ * pages too, and a file that is full must not stay so. */
+#define MFI_SLACK(map_max) (((uint64_t)8 << 20) + (map_max) / 64)
+
 /* Messages to the writer. */
 #define MFI_TAG_REQUEST 1u  /* data: a jzx_mf_txn */
 #define MFI_TAG_WAIT 2u     /* an ask; copy of mfi_wait_order */

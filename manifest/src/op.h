@@ -103,6 +103,9 @@ void mfi_receipt_reset(jzx_mf_receipt *receipt);
 /* A copy of a claimed job into a receipt. NO_MEMORY. */
 jzx_err mfi_receipt_add(jzx_mf_receipt *receipt, const jzx_mf_job *job);
 
+/* Whether it adds records: what only ends, moves or deletes is done even in a full file. */
+bool mfi_txn_grows(const jzx_mf_txn *txn);
+
 /* Does all operations of a request, in order. On an error *out_failed is the operation; what was
  * written must be rolled back by the caller. */
 jzx_err mfi_apply(mfi_tx *tx, const jzx_mf_txn *txn, jzx_mf_receipt *receipt, uint32_t *out_failed);

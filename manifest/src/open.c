@@ -39,6 +39,8 @@ static void fill_in(jzx_mf_opts *opts)
     set_default(&opts->retention.dead_ms, 180 * DAY_MS);
     set_default(&opts->retention.cancelled_ms, 7 * DAY_MS);
     set_default32(&opts->retention.prune_max, 256);
+    uint64_t slack = MFI_SLACK(opts->map_max);
+    opts->batch_bytes = opts->batch_bytes > slack / 4 ? (uint32_t)(slack / 4) : opts->batch_bytes;
 }
 
 static jzx_err check_opts(const jzx_mf_opts *opts)
@@ -137,7 +139,7 @@ static jzx_err open_store(jzx_mf *mf, const char *path, jzx_mf_recovery *report)
 {
     const jzx_mf_opts *opts = &mf->opts;
     const mfi_store_opts store_opts = {
-        .map_max = opts->map_max,
+        .map_max = opts->map_max + MFI_SLACK(opts->map_max),
         .reserve_bytes = (opts->flags & JZX_MF_NO_RESERVE) != 0 ? 0 : opts->reserve_bytes,
         .readers_max = opts->readers_max,
         .readonly = mf->readonly,

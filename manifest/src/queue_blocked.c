@@ -138,7 +138,9 @@ static jzx_err offer(mfi_tx *tx, want what, const jzx_mf_job *job)
     }
     uint32_t room = 0;
     if (err == JZX_OK) {
-        err = room_of(&tx->view, what, job, &rules, &room);
+        jzx_mf_job another = *job;
+        another.id = 0; /* whose own gate is no room for others */
+        err = room_of(&tx->view, what, &another, &rules, &room);
     }
     return err == JZX_OK && room > 0 ? wake_row(tx, &row) : err;
 }
@@ -178,24 +180,16 @@ jzx_err mfi_gate_offer(mfi_tx *tx, const jzx_mf_job *job)
     }
 }
 
-static jzx_err pass_on(mfi_tx *tx, const jzx_mf_job *job, want before)
-{
-    jzx_err err = JZX_OK;
-    if (before > WANT_SLOT && mfi_job_wants_slot(job, MFI_SLOT_ACTIVE)) {
-        err = offer(tx, WANT_SLOT, job);
-    }
-    if (err == JZX_OK && before > WANT_KEY) {
-        err = offer(tx, WANT_KEY, job);
-    }
-    if (err == JZX_OK && before > WANT_GATE && job->gate_class != 0) {
-        err = offer(tx, WANT_GATE, job);
-    }
-    return err;
-}
-
 jzx_err mfi_job_pass_on(mfi_tx *tx, const jzx_mf_job *job)
 {
-    return pass_on(tx, job, WANTS);
+    jzx_err err = JZX_OK;
+    if (mfi_job_wants_slot(job, MFI_SLOT_ACTIVE)) {
+        err = offer(tx, WANT_SLOT, job);
+    }
+    if (err == JZX_OK) {
+        err = offer(tx, WANT_KEY, job);
+    }
+    return err == JZX_OK && job->gate_class != 0 ? offer(tx, WANT_GATE, job) : err;
 }
 
 static jzx_err find_taken(const mfi_view *view, const jzx_mf_job *job, const jzx_mf_kind *rules,
@@ -229,7 +223,8 @@ jzx_err mfi_job_block(mfi_tx *tx, mfi_record *rec, const jzx_mf_kind *rules, boo
     rec->job.blocked_on = jzx_mf_blob(resource.bytes, resource.len);
     err = mfi_record_save(tx, rec);
     rec->job.blocked_on = jzx_mf_blob(NULL, 0);
-    return err == JZX_OK ? pass_on(tx, &rec->job, taken) : err;
+    /* It may have been woken for another thing that it wants, and that is free still. */
+    return err == JZX_OK ? mfi_job_pass_on(tx, &rec->job) : err;
 }
 
 /* Whether a row belongs to a limit per key of this kind: length | 'k' | be16 kind | ... */

@@ -9,7 +9,8 @@
 
 uint64_t jzx_mf_snap_seq(const jzx_mf_snap *snap)
 {
-    return snap != NULL ? snap->seq : 0;
+    mfi_meta meta;
+    return snap != NULL && mfi_meta_load(&snap->view, &meta) == JZX_OK ? meta.commit_seq : 0;
 }
 
 jzx_err jzx_mf_stamp(jzx_mf_snap *snap, const jzx_mf_key *key, uint64_t *out_stamp)

@@ -8,7 +8,6 @@
 
 struct jzx_mf_snap {
     mfi_view view;
-    uint64_t seq;
 };
 
 #endif

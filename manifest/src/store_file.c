@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define TEMP_MARK ".tmp-"
+#define LOCK_SUFFIX "-lock"
 
 jzx_err mfi_say(mfi_store_facts *facts, jzx_err err, const char *path, const char *format, ...)
 {
@@ -171,11 +172,10 @@ jzx_err mfi_sync_dir(const char *path)
     return err;
 }
 
-/* Removes a temporary file and the lock file that LMDB made for it. */
-static void unlink_temp(int dir_fd, const char *name)
+/* Removes the lock file that LMDB made for a temporary file. */
+static void unlink_lock(int dir_fd, const char *name)
 {
-    (void)unlinkat(dir_fd, name, 0);
-    char *lock = mfi_path_with(name, "-lock");
+    char *lock = mfi_path_with(name, LOCK_SUFFIX);
     if (lock != NULL) {
         (void)unlinkat(dir_fd, lock, 0);
         free(lock);
@@ -237,6 +237,7 @@ static int rename_new(const char *from, const char *to)
 
 jzx_err mfi_temp_publish(mfi_temp *temp, const char *path, mfi_store_facts *facts)
 {
+    unlink_lock(AT_FDCWD, temp->path);
     if (fsync(temp->fd) != 0) {
         return mfi_say_errno(facts, path, "cannot be written to the disk");
     }
@@ -251,31 +252,49 @@ jzx_err mfi_temp_publish(mfi_temp *temp, const char *path, mfi_store_facts *fact
 
 void mfi_temp_drop(mfi_temp *temp)
 {
-    unlink_temp(AT_FDCWD, temp->path);
+    (void)unlinkat(AT_FDCWD, temp->path, 0);
+    unlink_lock(AT_FDCWD, temp->path);
     (void)close(temp->fd);
     free(temp->path);
     *temp = (mfi_temp){NULL, -1};
 }
 
-/* "NAME.tmp-123.4", and not "NAME.tmp-123.4-lock". */
+/* "NAME.tmp-123.4", perhaps with "-lock" at its end. */
 static bool is_temp_of(const char *name, const char *base)
 {
     size_t len = strlen(base);
     if (strncmp(name, base, len) != 0 || strncmp(name + len, TEMP_MARK, strlen(TEMP_MARK)) != 0) {
         return false;
     }
-    const char *rest = name + len + strlen(TEMP_MARK);
-    return *rest != '\0' && rest[strspn(rest, "0123456789.")] == '\0';
+    const char *digits = name + len + strlen(TEMP_MARK);
+    const char *rest = digits + strspn(digits, "0123456789.");
+    return rest != digits && (*rest == '\0' || strcmp(rest, LOCK_SUFFIX) == 0);
 }
 
-static void clean_one(int dir_fd, const char *name)
+static bool is_lock(const char *name)
+{
+    return strcmp(name + strlen(name) - strlen(LOCK_SUFFIX), LOCK_SUFFIX) == 0;
+}
+
+/* A lock file goes when the file is gone that it belonged to. */
+static void clean_lock(int dir_fd, char *name)
+{
+    char *suffix = strrchr(name, '-');
+    *suffix = '\0';
+    if (faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
+        unlink_lock(dir_fd, name);
+    }
+}
+
+static void clean_temp(int dir_fd, const char *name)
 {
     int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         return;
     }
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        unlink_temp(dir_fd, name);
+        (void)unlinkat(dir_fd, name, 0);
+        unlink_lock(dir_fd, name);
     }
     (void)close(fd);
 }
@@ -289,8 +308,13 @@ void mfi_temps_clean(const char *path)
         return;
     }
     for (struct dirent *entry = readdir(list); entry != NULL; entry = readdir(list)) {
-        if (is_temp_of(entry->d_name, base_of(path))) {
-            clean_one(dirfd(list), entry->d_name);
+        if (!is_temp_of(entry->d_name, base_of(path))) {
+            continue;
+        }
+        if (is_lock(entry->d_name)) {
+            clean_lock(dirfd(list), entry->d_name);
+        } else {
+            clean_temp(dirfd(list), entry->d_name);
         }
     }
     (void)closedir(list);

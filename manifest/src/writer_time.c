@@ -46,11 +46,9 @@ void mfi_writer_time(mfi_writer *writer, MDB_txn *parent)
 {
     mfi_tx *tx = &writer->tx;
     const mfi_due *due = &writer->due;
-    mfi_counts *counts = &writer->mf->counts;
     writer->look = writer->look || mfi_writer_is_due(writer);
     if (due->lease_ms <= tx->lease_ms) {
-        uint32_t expired = work(writer, parent, mfi_queue_expire, ROWS_MAX);
-        atomic_fetch_add_explicit(&counts->leases_expired, expired, memory_order_relaxed);
+        writer->expired = work(writer, parent, mfi_queue_expire, ROWS_MAX);
     }
     if (due->cron_ms <= tx->now_ms) {
         (void)work(writer, parent, mfi_queue_fire, ROWS_MAX);
@@ -59,8 +57,7 @@ void mfi_writer_time(mfi_writer *writer, MDB_txn *parent)
         (void)work(writer, parent, mfi_queue_promote, ROWS_MAX);
     }
     if (due->prune_ms <= tx->now_ms) {
-        uint32_t pruned = work(writer, parent, mfi_queue_prune, tx->retention.prune_max);
-        atomic_fetch_add_explicit(&counts->pruned, pruned, memory_order_relaxed);
+        writer->pruned = work(writer, parent, mfi_queue_prune, tx->retention.prune_max);
     }
 }
 
@@ -165,18 +162,21 @@ void mfi_writer_alarm(mfi_writer *writer, uint32_t kind, jzx_err err, uint64_t v
     }
 }
 
+uint64_t mfi_writer_used(mfi_writer *writer)
+{
+    MDB_envinfo info = {0};
+    (void)mdb_env_info(mfi_store_env(writer->mf->store), &info);
+    return ((uint64_t)info.me_last_pgno + 1) * writer->tx.meta.page_size;
+}
+
 static void look_at_size(mfi_writer *writer)
 {
-    MDB_envinfo info;
-    MDB_stat stat;
-    MDB_env *env = mfi_store_env(writer->mf->store);
-    if (mdb_env_info(env, &info) != 0 || mdb_env_stat(env, &stat) != 0) {
-        return;
-    }
-    uint64_t used = ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize;
-    if (used >= info.me_mapsize / 100 * 95) {
+    uint64_t used = mfi_writer_used(writer);
+    uint64_t max = writer->mf->opts.map_max;
+    if (used >= max / 100 * 95) {
         mfi_writer_alarm(writer, JZX_MF_ALARM_MAP_95, JZX_OK, used);
-    } else if (used >= info.me_mapsize / 100 * 80) {
+    }
+    if (used >= max / 100 * 80) {
         mfi_writer_alarm(writer, JZX_MF_ALARM_MAP_80, JZX_OK, used);
     }
 }

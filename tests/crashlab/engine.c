@@ -56,6 +56,17 @@ static bool is_mine(const worker *w)
     return w->number % plan->workers == w->index;
 }
 
+/* The state as it was before it was judged. */
+static void keep_state(worker *w, const cl_state *state)
+{
+    if (!w->plan->keep || w->board->tally.bad > CL_EXAMPLES || !cl_stage_set(&w->stage, state)) {
+        return;
+    }
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/state%llu", w->plan->keep, (unsigned long long)w->number);
+    cl_file_copy(w->stage.path, path);
+}
+
 static bool judge_state(void *arg, const cl_state *state)
 {
     worker *w = arg;
@@ -83,6 +94,7 @@ static bool judge_state(void *arg, const cl_state *state)
                  .why = why};
     if (!w->plan->judge(&c)) {
         note(&board->tally, state->shape, w->number, why);
+        keep_state(w, state);
     }
     return true;
 }
@@ -208,7 +220,7 @@ static bool ended(const cl_plan *plan, slate *board, uint32_t index, int status,
     return true;
 }
 
-static void add_tally(cl_tally *to, const cl_tally *from)
+void cl_tally_add(cl_tally *to, const cl_tally *from)
 {
     to->states += from->states;
     to->bad += from->bad;
@@ -256,7 +268,7 @@ void cl_run(const cl_plan *plan, cl_tally *tally)
         (void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
     for (uint32_t i = 0; i < workers; i++) {
-        add_tally(tally, &boards[i].tally);
+        cl_tally_add(tally, &boards[i].tally);
         clear_stage(plan, i);
     }
     if (isatty(STDERR_FILENO)) {

@@ -33,6 +33,7 @@ typedef struct cl_plan {
     uint64_t states_max; /* 0: no limit */
     uint64_t bad_max;    /* stops after so many; 0: no limit */
     uint32_t workers;
+    const char *keep; /* a directory: the main file of bad states is copied to it; NULL: not */
 } cl_plan;
 
 typedef struct cl_tally {
@@ -45,6 +46,7 @@ typedef struct cl_tally {
     uint32_t example_count;
 } cl_tally;
 
+void cl_tally_add(cl_tally *to, const cl_tally *from);
 /* Adds to the tally. */
 void cl_run(const cl_plan *plan, cl_tally *tally);
 

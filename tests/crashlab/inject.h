@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* Uses a directory below `base`. Returns how many outcomes were wrong, of *out_runs; prints them. */
+/* Uses a directory below `base`. Returns how many outcomes were wrong, of *out_runs; prints them.
+ */
 uint64_t cl_inject_all(const char *base, uint64_t *out_runs);
 
 #endif

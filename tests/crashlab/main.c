@@ -1,17 +1,141 @@
+/* crashlab: crashes of everything that writes a manifest.
+ *
+ *     crashlab [--states N] [--workers N] [--keep DIR]
+ *              [--only plain|states|mutants|faults]
+ *
+ * Exit status: 0: nothing bad, and all mutants were caught; 1: not so; 2: it could not be done. */
+#include "inject.h"
 #include "plain.h"
+#include "report.h"
+#include "rounds.h"
+
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
-int main(void)
+
+static const size_t log_bytes = (size_t)2 << 30; /* of address space */
+
+static char base[] = "/dev/shm/crashlab.XXXXXX";
+static pid_t driver;
+
+typedef struct options {
+    uint64_t states;
+    uint32_t workers;
+    const char *only;
+    const char *keep;
+} options;
+
+static void remove_base(void)
 {
-    cl_log *log = cl_log_create((size_t)1 << 30);
-    char base[] = "/dev/shm/crashlab.XXXXXX";
-    if (!mkdtemp(base))
+    static const char *const below[] = {"work",   "scratch", "faults", "stage0", "stage1", "stage2",
+                                        "stage3", "stage4",  "stage5", "stage6", "stage7"};
+    if (getpid() != driver) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
+        char dir[sizeof base + 16];
+        (void)snprintf(dir, sizeof dir, "%s/%s", base, below[i]);
+        cl_dir_clear(dir, NULL);
+        (void)rmdir(dir);
+    }
+    (void)rmdir(base);
+}
+
+static void interrupted(int number)
+{
+    remove_base();
+    _exit(128 + number);
+}
+
+static void make_base(void)
+{
+    if (access("/dev/shm", W_OK) != 0) {
+        memcpy(base, "/tmp/./", 7); /* as long as the other */
+        memmove(base + 7, "/crashlab.XXXXXX" + 1, sizeof "crashlab.XXXXXX");
+    }
+    if (!mkdtemp(base)) {
+        cl_give_up("no directory to work in");
+    }
+    driver = getpid();
+    (void)atexit(remove_base);
+    (void)signal(SIGINT, interrupted);
+    (void)signal(SIGTERM, interrupted);
+}
+
+static uint64_t choose_seed(void)
+{
+    const char *given = getenv("JZX_SEED");
+    uint64_t seed = 0;
+    if (given) {
+        return strtoull(given, NULL, 0);
+    }
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed) {
+        cl_give_up("no random numbers");
+    }
+    return seed % 1000000000u;
+}
+
+static bool parse(int argc, char **argv, options *out)
+{
+    *out = (options){.states = 15000, .workers = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)};
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--states") == 0) {
+            out->states = strtoull(argv[i + 1], NULL, 0);
+        } else if (strcmp(argv[i], "--workers") == 0) {
+            out->workers = (uint32_t)strtoul(argv[i + 1], NULL, 0);
+        } else if (strcmp(argv[i], "--only") == 0) {
+            out->only = argv[i + 1];
+        } else if (strcmp(argv[i], "--keep") == 0) {
+            out->keep = argv[i + 1];
+        } else {
+            return false;
+        }
+    }
+    out->workers = out->workers > 8 ? 8 : out->workers;
+    return argc % 2 == 1 && out->workers > 0;
+}
+
+static bool wants(const options *opts, const char *part)
+{
+    return !opts->only || strcmp(opts->only, part) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    options opts;
+    if (!parse(argc, argv, &opts)) {
+        fprintf(stderr, "usage: crashlab [--states N] [--workers N] "
+                        "[--keep DIR]\n"
+                        "                [--only plain|states|mutants|faults]\n");
         return 2;
-    uint64_t s, b;
-    uint32_t m;
-    uint32_t c = cl_plain_all(
-        base, log, getenv("JZX_SEED") ? strtoull(getenv("JZX_SEED"), 0, 10) : 7, 2, &s, &b, &m);
-    printf("states=%lu bad=%lu mutants=%u/%u\n", s, b, c, m);
-    rmdir(base);
+    }
+    uint64_t seed = choose_seed();
+    printf("seed %llu (JZX_SEED repeats it)\n", (unsigned long long)seed);
+    make_base();
+    cl_lab lab = {base, cl_log_create(log_bytes), seed, opts.workers, opts.states, opts.keep};
+    cl_tally tally = {.states = 0};
+    uint32_t caught = 0, mutants = 0, total = 0;
+    if (wants(&opts, "plain")) {
+        uint64_t states, bad;
+        caught += cl_plain_all(base, lab.log, seed, lab.workers, &states, &bad, &total);
+        mutants += total;
+        tally.bad += bad;
+    }
+    if (wants(&opts, "mutants")) {
+        caught += cl_rounds_mutants(&lab, &total);
+        mutants += total;
+    }
+    if (wants(&opts, "faults")) {
+        uint64_t runs;
+        tally.bad += cl_inject_all(base, &runs);
+    }
+    if (wants(&opts, "states")) {
+        cl_rounds(&lab, &tally);
+    }
+    printf("states=%llu bad=%llu mutants=%u/%u\n", (unsigned long long)tally.states,
+           (unsigned long long)tally.bad, caught, mutants);
+    return tally.bad == 0 && caught == mutants ? 0 : 1;
 }

@@ -110,10 +110,24 @@ static void qg_claim(qo_op *op)
     op->ms = QG_ANY(0, 0, 30, 100);
 }
 
-/* What a worker does with a lease it has, or had. */
-static void qg_work(qo_op *op)
+/* A lease that holds, if there is one. */
+static jzx_mf_lease qg_lease(const qm *m)
 {
-    op->lease = qg_hands.leases[qg_below(qg_hands.count)];
+    jzx_mf_lease lease = qg_hands.leases[qg_below(qg_hands.count)];
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < m->job_count; i++) {
+        const qm_job *job = &m->jobs[i];
+        if (job->state == JZX_MF_JOB_ACTIVE && job->id < QM_UNSEEN && qg_below(++seen) == 0) {
+            lease = (jzx_mf_lease){job->id, job->boot, job->attempt, 0};
+        }
+    }
+    return lease;
+}
+
+/* What a worker does with a lease it has, or had. */
+static void qg_work(const qm *m, qo_op *op)
+{
+    op->lease = qg_chance(70) ? qg_lease(m) : qg_hands.leases[qg_below(qg_hands.count)];
     if (qg_chance(4)) {
         op->lease.attempt += qg_chance(50) ? 1 : UINT32_MAX;
     } else if (qg_chance(2)) {
@@ -193,7 +207,7 @@ static void qg_op(const qm *m, qo_op *op)
     } else if (dice < 80) {
         op->what = QO_SYNC;
         if (qg_hands.count > 0) {
-            qg_work(op);
+            qg_work(m, op);
         }
     } else if (dice < 89) {
         qg_admin(m, op);

@@ -82,7 +82,7 @@ static void fill(mfi_tx *tx)
 
 static jzx_mf_snap snap_of(const mfi_tx *tx)
 {
-    jzx_mf_snap snap = {.view = tx->view, .seq = tx->seq};
+    jzx_mf_snap snap = {.view = tx->view};
     return snap;
 }
 

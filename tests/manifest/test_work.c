@@ -3,11 +3,13 @@
  * "takes long" is one that looks at the clock often, which costs a millisecond a time. */
 #include "test_work_kit.h"
 
+#include <jzx/guard.h>
 #include <jzx/lifecycle.h>
 #include <jzx/monitor.h>
 #include <jzx/supervisor.h>
 #include <jzx/testkit.h>
 
+#include <signal.h>
 #include <stdbool.h>
 
 #define KIND 7u
@@ -272,6 +274,38 @@ static void test_a_panic_fails_the_job_with_its_text_and_the_hand_goes_on(void)
     CHECK_EQ(mft_state_of(w.mf, id), JZX_MF_JOB_DONE);
     CHECK_EQ(mft_generation(w.mf), 2);
     world_close(&w);
+}
+
+static jzx_mf_verdict crash_first(world *w, jzx_context *ctx, jzx_mf_run *run)
+{
+    (void)ctx;
+    (void)run;
+    if (w->runs == 1) {
+        abort();
+    }
+    return JZX_MF_RUN_DONE;
+}
+
+static void test_a_crash_of_a_guarded_handler_fails_its_job(void)
+{
+    if (jzx_crash_guard_install() != JZX_OK) {
+        jzt_skip("There is no crash guard here.");
+    }
+    world w;
+    world_open(&w);
+    w.script = crash_first;
+    jzx_mf_work work = {.handler = handle, .arg = &w, .kind = KIND, .flags = JZX_SPAWN_CRASH_GUARD};
+    REQUIRE_OK(jzx_mf_crew_spawn(w.kit->loop, w.mf, &work, 1, &w.crew));
+    uint64_t id = put_any(&w);
+    run_ms(&w, 100);
+    mft_job job = mft_job_of(w.mf, id);
+    CHECK_EQ(job.job.state, JZX_MF_JOB_SCHEDULED);
+    CHECK_EQ(job.job.error_code, SIGABRT);
+    CHECK(strncmp(job.error, "crash 6: SIGABRT", 16) == 0);
+    run_ms(&w, 2000);
+    CHECK_EQ(mft_state_of(w.mf, id), JZX_MF_JOB_DONE);
+    world_close(&w);
+    jzx_crash_guard_remove();
 }
 
 static jzx_mf_verdict always_panic(world *w, jzx_context *ctx, jzx_mf_run *run)
@@ -585,21 +619,29 @@ static void test_jobs_of_a_crew_that_stops_are_reported_before_it_is_gone(void)
     world_close(&w);
 }
 
-static jzx_actor_id child_of(world *w, const char *name)
+/* True: it runs, and was killed. One that waits for its restart would be gone for good. */
+static bool kill_child(world *w, const char *name)
 {
+    if (jzx_actor_state(w->kit->loop, w->crew) != JZX_STATE_RUNNING) {
+        return false;
+    }
     jzx_child_info info;
     REQUIRE_OK(jzx_supervisor_child(w->kit->loop, w->crew, name, &info));
-    return info.actor;
+    return info.status == JZX_CHILD_RUNNING && jzx_kill(w->kit->loop, info.actor) == JZX_OK;
 }
 
-static void test_a_foreman_that_is_killed_at_any_moment_loses_nothing(void)
+enum { MANY = 200 };
+
+/* Kills a child now and then while many jobs are run. All must be done once, and in much less time
+ * than a lease takes to run out. */
+static void kill_while_working(const char *name, uint32_t kills_max)
 {
     world w;
     world_open(&w);
     jzt_rng rng = jzt_rng_seeded();
-    uint64_t ids[200];
+    uint64_t ids[MANY];
     jzx_mf_txn *txn = mft_begin(w.mf);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < MANY; i++) {
         jzx_mf_job_spec spec = {.kind = KIND, .unique = JZX_MF_ANY};
         REQUIRE_OK(jzx_mf_job_enqueue(txn, &spec, &ids[i]));
     }
@@ -607,50 +649,29 @@ static void test_a_foreman_that_is_killed_at_any_moment_loses_nothing(void)
     commit(&w, txn, &first);
     crew_start(&w, 3);
     uint32_t kills = 0;
-    for (int round = 0; round < 4000 && w.runs < 200; round++) {
+    for (int round = 0; round < 4000 && w.runs < MANY; round++) {
         REQUIRE_OK(jzx_loop_step(w.kit->loop, 1000));
-        if (kills < 8 && jzt_rng_below(&rng, 8) == 0 &&
-            jzx_actor_state(w.kit->loop, w.crew) == JZX_STATE_RUNNING) {
-            (void)jzx_kill(w.kit->loop, child_of(&w, "foreman"));
-            kills++;
+        if (kills < kills_max && jzt_rng_below(&rng, 8) == 0) {
+            kills += kill_child(&w, name) ? 1 : 0;
         }
     }
-    run_ms(&w, 1000); /* much less than a lease: nothing waits for one to run out */
-    CHECK_EQ(kills, 8);
-    for (int i = 0; i < 200; i++) {
+    run_ms(&w, 1000);
+    CHECK(kills >= 5);
+    for (int i = 0; i < MANY; i++) {
         CHECK_EQ(mft_state_of(w.mf, ids[i]), JZX_MF_JOB_DONE);
         CHECK_EQ(w.runs_of[ids[i] % 4096], 1);
     }
     world_close(&w);
 }
 
+static void test_a_foreman_that_is_killed_at_any_moment_loses_nothing(void)
+{
+    kill_while_working("foreman", 8);
+}
+
 static void test_hands_that_are_killed_lose_nothing(void)
 {
-    world w;
-    world_open(&w);
-    jzt_rng rng = jzt_rng_seeded();
-    uint64_t ids[200];
-    jzx_mf_txn *txn = mft_begin(w.mf);
-    for (int i = 0; i < 200; i++) {
-        jzx_mf_job_spec spec = {.kind = KIND, .unique = JZX_MF_ANY};
-        REQUIRE_OK(jzx_mf_job_enqueue(txn, &spec, &ids[i]));
-    }
-    uint64_t first = 0;
-    commit(&w, txn, &first);
-    crew_start(&w, 3);
-    for (int round = 0; round < 4000 && w.runs < 200; round++) {
-        REQUIRE_OK(jzx_loop_step(w.kit->loop, 1000));
-        if (jzt_rng_below(&rng, 10) == 0 &&
-            jzx_actor_state(w.kit->loop, w.crew) == JZX_STATE_RUNNING) {
-            (void)jzx_kill(w.kit->loop, child_of(&w, "hand 2"));
-        }
-    }
-    run_ms(&w, 1000);
-    for (int i = 0; i < 200; i++) {
-        CHECK_EQ(mft_state_of(w.mf, ids[i]), JZX_MF_JOB_DONE);
-        CHECK_EQ(w.runs_of[ids[i] % 4096], 1);
-    }
-    world_close(&w);
+    kill_while_working("hand 2", 100);
 }
 
 static void test_a_crew_that_is_killed_leaves_its_jobs_to_their_leases(void)
@@ -697,7 +718,7 @@ static void test_a_foreman_that_is_killed_too_often_ends_the_crew(void)
     for (int i = 0; i < 11; i++) {
         run_ms(&w, 10);
         CHECK_EQ(jzx_actor_state(w.kit->loop, w.crew), JZX_STATE_RUNNING);
-        CHECK_OK(jzx_kill(w.kit->loop, child_of(&w, "foreman")));
+        CHECK(kill_child(&w, "foreman"));
     }
     run_ms(&w, 1000);
     CHECK_EQ(jzx_actor_state(w.kit->loop, w.crew), JZX_STATE_TERMINATED);
@@ -717,6 +738,7 @@ static const jzt_test tests[] = {
      test_a_snooze_comes_again_when_it_said_and_does_not_count},
     {"a_panic_fails_the_job_with_its_text_and_the_hand_goes_on",
      test_a_panic_fails_the_job_with_its_text_and_the_hand_goes_on},
+    {"a_crash_of_a_guarded_handler_fails_its_job", test_a_crash_of_a_guarded_handler_fails_its_job},
     {"a_job_that_always_panics_dies_and_the_crew_lives",
      test_a_job_that_always_panics_dies_and_the_crew_lives},
     {"what_is_no_verdict_is_a_failure", test_what_is_no_verdict_is_a_failure},

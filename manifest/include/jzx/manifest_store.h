@@ -57,8 +57,9 @@ typedef struct jzx_mf_opts {
      * below); with neither, the manifest has a thread of its own. Borrowed until it was closed. */
     jzx_loop *loop;
     jzx_system *system;
-    const char *dispatcher;     /* borrowed for the call */
-    uint64_t map_max;           /* the file cannot grow beyond; address space only; 16 GiB */
+    const char *dispatcher; /* borrowed for the call */
+    uint64_t
+        map_max; /* no record is added beyond; 16 GiB. What ends or deletes has some more room */
     uint64_t reserve_bytes;     /* of FILE-reserve; 4 MiB */
     uint32_t queue_cap;         /* requests that may wait for the writer; 4,096 */
     uint32_t batch_bytes;       /* what goes into one commit at most; 32 MiB */

@@ -1,0 +1,148 @@
+#include "rounds.h"
+
+#include "model.h"
+#include "oracle.h"
+#include "report.h"
+#include "work.h"
+#include "world.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { LIVES = 3 };
+
+/* A round is one file's life: created, killed twice in the middle of work, closed at last. */
+typedef struct round {
+    char dir[PATH_MAX / 2];
+    char scratch[PATH_MAX / 2];
+    char path[PATH_MAX];
+    cl_model model;
+} round;
+
+static const uint32_t client_counts[] = {4, 64, 8, 16, 32};
+
+/* What snapshots showed while it ran is what the log says. */
+static uint64_t compare_notes(const cl_log *log, const cl_model *model)
+{
+    uint64_t at = 0, notes = 0;
+    for (const cl_entry *e = cl_log_next(log, &at); e; e = cl_log_next(log, &at)) {
+        if (e->op != CL_NOTE) {
+            continue;
+        }
+        cl_digest digest = {.all = e->off};
+        const cl_commit *commit = cl_model_find(model, &digest);
+        if (!commit || (e->inode && commit->seq != e->inode)) {
+            cl_give_up("a snapshot showed something else than the log says");
+        }
+        notes++;
+    }
+    return notes;
+}
+
+static void record(round *r, const cl_lab *lab, uint64_t seed, uint32_t number, uint32_t requests)
+{
+    uint64_t rng = seed;
+    (void)snprintf(r->dir, sizeof r->dir, "%s/work", lab->base);
+    (void)snprintf(r->scratch, sizeof r->scratch, "%s/scratch", lab->base);
+    (void)snprintf(r->path, sizeof r->path, "%s/" CL_MAIN, r->dir);
+    cl_log_clear(lab->log);
+    for (uint32_t life = 0; life < LIVES; life++) {
+        cl_work work = {.path = r->path,
+                        .seed = cl_random(&rng),
+                        .clients = client_counts[number % 5],
+                        .requests = requests,
+                        .life = life,
+                        .clean = life + 1 == LIVES,
+                        .all_events = number % 2};
+        cl_record_child(lab->log, r->dir, cl_work_run, &work);
+    }
+    char why[256];
+    if (!cl_model_build(&r->model, lab->log, &cl_oracle_reader, r->scratch, r->path, why)) {
+        cl_give_up(why);
+    }
+    (void)compare_notes(lab->log, &r->model);
+}
+
+static void forget(round *r)
+{
+    cl_model_free(&r->model);
+    cl_dir_clear(r->dir, NULL);
+    (void)rmdir(r->dir);
+}
+
+static cl_plan plan_of(const cl_lab *lab, cl_oracle *oracle, const char *title, uint64_t seed)
+{
+    return (cl_plan){.log = lab->log,
+                     .judge = cl_oracle_judge,
+                     .arg = oracle,
+                     .main_name = CL_MAIN,
+                     .base = lab->base,
+                     .title = title,
+                     .seed = seed,
+                     .workers = lab->workers};
+}
+
+void cl_rounds(const cl_lab *lab, cl_tally *tally)
+{
+    enum { REQUESTS = 40 };
+    uint64_t rng = lab->seed;
+    for (uint32_t i = 0; tally->states < lab->states && tally->bad == 0; i++) {
+        round r;
+        uint64_t seed = cl_random(&rng);
+        record(&r, lab, seed, i, REQUESTS + client_counts[i % 5] * 2);
+        cl_oracle oracle = {.model = &r.model};
+        char title[64];
+        (void)snprintf(title, sizeof title, "round %u, %u clients", i + 1, client_counts[i % 5]);
+        cl_tally one = {.states = 0};
+        cl_plan plan = plan_of(lab, &oracle, title, seed);
+        plan.bad_max = 50;
+        plan.keep = lab->keep;
+        cl_run(&plan, &one);
+        (void)snprintf(title, sizeof title, "round %u, %u clients, %u commits", i + 1,
+                       client_counts[i % 5], r.model.count);
+        cl_report(title, &one, false);
+        cl_tally_add(tally, &one);
+        forget(&r);
+    }
+}
+
+/* ---- teeth */
+
+typedef struct mutant {
+    const char *name;
+    uint64_t every;
+    cl_rules rules;
+    cl_mistake mistake;
+} mutant;
+
+static const mutant mutants[] = {
+    {"NOSYNC", 20, {.no_data_sync = true, .no_meta_sync = true}, CL_MISTAKE_NONE},
+    {"NOMETASYNC", 10, {.no_meta_sync = true}, CL_MISTAKE_NONE},
+    {"no data sync", 10, {.no_data_sync = true}, CL_MISTAKE_NONE},
+    {"ack before commit", 10, {.early_marks = true}, CL_MISTAKE_NONE},
+    {"no directory sync", 10, {.no_dir_sync = true}, CL_MISTAKE_NONE},
+    {"index in a second commit", 1, {.instant = false}, CL_MISTAKE_INDEX_LATER},
+    {"recovery without attempts", 10, {.instant = false}, CL_MISTAKE_NO_ATTEMPTS},
+};
+
+uint32_t cl_rounds_mutants(const cl_lab *lab, uint32_t *out_total)
+{
+    enum { REQUESTS = 24, ENOUGH = 10 };
+    round r;
+    uint32_t caught = 0;
+    record(&r, lab, lab->seed ^ 0x7ee7, 0, REQUESTS);
+    *out_total = sizeof mutants / sizeof mutants[0];
+    for (uint32_t i = 0; i < *out_total; i++) {
+        cl_oracle oracle = {.model = &r.model, .mistake = mutants[i].mistake};
+        cl_plan plan = plan_of(lab, &oracle, mutants[i].name, lab->seed);
+        plan.rules = mutants[i].rules;
+        plan.every = mutants[i].every;
+        plan.bad_max = ENOUGH;
+        cl_tally tally = {.states = 0};
+        cl_run(&plan, &tally);
+        cl_report(mutants[i].name, &tally, true);
+        caught += tally.bad > 0;
+    }
+    forget(&r);
+    return caught;
+}
