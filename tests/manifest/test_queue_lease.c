@@ -8,6 +8,7 @@ static const jzx_mf_job_spec plain = {.kind = 1};
 static void finish(kit *k)
 {
     kit_check(k);
+    kit_audit(k);
     kit_close(k);
 }
 
