@@ -347,6 +347,42 @@ static void test_tlvs_that_do_not_add_up_are_corrupt(void)
     CHECK_EQ(kind_with(longest, sizeof longest, NULL), JZX_ERR_CORRUPT);
 }
 
+/* A field that somebody adds to a struct and forgets here would be lost without a word. */
+static void test_every_field_of_every_struct_is_stored(void)
+{
+    static const struct {
+        const char *name;
+        size_t bytes;
+    } not_stored[] = {
+        /* `reserved`, padding, and the id of a job, which is its key. */
+        {"meta", 4}, {"wal", 4},  {"chunk", 4}, {"job", 8 + 1},
+        {"gate", 4}, {"kind", 5}, {"cron", 1},  {"material", 3},
+    };
+    static const struct {
+        const char *name;
+        size_t size, stored;
+    } sizes[] = {
+#define NO_OLD
+#define RECORD(name, type, table, version, older) {#name, sizeof(type), 0
+#define FIXED(field, size) +(size)
+#define TLV(tag, field, max) +sizeof(jzx_mf_span)
+#define END(name)                                                                                  \
+    }                                                                                              \
+    ,
+#include "schema.def"
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        size_t stored = sizes[i].stored;
+        for (size_t k = 0; k < sizeof not_stored / sizeof not_stored[0]; k++) {
+            stored += strcmp(sizes[i].name, not_stored[k].name) == 0 ? not_stored[k].bytes : 0;
+        }
+        if (stored != sizes[i].size) {
+            printf("    %s\n", sizes[i].name);
+        }
+        CHECK_EQ(stored, sizes[i].size);
+    }
+}
+
 static void test_a_text_over_its_limit_is_not_encoded(void)
 {
     mfi_buf buf = {0};
@@ -678,6 +714,7 @@ static const jzt_test tests[] = {
     T(a_short_fixed_part_ends_between_fields_and_the_rest_is_zero),
     T(what_a_newer_library_wrote_survives_a_rewrite),
     T(tlvs_that_do_not_add_up_are_corrupt),
+    T(every_field_of_every_struct_is_stored),
     T(a_text_over_its_limit_is_not_encoded),
     T(empty_texts_and_the_id_of_a_job_take_no_room),
     T(records_of_schema_0_are_read_as_new_ones),

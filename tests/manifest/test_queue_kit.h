@@ -126,6 +126,72 @@ static inline uint32_t kit_claim(kit *k, const jzx_mf_claim *claim)
     return count;
 }
 
+/* A job that must be new; its id. */
+static inline uint64_t kit_new(kit *k, const jzx_mf_job_spec *spec)
+{
+    jzx_mf_slot slot;
+    REQUIRE_OK(kit_enqueue(k, spec, &slot));
+    CHECK_EQ(slot.outcome, JZX_MF_NEW);
+    return slot.id;
+}
+
+/* One job of any kind; 0: none. */
+static inline uint64_t kit_claim_one(kit *k)
+{
+    jzx_mf_claim claim = {0};
+    return kit_claim(k, &claim) == 1 ? k->claimed[0].id : 0;
+}
+
+/* The lease of the last claim. */
+static inline jzx_mf_lease kit_lease(kit *k)
+{
+    REQUIRE(k->claimed_count > 0);
+    return jzx_mf_lease_of(&k->claimed[0]);
+}
+
+static inline jzx_mf_lease kit_claim_lease(kit *k, uint64_t id)
+{
+    CHECK_EQ(kit_claim_one(k), id);
+    return kit_lease(k);
+}
+
+static inline jzx_err kit_complete(kit *k, const jzx_mf_lease *lease)
+{
+    return IN_CHILD(k, mfi_job_complete(&k->tx, lease, jzx_mf_text("result")));
+}
+
+static inline jzx_err kit_fail(kit *k, const jzx_mf_lease *lease, uint32_t flags)
+{
+    jzx_mf_failure failure = {.text = jzx_mf_text("broken"), .code = -7, .flags = flags};
+    return IN_CHILD(k, mfi_job_fail(&k->tx, lease, &failure));
+}
+
+static inline uint32_t kit_do(kit *k, jzx_err (*fn)(mfi_tx *, uint32_t, uint32_t *), uint32_t max)
+{
+    uint32_t count = 0;
+    CHECK_OK(IN_CHILD(k, fn(&k->tx, max, &count)));
+    return count;
+}
+
+static inline void kit_kind(kit *k, uint16_t kind, const jzx_mf_kind *rules)
+{
+    CHECK_OK(IN_CHILD(k, mfi_kind_put(&k->tx, kind, rules)));
+}
+
+/* A new process, which settles what the old one left. */
+static inline mfi_orphans kit_boot(kit *k)
+{
+    mfi_orphans orphans;
+    uint32_t count;
+    k->tx.boot++;
+    k->tx.lease_ms = k->tx.now_ms;
+    k->tx.meta.job_ids = k->next_id;
+    CHECK_OK(IN_CHILD(k, mfi_queue_orphans(&k->tx, 1000, &orphans, &count)));
+    CHECK_EQ(count, orphans.found);
+    k->next_id = k->tx.meta.job_ids;
+    return orphans;
+}
+
 static inline void kit_pass(kit *k, uint64_t ms)
 {
     k->tx.now_ms += ms;

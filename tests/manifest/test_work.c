@@ -3,11 +3,13 @@
  * "takes long" is one that looks at the clock often, which costs a millisecond a time. */
 #include "test_work_kit.h"
 
+#include <jzx/guard.h>
 #include <jzx/lifecycle.h>
 #include <jzx/monitor.h>
 #include <jzx/supervisor.h>
 #include <jzx/testkit.h>
 
+#include <signal.h>
 #include <stdbool.h>
 
 #define KIND 7u
@@ -272,6 +274,38 @@ static void test_a_panic_fails_the_job_with_its_text_and_the_hand_goes_on(void)
     CHECK_EQ(mft_state_of(w.mf, id), JZX_MF_JOB_DONE);
     CHECK_EQ(mft_generation(w.mf), 2);
     world_close(&w);
+}
+
+static jzx_mf_verdict crash_first(world *w, jzx_context *ctx, jzx_mf_run *run)
+{
+    (void)ctx;
+    (void)run;
+    if (w->runs == 1) {
+        abort();
+    }
+    return JZX_MF_RUN_DONE;
+}
+
+static void test_a_crash_of_a_guarded_handler_fails_its_job(void)
+{
+    if (jzx_crash_guard_install() != JZX_OK) {
+        jzt_skip("There is no crash guard here.");
+    }
+    world w;
+    world_open(&w);
+    w.script = crash_first;
+    jzx_mf_work work = {.handler = handle, .arg = &w, .kind = KIND, .flags = JZX_SPAWN_CRASH_GUARD};
+    REQUIRE_OK(jzx_mf_crew_spawn(w.kit->loop, w.mf, &work, 1, &w.crew));
+    uint64_t id = put_any(&w);
+    run_ms(&w, 100);
+    mft_job job = mft_job_of(w.mf, id);
+    CHECK_EQ(job.job.state, JZX_MF_JOB_SCHEDULED);
+    CHECK_EQ(job.job.error_code, SIGABRT);
+    CHECK(strncmp(job.error, "crash 6: SIGABRT", 16) == 0);
+    run_ms(&w, 2000);
+    CHECK_EQ(mft_state_of(w.mf, id), JZX_MF_JOB_DONE);
+    world_close(&w);
+    jzx_crash_guard_remove();
 }
 
 static jzx_mf_verdict always_panic(world *w, jzx_context *ctx, jzx_mf_run *run)
@@ -704,6 +738,7 @@ static const jzt_test tests[] = {
      test_a_snooze_comes_again_when_it_said_and_does_not_count},
     {"a_panic_fails_the_job_with_its_text_and_the_hand_goes_on",
      test_a_panic_fails_the_job_with_its_text_and_the_hand_goes_on},
+    {"a_crash_of_a_guarded_handler_fails_its_job", test_a_crash_of_a_guarded_handler_fails_its_job},
     {"a_job_that_always_panics_dies_and_the_crew_lives",
      test_a_job_that_always_panics_dies_and_the_crew_lives},
     {"what_is_no_verdict_is_a_failure", test_what_is_no_verdict_is_a_failure},
