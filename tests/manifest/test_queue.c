@@ -590,6 +590,42 @@ static void test_who_was_woken_and_meets_a_closed_gate_wakes_the_next(void)
     finish(&k);
 }
 
+static void test_who_was_woken_and_is_put_off_wakes_the_next(void)
+{
+    kit k;
+    kit_open(&k);
+    jzx_mf_job_spec runner = {.kind = 1, .unique = JZX_MF_SINGLETON, .priority = 9};
+    jzx_mf_job_spec debounced = {.kind = 1, .flags = JZX_MF_REPLACE, .priority = 5};
+    jzx_mf_job_spec other = with_policy(JZX_MF_SINGLETON);
+    jzx_mf_lease lease = kit_claim_lease(&k, kit_new(&k, &runner));
+    uint64_t second = kit_new(&k, &debounced);
+    uint64_t third = kit_new(&k, &other);
+    CHECK_EQ(kit_claim_one(&k), 0);
+    CHECK_OK(kit_complete(&k, &lease));
+    CHECK_EQ(kit_state(&k, third), JZX_MF_JOB_BLOCKED);
+    debounced.delay_ms = 1000;
+    expect(&k, &debounced, JZX_MF_REPLACED, second);
+    CHECK_EQ(kit_claim_one(&k), third);
+    finish(&k);
+}
+
+static void test_a_gate_that_is_kept_is_offered_to_nobody(void)
+{
+    kit k;
+    kit_open(&k);
+    jzx_mf_job_spec keeper = {.kind = 1, .gate_class = 4, .flags = JZX_MF_REPLACE, .priority = 1};
+    jzx_mf_job_spec rival = {.kind = 1, .gate_class = 4, .unique = JZX_MF_ANY};
+    uint64_t id = kit_new(&k, &keeper);
+    uint64_t other = kit_new(&k, &rival);
+    jzx_mf_claim claim = {.max = 2};
+    CHECK_EQ(kit_claim(&k, &claim), 1);
+    CHECK_EQ(kit_boot(&k).requeued, 1);
+    expect(&k, &keeper, JZX_MF_REPLACED, id);
+    CHECK_EQ(kit_state(&k, other), JZX_MF_JOB_BLOCKED);
+    CHECK_EQ(kit_claim_one(&k), id);
+    finish(&k);
+}
+
 static void test_a_claim_does_not_look_at_blocked_jobs_again(void)
 {
     kit k;
@@ -684,6 +720,9 @@ static const jzt_test tests[] = {
     {"who_was_woken_and_goes_away_wakes_the_next", test_who_was_woken_and_goes_away_wakes_the_next},
     {"who_was_woken_and_meets_a_closed_gate_wakes_the_next",
      test_who_was_woken_and_meets_a_closed_gate_wakes_the_next},
+    {"who_was_woken_and_is_put_off_wakes_the_next",
+     test_who_was_woken_and_is_put_off_wakes_the_next},
+    {"a_gate_that_is_kept_is_offered_to_nobody", test_a_gate_that_is_kept_is_offered_to_nobody},
     {"a_claim_does_not_look_at_blocked_jobs_again",
      test_a_claim_does_not_look_at_blocked_jobs_again},
     {"jobs_are_told_when_all_events_are_asked_for",
