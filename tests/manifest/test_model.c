@@ -229,7 +229,8 @@ static void check_requests(void)
             qr.request_count);
     for (uint32_t i = 0; i < qr.order_count; i++) {
         qr_request *request = qr.order[i];
-        if (commit != 0 && request->seq > commit) {
+        /* A commit of its own, or a claim that came when those before it had taken all. */
+        if (commit != 0 && (request->seq > commit || request->answers == 0)) {
             serve_waiting();
         }
         commit = request->seq != 0 ? request->seq : commit;
