@@ -340,15 +340,18 @@ jzx_err jzx_mf_close(jzx_mf *mf, uint32_t drain_ms)
     if (mf == NULL) {
         return JZX_OK;
     }
-    jzx_err err = JZX_OK;
-    if (!mf->readonly && !mfi_store_forked(mf->store)) {
-        if (is_inside_actor(mf)) {
-            return JZX_ERR_DEADLOCK;
-        }
-        err = end_writer(mf, drain_ms);
-        if (err != JZX_OK && err != JZX_ERR_TIMED_OUT) {
-            return err;
-        }
+    if (mfi_store_forked(mf->store)) {
+        /* The writer's thread is the parent's; what belongs to it stays as it is. */
+        mfi_store_close(mf->store);
+        free(mf);
+        return JZX_OK;
+    }
+    if (!mf->readonly && is_inside_actor(mf)) {
+        return JZX_ERR_DEADLOCK;
+    }
+    jzx_err err = mf->readonly ? JZX_OK : end_writer(mf, drain_ms);
+    if (err != JZX_OK && err != JZX_ERR_TIMED_OUT) {
+        return err;
     }
     mf_free(mf);
     return err;
