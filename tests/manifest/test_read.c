@@ -109,6 +109,8 @@ static void test_records_are_found_by_their_keys(void)
     jzx_mf_job job;
     jzx_mf_kind kind;
     uint64_t id = 0;
+    CHECK_EQ(jzx_mf_snap_seq(&snap), tx->seq - 1);
+    REQUIRE_OK(mfi_meta_store(tx));
     CHECK_EQ(jzx_mf_snap_seq(&snap), tx->seq);
     CHECK_EQ(jzx_mf_snap_seq(NULL), 0);
     CHECK_OK(jzx_mf_db_get(&snap, 256, &db));
