@@ -144,6 +144,7 @@ static jzx_behavior_result writer_behavior(jzx_context *ctx, const jzx_message *
         mfi_writer_flush(ctx, writer);
     }
     if (is_finished(ctx, writer, tag)) {
+        writer->finished = true;
         return JZX_BEHAVIOR_STOP;
     }
     jzx_err err = mfi_writer_arm(ctx, writer);
@@ -154,7 +155,7 @@ static jzx_behavior_result writer_behavior(jzx_context *ctx, const jzx_message *
 static jzx_behavior_result writer_signal(jzx_context *ctx, const jzx_signal *signal)
 {
     mfi_writer *writer = ctx->state;
-    if (signal->kind != JZX_SIGNAL_PRE_STOP) {
+    if (signal->kind != JZX_SIGNAL_PRE_STOP || writer->finished) {
         return JZX_BEHAVIOR_OK;
     }
     atomic_store(&writer->mf->closing, true);

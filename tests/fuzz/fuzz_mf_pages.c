@@ -31,14 +31,14 @@ static void require(int fact)
 static void fill(mfi_store *store)
 {
     static uint8_t value[9000];
-    for (unsigned commit = 0; commit < 4; commit++) {
+    for (unsigned commit = 0; commit < 3; commit++) {
         MDB_txn *txn;
         require(mdb_txn_begin(mfi_store_env(store), NULL, 0, &txn) == 0);
-        for (uint32_t i = 0; i < 200; i++) {
+        for (uint32_t i = 0; i < 150; i++) {
             uint8_t name[4];
             mfi_put_be32(name, i * 7919u + commit);
             MDB_val key = {sizeof name, name};
-            MDB_val what = {i % 50 == 7 ? sizeof value : i % 90, value};
+            MDB_val what = {i % 70 == 7 ? sizeof value : i % 90, value};
             require(mdb_put(txn, mfi_store_dbi(store, 1 + i % 3), &key, &what, 0) == 0);
         }
         require(mdb_txn_commit(txn) == 0);
@@ -109,9 +109,10 @@ static unsigned read_table(MDB_txn *txn, MDB_dbi dbi)
         return 0;
     }
     while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
-        for (size_t i = 0; i < value.mv_size; i++) {
+        for (size_t i = 0; i < value.mv_size; i += PAGE) {
             sum += ((const uint8_t *)value.mv_data)[i];
         }
+        sum += value.mv_size > 0 ? ((const uint8_t *)value.mv_data)[value.mv_size - 1] : 0u;
     }
     mdb_cursor_close(cursor);
     return sum;

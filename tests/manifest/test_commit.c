@@ -239,6 +239,7 @@ static jzx_behavior_result asker_behavior(jzx_context *ctx, const jzx_message *m
     CHECK_OK(jzx_mf_generation_bump(txn, 3, 1));
     self->blocking = jzx_mf_commit(txn, 0, NULL);
     CHECK_EQ(jzx_mf_generation_wait(self->mf, 3, 1, 0, NULL), JZX_ERR_DEADLOCK);
+    CHECK_EQ(jzx_mf_close(self->mf, 0), JZX_ERR_DEADLOCK);
     txn = mft_begin(self->mf);
     CHECK_OK(jzx_mf_generation_bump(txn, 3, 4));
     CHECK_OK(jzx_mf_commit_ask(ctx->loop, txn, 77, 0, NULL, NULL));

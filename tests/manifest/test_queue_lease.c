@@ -443,10 +443,10 @@ static void test_settling_orphans_again_finds_none(void)
     CHECK_EQ(IN_CHILD(&k, mfi_job_cancel(&k.tx, 1)), JZX_OK);
     mfi_orphans orphans;
     uint32_t count;
-    k.tx.wrote = false;
+    k.tx.writes = 0;
     CHECK_OK(IN_CHILD(&k, mfi_queue_orphans(&k.tx, 2, &orphans, &count)));
     CHECK_EQ(count, 0); /* those of this boot are nobody's orphans */
-    CHECK(!k.tx.wrote);
+    CHECK(k.tx.writes == 0);
     finish(&k);
 }
 

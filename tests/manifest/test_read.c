@@ -427,8 +427,10 @@ static void test_rows_that_name_nothing_are_corrupt(void)
     put_raw(tx, &material);
     CHECK_EQ(jzx_mf_material_each(&snap, 3, 5, note_material, &n), JZX_ERR_CORRUPT);
     jzx_mf_key key = jzx_mf_key_db(1);
-    key.len = 7;
-    REQUIRE_OK(mfi_put(tx, &key, "x", 1));
+    key.len = 7; /* a good record under a bad key */
+    jzx_mf_db db = {.name = jzx_mf_text("x")};
+    REQUIRE_OK(mfi_encode_db(&db, NULL, &tx->buf));
+    put_raw(tx, &key);
     CHECK_EQ(jzx_mf_db_each(&snap, note_db, &n), JZX_ERR_CORRUPT);
     CHECK_EQ(n.count, 0);
     mft_tx_remove(&t);
