@@ -67,7 +67,7 @@ function check_length() {
     limit = 0
     # Spikes are kept as the evidence of a decision, as they were when it was made.
     if (file ~ /^bench\/spikes\//) return
-    if (file ~ /^examples\/chat\//) limit = 170
+    if (file ~ /^examples\/(chat|thumbnailer)\//) limit = 170
     else if (file ~ /^examples\//) limit = 100
     else if (file ~ /^(src|include|manifest|testkit|bench|cmd)\//) limit = 600
     if (limit && lines > limit)
@@ -78,10 +78,10 @@ function check_length() {
 function check_place() {
     if (file !~ /\.c$/) return
     if (file ~ /^(src\/((base|os)\/)?|manifest\/src\/)[^\/]*$/) return
-    if (file ~ /^(testkit|bench|bench\/(peers|spikes)|examples|examples\/chat|cmd\/[^\/]*|tests\/support)\/[^\/]*$/) return
+    if (file ~ /^(testkit|bench|bench\/(peers|spikes|manifest)|examples|examples\/(chat|thumbnailer)|cmd\/[^\/]*|tests\/support)\/[^\/]*$/) return
     if (file ~ /^tests\/(unit|contract|sim|fault|thread|api|manifest)\/test_[^\/]*$/) return
     if (file ~ /^tests\/fuzz\/fuzz_[^\/]*$/) return
-    if (file ~ /^tests\/(install|crashlab)\//) return
+    if (file ~ /^tests\/(install|crashlab|manifest\/kill9)\//) return
     # Must not compile, which tests/abi/protocol_refused.sh tries.
     if (file ~ /^tests\/abi\/protocol\//) return
     print file ":1: No target compiles this file."

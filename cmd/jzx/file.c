@@ -18,14 +18,17 @@ static jzx_mf *open_file(const call *c, uint32_t flags, int *out_status)
     if (err == JZX_OK) {
         return mf;
     }
-    *out_status = ui_error(err, "%s cannot be opened", c->file);
-    if (report.text[0] != '\0') {
-        (void)ui_fail("%s", report.text);
+    *out_status = err == JZX_ERR_OWNED ? EXIT_OWNED : EXIT_FAILED;
+    if (report.text[0] == '\0') {
+        (void)ui_error(err, "%s cannot be opened", c->file);
+        return NULL;
     }
+    (void)ui_fail("%s", report.text);
     if (err == JZX_ERR_OWNED) {
         (void)ui_fail("Stop that process and try again, or let it make the change itself: while it "
                       "runs, jzx can only read.");
-        *out_status = EXIT_OWNED;
+    } else if (err != JZX_ERR_NOT_FOUND) {
+        (void)ui_fail("%s", jzx_strerror(err));
     }
     return NULL;
 }

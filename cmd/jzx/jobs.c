@@ -156,11 +156,12 @@ static void show_policy(ui_record *r, const jzx_mf_job *job)
     if (job->max_attempts != JZX_MF_NO_LIMIT || r->json) {
         ui_u64(r, "max_attempts", job->max_attempts);
     }
+    ui_some(r, "spent", job->spent);
     ui_string(r, "unique", NAME_IN(unique, job->unique));
     ui_string(r, "on_retry", NAME_IN(on_retry, job->on_retry));
     ui_string(r, "on_parent", NAME_IN(on_parent, job->on_parent));
-    ui_u64(r, "gate_class", job->gate_class);
-    ui_u64(r, "after_left", job->after_left);
+    ui_some(r, "gate_class", job->gate_class);
+    ui_some(r, "after_left", job->after_left);
     ui_span_ms(r, "lease_ms", job->lease_ms);
     ui_span_ms(r, "timeout_ms", job->timeout_ms);
     ui_span_ms(r, "backoff_min_ms", job->backoff_min_ms);
@@ -177,18 +178,22 @@ static void show_run(ui_record *r, const jzx_mf_job *job)
     ui_when(r, "run_at_ms", job->run_at_ms);
     ui_when(r, "started_ms", job->started_ms);
     ui_when(r, "finished_ms", job->finished_ms);
-    ui_u64(r, "worker", job->worker);
-    ui_u64(r, "boot", job->boot);
+    ui_some(r, "worker", job->worker);
+    ui_some(r, "boot", job->boot);
     /* On the lease clock, which starts at the time of its boot. */
     ui_when(r, "lease_until_ms", job->lease_until_ms);
     ui_when(r, "timeout_at_ms", job->timeout_at_ms);
-    ui_bool(r, "cancel", job->cancel != 0);
-    ui_u64(r, "progress_done", job->progress_done);
-    ui_u64(r, "progress_total", job->progress_total);
+    if (job->cancel != 0 || r->json) {
+        ui_bool(r, "cancel", job->cancel != 0);
+    }
+    ui_some(r, "progress_done", job->progress_done);
+    ui_some(r, "progress_total", job->progress_total);
     ui_blob(r, "progress", job->progress);
-    ui_when(r, "error_ms", job->error_ms);
-    ui_i64(r, "error_code", job->error_code);
     ui_blob(r, "error", job->error);
+    if (job->error_ms != 0 || r->json) {
+        ui_i64(r, "error_code", job->error_code);
+    }
+    ui_when(r, r->json ? "error_ms" : "failed_ms", job->error_ms);
     ui_string(r, "blocked_on", blocked_text(job).text);
 }
 
@@ -199,7 +204,7 @@ static void show(FILE *out, bool json, const jzx_mf_job *job)
     ui_string(&r, "state", jzx_mf_job_state_name(job->state));
     ui_u64(&r, "kind", job->kind);
     ui_string(&r, "scope", job->scope == JZX_MF_SCOPE_DB ? "db" : "global");
-    ui_u64(&r, "db", job->db);
+    ui_some(&r, "db", job->db);
     ui_blob(&r, "key", job->key);
     ui_u64(&r, "priority", job->priority);
     show_policy(&r, job);

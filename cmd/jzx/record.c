@@ -184,6 +184,13 @@ void ui_u64(ui_record *record, const char *name, uint64_t value)
     }
 }
 
+void ui_some(ui_record *record, const char *name, uint64_t value)
+{
+    if (record->json || value != 0) {
+        ui_u64(record, name, value);
+    }
+}
+
 void ui_i64(ui_record *record, const char *name, int64_t value)
 {
     char digits[24];

@@ -66,6 +66,7 @@ void ui_end(ui_record *record);                                  /* of one objec
 void ui_open(ui_record *record, const char *name, char bracket); /* '{' or '[': JSON only */
 void ui_close(ui_record *record, char bracket);
 void ui_u64(ui_record *record, const char *name, uint64_t value);
+void ui_some(ui_record *record, const char *name, uint64_t value); /* 0 is none, for people */
 void ui_i64(ui_record *record, const char *name, int64_t value);
 void ui_double(ui_record *record, const char *name, double value); /* null: not a number */
 void ui_bool(ui_record *record, const char *name, bool value);

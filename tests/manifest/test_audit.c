@@ -3,25 +3,21 @@
  * row inside a write transaction, looked at from there, and rolled back. */
 #include "audit.h"
 #include "bytes.h"
-#include "check.h"
 #include "key.h"
+#include "mf_fixture.h"
 #include "queue.h"
 #include "tables.h"
 
 #include <jzx/manifest_watch.h>
 
-#include <dirent.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const uint64_t START_MS = 1000000;
 enum { KIND = 1, LIMITED = 2, GATED = 3, PLAIN = 4, GATE = 7 };
 
-static char folder[64];
-static char path[96];
+static mft_dir dir;
 static mfi_store *store;
 static mfi_tx tx;
 
@@ -46,14 +42,11 @@ static void commit(void)
 
 static void open_store(void)
 {
-    const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    snprintf(folder, sizeof folder, "%s/jzx-check-XXXXXX", base);
-    REQUIRE(mkdtemp(folder) != NULL);
-    snprintf(path, sizeof path, "%s/m", folder);
+    dir = mft_dir_make();
     mfi_store_opts opts = {.map_max = 64 << 20, .readers_max = 16, .now_ms = START_MS};
     mfi_store_facts facts;
     store = NULL;
-    REQUIRE_OK(mfi_store_open(path, &opts, &store, &facts));
+    REQUIRE_OK(mfi_store_open(dir.file, &opts, &store, &facts));
     tx = (mfi_tx){.now_ms = START_MS, .lease_ms = START_MS, .boot = 1, .events_kept = 1000};
     tx.retention = (jzx_mf_retention){
         .done_ms = 1000000, .dead_ms = 1000000, .cancelled_ms = 1000000, .prune_max = 100};
@@ -63,14 +56,7 @@ static void close_store(void)
 {
     mfi_buf_free(&tx.buf);
     mfi_store_close(store);
-    DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
-        if (entry->d_name[0] != '.') {
-            (void)unlinkat(dirfd(dir), entry->d_name, 0);
-        }
-    }
-    (void)closedir(dir);
-    (void)rmdir(folder);
+    mft_dir_remove(&dir);
 }
 
 static uint64_t enqueue(jzx_mf_job_spec spec)
@@ -540,6 +526,11 @@ static void name_swapped(void)
     jzx_mf_key key = mfi_key_name(JZX_MF_TABLE_DB_NAME, jzx_mf_text("first"));
     REQUIRE_OK(mfi_put_id(&tx, &key, 2));
 }
+static void second_name(void)
+{
+    jzx_mf_key key = mfi_key_name(JZX_MF_TABLE_DB_NAME, jzx_mf_text("third"));
+    REQUIRE_OK(mfi_put_id(&tx, &key, 2));
+}
 static void lose_db(void)
 {
     del(jzx_mf_key_db(300));
@@ -748,6 +739,7 @@ static const struct {
     {"name_of_nobody", name_of_nobody,
      "the name \"third\" leads to database 77, which is not there"},
     {"name_swapped", name_swapped, "is that of database 300 but leads to database 2"},
+    {"second_name", second_name, "leads to database 2, which has another name"},
     {"lose_db", lose_db, "the chunk (database 300, chunk 12) belongs to database 300"},
     {"lose_db", lose_db, "the log (database 300, shard 1) belongs to database 300"},
     {"lose_status", lose_status, "is in status 1 but has no such row in material_status"},
@@ -842,9 +834,11 @@ static void test_whoever_had_enough_is_told_no_more(void)
     said.end_after = 1;
     CHECK_EQ(look(&report), JZX_ERR_CORRUPT);
     CHECK_EQ(said.count + said.notices, 1);
+    uint64_t seen = report.records;
     said.end_after = 0;
     CHECK_EQ(look(&report), JZX_ERR_CORRUPT);
     CHECK(said.count >= 3);
+    CHECK(seen < report.records); /* and did not look on either */
     mdb_txn_abort(tx.view.txn);
     close_store();
 }
@@ -1091,28 +1085,28 @@ static void test_check_of_a_file_by_its_path(void)
     build();
     jzx_mf_check_report report;
     said = (sayings){0};
-    CHECK_EQ(jzx_mf_check(path, hear, &said, &report), JZX_ERR_ALREADY); /* we have it open */
+    CHECK_EQ(jzx_mf_check(dir.file, hear, &said, &report), JZX_ERR_ALREADY); /* we have it open */
     mfi_store_close(store);
     said = (sayings){0};
-    CHECK_OK(jzx_mf_check(path, hear, &said, &report));
+    CHECK_OK(jzx_mf_check(dir.file, hear, &said, &report));
     CHECK_EQ(report.entries[JZX_MF_TABLE_JOB], 12);
     CHECK(report.pages > 2);
     CHECK_EQ(said.count, 0);
-    CHECK_OK(jzx_mf_check(path, NULL, NULL, NULL));
+    CHECK_OK(jzx_mf_check(dir.file, NULL, NULL, NULL));
     CHECK_EQ(jzx_mf_check(NULL, NULL, NULL, NULL), JZX_ERR_INVALID_ARG);
 
     mfi_store_opts opts = {.must_exist = true, .map_max = 64 << 20, .readers_max = 16};
     mfi_store_facts facts;
-    REQUIRE_OK(mfi_store_open(path, &opts, &store, &facts));
+    REQUIRE_OK(mfi_store_open(dir.file, &opts, &store, &facts));
     begin();
     lose_lease();
     commit();
     mfi_store_close(store);
     said = (sayings){0};
-    CHECK_EQ(jzx_mf_check(path, hear, &said, &report), JZX_ERR_CORRUPT);
+    CHECK_EQ(jzx_mf_check(dir.file, hear, &said, &report), JZX_ERR_CORRUPT);
     CHECK_EQ(report.problems, 1);
     expect_said("lose_lease", "is active but has no row in lease");
-    REQUIRE_OK(mfi_store_open(path, &opts, &store, &facts));
+    REQUIRE_OK(mfi_store_open(dir.file, &opts, &store, &facts));
     close_store();
 }
 
@@ -1121,7 +1115,7 @@ static void test_check_of_damaged_pages(void)
 {
     build();
     mfi_store_close(store);
-    FILE *file = fopen(path, "r+b");
+    FILE *file = fopen(dir.file, "r+b");
     REQUIRE(file != NULL);
     REQUIRE_EQ(fseek(file, 0, SEEK_END), 0);
     int pages = (int)(ftell(file) / 4096);
@@ -1137,7 +1131,7 @@ static void test_check_of_damaged_pages(void)
         REQUIRE_EQ(fflush(file), 0);
         jzx_mf_check_report report;
         said = (sayings){0};
-        jzx_err err = jzx_mf_check(path, hear, &said, &report);
+        jzx_err err = jzx_mf_check(dir.file, hear, &said, &report);
         CHECK(err == JZX_OK || err == JZX_ERR_CORRUPT); /* some pages are free */
         CHECK_EQ(err == JZX_OK, said.count == 0);
         CHECK_EQ(report.problems, said.count);
@@ -1148,10 +1142,10 @@ static void test_check_of_damaged_pages(void)
     }
     CHECK(found >= 10);
     fclose(file);
-    CHECK_OK(jzx_mf_check(path, NULL, NULL, NULL));
+    CHECK_OK(jzx_mf_check(dir.file, NULL, NULL, NULL));
     mfi_store_opts opts = {.must_exist = true, .map_max = 64 << 20, .readers_max = 16};
     mfi_store_facts facts;
-    REQUIRE_OK(mfi_store_open(path, &opts, &store, &facts));
+    REQUIRE_OK(mfi_store_open(dir.file, &opts, &store, &facts));
     close_store();
 }
 
@@ -1159,7 +1153,7 @@ static void test_check_of_what_is_no_manifest(void)
 {
     open_store();
     char other[128];
-    snprintf(other, sizeof other, "%s/other", folder);
+    snprintf(other, sizeof other, "%s/other", dir.path);
     jzx_mf_check_report report;
     CHECK_EQ(jzx_mf_check(other, NULL, NULL, &report), JZX_ERR_NOT_FOUND);
     FILE *file = fopen(other, "wb");

@@ -46,21 +46,35 @@ static bool same_span(jzx_mf_span a, jzx_mf_span b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* A field's value comes from its name, so that fields that change places are seen in golden/. */
+static jzt_rng *of_field(uint64_t base, const char *name)
+{
+    static jzt_rng rng;
+    rng.state = base;
+    for (; *name != 0; name++) {
+        rng.state = (rng.state ^ (uint8_t)*name) * UINT64_C(0x100000001B3);
+    }
+    return &rng;
+}
+
 #define RECORD(name, type, table, version, older)                                                  \
     static void draw_##name(jzt_rng *rng, type *r)                                                 \
     {                                                                                              \
+        uint64_t base = jzt_rng_next(rng);                                                         \
         memset(r, 0, sizeof *r);
-#define U8(field) r->field = (uint8_t)jzt_rng_next(rng);
-#define U16(field) r->field = (uint16_t)jzt_rng_next(rng);
-#define U32(field) r->field = (uint32_t)jzt_rng_next(rng);
-#define I32(field) r->field = (int32_t)jzt_rng_next(rng);
-#define U64(field) r->field = jzt_rng_next(rng);
-#define F64(field) r->field = draw_f64(rng);
-#define BYTES(field, n) draw_bytes(rng, r->field, n);
-#define U64S(field, n) draw_bytes(rng, r->field, (n)*8);
-#define TLV(tag, field, max) r->field = draw_span(rng, max);
+#define DRAW(field) jzt_rng_next(of_field(base, #field))
+#define U8(field) r->field = (uint8_t)DRAW(field);
+#define U16(field) r->field = (uint16_t)DRAW(field);
+#define U32(field) r->field = (uint32_t)DRAW(field);
+#define I32(field) r->field = (int32_t)DRAW(field);
+#define U64(field) r->field = DRAW(field);
+#define F64(field) r->field = draw_f64(of_field(base, #field));
+#define BYTES(field, n) draw_bytes(of_field(base, #field), r->field, n);
+#define U64S(field, n) draw_bytes(of_field(base, #field), r->field, (n)*8);
+#define TLV(tag, field, max) r->field = draw_span(of_field(base, #field), max);
 #define END(name) }
 #include "schema.def"
+#undef DRAW
 
 #define NO_OLD
 #define RECORD(name, type, table, version, older)                                                  \
@@ -345,6 +359,42 @@ static void test_tlvs_that_do_not_add_up_are_corrupt(void)
     CHECK_OK(kind_with(longest, sizeof longest - 1, NULL));
     longest[2]++;
     CHECK_EQ(kind_with(longest, sizeof longest, NULL), JZX_ERR_CORRUPT);
+}
+
+/* A field that somebody adds to a struct and forgets here would be lost without a word. */
+static void test_every_field_of_every_struct_is_stored(void)
+{
+    static const struct {
+        const char *name;
+        size_t bytes;
+    } not_stored[] = {
+        /* `reserved`, padding, and the id of a job, which is its key. */
+        {"meta", 4}, {"wal", 4},  {"chunk", 4}, {"job", 8 + 1},
+        {"gate", 4}, {"kind", 5}, {"cron", 1},  {"material", 3},
+    };
+    static const struct {
+        const char *name;
+        size_t size, stored;
+    } sizes[] = {
+#define NO_OLD
+#define RECORD(name, type, table, version, older) {#name, sizeof(type), 0
+#define FIXED(field, size) +(size)
+#define TLV(tag, field, max) +sizeof(jzx_mf_span)
+#define END(name)                                                                                  \
+    }                                                                                              \
+    ,
+#include "schema.def"
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        size_t stored = sizes[i].stored;
+        for (size_t k = 0; k < sizeof not_stored / sizeof not_stored[0]; k++) {
+            stored += strcmp(sizes[i].name, not_stored[k].name) == 0 ? not_stored[k].bytes : 0;
+        }
+        if (stored != sizes[i].size) {
+            printf("    %s\n", sizes[i].name);
+        }
+        CHECK_EQ(stored, sizes[i].size);
+    }
 }
 
 static void test_a_text_over_its_limit_is_not_encoded(void)
@@ -678,6 +728,7 @@ static const jzt_test tests[] = {
     T(a_short_fixed_part_ends_between_fields_and_the_rest_is_zero),
     T(what_a_newer_library_wrote_survives_a_rewrite),
     T(tlvs_that_do_not_add_up_are_corrupt),
+    T(every_field_of_every_struct_is_stored),
     T(a_text_over_its_limit_is_not_encoded),
     T(empty_texts_and_the_id_of_a_job_take_no_room),
     T(records_of_schema_0_are_read_as_new_ones),
