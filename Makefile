@@ -15,6 +15,8 @@ help:
 	@echo 'make run        build and run the tour'
 	@echo 'make test       every test: plain, clang, ASan+UBSan, TSan, install'
 	@echo 'make bench      run the benchmarks; QUICK=1 for a short run'
+	@echo 'make bench-manifest  the manifest beside raw LMDB and SQLite; QUICK=1, NAME=...'
+	@echo 'make crashlab   crashes and failing disks under the manifest; crashlab-long: 400,000 states'
 	@echo 'make install    install the release build; PREFIX=/usr/local DESTDIR='
 	@echo 'make format     format the sources in place'
 	@echo 'make check      what CI does'
@@ -44,6 +46,18 @@ test: deps
 bench: deps-run
 	@tools/build release jzx-bench
 	@build/release/jzx-bench all $(quick) --out build/bench.jsonl
+
+bench-manifest: deps
+	@tools/build release jzx-bench-manifest
+	@build/release/jzx-bench-manifest $(quick) $(NAME)
+
+crashlab: deps
+	@tools/build dev crashlab
+	@build/dev/tests/crashlab/crashlab
+
+crashlab-long: deps
+	@tools/build release crashlab
+	@build/release/tests/crashlab/crashlab --long
 
 install: deps-run
 	@tools/build release libraries

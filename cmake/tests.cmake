@@ -61,6 +61,11 @@ function(jzx_add_tests folder)
         set_tests_properties(${folder}/${short} PROPERTIES
             TIMEOUT 120 LABELS ${folder} SKIP_RETURN_CODE 77)
         add_dependencies(${folder}_tests ${target})
+        # Of the manifest's tests, those with threads of their own are for the thread sanitizer.
+        file(STRINGS ${source} threads REGEX "#include <pthread.h>")
+        if(folder STREQUAL "manifest" AND threads)
+            set_property(TEST ${folder}/${short} APPEND PROPERTY LABELS manifest_threads)
+        endif()
         if(folder IN_LIST JZX_VARIANT_FOLDERS)
             jzx_add_variants(${folder} ${short} ${target} ${source})
         endif()
@@ -148,5 +153,9 @@ endif()
 if(TARGET jzx_manifest)
     jzx_add_script(abi/manifest_symbols abi tests/abi/symbols.sh
         $<TARGET_FILE:jzx_manifest> tests/abi/symbols_manifest.txt ${JZX_MANIFEST_HEADERS})
+endif()
+if(TARGET jzx-command)
+    jzx_add_script(manifest/command manifest tests/manifest/command.sh
+        $<TARGET_FILE:jzx-command> $<TARGET_FILE:manifest_test_sample>)
 endif()
 jzx_add_script(install install tests/install/run.sh ${PROJECT_BINARY_DIR})

@@ -317,11 +317,15 @@ void mfb_lite_recover(const mfb_run *run, mfb_sample *out)
     if (!mfb_apart(arm, run, &ignored)) {
         bench_fail("sqlite: no leases could be taken");
     }
-    uint64_t begin_ns = bench_now_ns();
+    bench_sample cost;
+    bench_watch watch = bench_start();
     lite_open(&self, run);
     run_text(&self, "UPDATE jobs SET state = 3, lease_until = NULL WHERE state = 5");
-    out->ns = bench_now_ns() - begin_ns;
+    bench_stop(watch, run->records, &cost);
+    out->ns = cost.wall_ns;
+    out->cpu_ns = cost.cpu_ns;
     out->ops = run->records;
-    snprintf(out->note, sizeof out->note, "orphans=%d", sqlite3_changes(self.db));
+    snprintf(out->note, sizeof out->note, "orphans=%d;cpu_ms=%llu", sqlite3_changes(self.db),
+             (unsigned long long)(cost.cpu_ns / 1000000u));
     lite_close(&self);
 }

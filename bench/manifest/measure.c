@@ -25,6 +25,11 @@ double mfb_value_of(const mfb_workload *workload, const mfb_sample *sample)
     return sample->ns == 0 ? 0 : (double)sample->ops * 1e9 / (double)sample->ns;
 }
 
+double mfb_cpu_us(const mfb_sample *sample)
+{
+    return sample->ops == 0 ? 0 : (double)sample->cpu_ns / (double)sample->ops / 1e3;
+}
+
 uint32_t mfb_side_count(const mfb_workload *workload)
 {
     uint32_t count = 0;

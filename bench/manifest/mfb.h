@@ -122,6 +122,7 @@ bool mfb_measure(const mfb_workload *workload, const mfb_plan *plan, mfb_result 
 /* Makes the files of one side and runs it in this process. */
 bool mfb_once(const mfb_workload *workload, uint32_t side, const mfb_plan *plan, mfb_sample *out);
 double mfb_value_of(const mfb_workload *workload, const mfb_sample *sample);
+double mfb_cpu_us(const mfb_sample *sample); /* per operation */
 uint32_t mfb_side_count(const mfb_workload *workload);
 /* Runs `fn` in a child of its own; false: it failed. */
 bool mfb_apart(mfb_side_fn fn, const mfb_run *run, mfb_sample *out);

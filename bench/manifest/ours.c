@@ -114,15 +114,20 @@ static void check_sizes(const mfb_run *run)
     mdb_env_close(env);
 }
 
-void mfb_ours_prepare(const mfb_run *run, mfb_sample *out)
+jzx_mf *mfb_ours_create(const mfb_run *run)
 {
     static const char *const files[] = {"ours.mf", "ours.mf-lock", "ours.mf-owner",
                                         "ours.mf-reserve"};
-    (void)out;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         unlink(mfb_path(run, files[i]));
     }
-    jzx_mf *mf = mfb_ours_open(run, 0, NULL);
+    return mfb_ours_open(run, 0, NULL);
+}
+
+void mfb_ours_prepare(const mfb_run *run, mfb_sample *out)
+{
+    (void)out;
+    jzx_mf *mf = mfb_ours_create(run);
     jzx_mf_txn *txn = begin(mf);
     jzx_mf_db db = {.name = jzx_mf_text("bench")};
     bench_check(jzx_mf_db_put(txn, 1, &db), "jzx_mf_db_put");

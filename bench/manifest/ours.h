@@ -6,6 +6,8 @@
 
 #include "mfb.h"
 
+/* An empty one, whatever was there before. */
+jzx_mf *mfb_ours_create(const mfb_run *run);
 /* Ends the process on an error. `report` may be NULL. */
 jzx_mf *mfb_ours_open(const mfb_run *run, uint32_t flags, jzx_mf_recovery *report);
 /* run->records jobs in large transactions, and as many chunks of database 1. */

@@ -66,11 +66,6 @@ static void spread_text(const mfb_spread *spread, bool shown, char *out, size_t 
     }
 }
 
-static double cpu_us(const mfb_sample *sample)
-{
-    return sample->ops == 0 ? 0 : (double)sample->cpu_ns / (double)sample->ops / 1e3;
-}
-
 static void print_side(const mfb_result *result, uint32_t index, bool colour)
 {
     const mfb_workload *workload = result->workload;
@@ -84,7 +79,7 @@ static void print_side(const mfb_result *result, uint32_t index, bool colour)
         snprintf(p99, sizeof p99, "%.0f", latency->p99_us);
     }
     if (side->middle.cpu_ns > 0) {
-        snprintf(cpu, sizeof cpu, "%.2f", cpu_us(&side->middle));
+        snprintf(cpu, sizeof cpu, "%.2f", mfb_cpu_us(&side->middle));
     }
     spread_text(&side->ratio, index > 0, ratio, sizeof ratio);
     spread_text(&side->p99, index > 0 && latency->max_us > 0, tail, sizeof tail);
@@ -133,7 +128,7 @@ static void json_side(FILE *to, const mfb_result *result, uint32_t index, const 
         json_spread(to, "p99_ratio", &side->p99);
     }
     if (side->middle.cpu_ns > 0) {
-        fprintf(to, ",\"cpu_us\":%.3f", cpu_us(&side->middle));
+        fprintf(to, ",\"cpu_us\":%.3f", mfb_cpu_us(&side->middle));
     }
     fprintf(to, ",\"clients\":%u,\"pairs\":%u,\"ops\":%" PRIu64, workload->clients, result->pairs,
             side->middle.ops);

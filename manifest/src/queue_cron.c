@@ -122,8 +122,7 @@ static jzx_err fire(mfi_tx *tx, jzx_mf_cron *record, const mfi_rest *rest)
     }
     jzx_mf_job_spec spec = spec_of(record);
     jzx_mf_slot slot; /* when the last one is queued still, that one is the one */
-    uint64_t id = tx->meta.job_ids != 0 ? tx->meta.job_ids : 1;
-    err = mfi_job_enqueue(tx, id, &spec, &slot);
+    err = mfi_job_enqueue(tx, mfi_new_job(tx), &spec, &slot);
     if (err != JZX_OK) {
         return err;
     }

@@ -175,7 +175,7 @@ static jzx_err enqueue_repair(mfi_tx *tx, mfi_record *rec, uint16_t kind)
                             .priority = job->priority,
                             .payload = jzx_mf_blob(orphan, sizeof orphan)};
     jzx_mf_slot slot;
-    jzx_err err = mfi_job_enqueue(tx, tx->meta.job_ids, &spec, &slot);
+    jzx_err err = mfi_job_enqueue(tx, mfi_new_job(tx), &spec, &slot);
     if (err != JZX_OK) {
         return err;
     }

@@ -53,7 +53,8 @@ jzx_err jzx_mf_stats_read_sized(jzx_mf *mf, jzx_mf_stats *out, size_t out_size)
     }
     jzx_mf_stats stats = {0};
     jzx_err err = jzx_mf_read(mf, read_file, &stats);
-    if (err != JZX_OK) {
+    /* A file in doubt may not even be readable; its numbers are missing then. */
+    if (err != JZX_OK && err != JZX_ERR_IN_DOUBT) {
         return err;
     }
     read_counts(mf, &stats);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define READERS_DEFAULT 1024u
+#define READERS_MOST (1u << 20)
 #define MAP_DEFAULT ((uint64_t)16 << 30)
 
 jzx_err mfi_err_of(int rc)
@@ -369,6 +370,10 @@ jzx_err mfi_store_open(const char *path, const mfi_store_opts *opts, mfi_store *
                        mfi_store_facts *facts)
 {
     *facts = (mfi_store_facts){0};
+    if (opts->readers_max > READERS_MOST) {
+        return mfi_say(facts, JZX_ERR_INVALID_ARG, path, "%u readers are too many; %u is the most",
+                       opts->readers_max, READERS_MOST);
+    }
     jzx_err err = refuse_closed_fds(path, facts);
     if (err != JZX_OK) {
         return err;
@@ -383,7 +388,7 @@ jzx_err mfi_store_open(const char *path, const mfi_store_opts *opts, mfi_store *
     store->clock_arg = opts->clock_arg;
     err = mfi_readers_init(store, opts->readers_max != 0 ? opts->readers_max : READERS_DEFAULT);
     if (err != JZX_OK) {
-        (void)mfi_say(facts, err, path, "no memory for %u readers", opts->readers_max);
+        (void)mfi_say(facts, err, path, "no memory for its readers");
     } else {
         err = mfi_path_canonical(path, &store->path, facts);
     }

@@ -59,7 +59,7 @@ jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, const void *value, size_t len
 {
     MDB_val at = key_val(key);
     MDB_val what = val_of(value, len);
-    tx->wrote = true;
+    tx->writes++;
     return mfi_err_of(mdb_put(tx->view.txn, dbi_of(&tx->view, key), &at, &what, 0));
 }
 
@@ -78,7 +78,7 @@ jzx_err mfi_put_empty(mfi_tx *tx, const jzx_mf_key *key)
 jzx_err mfi_del(mfi_tx *tx, const jzx_mf_key *key)
 {
     MDB_val at = key_val(key);
-    tx->wrote = true;
+    tx->writes++;
     return mfi_err_of(mdb_del(tx->view.txn, dbi_of(&tx->view, key), &at, NULL));
 }
 

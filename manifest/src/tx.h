@@ -33,7 +33,7 @@ typedef struct mfi_tx {
     uint64_t boot;
     uint64_t seq;         /* of this commit */
     uint32_t event_index; /* next one within the commit */
-    bool wrote;           /* something: there is a reason to commit */
+    uint64_t writes;      /* in this transaction so far */
     bool all_events;
     _Atomic uint64_t *next_job; /* ids come from here; NULL: from meta */
     mfi_meta meta;              /* as it will be stored; job_ids and event_first may be raised */

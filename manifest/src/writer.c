@@ -144,6 +144,7 @@ static jzx_behavior_result writer_behavior(jzx_context *ctx, const jzx_message *
         mfi_writer_flush(ctx, writer);
     }
     if (is_finished(ctx, writer, tag)) {
+        writer->finished = true;
         return JZX_BEHAVIOR_STOP;
     }
     jzx_err err = mfi_writer_arm(ctx, writer);
@@ -154,7 +155,7 @@ static jzx_behavior_result writer_behavior(jzx_context *ctx, const jzx_message *
 static jzx_behavior_result writer_signal(jzx_context *ctx, const jzx_signal *signal)
 {
     mfi_writer *writer = ctx->state;
-    if (signal->kind != JZX_SIGNAL_PRE_STOP) {
+    if (signal->kind != JZX_SIGNAL_PRE_STOP || writer->finished) {
         return JZX_BEHAVIOR_OK;
     }
     atomic_store(&writer->mf->closing, true);
@@ -167,18 +168,6 @@ static jzx_behavior_result writer_signal(jzx_context *ctx, const jzx_signal *sig
         return JZX_BEHAVIOR_OK;
     }
     return mfi_writer_arm(ctx, writer) == JZX_OK ? JZX_BEHAVIOR_DEFER : JZX_BEHAVIOR_OK;
-}
-
-static jzx_behavior_result writer_init(jzx_context *ctx, void *arg)
-{
-    ctx->state = arg;
-    mfi_writer *writer = arg;
-    mfi_writer_look_ahead(writer);
-    if (mfi_writer_is_due(writer)) {
-        mfi_writer_flush(ctx, writer);
-    }
-    jzx_err err = mfi_writer_arm(ctx, writer);
-    return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(ctx, err, "the manifest's timer");
 }
 
 /* The last commit says that the file was closed properly. */
@@ -224,6 +213,22 @@ static void writer_deinit(jzx_context *ctx)
     mf->ended = true;
     (void)pthread_cond_broadcast(&mf->ended_cond);
     (void)pthread_mutex_unlock(&mf->lock);
+}
+
+static jzx_behavior_result writer_init(jzx_context *ctx, void *arg)
+{
+    ctx->state = arg;
+    mfi_writer *writer = arg;
+    mfi_writer_look_ahead(writer);
+    if (mfi_writer_is_due(writer)) {
+        mfi_writer_flush(ctx, writer);
+    }
+    jzx_err err = mfi_writer_arm(ctx, writer);
+    if (err == JZX_OK) {
+        return JZX_BEHAVIOR_OK;
+    }
+    writer_deinit(ctx); /* which nobody else calls after a start that failed */
+    return jzx_fail(ctx, err, "the manifest's timer");
 }
 
 void mfi_writer_spec(jzx_mf *mf, mfi_writer *writer, jzx_spawn_opts *out)

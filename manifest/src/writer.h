@@ -69,6 +69,10 @@ typedef struct mfi_writer {
     mfi_follower *followers;
     size_t follower_count;
     size_t follower_cap;
+    uint64_t expired; /* by this commit, if it succeeds */
+    uint64_t pruned;
+    bool careful;  /* each request in a child transaction, */
+    bool spoiled;  /* because one without left something behind */
     uint64_t room; /* bytes by which this commit may make the file larger */
     mfi_due due;
     jzx_timer_id timer;
@@ -80,6 +84,7 @@ typedef struct mfi_writer {
     bool flush_sent;    /* a FLUSH is on its way */
     bool last_sent;     /* a LAST is */
     bool closing;       /* ends when everything that was accepted is done */
+    bool finished;      /* everything is done */
     bool stopping;      /* its loop is being shut down: it cannot send to itself any more */
 } mfi_writer;
 
@@ -106,7 +111,8 @@ void mfi_writer_tidy(mfi_writer *writer);
 uint64_t mfi_writer_used(mfi_writer *writer);
 void mfi_writer_alarm(mfi_writer *writer, uint32_t kind, jzx_err err, uint64_t value);
 
-/* Runs a step in a child transaction: all of it, or nothing. (writer_commit.c) */
+/* Runs a step in a child transaction: all of it, or nothing. (writer_commit.c) A child costs LMDB a
+ * copy of every page that it touches, so it is for what may fail in the middle. */
 typedef jzx_err (*mfi_step_fn)(mfi_writer *writer, void *arg);
 jzx_err mfi_writer_child(mfi_writer *writer, MDB_txn *parent, mfi_step_fn fn, void *arg);
 

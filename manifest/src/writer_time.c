@@ -46,11 +46,9 @@ void mfi_writer_time(mfi_writer *writer, MDB_txn *parent)
 {
     mfi_tx *tx = &writer->tx;
     const mfi_due *due = &writer->due;
-    mfi_counts *counts = &writer->mf->counts;
     writer->look = writer->look || mfi_writer_is_due(writer);
     if (due->lease_ms <= tx->lease_ms) {
-        uint32_t expired = work(writer, parent, mfi_queue_expire, ROWS_MAX);
-        atomic_fetch_add_explicit(&counts->leases_expired, expired, memory_order_relaxed);
+        writer->expired = work(writer, parent, mfi_queue_expire, ROWS_MAX);
     }
     if (due->cron_ms <= tx->now_ms) {
         (void)work(writer, parent, mfi_queue_fire, ROWS_MAX);
@@ -59,8 +57,7 @@ void mfi_writer_time(mfi_writer *writer, MDB_txn *parent)
         (void)work(writer, parent, mfi_queue_promote, ROWS_MAX);
     }
     if (due->prune_ms <= tx->now_ms) {
-        uint32_t pruned = work(writer, parent, mfi_queue_prune, tx->retention.prune_max);
-        atomic_fetch_add_explicit(&counts->pruned, pruned, memory_order_relaxed);
+        writer->pruned = work(writer, parent, mfi_queue_prune, tx->retention.prune_max);
     }
 }
 

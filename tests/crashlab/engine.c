@@ -56,6 +56,17 @@ static bool is_mine(const worker *w)
     return w->number % plan->workers == w->index;
 }
 
+/* The state as it was before it was judged. */
+static void keep_state(worker *w, const cl_state *state)
+{
+    if (!w->plan->keep || w->board->tally.bad > CL_EXAMPLES || !cl_stage_set(&w->stage, state)) {
+        return;
+    }
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/state%llu", w->plan->keep, (unsigned long long)w->number);
+    cl_file_copy(w->stage.path, path);
+}
+
 static bool judge_state(void *arg, const cl_state *state)
 {
     worker *w = arg;
@@ -83,6 +94,7 @@ static bool judge_state(void *arg, const cl_state *state)
                  .why = why};
     if (!w->plan->judge(&c)) {
         note(&board->tally, state->shape, w->number, why);
+        keep_state(w, state);
     }
     return true;
 }

@@ -33,6 +33,7 @@ typedef struct cl_plan {
     uint64_t states_max; /* 0: no limit */
     uint64_t bad_max;    /* stops after so many; 0: no limit */
     uint32_t workers;
+    const char *keep; /* a directory: the main file of bad states is copied to it; NULL: not */
 } cl_plan;
 
 typedef struct cl_tally {

@@ -1,6 +1,7 @@
 /* crashlab: crashes of everything that writes a manifest.
  *
- *     crashlab [--states N] [--workers N] [--only plain|states|mutants|faults]
+ *     crashlab [--states N] [--workers N] [--keep DIR]
+ *              [--only plain|states|mutants|faults]
  *
  * Exit status: 0: nothing bad, and all mutants were caught; 1: not so; 2: it could not be done. */
 #include "inject.h"
@@ -24,6 +25,7 @@ typedef struct options {
     uint64_t states;
     uint32_t workers;
     const char *only;
+    const char *keep;
 } options;
 
 static void remove_base(void)
@@ -86,6 +88,8 @@ static bool parse(int argc, char **argv, options *out)
             out->workers = (uint32_t)strtoul(argv[i + 1], NULL, 0);
         } else if (strcmp(argv[i], "--only") == 0) {
             out->only = argv[i + 1];
+        } else if (strcmp(argv[i], "--keep") == 0) {
+            out->keep = argv[i + 1];
         } else {
             return false;
         }
@@ -104,13 +108,14 @@ int main(int argc, char **argv)
     options opts;
     if (!parse(argc, argv, &opts)) {
         fprintf(stderr, "usage: crashlab [--states N] [--workers N] "
-                        "[--only plain|states|mutants|faults]\n");
+                        "[--keep DIR]\n"
+                        "                [--only plain|states|mutants|faults]\n");
         return 2;
     }
     uint64_t seed = choose_seed();
     printf("seed %llu (JZX_SEED repeats it)\n", (unsigned long long)seed);
     make_base();
-    cl_lab lab = {base, cl_log_create(log_bytes), seed, opts.workers, opts.states};
+    cl_lab lab = {base, cl_log_create(log_bytes), seed, opts.workers, opts.states, opts.keep};
     cl_tally tally = {.states = 0};
     uint32_t caught = 0, mutants = 0, total = 0;
     if (wants(&opts, "plain")) {

@@ -70,23 +70,6 @@ static void copy_table(MDB_txn *from, MDB_txn *to, const char *table)
     mdb_cursor_close(cursor);
 }
 
-static void copy_file(const char *from, const char *to)
-{
-    static unsigned char bytes[1 << 16];
-    int in = open(from, O_RDONLY | O_CLOEXEC);
-    int out = open(to, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (in < 0 || out < 0) {
-        abort();
-    }
-    for (ssize_t n; (n = read(in, bytes, sizeof bytes)) > 0;) {
-        if (write(out, bytes, (size_t)n) != n) {
-            abort();
-        }
-    }
-    (void)close(in);
-    (void)close(out);
-}
-
 static void write_meta(const char *path, const cl_item *item)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -106,7 +89,7 @@ bool cl_mistake_index_later(const cl_case *c)
     }
     char next[PATH_MAX];
     (void)snprintf(next, sizeof next, "%s-next", c->path);
-    copy_file(c->path, next);
+    cl_file_copy(c->path, next);
     write_meta(next, last);
     MDB_env *from_env = env_open(next, MDB_RDONLY), *to_env = env_open(c->path, 0);
     MDB_txn *from = begin(from_env, MDB_RDONLY), *to = begin(to_env, 0);

@@ -42,6 +42,12 @@ static bool read_facts(const cl_case *c, cl_facts *facts, const char *when)
     return rc == 0 || bad(c, "%s: %s", when, mdb_strerror(rc));
 }
 
+static bool rules_hold(const cl_case *c, cl_facts *facts, const char *when)
+{
+    char problem[CL_WHY];
+    return cl_facts_check(facts, problem, sizeof problem) || bad(c, "%s: %.200s", when, problem);
+}
+
 static bool is_whole_commit(const cl_case *c, const cl_facts *facts)
 {
     const cl_oracle *oracle = c->arg;
@@ -226,7 +232,7 @@ static bool recovers(const cl_case *c, const cl_facts *before, cl_facts *after)
     if (oracle->mistake == CL_MISTAKE_NO_ATTEMPTS) {
         cl_mistake_no_attempts(c->path, before);
     }
-    return read_facts(c, after, "after recovery") && cl_facts_check(after, c->why, CL_WHY) &&
+    return read_facts(c, after, "after recovery") && rules_hold(c, after, "after recovery") &&
            jobs_are_settled(c, before, after) && (c->seed % 4 != 0 || is_checked(c));
 }
 
@@ -258,6 +264,6 @@ bool cl_oracle_judge(const cl_case *c)
         return judge_missing(c);
     }
     return read_facts(c, &before, "as it was left") && is_whole_commit(c, &before) &&
-           cl_facts_check(&before, c->why, CL_WHY) && recovers(c, &before, &after) &&
+           rules_hold(c, &before, "as it was left") && recovers(c, &before, &after) &&
            works(c, &after);
 }

@@ -9,7 +9,8 @@ typedef struct cl_lab {
     cl_log *log;
     uint64_t seed;
     uint32_t workers;
-    uint64_t states; /* at least so many */
+    uint64_t states;  /* at least so many */
+    const char *keep; /* a directory for the files of bad states; NULL: none */
 } cl_lab;
 
 /* Round after round until there were enough states. */

@@ -29,6 +29,8 @@ void cl_stage_deinit(cl_stage *stage);
 /* Puts a crash on. Returns whether the main file is there. */
 bool cl_stage_set(cl_stage *stage, const cl_state *state);
 
+/* Copies a file. */
+void cl_file_copy(const char *from, const char *to);
 /* Removes all files of a directory but `keep` (may be NULL). */
 void cl_dir_clear(const char *dir, const char *keep);
 

@@ -27,8 +27,8 @@ libdir=$(dirname "$pc")
 export PKG_CONFIG_PATH="$pc"
 pkg-config --validate libjzx libjzx_testkit
 
-run() { # PROGRAM: also says which one failed
-    LD_LIBRARY_PATH=$libdir "$1" >"$work/out" 2>&1 || {
+run() { # PROGRAM [ARGUMENT...]: also says which one failed
+    LD_LIBRARY_PATH=$libdir "$@" >"$work/out" 2>&1 || {
         echo "$1 ended with status $?:"
         cat "$work/out"
         exit 1
@@ -67,6 +67,17 @@ moved_pc=$work/moved/${pc#"$prefix/"}
 for program in hello_shared hello_static kit_shared kit_static consumer_cpp; do
     run "$work/$program"
 done
+if [ -f "$pc/libjzx_manifest.pc" ]; then
+    # shellcheck disable=SC2046
+    {
+        cc -std=c11 -o "$work/manifest_shared" examples/manifest.c \
+            $(pkg-config --cflags --libs libjzx_manifest)
+        cc -std=c11 -o "$work/manifest_static" examples/manifest.c \
+            $(PKG_CONFIG_PATH=$moved_pc pkg-config --static --cflags --libs libjzx_manifest)
+    }
+    (cd "$work" && run ./manifest_shared && run ./manifest_static)
+    run "$prefix/bin/jzx" --version
+fi
 linked_to_us "$work/hello_shared" yes
 linked_to_us "$work/hello_static" no
 

@@ -44,6 +44,7 @@ typedef struct qo_op {
     uint32_t flags;
     int32_t code;
     uint64_t delay_ms;
+    uint32_t wait_ms; /* claim */
 } qo_op;
 
 /* To the model. */
@@ -136,6 +137,7 @@ static jzx_err qo_real_claim(jzx_mf_txn *txn, const qo_op *op)
                           .kind_count = count,
                           .max = op->max,
                           .worker = op->value,
+                          .wait_ms = op->wait_ms,
                           .lease_ms = op->ms};
     return jzx_mf_job_claim(txn, &claim);
 }

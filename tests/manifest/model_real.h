@@ -17,12 +17,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { QR_OPS = 3, QR_REQUESTS = 3, QR_ACTORS = 2, QR_WALL = 1700000000 };
+enum { QR_OPS = 3, QR_REQUESTS = 3, QR_WAITING = 3, QR_ACTORS = 2, QR_WALL = 1700000000 };
 
 typedef struct qr_request {
     qo_op ops[QR_OPS];
     uint32_t op_count;
-    uint32_t answers; /* must become 1 */
+    bool waiting;           /* a claim that nobody could serve so far */
+    uint64_t wait_until_ms; /* on the lease clock */
+    uint32_t answers;       /* must become 1 */
     /* The receipt, copied. */
     jzx_err err;
     uint32_t failed;
@@ -40,8 +42,11 @@ static struct {
     int64_t wall_offset_ms;
     uint64_t opened_at_ms; /* virtual time */
     uint64_t opened_ms;    /* the manifest's clock then */
-    qr_request requests[QR_REQUESTS];
+    qr_request pool[QR_REQUESTS + QR_WAITING];
+    qr_request *requests[QR_REQUESTS]; /* of this step */
     uint32_t request_count;
+    qr_request *waiting[QR_WAITING]; /* of earlier steps, in order */
+    uint32_t waiting_count;
     qr_request *order[QR_REQUESTS]; /* in which they were sent */
     uint32_t order_count;
 } qr;
@@ -103,9 +108,13 @@ static jzx_behavior_result qr_worker(jzx_context *ctx, const jzx_message *msg)
     jzx_ask_ref ref;
     if (msg->kind == JZX_KIND_REPLY) {
         const jzx_reply *reply = jzx_reply_of(ctx);
-        QC_WANT(msg->tag == 7, "an ask failed: tag %u", msg->tag);
+        qr_request *request = reply->arg;
         if (msg->tag == 7) {
-            qr_answered(reply->arg, msg->data);
+            qr_answered(request, msg->data);
+        } else { /* the writer ended while a claim waited */
+            request->answers++;
+            request->err = JZX_ERR_CLOSED;
+            QC_WANT(request->ops[0].wait_ms != 0, "an ask failed: %d", reply->err);
         }
         return JZX_BEHAVIOR_OK;
     }
@@ -114,11 +123,41 @@ static jzx_behavior_result qr_worker(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
+/* Empty requests for a step. */
+static void qr_prepare(uint32_t count)
+{
+    qr.request_count = 0;
+    for (qr_request *request = qr.pool; qr.request_count < count; request++) {
+        if (!request->waiting) {
+            request->op_count = request->answers = 0;
+            request->job_count = 0;
+            request->seq = request->now_ms = 0;
+            qr.requests[qr.request_count++] = request;
+        }
+    }
+}
+
+static void qr_wait(qr_request *request, uint64_t until_ms)
+{
+    request->waiting = true;
+    request->wait_until_ms = until_ms;
+    qr.waiting[qr.waiting_count++] = request;
+}
+
+static void qr_end_wait(uint32_t index)
+{
+    qr.waiting[index]->waiting = false;
+    qr.waiting_count--;
+    for (uint32_t i = index; i < qr.waiting_count; i++) {
+        qr.waiting[i] = qr.waiting[i + 1];
+    }
+}
+
 static void qr_send(bool by_actors)
 {
     qr.order_count = 0;
     for (uint32_t i = 0; i < qr.request_count; i++) {
-        qr_request *request = &qr.requests[i];
+        qr_request *request = qr.requests[i];
         if (by_actors) {
             REQUIRE_OK(jzx_send(qr.kit->loop, qr.actors[i % QR_ACTORS], request, 0, 1));
         } else {

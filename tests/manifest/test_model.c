@@ -27,6 +27,7 @@ static bool tracing;
 static struct {
     uint64_t ops[QO_WHATS], refused[QO_WHATS];
     uint64_t jobs, claims, fenced, orphans, requeued, died, repairs, crashes, in_between, closes;
+    uint64_t served, gave_up; /* claims that waited */
     uint64_t outcomes[4], states[JZX_MF_JOB_SUPERSEDED + 1], expired, fired;
 } totals;
 
@@ -192,35 +193,88 @@ static void compare(void)
     must_be_well();
 }
 
-static void begin_requests(uint32_t count)
+/* A claim that may wait, at its turn: it is served, or it waits. */
+static void check_waiting_claim(qr_request *request)
 {
-    qr.request_count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        qr.requests[i].op_count = 0;
-        qr.requests[i].answers = 0;
+    const qo_op *op = &request->ops[0];
+    if (qm_best(&M, op->kinds) != NULL) {
+        check_request(request);
+    } else {
+        qr_wait(request, M.lease_now_ms + op->wait_ms);
+    }
+}
+
+static void check_one(qr_request *request)
+{
+    trace_request(request);
+    if (request->ops[0].wait_ms != 0) {
+        check_waiting_claim(request);
+    } else {
+        check_request(request);
+    }
+}
+
+/* Whether the commit of a request is in the file. */
+static bool was_done(const qr_request *request, uint64_t last_seq)
+{
+    return request->answers == 1 && request->err == JZX_OK && request->seq <= last_seq;
+}
+
+/* At the end of a commit: those that wait are served in their order, or their time is up. After a
+ * crash only what is in the file counts. */
+static void serve_waiting(uint64_t last_seq)
+{
+    for (uint32_t i = 0; i < qr.waiting_count && !qc_verdict.bad;) {
+        qr_request *request = qr.waiting[i];
+        bool served = qm_best(&M, request->ops[0].kinds) != NULL;
+        if (last_seq != UINT64_MAX && !was_done(request, last_seq)) {
+            i++;
+        } else if (served || request->wait_until_ms <= M.lease_now_ms) {
+            trace_request(request);
+            check_request(request);
+            totals.served += served;
+            totals.gave_up += !served;
+            qr_end_wait(i);
+        } else {
+            i++;
+        }
     }
 }
 
 static void check_requests(void)
 {
+    uint64_t commit = 0;
     QC_WANT(qr.order_count == qr.request_count, "%u requests were sent of %u", qr.order_count,
             qr.request_count);
     for (uint32_t i = 0; i < qr.order_count; i++) {
-        const qr_request *request = qr.order[i];
-        trace_request(request);
-        pass_time(request->now_ms);
-        check_request(request);
+        qr_request *request = qr.order[i];
+        /* A commit of its own, or a claim that came when those before it had taken all. */
+        if (commit != 0 && (request->seq > commit || request->answers == 0)) {
+            serve_waiting(UINT64_MAX);
+        }
+        commit = request->seq != 0 ? request->seq : commit;
+        if (request->answers > 0) {
+            pass_time(request->now_ms);
+        }
+        check_one(request);
         must_be_well();
     }
+    serve_waiting(UINT64_MAX);
+    for (uint32_t i = 0; i < qr.waiting_count; i++) {
+        QC_WANT(qr.waiting[i]->answers == 0 || qr.mf == NULL,
+                "a claim that should wait was answered");
+    }
+    must_be_well();
 }
 
 /* The one operation of the one request. */
 static qo_op *single_op(qo_what what)
 {
-    begin_requests(1);
-    qr.requests[0].op_count = 1;
-    qr.requests[0].ops[0] = (qo_op){.what = what};
-    return &qr.requests[0].ops[0];
+    qr_prepare(1);
+    qr_request *request = qr.requests[0];
+    request->op_count = 1;
+    request->ops[0] = (qo_op){.what = what};
+    return &request->ops[0];
 }
 
 static void make_requests(bool by_actors)
@@ -240,12 +294,18 @@ static void sync_now(void)
 
 static void random_requests(void)
 {
-    begin_requests(1 + qg_below(qg_chance(30) ? QR_REQUESTS : 1));
+    qr_prepare(1 + qg_below(qg_chance(30) ? QR_REQUESTS : 1));
+    uint32_t may_wait = QR_WAITING - qr.waiting_count;
     for (uint32_t i = 0; i < qr.request_count; i++) {
-        qr_request *request = &qr.requests[i];
+        qr_request *request = qr.requests[i];
         request->op_count = 1 + qg_below(qg_chance(25) ? QR_OPS : 1);
         for (uint32_t k = 0; k < request->op_count; k++) {
             qg_op(&M, &request->ops[k]);
+        }
+        bool waits = request->op_count == 1 && request->ops[0].what == QO_CLAIM;
+        if (waits && may_wait > 0 && qg_chance(30)) {
+            request->ops[0].wait_ms = QG_ANY(20, 100, 400);
+            may_wait--;
         }
     }
 }
@@ -262,6 +322,10 @@ static uint64_t next_due(uint64_t most)
         } else if (job->state == JZX_MF_JOB_ACTIVE) {
             wait = job->lease_until_ms - M.lease_now_ms;
         }
+        in_ms = wait < in_ms ? wait : in_ms;
+    }
+    for (uint32_t i = 0; i < qr.waiting_count; i++) {
+        uint64_t wait = qr.waiting[i]->wait_until_ms - M.lease_now_ms;
         in_ms = wait < in_ms ? wait : in_ms;
     }
     for (uint32_t i = 0; i < QM_CRONS; i++) {
@@ -294,17 +358,26 @@ static void jump_clock(void)
     sync_now();
 }
 
-/* Those whose commit is in the file were done, whether anybody heard of it or not. */
+/* Those that were done, whether anybody heard of it or not. */
 static void settle_crash(uint64_t last_seq)
 {
+    uint64_t commit = 0;
     for (uint32_t i = 0; i < qr.order_count; i++) {
-        const qr_request *request = qr.order[i];
-        if (request->err == JZX_OK && request->seq <= last_seq) {
-            trace_request(request);
-            qm_time(&M, request->now_ms, M.lease_now_ms);
-            check_request(request);
-            totals.in_between++;
+        qr_request *request = qr.order[i];
+        if (!was_done(request, last_seq)) {
+            continue;
         }
+        if (commit != 0 && request->seq > commit) {
+            serve_waiting(last_seq);
+        }
+        commit = request->seq;
+        qm_time(&M, request->now_ms, M.lease_now_ms);
+        check_one(request);
+        totals.in_between++;
+    }
+    serve_waiting(last_seq);
+    while (qr.waiting_count > 0) {
+        qr_end_wait(0);
     }
 }
 
@@ -367,6 +440,18 @@ static void crash(void)
     reopen(true);
 }
 
+/* Claims that wait are told at the end, and get nothing any more. */
+static void end_waits(void)
+{
+    for (; qr.waiting_count > 0; qr_end_wait(0)) {
+        const qr_request *request = qr.waiting[0];
+        QC_WANT(request->answers == 1 && request->job_count == 0,
+                "a claim that waits at the end: %u answers, %u jobs", request->answers,
+                request->job_count);
+    }
+    must_be_well();
+}
+
 /* A proper end does what was asked for before. */
 static void close_and_reopen(void)
 {
@@ -377,6 +462,7 @@ static void close_and_reopen(void)
         (void)fprintf(stderr, "step %u: close\n", step_now);
     }
     check_requests();
+    end_waits();
     totals.closes++;
     reopen(false);
 }
@@ -402,14 +488,14 @@ static void random_step(void)
 
 static void calm_down(void)
 {
-    begin_requests(QR_REQUESTS);
+    qr_prepare(QR_REQUESTS);
     for (uint16_t i = 0; i + 1 < QM_KINDS; i++) {
-        qr_request *request = &qr.requests[i / QR_OPS];
+        qr_request *request = qr.requests[i / QR_OPS];
         request->ops[request->op_count++] =
             (qo_op){.what = QO_KIND_PUT, .number = i + 1u, .kind = {.put = true}};
     }
     for (uint16_t i = 0; i < QM_CRONS; i++) {
-        qr_request *request = &qr.requests[QR_REQUESTS - 1];
+        qr_request *request = qr.requests[QR_REQUESTS - 1];
         qo_what what = M.crons[i].put ? QO_CRON_DEL : QO_SYNC;
         request->ops[request->op_count++] = (qo_op){.what = what, .number = i};
     }
@@ -429,14 +515,14 @@ static bool claim_and_complete(void)
 {
     single_op(QO_CLAIM)->max = QM_CLAIMED;
     make_requests(false);
-    uint32_t count = qr.requests[0].job_count;
+    uint32_t count = qr.requests[0]->job_count;
     jzx_mf_lease leases[QM_CLAIMED];
     for (uint32_t i = 0; i < count; i++) {
-        leases[i] = jzx_mf_lease_of(&qr.requests[0].jobs[i]);
+        leases[i] = jzx_mf_lease_of(&qr.requests[0]->jobs[i]);
     }
-    begin_requests((count + QR_OPS - 1) / QR_OPS);
+    qr_prepare((count + QR_OPS - 1) / QR_OPS);
     for (uint32_t i = 0; i < count; i++) {
-        qr_request *request = &qr.requests[i / QR_OPS];
+        qr_request *request = qr.requests[i / QR_OPS];
         request->ops[request->op_count++] = (qo_op){.what = QO_COMPLETE, .lease = leases[i]};
     }
     make_requests(false);
@@ -480,11 +566,12 @@ static void play(uint64_t seed)
         random_step();
     }
     drain();
+    totals.jobs += ql_book.count;
+    qr_close();
+    end_waits();
     for (uint32_t i = 0; i < M.job_count; i++) {
         totals.states[M.jobs[i].state]++;
     }
-    totals.jobs += ql_book.count;
-    qr_close();
     if (seed % 16 == 0) {
         REQUIRE_OK(jzx_mf_check(qr.path, NULL, NULL, NULL));
     }
@@ -555,7 +642,7 @@ static void test_the_queue_does_what_the_model_says(void)
         CHECK(totals.states[i] > 0);
     }
     CHECK(totals.fenced > 0 && totals.requeued > 0 && totals.died > 0 && totals.repairs > 0);
-    CHECK(totals.fired > 0 && totals.in_between > 0);
+    CHECK(totals.fired > 0 && totals.in_between > 0 && totals.served > 0 && totals.gave_up > 0);
 }
 
 static const jzt_test tests[] = {

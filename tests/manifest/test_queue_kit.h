@@ -33,14 +33,14 @@ static void kit_txn(kit *k)
     k->tx.view.txn = k->root;
 }
 
-static inline void kit_open(kit *k)
+static inline void kit_open_sized(kit *k, uint64_t map_max)
 {
     memset(k, 0, sizeof *k);
     const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(k->dir, sizeof k->dir, "%s/jzx_queue_XXXXXX", base);
     REQUIRE(mkdtemp(k->dir) != NULL);
     snprintf(k->path, sizeof k->path, "%s/manifest", k->dir);
-    mfi_store_opts opts = {.map_max = 1u << 30, .readers_max = 8, .now_ms = KIT_START};
+    mfi_store_opts opts = {.map_max = map_max, .readers_max = 8, .now_ms = KIT_START};
     mfi_store_facts facts;
     REQUIRE_OK(mfi_store_open(k->path, &opts, &k->store, &facts));
     k->tx.view.store = k->store;
@@ -52,6 +52,11 @@ static inline void kit_open(kit *k)
         .done_ms = 1000, .dead_ms = 5000, .cancelled_ms = 2000, .prune_max = 256};
     k->next_id = 1;
     kit_txn(k);
+}
+
+static inline void kit_open(kit *k)
+{
+    kit_open_sized(k, 1u << 30);
 }
 
 /* Everything as at the start, in the same file. */
@@ -124,6 +129,72 @@ static inline uint32_t kit_claim(kit *k, const jzx_mf_claim *claim)
     CHECK_OK(IN_CHILD(k, mfi_job_claim(&k->tx, claim, kit_add_claimed, k, &count)));
     CHECK_EQ(count, k->claimed_count);
     return count;
+}
+
+/* A job that must be new; its id. */
+static inline uint64_t kit_new(kit *k, const jzx_mf_job_spec *spec)
+{
+    jzx_mf_slot slot;
+    REQUIRE_OK(kit_enqueue(k, spec, &slot));
+    CHECK_EQ(slot.outcome, JZX_MF_NEW);
+    return slot.id;
+}
+
+/* One job of any kind; 0: none. */
+static inline uint64_t kit_claim_one(kit *k)
+{
+    jzx_mf_claim claim = {0};
+    return kit_claim(k, &claim) == 1 ? k->claimed[0].id : 0;
+}
+
+/* The lease of the last claim. */
+static inline jzx_mf_lease kit_lease(kit *k)
+{
+    REQUIRE(k->claimed_count > 0);
+    return jzx_mf_lease_of(&k->claimed[0]);
+}
+
+static inline jzx_mf_lease kit_claim_lease(kit *k, uint64_t id)
+{
+    CHECK_EQ(kit_claim_one(k), id);
+    return kit_lease(k);
+}
+
+static inline jzx_err kit_complete(kit *k, const jzx_mf_lease *lease)
+{
+    return IN_CHILD(k, mfi_job_complete(&k->tx, lease, jzx_mf_text("result")));
+}
+
+static inline jzx_err kit_fail(kit *k, const jzx_mf_lease *lease, uint32_t flags)
+{
+    jzx_mf_failure failure = {.text = jzx_mf_text("broken"), .code = -7, .flags = flags};
+    return IN_CHILD(k, mfi_job_fail(&k->tx, lease, &failure));
+}
+
+static inline uint32_t kit_do(kit *k, jzx_err (*fn)(mfi_tx *, uint32_t, uint32_t *), uint32_t max)
+{
+    uint32_t count = 0;
+    CHECK_OK(IN_CHILD(k, fn(&k->tx, max, &count)));
+    return count;
+}
+
+static inline void kit_kind(kit *k, uint16_t kind, const jzx_mf_kind *rules)
+{
+    CHECK_OK(IN_CHILD(k, mfi_kind_put(&k->tx, kind, rules)));
+}
+
+/* A new process, which settles what the old one left. */
+static inline mfi_orphans kit_boot(kit *k)
+{
+    mfi_orphans orphans;
+    uint32_t count;
+    k->tx.boot++;
+    k->tx.lease_ms = k->tx.now_ms;
+    k->tx.meta.job_ids = k->next_id;
+    CHECK_OK(IN_CHILD(k, mfi_queue_orphans(&k->tx, 1000, &orphans, &count)));
+    CHECK_EQ(count, orphans.found);
+    k->next_id = k->tx.meta.job_ids;
+    return orphans;
 }
 
 static inline void kit_pass(kit *k, uint64_t ms)

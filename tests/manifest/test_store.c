@@ -527,6 +527,45 @@ static void test_a_damaged_meta_record_is_said(void)
     kit_drop(&k);
 }
 
+static void test_sizes_that_cannot_be_are_refused(void)
+{
+    kit k = kit_make();
+    mfi_store_close(kit_open(&k));
+    mfi_store_opts opts = kit_opts();
+    opts.map_max = (uint64_t)1 << 62;
+    kit_refused_with(k.path, &opts, JZX_ERR_NO_MEMORY, "map_max may be more");
+    opts = kit_opts();
+    opts.readers_max = UINT32_MAX;
+    kit_refused_with(k.path, &opts, JZX_ERR_INVALID_ARG, "readers are too many");
+    mfi_store_close(kit_open(&k));
+    kit_drop(&k);
+}
+
+static void test_a_map_smaller_than_the_file_can_still_read_it(void)
+{
+    kit k = kit_make();
+    jzt_rng rng = {1};
+    mfi_store *store = kit_open(&k);
+    kit_fill(store, &rng, 5, 200);
+    mfi_store_close(store);
+    mfi_store_opts opts = kit_opts();
+    opts.map_max = 65536;
+    mfi_store_facts facts;
+    REQUIRE_OK(mfi_store_open(k.path, &opts, &store, &facts));
+    CHECK_EQ(read_meta(store).schema, MFI_SCHEMA);
+    mfi_store_close(store);
+    kit_drop(&k);
+}
+
+static void test_a_program_that_is_started_does_not_inherit_the_lock(void)
+{
+    kit k = kit_make();
+    mfi_store *store = kit_open(&k);
+    CHECK((fcntl(store->claim.owner_fd, F_GETFD) & FD_CLOEXEC) != 0);
+    mfi_store_close(store);
+    kit_drop(&k);
+}
+
 typedef struct racer {
     kit *k;
     mfi_store *store;
@@ -608,6 +647,11 @@ static const jzt_test tests[] = {
     {"a_missing_table_is_corrupt_or_made_by_migration",
      test_a_missing_table_is_corrupt_or_made_by_migration},
     {"a_damaged_meta_record_is_said", test_a_damaged_meta_record_is_said},
+    {"sizes_that_cannot_be_are_refused", test_sizes_that_cannot_be_are_refused},
+    {"a_map_smaller_than_the_file_can_still_read_it",
+     test_a_map_smaller_than_the_file_can_still_read_it},
+    {"a_program_that_is_started_does_not_inherit_the_lock",
+     test_a_program_that_is_started_does_not_inherit_the_lock},
     {"of_threads_that_create_a_file_one_wins", test_of_threads_that_create_a_file_one_wins},
     {"numbers_of_lmdb_and_errno_have_errors", test_numbers_of_lmdb_and_errno_have_errors},
 };

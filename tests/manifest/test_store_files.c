@@ -260,6 +260,18 @@ static void test_a_full_disk_ends_a_copy_without_rubbish(void)
     kit_drop(&k);
 }
 
+static void test_a_full_disk_creates_nothing(void)
+{
+    kit k = kit_make();
+    mfi_store_opts opts = kit_opts();
+    limit_files(8192); /* a write that is cut short would be EIO to LMDB */
+    kit_refused_with(k.path, &opts, JZX_ERR_NO_SPACE, "cannot be created");
+    limit_files(RLIM_INFINITY);
+    CHECK_EQ(kit_files(&k, false), 0);
+    mfi_store_close(kit_open(&k));
+    kit_drop(&k);
+}
+
 typedef struct writing {
     mfi_store *store;
     atomic_bool is_over;
@@ -360,6 +372,7 @@ static const jzt_test tests[] = {
     {"a_copy_is_a_manifest_and_smaller", test_a_copy_is_a_manifest_and_smaller},
     {"a_copy_that_cannot_be_leaves_nothing", test_a_copy_that_cannot_be_leaves_nothing},
     {"a_full_disk_ends_a_copy_without_rubbish", test_a_full_disk_ends_a_copy_without_rubbish},
+    {"a_full_disk_creates_nothing", test_a_full_disk_creates_nothing},
     {"copies_beside_a_writer_are_whole", test_copies_beside_a_writer_are_whole},
     {"the_reserve_is_given_and_made_again", test_the_reserve_is_given_and_made_again},
     {"a_disk_too_full_for_the_reserve_can_be_opened",

@@ -3,11 +3,13 @@
  * "takes long" is one that looks at the clock often, which costs a millisecond a time. */
 #include "test_work_kit.h"
 
+#include <jzx/guard.h>
 #include <jzx/lifecycle.h>
 #include <jzx/monitor.h>
 #include <jzx/supervisor.h>
 #include <jzx/testkit.h>
 
+#include <signal.h>
 #include <stdbool.h>
 
 #define KIND 7u
@@ -272,6 +274,38 @@ static void test_a_panic_fails_the_job_with_its_text_and_the_hand_goes_on(void)
     CHECK_EQ(mft_state_of(w.mf, id), JZX_MF_JOB_DONE);
     CHECK_EQ(mft_generation(w.mf), 2);
     world_close(&w);
+}
+
+static jzx_mf_verdict crash_first(world *w, jzx_context *ctx, jzx_mf_run *run)
+{
+    (void)ctx;
+    (void)run;
+    if (w->runs == 1) {
+        abort();
+    }
+    return JZX_MF_RUN_DONE;
+}
+
+static void test_a_crash_of_a_guarded_handler_fails_its_job(void)
+{
+    if (jzx_crash_guard_install() != JZX_OK) {
+        jzt_skip("There is no crash guard here.");
+    }
+    world w;
+    world_open(&w);
+    w.script = crash_first;
+    jzx_mf_work work = {.handler = handle, .arg = &w, .kind = KIND, .flags = JZX_SPAWN_CRASH_GUARD};
+    REQUIRE_OK(jzx_mf_crew_spawn(w.kit->loop, w.mf, &work, 1, &w.crew));
+    uint64_t id = put_any(&w);
+    run_ms(&w, 100);
+    mft_job job = mft_job_of(w.mf, id);
+    CHECK_EQ(job.job.state, JZX_MF_JOB_SCHEDULED);
+    CHECK_EQ(job.job.error_code, SIGABRT);
+    CHECK(strncmp(job.error, "crash 6: SIGABRT", 16) == 0);
+    run_ms(&w, 2000);
+    CHECK_EQ(mft_state_of(w.mf, id), JZX_MF_JOB_DONE);
+    world_close(&w);
+    jzx_crash_guard_remove();
 }
 
 static jzx_mf_verdict always_panic(world *w, jzx_context *ctx, jzx_mf_run *run)
@@ -640,6 +674,39 @@ static void test_hands_that_are_killed_lose_nothing(void)
     kill_while_working("hand 2", 100);
 }
 
+/* The runtime ends an actor that is killed while it waits for its restart. */
+static void test_a_crew_without_a_foreman_ends(void)
+{
+    for (int twice = 0; twice <= 1; twice++) {
+        world w;
+        world_open(&w);
+        crew_start(&w, 2);
+        run_ms(&w, 10);
+        jzx_child_info info;
+        REQUIRE_OK(jzx_supervisor_child(w.kit->loop, w.crew, "foreman", &info));
+        if (twice) {
+            CHECK_OK(jzx_kill(w.kit->loop, info.actor));
+            for (int i = 0; i < 4 && jzx_actor_state(w.kit->loop, info.actor) == JZX_STATE_RUNNING;
+                 i++) {
+                CHECK_OK(jzx_loop_step(w.kit->loop, 0));
+            }
+            (void)jzx_kill(w.kit->loop, info.actor);
+        } else {
+            CHECK_OK(jzx_stop(w.kit->loop, info.actor));
+        }
+        run_ms(&w, 1000);
+        jzx_state state = jzx_actor_state(w.kit->loop, w.crew);
+        CHECK(twice || state == JZX_STATE_TERMINATED);
+        uint64_t job = put_any(&w);
+        run_ms(&w, 1000);
+        /* Either it was quick enough and goes on, or there is no crew at all. */
+        CHECK_EQ(mft_state_of(w.mf, job),
+                 state == JZX_STATE_RUNNING ? JZX_MF_JOB_DONE : JZX_MF_JOB_READY);
+        w.crew = state == JZX_STATE_RUNNING ? w.crew : JZX_NOBODY;
+        world_close(&w);
+    }
+}
+
 static void test_a_crew_that_is_killed_leaves_its_jobs_to_their_leases(void)
 {
     world w;
@@ -704,6 +771,7 @@ static const jzt_test tests[] = {
      test_a_snooze_comes_again_when_it_said_and_does_not_count},
     {"a_panic_fails_the_job_with_its_text_and_the_hand_goes_on",
      test_a_panic_fails_the_job_with_its_text_and_the_hand_goes_on},
+    {"a_crash_of_a_guarded_handler_fails_its_job", test_a_crash_of_a_guarded_handler_fails_its_job},
     {"a_job_that_always_panics_dies_and_the_crew_lives",
      test_a_job_that_always_panics_dies_and_the_crew_lives},
     {"what_is_no_verdict_is_a_failure", test_what_is_no_verdict_is_a_failure},
@@ -726,6 +794,7 @@ static const jzt_test tests[] = {
     {"a_foreman_that_is_killed_too_often_ends_the_crew",
      test_a_foreman_that_is_killed_too_often_ends_the_crew},
     {"hands_that_are_killed_lose_nothing", test_hands_that_are_killed_lose_nothing},
+    {"a_crew_without_a_foreman_ends", test_a_crew_without_a_foreman_ends},
     {"a_crew_that_is_killed_leaves_its_jobs_to_their_leases",
      test_a_crew_that_is_killed_leaves_its_jobs_to_their_leases},
     {"a_manifest_that_is_closed_ends_the_crew", test_a_manifest_that_is_closed_ends_the_crew},

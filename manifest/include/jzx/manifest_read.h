@@ -20,7 +20,8 @@ extern "C" {
 typedef struct jzx_mf_snap jzx_mf_snap;
 
 /* Runs `fn` with a snapshot on this thread and returns what it returned. A snapshot inside another
- * one's callback is fine. Thread: any. Errors: FORKED, BUSY (readers_max), NO_MEMORY, IO. */
+ * one's callback is fine. Thread: any. Errors: FORKED, BUSY (readers_max), NO_MEMORY, IO,
+ * IN_DOUBT (the disk failed where the last commit is written down). */
 typedef jzx_err (*jzx_mf_read_fn)(jzx_mf_snap *snap, void *arg);
 JZX_API jzx_err jzx_mf_read(jzx_mf *mf, jzx_mf_read_fn fn, void *arg);
 /* The last commit that it sees. */

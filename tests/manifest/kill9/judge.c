@@ -40,6 +40,7 @@ struct judge {
     uint64_t offsets[KILL9_CLIENTS];
     uint64_t facts;
     uint64_t kinds[FACT_BROKEN + 1];
+    uint64_t orphans; /* leases that recovery took back */
     uint64_t old_ids; /* the largest of earlier rounds */
     uint64_t bad;     /* in this round */
     uint64_t now_ns;
@@ -87,9 +88,9 @@ void judge_tally(const judge *self, char *out, size_t cap)
     const uint64_t *kinds = self->kinds;
     snprintf(out, cap,
              "enqueued=%" PRIu64 " claimed=%" PRIu64 " beats=%" PRIu64 " completed=%" PRIu64
-             " failed=%" PRIu64 " fenced=%" PRIu64,
+             " failed=%" PRIu64 " fenced=%" PRIu64 " orphans=%" PRIu64,
              kinds[FACT_ENQUEUED], kinds[FACT_CLAIMED], kinds[FACT_BEAT], kinds[FACT_COMPLETED],
-             kinds[FACT_FAILED], kinds[FACT_FENCED]);
+             kinds[FACT_FAILED], kinds[FACT_FENCED], self->orphans);
 }
 
 static void take_enqueue(judge *self, const fact *one)
@@ -319,6 +320,7 @@ static void look_at_file(judge *self)
         wrong(self, "J9: the file cannot be opened: %s: %s", jzx_strerror(err), report.text);
         return;
     }
+    self->orphans += report.orphans;
     err = jzx_mf_read(mf, see_all, self);
     if (err != JZX_OK) {
         wrong(self, "J9: the jobs cannot be read: %s", jzx_strerror(err));
