@@ -1,7 +1,7 @@
 /* A manifest in one sitting: a record and a job are stored in one commit, the job is worked on, and
  * its end is committed together with what it found. Whatever returned JZX_OK is on disk.
  * Run: ./manifest */
-#include <jzx/jzx.h>
+#define _POSIX_C_SOURCE 200809L /* mkdtemp() */
 #include <jzx/manifest.h>
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 enum { SHOP = 1, KIND_COUNT = 1, STOCK = 1 };
 
-static jzx_err set_up(jzx_mf *mf)
+static jzx_err set_up(jzx_mf *mf, uint64_t *out_job)
 {
     jzx_mf_txn *txn;
     jzx_mf_db shop = {.name = jzx_mf_text("shop")};
@@ -22,7 +22,7 @@ static jzx_err set_up(jzx_mf *mf)
         return err;
     }
     if ((err = jzx_mf_db_put(txn, SHOP, &shop)) != JZX_OK ||
-        (err = jzx_mf_job_enqueue(txn, &job, NULL)) != JZX_OK) {
+        (err = jzx_mf_job_enqueue(txn, &job, out_job)) != JZX_OK) {
         jzx_mf_abort(txn);
         return err;
     }
@@ -51,14 +51,11 @@ static jzx_err work(jzx_mf *mf)
     jzx_mf_receipt *receipt = NULL;
     jzx_mf_claim claim = {.wait_ms = 1000};
     jzx_err err = jzx_mf_begin(mf, &txn);
-    if (err != JZX_OK) {
-        return err;
-    }
-    if ((err = jzx_mf_job_claim(txn, &claim)) != JZX_OK) {
+    if (err == JZX_OK && (err = jzx_mf_job_claim(txn, &claim)) != JZX_OK) {
         jzx_mf_abort(txn);
-        return err;
+    } else if (err == JZX_OK) {
+        err = jzx_mf_commit(txn, 0, &receipt);
     }
-    err = jzx_mf_commit(txn, 0, &receipt);
     if (err == JZX_OK && receipt->job_count == 1) {
         const jzx_mf_job *job = receipt->jobs;
         printf("counting %.*s, attempt %" PRIu32 "\n", (int)job->payload.len,
@@ -69,37 +66,35 @@ static jzx_err work(jzx_mf *mf)
     return err;
 }
 
-static jzx_err show_job(void *arg, const jzx_mf_job *job)
-{
-    printf("stock is at generation %" PRIu64 "; the job is %s: %.*s\n", *(uint64_t *)arg,
-           jzx_mf_job_state_name(job->state), (int)job->result.len, (const char *)job->result.data);
-    return JZX_OK;
-}
-
 /* All of this sees one and the same commit. */
 static jzx_err show(jzx_mf_snap *snap, void *arg)
 {
     jzx_mf_generation stock;
+    jzx_mf_job job;
     jzx_err err = jzx_mf_generation_get(snap, STOCK, &stock);
-    (void)arg;
-    return err == JZX_OK ? jzx_mf_job_each(snap, 0, show_job, &stock.current) : err;
+    if (err == JZX_OK && (err = jzx_mf_job_get(snap, *(uint64_t *)arg, &job)) == JZX_OK) {
+        printf("stock is at generation %" PRIu64 "; the job is %s: %.*s\n", stock.current,
+               jzx_mf_job_state_name(job.state), (int)job.result.len,
+               (const char *)job.result.data);
+    }
+    return err;
 }
 
 int main(void)
 {
     char dir[] = "/tmp/jzx-XXXXXX";
+    uint64_t job;
     jzx_mf *mf = NULL;
     jzx_mf_recovery report = {0};
     jzx_err err = JZX_ERR_NO_ACCESS;
     if (mkdtemp(dir) != NULL && chdir(dir) == 0 &&
-        (err = jzx_mf_open("shop.jzx", NULL, &mf, &report)) == JZX_OK &&
-        (err = set_up(mf)) == JZX_OK && (err = work(mf)) == JZX_OK) {
-        err = jzx_mf_read(mf, show, NULL);
+        (err = jzx_mf_open("shop", NULL, &mf, &report)) == JZX_OK &&
+        (err = set_up(mf, &job)) == JZX_OK && (err = work(mf)) == JZX_OK) {
+        err = jzx_mf_read(mf, show, &job);
     }
-    jzx_err closed = jzx_mf_close(mf, 0);
-    err = err == JZX_OK ? closed : err;
-    if (err != JZX_OK) {
+    if (jzx_mf_close(mf, 0) != JZX_OK || err != JZX_OK) {
         fprintf(stderr, "manifest: %s. %s\n", jzx_strerror(err), report.text);
     }
-    return err == JZX_OK ? 0 : 1;
+    (void)(remove("shop") + remove("shop-lock") + remove("shop-owner") + remove("shop-reserve"));
+    return rmdir(dir) == 0 && err == JZX_OK ? 0 : 1;
 }

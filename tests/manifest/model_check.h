@@ -189,8 +189,13 @@ static void qc_lease(const qm_job *want, const jzx_mf_job *got)
     QC_SAME(progress_done, want->progress);
 }
 
-static void qc_job(qm_job *want, const jzx_mf_job *got)
+static void qc_job(const qm *m, qm_job *want, const jzx_mf_job *got)
 {
+    bool is_open = want->run_at_lo != want->run_at_hi;
+    qc_run_at(want, got);
+    if (is_open && (want->state == JZX_MF_JOB_READY || want->state == JZX_MF_JOB_SCHEDULED)) {
+        qm_place(m, want); /* its time is known only now */
+    }
     uint8_t state = got->state == JZX_MF_JOB_BLOCKED ? JZX_MF_JOB_READY : got->state;
     QC_WANT(state == want->state, "job %" PRIu64 ": is %s, not %s", got->id,
             jzx_mf_job_state_name(got->state), jzx_mf_job_state_name(want->state));
@@ -203,7 +208,6 @@ static void qc_job(qm_job *want, const jzx_mf_job *got)
     QC_SAME(created_ms, want->created_ms);
     QC_SAME(cancel, want->cancel);
     QC_SAME(after_left, want->parent_count);
-    qc_run_at(want, got);
     if (want->state == JZX_MF_JOB_ACTIVE) {
         qc_lease(want, got);
     }
@@ -238,7 +242,7 @@ static void qc_jobs(qm *m, const qc_world *w)
                 jzx_mf_job_state_name(w->jobs[i].state));
         if (want != NULL) {
             there[want - m->jobs] = true;
-            qc_job(want, &w->jobs[i]);
+            qc_job(m, want, &w->jobs[i]);
         }
     }
     for (uint32_t i = m->job_count; i-- > 0;) {

@@ -204,13 +204,32 @@ static void check_waiting_claim(qr_request *request)
     }
 }
 
-/* At the end of a commit: those that wait are served in their order, or their time is up. */
-static void serve_waiting(void)
+static void check_one(qr_request *request)
+{
+    trace_request(request);
+    if (request->ops[0].wait_ms != 0) {
+        check_waiting_claim(request);
+    } else {
+        check_request(request);
+    }
+}
+
+/* Whether the commit of a request is in the file. */
+static bool was_done(const qr_request *request, uint64_t last_seq)
+{
+    return request->answers == 1 && request->err == JZX_OK && request->seq <= last_seq;
+}
+
+/* At the end of a commit: those that wait are served in their order, or their time is up. After a
+ * crash only what is in the file counts. */
+static void serve_waiting(uint64_t last_seq)
 {
     for (uint32_t i = 0; i < qr.waiting_count && !qc_verdict.bad;) {
         qr_request *request = qr.waiting[i];
         bool served = qm_best(&M, request->ops[0].kinds) != NULL;
-        if (served || request->wait_until_ms <= M.lease_now_ms) {
+        if (last_seq != UINT64_MAX && !was_done(request, last_seq)) {
+            i++;
+        } else if (served || request->wait_until_ms <= M.lease_now_ms) {
             trace_request(request);
             check_request(request);
             totals.served += served;
@@ -229,22 +248,18 @@ static void check_requests(void)
             qr.request_count);
     for (uint32_t i = 0; i < qr.order_count; i++) {
         qr_request *request = qr.order[i];
-        if (commit != 0 && request->seq > commit) {
-            serve_waiting();
+        /* A commit of its own, or a claim that came when those before it had taken all. */
+        if (commit != 0 && (request->seq > commit || request->answers == 0)) {
+            serve_waiting(UINT64_MAX);
         }
         commit = request->seq != 0 ? request->seq : commit;
         if (request->answers > 0) {
             pass_time(request->now_ms);
         }
-        trace_request(request);
-        if (request->ops[0].wait_ms != 0) {
-            check_waiting_claim(request);
-        } else {
-            check_request(request);
-        }
+        check_one(request);
         must_be_well();
     }
-    serve_waiting();
+    serve_waiting(UINT64_MAX);
     for (uint32_t i = 0; i < qr.waiting_count; i++) {
         QC_WANT(qr.waiting[i]->answers == 0 || qr.mf == NULL,
                 "a claim that should wait was answered");
@@ -343,32 +358,26 @@ static void jump_clock(void)
     sync_now();
 }
 
-/* Of a request whose commit is in the file: it was done, whether anybody heard of it or not. */
-static bool was_done(const qr_request *request, uint64_t last_seq)
-{
-    return request->answers == 1 && request->err == JZX_OK && request->seq <= last_seq;
-}
-
+/* Those that were done, whether anybody heard of it or not. */
 static void settle_crash(uint64_t last_seq)
 {
+    uint64_t commit = 0;
     for (uint32_t i = 0; i < qr.order_count; i++) {
         qr_request *request = qr.order[i];
         if (!was_done(request, last_seq)) {
             continue;
         }
-        trace_request(request);
-        qm_time(&M, request->now_ms, M.lease_now_ms);
-        if (request->ops[0].wait_ms != 0) {
-            check_waiting_claim(request);
-        } else {
-            check_request(request);
+        if (commit != 0 && request->seq > commit) {
+            serve_waiting(last_seq);
         }
+        commit = request->seq;
+        qm_time(&M, request->now_ms, M.lease_now_ms);
+        check_one(request);
         totals.in_between++;
     }
-    for (; qr.waiting_count > 0; qr_end_wait(0)) {
-        if (was_done(qr.waiting[0], last_seq) && qr.waiting[0]->job_count > 0) {
-            check_request(qr.waiting[0]);
-        }
+    serve_waiting(last_seq);
+    while (qr.waiting_count > 0) {
+        qr_end_wait(0);
     }
 }
 

@@ -33,14 +33,14 @@ static void kit_txn(kit *k)
     k->tx.view.txn = k->root;
 }
 
-static inline void kit_open(kit *k)
+static inline void kit_open_sized(kit *k, uint64_t map_max)
 {
     memset(k, 0, sizeof *k);
     const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(k->dir, sizeof k->dir, "%s/jzx_queue_XXXXXX", base);
     REQUIRE(mkdtemp(k->dir) != NULL);
     snprintf(k->path, sizeof k->path, "%s/manifest", k->dir);
-    mfi_store_opts opts = {.map_max = 1u << 30, .readers_max = 8, .now_ms = KIT_START};
+    mfi_store_opts opts = {.map_max = map_max, .readers_max = 8, .now_ms = KIT_START};
     mfi_store_facts facts;
     REQUIRE_OK(mfi_store_open(k->path, &opts, &k->store, &facts));
     k->tx.view.store = k->store;
@@ -52,6 +52,11 @@ static inline void kit_open(kit *k)
         .done_ms = 1000, .dead_ms = 5000, .cancelled_ms = 2000, .prune_max = 256};
     k->next_id = 1;
     kit_txn(k);
+}
+
+static inline void kit_open(kit *k)
+{
+    kit_open_sized(k, 1u << 30);
 }
 
 /* Everything as at the start, in the same file. */

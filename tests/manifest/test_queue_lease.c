@@ -8,6 +8,7 @@ static const jzx_mf_job_spec plain = {.kind = 1};
 static void finish(kit *k)
 {
     kit_check(k);
+    kit_audit(k);
     kit_close(k);
 }
 
@@ -610,6 +611,33 @@ static void test_an_exclusive_job_is_not_retried_beside_an_active_one(void)
     finish(&k);
 }
 
+/* Wherever in an operation the file turns out to be full: nothing of it is left. */
+static void test_a_full_file_refuses_and_leaves_everything_as_it_was(void)
+{
+    enum { MAP = 1 << 20 };
+    static uint8_t much[20000];
+    kit k;
+    kit_open_sized(&k, MAP);
+    jzx_mf_job_spec spec = {.kind = 1, .unique = JZX_MF_SINGLETON, .payload = {much, sizeof much}};
+    jzx_mf_slot slot;
+    jzx_err err;
+    while ((err = kit_enqueue(&k, &spec, &slot)) == JZX_OK) {
+    }
+    CHECK_EQ(err, JZX_ERR_MAP_FULL);
+    uint64_t jobs = mfi_entries(&k.tx.view, JZX_MF_TABLE_JOB);
+    REQUIRE(jobs > 3);
+    /* A claim that puts all others aside needs more room than there is: it fails as a whole. */
+    jzx_mf_claim claim = {.max = 100};
+    uint32_t count = 0;
+    k.claimed_count = 0;
+    err = IN_CHILD(&k, mfi_job_claim(&k.tx, &claim, kit_add_claimed, &k, &count));
+    CHECK(err == JZX_OK || err == JZX_ERR_MAP_FULL);
+    CHECK_EQ(mfi_entries(&k.tx.view, JZX_MF_TABLE_JOB), jobs);
+    CHECK_EQ(mfi_entries(&k.tx.view, JZX_MF_TABLE_READY), err == JZX_OK ? 0 : jobs);
+    kit_check(&k);
+    kit_close(&k);
+}
+
 static const jzt_test tests[] = {
     {"complete_stores_the_result", test_complete_stores_the_result},
     {"a_late_worker_is_fenced", test_a_late_worker_is_fenced},
@@ -652,6 +680,8 @@ static const jzt_test tests[] = {
     {"retry_is_for_the_dead_and_the_cancelled", test_retry_is_for_the_dead_and_the_cancelled},
     {"an_exclusive_job_is_not_retried_beside_an_active_one",
      test_an_exclusive_job_is_not_retried_beside_an_active_one},
+    {"a_full_file_refuses_and_leaves_everything_as_it_was",
+     test_a_full_file_refuses_and_leaves_everything_as_it_was},
 };
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@
 static void finish(kit *k)
 {
     kit_check(k);
+    kit_audit(k);
     kit_close(k);
 }
 

@@ -325,7 +325,7 @@ static void test_ids_whose_hashes_meet_are_told_apart(void)
 {
     mft_tx t;
     mfi_tx *tx = mft_tx_make(&t);
-    jzx_mf_material record = {.id = jzx_mf_text("other")};
+    jzx_mf_material record = {.id = jzx_mf_text("main")};
     jzx_mf_key key = jzx_mf_key_material(jzx_mf_text("mine"));
     REQUIRE_OK(mfi_encode_material(&record, NULL, &tx->buf));
     REQUIRE_OK(mfi_put(tx, &key, tx->buf.bytes, tx->buf.len));

@@ -674,6 +674,39 @@ static void test_hands_that_are_killed_lose_nothing(void)
     kill_while_working("hand 2", 100);
 }
 
+/* The runtime ends an actor that is killed while it waits for its restart. */
+static void test_a_crew_without_a_foreman_ends(void)
+{
+    for (int twice = 0; twice <= 1; twice++) {
+        world w;
+        world_open(&w);
+        crew_start(&w, 2);
+        run_ms(&w, 10);
+        jzx_child_info info;
+        REQUIRE_OK(jzx_supervisor_child(w.kit->loop, w.crew, "foreman", &info));
+        if (twice) {
+            CHECK_OK(jzx_kill(w.kit->loop, info.actor));
+            for (int i = 0; i < 4 && jzx_actor_state(w.kit->loop, info.actor) == JZX_STATE_RUNNING;
+                 i++) {
+                CHECK_OK(jzx_loop_step(w.kit->loop, 0));
+            }
+            (void)jzx_kill(w.kit->loop, info.actor);
+        } else {
+            CHECK_OK(jzx_stop(w.kit->loop, info.actor));
+        }
+        run_ms(&w, 1000);
+        jzx_state state = jzx_actor_state(w.kit->loop, w.crew);
+        CHECK(twice || state == JZX_STATE_TERMINATED);
+        uint64_t job = put_any(&w);
+        run_ms(&w, 1000);
+        /* Either it was quick enough and goes on, or there is no crew at all. */
+        CHECK_EQ(mft_state_of(w.mf, job),
+                 state == JZX_STATE_RUNNING ? JZX_MF_JOB_DONE : JZX_MF_JOB_READY);
+        w.crew = state == JZX_STATE_RUNNING ? w.crew : JZX_NOBODY;
+        world_close(&w);
+    }
+}
+
 static void test_a_crew_that_is_killed_leaves_its_jobs_to_their_leases(void)
 {
     world w;
@@ -761,6 +794,7 @@ static const jzt_test tests[] = {
     {"a_foreman_that_is_killed_too_often_ends_the_crew",
      test_a_foreman_that_is_killed_too_often_ends_the_crew},
     {"hands_that_are_killed_lose_nothing", test_hands_that_are_killed_lose_nothing},
+    {"a_crew_without_a_foreman_ends", test_a_crew_without_a_foreman_ends},
     {"a_crew_that_is_killed_leaves_its_jobs_to_their_leases",
      test_a_crew_that_is_killed_leaves_its_jobs_to_their_leases},
     {"a_manifest_that_is_closed_ends_the_crew", test_a_manifest_that_is_closed_ends_the_crew},
