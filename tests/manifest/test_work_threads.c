@@ -572,7 +572,57 @@ static void test_a_crew_on_a_plain_loop_serves_a_manifest_on_its_own_thread(void
     mft_dir_remove(&w.dir);
 }
 
+static void forget(void *arg, const jzx_mf_receipt *receipt)
+{
+    (void)arg;
+    CHECK_EQ(receipt->err, JZX_OK);
+}
+
+/* The first job keeps the loop, and with it the foreman, while the second one is claimed. */
+static jzx_mf_verdict keep_the_loop(world *w, jzx_context *ctx, jzx_mf_run *run)
+{
+    (void)ctx;
+    const jzx_mf_job *job = jzx_mf_run_job(run);
+    mft_job stored = mft_job_of(w->mf, job->id);
+    CHECK_EQ(stored.job.state, JZX_MF_JOB_ACTIVE);
+    CHECK_EQ(stored.job.attempt, job->attempt);
+    if (atomic_load(&w->runs) == 1) {
+        jzx_mf_txn *txn = mft_begin(w->mf);
+        jzx_mf_job_spec spec = {
+            .kind = KIND, .unique = JZX_MF_ANY, .lease_ms = 100, .backoff_min_ms = 500};
+        CHECK_OK(jzx_mf_job_enqueue(txn, &spec, NULL));
+        CHECK_OK(jzx_mf_commit_async(txn, forget, NULL));
+        for (uint64_t end = now_ms() + 300; now_ms() < end; nap()) {
+        }
+    }
+    return JZX_MF_RUN_DONE;
+}
+
+static void test_a_job_that_waited_too_long_for_the_foreman_is_not_begun(void)
+{
+    static world w;
+    memset(&w, 0, sizeof w);
+    w.dir = mft_dir_make();
+    REQUIRE_OK(jzx_loop_create(NULL, &w.loop));
+    w.mf = mft_open(&w.dir, NULL);
+    w.script = keep_the_loop;
+    jzx_mf_work work = {.handler = handle, .arg = &w, .kind = KIND, .hands = 2};
+    REQUIRE_OK(jzx_mf_crew_spawn(w.loop, w.mf, &work, 1, &w.crew));
+    run_for(&w, 20);
+    uint64_t first = put_any(&w);
+    CHECK(wait_for(&w, is_done, first));
+    CHECK(wait_for(&w, has_runs, 2));
+    CHECK(wait_for(&w, has_running, 0));
+    CHECK_OK(jzx_stop(w.loop, w.crew));
+    CHECK(wait_for(&w, is_gone, w.crew));
+    CHECK_OK(jzx_mf_close(w.mf, 0));
+    CHECK_OK(jzx_loop_destroy(w.loop));
+    mft_dir_remove(&w.dir);
+}
+
 static const jzt_test tests[] = {
+    {"a_job_that_waited_too_long_for_the_foreman_is_not_begun",
+     test_a_job_that_waited_too_long_for_the_foreman_is_not_begun},
     {"a_thousand_jobs_over_four_hands_are_each_done_once",
      test_a_thousand_jobs_over_four_hands_are_each_done_once},
     {"a_lease_is_kept_as_long_as_the_handler_takes",
