@@ -9,6 +9,7 @@
 #include "report.h"
 #include "rounds.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,8 @@ int main(int argc, char **argv)
                         "                [--only plain|states|mutants|faults]\n");
         return 2;
     }
+    /* LMDB asks for megabytes of zeros with every file: from fresh pages they cost nothing. */
+    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
     uint64_t seed = choose_seed();
     printf("seed %llu (JZX_SEED repeats it)\n", (unsigned long long)seed);
     make_base();
