@@ -1,7 +1,7 @@
 /* crashlab: crashes of everything that writes a manifest.
  *
  *     crashlab [--states N] [--workers N] [--keep DIR]
- *              [--only plain|states|mutants|faults]
+ *              [--only plain|mutants|faults|migration|states]
  *
  * Exit status: 0: nothing bad, and all mutants were caught; 1: not so; 2: it could not be done. */
 #include "inject.h"
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     if (!parse(argc, argv, &opts)) {
         fprintf(stderr, "usage: crashlab [--states N] [--workers N] "
                         "[--keep DIR]\n"
-                        "                [--only plain|states|mutants|faults]\n");
+                        "                [--only plain|mutants|faults|migration|states]\n");
         return 2;
     }
     /* LMDB asks for megabytes of zeros with every file: from fresh pages they cost nothing. */
@@ -134,6 +134,9 @@ int main(int argc, char **argv)
     if (wants(&opts, "faults")) {
         uint64_t runs;
         tally.bad += cl_inject_all(base, &runs);
+    }
+    if (wants(&opts, "migration")) {
+        cl_rounds_migrations(&lab, &tally);
     }
     if (wants(&opts, "states")) {
         cl_rounds(&lab, &tally);
