@@ -205,14 +205,14 @@ void ui_i64(ui_record *record, const char *name, int64_t value)
 
 void ui_double(ui_record *record, const char *name, double value)
 {
-    char digits[40];
-    (void)snprintf(digits, sizeof digits, "%.17g", value);
-    if (record->json) {
-        json_name(record, name);
-        fputs(isfinite(value) ? digits : "null", record->out);
-    } else if (isfinite(value)) {
-        (void)snprintf(digits, sizeof digits, "%g", value);
-        line(record, name, digits);
+    if (!record->json) {
+        return;
+    }
+    json_name(record, name);
+    if (isfinite(value)) {
+        fprintf(record->out, "%.17g", value);
+    } else {
+        fputs("null", record->out);
     }
 }
 
@@ -231,11 +231,21 @@ void ui_string(ui_record *record, const char *name, const char *value)
     ui_blob(record, name, jzx_mf_text(value));
 }
 
-static void hex(FILE *out, jzx_mf_span span)
+static void put_hex(FILE *out, jzx_mf_span span)
 {
     const uint8_t *at = span.data;
     for (size_t i = 0; i < span.len; i++) {
         fprintf(out, "%02x", at[i]);
+    }
+}
+
+void ui_hex(ui_record *record, const char *name, jzx_mf_span value)
+{
+    if (record->json) {
+        json_name(record, name);
+        fputc('"', record->out);
+        put_hex(record->out, value);
+        fputc('"', record->out);
     }
 }
 
@@ -253,7 +263,7 @@ void ui_blob(ui_record *record, const char *name, jzx_mf_span value)
         json_text(record->out, value.data, value.len);
     } else {
         fputs("{\"hex\":\"", record->out);
-        hex(record->out, value);
+        put_hex(record->out, value);
         fputs("\"}", record->out);
     }
 }

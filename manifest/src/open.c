@@ -107,8 +107,19 @@ static jzx_err spawn_writer(jzx_mf *mf, mfi_writer *writer)
     return jzx_system_spawn(mf->system, &opts, &mf->writer);
 }
 
+/* Everybody who waited was told that it is over, and is on the way out. */
+static void wait_for_leavers(jzx_mf *mf)
+{
+    (void)pthread_mutex_lock(&mf->lock);
+    while (mf->inside != 0) {
+        (void)pthread_cond_wait(&mf->ended_cond, &mf->lock);
+    }
+    (void)pthread_mutex_unlock(&mf->lock);
+}
+
 static void mf_free(jzx_mf *mf)
 {
+    wait_for_leavers(mf);
     jzx_sender_release(mf->sender);
     if (mf->own_system) {
         (void)jzx_system_destroy(mf->system);

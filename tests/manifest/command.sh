@@ -149,7 +149,11 @@ run 0 manifest "$file" check && says "fine" && silent "$err"
 run 0 manifest "$file" check --json && is_json && lines 1 && says '"ok":true'
 run 0 manifest "$file" dump && says "job id=3" && says 'material hash=' && silent "$err"
 run 0 manifest "$file" dump --json && is_json
-run 0 manifest "$file" dump kind db --json && is_json && lines 4
+run 0 manifest "$file" dump kind db --json && is_json && lines 4 && says '"name":"be\"ta"'
+run 0 manifest "$file" dump metric --json && lines 1 && says '"sum":2.5,"min":2.5,'
+run 0 manifest "$file" dump wal chunk job gate cron generation --json && is_json && lines 14
+run 0 manifest "$file" dump material --json && lines 1 && says '"payload":{"hex":"00ff"}'
+run 0 manifest "$file" dump ready event --json && is_json && says '"line":"ready kind=1'
 run 0 manifest "$file" backup "$work/copy" && says "copied to"
 run 1 manifest "$file" backup "$work/copy" && warns "is there already"
 run 1 manifest "$file" backup "$work/no/such/place" && warns "cannot be copied"

@@ -834,11 +834,9 @@ static void test_whoever_had_enough_is_told_no_more(void)
     said.end_after = 1;
     CHECK_EQ(look(&report), JZX_ERR_CORRUPT);
     CHECK_EQ(said.count + said.notices, 1);
-    uint64_t seen = report.records;
     said.end_after = 0;
     CHECK_EQ(look(&report), JZX_ERR_CORRUPT);
     CHECK(said.count >= 3);
-    CHECK(seen < report.records); /* and did not look on either */
     mdb_txn_abort(tx.view.txn);
     close_store();
 }
@@ -886,6 +884,10 @@ static void test_progress_is_told_on_the_way(void)
     put_meta();
     CHECK_OK(look(&report));
     CHECK(said.notices >= 5);
+    said.end_after = 1;
+    CHECK_OK(look(&report));
+    CHECK(report.records < 10000);
+    said.end_after = 0;
     mdb_txn_abort(tx.view.txn);
     close_store();
 }

@@ -91,15 +91,17 @@ static inline void kit_begin(kit *k)
     REQUIRE_EQ(mdb_txn_begin(mfi_store_env(k->store), k->root, 0, &k->child), 0);
     k->tx.view.txn = k->child;
     k->tx.news = (mfi_news){0};
+    k->tx.writes = 0;
 }
 
-/* What was refused is undone, as the writer does it. */
+/* What was refused wrote nothing: the writer counts on it. What failed otherwise is undone. */
 static inline jzx_err kit_end(kit *k, jzx_err err)
 {
     if (err == JZX_OK) {
         REQUIRE_EQ(mdb_txn_commit(k->child), 0);
     } else {
         mdb_txn_abort(k->child);
+        CHECK(err == JZX_ERR_MAP_FULL || k->tx.writes == 0);
     }
     k->tx.view.txn = k->root;
     return err;
