@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -304,6 +305,7 @@ static int one_run(const char *dir, const sweep *s, uint64_t k, char *why)
     (void)fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         _exit(in_child(dir, s, k, why));
     }
     int status;
