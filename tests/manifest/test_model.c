@@ -241,6 +241,15 @@ static void serve_waiting(uint64_t last_seq)
     }
 }
 
+/* Whether a request was not in this commit: it has one of its own, or it is a claim that found
+ * nothing, which needs none, because those that waited had taken all. */
+static bool is_later(const qr_request *request, uint64_t commit)
+{
+    bool empty = request->job_count == 0 && request->ops[0].what == QO_CLAIM &&
+                 qm_best(&M, request->ops[0].kinds) != NULL;
+    return request->seq > commit || request->answers == 0 || empty;
+}
+
 static void check_requests(void)
 {
     uint64_t commit = 0;
@@ -248,8 +257,7 @@ static void check_requests(void)
             qr.request_count);
     for (uint32_t i = 0; i < qr.order_count; i++) {
         qr_request *request = qr.order[i];
-        /* A commit of its own, or a claim that came when those before it had taken all. */
-        if (commit != 0 && (request->seq > commit || request->answers == 0)) {
+        if (commit != 0 && is_later(request, commit)) {
             serve_waiting(UINT64_MAX);
         }
         commit = request->seq != 0 ? request->seq : commit;
@@ -367,7 +375,7 @@ static void settle_crash(uint64_t last_seq)
         if (!was_done(request, last_seq)) {
             continue;
         }
-        if (commit != 0 && request->seq > commit) {
+        if (commit != 0 && is_later(request, commit)) {
             serve_waiting(last_seq);
         }
         commit = request->seq;
