@@ -82,6 +82,33 @@ void cl_log_clear(cl_log *log)
     log->full = 0;
 }
 
+static const char log_magic[8] = "crashlg1";
+
+void cl_log_save(const cl_log *log, const char *path)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(log_magic, sizeof log_magic, 1, file) != 1 ||
+        fwrite(log->bytes, 1, log->tail, file) != log->tail || fclose(file) != 0) {
+        refuse("cannot write the log");
+    }
+}
+
+bool cl_log_load(cl_log *log, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char magic[sizeof log_magic];
+    cl_log_clear(log);
+    bool good = file && fread(magic, sizeof magic, 1, file) == 1 &&
+                memcmp(magic, log_magic, sizeof magic) == 0;
+    if (good) {
+        log->tail = fread(log->bytes, 1, log->cap, file);
+    }
+    if (file) {
+        (void)fclose(file);
+    }
+    return good;
+}
+
 const cl_entry *cl_log_next(const cl_log *log, uint64_t *at)
 {
     if (*at >= log->tail) {
