@@ -87,21 +87,31 @@ void ui_end(ui_record *record)
     }
 }
 
+static bool is_escaped(uint8_t c)
+{
+    return c == '"' || c == '\\' || c < 0x20 || c == 0x7f;
+}
+
 static void json_text(FILE *out, const uint8_t *at, size_t len)
 {
     fputc('"', out);
-    for (size_t i = 0; i < len; i++) {
-        if (at[i] == '"' || at[i] == '\\') {
-            fprintf(out, "\\%c", at[i]);
-        } else if (at[i] < 0x20 || at[i] == 0x7f) {
-            fprintf(out, "\\u%04x", at[i]);
-        } else {
-            fputc(at[i], out);
+    for (size_t i = 0; i < len;) {
+        size_t plain = 0;
+        while (i + plain < len && !is_escaped(at[i + plain])) {
+            plain++;
         }
+        if (plain > 0) {
+            (void)fwrite(at + i, 1, plain, out);
+        } else {
+            fprintf(out, at[i] < 0x20 || at[i] == 0x7f ? "\\u%04x" : "\\%c", at[i]);
+            plain = 1;
+        }
+        i += plain;
     }
     fputc('"', out);
 }
 
+/* Names are ours, and need no escapes. */
 static void json_name(ui_record *record, const char *name)
 {
     if (record->comma) {
@@ -109,8 +119,7 @@ static void json_name(ui_record *record, const char *name)
     }
     record->comma = true;
     if (name != NULL) {
-        json_text(record->out, (const uint8_t *)name, strlen(name));
-        fputc(':', record->out);
+        fprintf(record->out, "\"%s\":", name);
     }
 }
 

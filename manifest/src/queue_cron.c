@@ -94,7 +94,7 @@ jzx_err mfi_cron_del(mfi_tx *tx, jzx_mf_span name)
 {
     jzx_mf_key key = mfi_key_name(JZX_MF_TABLE_CRON, name);
     if (!mfi_has(&tx->view, &key)) {
-        return JZX_ERR_NOT_FOUND;
+        return JZX_OK;
     }
     jzx_err err = mfi_del(tx, &key);
     tx->news.schedule = true;

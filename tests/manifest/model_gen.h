@@ -7,6 +7,8 @@
 enum { QG_LEASES = 48, QG_REPAIR_KIND = 5, QG_RETENTION_MS = 4000 };
 
 static jzt_rng qg_rng;
+/* Few places, so that jobs stand in each other's way, and people who cancel those that wait. */
+static bool qg_crowded;
 
 /* Leases that were given out, also those that are over: a late worker may come back with any. */
 static struct {
@@ -42,6 +44,12 @@ static void qg_take_hand(jzx_mf_lease lease)
 /* Kinds 1 to 3 are for everybody, each with a policy it prefers; 4 is of schedules, 5 repairs. */
 static void qg_place(qm_spec *spec)
 {
+    if (qg_crowded && qg_chance(85)) {
+        spec->kind = (uint16_t)(1 + qg_below(2));
+        spec->gate_class = (uint16_t)QG_ANY(0, 1, 1);
+        spec->unique = (uint8_t)QG_ANY(JZX_MF_SINGLETON, JZX_MF_SINGLETON, JZX_MF_ANY);
+        return;
+    }
     spec->kind = (uint16_t)(1 + qg_below(3));
     spec->scope = qg_chance(60) ? JZX_MF_SCOPE_DB : JZX_MF_SCOPE_GLOBAL;
     spec->db = spec->scope == JZX_MF_SCOPE_DB ? 1 + qg_below(2) : 0;
@@ -185,6 +193,7 @@ static void qg_admin(const qm *m, qo_op *op)
     op->id = qg_job(m, 0);
     if (dice < 40) {
         op->what = QO_CANCEL;
+        op->id = qg_crowded && qg_chance(80) ? qg_job(m, JZX_MF_JOB_READY) : op->id;
     } else if (dice < 75) {
         op->what = QO_RETRY;
         op->id = qg_chance(85) ? qg_job(m, QG_ANY(JZX_MF_JOB_DEAD, JZX_MF_JOB_CANCELLED)) : op->id;

@@ -188,7 +188,7 @@ static inline void kit_kind(kit *k, uint16_t kind, const jzx_mf_kind *rules)
 /* A new process, which settles what the old one left. */
 static inline mfi_orphans kit_boot(kit *k)
 {
-    mfi_orphans orphans;
+    mfi_orphans orphans = {0};
     uint32_t count;
     k->tx.boot++;
     k->tx.lease_ms = k->tx.now_ms;

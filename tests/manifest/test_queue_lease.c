@@ -173,6 +173,32 @@ static void test_backoff_has_its_jitter_and_is_always_the_same(void)
     CHECK_EQ(mfi_backoff_ms(&job), 100);
 }
 
+static void test_backoff_grows_with_the_attempts_that_count_in_this_life(void)
+{
+    kit k;
+    kit_open(&k);
+    jzx_mf_job_spec spec = {.kind = 1, .jitter_percent = JZX_MF_NO_JITTER, .max_attempts = 2};
+    uint64_t id = kit_new(&k, &spec);
+    for (int i = 0; i < 5; i++) {
+        jzx_mf_lease snooze = kit_claim_lease(&k, id);
+        CHECK_OK(kit_fail(&k, &snooze, JZX_MF_FAIL_UNCOUNTED));
+        CHECK_EQ(kit_job(&k, id).run_at_ms, k.tx.now_ms + 1000);
+        kit_pass(&k, 1000);
+        CHECK_EQ(kit_do(&k, mfi_queue_promote, 1), 1);
+    }
+    for (int life = 0; life < 3; life++) {
+        jzx_mf_lease lease = kit_claim_lease(&k, id);
+        CHECK_OK(kit_fail(&k, &lease, 0));
+        CHECK_EQ(kit_job(&k, id).run_at_ms, k.tx.now_ms + 1000);
+        kit_pass(&k, 1000);
+        CHECK_EQ(kit_do(&k, mfi_queue_promote, 1), 1);
+        lease = kit_claim_lease(&k, id);
+        CHECK_OK(kit_fail(&k, &lease, 0));
+        CHECK_OK(IN_CHILD(&k, mfi_job_retry(&k.tx, id)));
+    }
+    finish(&k);
+}
+
 static void test_a_failure_may_choose_its_delay(void)
 {
     kit k;
@@ -433,16 +459,16 @@ static void test_settling_orphans_again_finds_none(void)
     CHECK_EQ(kit_claim(&k, &claim), 5);
     k.tx.boot++;
     static const uint32_t portions[] = {2, 2, 1, 0};
+    mfi_orphans orphans = {0};
+    uint32_t count;
     for (int i = 0; i < 4; i++) {
-        mfi_orphans orphans;
-        uint32_t count;
         CHECK_OK(IN_CHILD(&k, mfi_queue_orphans(&k.tx, 2, &orphans, &count)));
         CHECK_EQ(count, portions[i]);
     }
+    CHECK_EQ(orphans.found, 5);
+    CHECK_EQ(orphans.requeued, 5);
     CHECK_EQ(kit_claim(&k, &claim), 5);
     CHECK_EQ(IN_CHILD(&k, mfi_job_cancel(&k.tx, 1)), JZX_OK);
-    mfi_orphans orphans;
-    uint32_t count;
     k.tx.writes = 0;
     CHECK_OK(IN_CHILD(&k, mfi_queue_orphans(&k.tx, 2, &orphans, &count)));
     CHECK_EQ(count, 0); /* those of this boot are nobody's orphans */
@@ -649,6 +675,8 @@ static const jzt_test tests[] = {
      test_a_failure_is_remembered_and_tried_again_after_its_backoff},
     {"backoff_has_its_jitter_and_is_always_the_same",
      test_backoff_has_its_jitter_and_is_always_the_same},
+    {"backoff_grows_with_the_attempts_that_count_in_this_life",
+     test_backoff_grows_with_the_attempts_that_count_in_this_life},
     {"a_failure_may_choose_its_delay", test_a_failure_may_choose_its_delay},
     {"a_job_dies_when_its_attempts_are_used_up", test_a_job_dies_when_its_attempts_are_used_up},
     {"without_a_limit_it_is_tried_for_ever", test_without_a_limit_it_is_tried_for_ever},
