@@ -21,7 +21,7 @@
 #define MFB_PAYLOAD_BYTES 64u
 #define MFB_KEY_BYTES 16u
 #define MFB_KIND 7u
-#define MFB_JOB_BYTES 249u
+#define MFB_JOB_BYTES 253u
 #define MFB_UNIQUE_KEY_BYTES 28u
 #define MFB_READY_KEY_BYTES 19u
 #define MFB_META_BYTES 78u

@@ -1,5 +1,6 @@
 /* jzx manifest FILE chunks. */
 #include "jzx.h"
+#include "show.h"
 #include "ui.h"
 
 #include <jzx/manifest_read.h>
@@ -20,7 +21,7 @@ typedef struct chunk_list {
     FILE *out;
 } chunk_list;
 
-static const char *compression_name(uint8_t compression)
+const char *show_compression(uint8_t compression)
 {
     switch (compression) {
     case JZX_MF_COMPRESSION_NONE:
@@ -48,24 +49,22 @@ static const char *residency_name(uint8_t residency)
     }
 }
 
-static void chunk_json(FILE *out, uint64_t db, uint64_t id, const jzx_mf_chunk *chunk)
+void show_chunk(ui_record *r, uint64_t db, uint64_t id, const jzx_mf_chunk *chunk)
 {
-    ui_record r = ui_begin(out, true);
-    ui_u64(&r, "db", db);
-    ui_u64(&r, "chunk", id);
-    ui_blob(&r, "file_name", chunk->file_name);
-    ui_blob(&r, "object", chunk->object);
-    ui_u64(&r, "generation", chunk->generation);
-    ui_u64(&r, "size_bytes", chunk->size_bytes);
-    ui_u64(&r, "wal_begin", chunk->wal_begin);
-    ui_u64(&r, "wal_end", chunk->wal_end);
-    ui_u64(&r, "uploaded_ms", chunk->uploaded_ms);
-    ui_u64(&r, "purge_after_ms", chunk->purge_after_ms);
-    ui_string(&r, "compression", compression_name(chunk->compression));
-    ui_bool(&r, "encrypted", chunk->encrypted != 0);
-    ui_string(&r, "residency", residency_name(chunk->residency));
-    ui_bool(&r, "verified", chunk->verified != 0);
-    ui_end(&r);
+    ui_u64(r, "db", db);
+    ui_u64(r, "chunk", id);
+    ui_blob(r, "file_name", chunk->file_name);
+    ui_blob(r, "object", chunk->object);
+    ui_u64(r, "generation", chunk->generation);
+    ui_u64(r, "size_bytes", chunk->size_bytes);
+    ui_u64(r, "wal_begin", chunk->wal_begin);
+    ui_u64(r, "wal_end", chunk->wal_end);
+    ui_u64(r, "uploaded_ms", chunk->uploaded_ms);
+    ui_u64(r, "purge_after_ms", chunk->purge_after_ms);
+    ui_string(r, "compression", show_compression(chunk->compression));
+    ui_bool(r, "encrypted", chunk->encrypted != 0);
+    ui_string(r, "residency", residency_name(chunk->residency));
+    ui_bool(r, "verified", chunk->verified != 0);
 }
 
 static void chunk_heading(FILE *out)
@@ -82,7 +81,7 @@ static void chunk_row(FILE *out, uint64_t db, uint64_t id, const jzx_mf_chunk *c
     fprintf(out, "%6llu %10llu %10llu %10s  %-7s %-5s %-3s %21s  %-9s %s\n", (unsigned long long)db,
             (unsigned long long)id, (unsigned long long)chunk->generation,
             ui_bytes(chunk->size_bytes).text, residency_name(chunk->residency),
-            compression_name(chunk->compression), chunk->encrypted != 0 ? "yes" : "no", range.text,
+            show_compression(chunk->compression), chunk->encrypted != 0 ? "yes" : "no", range.text,
             ui_age(chunk->purge_after_ms).text, ui_span(chunk->file_name, 60).text);
 }
 
@@ -99,7 +98,9 @@ static jzx_err list_chunk(void *arg, uint64_t id, const jzx_mf_chunk *chunk)
     list->left--;
     list->looked_at++;
     if (list->json) {
-        chunk_json(list->out, list->db, id, chunk);
+        ui_record r = ui_begin(list->out, true);
+        show_chunk(&r, list->db, id, chunk);
+        ui_end(&r);
     } else {
         chunk_row(list->out, list->db, id, chunk);
     }

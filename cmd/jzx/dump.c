@@ -1,21 +1,10 @@
 /* jzx manifest FILE dump. */
+#include "dump.h"
 #include "jzx.h"
-#include "ui.h"
-
-#include <jzx/manifest_read.h>
 
 #include <string.h>
 
 enum { LINES_PER_PAGE = 1024 };
-
-typedef struct dumping {
-    uint32_t tables[JZX_MF_TABLES];
-    size_t count;
-    uint32_t table; /* the one in hand */
-    bool json;
-    uint64_t done, total;
-    ui_page page;
-} dumping;
 
 static int parse_tables(const call *c, dumping *dump)
 {
@@ -44,6 +33,18 @@ static int parse_tables(const call *c, dumping *dump)
     return EXIT_FINE;
 }
 
+jzx_err dump_next(dumping *dump)
+{
+    if (++dump->done % LINES_PER_PAGE != 0) {
+        return JZX_OK;
+    }
+    if (!ui_page_end(&dump->page)) {
+        return JZX_ERR_STOPPING;
+    }
+    ui_progress("records", dump->done, dump->total);
+    return ui_page_begin(&dump->page) ? JZX_OK : JZX_ERR_NO_MEMORY;
+}
+
 static jzx_err dump_line(void *arg, const char *line, size_t len)
 {
     dumping *dump = arg;
@@ -57,23 +58,18 @@ static jzx_err dump_line(void *arg, const char *line, size_t len)
         (void)fwrite(line, 1, len, out);
         fputc('\n', out);
     }
-    if (++dump->done % LINES_PER_PAGE != 0) {
-        return JZX_OK;
-    }
-    if (!ui_page_end(&dump->page)) {
-        return JZX_ERR_STOPPING;
-    }
-    ui_progress("records", dump->done, dump->total);
-    return ui_page_begin(&dump->page) ? JZX_OK : JZX_ERR_NO_MEMORY;
+    return dump_next(dump);
 }
 
 static jzx_err dump_all(jzx_mf_snap *snap, void *arg)
 {
     dumping *dump = arg;
     jzx_err err = JZX_OK;
+    dump->snap = snap;
     for (size_t i = 0; i < dump->count && err == JZX_OK; i++) {
         dump->table = dump->tables[i];
-        err = jzx_mf_dump(snap, dump->table, dump_line, dump);
+        bool records = dump->json && dump_has_records(dump->table);
+        err = records ? dump_records(dump) : jzx_mf_dump(snap, dump->table, dump_line, dump);
     }
     return err;
 }
@@ -97,7 +93,8 @@ static int dump_file(const call *c, jzx_mf *mf, dumping *dump)
     if (err == JZX_OK || err == JZX_ERR_STOPPING) {
         return EXIT_FINE;
     }
-    return ui_error(err, "%s cannot be dumped", c->file);
+    return ui_error(err, "%s cannot be dumped beyond table %s", c->file,
+                    jzx_mf_table_name(dump->table));
 }
 
 int cmd_dump(const call *c)

@@ -1,5 +1,6 @@
 /* jzx manifest FILE jobs list, show. */
 #include "jzx.h"
+#include "show.h"
 #include "ui.h"
 
 #include <jzx/manifest_job.h>
@@ -197,20 +198,25 @@ static void show_run(ui_record *r, const jzx_mf_job *job)
     ui_string(r, "blocked_on", blocked_text(job).text);
 }
 
+void show_job(ui_record *r, const jzx_mf_job *job)
+{
+    ui_u64(r, "id", job->id);
+    ui_string(r, "state", jzx_mf_job_state_name(job->state));
+    ui_u64(r, "kind", job->kind);
+    ui_string(r, "scope", job->scope == JZX_MF_SCOPE_DB ? "db" : "global");
+    ui_some(r, "db", job->db);
+    ui_blob(r, "key", job->key);
+    ui_u64(r, "priority", job->priority);
+    show_policy(r, job);
+    show_run(r, job);
+    ui_blob(r, "payload", job->payload);
+    ui_blob(r, "result", job->result);
+}
+
 static void show(FILE *out, bool json, const jzx_mf_job *job)
 {
     ui_record r = ui_begin(out, json);
-    ui_u64(&r, "id", job->id);
-    ui_string(&r, "state", jzx_mf_job_state_name(job->state));
-    ui_u64(&r, "kind", job->kind);
-    ui_string(&r, "scope", job->scope == JZX_MF_SCOPE_DB ? "db" : "global");
-    ui_some(&r, "db", job->db);
-    ui_blob(&r, "key", job->key);
-    ui_u64(&r, "priority", job->priority);
-    show_policy(&r, job);
-    show_run(&r, job);
-    ui_blob(&r, "payload", job->payload);
-    ui_blob(&r, "result", job->result);
+    show_job(&r, job);
     ui_end(&r);
 }
 

@@ -53,8 +53,9 @@ static const subcommand subcommands[] = {
      "\nThe exit status is 1 when there is a problem. With --json one object.\n", cmd_check, 0, 0,
      0},
     {"dump", NULL, "[TABLE...]", "records as text, a line each",
-     "\nAll tables, or those that are named. With --json one object per line. It reads one\n"
-     "snapshot: while it runs, the file of a busy owner grows.\n",
+     "\nAll tables, or those that are named. With --json one object per line: fields where there\n"
+     "are records, the line as text where there are not. It reads one snapshot: while it runs,\n"
+     "the file of a busy owner grows.\n",
      cmd_dump, 0, 0, -1},
     {"backup", NULL, "TARGET", "copy to a new file, while others write",
      "\nThe target must not be there. With --json one object.\n", cmd_backup, 0, 1, 1},

@@ -87,21 +87,31 @@ void ui_end(ui_record *record)
     }
 }
 
+static bool is_escaped(uint8_t c)
+{
+    return c == '"' || c == '\\' || c < 0x20 || c == 0x7f;
+}
+
 static void json_text(FILE *out, const uint8_t *at, size_t len)
 {
     fputc('"', out);
-    for (size_t i = 0; i < len; i++) {
-        if (at[i] == '"' || at[i] == '\\') {
-            fprintf(out, "\\%c", at[i]);
-        } else if (at[i] < 0x20 || at[i] == 0x7f) {
-            fprintf(out, "\\u%04x", at[i]);
-        } else {
-            fputc(at[i], out);
+    for (size_t i = 0; i < len;) {
+        size_t plain = 0;
+        while (i + plain < len && !is_escaped(at[i + plain])) {
+            plain++;
         }
+        if (plain > 0) {
+            (void)fwrite(at + i, 1, plain, out);
+        } else {
+            fprintf(out, at[i] < 0x20 || at[i] == 0x7f ? "\\u%04x" : "\\%c", at[i]);
+            plain = 1;
+        }
+        i += plain;
     }
     fputc('"', out);
 }
 
+/* Names are ours, and need no escapes. */
 static void json_name(ui_record *record, const char *name)
 {
     if (record->comma) {
@@ -109,8 +119,7 @@ static void json_name(ui_record *record, const char *name)
     }
     record->comma = true;
     if (name != NULL) {
-        json_text(record->out, (const uint8_t *)name, strlen(name));
-        fputc(':', record->out);
+        fprintf(record->out, "\"%s\":", name);
     }
 }
 
@@ -205,14 +214,14 @@ void ui_i64(ui_record *record, const char *name, int64_t value)
 
 void ui_double(ui_record *record, const char *name, double value)
 {
-    char digits[40];
-    (void)snprintf(digits, sizeof digits, "%.17g", value);
-    if (record->json) {
-        json_name(record, name);
-        fputs(isfinite(value) ? digits : "null", record->out);
-    } else if (isfinite(value)) {
-        (void)snprintf(digits, sizeof digits, "%g", value);
-        line(record, name, digits);
+    if (!record->json) {
+        return;
+    }
+    json_name(record, name);
+    if (isfinite(value)) {
+        fprintf(record->out, "%.17g", value);
+    } else {
+        fputs("null", record->out);
     }
 }
 
@@ -231,11 +240,21 @@ void ui_string(ui_record *record, const char *name, const char *value)
     ui_blob(record, name, jzx_mf_text(value));
 }
 
-static void hex(FILE *out, jzx_mf_span span)
+static void put_hex(FILE *out, jzx_mf_span span)
 {
     const uint8_t *at = span.data;
     for (size_t i = 0; i < span.len; i++) {
         fprintf(out, "%02x", at[i]);
+    }
+}
+
+void ui_hex(ui_record *record, const char *name, jzx_mf_span value)
+{
+    if (record->json) {
+        json_name(record, name);
+        fputc('"', record->out);
+        put_hex(record->out, value);
+        fputc('"', record->out);
     }
 }
 
@@ -253,7 +272,7 @@ void ui_blob(ui_record *record, const char *name, jzx_mf_span value)
         json_text(record->out, value.data, value.len);
     } else {
         fputs("{\"hex\":\"", record->out);
-        hex(record->out, value);
+        put_hex(record->out, value);
         fputs("\"}", record->out);
     }
 }

@@ -62,19 +62,22 @@ typedef struct ui_record {
     bool comma; /* a member came before */
 } ui_record;
 ui_record ui_begin(FILE *out, bool json);
-void ui_end(ui_record *record);                                  /* of one object: ends its line */
-void ui_open(ui_record *record, const char *name, char bracket); /* '{' or '[': JSON only */
-void ui_close(ui_record *record, char bracket);
+void ui_end(ui_record *record); /* of one object: ends its line */
 void ui_u64(ui_record *record, const char *name, uint64_t value);
 void ui_some(ui_record *record, const char *name, uint64_t value); /* 0 is none, for people */
 void ui_i64(ui_record *record, const char *name, int64_t value);
-void ui_double(ui_record *record, const char *name, double value); /* null: not a number */
 void ui_bool(ui_record *record, const char *name, bool value);
 void ui_string(ui_record *record, const char *name, const char *value);
 void ui_blob(ui_record *record, const char *name, jzx_mf_span value);
 void ui_when(ui_record *record, const char *name, uint64_t ms); /* a point in time; name: ..._ms */
 void ui_span_ms(ui_record *record, const char *name, uint64_t ms); /* a length of time */
 void ui_size(ui_record *record, const char *name, uint64_t bytes);
+
+/* Of JSON only. */
+void ui_open(ui_record *record, const char *name, char bracket); /* '{' or '[' */
+void ui_close(ui_record *record, char bracket);
+void ui_double(ui_record *record, const char *name, double value); /* null: not finite */
+void ui_hex(ui_record *record, const char *name, jzx_mf_span value);
 
 /* Rows go to memory first, and out of the snapshot to where somebody may be slow to read. */
 typedef struct ui_page {

@@ -88,6 +88,23 @@ jzx_err jzx_mf_commit_async(jzx_mf_txn *txn, jzx_mf_done_fn fn, void *arg)
     return err;
 }
 
+/* Those who wait when the manifest is closed are told so, and close waits until they have left. */
+static void enter(jzx_mf *mf)
+{
+    (void)pthread_mutex_lock(&mf->lock);
+    mf->inside++;
+    (void)pthread_mutex_unlock(&mf->lock);
+}
+
+static void leave(jzx_mf *mf)
+{
+    (void)pthread_mutex_lock(&mf->lock);
+    if (--mf->inside == 0) {
+        (void)pthread_cond_broadcast(&mf->ended_cond);
+    }
+    (void)pthread_mutex_unlock(&mf->lock);
+}
+
 static jzx_err wait_for(jzx_mf *mf, const jzx_ask_opts *opts, jzx_message *msg)
 {
     if (mf->sender == NULL) {
@@ -97,12 +114,9 @@ static jzx_err wait_for(jzx_mf *mf, const jzx_ask_opts *opts, jzx_message *msg)
     return closed_if_gone(mf, jzx_ask_wait(mf->sender, mf->writer, opts, &reply, msg));
 }
 
-jzx_err jzx_mf_commit(jzx_mf_txn *txn, uint32_t timeout_ms, jzx_mf_receipt **out_receipt)
+static jzx_err commit_and_wait(jzx_mf *mf, jzx_mf_txn *txn, uint32_t timeout_ms,
+                               jzx_mf_receipt **out_receipt)
 {
-    if (txn == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    jzx_mf *mf = txn->mf;
     jzx_err err = prepare(txn);
     if (err != JZX_OK) {
         return err;
@@ -119,12 +133,24 @@ jzx_err jzx_mf_commit(jzx_mf_txn *txn, uint32_t timeout_ms, jzx_mf_receipt **out
     if (err == JZX_ERR_DEADLOCK || err == JZX_ERR_NOT_SUPPORTED) {
         jzx_mf_abort(txn); /* it was not sent */
     }
-    if (err != JZX_OK) {
-        return err;
+    if (err == JZX_OK) {
+        *out_receipt = msg.data;
+        err = (*out_receipt)->err;
     }
-    jzx_mf_receipt *receipt = msg.data;
-    err = receipt->err;
-    if (out_receipt != NULL) {
+    return err;
+}
+
+jzx_err jzx_mf_commit(jzx_mf_txn *txn, uint32_t timeout_ms, jzx_mf_receipt **out_receipt)
+{
+    if (txn == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzx_mf *mf = txn->mf;
+    jzx_mf_receipt *receipt = NULL;
+    enter(mf);
+    jzx_err err = commit_and_wait(mf, txn, timeout_ms, &receipt);
+    leave(mf);
+    if (out_receipt != NULL && receipt != NULL) {
         *out_receipt = receipt;
     } else {
         jzx_mf_receipt_free(receipt);
@@ -173,9 +199,8 @@ jzx_err jzx_mf_commit_ask(jzx_loop *loop, jzx_mf_txn *txn, uint32_t tag, uint32_
 jzx_err jzx_mf_generation_wait(jzx_mf *mf, uint32_t component, uint64_t target, uint32_t timeout_ms,
                                uint64_t *out_reached)
 {
-    jzx_err err = mf == NULL ? JZX_ERR_INVALID_ARG : mfi_refusal(mf);
-    if (err != JZX_OK) {
-        return err;
+    if (mf == NULL) {
+        return JZX_ERR_INVALID_ARG;
     }
     mfi_wait_order order = {target, component, 0};
     const jzx_ask_opts opts = {
@@ -186,7 +211,12 @@ jzx_err jzx_mf_generation_wait(jzx_mf *mf, uint32_t component, uint64_t target, 
         .timeout_ms = timeout_ms == 0 ? JZX_ASK_NO_TIMEOUT : timeout_ms,
     };
     jzx_message msg;
-    err = wait_for(mf, &opts, &msg);
+    enter(mf);
+    jzx_err err = mfi_refusal(mf);
+    if (err == JZX_OK) {
+        err = wait_for(mf, &opts, &msg);
+    }
+    leave(mf);
     if (err == JZX_OK && out_reached != NULL) {
         *out_reached = msg.u64;
     }

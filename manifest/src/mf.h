@@ -72,6 +72,7 @@ struct jzx_mf {
     pthread_mutex_t lock;
     pthread_cond_t ended_cond;
     bool ended;
+    uint32_t inside; /* threads in calls that wait for the writer: they leave before it is freed */
 };
 
 /* Why a request cannot be made now, or JZX_OK. */

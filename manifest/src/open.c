@@ -107,8 +107,19 @@ static jzx_err spawn_writer(jzx_mf *mf, mfi_writer *writer)
     return jzx_system_spawn(mf->system, &opts, &mf->writer);
 }
 
+/* Everybody who waited was told that it is over, and is on the way out. */
+static void wait_for_leavers(jzx_mf *mf)
+{
+    (void)pthread_mutex_lock(&mf->lock);
+    while (mf->inside != 0) {
+        (void)pthread_cond_wait(&mf->ended_cond, &mf->lock);
+    }
+    (void)pthread_mutex_unlock(&mf->lock);
+}
+
 static void mf_free(jzx_mf *mf)
 {
+    wait_for_leavers(mf);
     jzx_sender_release(mf->sender);
     if (mf->own_system) {
         (void)jzx_system_destroy(mf->system);
@@ -288,6 +299,18 @@ static jzx_err wait_on_loop(jzx_mf *mf, uint64_t until_ms)
     return err;
 }
 
+/* An actor that waited for the writer could wait for itself. The runtime knows, and says so before
+ * it looks for whoever is asked. */
+static bool is_inside_actor(jzx_mf *mf)
+{
+    if (mf->sender == NULL) {
+        return jzx_loop_step(mf->loop, 0) == JZX_ERR_BUSY;
+    }
+    const jzx_ask_opts opts = {.tag = 1};
+    jzx_reply reply;
+    return jzx_ask_wait(mf->sender, JZX_NOBODY, &opts, &reply, NULL) == JZX_ERR_DEADLOCK;
+}
+
 static jzx_err order_close(jzx_mf *mf)
 {
     const jzx_send_opts opts = {.tag = MFI_TAG_CLOSE, .flags = JZX_SEND_URGENT};
@@ -328,12 +351,18 @@ jzx_err jzx_mf_close(jzx_mf *mf, uint32_t drain_ms)
     if (mf == NULL) {
         return JZX_OK;
     }
-    jzx_err err = JZX_OK;
-    if (!mf->readonly && !mfi_store_forked(mf->store)) {
-        err = end_writer(mf, drain_ms);
-        if (err != JZX_OK && err != JZX_ERR_TIMED_OUT) {
-            return err;
-        }
+    if (mfi_store_forked(mf->store)) {
+        /* The writer's thread is the parent's; what belongs to it stays as it is. */
+        mfi_store_close(mf->store);
+        free(mf);
+        return JZX_OK;
+    }
+    if (!mf->readonly && is_inside_actor(mf)) {
+        return JZX_ERR_DEADLOCK;
+    }
+    jzx_err err = mf->readonly ? JZX_OK : end_writer(mf, drain_ms);
+    if (err != JZX_OK && err != JZX_ERR_TIMED_OUT) {
+        return err;
     }
     mf_free(mf);
     return err;

@@ -41,7 +41,8 @@ jzx_err mfi_queue_expire(mfi_tx *tx, uint32_t max, uint32_t *out_count);  /* lea
 jzx_err mfi_queue_fire(mfi_tx *tx, uint32_t max,
                        uint32_t *out_count); /* cron; takes ids from meta */
 jzx_err mfi_queue_prune(mfi_tx *tx, uint32_t max, uint32_t *out_count);
-/* Leases of older boots: attempt counted already, gate kept, READY at once or DEAD. */
+/* Leases of older boots: attempt counted already, gate kept, READY at once or DEAD. *out is added
+ * to. */
 typedef struct mfi_orphans {
     uint64_t found, requeued, died, repairs;
 } mfi_orphans;

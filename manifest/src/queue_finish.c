@@ -120,7 +120,8 @@ static uint64_t mix(uint64_t x)
 uint64_t mfi_backoff_ms(const jzx_mf_job *job)
 {
     uint64_t backoff = job->backoff_min_ms;
-    for (uint32_t i = 1; i < job->attempt && backoff < job->backoff_max_ms; i++) {
+    uint32_t counted = job->attempt - job->spent; /* in this life, without snoozes */
+    for (uint32_t i = 1; i < counted && backoff < job->backoff_max_ms; i++) {
         backoff *= 2;
     }
     if (backoff > job->backoff_max_ms) {

@@ -85,17 +85,17 @@ static jzx_err settle_orphan(mfi_tx *tx, mfi_record *rec, void *arg)
 
 jzx_err mfi_queue_orphans(mfi_tx *tx, uint32_t max, mfi_orphans *out, uint32_t *out_count)
 {
-    *out = (mfi_orphans){0};
+    uint64_t before = out->found;
     jzx_mf_key at = mfi_key_first(JZX_MF_TABLE_LEASE);
     jzx_err err = JZX_OK;
-    while (err == JZX_OK && out->found < max) {
+    while (err == JZX_OK && out->found - before < max) {
         err = mfi_seek(&tx->view, &at, 0, &at, NULL);
         if (err == JZX_OK) {
             err = mfi_record_of_row(tx, mfi_key_tail_id(at.bytes, at.len), settle_orphan, out);
             at = mfi_key_after(&at);
         }
     }
-    *out_count = (uint32_t)out->found;
+    *out_count = (uint32_t)(out->found - before);
     return err == JZX_ERR_NOT_FOUND ? JZX_OK : err;
 }
 

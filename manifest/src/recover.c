@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Rows per commit: a crash repeats at most these, and the file grows by little. */
-#define ROWS_MAX 10000u
+/* Rows per commit: a crash repeats at most these. Fewer would write the same pages again and again:
+ * leases are spread over all of them. */
+#define ROWS_MAX 65536u
 
 static jzx_err begin(mfi_writer *writer)
 {

@@ -237,7 +237,6 @@ static int rename_new(const char *from, const char *to)
 
 jzx_err mfi_temp_publish(mfi_temp *temp, const char *path, mfi_store_facts *facts)
 {
-    unlink_lock(AT_FDCWD, temp->path);
     if (fsync(temp->fd) != 0) {
         return mfi_say_errno(facts, path, "cannot be written to the disk");
     }

@@ -179,8 +179,10 @@ static jzx_err start(mfi_crew *crew, jzx_child_spec *specs, hand_name *names, jz
     }
     mfi_bell_spec(crew, &specs[count - 1]);
     specs[count - 1].stop_group = 1;
-    jzx_supervisor_spec rules = {
-        .intensity = HAND_RESTARTS, .period_ms = HAND_PERIOD_MS, .decide = decide};
+    jzx_supervisor_spec rules = {.intensity = HAND_RESTARTS,
+                                 .period_ms = HAND_PERIOD_MS,
+                                 .auto_shutdown = JZX_AUTO_ANY_SIGNIFICANT,
+                                 .decide = decide};
     jzx_supervisor_init init = {
         .name = "crew", .spec = &rules, .children = specs, .child_count = count};
     atomic_store_explicit(&crew->refs, count, memory_order_relaxed);

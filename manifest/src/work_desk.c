@@ -96,13 +96,12 @@ static mfi_seat *free_seat(mfi_gang *gang)
     return NULL;
 }
 
-/* Returns how many of the jobs found a seat. */
+/* Returns how many of the jobs found a seat. In a crew that stops, hands are gone or leave soon;
+ * what slips in is given back then. */
 static uint32_t seat_jobs(mfi_gang *gang, const jzx_mf_job *jobs, uint32_t count)
 {
-    /* Written by the bell, and nothing hangs on it: a job that slips in is given back later. */
-    bool open = atomic_load_explicit(&gang->crew->open, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
-        mfi_seat *seat = open ? free_seat(gang) : NULL;
+        mfi_seat *seat = free_seat(gang);
         jzx_mf_run *run =
             seat == NULL ? NULL : mfi_run_make(gang->crew, &jobs[i], gang->work.lease_ms);
         if (run == NULL) {

@@ -205,13 +205,16 @@ static void on_end(jzx_context *ctx)
 
 void mfi_foreman_spec(mfi_crew *crew, jzx_child_spec *spec)
 {
-    /* What the manifest refuses for good is no matter of restarts: see decide() of the crew. */
+    /* What the manifest refuses for good is no matter of restarts: see decide() of the crew. And
+     * without a foreman there is no crew. */
     *spec = (jzx_child_spec){.id = MFI_WORK_FOREMAN,
                              .behavior = on_message,
                              .init = on_start,
                              .arg = crew,
                              .drop_arg = mfi_crew_drop,
                              .deinit = on_end,
+                             .mode = JZX_TRANSIENT,
+                             .significant = 1,
                              .mailbox_cap = 64,
                              .intensity = 10,
                              .period_ms = 60000};

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -164,6 +165,7 @@ static pid_t start(const cl_plan *plan, slate *board, uint32_t index)
         exit(2);
     }
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         worker_main(plan, board, index);
     }
     return pid;

@@ -81,6 +81,7 @@ static void take_meta(cl_facts *facts, jzx_mf_span value)
     }
     facts->seq = meta.commit_seq;
     facts->boot = meta.boot;
+    facts->schema = meta.schema;
 }
 
 static void take_gate(cl_facts *facts, jzx_mf_span value)
@@ -123,6 +124,8 @@ void cl_facts_row(void *arg, const char *table, MDB_val key, MDB_val value)
     jzx_mf_span span = {value.mv_data, value.mv_size};
     cl_digest_row(&facts->digest, table, CL_COUNTERS, key, value);
     uint32_t number = table_of(table);
+    facts->old_rows += mfi_value_is_old(number, span);
+    facts->chunks += number == JZX_MF_TABLE_CHUNK;
     switch (number) {
     case JZX_MF_TABLE_META:
         take_meta(facts, span);

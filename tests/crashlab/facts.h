@@ -33,7 +33,10 @@ typedef struct cl_facts {
     uint64_t seq; /* of meta */
     uint64_t boot;
     uint64_t generations[8]; /* of components 0 to 7 */
-    const char *broken;      /* a record that does not decode: its table */
+    uint32_t schema;
+    uint64_t old_rows; /* of an earlier schema */
+    uint64_t chunks;
+    const char *broken; /* a record that does not decode: its table */
     cl_digest digest;
 } cl_facts;
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,10 @@ typedef struct sweep {
     cl_fault fault;
     bool lasting;
 } sweep;
+
+/* Requests that a process made before, which then died with a job in its hands: the faults fall
+ * into the recovery too. */
+enum { BEFORE = 2 };
 
 static const sweep sweeps[] = {
     {"EIO", CL_FAULT_EIO, false},
@@ -34,13 +39,22 @@ static const sweep sweeps[] = {
 /* What happened to one request. */
 typedef enum fate { NOT_SENT, ACKED, REFUSED, DOUBTFUL } fate;
 
+/* What a run tells its parent, and what all runs of a sweep were told. */
+typedef struct slate {
+    char why[CL_WHY];
+    uint64_t opens; /* refused */
+    uint64_t refusals;
+    uint64_t doubts;
+} slate;
+
 typedef struct run {
     const sweep *sweep;
     char path[PATH_MAX];
     jzx_mf *mf;
     fate fates[REQUESTS + 1];
+    int first; /* of the requests of this life */
     bool doubt;
-    char *why; /* shared with the parent */
+    slate *told; /* shared with the parent */
 } run;
 
 enum { GOOD = 0, BAD = 1, NOT_REACHED = 10 };
@@ -49,7 +63,7 @@ static __attribute__((format(printf, 2, 3))) bool bad(run *r, const char *format
 {
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(r->why, CL_WHY, format, args);
+    (void)vsnprintf(r->told->why, CL_WHY, format, args);
     va_end(args);
     return false;
 }
@@ -197,6 +211,8 @@ static bool send_one(run *r, int number)
         return bad(r, "request %d: %s", number, jzx_strerror(err));
     }
     r->doubt = err == JZX_ERR_IN_DOUBT;
+    r->told->doubts += r->doubt;
+    r->told->refusals += err != JZX_OK && !r->doubt;
     r->fates[number] = err == JZX_OK ? ACKED : r->doubt ? DOUBTFUL : REFUSED;
     return r->doubt || is_as_told(r, "meanwhile");
 }
@@ -219,6 +235,7 @@ static bool first_open(run *r, bool *out_opened)
     jzx_mf_recovery report;
     jzx_err err = cl_world_open(r->path, 0, &r->mf, &report);
     *out_opened = err == JZX_OK;
+    r->told->opens += err != JZX_OK;
     if (err == JZX_OK || (cl_injected_so_far().fired && open_may_say(r, err))) {
         return true;
     }
@@ -227,7 +244,7 @@ static bool first_open(run *r, bool *out_opened)
 
 static bool serve(run *r)
 {
-    for (int i = 0; i < REQUESTS; i++) {
+    for (int i = r->first; i < REQUESTS; i++) {
         if (!send_one(r, i)) {
             return false;
         }
@@ -275,20 +292,45 @@ static bool live(run *r)
             return bad(r, "close: %s", jzx_strerror(err));
         }
     }
-    cl_injected in = cl_injected_so_far();
     cl_inject_stop();
-    if (in.fired == 0) {
-        (void)snprintf(r->why, CL_WHY, "%llu calls", (unsigned long long)in.calls);
-    }
     return last_open(r);
 }
 
-static int in_child(const char *dir, const sweep *s, uint64_t k, char *why)
+/* A life before this one, without faults and without an end. */
+static void life_before(run *r)
 {
-    run r = {.sweep = s, .why = why};
+    pid_t pid = fork();
+    if (pid == 0) {
+        jzx_mf_recovery report;
+        jzx_mf_claim claim = {.max = 1};
+        jzx_mf_txn *txn = NULL;
+        bool good = cl_world_open(r->path, 0, &r->mf, &report) == JZX_OK;
+        for (uint64_t i = 0; good && i < BEFORE; i++) {
+            good = send(r, i) == JZX_OK;
+        }
+        good = good && jzx_mf_begin(r->mf, &txn) == JZX_OK;
+        good = good && jzx_mf_job_claim(txn, &claim) == JZX_OK;
+        good = good && cl_world_commit(txn, NULL, NULL) == JZX_OK;
+        _exit(good ? 0 : 3);
+    }
+    int status;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
+        cl_give_up("no life before this one");
+    }
+    for (; r->first < BEFORE; r->first++) {
+        r->fates[r->first] = ACKED;
+    }
+}
+
+static int in_child(const char *dir, const sweep *s, bool second, uint64_t k, slate *told)
+{
+    run r = {.sweep = s, .told = told};
     (void)snprintf(r.path, sizeof r.path, "%s/" CL_MAIN, dir);
     cl_dir_clear(dir, NULL);
     (void)alarm(RUN_SECONDS);
+    if (second) {
+        life_before(&r);
+    }
     cl_inject(dir, s->fault, k, s->lasting);
     bool good = live(&r);
     cl_injected in = cl_injected_so_far();
@@ -298,40 +340,62 @@ static int in_child(const char *dir, const sweep *s, uint64_t k, char *why)
     return good ? GOOD : BAD;
 }
 
-static int one_run(const char *dir, const sweep *s, uint64_t k, char *why)
+static int one_run(const char *dir, const sweep *s, bool second, uint64_t k, slate *told)
 {
-    why[0] = 0;
+    told->why[0] = 0;
     (void)fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        _exit(in_child(dir, s, k, why));
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(in_child(dir, s, second, k, told));
     }
     int status;
     if (pid < 0 || waitpid(pid, &status, 0) != pid) {
         cl_give_up("cannot fork");
     }
     if (WIFSIGNALED(status)) {
-        (void)snprintf(why, CL_WHY, "%s",
+        (void)snprintf(told->why, CL_WHY, "%s",
                        WTERMSIG(status) == SIGALRM ? "it hangs" : strsignal(WTERMSIG(status)));
         return BAD;
     }
     return WEXITSTATUS(status);
 }
 
-static uint64_t sweep_all(const char *dir, const sweep *s, char *why, uint64_t *out_runs)
+/* A sweep in which nobody was told anything proves nothing. */
+static bool has_teeth(const sweep *s, const slate *told)
+{
+    switch (s->fault) {
+    case CL_FAULT_ENOSPC:
+        return told->opens && (!s->lasting || told->refusals);
+    case CL_FAULT_EINTR:
+        return true;
+    default:
+        return told->opens && told->doubts;
+    }
+}
+
+static uint64_t sweep_all(const char *dir, const sweep *s, bool second, slate *told,
+                          uint64_t *out_runs)
 {
     uint64_t wrong = 0;
     int result = GOOD;
     uint64_t k = 1;
+    *told = (slate){.doubts = 0};
     for (; k < K_MAX && result != NOT_REACHED; k++) {
-        result = one_run(dir, s, k, why);
+        result = one_run(dir, s, second, k, told);
         if (result == BAD && wrong++ < SHOWN_MAX) {
-            printf("    %s at call %llu: %s\n", s->name, (unsigned long long)k, why);
+            printf("    %s at call %llu: %s\n", s->name, (unsigned long long)k, told->why);
         }
     }
+    if (!has_teeth(s, told)) {
+        printf("    %s: no call that failed was noticed\n", s->name);
+        wrong++;
+    }
     *out_runs += k - 1;
-    printf("%-28s runs=%llu bad=%llu\n", s->name, (unsigned long long)(k - 1),
-           (unsigned long long)wrong);
+    printf("%-19s %-8s runs=%llu bad=%llu; not opened %llu, refused %llu, in doubt %llu\n", s->name,
+           second ? "recovery" : "new", (unsigned long long)(k - 1), (unsigned long long)wrong,
+           (unsigned long long)told->opens, (unsigned long long)told->refusals,
+           (unsigned long long)told->doubts);
     (void)fflush(stdout);
     return wrong;
 }
@@ -341,16 +405,18 @@ uint64_t cl_inject_all(const char *base, uint64_t *out_runs)
     char dir[PATH_MAX / 2];
     (void)snprintf(dir, sizeof dir, "%s/faults", base);
     (void)mkdir(dir, 0700);
-    char *why = mmap(NULL, CL_WHY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (why == MAP_FAILED) {
+    slate *told =
+        mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (told == MAP_FAILED) {
         cl_give_up("no memory");
     }
     uint64_t wrong = 0;
     *out_runs = 0;
     for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
-        wrong += sweep_all(dir, &sweeps[i], why, out_runs);
+        wrong += sweep_all(dir, &sweeps[i], false, told, out_runs);
+        wrong += sweep_all(dir, &sweeps[i], true, told, out_runs);
     }
-    (void)munmap(why, CL_WHY);
+    (void)munmap(told, sizeof *told);
     cl_dir_clear(dir, NULL);
     (void)rmdir(dir);
     return wrong;

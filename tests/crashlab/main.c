@@ -1,7 +1,4 @@
-/* crashlab: crashes of everything that writes a manifest.
- *
- *     crashlab [--states N] [--workers N] [--keep DIR]
- *              [--only plain|states|mutants|faults]
+/* crashlab: crashes and failing disks under the manifest. docs/CRASHLAB.md says what it does.
  *
  * Exit status: 0: nothing bad, and all mutants were caught; 1: not so; 2: it could not be done. */
 #include "inject.h"
@@ -9,6 +6,7 @@
 #include "report.h"
 #include "rounds.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+enum { STATES = 15000, LONG_STATES = 400000, WORKERS_MAX = 8 };
 static const size_t log_bytes = (size_t)2 << 30; /* of address space */
 
 static char base[] = "/dev/shm/crashlab.XXXXXX";
@@ -26,6 +25,7 @@ typedef struct options {
     uint32_t workers;
     const char *only;
     const char *keep;
+    const char *replay;
 } options;
 
 static void remove_base(void)
@@ -78,24 +78,39 @@ static uint64_t choose_seed(void)
     return seed % 1000000000u;
 }
 
+static bool set_option(options *opts, const char *name, const char *value)
+{
+    if (strcmp(name, "--states") == 0) {
+        opts->states = strtoull(value, NULL, 0);
+    } else if (strcmp(name, "--workers") == 0) {
+        opts->workers = (uint32_t)strtoul(value, NULL, 0);
+    } else if (strcmp(name, "--only") == 0) {
+        opts->only = value;
+    } else if (strcmp(name, "--keep") == 0) {
+        opts->keep = value;
+    } else if (strcmp(name, "--replay") == 0) {
+        opts->replay = value;
+        opts->only = "replay";
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static bool parse(int argc, char **argv, options *out)
 {
-    *out = (options){.states = 15000, .workers = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)};
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--states") == 0) {
-            out->states = strtoull(argv[i + 1], NULL, 0);
-        } else if (strcmp(argv[i], "--workers") == 0) {
-            out->workers = (uint32_t)strtoul(argv[i + 1], NULL, 0);
-        } else if (strcmp(argv[i], "--only") == 0) {
-            out->only = argv[i + 1];
-        } else if (strcmp(argv[i], "--keep") == 0) {
-            out->keep = argv[i + 1];
-        } else {
+    *out = (options){.states = STATES, .workers = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--long") == 0) {
+            out->states = LONG_STATES;
+        } else if (i + 1 == argc || !set_option(out, argv[i], argv[i + 1])) {
             return false;
+        } else {
+            i++;
         }
     }
-    out->workers = out->workers > 8 ? 8 : out->workers;
-    return argc % 2 == 1 && out->workers > 0;
+    out->workers = out->workers > WORKERS_MAX ? WORKERS_MAX : out->workers;
+    return out->workers > 0;
 }
 
 static bool wants(const options *opts, const char *part)
@@ -107,11 +122,13 @@ int main(int argc, char **argv)
 {
     options opts;
     if (!parse(argc, argv, &opts)) {
-        fprintf(stderr, "usage: crashlab [--states N] [--workers N] "
-                        "[--keep DIR]\n"
-                        "                [--only plain|states|mutants|faults]\n");
+        fprintf(stderr, "usage: crashlab [--states N | --long] [--workers N] [--keep DIR]\n"
+                        "                [--only plain|mutants|faults|migration|states]\n"
+                        "       crashlab --replay DIR/log\n");
         return 2;
     }
+    /* LMDB asks for megabytes of zeros with every file: from fresh pages they cost nothing. */
+    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
     uint64_t seed = choose_seed();
     printf("seed %llu (JZX_SEED repeats it)\n", (unsigned long long)seed);
     make_base();
@@ -132,8 +149,14 @@ int main(int argc, char **argv)
         uint64_t runs;
         tally.bad += cl_inject_all(base, &runs);
     }
+    if (wants(&opts, "migration")) {
+        cl_rounds_migrations(&lab, &tally);
+    }
     if (wants(&opts, "states")) {
         cl_rounds(&lab, &tally);
+    }
+    if (opts.replay) {
+        cl_rounds_replay(&lab, opts.replay, &tally);
     }
     printf("states=%llu bad=%llu mutants=%u/%u\n", (unsigned long long)tally.states,
            (unsigned long long)tally.bad, caught, mutants);

@@ -108,6 +108,11 @@ static bool jobs_are_settled(const cl_case *c, const cl_facts *before, const cl_
                        (unsigned long long)after->generations[i]);
         }
     }
+    if (after->schema != MFI_SCHEMA || after->old_rows || after->chunks != before->chunks) {
+        return bad(c, "schema %u, %llu old records, %llu chunks of %llu", after->schema,
+                   (unsigned long long)after->old_rows, (unsigned long long)after->chunks,
+                   (unsigned long long)before->chunks);
+    }
     return after->boot > before->boot || bad(c, "the boot did not count");
 }
 

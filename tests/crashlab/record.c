@@ -82,6 +82,33 @@ void cl_log_clear(cl_log *log)
     log->full = 0;
 }
 
+static const char log_magic[8] = "crashlg1";
+
+void cl_log_save(const cl_log *log, const char *path)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(log_magic, sizeof log_magic, 1, file) != 1 ||
+        fwrite(log->bytes, 1, log->tail, file) != log->tail || fclose(file) != 0) {
+        refuse("cannot write the log");
+    }
+}
+
+bool cl_log_load(cl_log *log, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char magic[sizeof log_magic];
+    cl_log_clear(log);
+    bool good = file && fread(magic, sizeof magic, 1, file) == 1 &&
+                memcmp(magic, log_magic, sizeof magic) == 0;
+    if (good) {
+        log->tail = fread(log->bytes, 1, log->cap, file);
+    }
+    if (file) {
+        (void)fclose(file);
+    }
+    return good;
+}
+
 const cl_entry *cl_log_next(const cl_log *log, uint64_t *at)
 {
     if (*at >= log->tail) {
@@ -357,7 +384,7 @@ cl_injected cl_injected_so_far(void)
     return rec.injected;
 }
 
-typedef enum call_kind { CALL_WRITE, CALL_SIZE, CALL_SYNC } call_kind;
+typedef enum call_kind { CALL_WRITE, CALL_TRUNCATE, CALL_ALLOCATE, CALL_SYNC } call_kind;
 
 /* Whether this call is to fail now. Under the lock. */
 static cl_fault fault_for(const target *t, call_kind kind)
@@ -372,6 +399,9 @@ static cl_fault fault_for(const target *t, call_kind kind)
     }
     if (rec.fault == CL_FAULT_SHORT && kind != CALL_WRITE) {
         return CL_FAULT_NONE;
+    }
+    if (rec.fault == CL_FAULT_EINTR && kind == CALL_TRUNCATE) {
+        return CL_FAULT_NONE; /* on a local file nothing interrupts it, and LMDB counts on that */
     }
     if (in->fired++ == 0) {
         in->on_sync = kind == CALL_SYNC;
@@ -518,15 +548,23 @@ ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t off, int flag
 
 /* ---- sizes */
 
-static int resize(int fd, uint64_t size, bool only_grow, int64_t (*call)(int fd, uint64_t size))
+/* `kind`: an allocation only makes a file longer. */
+static int resize(int fd, uint64_t size, call_kind kind)
 {
     lock();
     target t = target_of(fd);
     struct stat st;
     bool grows = fstat(fd, &st) == 0 && size > (uint64_t)st.st_size;
-    cl_fault fault = fault_for(&t, CALL_SIZE);
-    int64_t rc = fault_errno(fault) ? failed(fault_errno(fault)) : call(fd, size);
-    if (rc == 0 && (grows || !only_grow)) {
+    cl_fault fault = fault_for(&t, kind);
+    int64_t rc;
+    if (fault_errno(fault)) {
+        rc = failed(fault_errno(fault));
+    } else if (kind == CALL_TRUNCATE) {
+        rc = syscall(SYS_ftruncate, fd, size);
+    } else {
+        rc = syscall(SYS_fallocate, fd, 0, (off_t)0, size);
+    }
+    if (rc == 0 && (grows || kind == CALL_TRUNCATE)) {
         if (t.ours) {
             entry_add(CL_TRUNC, t.inode, size, NULL, 0);
         }
@@ -536,19 +574,9 @@ static int resize(int fd, uint64_t size, bool only_grow, int64_t (*call)(int fd,
     return (int)(fault == CL_FAULT_EIO_LATE ? failed(EIO) : rc);
 }
 
-static int64_t call_ftruncate(int fd, uint64_t size)
-{
-    return syscall(SYS_ftruncate, fd, size);
-}
-
-static int64_t call_fallocate(int fd, uint64_t size)
-{
-    return syscall(SYS_fallocate, fd, 0, (off_t)0, size);
-}
-
 int ftruncate(int fd, off_t size)
 {
-    return resize(fd, (uint64_t)size, false, call_ftruncate);
+    return resize(fd, (uint64_t)size, CALL_TRUNCATE);
 }
 
 int ftruncate64(int fd, off64_t size)
@@ -559,7 +587,7 @@ int ftruncate64(int fd, off64_t size)
 int fallocate(int fd, int mode, off_t off, off_t len)
 {
     if (mode == 0) {
-        return resize(fd, (uint64_t)(off + len), true, call_fallocate);
+        return resize(fd, (uint64_t)(off + len), CALL_ALLOCATE);
     }
     if (target_of(fd).ours) {
         refuse("fallocate() with a mode is not recorded");

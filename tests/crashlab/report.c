@@ -1,13 +1,15 @@
 #include "report.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MUTANT_EXAMPLES = 1 };
+enum { MUTANT_EXAMPLES = 1, LIFE_SECONDS = 120 };
 
 _Noreturn void cl_give_up(const char *why)
 {
@@ -25,13 +27,19 @@ void cl_record_child(cl_log *log, const char *dir, void (*fn)(void *arg), void *
         cl_give_up("cannot fork");
     }
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)alarm(LIFE_SECONDS);
         cl_record(log, dir);
         fn(arg);
         _exit(0);
     }
     int status;
     if (waitpid(pid, &status, 0) != pid || WIFSIGNALED(status) || WEXITSTATUS(status) == 3) {
-        cl_give_up(WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the workload failed");
+        if (WIFSIGNALED(status)) {
+            cl_give_up(WTERMSIG(status) == SIGALRM ? "the workload hangs"
+                                                   : strsignal(WTERMSIG(status)));
+        }
+        cl_give_up("the workload failed");
     }
 }
 

@@ -1,12 +1,14 @@
 #include "rounds.h"
 
 #include "model.h"
+#include "old.h"
 #include "oracle.h"
 #include "report.h"
 #include "work.h"
 #include "world.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LIVES = 3 };
@@ -22,30 +24,52 @@ typedef struct round {
 static const uint32_t client_counts[] = {4, 64, 8, 16, 32};
 
 /* What snapshots showed while it ran is what the log says. */
-static uint64_t compare_notes(const cl_log *log, const cl_model *model)
+static void compare_notes(const cl_log *log, const cl_model *model)
 {
-    uint64_t at = 0, notes = 0;
+    uint64_t at = 0;
     for (const cl_entry *e = cl_log_next(log, &at); e; e = cl_log_next(log, &at)) {
         if (e->op != CL_NOTE) {
             continue;
         }
         cl_digest digest = {.all = e->off};
         const cl_commit *commit = cl_model_find(model, &digest);
-        if (!commit || (e->inode && commit->seq != e->inode)) {
+        if (!commit || commit->seq != e->inode) {
             cl_give_up("a snapshot showed something else than the log says");
         }
-        notes++;
     }
-    return notes;
+}
+
+static void place(round *r, const cl_lab *lab)
+{
+    (void)snprintf(r->dir, sizeof r->dir, "%s/work", lab->base);
+    (void)snprintf(r->scratch, sizeof r->scratch, "%s/scratch", lab->base);
+    (void)snprintf(r->path, sizeof r->path, "%s/" CL_MAIN, r->dir);
+    cl_log_clear(lab->log);
+}
+
+static void understand(round *r, const cl_lab *lab)
+{
+    char why[256];
+    if (!cl_model_build(&r->model, lab->log, &cl_oracle_reader, r->scratch, r->path, why)) {
+        cl_give_up(why);
+    }
+    compare_notes(lab->log, &r->model);
+}
+
+/* The first round that was bad is kept: another one with the same seed may go otherwise. */
+static void keep_log(const cl_lab *lab, const cl_tally *tally)
+{
+    if (lab->keep && tally->bad) {
+        char path[PATH_MAX];
+        (void)snprintf(path, sizeof path, "%s/log", lab->keep);
+        cl_log_save(lab->log, path);
+    }
 }
 
 static void record(round *r, const cl_lab *lab, uint64_t seed, uint32_t number, uint32_t requests)
 {
     uint64_t rng = seed;
-    (void)snprintf(r->dir, sizeof r->dir, "%s/work", lab->base);
-    (void)snprintf(r->scratch, sizeof r->scratch, "%s/scratch", lab->base);
-    (void)snprintf(r->path, sizeof r->path, "%s/" CL_MAIN, r->dir);
-    cl_log_clear(lab->log);
+    place(r, lab);
     for (uint32_t life = 0; life < LIVES; life++) {
         cl_work work = {.path = r->path,
                         .seed = cl_random(&rng),
@@ -56,11 +80,7 @@ static void record(round *r, const cl_lab *lab, uint64_t seed, uint32_t number, 
                         .all_events = number % 2};
         cl_record_child(lab->log, r->dir, cl_work_run, &work);
     }
-    char why[256];
-    if (!cl_model_build(&r->model, lab->log, &cl_oracle_reader, r->scratch, r->path, why)) {
-        cl_give_up(why);
-    }
-    (void)compare_notes(lab->log, &r->model);
+    understand(r, lab);
 }
 
 static void forget(round *r)
@@ -82,6 +102,22 @@ static cl_plan plan_of(const cl_lab *lab, cl_oracle *oracle, const char *title, 
                      .workers = lab->workers};
 }
 
+/* All crashes of the round in the log. */
+static void judge(const cl_lab *lab, const round *r, const char *title, uint64_t seed,
+                  cl_tally *tally)
+{
+    enum { ENOUGH = 50 };
+    cl_oracle oracle = {.model = &r->model};
+    cl_plan plan = plan_of(lab, &oracle, title, seed);
+    plan.bad_max = ENOUGH;
+    plan.keep = lab->keep;
+    cl_tally one = {.states = 0};
+    cl_run(&plan, &one);
+    cl_report(title, &one, false);
+    keep_log(lab, &one);
+    cl_tally_add(tally, &one);
+}
+
 void cl_rounds(const cl_lab *lab, cl_tally *tally)
 {
     enum { REQUESTS = 40 };
@@ -89,19 +125,48 @@ void cl_rounds(const cl_lab *lab, cl_tally *tally)
     for (uint32_t i = 0; tally->states < lab->states && tally->bad == 0; i++) {
         round r;
         uint64_t seed = cl_random(&rng);
-        record(&r, lab, seed, i, REQUESTS + client_counts[i % 5] * 2);
-        cl_oracle oracle = {.model = &r.model};
+        uint32_t clients = client_counts[i % 5];
+        record(&r, lab, seed, i, REQUESTS + clients * 2);
         char title[64];
-        (void)snprintf(title, sizeof title, "round %u, %u clients", i + 1, client_counts[i % 5]);
-        cl_tally one = {.states = 0};
-        cl_plan plan = plan_of(lab, &oracle, title, seed);
-        plan.bad_max = 50;
-        plan.keep = lab->keep;
-        cl_run(&plan, &one);
-        (void)snprintf(title, sizeof title, "round %u, %u clients, %u commits", i + 1,
-                       client_counts[i % 5], r.model.count);
-        cl_report(title, &one, false);
-        cl_tally_add(tally, &one);
+        (void)snprintf(title, sizeof title, "%u: %u clients, %u commits", i + 1, clients,
+                       r.model.count);
+        judge(lab, &r, title, seed, tally);
+        forget(&r);
+    }
+}
+
+void cl_rounds_replay(const cl_lab *lab, const char *path, cl_tally *tally)
+{
+    round r;
+    place(&r, lab);
+    if (!cl_log_load(lab->log, path)) {
+        cl_give_up("this is no log");
+    }
+    char why[256];
+    if (!cl_model_build(&r.model, lab->log, &cl_oracle_reader, r.scratch, NULL, why)) {
+        cl_give_up(why);
+    }
+    judge(lab, &r, "replay", lab->seed, tally);
+    forget(&r);
+}
+
+/* ---- old files */
+
+void cl_rounds_migrations(const cl_lab *lab, cl_tally *tally)
+{
+    static const char *const titles[] = {"migration", "migration, interrupted"};
+    enum { ROWS = 600, CLIENTS = 4, REQUESTS = 4 };
+    for (int i = 0; i < 2; i++) {
+        round r;
+        place(&r, lab);
+        (void)mkdir(r.dir, 0700);
+        cl_old old = {.path = r.path, .rows = ROWS, .interrupted = i == 1};
+        cl_old_make(&old);
+        cl_work work = {
+            .path = r.path, .seed = lab->seed, .clients = CLIENTS, .requests = REQUESTS, .life = 1};
+        cl_record_child(lab->log, r.dir, cl_work_run, &work);
+        understand(&r, lab);
+        judge(lab, &r, titles[i], lab->seed, tally);
         forget(&r);
     }
 }

@@ -15,6 +15,10 @@ typedef struct cl_lab {
 
 /* Round after round until there were enough states. */
 void cl_rounds(const cl_lab *lab, cl_tally *tally);
+/* A round again, from its log as `keep` got it. */
+void cl_rounds_replay(const cl_lab *lab, const char *path, cl_tally *tally);
+/* The migration of an old file, begun and interrupted. */
+void cl_rounds_migrations(const cl_lab *lab, cl_tally *tally);
 /* Every mutant over a round of its own. Returns how many were caught, of *out_total. */
 uint32_t cl_rounds_mutants(const cl_lab *lab, uint32_t *out_total);
 

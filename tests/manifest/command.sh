@@ -149,7 +149,11 @@ run 0 manifest "$file" check && says "fine" && silent "$err"
 run 0 manifest "$file" check --json && is_json && lines 1 && says '"ok":true'
 run 0 manifest "$file" dump && says "job id=3" && says 'material hash=' && silent "$err"
 run 0 manifest "$file" dump --json && is_json
-run 0 manifest "$file" dump kind db --json && is_json && lines 4
+run 0 manifest "$file" dump kind db --json && is_json && lines 4 && says '"name":"be\"ta"'
+run 0 manifest "$file" dump metric --json && lines 1 && says '"sum":2.5,"min":2.5,'
+run 0 manifest "$file" dump wal chunk job gate cron generation --json && is_json && lines 14
+run 0 manifest "$file" dump material --json && lines 1 && says '"payload":{"hex":"00ff"}'
+run 0 manifest "$file" dump ready event --json && is_json && says '"line":"ready kind=1'
 run 0 manifest "$file" backup "$work/copy" && says "copied to"
 run 1 manifest "$file" backup "$work/copy" && warns "is there already"
 run 1 manifest "$file" backup "$work/no/such/place" && warns "cannot be copied"
@@ -168,10 +172,29 @@ while [ $((page * 4096)) -lt "$size" ]; do
 done
 run 1 manifest "$work/damaged" check --json && is_json && says '"ok":false'
 
+# What takes several pieces loses nothing and doubles nothing.
+many=$work/many.mf
+"$sample" --many "$many" >"$out" 2>"$err" || complain "The large sample cannot be made:"
+for words in 'jobs' 'chunks' 'dump job'; do
+    # shellcheck disable=SC2086 # two words are two words
+    run 0 manifest "$many" $words --json && lines 5000
+    sed 's/.*"\(id\|chunk\)":\([0-9]*\).*/\2/' "$out" | sort -nu >"$work/ids"
+    seq 5000 | cmp -s - "$work/ids" || complain "Some of $words are missing:"
+done
+run 0 manifest "$many" jobs --limit 4500 --json && lines 4500
+run 0 manifest "$many" check && says "fine"
+
 # Pipes, full disks, colours.
-sh -c '"$1" manifest "$2" dump | head -n 1' sh "$jzx" "$file" >"$out" 2>"$err"
-lines 1
-silent "$err"
+for words in 'jobs' 'chunks' 'dump'; do
+    # shellcheck disable=SC2016 # for the inner shell
+    sh -c '{ "$1" manifest "$2" $3; echo $? >"$4"; } | head -n 1' sh "$jzx" "$many" "$words" \
+        "$work/status" >"$out" 2>"$err"
+    lines 1
+    silent "$err"
+    checks=$((checks + 1))
+    # 128 and the number of SIGPIPE: as other programs in a pipe.
+    [ "$(cat "$work/status")" -eq 141 ] || complain "$words ended with $(cat "$work/status"):"
+done
 if [ -w /dev/full ]; then
     "$jzx" manifest "$file" dump >/dev/full 2>"$err"
     [ $? -eq 1 ] || complain "A full disk should end with 1:"

@@ -526,6 +526,11 @@ static void name_swapped(void)
     jzx_mf_key key = mfi_key_name(JZX_MF_TABLE_DB_NAME, jzx_mf_text("first"));
     REQUIRE_OK(mfi_put_id(&tx, &key, 2));
 }
+static void second_name(void)
+{
+    jzx_mf_key key = mfi_key_name(JZX_MF_TABLE_DB_NAME, jzx_mf_text("third"));
+    REQUIRE_OK(mfi_put_id(&tx, &key, 2));
+}
 static void lose_db(void)
 {
     del(jzx_mf_key_db(300));
@@ -734,6 +739,7 @@ static const struct {
     {"name_of_nobody", name_of_nobody,
      "the name \"third\" leads to database 77, which is not there"},
     {"name_swapped", name_swapped, "is that of database 300 but leads to database 2"},
+    {"second_name", second_name, "leads to database 2, which has another name"},
     {"lose_db", lose_db, "the chunk (database 300, chunk 12) belongs to database 300"},
     {"lose_db", lose_db, "the log (database 300, shard 1) belongs to database 300"},
     {"lose_status", lose_status, "is in status 1 but has no such row in material_status"},
@@ -878,6 +884,10 @@ static void test_progress_is_told_on_the_way(void)
     put_meta();
     CHECK_OK(look(&report));
     CHECK(said.notices >= 5);
+    said.end_after = 1;
+    CHECK_OK(look(&report));
+    CHECK(report.records < 10000);
+    said.end_after = 0;
     mdb_txn_abort(tx.view.txn);
     close_store();
 }

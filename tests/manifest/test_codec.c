@@ -46,21 +46,35 @@ static bool same_span(jzx_mf_span a, jzx_mf_span b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* A field's value comes from its name, so that fields that change places are seen in golden/. */
+static jzt_rng *of_field(uint64_t base, const char *name)
+{
+    static jzt_rng rng;
+    rng.state = base;
+    for (; *name != 0; name++) {
+        rng.state = (rng.state ^ (uint8_t)*name) * UINT64_C(0x100000001B3);
+    }
+    return &rng;
+}
+
 #define RECORD(name, type, table, version, older)                                                  \
     static void draw_##name(jzt_rng *rng, type *r)                                                 \
     {                                                                                              \
+        uint64_t base = jzt_rng_next(rng);                                                         \
         memset(r, 0, sizeof *r);
-#define U8(field) r->field = (uint8_t)jzt_rng_next(rng);
-#define U16(field) r->field = (uint16_t)jzt_rng_next(rng);
-#define U32(field) r->field = (uint32_t)jzt_rng_next(rng);
-#define I32(field) r->field = (int32_t)jzt_rng_next(rng);
-#define U64(field) r->field = jzt_rng_next(rng);
-#define F64(field) r->field = draw_f64(rng);
-#define BYTES(field, n) draw_bytes(rng, r->field, n);
-#define U64S(field, n) draw_bytes(rng, r->field, (n)*8);
-#define TLV(tag, field, max) r->field = draw_span(rng, max);
+#define DRAW(field) jzt_rng_next(of_field(base, #field))
+#define U8(field) r->field = (uint8_t)DRAW(field);
+#define U16(field) r->field = (uint16_t)DRAW(field);
+#define U32(field) r->field = (uint32_t)DRAW(field);
+#define I32(field) r->field = (int32_t)DRAW(field);
+#define U64(field) r->field = DRAW(field);
+#define F64(field) r->field = draw_f64(of_field(base, #field));
+#define BYTES(field, n) draw_bytes(of_field(base, #field), r->field, n);
+#define U64S(field, n) draw_bytes(of_field(base, #field), r->field, (n)*8);
+#define TLV(tag, field, max) r->field = draw_span(of_field(base, #field), max);
 #define END(name) }
 #include "schema.def"
+#undef DRAW
 
 #define NO_OLD
 #define RECORD(name, type, table, version, older)                                                  \

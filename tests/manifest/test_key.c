@@ -189,6 +189,10 @@ static void test_the_longest_keys_fit_and_their_ends_name_the_job(void)
         CHECK_EQ(mfi_key_tail_id(ready.bytes, ready.len), job.id);
         mfi_resource resources[] = {mfi_resource_unique(&job), mfi_resource_key_limit(&job),
                                     mfi_resource_gate(&job)};
+        jzx_mf_key gate = jzx_mf_key_gate(job.db, job.gate_class);
+        jzx_mf_key of_kind = jzx_mf_key_kind(job.kind);
+        CHECK(memcmp(resources[2].bytes + 2, gate.bytes, gate.len) == 0);
+        CHECK(memcmp(resources[2].bytes + 2 + gate.len, of_kind.bytes, 2) == 0);
         for (int k = 0; k < 3; k++) {
             const mfi_resource *r = &resources[k];
             CHECK(r->len <= sizeof r->bytes && r->bytes[0] == r->len - 1);

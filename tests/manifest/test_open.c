@@ -187,6 +187,7 @@ static void test_a_manifest_of_the_parent_is_of_no_use_in_a_child(void)
         wrong |= jzx_mf_begin(mf, &txn) != JZX_ERR_FORKED;
         wrong |= jzx_mf_stats_read(mf, &stats) != JZX_ERR_FORKED;
         wrong |= jzx_mf_backup(mf, "/tmp/never") != JZX_ERR_FORKED;
+        wrong |= jzx_mf_close(mf, 0) != JZX_OK;
         _exit(wrong);
     }
     int status = 0;

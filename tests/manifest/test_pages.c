@@ -415,7 +415,12 @@ static void test_a_long_free_list_is_walked(void)
     } while (words[0] < 500 || words[0] > report.reusable || words[1] <= words[2]);
     set(&in, page + 32, words[1], 8);
     expect(&in, JZX_ERR_CORRUPT, "the free list names page");
+    /* One that is in use: the page it is written on. */
     set(&in, page + 32, words[2], 8);
+    set(&in, page + 16, 1, 8);
+    set(&in, page + 24, page / PAGE, 8);
+    expect(&in, JZX_ERR_CORRUPT, "is on the free list, and used");
+    set(&in, page + 24, words[1], 8);
     set(&in, page + 16, 100000, 8);
     expect(&in, JZX_ERR_CORRUPT, "the free list has 100000 pages in");
     free(in.bytes);

@@ -25,6 +25,7 @@ static void expect(kit *k, const jzx_mf_job_spec *spec, uint32_t outcome, uint64
 static void finish(kit *k)
 {
     kit_check(k);
+    kit_audit(k);
     kit_close(k);
 }
 

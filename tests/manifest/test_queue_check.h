@@ -2,6 +2,7 @@
 #ifndef TEST_QUEUE_CHECK_H
 #define TEST_QUEUE_CHECK_H
 
+#include "audit.h"
 #include "test_queue_kit.h"
 
 typedef struct tally {
@@ -131,6 +132,30 @@ static inline void kit_check(kit *k)
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         CHECK_EQ(mfi_entries(&k->tx.view, tables[i]), t.rows[tables[i]]);
     }
+}
+
+static inline int kit_problem(void *arg, const char *problem, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    (void)done;
+    (void)total;
+    if (problem != NULL) {
+        printf("%s\n", problem);
+    }
+    return 0;
+}
+
+/* What `jzx check` says about the same rows. */
+static inline void kit_audit(kit *k)
+{
+    mfi_meta meta = k->tx.meta;
+    REQUIRE_OK(mfi_meta_load(&k->tx.view, &k->tx.meta));
+    k->tx.meta.boot = k->tx.boot;
+    k->tx.meta.job_ids = meta.job_ids;
+    k->tx.meta.commit_seq = k->tx.seq;
+    REQUIRE_OK(mfi_meta_store(&k->tx));
+    jzx_mf_check_report report = {0};
+    CHECK_OK(mfi_check_view(&k->tx.view, kit_problem, NULL, &report));
 }
 
 #endif

@@ -33,14 +33,14 @@ static void kit_txn(kit *k)
     k->tx.view.txn = k->root;
 }
 
-static inline void kit_open(kit *k)
+static inline void kit_open_sized(kit *k, uint64_t map_max)
 {
     memset(k, 0, sizeof *k);
     const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(k->dir, sizeof k->dir, "%s/jzx_queue_XXXXXX", base);
     REQUIRE(mkdtemp(k->dir) != NULL);
     snprintf(k->path, sizeof k->path, "%s/manifest", k->dir);
-    mfi_store_opts opts = {.map_max = 1u << 30, .readers_max = 8, .now_ms = KIT_START};
+    mfi_store_opts opts = {.map_max = map_max, .readers_max = 8, .now_ms = KIT_START};
     mfi_store_facts facts;
     REQUIRE_OK(mfi_store_open(k->path, &opts, &k->store, &facts));
     k->tx.view.store = k->store;
@@ -52,6 +52,11 @@ static inline void kit_open(kit *k)
         .done_ms = 1000, .dead_ms = 5000, .cancelled_ms = 2000, .prune_max = 256};
     k->next_id = 1;
     kit_txn(k);
+}
+
+static inline void kit_open(kit *k)
+{
+    kit_open_sized(k, 1u << 30);
 }
 
 /* Everything as at the start, in the same file. */
@@ -86,15 +91,17 @@ static inline void kit_begin(kit *k)
     REQUIRE_EQ(mdb_txn_begin(mfi_store_env(k->store), k->root, 0, &k->child), 0);
     k->tx.view.txn = k->child;
     k->tx.news = (mfi_news){0};
+    k->tx.writes = 0;
 }
 
-/* What was refused is undone, as the writer does it. */
+/* What was refused wrote nothing: the writer counts on it. What failed otherwise is undone. */
 static inline jzx_err kit_end(kit *k, jzx_err err)
 {
     if (err == JZX_OK) {
         REQUIRE_EQ(mdb_txn_commit(k->child), 0);
     } else {
         mdb_txn_abort(k->child);
+        CHECK(err == JZX_ERR_MAP_FULL || k->tx.writes == 0);
     }
     k->tx.view.txn = k->root;
     return err;
@@ -181,7 +188,7 @@ static inline void kit_kind(kit *k, uint16_t kind, const jzx_mf_kind *rules)
 /* A new process, which settles what the old one left. */
 static inline mfi_orphans kit_boot(kit *k)
 {
-    mfi_orphans orphans;
+    mfi_orphans orphans = {0};
     uint32_t count;
     k->tx.boot++;
     k->tx.lease_ms = k->tx.now_ms;

@@ -8,6 +8,7 @@ static const jzx_mf_job_spec plain = {.kind = 1};
 static void finish(kit *k)
 {
     kit_check(k);
+    kit_audit(k);
     kit_close(k);
 }
 
@@ -170,6 +171,32 @@ static void test_backoff_has_its_jitter_and_is_always_the_same(void)
     job.backoff_max_ms = 100;
     job.jitter_percent = 0;
     CHECK_EQ(mfi_backoff_ms(&job), 100);
+}
+
+static void test_backoff_grows_with_the_attempts_that_count_in_this_life(void)
+{
+    kit k;
+    kit_open(&k);
+    jzx_mf_job_spec spec = {.kind = 1, .jitter_percent = JZX_MF_NO_JITTER, .max_attempts = 2};
+    uint64_t id = kit_new(&k, &spec);
+    for (int i = 0; i < 5; i++) {
+        jzx_mf_lease snooze = kit_claim_lease(&k, id);
+        CHECK_OK(kit_fail(&k, &snooze, JZX_MF_FAIL_UNCOUNTED));
+        CHECK_EQ(kit_job(&k, id).run_at_ms, k.tx.now_ms + 1000);
+        kit_pass(&k, 1000);
+        CHECK_EQ(kit_do(&k, mfi_queue_promote, 1), 1);
+    }
+    for (int life = 0; life < 3; life++) {
+        jzx_mf_lease lease = kit_claim_lease(&k, id);
+        CHECK_OK(kit_fail(&k, &lease, 0));
+        CHECK_EQ(kit_job(&k, id).run_at_ms, k.tx.now_ms + 1000);
+        kit_pass(&k, 1000);
+        CHECK_EQ(kit_do(&k, mfi_queue_promote, 1), 1);
+        lease = kit_claim_lease(&k, id);
+        CHECK_OK(kit_fail(&k, &lease, 0));
+        CHECK_OK(IN_CHILD(&k, mfi_job_retry(&k.tx, id)));
+    }
+    finish(&k);
 }
 
 static void test_a_failure_may_choose_its_delay(void)
@@ -432,16 +459,16 @@ static void test_settling_orphans_again_finds_none(void)
     CHECK_EQ(kit_claim(&k, &claim), 5);
     k.tx.boot++;
     static const uint32_t portions[] = {2, 2, 1, 0};
+    mfi_orphans orphans = {0};
+    uint32_t count;
     for (int i = 0; i < 4; i++) {
-        mfi_orphans orphans;
-        uint32_t count;
         CHECK_OK(IN_CHILD(&k, mfi_queue_orphans(&k.tx, 2, &orphans, &count)));
         CHECK_EQ(count, portions[i]);
     }
+    CHECK_EQ(orphans.found, 5);
+    CHECK_EQ(orphans.requeued, 5);
     CHECK_EQ(kit_claim(&k, &claim), 5);
     CHECK_EQ(IN_CHILD(&k, mfi_job_cancel(&k.tx, 1)), JZX_OK);
-    mfi_orphans orphans;
-    uint32_t count;
     k.tx.writes = 0;
     CHECK_OK(IN_CHILD(&k, mfi_queue_orphans(&k.tx, 2, &orphans, &count)));
     CHECK_EQ(count, 0); /* those of this boot are nobody's orphans */
@@ -610,6 +637,33 @@ static void test_an_exclusive_job_is_not_retried_beside_an_active_one(void)
     finish(&k);
 }
 
+/* Wherever in an operation the file turns out to be full: nothing of it is left. */
+static void test_a_full_file_refuses_and_leaves_everything_as_it_was(void)
+{
+    enum { MAP = 1 << 20 };
+    static uint8_t much[20000];
+    kit k;
+    kit_open_sized(&k, MAP);
+    jzx_mf_job_spec spec = {.kind = 1, .unique = JZX_MF_SINGLETON, .payload = {much, sizeof much}};
+    jzx_mf_slot slot;
+    jzx_err err;
+    while ((err = kit_enqueue(&k, &spec, &slot)) == JZX_OK) {
+    }
+    CHECK_EQ(err, JZX_ERR_MAP_FULL);
+    uint64_t jobs = mfi_entries(&k.tx.view, JZX_MF_TABLE_JOB);
+    REQUIRE(jobs > 3);
+    /* A claim that puts all others aside needs more room than there is: it fails as a whole. */
+    jzx_mf_claim claim = {.max = 100};
+    uint32_t count = 0;
+    k.claimed_count = 0;
+    err = IN_CHILD(&k, mfi_job_claim(&k.tx, &claim, kit_add_claimed, &k, &count));
+    CHECK(err == JZX_OK || err == JZX_ERR_MAP_FULL);
+    CHECK_EQ(mfi_entries(&k.tx.view, JZX_MF_TABLE_JOB), jobs);
+    CHECK_EQ(mfi_entries(&k.tx.view, JZX_MF_TABLE_READY), err == JZX_OK ? 0 : jobs);
+    kit_check(&k);
+    kit_close(&k);
+}
+
 static const jzt_test tests[] = {
     {"complete_stores_the_result", test_complete_stores_the_result},
     {"a_late_worker_is_fenced", test_a_late_worker_is_fenced},
@@ -621,6 +675,8 @@ static const jzt_test tests[] = {
      test_a_failure_is_remembered_and_tried_again_after_its_backoff},
     {"backoff_has_its_jitter_and_is_always_the_same",
      test_backoff_has_its_jitter_and_is_always_the_same},
+    {"backoff_grows_with_the_attempts_that_count_in_this_life",
+     test_backoff_grows_with_the_attempts_that_count_in_this_life},
     {"a_failure_may_choose_its_delay", test_a_failure_may_choose_its_delay},
     {"a_job_dies_when_its_attempts_are_used_up", test_a_job_dies_when_its_attempts_are_used_up},
     {"without_a_limit_it_is_tried_for_ever", test_without_a_limit_it_is_tried_for_ever},
@@ -652,6 +708,8 @@ static const jzt_test tests[] = {
     {"retry_is_for_the_dead_and_the_cancelled", test_retry_is_for_the_dead_and_the_cancelled},
     {"an_exclusive_job_is_not_retried_beside_an_active_one",
      test_an_exclusive_job_is_not_retried_beside_an_active_one},
+    {"a_full_file_refuses_and_leaves_everything_as_it_was",
+     test_a_full_file_refuses_and_leaves_everything_as_it_was},
 };
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
  * Method: the public API. command.sh looks at such a file with `jzx manifest`:
  *
  *     test_sample --make PATH         makes it and leaves it there
+ *     test_sample --many PATH         makes one with 5,000 jobs and chunks
  *     test_sample --hold PATH         opens it, says "ready", and owns it until stdin ends
  */
 #include "mf_fixture.h"
@@ -103,6 +104,23 @@ static void make(const mft_dir *dir)
     CHECK_OK(jzx_mf_close(mf, 0));
 }
 
+/* More than anybody reads in one piece. */
+static void make_many(const mft_dir *dir)
+{
+    jzx_mf *mf = mft_open(dir, NULL);
+    jzx_mf_txn *txn = mft_begin(mf);
+    jzx_mf_db db = {.name = jzx_mf_text("large")};
+    CHECK_OK(jzx_mf_db_put(txn, 1, &db));
+    for (uint64_t i = 1; i <= 5000; i++) {
+        jzx_mf_job_spec spec = {.kind = THUMBNAIL, .unique = JZX_MF_ANY};
+        CHECK_OK(jzx_mf_job_enqueue(txn, &spec, NULL));
+        jzx_mf_chunk chunk = {.file_name = jzx_mf_text("seg")};
+        CHECK_OK(jzx_mf_chunk_put(txn, 1, i, &chunk));
+    }
+    REQUIRE_OK(jzx_mf_commit(txn, 0, NULL));
+    CHECK_OK(jzx_mf_close(mf, 0));
+}
+
 /* As a service does: with a job in hand. */
 static void hold(const mft_dir *dir)
 {
@@ -159,6 +177,10 @@ static void make_target(void)
 {
     make(&target);
 }
+static void make_many_target(void)
+{
+    make_many(&target);
+}
 static void hold_target(void)
 {
     hold(&target);
@@ -166,10 +188,11 @@ static void hold_target(void)
 
 int main(int argc, char **argv)
 {
-    static const jzt_test helpers[] = {{"--make", make_target}, {"--hold", hold_target}};
+    static const jzt_test helpers[] = {
+        {"--make", make_target}, {"--many", make_many_target}, {"--hold", hold_target}};
     if (argc == 3 && strncmp(argv[1], "--", 2) == 0) {
         (void)snprintf(target.file, sizeof target.file, "%s", argv[2]);
-        return jzt_main(2, argv, helpers, 2);
+        return jzt_main(2, argv, helpers, sizeof helpers / sizeof helpers[0]);
     }
     return jzt_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -343,15 +343,15 @@ static size_t every_region(unsigned at, uint8_t *bytes, size_t len)
 
 static void test_flipped_bits_never_crash(void)
 {
-    run_all(flip_bits, 500);
+    run_all(flip_bits, 400);
 }
 static void test_broken_page_heads_never_crash(void)
 {
-    run_all(break_heads, 700);
+    run_all(break_heads, 600);
 }
 static void test_broken_nodes_never_crash(void)
 {
-    run_all(break_nodes, 700);
+    run_all(break_nodes, 600);
 }
 static void test_pages_in_the_wrong_place_never_crash(void)
 {

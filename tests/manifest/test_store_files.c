@@ -171,6 +171,27 @@ static void test_leftovers_of_the_dead_are_removed_and_nothing_else(void)
     kit_drop(&k);
 }
 
+static void test_a_new_file_replaces_nothing(void)
+{
+    for (unsigned fallback = 0; fallback < 2; fallback++) {
+        kit k = kit_make();
+        mfi_store_facts facts;
+        mfi_temp temp;
+        no_rename = fallback == 1;
+        REQUIRE_OK(mfi_temp_make(k.path, &temp, &facts));
+        REQUIRE_EQ(write(temp.fd, "new", 3), 3);
+        touch(k.path); /* somebody was faster */
+        CHECK_EQ(mfi_temp_publish(&temp, k.path, &facts), JZX_ERR_ALREADY);
+        mfi_temp_drop(&temp);
+        no_rename = false;
+        struct stat st;
+        REQUIRE_EQ(stat(k.path, &st), 0);
+        CHECK_EQ(st.st_size, 0);
+        CHECK_EQ(kit_files(&k, false), 1);
+        kit_drop(&k);
+    }
+}
+
 static uint64_t entries(mfi_store *store)
 {
     mfi_reader *reader;
@@ -369,6 +390,7 @@ static const jzt_test tests[] = {
     {"an_error_while_creating_leaves_nothing", test_an_error_while_creating_leaves_nothing},
     {"leftovers_of_the_dead_are_removed_and_nothing_else",
      test_leftovers_of_the_dead_are_removed_and_nothing_else},
+    {"a_new_file_replaces_nothing", test_a_new_file_replaces_nothing},
     {"a_copy_is_a_manifest_and_smaller", test_a_copy_is_a_manifest_and_smaller},
     {"a_copy_that_cannot_be_leaves_nothing", test_a_copy_that_cannot_be_leaves_nothing},
     {"a_full_disk_ends_a_copy_without_rubbish", test_a_full_disk_ends_a_copy_without_rubbish},

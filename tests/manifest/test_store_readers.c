@@ -3,6 +3,7 @@
 #include "store_kit.h"
 
 #include "bytes.h"
+#include "store_steps.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -212,6 +213,47 @@ static void test_many_threads_read_beside_a_writer(void)
     kit_drop(&k);
 }
 
+typedef struct contest {
+    mfi_store *store;
+    atomic_uint held[2]; /* per reader: by how many */
+    atomic_uint clashes;
+} contest;
+
+static void *hold_often(void *arg)
+{
+    contest *c = arg;
+    for (unsigned i = 0; i < (JZT_SANITIZED ? 20000 : 100000); i++) {
+        mfi_reader *reader;
+        if (mfi_reader_begin(c->store, &reader) == JZX_OK) {
+            atomic_uint *held = &c->held[reader - c->store->readers];
+            if (atomic_fetch_add(held, 1) != 0) {
+                atomic_fetch_add(&c->clashes, 1);
+            }
+            atomic_fetch_sub(held, 1);
+            mfi_reader_end(c->store, reader);
+        }
+    }
+    return NULL;
+}
+
+static void test_no_two_threads_have_one_reader(void)
+{
+    enum { THREADS = 4 };
+    kit k = kit_make();
+    mfi_store_facts facts;
+    contest c = {.store = open_with(&k, 2, false, &facts)}; /* they meet all the time */
+    pthread_t threads[THREADS];
+    for (unsigned i = 0; i < THREADS; i++) {
+        REQUIRE_EQ(pthread_create(&threads[i], NULL, hold_often, &c), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    CHECK_EQ(atomic_load(&c.clashes), 0);
+    mfi_store_close(c.store);
+    kit_drop(&k);
+}
+
 /* A process that opens for reading, begins a reader if asked, and waits to be killed. */
 static pid_t start_reader(const kit *k, bool begins)
 {
@@ -220,6 +262,7 @@ static pid_t start_reader(const kit *k, bool begins)
     pid_t pid = fork();
     REQUIRE(pid >= 0);
     if (pid == 0) {
+        (void)alarm(60); /* it must not outlive a test that failed */
         mfi_store_facts facts;
         mfi_store *store = open_with(k, 64, true, &facts);
         mfi_reader *reader;
@@ -312,6 +355,7 @@ static void test_a_walk_beside_a_writer_finds_no_problems(void)
     pid_t writer = fork();
     REQUIRE(writer >= 0);
     if (writer == 0) {
+        (void)alarm(60); /* it must not outlive a test that failed */
         mfi_store *store = kit_open(&k);
         jzt_rng rng = jzt_rng_seeded();
         kit_fill(store, &rng, 5, 100);
@@ -339,6 +383,7 @@ static const jzt_test tests[] = {
     {"too_many_readers_are_told_so", test_too_many_readers_are_told_so},
     {"threads_that_come_and_go_share_a_slot", test_threads_that_come_and_go_share_a_slot},
     {"many_threads_read_beside_a_writer", test_many_threads_read_beside_a_writer},
+    {"no_two_threads_have_one_reader", test_no_two_threads_have_one_reader},
     {"the_slot_of_a_dead_reader_is_reaped", test_the_slot_of_a_dead_reader_is_reaped},
     {"opening_reaps_dead_readers", test_opening_reaps_dead_readers},
     {"the_size_and_its_free_part_are_known", test_the_size_and_its_free_part_are_known},

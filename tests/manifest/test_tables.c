@@ -325,7 +325,7 @@ static void test_ids_whose_hashes_meet_are_told_apart(void)
 {
     mft_tx t;
     mfi_tx *tx = mft_tx_make(&t);
-    jzx_mf_material record = {.id = jzx_mf_text("other")};
+    jzx_mf_material record = {.id = jzx_mf_text("main")};
     jzx_mf_key key = jzx_mf_key_material(jzx_mf_text("mine"));
     REQUIRE_OK(mfi_encode_material(&record, NULL, &tx->buf));
     REQUIRE_OK(mfi_put(tx, &key, tx->buf.bytes, tx->buf.len));
@@ -533,6 +533,136 @@ static void test_an_index_that_misses_a_row_is_corrupt(void)
     mft_tx_remove(&t);
 }
 
+/* ---- A walk: what is in the records must be in the indexes, whatever was done or refused. */
+
+enum { WALK_DBS = 4, WALK_NAMES = 5, WALK_STEPS = 3000 };
+static const char *const walk_names[WALK_NAMES] = {"a", "ab", "b", "ba", "c"};
+
+typedef struct walk {
+    int name_of[WALK_DBS];     /* -1: no such database */
+    int status_of[WALK_NAMES]; /* of the material with this name; -1: there is none */
+    bool has_chunk[WALK_DBS][2];
+} walk;
+
+static int owner_of(const walk *w, int name)
+{
+    for (int db = 0; db < WALK_DBS; db++) {
+        if (w->name_of[db] == name) {
+            return db;
+        }
+    }
+    return -1;
+}
+
+static void walk_db(mfi_tx *tx, walk *w, jzt_rng *rng)
+{
+    int db = (int)jzt_rng_below(rng, WALK_DBS), name = (int)jzt_rng_below(rng, WALK_NAMES);
+    jzx_mf_db record = db_named(walk_names[name]);
+    jzx_mf_chunk chunk = {.file_name = jzx_mf_text("f")};
+    size_t number = (size_t)jzt_rng_below(rng, 2);
+    switch (jzt_rng_below(rng, 5)) {
+    case 0:
+        CHECK_OK(mfi_db_del(tx, 255 + (uint64_t)db));
+        w->name_of[db] = -1;
+        w->has_chunk[db][0] = w->has_chunk[db][1] = false;
+        break;
+    case 1:
+    case 2: {
+        int owner = owner_of(w, name);
+        bool taken = owner >= 0 && owner != db;
+        CHECK_EQ(mfi_db_put(tx, 255 + (uint64_t)db, &record), taken ? JZX_ERR_NAME_TAKEN : JZX_OK);
+        w->name_of[db] = taken ? w->name_of[db] : name;
+        break;
+    }
+    case 3: {
+        bool there = w->name_of[db] >= 0;
+        CHECK_EQ(mfi_chunk_put(tx, 255 + (uint64_t)db, number, &chunk),
+                 there ? JZX_OK : JZX_ERR_NOT_FOUND);
+        w->has_chunk[db][number] = w->has_chunk[db][number] || there;
+        break;
+    }
+    default:
+        CHECK_OK(mfi_chunk_del(tx, 255 + (uint64_t)db, number));
+        w->has_chunk[db][number] = false;
+        break;
+    }
+}
+
+static void walk_material(mfi_tx *tx, walk *w, jzt_rng *rng)
+{
+    int name = (int)jzt_rng_below(rng, WALK_NAMES);
+    int *status = &w->status_of[name];
+    uint8_t from = (uint8_t)jzt_rng_below(rng, 3), to = (uint8_t)jzt_rng_below(rng, 3);
+    jzx_mf_material record = {.id = jzx_mf_text(walk_names[name]), .status = to};
+    switch (jzt_rng_below(rng, 4)) {
+    case 0:
+        CHECK_OK(mfi_material_del(tx, record.id));
+        *status = -1;
+        break;
+    case 1:
+        CHECK_OK(mfi_material_put(tx, &record));
+        *status = to;
+        break;
+    default: {
+        jzx_err want = *status < 0       ? JZX_ERR_NOT_FOUND
+                       : *status != from ? JZX_ERR_CONFLICT
+                                         : JZX_OK;
+        CHECK_EQ(mfi_material_move(tx, record.id, from, to, 1), want);
+        *status = want == JZX_OK ? to : *status;
+        break;
+    }
+    }
+}
+
+static void walk_check(const mfi_tx *tx, const walk *w)
+{
+    uint64_t dbs = 0, chunks = 0, materials = 0;
+    for (int name = 0; name < WALK_NAMES; name++) {
+        int owner = owner_of(w, name);
+        CHECK_EQ(db_by_name(tx, walk_names[name]), owner < 0 ? 0 : 255 + owner);
+        materials += w->status_of[name] >= 0;
+        if (w->status_of[name] >= 0) {
+            jzx_mf_material record = material_stored(tx, walk_names[name]);
+            CHECK_EQ(record.status, w->status_of[name]);
+            check_material_index(tx, walk_names[name], record.status, record.updated_ms);
+        }
+    }
+    for (int db = 0; db < WALK_DBS; db++) {
+        dbs += w->name_of[db] >= 0;
+        chunks += (uint64_t)w->has_chunk[db][0] + w->has_chunk[db][1];
+    }
+    CHECK_EQ(mfi_entries(&tx->view, JZX_MF_TABLE_DB), dbs);
+    CHECK_EQ(mfi_entries(&tx->view, JZX_MF_TABLE_DB_NAME), dbs);
+    CHECK_EQ(mfi_entries(&tx->view, JZX_MF_TABLE_CHUNK), chunks);
+    CHECK_EQ(mfi_entries(&tx->view, JZX_MF_TABLE_MATERIAL), materials);
+    CHECK_EQ(mfi_entries(&tx->view, JZX_MF_TABLE_MATERIAL_STATUS), materials);
+}
+
+static void test_indexes_follow_their_records_on_a_random_walk(void)
+{
+    jzt_rng rng = jzt_rng_seeded();
+    walk w;
+    memset(&w, 0xFF, sizeof w); /* no database, no material */
+    memset(w.has_chunk, 0, sizeof w.has_chunk);
+    mft_tx t;
+    mfi_tx *tx = mft_tx_make(&t);
+    for (int step = 0; step < WALK_STEPS && jzt_failures() == 0; step++) {
+        if (jzt_rng_below(&rng, 2) == 0) {
+            walk_db(tx, &w, &rng);
+        } else {
+            walk_material(tx, &w, &rng);
+        }
+        walk_check(tx, &w);
+        if (jzt_rng_below(&rng, 50) == 0) {
+            mft_tx_commit(&t);
+            tx = mft_tx_begin(&t);
+        }
+    }
+    mft_tx_remove(&t);
+}
+
+/* ---- Events. */
+
 static void check_events(bool all, const char *want)
 {
     mft_tx t;
@@ -602,6 +732,7 @@ static const jzt_test tests[] = {
     T(fields_of_a_newer_library_survive_every_write),
     T(what_does_not_decode_is_not_written_over),
     T(an_index_that_misses_a_row_is_corrupt),
+    T(indexes_follow_their_records_on_a_random_walk),
     T(changes_are_told_in_their_order),
 };
 

@@ -479,6 +479,32 @@ static void test_a_handler_sees_by_the_clock_that_its_lease_is_over(void)
     world_close(&w);
 }
 
+static jzx_mf_verdict take_five_seconds_at_first(world *w, jzx_context *ctx, jzx_mf_run *run)
+{
+    CHECK_EQ(jzx_mf_run_cancelled(run), 0);
+    uint64_t end = jzx_loop_now(ctx->loop) + (w->runs == 1 ? 5000 * NS_PER_MS : 0);
+    while (jzx_loop_now(ctx->loop) < end) {
+    }
+    return JZX_MF_RUN_DONE;
+}
+
+/* The second job waits for its hand while the first handler keeps the loop. */
+static void test_a_job_whose_lease_is_over_is_not_begun(void)
+{
+    world w;
+    world_open(&w);
+    w.script = take_five_seconds_at_first;
+    jzx_mf_job_spec spec = {.kind = KIND, .unique = JZX_MF_ANY, .lease_ms = 3000};
+    uint64_t ids[2] = {put(&w, &spec), put(&w, &spec)};
+    crew_start(&w, 2);
+    run_ms(&w, 30000);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(mft_state_of(w.mf, ids[i]), JZX_MF_JOB_DONE);
+    }
+    CHECK_EQ(w.runs, 3); /* the first one was too late, and ran again */
+    world_close(&w);
+}
+
 static void test_a_handler_sees_that_its_time_is_up(void)
 {
     world w;
@@ -674,6 +700,39 @@ static void test_hands_that_are_killed_lose_nothing(void)
     kill_while_working("hand 2", 100);
 }
 
+/* The runtime ends an actor that is killed while it waits for its restart. */
+static void test_a_crew_without_a_foreman_ends(void)
+{
+    for (int twice = 0; twice <= 1; twice++) {
+        world w;
+        world_open(&w);
+        crew_start(&w, 2);
+        run_ms(&w, 10);
+        jzx_child_info info;
+        REQUIRE_OK(jzx_supervisor_child(w.kit->loop, w.crew, "foreman", &info));
+        if (twice) {
+            CHECK_OK(jzx_kill(w.kit->loop, info.actor));
+            for (int i = 0; i < 4 && jzx_actor_state(w.kit->loop, info.actor) == JZX_STATE_RUNNING;
+                 i++) {
+                CHECK_OK(jzx_loop_step(w.kit->loop, 0));
+            }
+            (void)jzx_kill(w.kit->loop, info.actor);
+        } else {
+            CHECK_OK(jzx_stop(w.kit->loop, info.actor));
+        }
+        run_ms(&w, 1000);
+        jzx_state state = jzx_actor_state(w.kit->loop, w.crew);
+        CHECK(twice || state == JZX_STATE_TERMINATED);
+        uint64_t job = put_any(&w);
+        run_ms(&w, 1000);
+        /* Either it was quick enough and goes on, or there is no crew at all. */
+        CHECK_EQ(mft_state_of(w.mf, job),
+                 state == JZX_STATE_RUNNING ? JZX_MF_JOB_DONE : JZX_MF_JOB_READY);
+        w.crew = state == JZX_STATE_RUNNING ? w.crew : JZX_NOBODY;
+        world_close(&w);
+    }
+}
+
 static void test_a_crew_that_is_killed_leaves_its_jobs_to_their_leases(void)
 {
     world w;
@@ -749,6 +808,7 @@ static const jzt_test tests[] = {
     {"a_late_hand_is_fenced_and_changes_nothing", test_a_late_hand_is_fenced_and_changes_nothing},
     {"a_handler_sees_by_the_clock_that_its_lease_is_over",
      test_a_handler_sees_by_the_clock_that_its_lease_is_over},
+    {"a_job_whose_lease_is_over_is_not_begun", test_a_job_whose_lease_is_over_is_not_begun},
     {"a_handler_sees_that_its_time_is_up", test_a_handler_sees_that_its_time_is_up},
     {"two_kinds_have_hands_of_their_own", test_two_kinds_have_hands_of_their_own},
     {"what_makes_no_crew_is_refused", test_what_makes_no_crew_is_refused},
@@ -761,6 +821,7 @@ static const jzt_test tests[] = {
     {"a_foreman_that_is_killed_too_often_ends_the_crew",
      test_a_foreman_that_is_killed_too_often_ends_the_crew},
     {"hands_that_are_killed_lose_nothing", test_hands_that_are_killed_lose_nothing},
+    {"a_crew_without_a_foreman_ends", test_a_crew_without_a_foreman_ends},
     {"a_crew_that_is_killed_leaves_its_jobs_to_their_leases",
      test_a_crew_that_is_killed_leaves_its_jobs_to_their_leases},
     {"a_manifest_that_is_closed_ends_the_crew", test_a_manifest_that_is_closed_ends_the_crew},

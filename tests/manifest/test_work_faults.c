@@ -5,6 +5,7 @@
 #include "test_work_kit.h"
 
 #include <jzx/lifecycle.h>
+#include <jzx/observe.h>
 #include <jzx/testkit.h>
 
 #include <stdbool.h>
@@ -21,8 +22,8 @@ typedef struct scene {
     jzx_actor_id crew;
     uint32_t runs;
     uint32_t acked;
-    uint32_t fill; /* operations that a handler adds */
-    bool doubt;    /* the disk fails under the handler's hands */
+    uint32_t fill;  /* operations that a handler adds */
+    jzx_err refuse; /* what the manifest says from the next handler on */
     uint64_t ids[JOBS];
 } scene;
 
@@ -37,8 +38,8 @@ static jzx_mf_verdict handle(jzx_context *ctx, jzx_mf_run *run, void *arg)
     scene *s = arg;
     (void)ctx;
     s->runs++;
-    if (s->doubt) {
-        atomic_store(&s->mf->err, JZX_ERR_IN_DOUBT); /* as the writer does */
+    if (s->refuse != JZX_OK) {
+        atomic_store(&s->mf->err, s->refuse); /* as the writer does when it takes no more */
     }
     for (uint32_t i = 0; i < s->fill; i++) {
         jzx_mf_txn *txn = jzx_mf_run_txn(run);
@@ -214,7 +215,7 @@ static void test_a_manifest_in_doubt_ends_the_crew_with_that_reason(void)
     CHECK_OK(jzx_kit_run(s.kit, 100));
     CHECK_EQ(s.runs, 1);
     CHECK_EQ(ended.kind, 999);
-    s.doubt = true;
+    s.refuse = JZX_ERR_IN_DOUBT;
     put(&s);
     CHECK_OK(jzx_kit_run(s.kit, 1000));
     CHECK_EQ(s.runs, 2);
@@ -227,7 +228,39 @@ static void test_a_manifest_in_doubt_ends_the_crew_with_that_reason(void)
     mft_dir_remove(&s.dir);
 }
 
+static uint64_t messages(const scene *s)
+{
+    jzx_counters counters;
+    jzx_loop_counters(s->kit->loop, &counters);
+    return counters.handled;
+}
+
+static void test_a_manifest_without_space_is_left_alone_and_tried_again_later(void)
+{
+    scene s;
+    scene_open(&s, 0);
+    s.refuse = JZX_ERR_NO_SPACE;
+    put(&s);
+    crew_start(&s, 2);
+    CHECK_OK(jzx_kit_run(s.kit, 1000));
+    CHECK_EQ(s.runs, 1);
+    uint64_t before = messages(&s);
+    CHECK_OK(jzx_kit_run(s.kit, 10000));
+    CHECK(messages(&s) - before < 100);
+    CHECK_EQ(mft_state_of(s.mf, s.ids[0]), JZX_MF_JOB_ACTIVE);
+    s.refuse = JZX_OK;
+    atomic_store(&s.mf->err, JZX_OK);
+    put(&s);
+    CHECK_OK(jzx_kit_run(s.kit, 6000));
+    CHECK_EQ(mft_state_of(s.mf, s.ids[0]), JZX_MF_JOB_DONE);
+    CHECK_EQ(mft_state_of(s.mf, s.ids[1]), JZX_MF_JOB_DONE);
+    CHECK_EQ(s.runs, 2);
+    scene_close(&s);
+}
+
 static const jzt_test tests[] = {
+    {"a_manifest_without_space_is_left_alone_and_tried_again_later",
+     test_a_manifest_without_space_is_left_alone_and_tried_again_later},
     {"a_report_that_finds_the_queue_full_is_made_later",
      test_a_report_that_finds_the_queue_full_is_made_later},
     {"operations_that_find_the_queue_full_are_done_by_another_run",

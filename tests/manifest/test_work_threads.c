@@ -208,7 +208,7 @@ static void test_a_lease_is_kept_as_long_as_the_handler_takes(void)
     uint64_t first = put_any(&w);
     uint64_t second = put_any(&w);
     CHECK(wait_for(&w, has_running, 2));
-    run_for(&w, 700);
+    run_for(&w, 500);
     CHECK_EQ(mft_job_of(w.mf, first).job.attempt, 1);
     CHECK_EQ(mft_state_of(w.mf, second), JZX_MF_JOB_ACTIVE);
     atomic_store(&w.go, true);
@@ -287,7 +287,7 @@ static void test_one_that_is_fenced_does_not_spoil_the_heartbeats_of_others(void
     CHECK_OK(jzx_mf_commit(txn, 0, NULL));
     CHECK(wait_for(&w, has_cancelled, 1));
     CHECK(wait_for(&w, has_runs, 3));
-    run_for(&w, 700);
+    run_for(&w, 450);
     CHECK_EQ(atomic_load(&w.cancelled), 1);
     CHECK_EQ(mft_job_of(w.mf, second).job.attempt, 1);
     CHECK_EQ(mft_job_of(w.mf, first).job.attempt, 2);
@@ -296,6 +296,32 @@ static void test_one_that_is_fenced_does_not_spoil_the_heartbeats_of_others(void
     CHECK(wait_for(&w, is_done, second));
     CHECK_EQ(atomic_load(&w.runs), 3);
     CHECK_STR(mft_job_of(w.mf, first).error, "");
+    world_close(&w);
+}
+
+/* Each round of heartbeats finds one that is fenced; the fourth is kept all the same. */
+static void test_several_that_are_fenced_do_not_cost_another_one_its_lease(void)
+{
+    world w;
+    world_open(&w);
+    w.script = wait_for_go;
+    crew_start(&w, 4, 600);
+    uint64_t ids[4];
+    put_many(&w, ids, 4);
+    CHECK(wait_for(&w, has_running, 4));
+    jzx_mf_txn *txn = mft_begin(w.mf);
+    CHECK_OK(jzx_mf_kind_pause(txn, KIND, 1));
+    for (int i = 0; i < 3; i++) {
+        mft_job stolen = mft_job_of(w.mf, ids[i]);
+        CHECK_OK(mft_steal(txn, &stolen.job));
+    }
+    CHECK_OK(jzx_mf_commit(txn, 0, NULL));
+    uint64_t begin = now_ms();
+    CHECK(wait_for(&w, has_cancelled, 3));
+    CHECK(JZT_SANITIZED || now_ms() - begin < 500); /* by the first heartbeat, not one by each */
+    run_for(&w, 500);
+    CHECK_EQ(atomic_load(&w.cancelled), 3);
+    CHECK_EQ(mft_state_of(w.mf, ids[3]), JZX_MF_JOB_ACTIVE);
     world_close(&w);
 }
 
@@ -425,7 +451,7 @@ static void test_a_handler_that_does_not_listen_is_waited_for_and_its_work_count
     uint64_t id = put_any(&w);
     CHECK(wait_for(&w, has_running, 1));
     CHECK_OK(jzx_stop(w.loop, w.crew));
-    run_for(&w, 600);
+    run_for(&w, 450);
     CHECK_EQ(mft_state_of(w.mf, id), JZX_MF_JOB_ACTIVE);
     CHECK_EQ(mft_job_of(w.mf, id).job.attempt, 1);
     atomic_store(&w.go, true);
@@ -441,6 +467,27 @@ static bool kill_foreman(world *w)
     return jzx_actor_state(w->loop, w->crew) == JZX_STATE_RUNNING &&
            jzx_supervisor_child(w->loop, w->crew, "foreman", &info) == JZX_OK &&
            info.status == JZX_CHILD_RUNNING && jzx_kill(w->loop, info.actor) == JZX_OK;
+}
+
+static void test_a_foreman_that_is_restarted_keeps_the_leases_of_the_jobs_in_hand(void)
+{
+    world w;
+    world_open(&w);
+    w.script = wait_for_go;
+    crew_start(&w, 2, 200);
+    uint64_t ids[2];
+    put_many(&w, ids, 2);
+    CHECK(wait_for(&w, has_running, 2));
+    run_for(&w, 20);
+    CHECK(kill_foreman(&w));
+    run_for(&w, 500);
+    CHECK_EQ(atomic_load(&w.cancelled), 0);
+    atomic_store(&w.go, true);
+    for (int i = 0; i < 2; i++) {
+        CHECK(wait_for(&w, is_done, ids[i]));
+        CHECK_EQ(mft_job_of(w.mf, ids[i]).job.attempt, 1);
+    }
+    world_close(&w);
 }
 
 static jzx_mf_verdict take_a_moment(world *w, jzx_context *ctx, jzx_mf_run *run)
@@ -535,6 +582,10 @@ static const jzt_test tests[] = {
     {"progress_is_seen_in_the_job_while_it_runs", test_progress_is_seen_in_the_job_while_it_runs},
     {"one_that_is_fenced_does_not_spoil_the_heartbeats_of_others",
      test_one_that_is_fenced_does_not_spoil_the_heartbeats_of_others},
+    {"several_that_are_fenced_do_not_cost_another_one_its_lease",
+     test_several_that_are_fenced_do_not_cost_another_one_its_lease},
+    {"a_foreman_that_is_restarted_keeps_the_leases_of_the_jobs_in_hand",
+     test_a_foreman_that_is_restarted_keeps_the_leases_of_the_jobs_in_hand},
     {"each_kind_has_as_many_jobs_at_once_as_hands",
      test_each_kind_has_as_many_jobs_at_once_as_hands},
     {"jobs_with_the_same_key_run_one_after_the_other",

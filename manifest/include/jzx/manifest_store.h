@@ -122,9 +122,10 @@ static inline JZX_NODISCARD jzx_err jzx_mf_open(const char *path, const jzx_mf_o
 
 /* Refuses new requests (CLOSED), commits and acknowledges those that wait, tells waiters CLOSED,
  * then frees everything. After drain_ms (0: 30,000) what still waits is told CLOSED without being
- * done: TIMED_OUT. Nobody may be inside another call on this manifest. On a loop of the caller it
- * runs that loop meanwhile. NULL is fine. Thread: any but inside an actor (else DEADLOCK and
- * nothing happened). */
+ * done: TIMED_OUT. Nobody may be inside another call on this manifest, but for threads that wait in
+ * jzx_mf_commit() or jzx_mf_generation_wait(): they are told and have left when it returns. On a
+ * loop of the caller it runs that loop meanwhile. In a child after fork() it only frees memory.
+ * NULL is fine. Thread: any but inside an actor (else DEADLOCK and nothing happened). */
 JZX_API jzx_err jzx_mf_close(jzx_mf *mf, uint32_t drain_ms);
 
 /* A moment's numbers. Counters are since the file was opened. */

@@ -144,11 +144,10 @@ static void take_lease(judge *self, const fact *one)
     case FACT_ASKED_COMPLETE:
         run->asked_complete = true;
         run->next = one->ticket;
-        run->ended_ns = one->at_ns;
+        run->asked_ns = one->at_ns;
         break;
     case FACT_COMPLETED:
         run->completed = true;
-        run->ended_ns = one->at_ns;
         break;
     case FACT_FENCED:
         if (one->at_ns + SLACK_NS < run->held_ns + run->lease_ns) {
@@ -247,7 +246,7 @@ static bool may_be_pruned(const judge *self, const model_job *job)
 {
     const model_run *last = job->run_count > 0 ? &job->runs[job->run_count - 1] : NULL;
     return last != NULL && last->asked_complete &&
-           last->ended_ns + KILL9_KEEP_DONE_MS * 1000000ull < self->now_ns + SLACK_NS;
+           last->asked_ns + KILL9_KEEP_DONE_MS * 1000000ull < self->now_ns + SLACK_NS;
 }
 
 static void judge_completion(judge *self, uint64_t id, const model_job *job)

@@ -11,7 +11,7 @@ typedef struct model_run {
     uint64_t held_ns;    /* the lease lives from here on at least: its claim, its last heartbeat */
     uint64_t claimed_ns; /* when the client knew */
     uint64_t lease_ns;
-    uint64_t ended_ns; /* last word about its completion */
+    uint64_t asked_ns; /* before its completion was committed: it is pruned no sooner than so */
     uint64_t next;     /* ticket of the enqueue in the transaction that completes it */
     uint32_t attempt;
     bool asked_fail;
