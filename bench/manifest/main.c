@@ -22,14 +22,16 @@ typedef struct arguments {
     const char *out_path;
     const char *side; /* --once: run this side alone */
     uint32_t pairs;
+    uint32_t patience;
     bool json;
     bool quick;
 } arguments;
 
-static const char usage[] = "usage: jzx-bench-manifest NAME...|all [--quick] [--pairs N] [--dir "
-                            "DIR] [--json] [--out FILE]\n"
-                            "       jzx-bench-manifest NAME --once SIDE [--quick] [--dir DIR]\n"
-                            "       jzx-bench-manifest --list | --help\n";
+static const char usage[] =
+    "usage: jzx-bench-manifest NAME...|all [--quick] [--pairs N] [--patience N] [--dir DIR]\n"
+    "                          [--json] [--out FILE]\n"
+    "       jzx-bench-manifest NAME --once SIDE [--quick] [--dir DIR]\n"
+    "       jzx-bench-manifest --list | --help\n";
 
 static const char help[] =
     "\n"
@@ -42,6 +44,8 @@ static const char help[] =
     "\n"
     "  --quick      less of everything, 3 turns: for a look, not for a claim\n"
     "  --pairs N    turns, 1 to 99 (7; quick: 3)\n"
+    "  --patience N how often a run waits for a slow machine before it runs all the same, 1 to 99\n"
+    "               (40; quick: 2)\n"
     "  --dir DIR    where the files lie; large ones are kept there and used again. Without it a\n"
     "               directory under /var/tmp, which is removed\n"
     "  --json       JSON lines instead of the table\n"
@@ -51,6 +55,8 @@ static const char help[] =
     "Reads are charged CPU time, everything else wall time; CPU us is what all threads of the\n"
     "process used per operation. Recovery is the time of the open alone, with the file in the\n"
     "page cache.\n"
+    "\n"
+    "The verdict is \"busy\" when most runs began on a machine that was too slow after all.\n"
     "\n"
     "Exit status: 0, also when targets are missed; 1 when a run failed; 2 for bad arguments.\n";
 
@@ -70,12 +76,12 @@ static const char *value_of(int argc, char **argv, int *index)
     return argv[*index];
 }
 
-static uint32_t pairs_of(const char *text)
+static uint32_t number_of(const char *text, const char *complaint)
 {
     char *end = NULL;
     unsigned long value = strtoul(text, &end, 10);
     if (end == text || *end != '\0' || value < 1 || value > MFB_PAIRS_MAX) {
-        refuse("--pairs takes a number from 1 to 99", text);
+        refuse(complaint, text);
     }
     return (uint32_t)value;
 }
@@ -130,7 +136,10 @@ static arguments parse(int argc, char **argv)
         } else if (strcmp(arg, "--quick") == 0) {
             args.quick = true;
         } else if (strcmp(arg, "--pairs") == 0) {
-            args.pairs = pairs_of(value_of(argc, argv, &i));
+            args.pairs = number_of(value_of(argc, argv, &i), "--pairs takes a number from 1 to 99");
+        } else if (strcmp(arg, "--patience") == 0) {
+            args.patience =
+                number_of(value_of(argc, argv, &i), "--patience takes a number from 1 to 99");
         } else if (strcmp(arg, "--dir") == 0) {
             args.dir = value_of(argc, argv, &i);
         } else if (strcmp(arg, "--out") == 0) {
@@ -234,10 +243,11 @@ int main(int argc, char **argv)
     if (args.pairs == 0) {
         args.pairs = args.quick ? QUICK_PAIRS : PAIRS;
     }
-    mfb_plan plan = {.dir = args.dir,
-                     .pairs = args.pairs,
-                     .patience = args.quick ? QUICK_PATIENCE : PATIENCE,
-                     .quick = args.quick};
+    if (args.patience == 0) {
+        args.patience = args.quick ? QUICK_PATIENCE : PATIENCE;
+    }
+    mfb_plan plan = {
+        .dir = args.dir, .pairs = args.pairs, .patience = args.patience, .quick = args.quick};
     if (args.dir == NULL) {
         plan.dir = mkdtemp(own);
     } else if (mkdir(args.dir, 0700) != 0 && errno != EEXIST) {
