@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { STATES = 15000, LONG_STATES = 400000, WORKERS_MAX = 8 };
 static const size_t log_bytes = (size_t)2 << 30; /* of address space */
 
-static char base[] = "/dev/shm/crashlab.XXXXXX";
+static char base[64];
 static pid_t driver;
 
 typedef struct options {
@@ -52,10 +53,9 @@ static void interrupted(int number)
 
 static void make_base(void)
 {
-    if (access("/dev/shm", W_OK) != 0) {
-        memcpy(base, "/tmp/./", 7); /* as long as the other */
-        memmove(base + 7, "/crashlab.XXXXXX" + 1, sizeof "crashlab.XXXXXX");
-    }
+    const char *memory = "/dev/shm";
+    (void)snprintf(base, sizeof base, "%s/crashlab.XXXXXX",
+                   access(memory, W_OK) == 0 ? memory : "/tmp");
     if (!mkdtemp(base)) {
         cl_give_up("no directory to work in");
     }
@@ -129,6 +129,8 @@ int main(int argc, char **argv)
     }
     /* LMDB asks for megabytes of zeros with every file: from fresh pages they cost nothing. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    /* Mutants die by the dozen. */
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     uint64_t seed = choose_seed();
     printf("seed %llu (JZX_SEED repeats it)\n", (unsigned long long)seed);
     make_base();

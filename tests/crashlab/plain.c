@@ -123,22 +123,26 @@ static void read_seq(void *seq, const char *name, MDB_val key, MDB_val value)
 
 static const cl_reader reader = {MAIN, "counters", read_seq};
 
-static void go_on(MDB_env *env, bool delete)
+/* 40 writes, or 40 deletes. */
+static int go_on(MDB_env *env, bool delete)
 {
     MDB_txn *txn;
-    must(mdb_txn_begin(env, NULL, 0, &txn), "begin");
     MDB_dbi dbi;
-    must(mdb_dbi_open(txn, "more", MDB_CREATE, &dbi), "more");
-    for (uint32_t i = 0; i < GO_ON; i++) {
-        MDB_val key = {sizeof i, &i};
-        MDB_val value = {1000, NULL};
-        must(delete ? mdb_del(txn, dbi, &key, NULL) : mdb_put(txn, dbi, &key, &value, MDB_RESERVE),
-             "go on");
-        if (!delete) {
-            memset(value.mv_data, 7, value.mv_size);
-        }
+    int rc = mdb_txn_begin(env, NULL, 0, &txn);
+    if (rc) {
+        return rc;
     }
-    must(mdb_txn_commit(txn), "commit");
+    rc = mdb_dbi_open(txn, "more", MDB_CREATE, &dbi);
+    for (uint32_t i = 0; rc == 0 && i < GO_ON; i++) {
+        static unsigned char bytes[1000];
+        MDB_val key = {sizeof i, &i}, value = {sizeof bytes, bytes};
+        rc = delete ? mdb_del(txn, dbi, &key, NULL) : mdb_put(txn, dbi, &key, &value, 0);
+    }
+    if (rc) {
+        mdb_txn_abort(txn);
+        return rc;
+    }
+    return mdb_txn_commit(txn);
 }
 
 static bool bad(const cl_case *c, const char *why)
@@ -170,10 +174,10 @@ static bool judge(const cl_case *c)
         return bad(c, "an acknowledged commit is lost");
     }
     MDB_env *env = env_open(c->path);
-    go_on(env, false);
-    go_on(env, true);
+    rc = go_on(env, false);
+    rc = rc ? rc : go_on(env, true);
     mdb_env_close(env);
-    rc = cl_raw_walk(c->path, reader.counters, NULL, NULL, &after);
+    rc = rc ? rc : cl_raw_walk(c->path, reader.counters, NULL, NULL, &after);
     return (rc == 0 && after.body == before.body) || bad(c, "it does not go on");
 }
 

@@ -84,22 +84,24 @@ void cl_log_clear(cl_log *log)
 
 static const char log_magic[8] = "crashlg1";
 
-void cl_log_save(const cl_log *log, const char *path)
+void cl_log_save(const cl_log *log, const char *path, uint64_t seed)
 {
     FILE *file = fopen(path, "wb");
     if (!file || fwrite(log_magic, sizeof log_magic, 1, file) != 1 ||
+        fwrite(&seed, sizeof seed, 1, file) != 1 ||
         fwrite(log->bytes, 1, log->tail, file) != log->tail || fclose(file) != 0) {
         refuse("cannot write the log");
     }
 }
 
-bool cl_log_load(cl_log *log, const char *path)
+bool cl_log_load(cl_log *log, const char *path, uint64_t *out_seed)
 {
     FILE *file = fopen(path, "rb");
     char magic[sizeof log_magic];
     cl_log_clear(log);
     bool good = file && fread(magic, sizeof magic, 1, file) == 1 &&
-                memcmp(magic, log_magic, sizeof magic) == 0;
+                memcmp(magic, log_magic, sizeof magic) == 0 &&
+                fread(out_seed, sizeof *out_seed, 1, file) == 1;
     if (good) {
         log->tail = fread(log->bytes, 1, log->cap, file);
     }

@@ -49,9 +49,9 @@ typedef struct cl_log {
 
 cl_log *cl_log_create(size_t cap);
 void cl_log_clear(cl_log *log);
-/* To a file and back. false: it is not one of them. */
-void cl_log_save(const cl_log *log, const char *path);
-bool cl_log_load(cl_log *log, const char *path);
+/* To a file and back, with the seed of its crashes. false: it is not one of them. */
+void cl_log_save(const cl_log *log, const char *path, uint64_t seed);
+bool cl_log_load(cl_log *log, const char *path, uint64_t *out_seed);
 /* The entry at *at, which is moved on; NULL at the end. */
 const cl_entry *cl_log_next(const cl_log *log, uint64_t *at);
 static inline const unsigned char *cl_entry_data(const cl_entry *entry)

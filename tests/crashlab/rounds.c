@@ -57,12 +57,12 @@ static void understand(round *r, const cl_lab *lab)
 }
 
 /* The first round that was bad is kept: another one with the same seed may go otherwise. */
-static void keep_log(const cl_lab *lab, const cl_tally *tally)
+static void keep_log(const cl_lab *lab, const cl_tally *tally, uint64_t seed)
 {
     if (lab->keep && tally->bad) {
         char path[PATH_MAX];
         (void)snprintf(path, sizeof path, "%s/log", lab->keep);
-        cl_log_save(lab->log, path);
+        cl_log_save(lab->log, path, seed);
     }
 }
 
@@ -114,7 +114,7 @@ static void judge(const cl_lab *lab, const round *r, const char *title, uint64_t
     cl_tally one = {.states = 0};
     cl_run(&plan, &one);
     cl_report(title, &one, false);
-    keep_log(lab, &one);
+    keep_log(lab, &one, seed);
     cl_tally_add(tally, &one);
 }
 
@@ -138,15 +138,16 @@ void cl_rounds(const cl_lab *lab, cl_tally *tally)
 void cl_rounds_replay(const cl_lab *lab, const char *path, cl_tally *tally)
 {
     round r;
+    uint64_t seed = 0;
     place(&r, lab);
-    if (!cl_log_load(lab->log, path)) {
+    if (!cl_log_load(lab->log, path, &seed)) {
         cl_give_up("this is no log");
     }
     char why[256];
     if (!cl_model_build(&r.model, lab->log, &cl_oracle_reader, r.scratch, NULL, why)) {
         cl_give_up(why);
     }
-    judge(lab, &r, "replay", lab->seed, tally);
+    judge(lab, &r, "replay", seed, tally);
     forget(&r);
 }
 

@@ -342,8 +342,13 @@ static void request(client *c)
 {
     must(jzx_mf_begin(all.mf, &c->txn), "begin");
     memset(c->components, -1, sizeof c->components);
-    for (uint32_t left = 1 + below(c, OPS_MAX); left; left--) {
-        add_op(c);
+    if (one_in(c, 12)) {
+        jzx_mf_claim claim = {.max = 1, .worker = c->number, .wait_ms = 1 + below(c, 3)};
+        must(jzx_mf_job_claim(c->txn, &claim), "claim that waits");
+    } else {
+        for (uint32_t left = 1 + below(c, OPS_MAX); left; left--) {
+            add_op(c);
+        }
     }
     jzx_mf_receipt *receipt = NULL;
     jzx_err err = jzx_mf_commit(c->txn, 0, &receipt);
