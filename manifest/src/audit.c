@@ -15,7 +15,8 @@ static void notice(mfi_check *check)
     }
 }
 
-void mfi_check_step(mfi_check *check)
+/* After each row: tells how far it is, now and then. */
+static void step(mfi_check *check)
 {
     check->done++;
     if (check->done >= check->next_notice) {
@@ -81,7 +82,7 @@ static jzx_err on_row(void *arg, jzx_mf_span key, jzx_mf_span value)
     check->report->records++;
     check->report->entries[walk->table]++;
     check_row(check, walk->table, key, value);
-    mfi_check_step(check);
+    step(check);
     return check->ended ? JZX_ERR_STOPPING : JZX_OK;
 }
 

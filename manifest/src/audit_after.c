@@ -51,6 +51,9 @@ static jzx_err count_row(void *arg, jzx_mf_span key, jzx_mf_span value)
 {
     (void)value;
     window *w = arg;
+    if (!mfi_check_key_form(JZX_MF_TABLE_DEPENDENCY, key)) {
+        return JZX_OK; /* told of where it is */
+    }
     waiter wanted = {.id = mfi_key_tail_id(key.data, key.len)};
     waiter *found = bsearch(&wanted, w->waiters, w->count, sizeof wanted, by_id);
     if (found != NULL) {

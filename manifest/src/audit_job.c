@@ -3,7 +3,6 @@
 #include "bytes.h"
 #include "key.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_queued(const jzx_mf_job *job)
@@ -14,11 +13,6 @@ static bool is_queued(const jzx_mf_job *job)
 static bool is_finished(const jzx_mf_job *job)
 {
     return job->state >= JZX_MF_JOB_DONE && job->state <= JZX_MF_JOB_SUPERSEDED;
-}
-
-static bool key_is(const jzx_mf_key *key, jzx_mf_span bytes)
-{
-    return key->len == bytes.len && memcmp(key->bytes, bytes.data, bytes.len) == 0;
 }
 
 /* For sentences. */
@@ -268,7 +262,7 @@ void mfi_check_unique(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
     uint8_t slot = ((const uint8_t *)key.data)[11];
     jzx_mf_key expected = mfi_key_unique(&job, slot);
     bool in_place = slot == MFI_SLOT_QUEUED ? is_queued(&job) : job.state == JZX_MF_JOB_ACTIVE;
-    if (!key_is(&expected, key)) {
+    if (!mfi_check_key_is(&expected, key)) {
         mfi_check_problem(check, "%s names job %llu, which has another scope, kind or key",
                           mfi_check_key_text(JZX_MF_TABLE_UNIQUE, key).text, id_of(&job));
     } else if (!in_place) {
@@ -293,7 +287,7 @@ void mfi_check_index(mfi_check *check, uint32_t table, jzx_mf_span key)
     if (expected.table != table) {
         mfi_check_problem(check, "%s names job %llu, which is %s",
                           mfi_check_key_text(table, key).text, id_of(&job), state_of(&job));
-    } else if (!key_is(&expected, key)) {
+    } else if (!mfi_check_key_is(&expected, key)) {
         mfi_check_problem(check, "%s is not where job %llu belongs",
                           mfi_check_key_text(table, key).text, id_of(&job));
     } else if (table == JZX_MF_TABLE_ACTIVE && !has_limit(check, job.kind)) {
@@ -331,7 +325,7 @@ void mfi_check_gate(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
     }
     mfi_key_text text = mfi_check_key_text(JZX_MF_TABLE_GATE, key);
     jzx_mf_key expected = jzx_mf_key_gate(job.db, job.gate_class);
-    if (!key_is(&expected, key)) {
+    if (!mfi_check_key_is(&expected, key)) {
         mfi_check_problem(check, "%s is held by job %llu, which has another gate", text.text,
                           id_of(&job));
     } else if (is_finished(&job)) {

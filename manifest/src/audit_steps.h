@@ -22,8 +22,6 @@ typedef struct mfi_check {
 /* Tells of a problem: a sentence without its dot. */
 void mfi_check_problem(mfi_check *check, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* After each row: tells how far it is, now and then. */
-void mfi_check_step(mfi_check *check);
 
 /* A row by name, "job 17" or "the ready row (kind 3, priority 0, time 5000, job 17)". Keys whose
  * form is wrong are told in hex. */
@@ -33,6 +31,8 @@ typedef struct mfi_key_text {
 mfi_key_text mfi_check_key_text(uint32_t table, jzx_mf_span key);
 /* Whether a key has the length and the parts that keys of its table have. */
 bool mfi_check_key_form(uint32_t table, jzx_mf_span key);
+
+bool mfi_check_key_is(const jzx_mf_key *key, jzx_mf_span bytes);
 
 /* One row whose key has its form and whose value decodes. */
 typedef void (*mfi_check_row_fn)(mfi_check *check, jzx_mf_span key, jzx_mf_span value);

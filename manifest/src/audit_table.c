@@ -15,11 +15,6 @@ static bool same(jzx_mf_span a, jzx_mf_span b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-static bool key_is(const jzx_mf_key *key, jzx_mf_span bytes)
-{
-    return same(jzx_mf_blob(key->bytes, key->len), bytes);
-}
-
 static mfi_key_text text_of(const jzx_mf_key *key)
 {
     return mfi_check_key_text(key->table, jzx_mf_blob(key->bytes, key->len));
@@ -101,7 +96,7 @@ void mfi_check_cron(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
     }
     jzx_mf_key expected = mfi_key_name(JZX_MF_TABLE_CRON, cron.name);
     mfi_schedule schedule;
-    if (!key_is(&expected, key)) {
+    if (!mfi_check_key_is(&expected, key)) {
         mfi_check_problem(check, "%s has another name in its record",
                           mfi_check_key_text(JZX_MF_TABLE_CRON, key).text);
     }
@@ -134,7 +129,7 @@ void mfi_check_material(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
         return;
     }
     jzx_mf_key own = jzx_mf_key_material(material.id);
-    if (!key_is(&own, key)) {
+    if (!mfi_check_key_is(&own, key)) {
         mfi_check_problem(check, "%s has an id with another hash",
                           mfi_check_key_text(JZX_MF_TABLE_MATERIAL, key).text);
         return;
@@ -163,7 +158,7 @@ void mfi_check_material_status(mfi_check *check, jzx_mf_span key, jzx_mf_span va
         return; /* told of where it is */
     }
     jzx_mf_key expected = mfi_key_material_status(material.status, material.updated_ms, &at);
-    if (!key_is(&expected, key)) {
+    if (!mfi_check_key_is(&expected, key)) {
         mfi_check_problem(check, "%s is not what its material says (status %u, time %llu)",
                           mfi_check_key_text(JZX_MF_TABLE_MATERIAL_STATUS, key).text,
                           material.status, (unsigned long long)material.updated_ms);

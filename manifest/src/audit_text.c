@@ -54,6 +54,11 @@ bool mfi_check_key_form(uint32_t table, jzx_mf_span key)
     }
 }
 
+bool mfi_check_key_is(const jzx_mf_key *key, jzx_mf_span bytes)
+{
+    return key->len == bytes.len && memcmp(key->bytes, bytes.data, bytes.len) == 0;
+}
+
 /* A text that is written piece by piece and cut off at its end. */
 typedef struct writing {
     char *text;

@@ -2,6 +2,8 @@
  * the writer's thread; they need no foreman to be there. */
 #include "work.h"
 
+#include <jzx/loop.h>
+
 #include <string.h>
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -57,6 +59,12 @@ static void note_locked(mfi_crew *crew, int32_t err)
     }
 }
 
+static uint64_t beat_period_ns(const jzx_mf_run *run)
+{
+    uint64_t third = run->lease_ms * NS_PER_MS / 3;
+    return third > NS_PER_MS ? third : NS_PER_MS;
+}
+
 /* Claims. */
 
 static void forget(void *arg, const jzx_mf_receipt *receipt)
@@ -107,6 +115,10 @@ static uint32_t seat_jobs(mfi_gang *gang, const jzx_mf_job *jobs, uint32_t count
         if (run == NULL) {
             return i;
         }
+        /* From now on, not from when the foreman sees it. There is a hand, so there is the loop. */
+        uint64_t now = jzx_loop_now(gang->crew->loop);
+        mfi_run_keep(run, now);
+        run->next_beat_ns = now + beat_period_ns(run);
         seat->run = run;
         seat->rung = false;
         seat->state = MFI_SEAT_CLAIMED;
@@ -296,12 +308,6 @@ void mfi_desk_report(mfi_seat *seat)
 }
 
 /* Heartbeats. */
-
-static uint64_t beat_period_ns(const jzx_mf_run *run)
-{
-    uint64_t third = run->lease_ms * NS_PER_MS / 3;
-    return third > NS_PER_MS ? third : NS_PER_MS;
-}
 
 static bool is_in_hand(const mfi_seat *seat)
 {

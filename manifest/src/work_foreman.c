@@ -35,12 +35,10 @@ static int32_t read_news(mfi_crew *crew, uint64_t now)
 }
 
 /* A job that was claimed goes to its hand. Returns the hand if it must be told. */
-static jzx_actor_id give(mfi_seat *seat, uint64_t now)
+static jzx_actor_id give(mfi_seat *seat)
 {
     (void)pthread_mutex_lock(&seat->crew->lock);
     if (seat->state == MFI_SEAT_CLAIMED) {
-        mfi_run_keep(seat->run, now);
-        seat->run->next_beat_ns = now + seat->run->lease_ms * NS_PER_MS / 3;
         seat->state = MFI_SEAT_GIVEN;
         if (seat->hand == JZX_NOBODY) {
             mfi_run_end_unbegun(seat->run);
@@ -53,12 +51,12 @@ static jzx_actor_id give(mfi_seat *seat, uint64_t now)
     return hand;
 }
 
-static void hand_out(jzx_context *ctx, mfi_crew *crew, uint64_t now)
+static void hand_out(jzx_context *ctx, mfi_crew *crew)
 {
     jzx_send_opts look = {.tag = MFI_WORK_LOOK, .flags = JZX_SEND_URGENT | JZX_SEND_VALUE};
     for (uint32_t i = 0; i < crew->seat_count; i++) {
         mfi_seat *seat = &crew->seats[i];
-        jzx_actor_id hand = give(seat, now);
+        jzx_actor_id hand = give(seat);
         if (hand != JZX_NOBODY) {
             /* A hand that cannot be told is ending, which settles the seat, or there is no memory:
              * then the next look tries again. */
@@ -159,7 +157,7 @@ static jzx_behavior_result look(jzx_context *ctx, mfi_crew *crew)
     /* Before the desk is read: what changes later pokes again. Partner: mfi_crew_poke(). */
     (void)atomic_exchange_explicit(&crew->poked, false, memory_order_acq_rel);
     int32_t fatal = read_news(crew, now);
-    hand_out(ctx, crew, now);
+    hand_out(ctx, crew);
     if (fatal == 0 && now >= crew->not_before_ns) {
         ask_the_writer(ctx, crew);
         fatal = read_news(crew, now);

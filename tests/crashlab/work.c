@@ -396,6 +396,18 @@ static void open_it(const cl_work *work)
     cl_mark(CL_MARK_OPENED, report.boot);
 }
 
+/* An id that is given out, and then nobody wants it: it must not come again either. */
+static void waste_an_id(void)
+{
+    jzx_mf_txn *txn = NULL;
+    jzx_mf_job_spec spec = {.kind = 1};
+    uint64_t id = 0;
+    must(jzx_mf_begin(all.mf, &txn), "begin");
+    must(jzx_mf_job_enqueue(txn, &spec, &id), "enqueue");
+    cl_mark(CL_MARK_JOB_ID, id);
+    jzx_mf_abort(txn);
+}
+
 void cl_work_run(void *arg)
 {
     const cl_work *work = arg;
@@ -407,6 +419,7 @@ void cl_work_run(void *arg)
     atomic_store(&all.wall, WALL_START + (uint64_t)work->life * WALL_LIFE);
     all.requests = work->requests;
     open_it(work);
+    waste_an_id();
     for (uint32_t i = 0; i < work->clients; i++) {
         clients[i].number = i;
         clients[i].rng = cl_random(&rng);

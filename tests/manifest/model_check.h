@@ -205,6 +205,7 @@ static void qc_job(const qm *m, qm_job *want, const jzx_mf_job *got)
     }
     QC_SAME(attempt, want->attempt);
     QC_SAME(max_attempts, want->max_attempts);
+    QC_SAME(spent, want->spent);
     QC_SAME(created_ms, want->created_ms);
     QC_SAME(cancel, want->cancel);
     QC_SAME(after_left, want->parent_count);

@@ -47,7 +47,8 @@ static void qg_place(qm_spec *spec)
     if (qg_crowded && qg_chance(85)) {
         spec->kind = (uint16_t)(1 + qg_below(2));
         spec->gate_class = (uint16_t)QG_ANY(0, 1, 1);
-        spec->unique = (uint8_t)QG_ANY(JZX_MF_SINGLETON, JZX_MF_SINGLETON, JZX_MF_ANY);
+        spec->unique =
+            (uint8_t)QG_ANY(JZX_MF_SINGLETON, JZX_MF_SINGLETON, JZX_MF_ANY, JZX_MF_STATELY);
         return;
     }
     spec->kind = (uint16_t)(1 + qg_below(3));
@@ -106,7 +107,8 @@ static void qg_enqueue(const qm *m, qo_op *op)
     s->backoff_min_ms = QG_ANY(0, 10, 40, 40);
     s->backoff_max_ms = QG_ANY(0, 100, 100);
     s->jitter_percent = QG_ANY(0, 50, JZX_MF_NO_JITTER, JZX_MF_NO_JITTER);
-    s->flags = QG_ANY(0, 0, 0, JZX_MF_OR_ABORT, JZX_MF_REPLACE);
+    s->flags = qg_crowded && qg_chance(50) ? JZX_MF_REPLACE
+                                           : QG_ANY(0, 0, 0, JZX_MF_OR_ABORT, JZX_MF_REPLACE);
 }
 
 static void qg_claim(qo_op *op)

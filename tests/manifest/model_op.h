@@ -79,9 +79,6 @@ static jzx_err qo_model(qm *m, const qo_op *op, qm_answer *answer)
         qm_cron_put(m, op->number, &op->cron);
         return JZX_OK;
     case QO_CRON_DEL:
-        if (!m->crons[op->number].put) {
-            return JZX_ERR_NOT_FOUND;
-        }
         m->crons[op->number] = (qm_cron){0};
         return JZX_OK;
     case QO_REFUSE:

@@ -40,6 +40,7 @@ typedef struct qm_job {
     bool cancel;
     bool queued_slot, active_slot; /* is named there */
     uint32_t attempt, max_attempts;
+    uint32_t spent; /* of both: in earlier lives, or uncounted */
     uint64_t run_at_lo, run_at_hi;
     uint64_t created_ms, finished_ms;
     uint64_t boot, worker, lease_until_ms, timeout_at_ms;
@@ -450,7 +451,7 @@ static qm_range qm_backoff(const qm *m, const qm_job *job)
     uint64_t least = job->spec.backoff_min_ms == 0 ? 1000 : job->spec.backoff_min_ms;
     uint64_t most = job->spec.backoff_max_ms == 0 ? 3600000 : job->spec.backoff_max_ms;
     uint64_t wait = least;
-    for (uint32_t i = 1; i < job->attempt && wait < most; i++) {
+    for (uint32_t i = 1; i < job->attempt - job->spent && wait < most; i++) {
         wait *= 2;
     }
     wait = wait < most ? wait : most;
@@ -466,6 +467,7 @@ static bool qm_fails(qm *m, qm_job *job, uint32_t flags)
 {
     if ((flags & JZX_MF_FAIL_UNCOUNTED) != 0 && job->max_attempts != JZX_MF_NO_LIMIT) {
         job->max_attempts++;
+        job->spent++;
     }
     if (job->cancel) {
         qm_finish(m, job, JZX_MF_JOB_CANCELLED);
@@ -537,6 +539,7 @@ static jzx_err qm_retry(qm *m, uint64_t id)
     job->finished_ms = 0;
     job->queued_slot = qm_wants_queued(job);
     job->run_at_lo = job->run_at_hi = m->now_ms;
+    job->spent = job->attempt;
     if (job->max_attempts != JZX_MF_NO_LIMIT) {
         job->max_attempts =
             job->attempt + (job->spec.max_attempts == 0 ? 20 : job->spec.max_attempts);

@@ -16,7 +16,7 @@
 
 _Static_assert((QM_KINDS - 1 + QR_OPS - 1) / QR_OPS < QR_REQUESTS, "room for calm_down()");
 
-enum { STEPS_MIN = 30, STEPS_SPAN = 30, DRAIN_ROUNDS = 400 };
+enum { STEPS_MIN = 25, STEPS_SPAN = 25, DRAIN_ROUNDS = 400 };
 
 static qm M;
 static uint64_t seed_now;
@@ -504,8 +504,8 @@ static void calm_down(void)
     }
     for (uint16_t i = 0; i < QM_CRONS; i++) {
         qr_request *request = qr.requests[QR_REQUESTS - 1];
-        qo_what what = M.crons[i].put ? QO_CRON_DEL : QO_SYNC;
-        request->ops[request->op_count++] = (qo_op){.what = what, .number = i};
+
+        request->ops[request->op_count++] = (qo_op){.what = QO_CRON_DEL, .number = i};
     }
     make_requests(false);
 }

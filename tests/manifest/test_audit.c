@@ -659,6 +659,10 @@ static void short_job_key(void)
 {
     put_raw(JZX_MF_TABLE_JOB, "abc", 3, "x", 1);
 }
+static void short_dependency_key(void)
+{
+    put_raw(JZX_MF_TABLE_DEPENDENCY, "ab", 2, "", 0);
+}
 static void third_slot(void)
 {
     uint8_t key[12] = {0};
@@ -762,6 +766,8 @@ static const struct {
     {"long_index_value", long_index_value, "has a damaged value"},
     {"short_slot_value", short_slot_value, "has a damaged value"},
     {"short_job_key", short_job_key, "the row 616263 of job has a key of the wrong form"},
+    {"short_dependency_key", short_dependency_key,
+     "the row 6162 of dependency has a key of the wrong form"},
     {"third_slot", third_slot, "of unique has a key of the wrong form"},
     {"wrong_key_length", wrong_key_length, "of active has a key of the wrong form"},
     {"second_meta", second_meta, "the row 6e of meta has a key of the wrong form"},
