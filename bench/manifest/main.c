@@ -226,8 +226,9 @@ static int run_once(const arguments *args, const mfb_plan *plan)
             if (!mfb_once(workload, side, plan, &sample)) {
                 return 1;
             }
-            printf("%s %s %.1f %s, CPU %.2f us, p50 %.1f us, p99 %.1f us, %s\n", workload->name,
-                   args->side, mfb_value_of(workload, &sample),
+            printf("%s %s ops=%llu %.1f %s, CPU %.2f us, p50 %.1f us, p99 %.1f us, %s\n",
+                   workload->name, args->side, (unsigned long long)sample.ops,
+                   mfb_value_of(workload, &sample),
                    workload->unit == MFB_MILLISECONDS ? "ms" : "per second", mfb_cpu_us(&sample),
                    sample.latency.p50_us, sample.latency.p99_us, sample.note);
             return 0;

@@ -86,7 +86,7 @@ static int compare_double(const void *left, const void *right)
 
 static mfb_spread spread_of(const double *values, uint32_t count)
 {
-    double sorted[MFB_PAIRS_MAX];
+    double sorted[MFB_PAIRS_MAX] = {0};
     memcpy(sorted, values, count * sizeof *values);
     qsort(sorted, count, sizeof *sorted, compare_double);
     mfb_spread spread = {sorted[count / 2], sorted[0], sorted[count - 1]};
@@ -100,7 +100,7 @@ typedef struct turns {
 static void judge_side(const mfb_workload *workload, const turns *all, uint32_t side,
                        uint32_t pairs, mfb_side_result *out)
 {
-    double value[MFB_PAIRS_MAX], ratio[MFB_PAIRS_MAX], p99[MFB_PAIRS_MAX];
+    double value[MFB_PAIRS_MAX] = {0}, ratio[MFB_PAIRS_MAX] = {0}, p99[MFB_PAIRS_MAX] = {0};
     for (uint32_t i = 0; i < pairs; i++) {
         double base = mfb_value_of(workload, &all->samples[0][i]);
         double base_p99 = all->samples[0][i].latency.p99_us;

@@ -123,6 +123,7 @@ void mfi_hand_spec(mfi_seat *seat, jzx_child_spec *spec)
                              .drop_arg = release_seat,
                              .deinit = on_end,
                              .on_signal = on_signal,
+                             .shutdown_ms = JZX_SHUTDOWN_INFINITE, /* a handler is waited for */
                              .mailbox_cap = 64,
                              .flags = how->flags,
                              .dispatcher = how->dispatcher};

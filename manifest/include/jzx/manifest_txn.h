@@ -105,7 +105,7 @@ static inline JZX_NODISCARD jzx_err jzx_mf_db_put(jzx_mf_txn *txn, uint64_t db,
 {
     return jzx_mf_db_put_sized(txn, db, record, sizeof *record);
 }
-/* Also its log states, chunks and gates. Jobs stay. */
+/* Also its log states and chunks. Jobs stay, and a gate that one of them holds, until it ends. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_db_del(jzx_mf_txn *txn, uint64_t db);
 JZX_API JZX_NODISCARD jzx_err jzx_mf_wal_put_sized(jzx_mf_txn *txn, uint64_t db, uint16_t shard,
                                                    const jzx_mf_wal *record, size_t size);

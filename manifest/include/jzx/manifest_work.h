@@ -59,10 +59,11 @@ typedef struct jzx_mf_work {
     uint16_t reserved;
 } jzx_mf_work;
 
-/* Starts a crew for these kinds, as a child of the running actor or of the root. Stopping it lets
- * the jobs in hand finish within its stop timeout (jzx_stop()); what does not goes back to the
- * queue, uncounted. *out_id is the supervisor. Thread: loop. Errors: INVALID_ARG (no handler, kind
- * 0, a kind twice), NEWER_STRUCT, NO_MEMORY, and as jzx_supervisor_spawn(). */
+/* Starts a crew for these kinds, as a child of the running actor or of the root. Stopping it
+ * lets the jobs in hand finish: their handlers are told by jzx_mf_run_cancelled() and waited for.
+ * What was not begun goes back to the queue, uncounted. *out_id is the supervisor. Thread: loop.
+ * Errors: INVALID_ARG (no handler, kind 0, a kind twice), NEWER_STRUCT, NO_MEMORY, and as
+ * jzx_supervisor_spawn(). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_crew_spawn_sized(jzx_loop *loop, jzx_mf *mf,
                                                       const jzx_mf_work *works, size_t work_size,
                                                       uint32_t count, jzx_actor_id *out_id);
