@@ -168,8 +168,8 @@ static int remove_one(const char *path, const struct stat *stat, int type, struc
 
 static void command_of(const arguments *args, const char *name, char *out, size_t cap)
 {
-    snprintf(out, cap, "jzx-bench-manifest %s --pairs %u%s%s%s", name, args->pairs,
-             args->quick ? " --quick" : "", args->dir != NULL ? " --dir " : "",
+    snprintf(out, cap, "jzx-bench-manifest %s --pairs %u --patience %u%s%s%s", name, args->pairs,
+             args->patience, args->quick ? " --quick" : "", args->dir != NULL ? " --dir " : "",
              args->dir != NULL ? args->dir : "");
 }
 
@@ -234,7 +234,8 @@ static int run_once(const arguments *args, const mfb_plan *plan)
             return 0;
         }
     }
-    refuse("the workload has no such side; --list shows them", args->side);
+    fprintf(stderr, "jzx-bench-manifest: there is no side %s; --list shows them\n", args->side);
+    return 2;
 }
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
 
 #include "bytes.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* Keys are built from left to right. Numbers always fit. */
@@ -127,6 +128,12 @@ jzx_mf_key mfi_key_name(uint32_t table, jzx_mf_span name)
     jzx_mf_key key = mfi_key_first(table);
     add(&key, name.data, name.len);
     return key;
+}
+
+jzx_mf_key jzx_mf_key_cron(jzx_mf_span name)
+{
+    bool fits = name.len <= JZX_MF_NAME_MAX;
+    return mfi_key_name(JZX_MF_TABLE_CRON, fits ? name : jzx_mf_blob(NULL, 0));
 }
 
 /* A job's own key; records that are longer do not decode, and specs are looked at. */

@@ -84,8 +84,8 @@ static jzx_err fail(mfi_tx *tx, mfi_record *rec, void *arg)
     const jzx_mf_failure *failure = arg;
     jzx_mf_job *job = &rec->job;
     /* The attempt stays counted, since no two leases may be the same; it gets one more. */
-    if ((failure->flags & JZX_MF_FAIL_UNCOUNTED) && job->max_attempts < JZX_MF_NO_LIMIT - 1) {
-        job->max_attempts++;
+    if (failure->flags & JZX_MF_FAIL_UNCOUNTED) {
+        job->max_attempts += job->max_attempts < JZX_MF_NO_LIMIT - 1 ? 1 : 0;
         job->spent++;
     }
     mfi_lapse lapse = {.text = failure->text,

@@ -114,6 +114,9 @@ static void handle(jzx_context *ctx, mfi_writer *writer, const jzx_message *msg)
     case MFI_TAG_FLUSH:
         writer->flush_sent = false;
         break;
+    case MFI_TAG_LAST:
+        writer->last_sent = false;
+        break;
     default:
         break;
     }
@@ -141,6 +144,10 @@ static jzx_behavior_result writer_behavior(jzx_context *ctx, const jzx_message *
     uint32_t tag = msg->kind == JZX_KIND_NOTICE ? 0 : msg->tag;
     handle(ctx, writer, msg);
     if (is_time_to_commit(ctx, writer, tag)) {
+        mfi_writer_flush(ctx, writer);
+    }
+    /* What an answer that reached nobody gives back. */
+    if (writer->batch.count != 0 && !send_self(ctx, MFI_TAG_FLUSH, &writer->flush_sent)) {
         mfi_writer_flush(ctx, writer);
     }
     if (is_finished(ctx, writer, tag)) {

@@ -282,11 +282,10 @@ static verdict try_commit(jzx_context *ctx, mfi_writer *writer, jzx_err *out_err
     return how;
 }
 
-static void answer_batch(jzx_context *ctx, mfi_writer *writer)
+/* Answers all of a line but the claims that go on waiting. */
+static void answer_line(jzx_context *ctx, mfi_writer *writer, mfi_line line)
 {
-    mfi_line batch = writer->batch;
-    writer->batch = (mfi_line){0};
-    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&batch)) != NULL;) {
+    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&line)) != NULL;) {
         if (keeps_waiting(writer, txn)) {
             mfi_line_push(&writer->claims, txn);
         } else {
@@ -296,27 +295,24 @@ static void answer_batch(jzx_context *ctx, mfi_writer *writer)
     }
 }
 
-static void answer_claims(jzx_context *ctx, mfi_writer *writer)
+static void answer_all(jzx_context *ctx, mfi_writer *writer)
 {
     mfi_line claims = writer->claims;
+    mfi_line batch = writer->batch;
+    /* An answer that reaches nobody begins the next batch. */
     writer->claims = (mfi_line){0};
-    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&claims)) != NULL;) {
-        if (keeps_waiting(writer, txn)) {
-            mfi_line_push(&writer->claims, txn);
-        } else {
-            txn->receipt->seq = txn->receipt->err == JZX_OK ? writer->tx.meta.commit_seq : 0;
-            mfi_writer_answer(ctx, writer, txn);
-        }
-    }
+    writer->batch = (mfi_line){0};
+    answer_line(ctx, writer, claims); /* the older ones first */
+    answer_line(ctx, writer, batch);
     atomic_store_explicit(&writer->mf->counts.claims_waiting, writer->claims.count,
                           memory_order_relaxed);
 }
 
-static void refuse_batch(jzx_context *ctx, mfi_writer *writer, jzx_err err)
+static void refuse_line(jzx_context *ctx, mfi_writer *writer, mfi_line *line, jzx_err err)
 {
-    mfi_line batch = writer->batch;
-    writer->batch = (mfi_line){0};
-    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&batch)) != NULL;) {
+    mfi_line all = *line;
+    *line = (mfi_line){0};
+    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&all)) != NULL;) {
         mfi_writer_refuse(ctx, writer, txn, err);
     }
 }
@@ -326,12 +322,8 @@ static void stop_for_good(jzx_context *ctx, mfi_writer *writer, jzx_err err)
     atomic_store(&writer->mf->err, JZX_ERR_IN_DOUBT);
     writer->due = (mfi_due){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     mfi_writer_alarm(writer, JZX_MF_ALARM_IN_DOUBT, err, 0);
-    refuse_batch(ctx, writer, JZX_ERR_IN_DOUBT);
-    mfi_line claims = writer->claims;
-    writer->claims = (mfi_line){0};
-    for (jzx_mf_txn *txn; (txn = mfi_line_pop(&claims)) != NULL;) {
-        mfi_writer_refuse(ctx, writer, txn, JZX_ERR_IN_DOUBT);
-    }
+    refuse_line(ctx, writer, &writer->batch, JZX_ERR_IN_DOUBT);
+    refuse_line(ctx, writer, &writer->claims, JZX_ERR_IN_DOUBT);
     mfi_writer_end_waits(ctx, writer);
 }
 
@@ -344,10 +336,10 @@ static void one_by_one(jzx_context *ctx, mfi_writer *writer, jzx_err err)
         mfi_line_push(&writer->batch, txn);
         switch (try_commit(ctx, writer, &err)) {
         case COMMITTED:
-            answer_batch(ctx, writer);
+            answer_all(ctx, writer);
             break;
         case FAILED:
-            refuse_batch(ctx, writer, err);
+            refuse_line(ctx, writer, &writer->batch, err);
             break;
         default:
             while ((txn = mfi_line_pop(&all)) != NULL) {
@@ -373,7 +365,7 @@ static void tell_news(jzx_context *ctx, mfi_writer *writer)
 void mfi_writer_flush(jzx_context *ctx, mfi_writer *writer)
 {
     if (atomic_load(&writer->mf->hurry)) {
-        refuse_batch(ctx, writer, JZX_ERR_CLOSED);
+        refuse_line(ctx, writer, &writer->batch, JZX_ERR_CLOSED);
         return;
     }
     jzx_err err = JZX_OK;
@@ -384,16 +376,14 @@ void mfi_writer_flush(jzx_context *ctx, mfi_writer *writer)
     }
     writer->look = writer->look || how != COMMITTED;
     if (how == COMMITTED) {
-        answer_batch(ctx, writer);
-        answer_claims(ctx, writer);
+        answer_all(ctx, writer);
         tell_news(ctx, writer);
     } else if (how == IN_DOUBT) {
         stop_for_good(ctx, writer, err);
     } else if (writer->batch.count > 1) {
         one_by_one(ctx, writer, err);
-        answer_claims(ctx, writer);
         tell_news(ctx, writer);
     } else {
-        refuse_batch(ctx, writer, err);
+        refuse_line(ctx, writer, &writer->batch, err);
     }
 }

@@ -465,8 +465,8 @@ static qm_range qm_backoff(const qm *m, const qm_job *job)
 /* Ends an attempt that did not succeed; true: there will be another. */
 static bool qm_fails(qm *m, qm_job *job, uint32_t flags)
 {
-    if ((flags & JZX_MF_FAIL_UNCOUNTED) != 0 && job->max_attempts != JZX_MF_NO_LIMIT) {
-        job->max_attempts++;
+    if ((flags & JZX_MF_FAIL_UNCOUNTED) != 0) {
+        job->max_attempts += job->max_attempts != JZX_MF_NO_LIMIT ? 1 : 0;
         job->spent++;
     }
     if (job->cancel) {

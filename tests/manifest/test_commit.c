@@ -104,6 +104,16 @@ static void test_a_condition_that_does_not_hold_is_a_conflict(void)
         CHECK_EQ(jzx_mf_commit(txn, 0, NULL), round == 0 ? JZX_OK : JZX_ERR_CONFLICT);
     }
     CHECK_EQ(generation_of_three(mf), 1);
+    /* On any record: here an entry of the schedule. */
+    const jzx_mf_key cron_key = jzx_mf_key_cron(jzx_mf_text("nightly"));
+    const jzx_mf_cron cron = {
+        .name = jzx_mf_text("nightly"), .schedule = jzx_mf_text("@daily"), .kind = 1};
+    for (int round = 0; round < 2; round++) {
+        jzx_mf_txn *txn = mft_begin(mf);
+        CHECK_OK(jzx_mf_expect(txn, &cron_key, JZX_MF_ABSENT));
+        CHECK_OK(jzx_mf_cron_put(txn, &cron));
+        CHECK_EQ(jzx_mf_commit(txn, 0, NULL), round == 0 ? JZX_OK : JZX_ERR_CONFLICT);
+    }
     CHECK_OK(jzx_mf_close(mf, 0));
     mft_dir_remove(&dir);
 }

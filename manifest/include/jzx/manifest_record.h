@@ -200,6 +200,8 @@ JZX_API jzx_mf_key jzx_mf_key_generation(uint32_t component);
 /* Materials are found by a hash of their id of 16 bytes; the record has the whole id. */
 JZX_API jzx_mf_key jzx_mf_key_material(jzx_mf_span id);
 JZX_API jzx_mf_key jzx_mf_key_kind(uint16_t kind);
+/* A name that is too long gives an empty key, which conditions refuse. */
+JZX_API jzx_mf_key jzx_mf_key_cron(jzx_mf_span name);
 
 #ifdef __cplusplus
 }
