@@ -4,19 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Noreturn void refuse(const char *what)
-{
-    fprintf(stderr, "crashlab: %s\n", what);
-    abort();
-}
-
 void cl_disk_init(cl_disk *disk, cl_rules rules)
 {
     memset(disk, 0, sizeof *disk);
     disk->rules = rules;
     disk->items = calloc(CL_ITEMS_MAX, sizeof *disk->items);
     if (!disk->items) {
-        refuse("no memory");
+        cl_refuse("no memory");
     }
 }
 
@@ -37,7 +31,7 @@ static uint32_t inode_of(cl_disk *disk, uint64_t inode)
         }
     }
     if (disk->inode_count == CL_INODES_MAX) {
-        refuse("too many files");
+        cl_refuse("too many files");
     }
     disk->inodes[disk->inode_count].inode = inode;
     return disk->inode_count++;
@@ -51,7 +45,7 @@ static void inode_resize(cl_inode *inode, uint64_t len)
         uint64_t cap = len > 2 * inode->cap ? len : 2 * inode->cap;
         inode->bytes = realloc(inode->bytes, cap);
         if (!inode->bytes) {
-            refuse("no memory");
+            cl_refuse("no memory");
         }
         inode->cap = cap;
     }
@@ -84,7 +78,7 @@ static void names_set(cl_name *names, uint32_t *count, const char *name, uint32_
     uint32_t at = cl_disk_find(names, *count, name);
     if (at == UINT32_MAX) {
         if (*count == CL_NAMES_MAX || strlen(name) >= CL_NAME_MAX) {
-            refuse("too many names, or too long a one");
+            cl_refuse("too many names, or too long a one");
         }
         at = (*count)++;
         memcpy(names[at].name, name, strlen(name) + 1);
@@ -158,7 +152,7 @@ static void push(cl_disk *disk, cl_item item)
         return;
     }
     if (disk->item_count == CL_ITEMS_MAX) {
-        refuse("too many writes without a sync");
+        cl_refuse("too many writes without a sync");
     }
     disk->items[disk->item_count++] = item;
 }

@@ -47,6 +47,9 @@ typedef struct cl_log {
     unsigned char bytes[];
 } cl_log;
 
+/* Says what cannot be done, and aborts. */
+_Noreturn void cl_refuse(const char *what);
+
 cl_log *cl_log_create(size_t cap);
 void cl_log_clear(cl_log *log);
 /* To a file and back, with the seed of its crashes. false: it is not one of them. */

@@ -9,12 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static _Noreturn void refuse(const char *what)
-{
-    fprintf(stderr, "crashlab: %s: %s\n", what, strerror(errno));
-    abort();
-}
-
 void cl_dir_clear(const char *dir, const char *keep)
 {
     DIR *d = opendir(dir);
@@ -34,11 +28,11 @@ void cl_file_copy(const char *from, const char *to)
     int in = open(from, O_RDONLY | O_CLOEXEC);
     int out = open(to, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (in < 0 || out < 0) {
-        refuse("copying a file");
+        cl_refuse("copying a file");
     }
     for (ssize_t n; (n = read(in, bytes, sizeof bytes)) > 0;) {
         if (write(out, bytes, (size_t)n) != n) {
-            refuse("copying a file");
+            cl_refuse("copying a file");
         }
     }
     (void)close(in);
@@ -53,7 +47,7 @@ void cl_stage_init(cl_stage *stage, const char *dir, const char *main_name)
     (void)snprintf(stage->path, sizeof stage->path, "%s/%s", stage->dir, main_name);
     stage->fd = -1;
     if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
-        refuse(dir);
+        cl_refuse(dir);
     }
     cl_dir_clear(dir, NULL);
 }
@@ -92,7 +86,7 @@ static void mark_dirty(void *arg, uint64_t off, uint64_t len)
         uint64_t cap = 2 * end + 64;
         stage->dirty = realloc(stage->dirty, cap);
         if (!stage->dirty) {
-            refuse("pages");
+            cl_refuse("pages");
         }
         memset(stage->dirty + stage->dirty_cap, 0, cap - stage->dirty_cap);
         stage->dirty_cap = cap;
@@ -108,7 +102,7 @@ static void put(int fd, uint64_t off, const unsigned char *data, uint64_t len)
     while (len) {
         ssize_t done = pwrite(fd, data, len, (off_t)off);
         if (done <= 0) {
-            refuse("writing a state");
+            cl_refuse("writing a state");
         }
         data += done;
         off += (uint64_t)done;
@@ -121,11 +115,11 @@ static void put_back(cl_stage *stage, const cl_inode *inode, uint64_t version)
 {
     struct stat st;
     if (fstat(stage->fd, &st) != 0) {
-        refuse(stage->path);
+        cl_refuse(stage->path);
     }
     bool whole = stage->version != version || (uint64_t)st.st_size < inode->len;
     if ((uint64_t)st.st_size != inode->len && ftruncate(stage->fd, (off_t)inode->len) != 0) {
-        refuse("resizing a state");
+        cl_refuse("resizing a state");
     }
     if (whole) {
         put(stage->fd, 0, inode->bytes, inode->len);
@@ -153,7 +147,7 @@ static void apply_items(int fd, const cl_state *state, uint32_t inode)
             continue;
         }
         if (item->op == CL_TRUNC && ftruncate(fd, (off_t)item->off) != 0) {
-            refuse("resizing a state");
+            cl_refuse("resizing a state");
         }
         if (item->op == CL_WRITE) {
             put(fd, item->off, item->data, i == state->torn ? state->keep : item->len);
@@ -178,7 +172,7 @@ static void set_main(cl_stage *stage, const cl_state *state, uint32_t inode)
     if (stage->fd < 0) {
         stage->fd = open(stage->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (stage->fd < 0) {
-            refuse(stage->path);
+            cl_refuse(stage->path);
         }
         stage->inode = inode;
         struct stat st;
@@ -195,7 +189,7 @@ static void set_other(cl_stage *stage, const cl_state *state, const cl_name *nam
     (void)snprintf(path, sizeof path, "%s/%s", stage->dir, name->name);
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) {
-        refuse(path);
+        cl_refuse(path);
     }
     const cl_inode *inode = &state->disk->inodes[name->inode];
     put(fd, 0, inode->bytes, inode->len);
