@@ -134,6 +134,14 @@ static void try_claims(jzx_context *ctx, mfi_writer *writer, MDB_txn *parent)
     }
 }
 
+/* What an attempt that came to nothing gave them was never theirs. */
+static void reset_claims(mfi_writer *writer)
+{
+    for (jzx_mf_txn *txn = writer->claims.first; txn != NULL; txn = txn->next) {
+        mfi_receipt_reset(txn->receipt);
+    }
+}
+
 /* How much larger the file may become. What is on its free list counts only when it matters,
  * because it takes a walk to know. */
 static uint64_t room_of(mfi_writer *writer, MDB_txn *txn)
@@ -242,6 +250,7 @@ static verdict attempt(jzx_context *ctx, mfi_writer *writer, jzx_err *out_err)
         *out_err = mfi_err_of(rc);
         return rc == ENOMEM ? FAILED : IN_DOUBT;
     }
+    reset_claims(writer);
     mfi_writer_time(writer, txn);
     try_batch(writer, txn);
     try_claims(ctx, writer, txn);
