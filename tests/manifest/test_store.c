@@ -407,9 +407,15 @@ static int fork_and_die(void *arg)
 {
     kit *k = arg;
     (void)kit_open(k);
+    int begun[2]; /* a child that has not run yet has the lock still */
+    if (pipe(begun) != 0) {
+        return 1;
+    }
     pid_t pid = fork();
+    char byte = 'x';
     if (pid == 0) {
         (void)alarm(20);
+        (void)!write(begun[1], &byte, 1);
         for (;;) {
             (void)pause();
         }
@@ -419,7 +425,7 @@ static int fork_and_die(void *arg)
         (void)fprintf(file, "%ld", (long)pid);
         (void)fclose(file);
     }
-    return pid > 0 ? 0 : 1;
+    return pid > 0 && read(begun[0], &byte, 1) == 1 ? 0 : 1;
 }
 
 static void test_a_child_does_not_keep_the_lock_of_a_dead_owner(void)
