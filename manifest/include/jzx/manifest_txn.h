@@ -60,8 +60,9 @@ JZX_API void jzx_mf_receipt_free(jzx_mf_receipt *receipt);
 
 /* Commits and waits. The transaction is gone in any case. timeout_ms 0: as long as it takes.
  * *out_receipt (NULL: not wanted) is set whenever the writer answered, also with an error.
- * Thread: any but inside an actor's code (DEADLOCK). Errors: MAILBOX_FULL (queue_cap requests wait:
- * try later), TIMED_OUT (whether it was or will be done is not known), CLOSED, READ_ONLY, FORKED,
+ * Thread: any but inside an actor's code (DEADLOCK); with jzx_mf_opts.loop also not the thread that
+ * runs that loop: nobody would be left to write. Errors: MAILBOX_FULL (queue_cap requests wait: try
+ * later), TIMED_OUT (whether it was or will be done is not known), CLOSED, READ_ONLY, FORKED,
  * CONFLICT (a condition did not hold), IN_DOUBT (the disk failed: jzx_mf_open() will tell),
  * MAP_FULL, NO_SPACE, NO_MEMORY, CORRUPT, and those of its operations. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_commit(jzx_mf_txn *txn, uint32_t timeout_ms,
