@@ -15,6 +15,8 @@
 #define MIB ((uint64_t)1 << 20)
 #define DAY_MS ((uint64_t)24 * 3600 * 1000)
 #define MAP_MIN MIB
+/* A client that goes on after its answer is back within this; waking the writer costs as much. */
+#define SPIN_US 100u
 
 static void set_default(uint64_t *field, uint64_t value)
 {
@@ -70,7 +72,8 @@ static jzx_err open_system(jzx_mf *mf)
     mf->system = mf->opts.system;
     mf->loop = mf->opts.loop;
     if (mf->loop == NULL && mf->system == NULL) {
-        const jzx_dispatcher_spec spec = {.name = "manifest", .kind = JZX_DISPATCHER_PINNED};
+        const jzx_dispatcher_spec spec = {
+            .name = "manifest", .kind = JZX_DISPATCHER_PINNED, .idle_spin_us = SPIN_US};
         const jzx_system_config config = {.dispatchers = &spec, .dispatcher_count = 1};
         jzx_err err = jzx_system_create(&config, &mf->system);
         if (err != JZX_OK) {
