@@ -116,6 +116,7 @@ static void do_something(play *p)
         /* Keys may move, and an old owner may be behind: the hash stays as it is. */
         p->wanted = p->strategy == JZX_ROUTE_HASH ? p->wanted : (uint32_t)draw(p, 6);
         (void)!jzx_router_resize(p->r.loop, p->router, p->wanted);
+        REQUIRE_OK(jzx_kit_run(p->r.kit, 5)); /* nor what it sets aside until the order is there */
         break;
     case 5:
         REQUIRE_OK(jzx_kit_run(p->r.kit, draw(p, 60)));
