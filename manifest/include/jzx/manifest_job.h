@@ -100,7 +100,7 @@ typedef struct jzx_mf_job_spec {
 } jzx_mf_job_spec;
 #define JZX_MF_NO_JITTER UINT32_MAX
 
-/* The right to work on a job; a fencing token. */
+/* The right to work on a job; a fencing token. Frozen. */
 typedef struct jzx_mf_lease {
     uint64_t job_id;
     uint64_t boot;
@@ -211,6 +211,7 @@ JZX_API JZX_NODISCARD jzx_err jzx_mf_job_complete(jzx_mf_txn *txn, const jzx_mf_
 #define JZX_MF_FAIL_NOW 0x1u       /* without backoff */
 #define JZX_MF_FAIL_FOR_GOOD 0x2u  /* DEAD, whatever is left */
 #define JZX_MF_FAIL_UNCOUNTED 0x4u /* this attempt does not count: a snooze */
+/* Frozen. */
 typedef struct jzx_mf_failure {
     jzx_mf_span text;
     uint64_t delay_ms; /* instead of the backoff; 0: the backoff */

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Some bytes, not terminated. */
+/* Some bytes, not terminated. Frozen. */
 typedef struct jzx_mf_span {
     const void *data;
     size_t len;
@@ -138,13 +138,13 @@ typedef struct jzx_mf_metric {
     uint64_t updated_ms; /* not used in a delta */
 } jzx_mf_metric;
 
-/* How far a component got. */
+/* How far a component got. Frozen. */
 typedef struct jzx_mf_generation {
     uint64_t current;
     uint64_t updated_ms;
 } jzx_mf_generation;
 
-/* Who works on a database in a way that excludes others. */
+/* Who works on a database in a way that excludes others. Frozen. */
 typedef struct jzx_mf_gate {
     uint64_t job_id;
     uint64_t since_ms;
@@ -181,7 +181,7 @@ typedef enum jzx_mf_table {
 /* "db", "chunk", "job", ... Never NULL. Thread: any. */
 JZX_API const char *jzx_mf_table_name(uint32_t table);
 
-/* The key of a record, as it is stored: big-endian numbers. */
+/* The key of a record, as it is stored: big-endian numbers. Frozen. */
 #define JZX_MF_KEY_BYTES 128u
 typedef struct jzx_mf_key {
     uint8_t bytes[JZX_MF_KEY_BYTES];

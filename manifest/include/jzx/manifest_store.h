@@ -169,7 +169,7 @@ static inline JZX_NODISCARD jzx_err jzx_mf_stats_read(jzx_mf *mf, jzx_mf_stats *
  * IO, NO_MEMORY. Thread: any but inside an actor: it takes its time. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_backup(jzx_mf *mf, const char *path);
 
-/* What a check found. */
+/* What a check found. Frozen. */
 typedef struct jzx_mf_check_report {
     uint64_t pages;
     uint64_t records;
