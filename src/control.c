@@ -104,7 +104,7 @@ static jzx_err make(const jzi_view *view, const jzx_control_opts *opts, jzx_cont
                                    : jzx_sender_open(view->loop, 0, &control->server->sender);
     }
     if (err == JZX_OK) {
-        err = jzi_board_keep_failures(view->board, alloc);
+        err = jzi_board_keep_failures(view->board);
     }
     if (err != JZX_OK) {
         if (control->server != NULL) {
@@ -192,10 +192,13 @@ void jzx_control_stop(jzx_control *control)
     }
     jzi_server *server = control->server;
     atomic_store_explicit(&server->stop, 1, memory_order_release);
-    if (server->pid == jzi_process_id()) { /* else fork(2) left the thread in the parent */
-        jzi_control_socket_wake(&server->socket);
-        jzi_thread_join(server->thread, server->pid);
+    if (server->pid != jzi_process_id()) { /* fork(2) left the thread in the parent */
+        jzi_server_abandon(control);
+        JZI_PUBLISH_READY(control->view.board->control, NULL);
+        return;
     }
+    jzi_control_socket_wake(&server->socket);
+    jzi_thread_join(server->thread, server->pid);
     end_watching(control);
     jzi_server_close(control);
     free_control(control);

@@ -190,6 +190,15 @@ jzx_err jzi_server_open(jzx_control *control, uint32_t max_clients)
     return JZX_OK;
 }
 
+void jzi_server_abandon(const jzx_control *control)
+{
+    const jzi_server *server = control->server;
+    for (uint32_t i = 0; i < server->guest_count; i++) {
+        jzi_control_hang_up(server->guests[i]->fd);
+    }
+    jzi_control_socket_abandon(&server->socket);
+}
+
 void jzi_server_close(jzx_control *control)
 {
     jzi_server *server = control->server;
@@ -198,6 +207,9 @@ void jzi_server_close(jzx_control *control)
         jzi_guest_destroy(server->guests[i]);
     }
     jzi_server_forget(server);
+    for (uint32_t i = 0; i < JZI_PINGS; i++) {
+        jzi_visit_drop(server->pings[i].visit);
+    }
     jzx_sender_release(server->sender);
     jzi_control_socket_close(&server->socket);
     jzi_free(alloc, server->lines, server->guest_max * sizeof *server->lines);

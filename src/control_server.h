@@ -113,6 +113,9 @@ typedef struct jzi_server {
 /* Makes and frees; the thread is not running. Errors: those of jzx_control_start(). */
 jzx_err jzi_server_open(jzx_control *control, uint32_t max_clients);
 void jzi_server_close(jzx_control *control);
+/* In a child of fork(2), where the thread is not, and may have been in the middle of anything: only
+ * descriptors are closed. */
+void jzi_server_abandon(const jzx_control *control);
 /* The thread. */
 void *jzi_server_run(void *server);
 

@@ -60,10 +60,10 @@ static bool own(const jzx_allocator *alloc, jzi_own_file *file, const char *path
     return file->path != NULL;
 }
 
-static void disown(const jzx_allocator *alloc, jzi_own_file *file, bool remove)
+static void remove_own(const jzx_allocator *alloc, jzi_own_file *file)
 {
     struct stat seen;
-    if (file->path != NULL && remove && lstat(file->path, &seen) == 0 &&
+    if (file->path != NULL && lstat(file->path, &seen) == 0 &&
         (uint64_t)seen.st_dev == file->device && (uint64_t)seen.st_ino == file->inode) {
         (void)unlink(file->path);
     }
@@ -251,7 +251,7 @@ static void leave_link(jzi_control_socket *socket)
 jzx_err jzi_control_socket_open(jzi_control_socket *out, const jzx_allocator *alloc,
                                 const char *path, uint32_t mode)
 {
-    *out = (jzi_control_socket){.alloc = *alloc, .fd = -1, .wake_fd = -1, .pid = (int32_t)getpid()};
+    *out = (jzi_control_socket){.alloc = *alloc, .fd = -1, .wake_fd = -1};
     jzx_err err = jzi_wake_open(NULL, &out->wake_fd);
     if (err != JZX_OK) {
         return err;
@@ -270,17 +270,21 @@ jzx_err jzi_control_socket_open(jzi_control_socket *out, const jzx_allocator *al
     return JZX_OK;
 }
 
-void jzi_control_socket_close(jzi_control_socket *socket)
+void jzi_control_socket_abandon(const jzi_control_socket *socket)
 {
-    bool ours = socket->pid == (int32_t)getpid();
-    disown(&socket->alloc, &socket->link, ours);
-    disown(&socket->alloc, &socket->file, ours);
     if (socket->fd >= 0) {
         (void)close(socket->fd);
     }
     if (socket->wake_fd >= 0) {
         (void)close(socket->wake_fd);
     }
+}
+
+void jzi_control_socket_close(jzi_control_socket *socket)
+{
+    remove_own(&socket->alloc, &socket->link);
+    remove_own(&socket->alloc, &socket->file);
+    jzi_control_socket_abandon(socket);
     socket->fd = socket->wake_fd = -1;
 }
 

@@ -23,7 +23,6 @@ typedef struct jzi_control_socket {
     jzx_allocator alloc;
     int fd;      /* listens */
     int wake_fd; /* ends a wait */
-    int32_t pid; /* of the process that made it */
     jzi_own_file file;
     jzi_own_file link; /* in the default directory, for `jzx ps` */
 } jzi_control_socket;
@@ -32,8 +31,10 @@ typedef struct jzi_control_socket {
  * Errors: IO, NO_FDS, NO_MEMORY. */
 jzx_err jzi_control_socket_open(jzi_control_socket *socket, const jzx_allocator *alloc,
                                 const char *path, uint32_t mode);
-/* Closes it and removes what is ours; after fork(2), in the child: only closes. */
+/* Closes it and removes what is ours. */
 void jzi_control_socket_close(jzi_control_socket *socket);
+/* After fork(2), in the child: only closes. */
+void jzi_control_socket_abandon(const jzi_control_socket *socket);
 
 /* Has the wait end, now or when it begins. Async-signal-safe. Thread: any. */
 void jzi_control_socket_wake(const jzi_control_socket *socket);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -88,4 +89,10 @@ void jzi_process_complain(const char *sentence)
     size_t bytes = len < 0 ? 0 : (size_t)len < sizeof line ? (size_t)len : sizeof line - 1;
     ssize_t ignored = write(STDERR_FILENO, line, bytes);
     (void)ignored;
+}
+
+const char *jzi_process_error_text(void)
+{
+    const char *text = strerrordesc_np(errno);
+    return text == NULL ? "unknown error" : text;
 }

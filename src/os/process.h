@@ -19,5 +19,7 @@ uint64_t jzi_wall_clock_ms(void);
 int32_t jzi_signal_number(const char *name);
 /* Writes "jzx: SENTENCE" to standard error: for what somebody asked for in the environment. */
 void jzi_process_complain(const char *sentence);
+/* What errno says; valid until the next call. */
+const char *jzi_process_error_text(void);
 
 #endif
