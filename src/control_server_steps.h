@@ -1,7 +1,7 @@
 /* The control's thread: its clients, their lines, and what is watched for them. All of it is that
  * thread's, unless said otherwise. */
-#ifndef JZI_CONTROL_SERVER_H
-#define JZI_CONTROL_SERVER_H
+#ifndef JZI_CONTROL_SERVER_STEPS_H
+#define JZI_CONTROL_SERVER_STEPS_H
 
 #include <jzx/sender.h>
 
@@ -169,6 +169,8 @@ typedef struct jzi_row {
 } jzi_row;
 #define JZI_UNKNOWN __builtin_nan("")
 void jzi_write_row(jzi_json *out, const char *member, const jzi_row *row);
+/* A jzx_dead_reason as the protocol has it: "dropped_newest". */
+const char *jzi_dead_name(uint32_t reason);
 /* Whether it runs, by server->workers. */
 bool jzi_server_runs(const jzi_server *server, jzx_actor_id id);
 
