@@ -121,8 +121,10 @@ size_t jzi_flight_format(jzi_names *names, const jzi_flight_event *event, uint64
 }
 
 /* A code may be negative; a sleep may have no end. */
-static void write_value(jzi_json *out, const jzi_tap_event *at)
+void jzi_flight_write_details(jzi_json *out, const jzi_tap_event *at)
 {
+    jzi_json_u64(out, "tag", at->tag);
+    jzi_json_u64(out, "detail", at->detail);
     if (at->what == JZI_TAP_END || at->what == JZI_TAP_FAIL) {
         jzi_json_i64(out, "value", (int32_t)at->value);
     } else if (at->value == UINT64_MAX) {
@@ -148,9 +150,7 @@ static void write_event(jzi_json *out, jzi_names *names, const jzi_flight_event 
     jzi_json_actor(out, "actor", at->actor);
     jzi_json_text(out, "name", name[0] == '\0' ? NULL : name);
     jzi_json_actor(out, "peer", at->peer);
-    jzi_json_u64(out, "tag", at->tag);
-    jzi_json_u64(out, "detail", at->detail);
-    write_value(out, at);
+    jzi_flight_write_details(out, at);
     if (with_text) {
         char line[JZI_RECORD_LINE_MAX];
         (void)jzi_flight_format(names, event, now_ns, line);
