@@ -208,6 +208,10 @@ static void put_details(text *out, const jzi_record_line *line)
     case JZI_TAP_SENT:
         put_mail(out, line);
         break;
+    case JZI_TAP_STOP:
+    case JZI_TAP_KILL:
+        put_peer(out, " by ", line);
+        break;
     case JZI_TAP_SLEEP:
         put_text(out, event->value == UINT64_MAX ? " until woken" : " at most ");
         if (event->value != UINT64_MAX) {
