@@ -116,6 +116,7 @@ static bool hook_failed(const jzi_worker *worker)
 void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_count_add(&worker->counters.failures, 1);
+    jzi_life_keep_failure(worker, actor);
     if (worker->domain->observer.on.on_actor_fail != NULL) {
         worker->domain->observer.on.on_actor_fail(worker->domain->observer.ctx, actor->id,
                                                   jzi_actor_name(actor), &worker->reason);
