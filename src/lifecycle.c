@@ -1,6 +1,7 @@
 /* Starting, stopping, failing, restarting: the procedures and their steps (R14, R15, R16, R18). */
 #include "lifecycle_steps.h"
 #include "monitor.h"
+#include "os/usdt.h"
 #include "restart_policy.h"
 
 void jzi_move(jzi_actor *actor, jzx_life_event event)
@@ -29,7 +30,7 @@ void jzi_lifecycle_wake(jzi_worker *worker, jzi_actor *actor)
 void jzi_life_settle(jzi_worker *worker)
 {
     jzi_actor *actor = worker->current;
-    worker->current = NULL;
+    JZI_PUBLISH(worker->current, NULL);
     worker->ctx.self = JZX_NOBODY;
     worker->phase = JZI_PHASE_NONE;
     if (actor == NULL) {
@@ -116,6 +117,10 @@ static bool hook_failed(const jzi_worker *worker)
 void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_count_add(&worker->counters.failures, 1);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_FAIL, actor->id, worker->reason.from, 0,
+                        worker->reason.kind, (uint64_t)(int64_t)worker->reason.code);
+    }
     jzi_life_keep_failure(worker, actor);
     if (worker->domain->observer.on.on_actor_fail != NULL) {
         worker->domain->observer.on.on_actor_fail(worker->domain->observer.ctx, actor->id,
@@ -283,6 +288,11 @@ static void tell_restart(jzi_worker *worker, const jzi_actor *actor)
     life->bond->restarts++;
     const jzx_observer *on = &worker->domain->observer.on;
     jzi_count_add(&worker->counters.restarts, 1);
+    JZI_USDT_RESTART(actor->id, actor->parent, life->incarnation);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_RESTART, actor->id, jzi_lifecycle_parent(worker, actor), 0,
+                        life->incarnation, 0);
+    }
     if (on->on_restart != NULL) {
         jzx_restart_event event = {
             .id = actor->id,
@@ -321,7 +331,7 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
         if (jzi_actor_state_of(actor) == JZX_STATE_STOPPED) {
             jzi_move(actor, JZX_LIFE_RESTART);
         }
-        life->incarnation++;
+        JZI_PUBLISH(life->incarnation, life->incarnation + 1);
         tell_restart(worker, actor);
         actor->flags &= ~(JZI_ACTOR_ENDING | JZI_ACTOR_KILLED | JZI_ACTOR_LATE | JZI_ACTOR_LINKED |
                           JZI_ACTOR_TRAP);
@@ -329,7 +339,7 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
             actor->flags |= JZI_ACTOR_TRAP;
         }
     }
-    life->since_ns = 0;
+    JZI_PUBLISH(life->since_ns, 0);
     life->bare = true;
     jzi_move(actor, JZX_LIFE_START);
     jzi_set_step(actor, JZI_STEP_INITED);
@@ -375,7 +385,10 @@ static void running(jzi_worker *worker, jzi_actor *actor)
     jzi_move(actor, JZX_LIFE_STARTED);
     jzi_set_step(actor, JZI_STEP_NONE);
     actor->flags &= ~(JZI_ACTOR_FROZEN | JZI_ACTOR_START | JZI_ACTOR_RESTART | JZI_ACTOR_RESUME);
-    life->since_ns = worker->now_ns | 1u;
+    JZI_PUBLISH(life->since_ns, worker->now_ns | 1u);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_START, actor->id, JZX_NOBODY, 0, life->incarnation, 0);
+    }
     jzi_life_tell_room(worker, actor);
     jzi_tell_parent(worker, actor, JZI_NEWS_STARTED);
     if (life->incarnation > 1) {

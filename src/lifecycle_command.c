@@ -18,6 +18,9 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
         return;
     }
     jzi_count_add(&worker->counters.commands, 1);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_STOP, actor->id, worker->ctx.self, 0, drained, 0);
+    }
     jzi_close_gate(worker, actor);
     jzi_step step = (jzi_step)jzi_actor_step_of(actor);
     bool deferred = (actor->flags & JZI_ACTOR_DEFERRED) != 0;
@@ -51,6 +54,9 @@ void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor)
 {
     const jzi_life *life = jzi_life_of(actor);
     jzi_count_add(&worker->counters.commands, 1);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_KILL, actor->id, worker->ctx.self, 0, 0, 0);
+    }
     if (life == NULL || life->bond == NULL) {
         jzi_close_gate(worker, actor);
     }
@@ -365,7 +371,7 @@ void jzi_lifecycle_run(jzi_worker *worker, jzi_actor *actor)
     if (worker->outcome == JZI_OUTCOME_STOP && jzi_life_end_at_once(worker, actor)) {
         return; /* most ends are that simple */
     }
-    worker->current = actor;
+    JZI_PUBLISH(worker->current, actor);
     actor->flags |= jzi_unlikely(worker->pooled) ? JZI_ACTOR_QUEUED : 0;
     if (worker->outcome == JZI_OUTCOME_LIFE) {
         obey(worker, actor);

@@ -7,6 +7,7 @@
 #include "letters.h"
 #include "mailbox.h"
 #include "monitor.h"
+#include "os/usdt.h"
 #include "room.h"
 #include "stash.h"
 #include "supervisor_spec.h"
@@ -238,7 +239,7 @@ static inline __attribute__((always_inline)) void unlink_from(jzi_worker *worker
     *(prev == JZI_NO_ACTOR ? first : &jzi_siblings_at(worker, prev, home)->next) = next;
     *(next == JZI_NO_ACTOR ? last : &jzi_siblings_at(worker, next, home)->prev) = prev;
     if (life != NULL) {
-        life->child_count--;
+        JZI_PUBLISH(life->child_count, life->child_count - 1);
     }
 }
 
@@ -274,7 +275,7 @@ static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     }
     jzi_node *node = &actor->corpse;
     jzi_actor_set_history(actor, JZI_HISTORY_CORPSE);
-    actor->dead = incarnation;
+    JZI_PUBLISH(actor->dead, incarnation);
     jzi_actor_set_counts(actor, 0);
     node->msg.u64 = (uint64_t)reason->kind << 32 | (uint32_t)reason->code;
     node->msg.len = (size_t)(uintptr_t)block;
@@ -283,7 +284,7 @@ static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     node->msg.kind = JZX_KIND_NOTICE;
     node->msg.reserved = block == NULL && reason->text[0] != '\0'; /* a text was lost */
     node->msg.flags = JZX_MSG_BORROWED | JZI_MSG_EVENT;
-    node->msg.sender = actor->id;
+    JZI_PUBLISH(node->msg.sender, actor->id); /* where `ext` was, which others look at */
     node->msg.drop = NULL;
     node->ops = JZI_EVENT_CHILD;
 }
@@ -406,8 +407,11 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     if (actor->user != NULL) {
         drain_lane(worker, actor, &actor->user);
     }
-    if (jzi_unlikely(worker->env->trace != NULL)) {
+    JZI_USDT_EXIT(id, worker->reason.kind, worker->reason.code);
+    if (jzi_unlikely(worker->noting)) {
         jzi_worker_trace(worker, JZX_TRACE_END, actor, NULL, worker->reason.kind);
+        jzi_worker_note(worker, JZI_TAP_END, id, JZX_NOBODY, 0, worker->reason.kind,
+                        (uint64_t)(int64_t)worker->reason.code);
     }
     uint32_t incarnation = 1;
     if (ext != NULL && ext->life != NULL) {
@@ -424,7 +428,7 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     gate_add(worker, actor, (uint64_t)0 - JZI_GATE_PIN);
     jzi_count_add(&worker->counters.ended, 1);
     jzi_count_sub(&worker->counters.live, 1);
-    worker->current = NULL;
+    JZI_PUBLISH(worker->current, NULL);
     if (ext != NULL && ext->extra != NULL &&
         (ext->extra->names != NULL || ext->extra->groups != NULL)) {
         worker->domain->on_release_names(worker, actor, id);
@@ -442,13 +446,13 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
         if ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
             jzi_supervisor_plan_release(&worker->alloc, ext->life->arg);
         }
-        jzi_free(&worker->alloc, ext->life, ext->life == NULL ? 0 : sizeof(jzi_life));
         if (ext->extra != NULL) {
             jzi_free(&worker->alloc, ext->extra->behaviors, JZI_BECOME_BYTES);
             jzi_free(&worker->alloc, ext->extra, sizeof(jzi_extra));
         }
-        jzi_free(&worker->alloc, ext, sizeof *ext);
-        actor->ext = NULL;
+        JZI_PUBLISH(actor->ext, NULL); /* then it is freed: somebody may be looking at it */
+        jzi_board_free(worker->domain->board, ext->life, sizeof(jzi_life));
+        jzi_board_free(worker->domain->board, ext, sizeof *ext);
     }
     if (jzi_unlikely(far != NULL)) {
         fill_corpse(worker, actor, incarnation);

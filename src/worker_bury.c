@@ -106,9 +106,13 @@ void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_d
     jzi_count_add(&worker->counters.dead, 1);
     jzi_count_add(&worker->counters.dead_by[reason], 1);
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
-        actor->dead++; /* else its desk may be a corpse, and with another domain */
+        JZI_PUBLISH(actor->dead,
+                    actor->dead + 1); /* else its desk may be a corpse, and with another domain */
     }
-    jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
+        jzi_worker_note(worker, JZI_TAP_DEAD, actor->id, msg->sender, msg->tag, reason, 0);
+    }
     if (jzi_unlikely((msg->flags & JZI_MSG_ASK) != 0)) {
         worker->domain->on_request_died(worker, actor, node, reason);
     }
