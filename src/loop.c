@@ -319,7 +319,7 @@ static void put_back(jzi_worker *worker)
     jzi_actor *actor = worker->current;
     if (actor != NULL) {
         jzi_worker_reattach(worker);
-        JZI_PUBLISH(worker->current, NULL);
+        worker->current = NULL;
         worker->phase = JZI_PHASE_NONE;
         actor->flags |= JZI_ACTOR_QUEUED | JZI_ACTOR_LIFE;
         jzi_worker_enqueue(worker, actor);

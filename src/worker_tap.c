@@ -19,7 +19,8 @@ void jzi_worker_set_quick(jzi_worker *worker)
     uint32_t bits = worker->tap == NULL ? 0 : worker->tap->bits;
     bool sample = (bits & JZI_WANT_TIMES) != 0 && worker->tap->sample.target == JZX_NOBODY;
     bool slow = worker->pooled || (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) != 0 || sample;
-    worker->quick_slots = slow ? 0 : worker->slots_made;
+    worker->quick_mask = slow ? 0 : UINT32_MAX;
+    worker->quick_slots = worker->slots_made & worker->quick_mask;
 }
 
 void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted)
@@ -40,17 +41,42 @@ void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted)
             worker->tap->sample.target = JZX_NOBODY;
         }
     }
-    worker->noting = worker->env->trace != NULL || (wanted & JZI_WANT_RECORD) != 0;
+    worker->noting =
+        worker->env->trace != NULL || (wanted & (JZI_WANT_RECORD | JZI_WANT_PROBES)) != 0;
     worker->careful = is_exact(worker) || (wanted & CAREFUL) != 0;
     jzi_worker_set_quick(worker);
+}
+
+void jzi_worker_look_at_probes(jzi_worker *worker)
+{
+    worker->probed = jzi_usdt_is_wanted() ? JZI_WANT_PROBES : 0;
+}
+
+static const char *name_of(const jzi_worker *worker, jzx_actor_id id)
+{
+    const jzi_actor *actor = jzi_worker_find(worker, id);
+    return actor == NULL ? "" : jzi_actor_name(actor);
+}
+
+static void reach_probe(const jzi_worker *worker, const jzi_tap_event *event)
+{
+    if (event->what == JZI_TAP_SPAWN) {
+        jzi_usdt_spawn(event->actor, event->peer, name_of(worker, event->actor));
+    } else if (event->what == JZI_TAP_END) {
+        jzi_usdt_exit(event->actor, event->detail, (int32_t)(int64_t)event->value);
+    } else if (event->what == JZI_TAP_RESTART) {
+        jzi_usdt_restart(event->actor, event->peer, event->detail);
+    } else if (event->what == JZI_TAP_TIMER) {
+        jzi_usdt_timer(event->actor, event->tag);
+    } else if (event->what == JZI_TAP_SLEEP) {
+        jzi_usdt_poll(event->value);
+    }
 }
 
 void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, jzx_actor_id peer,
                      uint32_t tag, uint32_t detail, uint64_t value)
 {
-    if (worker->tap == NULL || (worker->tap->bits & JZI_WANT_RECORD) == 0) {
-        return;
-    }
+    uint32_t bits = worker->tap == NULL ? 0 : worker->tap->bits;
     jzi_tap_event event = {
         .time_ns = worker->now_ns,
         .actor = actor,
@@ -60,7 +86,12 @@ void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, 
         .detail = (uint16_t)(detail < UINT16_MAX ? detail : UINT16_MAX),
         .what = (uint8_t)what,
     };
-    jzi_tap_write(worker->tap, &event);
+    if ((bits & JZI_WANT_PROBES) != 0) {
+        reach_probe(worker, &event);
+    }
+    if ((bits & JZI_WANT_RECORD) != 0) {
+        jzi_tap_write(worker->tap, &event);
+    }
 }
 
 /* Whether the filter lets this one through. */

@@ -309,9 +309,9 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
                                                              uint32_t *until_clock,
                                                              const bool exact, const bool pooled)
 {
-    JZI_PUBLISH(worker->current, actor);
+    worker->current = actor;
     worker->ctx.state = actor->state;
-    worker->ctx.self = actor->id;
+    JZI_PUBLISH(worker->ctx.self, actor->id);
     JZI_PUBLISH(worker->turn_start_ns, worker->now_ns);
     jzi_node *next = NULL;
     uint32_t left = JZI_FIRST_LEG;
@@ -413,8 +413,8 @@ static void end_run(jzi_worker *worker)
 {
     worker->in_hand = NULL;
     worker->phase = JZI_PHASE_NONE;
-    worker->ctx.self = JZX_NOBODY;
-    JZI_PUBLISH(worker->current, NULL);
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
+    worker->current = NULL;
 }
 
 /* With many actors ready each one is a chain of cache misses: the actor, the last message, the
@@ -466,7 +466,7 @@ run_ready(jzi_worker *worker, const bool exact, const bool pooled)
             break;
         }
         if (pooled && jzi_post_has_mail(worker->post)) {
-            JZI_PUBLISH(worker->current, NULL); /* it is queued like anybody else */
+            worker->current = NULL; /* it is queued like anybody else */
             jzi_worker_intake(worker);
             if (worker->domain->on_more != NULL && worker->ring_tail - worker->ring_head > 1) {
                 worker->domain->on_more(worker);
@@ -522,9 +522,9 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
 jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     worker->phase = JZI_PHASE_BEHAVIOR;
-    JZI_PUBLISH(worker->current, actor);
+    worker->current = actor;
     worker->ctx.state = actor->state;
-    worker->ctx.self = actor->id;
+    JZI_PUBLISH(worker->ctx.self, actor->id);
     /* As for a hook: see before_hook() in lifecycle.c. */
     actor->flags |= worker->pooled ? JZI_ACTOR_LIFE : 0;
     jzx_behavior_result result =
