@@ -12,10 +12,6 @@ static bool not_yet(jzi_client *client)
         (void)request;                                                                             \
         return not_yet(client);                                                                    \
     }
-TODO(jzi_op_actor)
-TODO(jzi_op_failures)
-TODO(jzi_op_stuck)
-TODO(jzi_op_doctor)
 TODO(jzi_op_trace)
 TODO(jzi_op_record)
 TODO(jzi_op_dump)
@@ -24,20 +20,6 @@ TODO(jzi_op_metrics)
 void jzi_metrics_tick(jzx_control *control)
 {
     (void)control;
-}
-void jzi_stuck_open(jzx_control *control)
-{
-    (void)control;
-}
-void jzi_stuck_close(jzx_control *control)
-{
-    (void)control;
-}
-void jzi_look_at_worker(jzx_control *control, const jzi_worker_sight *worker, jzi_doing *out)
-{
-    (void)control;
-    (void)worker;
-    *out = (jzi_doing){0};
 }
 jzx_err jzi_record_dump(jzx_control *control, const char *why)
 {

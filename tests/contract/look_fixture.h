@@ -33,6 +33,7 @@ typedef struct program {
     jzx_system *system;
     jzx_loop *loop;
     jzx_control *control;
+    jzx_sender *sender; /* for this thread */
     pthread_t thread;
     bool runs;
     int fd;
@@ -73,6 +74,7 @@ static inline program *program_open(void)
     p->fd = -1;
     REQUIRE_OK(jzx_system_create(&(jzx_system_config){.pool_workers = 2}, &p->system));
     p->loop = jzx_system_loop(p->system);
+    REQUIRE_OK(jzx_system_sender(p->system, JZX_SENDER_SINGLE, &p->sender));
     return p;
 }
 
@@ -111,6 +113,7 @@ static inline void program_close(program *p)
         pthread_join(p->thread, NULL);
     }
     jzx_control_stop(p->control);
+    jzx_sender_release(p->sender);
     CHECK_OK(jzx_system_destroy(p->system));
     free(p->answer);
     free(p);
