@@ -1,6 +1,9 @@
-/* jzx: looks at what Jazz programs leave behind. */
+/* jzx: looks into running Jazz programs, and at what they leave behind. */
 #include "jzx.h"
+#include "text.h"
 #include "ui.h"
+
+#include <jzx/jzx.h>
 
 #include <string.h>
 
@@ -11,7 +14,16 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
+    {"ps", "the programs that can be looked into", ps_main},
+#if JZX_COMMAND_TOP
+    {"top", "the busiest actors, live", top_main},
+#endif
+#if JZX_COMMAND_CONSOLE
+    {"console", "the same and more in a browser", console_main},
+#endif
+#if JZX_COMMAND_MANIFEST
     {"manifest", "look at, check, copy and repair the queue of a manifest file", manifest_main},
+#endif
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -55,5 +67,6 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     ui_init();
+    text_init();
     return ui_finish(run(argc, argv));
 }

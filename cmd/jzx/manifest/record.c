@@ -1,8 +1,29 @@
-/* Records as JSON or as lines for people, and bytes that may be anything. */
-#include "ui.h"
+#include "record.h"
+
+#include <jzx/manifest_job.h>
 
 #include <math.h>
 #include <string.h>
+
+ui_colour ui_state_colour(uint32_t job_state)
+{
+    switch (job_state) {
+    case JZX_MF_JOB_READY:
+        return UI_GREEN;
+    case JZX_MF_JOB_ACTIVE:
+        return UI_CYAN;
+    case JZX_MF_JOB_BLOCKED:
+        return UI_YELLOW;
+    case JZX_MF_JOB_DEAD:
+        return UI_RED;
+    case JZX_MF_JOB_DONE:
+    case JZX_MF_JOB_CANCELLED:
+    case JZX_MF_JOB_SUPERSEDED:
+        return UI_DIM;
+    default:
+        return UI_PLAIN;
+    }
+}
 
 /* The length of the UTF-8 sequence at `at`, 0: it is none. Nothing overlong, no surrogates. */
 static size_t utf8_len(const uint8_t *at, size_t left)
