@@ -18,6 +18,18 @@ static const command commands[] = {
 #if JZX_COMMAND_TOP
     {"top", "the busiest actors, live", top_main},
 #endif
+    {"tree", "the supervision tree", tree_main},
+    {"actor", "all about one actor", actor_main},
+    {"dead", "dead letters, live", dead_main},
+    {"trace", "messages as they are handled, live or for Perfetto", trace_main},
+    {"stuck", "who does not get on, with backtraces", stuck_main},
+    {"doctor", "likely mistakes in how a program is put together", doctor_main},
+    {"record", "the flight recorder: what happened last", record_main},
+    {"metrics", "counters and histograms for Prometheus", metrics_main},
+    {"stop", "ask actors to stop", order_main},
+    {"kill", "kill actors", order_main},
+    {"restart", "have actors restarted by their supervisor", order_main},
+    {"send", "send a message to actors", order_main},
 #if JZX_COMMAND_CONSOLE
     {"console", "the same and more in a browser", console_main},
 #endif

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { OPTIONS_MAX = 24, FIRST_OPTION = 512, OPT_JSON = 256, OPT_ONCE, OPT_ASCII };
 
@@ -40,16 +42,17 @@ static void print_help(const view_spec *spec)
     }
 }
 
-static bool parse_number(const view *v, const view_option *o, const char *text)
+bool view_number(const view *v, const char *option, const char *text, uint64_t *out,
+                 int *out_status)
 {
     char *end;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || number > INT64_MAX) {
-        (void)ui_usage(v->help, "--%s takes a number, not '%s'.", o->name, text);
+        *out_status = ui_usage(v->help, "--%s takes a number, not '%s'.", option, text);
         return false;
     }
-    *o->number = number;
+    *out = number;
     return true;
 }
 
@@ -73,7 +76,8 @@ static bool take_option(const view *v, const view_option *o, const char *value)
     } else if (o->text != NULL) {
         *o->text = value;
     } else if (o->number != NULL) {
-        return parse_number(v, o, value);
+        int status;
+        return view_number(v, o->name, value, o->number, &status);
     } else if (o->seconds != NULL) {
         return parse_seconds(v, o, value);
     } else if (o->list != NULL) {
@@ -224,6 +228,35 @@ bool view_interrupted(void)
     return interrupted != 0;
 }
 
+void view_pause(const attach *a, int ms)
+{
+    /* What comes unasked is the end of the connection. */
+    struct pollfd p = {.fd = attach_fd(a), .events = POLLIN};
+    if (!view_interrupted()) {
+        (void)poll(&p, 1, ms);
+    }
+}
+
+ui_text view_clock(uint64_t unix_ms)
+{
+    time_t seconds = (time_t)(unix_ms / 1000);
+    struct tm parts;
+    char clock[32];
+    if (localtime_r(&seconds, &parts) == NULL ||
+        strftime(clock, sizeof clock, "%H:%M:%S", &parts) == 0) {
+        return ui_format("-");
+    }
+    return ui_format("%s.%03u", clock, (unsigned)(unix_ms % 1000));
+}
+
+ui_text view_clock_ago(uint64_t ago_ms)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return view_clock(ago_ms < now_ms ? now_ms - ago_ms : 0);
+}
+
 ui_colour view_state_colour(const char *state)
 {
     static const struct {
@@ -261,4 +294,32 @@ ui_text view_actor(const char *name, const char *id, size_t columns)
     ui_text out;
     (void)text_fit(out.text, sizeof out.text, *name == '\0' ? id : name, columns);
     return out;
+}
+
+void view_put_actor(FILE *out, const char *name, const char *id)
+{
+    if (*name == '\0') {
+        text_put(out, *id == '\0' ? "?" : id);
+        return;
+    }
+    text_put(out, name);
+    fputs(" (", out);
+    text_put(out, id);
+    fputc(')', out);
+}
+
+void view_put_silent(FILE *out, const json_t *answer)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach(field_list(answer, "silent"), i, name)
+    {
+        const char *text = json_string_value(name);
+        fputs(ui_colour_on(UI_YELLOW), out);
+        text_put(out, text == NULL ? "?" : text);
+        fprintf(out,
+                "%s does not answer: it is stuck, or nobody runs it. What only it knows is "
+                "missing here.\n",
+                ui_colour_on(UI_PLAIN));
+    }
 }

@@ -48,6 +48,9 @@ attach *view_attach(const view *v, int *out_status);
 
 /* Asks; says what is wrong. The answer is owned by the caller; NULL: look at *out_status. */
 json_t *view_ask(attach *a, json_t *request, int *out_status);
+/* A number in a text; says what is wrong with it. */
+bool view_number(const view *v, const char *option, const char *text, uint64_t *out,
+                 int *out_status);
 /* Says why the last call on the connection failed, and returns the status for it. */
 int view_failed(const attach *a);
 
@@ -57,11 +60,19 @@ bool view_json(const json_t *object);
 /* Until SIGINT or SIGTERM; for live views, which then end with what they have. */
 void view_catch_interrupts(void);
 bool view_interrupted(void);
+/* Until the time is over, the program hangs up or there is an interrupt. */
+void view_pause(const attach *a, int ms);
 
 ui_colour view_state_colour(const char *state); /* of an actor */
 ui_text view_count(uint64_t number);            /* "12,345" */
 
+ui_text view_clock_ago(uint64_t ago_ms); /* "14:02:11.123", local time */
+ui_text view_clock(uint64_t unix_ms);    /* the same of a point in time */
 /* A name if there is one, else the id; harmless, cut to `columns`. */
 ui_text view_actor(const char *name, const char *id, size_t columns);
+/* "worker-1 (100000003)", or the id alone; harmless. */
+void view_put_actor(FILE *out, const char *name, const char *id);
+/* The dispatchers that an answer says are silent, if there are any. */
+void view_put_silent(FILE *out, const json_t *answer);
 
 #endif
