@@ -1,6 +1,6 @@
-# libjzx_manifest (on libjzx and LMDB), its testing twin, the command jzx, and their tests. Without
-# liblmdb there is none of it: -DJZX_MANIFEST=OFF says so on purpose.
-option(JZX_MANIFEST "Build libjzx_manifest and the command jzx (needs liblmdb)" ON)
+# libjzx_manifest (on libjzx and LMDB) and its testing twin. Without liblmdb there is none of it, and no
+# `jzx manifest`: -DJZX_MANIFEST=OFF says so on purpose.
+option(JZX_MANIFEST "Build libjzx_manifest (needs liblmdb)" ON)
 if(NOT JZX_MANIFEST)
     return()
 endif()
@@ -49,13 +49,4 @@ if(JZX_BUILD_TESTS)
     jzx_manifest_target(jzx_manifest_twin jzx_twin)
     target_include_directories(jzx_manifest_twin PUBLIC ${PROJECT_SOURCE_DIR}/manifest/src)
     target_include_directories(jzx_manifest_twin SYSTEM PUBLIC ${LMDB_INCLUDE_DIR})
-endif()
-
-file(GLOB jzx_command_sources CONFIGURE_DEPENDS cmd/jzx/*.c)
-if(jzx_command_sources AND NOT JZX_FUZZ)
-    add_executable(jzx-command ${jzx_command_sources})
-    set_target_properties(jzx-command PROPERTIES OUTPUT_NAME jzx)
-    target_compile_definitions(jzx-command PRIVATE _GNU_SOURCE)
-    target_link_libraries(jzx-command PRIVATE jzx_manifest_static Threads::Threads)
-    add_dependencies(libraries jzx-command)
 endif()

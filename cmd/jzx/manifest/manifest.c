@@ -1,4 +1,6 @@
 /* jzx manifest FILE ...: which subcommand, with which options. */
+#include "manifest.h"
+
 #include "jzx.h"
 #include "ui.h"
 

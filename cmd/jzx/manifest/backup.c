@@ -1,6 +1,6 @@
 /* jzx manifest FILE backup TARGET. */
-#include "jzx.h"
-#include "ui.h"
+#include "manifest.h"
+#include "record.h"
 
 #include <jzx/manifest_store.h>
 

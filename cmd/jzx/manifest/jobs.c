@@ -1,7 +1,7 @@
 /* jzx manifest FILE jobs list, show. */
-#include "jzx.h"
+#include "manifest.h"
+#include "record.h"
 #include "show.h"
-#include "ui.h"
 
 #include <jzx/manifest_job.h>
 #include <jzx/manifest_read.h>

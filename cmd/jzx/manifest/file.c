@@ -1,6 +1,6 @@
 /* Opening a manifest, and the words of a command line that name what is in it. */
-#include "jzx.h"
-#include "ui.h"
+#include "manifest.h"
+#include "record.h"
 
 #include <jzx/manifest_job.h>
 #include <jzx/manifest_read.h>

@@ -1,6 +1,6 @@
 /* jzx manifest FILE dump. */
 #include "dump.h"
-#include "jzx.h"
+#include "manifest.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* jzx manifest FILE jobs retry, cancel, pause, resume: what writes. */
-#include "jzx.h"
-#include "ui.h"
+#include "manifest.h"
+#include "record.h"
 
 #include <jzx/manifest_job.h>
 #include <jzx/manifest_txn.h>

@@ -1,6 +1,6 @@
 /* jzx manifest FILE check. */
-#include "jzx.h"
-#include "ui.h"
+#include "manifest.h"
+#include "record.h"
 
 #include <jzx/manifest_record.h>
 #include <jzx/manifest_store.h>

@@ -1,6 +1,6 @@
 /* jzx manifest FILE stats. */
-#include "jzx.h"
-#include "ui.h"
+#include "manifest.h"
+#include "record.h"
 
 #include <jzx/manifest_job.h>
 #include <jzx/manifest_read.h>

@@ -1,7 +1,7 @@
 /* jzx manifest FILE chunks. */
-#include "jzx.h"
+#include "manifest.h"
+#include "record.h"
 #include "show.h"
-#include "ui.h"
 
 #include <jzx/manifest_read.h>
 

@@ -2,7 +2,7 @@
 #ifndef JZX_CMD_SHOW_H
 #define JZX_CMD_SHOW_H
 
-#include "ui.h"
+#include "record.h"
 
 #include <jzx/manifest_job.h>
 #include <jzx/manifest_record.h>

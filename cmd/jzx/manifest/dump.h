@@ -2,7 +2,7 @@
 #ifndef JZX_CMD_DUMP_H
 #define JZX_CMD_DUMP_H
 
-#include "ui.h"
+#include "record.h"
 
 #include <jzx/manifest_read.h>
 
