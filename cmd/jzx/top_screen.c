@@ -1,9 +1,5 @@
 #include "top_screen.h"
 
-#ifndef JZX_COMMAND_CURSES
-#define JZX_COMMAND_CURSES 0
-#endif
-
 #if JZX_COMMAND_CURSES
 
 #define NCURSES_WIDECHAR 1
