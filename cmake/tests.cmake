@@ -130,6 +130,8 @@ if(TARGET jzx_manifest_twin)
     include(cmake/crashlab.cmake)
 endif()
 
+include(cmake/terminal.cmake)
+
 # The rest looks at sources and packages, so one plain build is enough for it.
 if(JZX_SANITIZE OR JZX_COVERAGE)
     return()
