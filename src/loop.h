@@ -59,7 +59,13 @@ typedef struct jzi_place {
     struct jzi_registry *registry;
     jzi_board *board;
 } jzi_place;
-/* Makes a loop; place NULL: one of its own. See jzx_loop_create(). */
+/* What is behind jzx_loop_create() and its counterparts; see create.c. */
+jzx_err jzi_loop_create_sized(const jzx_config *config, size_t config_size, jzx_loop **out_loop);
+/* Whether it may be destroyed now. Errors: BUSY. */
+jzx_err jzi_loop_may_end(jzx_loop *loop);
+jzx_err jzi_loop_destroy(jzx_loop *loop);
+void jzi_loop_abandon(jzx_loop *loop);
+/* Makes a loop; place NULL: one of its own. */
 jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_loop **out_loop);
 /* Ends all of its actors in this thread, then closes it to everybody, then frees it: for a system
  * that does each with all of its loops. False: a job did not end. */
