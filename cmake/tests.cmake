@@ -133,6 +133,7 @@ endif()
 if(TARGET jzx-command)
     include(tests/command/command.cmake)
 endif()
+include(cmake/terminal.cmake)
 
 # The rest looks at sources and packages, so one plain build is enough for it.
 if(JZX_SANITIZE OR JZX_COVERAGE)
