@@ -130,6 +130,10 @@ if(TARGET jzx_manifest_twin)
     include(cmake/crashlab.cmake)
 endif()
 
+if(TARGET jzx_console_twin)
+    include(tests/console/console.cmake)
+endif()
+
 # The rest looks at sources and packages, so one plain build is enough for it.
 if(JZX_SANITIZE OR JZX_COVERAGE)
     return()

@@ -104,7 +104,7 @@ static jzx_err actors_start(jzx_loop *loop, jzc_setup *setup)
          .deinit = jzc_wire_deinit},
         {.id = "traces", .supervisor = &traces},
         {.id = "http",
-         .behavior = jzc_http,
+         .behavior = jzc_http_behave,
          .init = jzc_http_init,
          .arg = setup,
          .deinit = jzc_http_deinit},
@@ -136,14 +136,17 @@ static void *console_thread(void *arg)
     }
     tell_started(console, loop, err);
     if (err == JZX_OK) {
-        (void)jzx_loop_run(loop);
-        (void)jzx_loop_shutdown(loop, STOP_MS, NULL);
+        err = jzx_loop_run(loop);
+    }
+    if (err == JZX_OK) {
+        err = jzx_loop_shutdown(loop, STOP_MS, NULL); /* who is left is killed with the loop */
     }
     /* Whoever stops it does so after this thread was joined, so nobody has the loop any more. */
     (void)pthread_mutex_lock(&console->lock);
     console->loop = NULL;
     (void)pthread_mutex_unlock(&console->lock);
     (void)jzx_loop_destroy(loop);
+    (void)err;
     return NULL;
 }
 

@@ -140,7 +140,7 @@ static void http_arm(jzc_http *http, uint64_t now)
     }
 }
 
-jzx_behavior_result jzc_http(jzx_context *ctx, const jzx_message *msg)
+jzx_behavior_result jzc_http_behave(jzx_context *ctx, const jzx_message *msg)
 {
     jzc_http *http = ctx->state;
     if (msg->kind == JZX_KIND_REPLY) {

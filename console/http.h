@@ -89,7 +89,7 @@ typedef struct jzc_http {
 
 /* The argument of init is a jzc_setup that outlives the actor. */
 jzx_behavior_result jzc_http_init(jzx_context *ctx, void *arg);
-jzx_behavior_result jzc_http(jzx_context *ctx, const jzx_message *msg);
+jzx_behavior_result jzc_http_behave(jzx_context *ctx, const jzx_message *msg);
 void jzc_http_deinit(jzx_context *ctx);
 
 /* client.c */

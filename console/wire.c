@@ -125,6 +125,8 @@ static bool wire_connect(jzx_context *ctx, wire *me)
     return true;
 }
 
+/* False: there is no room for it. Where the connection failed already it is for whoever hears of
+ * that, in a message to come, to answer. */
 static bool wire_write(jzx_context *ctx, wire *me, uint64_t id, const char *question, size_t len)
 {
     jzc_text line = {0};
@@ -133,10 +135,10 @@ static bool wire_write(jzx_context *ctx, wire *me, uint64_t id, const char *ques
     jzc_text_str(&line, ",");
     jzc_text_add(&line, question, len);
     jzc_text_str(&line, "}\n");
-    bool written =
-        !line.failed && jzx_conn_write(ctx->loop, me->conn, line.bytes, line.len) == JZX_OK;
+    jzx_err err =
+        line.failed ? JZX_ERR_NO_MEMORY : jzx_conn_write(ctx->loop, me->conn, line.bytes, line.len);
     jzc_text_free(&line);
-    return written;
+    return err == JZX_OK || err == JZX_ERR_CLOSED;
 }
 
 static void wire_ask(jzx_context *ctx, wire *me, const char *question, size_t len)
