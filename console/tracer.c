@@ -21,6 +21,7 @@ typedef struct tracer {
     jzx_io_ref conn;
     jzx_request request; /* 0: not asked yet */
     jzc_lines in;
+    jzc_text order;  /* the line that begins it, for when the program has greeted */
     jzc_text events; /* objects with commas between them */
     uint32_t count;
     uint32_t limit;
@@ -80,20 +81,30 @@ static jzx_behavior_result tell(jzx_context *ctx, const tracer *me)
 static jzx_behavior_result begin(jzx_context *ctx, tracer *me, const jzc_trace_order *order)
 {
     jzx_net_opts opts = {.tag = TAG_NET, .connect_timeout_ms = 1000};
-    jzc_text line = {0};
     me->ms = order->ms;
     me->limit = order->limit;
     me->request = jzx_request_keep(ctx);
-    jzc_text_str(&line, "{\"id\":1,");
-    jzc_text_add(&line, order->question, order->question_len);
-    jzc_text_str(&line, "}\n");
-    bool begun =
-        me->request != 0 && !line.failed &&
+    jzc_text_str(&me->order, "{\"id\":1,");
+    jzc_text_add(&me->order, order->question, order->question_len);
+    jzc_text_str(&me->order, "}\n");
+    bool connects =
+        me->request != 0 && !me->order.failed &&
         jzx_connect(ctx->loop, me->address, ctx->self, &opts, &me->conn) == JZX_OK &&
-        jzx_conn_write(ctx->loop, me->conn, line.bytes, line.len) == JZX_OK &&
         jzx_send_after(ctx->loop, ctx->self, GIVE_UP_MS, NULL, 0, TAG_TIME, NULL) == JZX_OK;
-    jzc_text_free(&line);
-    return begun ? JZX_BEHAVIOR_OK : not_reachable(ctx, me);
+    return connects ? JZX_BEHAVIOR_OK : not_reachable(ctx, me);
+}
+
+/* The first line says whether we are welcome. */
+static jzx_behavior_result greeted(jzx_context *ctx, tracer *me, const char *line, size_t len)
+{
+    const char *text = NULL;
+    const char *error = jzc_greeting_error(line, len, &text);
+    if (error != NULL) {
+        return finish(ctx, me, jzc_answer_error(503, error, text));
+    }
+    me->greeted = true;
+    jzx_err err = jzx_conn_write(ctx->loop, me->conn, me->order.bytes, me->order.len);
+    return err == JZX_OK ? JZX_BEHAVIOR_OK : not_reachable(ctx, me);
 }
 
 static void add_event(tracer *me, const jzc_json_member *event)
@@ -148,7 +159,6 @@ static jzx_behavior_result begun(jzx_context *ctx, tracer *me, const char *line,
 static jzx_behavior_result data(jzx_context *ctx, tracer *me, const jzx_io_event *ev)
 {
     const char *line = NULL;
-    const char *text = NULL;
     size_t len = 0;
     if (!jzc_lines_feed(&me->in, ev->data, ev->len)) {
         return not_reachable(ctx, me);
@@ -156,11 +166,7 @@ static jzx_behavior_result data(jzx_context *ctx, tracer *me, const jzx_io_event
     while (jzc_lines_next(&me->in, &line, &len)) {
         jzx_behavior_result result = JZX_BEHAVIOR_OK;
         if (!me->greeted) {
-            const char *error = jzc_greeting_error(line, len, &text);
-            if (error != NULL) {
-                return finish(ctx, me, jzc_answer_error(503, error, text));
-            }
-            me->greeted = true;
+            result = greeted(ctx, me, line, len);
         } else if (me->began_ns == 0) {
             result = begun(ctx, me, line, len);
         } else {
@@ -226,6 +232,7 @@ void jzc_tracer_deinit(jzx_context *ctx)
 {
     tracer *me = ctx->state;
     jzc_lines_free(&me->in);
+    jzc_text_free(&me->order);
     jzc_text_free(&me->events);
     free(me);
 }

@@ -38,6 +38,7 @@ typedef struct wire {
     jzx_io_ref conn;
     bool greeted;
     jzc_lines in;
+    jzc_text out; /* lines that wait for the greeting: who is refused must not have written */
     waiting waiting[WAITING_MAX]; /* a ring: answers come in the order of the questions */
     unsigned first;
     unsigned count;
@@ -84,6 +85,7 @@ static void wire_lose(jzx_context *ctx, wire *me, const char *error, const char 
     }
     me->conn = 0;
     jzc_lines_free(&me->in);
+    jzc_text_free(&me->out);
     if (me->lost_ns == 0) {
         me->lost_ns = now;
     }
@@ -125,20 +127,32 @@ static bool wire_connect(jzx_context *ctx, wire *me)
     return true;
 }
 
-/* False: there is no room for it. Where the connection failed already it is for whoever hears of
- * that, in a message to come, to answer. */
+/* Writes what is in `out`. False: there is no room for it. Where the connection failed already it
+ * is for whoever hears of that, in a message to come, to answer. */
+static bool wire_flush(jzx_context *ctx, wire *me)
+{
+    jzx_err err = JZX_OK;
+    if (me->out.len > 0) {
+        err = jzx_conn_write(ctx->loop, me->conn, me->out.bytes, me->out.len);
+    }
+    jzc_text_free(&me->out);
+    return err == JZX_OK || err == JZX_ERR_CLOSED;
+}
+
 static bool wire_write(jzx_context *ctx, wire *me, uint64_t id, const char *question, size_t len)
 {
-    jzc_text line = {0};
-    jzc_text_str(&line, "{\"id\":");
-    jzc_text_u64(&line, id);
-    jzc_text_str(&line, ",");
-    jzc_text_add(&line, question, len);
-    jzc_text_str(&line, "}\n");
-    jzx_err err =
-        line.failed ? JZX_ERR_NO_MEMORY : jzx_conn_write(ctx->loop, me->conn, line.bytes, line.len);
-    jzc_text_free(&line);
-    return err == JZX_OK || err == JZX_ERR_CLOSED;
+    size_t before = me->out.len;
+    jzc_text_str(&me->out, "{\"id\":");
+    jzc_text_u64(&me->out, id);
+    jzc_text_str(&me->out, ",");
+    jzc_text_add(&me->out, question, len);
+    jzc_text_str(&me->out, "}\n");
+    if (me->out.failed) {
+        me->out.len = before;
+        me->out.failed = false;
+        return false;
+    }
+    return !me->greeted || wire_flush(ctx, me);
 }
 
 static void wire_ask(jzx_context *ctx, wire *me, const char *question, size_t len)
@@ -203,6 +217,10 @@ static bool wire_line(jzx_context *ctx, wire *me, const char *line, size_t len)
         me->greeted = true;
         me->lost_ns = 0;
         me->backoff_ms = BACKOFF_MIN_MS;
+        if (!wire_flush(ctx, me)) {
+            wire_lose(ctx, me, "NO_MEMORY", no_memory);
+            return false;
+        }
         return true;
     }
     uint64_t id = 0;
@@ -292,5 +310,6 @@ void jzc_wire_deinit(jzx_context *ctx)
 {
     wire *me = ctx->state;
     jzc_lines_free(&me->in);
+    jzc_text_free(&me->out);
     free(me);
 }
