@@ -134,6 +134,9 @@ if(TARGET jzx-command)
     include(tests/command/command.cmake)
 endif()
 include(cmake/terminal.cmake)
+if(TARGET jzx_console_twin)
+    include(tests/console/console.cmake)
+endif()
 
 # The rest looks at sources and packages, so one plain build is enough for it.
 if(JZX_SANITIZE OR JZX_COVERAGE)
