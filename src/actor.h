@@ -5,6 +5,7 @@
 
 #include <jzx/behavior.h>
 
+#include "base/publish.h"
 #include "door.h"
 #include "kind.h"
 #include "lane.h"

@@ -153,9 +153,9 @@ static jzx_send_opts opts_of(const jzi_node *node, uint32_t *out_flags)
 static jzx_err send_as_sender(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *opts,
                               uint32_t flags)
 {
-    worker->ctx.self = worker->in_hand->msg.sender;
+    JZI_PUBLISH(worker->ctx.self, worker->in_hand->msg.sender);
     jzx_err err = jzi_send_inside(worker, to, opts, flags);
-    worker->ctx.self = worker->current->id;
+    JZI_PUBLISH(worker->ctx.self, worker->current->id);
     return err == JZX_OK ? JZX_OK : jzi_worker_refuse(worker, to, err);
 }
 

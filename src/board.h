@@ -3,26 +3,21 @@
  * reads once per tick.
  *
  * Guests are threads that read the actor table without a lock. While one is in, nothing that it may
- * be reading is freed: who frees it publishes that it is gone, then looks for guests; a guest says
- * that it is in, has every thread pass a fence, and then looks. So at least one of them sees the
- * other, and the worker's side is a compiler's fence (as with the floor of a pool). */
+ * be reading is freed: who frees it publishes that it is gone, then looks for guests, and puts it
+ * aside if there is one; a guest says that it is in, has every thread pass a fence, and then looks.
+ * So at least one of them sees the other, and the worker's side is a compiler's fence (as with the
+ * floor of a pool). The last guest that leaves frees what was put aside. */
 #ifndef JZI_BOARD_H
 #define JZI_BOARD_H
 
 #include <jzx/types.h>
 
+#include "base/publish.h"
 #include "observe.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-
-/* Fields that their own worker writes and others look at: stores and loads that compile to plain
- * ones. The owner reads them as any field. */
-#define JZI_PUBLISH(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
-#define JZI_PUBLISH_READY(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
-#define JZI_PEEK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
-#define JZI_PEEK_READY(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 
 /* What is wanted. */
 #define JZI_WANT_RECORD 0x1u   /* rare events go into each worker's ring */
@@ -43,11 +38,18 @@ typedef struct jzi_failure {
     uint32_t tag; /* of the message in hand; with kind JZI_FAILURE_HOOK there was none */
     uint32_t kind;
     uint32_t frame_count;
-    void *frames[JZI_FAILURE_FRAMES]; /* innermost first; of a behavior that returned FAIL: itself */
+    void
+        *frames[JZI_FAILURE_FRAMES]; /* innermost first; of a behavior that returned FAIL: itself */
     jzx_reason reason;
     char name[48];
 } jzi_failure;
 #define JZI_FAILURE_HOOK UINT32_MAX
+
+/* The beginning of a block that was put aside. */
+typedef struct jzi_aside {
+    struct jzi_aside *next;
+    size_t bytes;
+} jzi_aside;
 
 typedef struct jzi_board {
     _Atomic uint32_t wanted; /* JZI_WANT_* */
@@ -61,7 +63,9 @@ typedef struct jzi_board {
     _Atomic uint32_t use_marks;
     uint32_t marks_words;
 
-    pthread_mutex_t lock; /* failures; never held over user code */
+    jzx_allocator alloc;
+    pthread_mutex_t lock; /* what follows; never held over user code */
+    jzi_aside *aside;
     jzi_failure *failures; /* a ring of JZI_FAILURES_KEPT; NULL: nobody asked for them */
     uint64_t failure_count;
     /* A crash was turned into a failure. With the lock held: only to wake somebody. */
@@ -70,14 +74,25 @@ typedef struct jzi_board {
     struct jzx_control *control; /* who serves this; under no lock, set by the owner's thread */
 } jzi_board;
 
-jzx_err jzi_board_init(jzi_board *board);
-void jzi_board_deinit(jzi_board *board, const jzx_allocator *alloc);
+void jzi_board_init(jzi_board *board, const jzx_allocator *alloc);
+void jzi_board_deinit(jzi_board *board);
 
 /* A worker is about to free something that it has just made unreachable. */
 static inline bool jzi_board_has_guests(const jzi_board *board)
 {
     atomic_signal_fence(memory_order_seq_cst); /* after what made it unreachable */
     return atomic_load_explicit(&board->guests, memory_order_acquire) != 0;
+}
+/* Frees a block that a guest may be reading: all but its first two words, which nobody looks at. It
+ * was made unreachable before. NULL is fine. */
+void jzi_board_free_aside(jzi_board *board, void *block, size_t bytes);
+static inline void jzi_board_free(jzi_board *board, void *block, size_t bytes)
+{
+    if (__builtin_expect(jzi_board_has_guests(board), 0)) {
+        jzi_board_free_aside(board, block, bytes);
+    } else if (block != NULL) {
+        (void)board->alloc.realloc(board->alloc.ctx, block, bytes, 0);
+    }
 }
 /* Around looking. Short: what is freed meanwhile waits. Thread: any. */
 void jzi_board_enter(jzi_board *board);
@@ -87,7 +102,7 @@ void jzi_board_leave(jzi_board *board);
 void jzi_board_want(jzi_board *board, uint32_t set, uint32_t clear);
 
 /* Keeps failures from now on. Errors: NO_MEMORY. */
-jzx_err jzi_board_keep_failures(jzi_board *board, const jzx_allocator *alloc);
+jzx_err jzi_board_keep_failures(jzi_board *board);
 /* Adds one; seq is filled in. Thread: any. */
 void jzi_board_add_failure(jzi_board *board, const jzi_failure *failure);
 /* The newest first, of this actor or (JZX_NOBODY) of all; returns how many. Thread: any. */

@@ -26,9 +26,9 @@ typedef struct jzi_stream {
 /* What an operation has of a client. The server has more; it begins with this. */
 struct jzi_client {
     jzx_control *control;
-    jzi_json out;        /* lines that wait to be written */
-    jzi_stream stream;   /* pump NULL: none */
-    const char *error;   /* set by jzi_refuse() */
+    jzi_json out;      /* lines that wait to be written */
+    jzi_stream stream; /* pump NULL: none */
+    const char *error; /* set by jzi_refuse() */
     char error_text[240];
 };
 /* Room for lines of a stream: false while the client is behind. */
@@ -37,7 +37,7 @@ bool jzi_client_has_room(const jzi_client *client);
 /* The parts of a control that operations use. The server's part is in control.c. */
 struct jzx_control {
     jzi_view view;
-    jzx_control_opts opts;   /* texts are copies, owned; path and dump_path are never NULL */
+    jzx_control_opts opts; /* texts are copies, owned; path and dump_path are never NULL */
     char *name;
     uint64_t started_ns;
     struct jzi_probe *probe; /* interrupts workers for a look; see control_stuck.c. NULL: cannot */
@@ -88,7 +88,7 @@ bool jzi_op_doctor(jzi_client *client, jzi_request *request);   /* control_docto
 bool jzi_op_trace(jzi_client *client, jzi_request *request);    /* control_trace.c */
 bool jzi_op_record(jzi_client *client, jzi_request *request);   /* control_record.c */
 bool jzi_op_dump(jzi_client *client, jzi_request *request);
-bool jzi_op_metrics(jzi_client *client, jzi_request *request);  /* control_metrics.c */
+bool jzi_op_metrics(jzi_client *client, jzi_request *request); /* control_metrics.c */
 
 /* Called by the server about once per second, and when the control starts and stops. */
 void jzi_metrics_tick(jzx_control *control);

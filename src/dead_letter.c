@@ -2,6 +2,10 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/publish.h"
+
+#include <stddef.h>
+#include <string.h>
 
 static void lock(jzi_letter_office *office)
 {
@@ -67,26 +71,61 @@ static void add_shared(jzi_letter_office *office, const jzi_letter_reader *self,
     unlock(office);
 }
 
+/* Other threads may be reading the ring of a loop: by words, and the number first and last, as in
+ * tap.c. */
+enum { WORDS = sizeof(jzx_dead_letter) / 8 };
+static void put(jzx_dead_letter *at, const jzx_dead_letter *letter)
+{
+    uint64_t words[WORDS];
+    uint64_t *to = (uint64_t *)(void *)at;
+    memcpy(words, letter, sizeof words);
+    JZI_PUBLISH(to[0], 0);
+    for (size_t i = 1; i < WORDS; i++) {
+        JZI_PUBLISH_READY(to[i], words[i]);
+    }
+    JZI_PUBLISH_READY(to[0], words[0]);
+}
+/* False: it was overwritten meanwhile. */
+static bool get(const jzx_dead_letter *at, uint64_t seq, jzx_dead_letter *out)
+{
+    uint64_t words[WORDS];
+    const uint64_t *from = (const uint64_t *)(const void *)at;
+    for (size_t i = 0; i < WORDS; i++) {
+        words[i] = JZI_PEEK_READY(from[i]);
+    }
+    if (words[0] != seq || JZI_PEEK(from[0]) != seq) {
+        return false;
+    }
+    memcpy(out, words, sizeof *out);
+    return true;
+}
+_Static_assert(sizeof(jzx_dead_letter) % 8 == 0 && offsetof(jzx_dead_letter, seq) == 0,
+               "words, the number first");
+
 void jzi_dead_letters_add(jzi_dead_letters *letters, jzx_dead_letter *letter)
 {
     if (jzi_unlikely(letters->office != NULL)) {
         add_shared(letters->office, &letters->reader, letter);
         return;
     }
-    letter->seq = ++letters->count;
-    letters->ring[(letter->seq - 1) % letters->cap] = *letter;
+    letter->seq = letters->count + 1;
+    put(&letters->ring[letters->count % letters->cap], letter);
+    JZI_PUBLISH_READY(letters->count, letter->seq);
 }
 
 static size_t read_ring(const jzi_dead_letters *letters, uint64_t *cursor, jzx_dead_letter *out,
                         size_t cap, uint64_t *out_lagged)
 {
-    uint64_t next = *cursor < letters->count ? *cursor : letters->count;
-    uint64_t oldest = letters->count > letters->cap ? letters->count - letters->cap : 0;
+    uint64_t count = JZI_PEEK_READY(letters->count);
+    uint64_t next = *cursor < count ? *cursor : count;
+    uint64_t oldest = count > letters->cap ? count - letters->cap : 0;
     uint64_t lagged = next < oldest ? oldest - next : 0;
     next += lagged;
     size_t read = 0;
-    while (read < cap && next < letters->count) {
-        out[read++] = letters->ring[next++ % letters->cap];
+    for (; read < cap && next < count; next++) {
+        bool there = get(&letters->ring[next % letters->cap], next + 1, &out[read]);
+        read += there;
+        lagged += !there;
     }
     *cursor = next;
     if (out_lagged != NULL) {

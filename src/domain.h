@@ -54,6 +54,7 @@ struct jzi_family_ops;
  * two domains everything is a node on the other one's inbound list. With several workers, whoever
  * touches it, a desk or a list of actors holds the floor, and user code runs without it. */
 typedef struct jzi_domain {
+    struct jzi_board *board;         /* of the system, or the loop's own */
     jzi_worker *acting;              /* who has the floor; of a loop: its worker */
     struct jzi_directory *directory; /* of the system; NULL: there is only this domain */
     bool pooled;                     /* several workers, and a floor */

@@ -169,7 +169,7 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
     jzi_child_set_state(child, up ? JZI_CHILD_UP : JZI_CHILD_STARTING);
     child->ordered = false;
     if (up) {
-        actor->ext->life->since_ns = jzi_worker_clock(worker);
+        JZI_PUBLISH(actor->ext->life->since_ns, jzi_worker_clock(worker));
         child->fresh = child->manual = false;
         if (child->want == JZI_WANT_AGAIN) {
             child->want = JZI_WANT_UP;
@@ -346,6 +346,9 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
                    detail);
     family->over = true;
     jzi_count_add(&worker->counters.escalations, 1);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_ESCALATE, family->self, child->id, 0, (uint32_t)kind, 0);
+    }
     const jzx_observer *on = &worker->domain->observer.on;
     if (on->on_supervisor_escalate != NULL) {
         on->on_supervisor_escalate(worker->domain->observer.ctx, family->self);

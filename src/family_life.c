@@ -125,7 +125,7 @@ static jzi_family *new_family(jzi_worker *worker, jzi_actor *parent, const jzi_p
         }
     }
     family->random |= 1u;
-    parent->ext->life->family = family;
+    JZI_PUBLISH(parent->ext->life->family, family);
     return family;
 }
 
@@ -183,7 +183,7 @@ jzx_err jzi_family_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_
     jzi_child_set_state(child, up ? JZI_CHILD_UP : JZI_CHILD_STARTING);
     child->fresh = !up;
     if (up) {
-        actor->ext->life->since_ns = jzi_worker_clock(worker);
+        JZI_PUBLISH(actor->ext->life->since_ns, jzi_worker_clock(worker));
     }
     if (out_id != NULL) {
         *out_id = child->id;
@@ -400,7 +400,7 @@ static void family_forget(jzi_worker *worker, jzi_actor *parent)
         jzi_family_remove(family, family->first);
     }
     life->news = NULL;
-    life->family = NULL;
+    JZI_PUBLISH(life->family, NULL);
     jzi_alarm_clear(worker->io, &family->alarm);
     if (family->plan != NULL) {
         jzi_supervisor_plan_release(&worker->alloc, family->plan);

@@ -21,8 +21,8 @@ void jzi_json_deinit(jzi_json *json);
 void jzi_json_clear(jzi_json *json); /* keeps the memory */
 
 /* Members; `name` NULL: an element of an array. */
-void jzi_json_open(jzi_json *json, const char *name, char bracket); /* '{' or '[' */
-void jzi_json_close(jzi_json *json, char bracket);                  /* '}' or ']' */
+void jzi_json_open(jzi_json *json, const char *name, char bracket);     /* '{' or '[' */
+void jzi_json_close(jzi_json *json, char bracket);                      /* '}' or ']' */
 void jzi_json_text(jzi_json *json, const char *name, const char *text); /* NULL: null. Any bytes:
     what is not UTF-8 becomes U+FFFD */
 void jzi_json_u64(jzi_json *json, const char *name, uint64_t value);
@@ -30,7 +30,7 @@ void jzi_json_i64(jzi_json *json, const char *name, int64_t value);
 void jzi_json_bool(jzi_json *json, const char *name, bool value);
 void jzi_json_real(jzi_json *json, const char *name, double value); /* not finite: null */
 void jzi_json_null(jzi_json *json, const char *name);
-void jzi_json_actor(jzi_json *json, const char *name, jzx_actor_id id); /* JZX_NOBODY: null */
+void jzi_json_actor(jzi_json *json, const char *name, jzx_actor_id id);       /* JZX_NOBODY: null */
 void jzi_json_pointer(jzi_json *json, const char *name, const void *pointer); /* hexadecimal */
 /* Bytes as they are: the end of a line. */
 void jzi_json_raw(jzi_json *json, const char *bytes, size_t len);

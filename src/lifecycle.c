@@ -30,7 +30,7 @@ void jzi_life_settle(jzi_worker *worker)
 {
     jzi_actor *actor = worker->current;
     worker->current = NULL;
-    worker->ctx.self = JZX_NOBODY;
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     worker->phase = JZI_PHASE_NONE;
     if (actor == NULL) {
         return; /* it ended */
@@ -60,7 +60,7 @@ static void before_hook(jzi_worker *worker, jzi_actor *actor, jzi_phase phase)
     worker->phase = (uint32_t)phase;
     worker->in_hand = NULL;
     worker->ctx.state = actor->state;
-    worker->ctx.self = actor->id;
+    JZI_PUBLISH(worker->ctx.self, actor->id);
     worker->reason_by = JZX_NOBODY;
     if (jzi_unlikely(worker->pooled)) {
         /* Both say that somebody will look at it, so nobody queues it meanwhile. What is commanded
@@ -75,7 +75,7 @@ static void after_hook(jzi_worker *worker, jzi_actor *actor, jzx_behavior_result
     jzi_user_code_ends(worker);
     actor->flags &= jzi_unlikely(worker->pooled) ? ~JZI_ACTOR_LIFE : ~0u;
     actor->state = worker->ctx.state;
-    worker->ctx.self = JZX_NOBODY;
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     bool leaving = worker->phase == JZI_PHASE_LEAVE || worker->phase == JZI_PHASE_DEINIT;
     worker->phase = JZI_PHASE_NONE;
     worker->hook_result = (uint32_t)result;
@@ -116,6 +116,10 @@ static bool hook_failed(const jzi_worker *worker)
 void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_count_add(&worker->counters.failures, 1);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_FAIL, actor->id, worker->reason.from, 0,
+                        worker->reason.kind, (uint64_t)(int64_t)worker->reason.code);
+    }
     if (worker->domain->observer.on.on_actor_fail != NULL) {
         worker->domain->observer.on.on_actor_fail(worker->domain->observer.ctx, actor->id,
                                                   jzi_actor_name(actor), &worker->reason);
@@ -282,6 +286,10 @@ static void tell_restart(jzi_worker *worker, const jzi_actor *actor)
     life->bond->restarts++;
     const jzx_observer *on = &worker->domain->observer.on;
     jzi_count_add(&worker->counters.restarts, 1);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_RESTART, actor->id, jzi_lifecycle_parent(worker, actor), 0,
+                        life->incarnation, 0);
+    }
     if (on->on_restart != NULL) {
         jzx_restart_event event = {
             .id = actor->id,
@@ -320,7 +328,7 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
         if (jzi_actor_state_of(actor) == JZX_STATE_STOPPED) {
             jzi_move(actor, JZX_LIFE_RESTART);
         }
-        life->incarnation++;
+        JZI_PUBLISH(life->incarnation, life->incarnation + 1);
         tell_restart(worker, actor);
         actor->flags &= ~(JZI_ACTOR_ENDING | JZI_ACTOR_KILLED | JZI_ACTOR_LATE | JZI_ACTOR_LINKED |
                           JZI_ACTOR_TRAP);
@@ -328,7 +336,7 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
             actor->flags |= JZI_ACTOR_TRAP;
         }
     }
-    life->since_ns = 0;
+    JZI_PUBLISH(life->since_ns, 0);
     life->bare = true;
     jzi_move(actor, JZX_LIFE_START);
     jzi_set_step(actor, JZI_STEP_INITED);
@@ -374,7 +382,10 @@ static void running(jzi_worker *worker, jzi_actor *actor)
     jzi_move(actor, JZX_LIFE_STARTED);
     jzi_set_step(actor, JZI_STEP_NONE);
     actor->flags &= ~(JZI_ACTOR_FROZEN | JZI_ACTOR_START | JZI_ACTOR_RESTART | JZI_ACTOR_RESUME);
-    life->since_ns = worker->now_ns | 1u;
+    JZI_PUBLISH(life->since_ns, worker->now_ns | 1u);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_START, actor->id, JZX_NOBODY, 0, life->incarnation, 0);
+    }
     jzi_life_tell_room(worker, actor);
     jzi_tell_parent(worker, actor, JZI_NEWS_STARTED);
     if (life->incarnation > 1) {
@@ -394,7 +405,7 @@ static void hand_over_notices(jzi_worker *worker, jzi_actor *actor)
     while (actor->notices != NULL && worker->reason.kind <= JZX_REASON_SHUTDOWN) {
         jzx_behavior_result result =
             jzi_worker_hand_over(worker, actor, jzi_lane_pop(&actor->notices));
-        worker->ctx.self = JZX_NOBODY;
+        JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
         if (result > JZX_BEHAVIOR_STOP) {
             if (worker->reason_by != actor->id) {
                 jzi_worker_set_reason(worker, JZX_REASON_FAILED, 0, NULL);

@@ -32,15 +32,15 @@ typedef struct jzi_bond {
 
 /* What actors with hooks, children or a supervisor have. */
 typedef struct jzi_life {
-    uint32_t first_child; /* slots, in the order of spawning */
-    uint32_t last_child;
-    uint32_t child_count;
-    uint32_t incarnation;
-    uint32_t after;       /* jzi_after: what follows the clean-up */
-    bool bare;            /* no init has succeeded: there is nothing for deinit to release */
     void *arg;            /* for init; without init: the state */
     uint64_t deadline_ns; /* of the stop; UINT64_MAX: none */
-    uint64_t since_ns;    /* when it was last RUNNING */
+    uint32_t first_child; /* slots, in the order of spawning */
+    uint32_t last_child;
+    uint32_t child_count; /* this and incarnation, since_ns, family: guests look at them */
+    uint32_t incarnation;
+    uint32_t after;    /* jzi_after: what follows the clean-up */
+    bool bare;         /* no init has succeeded: there is nothing for deinit to release */
+    uint64_t since_ns; /* when it was last RUNNING */
     jzi_alarm alarm;
     jzx_actor_id self;
 

@@ -18,6 +18,9 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
         return;
     }
     jzi_count_add(&worker->counters.commands, 1);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_STOP, actor->id, worker->ctx.self, 0, drained, 0);
+    }
     jzi_close_gate(worker, actor);
     jzi_step step = (jzi_step)jzi_actor_step_of(actor);
     bool deferred = (actor->flags & JZI_ACTOR_DEFERRED) != 0;
@@ -51,6 +54,9 @@ void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor)
 {
     const jzi_life *life = jzi_life_of(actor);
     jzi_count_add(&worker->counters.commands, 1);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_note(worker, JZI_TAP_KILL, actor->id, worker->ctx.self, 0, 0, 0);
+    }
     if (life == NULL || life->bond == NULL) {
         jzi_close_gate(worker, actor);
     }
@@ -395,7 +401,7 @@ void jzi_lifecycle_panicked(jzi_worker *worker)
     }
     jzi_actor *actor = worker->current;
     actor->state = worker->ctx.state;
-    worker->ctx.self = JZX_NOBODY;
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     worker->phase = JZI_PHASE_NONE;
     worker->hook_result = JZX_BEHAVIOR_FAIL;
     jzi_life_advance(worker, actor);

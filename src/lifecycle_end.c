@@ -238,7 +238,7 @@ static inline __attribute__((always_inline)) void unlink_from(jzi_worker *worker
     *(prev == JZI_NO_ACTOR ? first : &jzi_siblings_at(worker, prev, home)->next) = next;
     *(next == JZI_NO_ACTOR ? last : &jzi_siblings_at(worker, next, home)->prev) = prev;
     if (life != NULL) {
-        life->child_count--;
+        JZI_PUBLISH_SUM(life->child_count, UINT32_MAX);
     }
 }
 
@@ -274,7 +274,7 @@ static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     }
     jzi_node *node = &actor->corpse;
     jzi_actor_set_history(actor, JZI_HISTORY_CORPSE);
-    actor->dead = incarnation;
+    JZI_PUBLISH(actor->dead, incarnation);
     jzi_actor_set_counts(actor, 0);
     node->msg.u64 = (uint64_t)reason->kind << 32 | (uint32_t)reason->code;
     node->msg.len = (size_t)(uintptr_t)block;
@@ -283,7 +283,7 @@ static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     node->msg.kind = JZX_KIND_NOTICE;
     node->msg.reserved = block == NULL && reason->text[0] != '\0'; /* a text was lost */
     node->msg.flags = JZX_MSG_BORROWED | JZI_MSG_EVENT;
-    node->msg.sender = actor->id;
+    JZI_PUBLISH(node->msg.sender, actor->id); /* where `ext` was, which others look at */
     node->msg.drop = NULL;
     node->ops = JZI_EVENT_CHILD;
 }
@@ -388,6 +388,13 @@ void jzi_corpse_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
     }
 }
 
+static __attribute__((noinline)) void note_end(jzi_worker *worker, const jzi_actor *actor)
+{
+    jzi_worker_trace(worker, JZX_TRACE_END, actor, NULL, worker->reason.kind);
+    jzi_worker_note(worker, JZI_TAP_END, actor->id, JZX_NOBODY, 0, worker->reason.kind,
+                    (uint64_t)(int64_t)worker->reason.code);
+}
+
 void jzi_finish(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_far *far = jzi_life_of(actor) == NULL ? NULL : actor->ext->life->far;
@@ -406,8 +413,8 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     if (actor->user != NULL) {
         drain_lane(worker, actor, &actor->user);
     }
-    if (jzi_unlikely(worker->env->trace != NULL)) {
-        jzi_worker_trace(worker, JZX_TRACE_END, actor, NULL, worker->reason.kind);
+    if (jzi_unlikely(worker->noting)) {
+        note_end(worker, actor);
     }
     uint32_t incarnation = 1;
     if (ext != NULL && ext->life != NULL) {
@@ -442,13 +449,13 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
         if ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
             jzi_supervisor_plan_release(&worker->alloc, ext->life->arg);
         }
-        jzi_free(&worker->alloc, ext->life, ext->life == NULL ? 0 : sizeof(jzi_life));
         if (ext->extra != NULL) {
             jzi_free(&worker->alloc, ext->extra->behaviors, JZI_BECOME_BYTES);
             jzi_free(&worker->alloc, ext->extra, sizeof(jzi_extra));
         }
-        jzi_free(&worker->alloc, ext, sizeof *ext);
-        actor->ext = NULL;
+        JZI_PUBLISH(actor->ext, NULL); /* then it is freed: somebody may be looking at it */
+        jzi_board_free(worker->domain->board, ext->life, sizeof(jzi_life));
+        jzi_board_free(worker->domain->board, ext, sizeof *ext);
     }
     if (jzi_unlikely(far != NULL)) {
         fill_corpse(worker, actor, incarnation);

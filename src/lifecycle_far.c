@@ -239,10 +239,7 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
         (void)jzi_errand_post(worker->post, errand); /* no memory now: in the next tick, then */
         return;
     }
-    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    if (jzi_likely(!worker->domain->pooled)) { /* there it stays 0: who is in user code reads it */
-        worker->quick_slots = worker->slots_made;
-    }
+    jzi_worker_more_slots(worker);
     /* Its second pin goes: from here on it is like anybody else. */
     atomic_fetch_sub_explicit(&actor->door.gate, JZI_GATE_PIN, memory_order_acq_rel);
     bool root = far->up == NULL;
@@ -251,7 +248,7 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
         jzi_link_child(worker, actor, NULL);
     }
     if (life != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
-        life->since_ns = jzi_worker_clock(worker) | 1u;
+        JZI_PUBLISH(life->since_ns, jzi_worker_clock(worker) | 1u);
     }
     jzi_born(worker, actor);
     jzi_directory_unborn(worker->domain->directory, -1);

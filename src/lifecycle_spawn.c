@@ -51,7 +51,7 @@ jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor)
         if (jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
             life->since_ns = worker->now_ns | 1u;
         }
-        ext->life = life;
+        JZI_PUBLISH_READY(ext->life, life);
     }
     return life;
 }
@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) void link_as(jzi_worker *worker, jz
     }
     *last = index;
     if (life != NULL) {
-        life->child_count++;
+        JZI_PUBLISH_SUM(life->child_count, 1u);
     }
 }
 
@@ -180,12 +180,12 @@ static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_
     atomic_store_explicit(&actor->door.cap, cap, memory_order_relaxed);
     atomic_store_explicit(&actor->door.link, opts->full_policy, memory_order_relaxed);
     actor->kind = kind;
-    actor->dead = 0;
+    JZI_PUBLISH(actor->dead, 0);
     jzi_actor_set_history(actor, HISTORY_RUNNING);
     actor->user = actor->events = actor->notices = actor->urgent = NULL;
     actor->behavior = opts->behavior;
     actor->state = opts->state;
-    actor->ext = NULL;
+    JZI_PUBLISH(actor->ext, NULL);
     jzi_actor_set_counts(actor, 0);
     actor->handled = 0;
     actor->flags = (kind->max_msgs < JZI_FIRST_LEG ? JZI_ACTOR_FEW : 0) |
@@ -193,12 +193,18 @@ static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_
                    (uint32_t)JZX_STATE_RUNNING << JZI_ACTOR_STATE_SHIFT;
 }
 
+static __attribute__((noinline)) void note_spawn(jzi_worker *worker, const jzi_actor *actor)
+{
+    jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
+    jzi_worker_note(worker, JZI_TAP_SPAWN, actor->id, jzi_lifecycle_parent(worker, actor), 0, 0, 0);
+}
+
 static inline void born(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_count_add(&worker->counters.spawned, 1);
     jzi_count_add(&worker->counters.live, 1);
-    if (jzi_unlikely(worker->env->trace != NULL)) {
-        jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
+    if (jzi_unlikely(worker->noting)) {
+        note_spawn(worker, actor);
     }
     if (jzi_unlikely(worker->domain->observer.on.on_actor_start != NULL)) {
         worker->domain->observer.on.on_actor_start(worker->domain->observer.ctx, actor->id,
@@ -313,7 +319,8 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
         undo_far(clerk, down, actor, far);
         return err;
     }
-    actor->parent = birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id);
+    JZI_PUBLISH(actor->parent,
+                birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
     if (up != NULL) {
         actor->far = far;
         actor->ext->life->far = far;
@@ -436,11 +443,9 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
             return err;
         }
     }
-    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    if (jzi_likely(!worker->pooled)) { /* there it stays 0: who is in user code reads it */
-        worker->quick_slots = worker->slots_made;
-    }
-    actor->parent = birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id);
+    jzi_worker_more_slots(worker);
+    JZI_PUBLISH(actor->parent,
+                birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
     if (jzi_likely(worker->domain->directory == NULL)) {
         link_as(worker, actor, birth->parent, true);
     } else {

@@ -260,8 +260,10 @@ void jzi_loop_free(jzx_loop *loop)
     jzi_free(&alloc, worker->ring,
              worker->ring == NULL ? 0 : ((size_t)worker->ring_mask + 1) * sizeof(jzi_actor *));
     jzi_dead_letters_deinit(&worker->domain->dead_letters, &alloc);
+    jzi_tap_destroy(&alloc, worker->tap);
     if (loop->system == NULL) {
         jzi_registry_destroy(worker->domain->registry);
+        jzi_board_deinit(&loop->own_board);
     }
     jzi_post_release(loop->post);
     jzi_free(&alloc, loop, sizeof *loop);

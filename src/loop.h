@@ -17,6 +17,7 @@ typedef struct jzi_last_call {
 struct jzx_loop {
     jzi_worker worker; /* first: entry points find it without a load */
     jzi_domain domain;
+    jzi_board own_board; /* of a loop alone */
     jzi_post *post;
     jzi_timers timers;
     jzi_io io;
@@ -56,6 +57,7 @@ typedef struct jzi_place {
     struct jzi_jobs *jobs;
     jzi_letter_office *letters;
     struct jzi_registry *registry;
+    jzi_board *board;
 } jzi_place;
 /* Makes a loop; place NULL: one of its own. See jzx_loop_create(). */
 jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_loop **out_loop);

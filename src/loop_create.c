@@ -125,9 +125,12 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
     worker->default_max_msgs = config->max_msgs_per_actor;
     worker->turn_budget_ns = (uint64_t)config->turn_budget_us * 1000;
     worker->max_stride = (env->flags & JZX_ENV_EXACT_CLOCK) != 0 ? 1 : STRIDE_MAX;
+    worker->careful = worker->max_stride == 1 || env->trace != NULL;
+    worker->noting = env->trace != NULL;
     worker->stride = worker->until_clock = 1;
     loop->tick_budget_ns = (uint64_t)config->tick_budget_us * 1000;
     loop->max_turns = config->max_actors_per_tick;
+    worker->quick_mask = UINT32_MAX;
     worker->store = worker;
     jzi_node_pool_init(&worker->plain, sizeof(jzi_node));
     jzi_node_pool_init(&worker->wide, sizeof(jzi_wide_node));
@@ -179,6 +182,10 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
     if (err != JZX_OK) {
         return err;
     }
+    loop->domain.board = place == NULL ? &loop->own_board : place->board;
+    if (place == NULL) {
+        jzi_board_init(&loop->own_board, &worker->alloc);
+    }
     worker->post = loop->post;
     worker->table = &loop->post->table;
     worker->chunks = worker->table->chunks;
@@ -225,6 +232,7 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
 fail:
     if (place == NULL) {
         jzi_registry_destroy(loop->domain.registry);
+        jzi_board_deinit(&loop->own_board);
     }
     jzi_dead_letters_deinit(letters, &worker->alloc);
     jzi_post_release(loop->post);

@@ -28,6 +28,8 @@ static jzi_worker *make_worker(const jzx_loop *loop, uint32_t number)
     worker->default_max_msgs = first->default_max_msgs;
     worker->turn_budget_ns = first->turn_budget_ns;
     worker->max_stride = first->max_stride;
+    worker->careful = first->careful;
+    worker->noting = first->noting;
     worker->stride = worker->until_clock = 1;
     worker->timers = first->timers;
     worker->io = first->io;
@@ -41,6 +43,7 @@ static void free_worker(const jzx_allocator *alloc, jzi_worker *worker)
 {
     jzi_far_close(worker);
     jzi_worker_flush_returns(worker);
+    jzi_tap_destroy(alloc, worker->tap);
     jzi_free(alloc, worker->ring,
              worker->ring == NULL ? 0 : ((size_t)worker->ring_mask + 1) * sizeof(jzi_actor *));
     jzi_free(alloc, worker, sizeof *worker);
@@ -88,7 +91,7 @@ static jzx_err make_workers(jzx_loop *loop, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         workers[i]->pooled = true;
     }
-    loop->worker.quick_slots = 0; /* the post may have been a pinned one's */
+    loop->worker.quick_slots = loop->worker.quick_mask = 0; /* the post may have been a pinned's */
     return JZX_OK;
 }
 

@@ -20,17 +20,17 @@ jzi_view jzi_view_of(jzx_loop *loop);
 /* An actor as it can be seen. */
 typedef struct jzi_sight {
     jzx_actor_id id;
-    jzx_actor_id parent;   /* JZX_NOBODY: the root */
-    uint64_t since_ns;     /* RUNNING since then; 0: not known */
-    uint32_t state;        /* jzx_state */
-    uint32_t history;      /* for jzi_history_list() */
-    uint32_t mailbox;      /* ordinary and urgent messages that wait */
+    jzx_actor_id parent; /* JZX_NOBODY: the root */
+    uint64_t since_ns;   /* RUNNING since then; 0: not known */
+    uint32_t state;      /* jzx_state */
+    uint32_t history;    /* for jzi_history_list() */
+    uint32_t mailbox;    /* ordinary and urgent messages that wait */
     uint32_t cap;
-    uint32_t accepted;     /* modulo 2^32 */
+    uint32_t accepted; /* modulo 2^32 */
     uint32_t dead;
-    uint32_t incarnation;  /* 1: never restarted */
+    uint32_t incarnation; /* 1: never restarted */
     uint32_t children;
-    uint32_t memory;       /* bytes */
+    uint32_t memory; /* bytes */
     bool supervises;
     bool stopping;
     char name[48];
@@ -87,8 +87,8 @@ size_t jzi_peek_letters(const jzi_view *view, uint64_t *cursor, jzx_dead_letter 
                         uint64_t *out_lagged);
 
 /* Events of one worker: see jzi_tap_read(). 0 also if it has no tap (yet). */
-size_t jzi_peek_events(const jzi_view *view, uint32_t dispatcher, uint32_t worker,
-                       uint64_t *cursor, jzi_tap_event *out, size_t cap, uint64_t *out_lost);
+size_t jzi_peek_events(const jzi_view *view, uint32_t dispatcher, uint32_t worker, uint64_t *cursor,
+                       jzi_tap_event *out, size_t cap, uint64_t *out_lost);
 /* The seq of its newest event, and how many were over the rate. */
 void jzi_peek_tap(const jzi_view *view, uint32_t dispatcher, uint32_t worker, uint64_t *out_newest,
                   uint64_t *out_skipped);

@@ -92,7 +92,8 @@ static jzx_err add(jzx_system *system, uint32_t index, const char *name, const j
                        .index = index,
                        .jobs = system->jobs,
                        .letters = &system->letters,
-                       .registry = system->registry};
+                       .registry = system->registry,
+                       .board = &system->board};
     jzx_loop *loop = NULL;
     jzx_err err = jzi_loop_create(config, &place, &loop);
     if (err != JZX_OK) {
@@ -312,6 +313,7 @@ static void free_system(jzx_system *system)
     }
     jzi_letter_office_deinit(&system->letters, &alloc);
     jzi_registry_destroy(system->registry);
+    jzi_board_deinit(&system->board);
     (void)pthread_mutex_destroy(&system->lock);
     (void)pthread_mutex_destroy(&system->end.lock);
     jzi_free(&alloc, system, sizeof *system);
@@ -463,6 +465,7 @@ jzx_err jzx_system_create_sized(const jzx_system_config *config, size_t config_s
     system->pool_workers = known.pool_workers;
     jzi_mutex_init(&system->end.lock);
     jzi_mutex_init_recursive(&system->lock); /* a dispatcher that goes runs its last errands */
+    jzi_board_init(&system->board, &system->alloc);
     jzi_letter_office_init(&system->letters);
     system->directory = jzi_directory_create(&system->alloc);
     system->registry = jzi_registry_create(&system->alloc);

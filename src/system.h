@@ -34,6 +34,7 @@ struct jzx_system {
     jzi_jobs *jobs;
     jzi_letter_office letters;
     struct jzi_registry *registry;
+    jzi_board board;
     _Atomic uint32_t closing; /* being shut down or destroyed: nothing new at the root */
     pthread_mutex_t lock;     /* the table below, counters and report; never held over user code */
     jzi_dispatcher dispatchers[JZX_DISPATCHERS_MAX];

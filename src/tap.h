@@ -64,7 +64,7 @@ typedef struct jzi_tap {
     uint32_t bits; /* JZI_WANT_*, as the worker has last seen them */
     uint32_t mask; /* of the ring */
     jzi_count written;
-    jzi_count skipped; /* over the rate */
+    jzi_count skipped;  /* over the rate */
     uint64_t window_ns; /* since when `left` counts */
     uint32_t left;
     uint32_t until_timed; /* turns */
@@ -76,7 +76,7 @@ typedef struct jzi_tap {
         uint64_t sent_ns;
     } sample; /* the message whose wait is measured */
     jzi_histogram times[JZI_TIME_KINDS];
-    size_t bytes; /* of all this */
+    size_t bytes;            /* of all this */
     _Atomic uint64_t ring[]; /* (mask + 1) * JZI_TAP_WORDS */
 } jzi_tap;
 

@@ -27,7 +27,7 @@ jzi_visit_end jzi_visit_go(const jzi_view *view, jzi_visit *visit, uint32_t disp
                            uint64_t timeout_ns);
 /* The same without waiting, and the look whether it is answered by now. */
 bool jzi_visit_send(const jzi_view *view, jzi_visit *visit, uint32_t dispatcher);
-bool jzi_visit_is_answered(const jzi_visit *visit);
+bool jzi_visit_is_answered(jzi_visit *visit);
 /* Whoever made it lets go. */
 void jzi_visit_drop(jzi_visit *visit);
 

@@ -175,7 +175,7 @@ void jzi_worker_trace(jzi_worker *worker, jzx_trace_what what, const jzi_actor *
 jzi_ext *jzi_worker_ext(jzi_worker *worker, jzi_actor *actor)
 {
     if (actor->ext == NULL) {
-        actor->ext = jzi_alloc_zeroed(&worker->alloc, sizeof *actor->ext);
+        JZI_PUBLISH_READY(actor->ext, jzi_alloc_zeroed(&worker->alloc, sizeof *actor->ext));
     }
     return actor->ext;
 }
@@ -192,6 +192,9 @@ jzi_extra *jzi_worker_extra(jzi_worker *worker, jzi_actor *actor)
 jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err)
 {
     jzi_count_add(&worker->counters.refused[jzi_refused_reason(err)], 1);
+    if (jzi_unlikely(worker->noting) && err == JZX_ERR_MAILBOX_FULL) {
+        jzi_worker_note(worker, JZI_TAP_FULL, to, worker->ctx.self, 0, 0, 0);
+    }
     if (err == JZX_ERR_MAILBOX_FULL && worker->domain->observer.on.on_mailbox_full != NULL) {
         jzi_actor *actor = jzi_worker_find(worker, to);
         if (actor != NULL && (actor->flags & JZI_ACTOR_OVERFULL) == 0) {
@@ -362,6 +365,9 @@ void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
         jzi_worker_accepted_aside(worker, actor, node, 0);
     } else {
         jzi_worker_accepted_ordinary(worker, actor, node, 0);
+    }
+    if (jzi_unlikely(worker->careful)) {
+        jzi_worker_saw_send(worker, actor, node);
     }
 }
 

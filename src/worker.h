@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "domain.h"
 #include "os/asym.h"
+#include "tap.h"
 
 #include <setjmp.h>
 
@@ -44,8 +45,13 @@ struct jzi_worker {
     _Atomic(jzi_actor *) *chunks; /* table->chunks and table->made, one load nearer */
     uint32_t slots_made;
     uint32_t quick_slots;     /* the same where sends take the quick way; 0 in a pool */
+    uint32_t quick_mask;      /* all bits where they do */
     uint32_t base;            /* the dispatcher's part of its actors' indexes */
     bool pooled;              /* domain->pooled, one load nearer */
+    bool careful;             /* somebody looks at its messages, or they are simulated */
+    bool noting;              /* rare events are to be noted */
+    uint32_t wanted;          /* of the board, as it was seen last */
+    uint32_t probed;          /* JZI_WANT_PROBES while somebody is attached to them */
     uint32_t number;          /* among the workers of a pool */
     uint32_t floors;          /* how many calls of ours hold the floor, one inside the other */
     bool may_keep;            /* nobody else has anything to do: it keeps the floor from here on */
@@ -115,6 +121,7 @@ struct jzi_worker {
     jzx_reason signal_reason;
     jmp_buf panic;           /* valid unless the phase is JZI_PHASE_NONE */
     _Atomic uint64_t thread; /* who is inside a step, and not waiting in a pool; 0: nobody */
+    jzi_tap *tap;            /* NULL until something was wanted */
     struct jzi_worker
         *outer; /* a step of this one runs inside of its user code; NULL: of nobody's */
 };
@@ -345,6 +352,37 @@ jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err);
 
 void jzi_worker_trace(jzi_worker *worker, jzx_trace_what what, const jzi_actor *actor,
                       const jzx_message *msg, uint32_t detail);
+
+/* For those who look; worker_tap.c. Once per tick: what is wanted. */
+void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted);
+static inline void jzi_worker_look_at_board(jzi_worker *worker)
+{
+    uint32_t wanted = atomic_load_explicit(&worker->domain->board->wanted, memory_order_relaxed);
+    if (jzi_unlikely((wanted | worker->probed) != worker->wanted)) {
+        jzi_worker_see_board(worker, wanted | worker->probed);
+    }
+}
+/* Now and then: whether somebody is attached to the probes. */
+void jzi_worker_look_at_probes(jzi_worker *worker);
+/* Which sends may go the quick way. */
+void jzi_worker_set_quick(jzi_worker *worker);
+/* There may be a slot more. */
+static inline void jzi_worker_more_slots(jzi_worker *worker)
+{
+    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
+    worker->quick_slots = worker->slots_made & worker->quick_mask;
+}
+/* A rare event: call it if worker->noting. Also reaches its probe. */
+void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, jzx_actor_id peer,
+                     uint32_t tag, uint32_t detail, uint64_t value);
+/* These if worker->careful: around a turn, around a message, after a send, at the end of an ask. */
+void jzi_worker_turn_begins(jzi_worker *worker);
+void jzi_worker_turn_ended(jzi_worker *worker);
+void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node);
+void jzi_worker_handled(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node,
+                        uint32_t result);
+void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node);
+void jzi_worker_ask_took(jzi_worker *worker, uint64_t asked_ns);
 
 /* The actor in a slot that is known to have been made. */
 static inline jzi_actor *jzi_worker_slot(const jzi_worker *worker, uint32_t index)

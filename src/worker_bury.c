@@ -73,7 +73,7 @@ void jzi_worker_do_chores(jzi_worker *worker)
     uint32_t phase = worker->phase;
     jzx_actor_id self = worker->ctx.self;
     worker->phase = JZI_PHASE_NONE; /* it is no actor's code */
-    worker->ctx.self = JZX_NOBODY;
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     while (domain->chores != NULL) {
         jzi_node *todo = domain->chores;
         jzi_node *buried = NULL;
@@ -95,7 +95,7 @@ void jzi_worker_do_chores(jzi_worker *worker)
         }
     }
     worker->phase = phase;
-    worker->ctx.self = self;
+    JZI_PUBLISH(worker->ctx.self, self);
 }
 
 void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason)
@@ -106,9 +106,13 @@ void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_d
     jzi_count_add(&worker->counters.dead, 1);
     jzi_count_add(&worker->counters.dead_by[reason], 1);
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
-        actor->dead++; /* else its desk may be a corpse, and with another domain */
+        JZI_PUBLISH(actor->dead,
+                    actor->dead + 1); /* else its desk may be a corpse, and with another domain */
     }
-    jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
+    if (jzi_unlikely(worker->noting)) {
+        jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
+        jzi_worker_note(worker, JZI_TAP_DEAD, actor->id, msg->sender, msg->tag, reason, 0);
+    }
     if (jzi_unlikely((msg->flags & JZI_MSG_ASK) != 0)) {
         worker->domain->on_request_died(worker, actor, node, reason);
     }

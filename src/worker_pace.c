@@ -10,7 +10,7 @@ bool jzi_worker_look_at_clock(jzi_worker *worker, jzi_actor *actor)
     worker->timed_turn = worker->ring_head;
     worker->timed_one = !known && passed > worker->turn_budget_ns;
     if (jzi_unlikely(worker->timed_one)) { /* somebody was slow, and it may have been another one */
-        worker->turn_start_ns = now;
+        JZI_PUBLISH(worker->turn_start_ns, now);
         worker->stride = worker->stride > 1 ? worker->stride / 2 : 1;
         worker->until_clock = 1;
         return now >= worker->tick_end_ns;
@@ -23,6 +23,9 @@ bool jzi_worker_look_at_clock(jzi_worker *worker, jzi_actor *actor)
     /* Such an actor could hold the loop for a whole stride of messages: from now on look after
      * each of them, until it is quick again. */
     if (passed > worker->turn_budget_ns) {
+        if (jzi_unlikely(worker->noting) && passed > 8 * worker->turn_budget_ns) {
+            jzi_worker_note(worker, JZI_TAP_OVERRUN, actor->id, JZX_NOBODY, 0, 0, passed);
+        }
         actor->flags |= JZI_ACTOR_SLOW;
     } else {
         actor->flags &= ~JZI_ACTOR_SLOW;

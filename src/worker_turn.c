@@ -125,6 +125,9 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
         }
     }
     worker->in_hand = node;
+    if (jzi_unlikely(worker->careful)) {
+        jzi_worker_handing_over(worker, actor, node);
+    }
     if (pooled) {
         jzi_user_code_begins(worker);
     }
@@ -136,8 +139,8 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
         }
         jzi_user_code_ends(worker);
     }
-    if (worker->env->trace != NULL) {
-        jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, (uint32_t)result);
+    if (jzi_unlikely(worker->careful)) {
+        jzi_worker_handled(worker, actor, node, (uint32_t)result);
     }
     if (again) {
         put_back(worker, actor, node);
@@ -297,8 +300,8 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
 {
     worker->current = actor;
     worker->ctx.state = actor->state;
-    worker->ctx.self = actor->id;
-    worker->turn_start_ns = worker->now_ns;
+    JZI_PUBLISH(worker->ctx.self, actor->id);
+    JZI_PUBLISH(worker->turn_start_ns, worker->now_ns);
     jzi_node *next = NULL;
     uint32_t left = JZI_FIRST_LEG;
     if (exact || jzi_unlikely((actor->flags & (JZI_ACTOR_SLOW | JZI_ACTOR_FEW)) != 0)) {
@@ -322,6 +325,9 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
         if (jzi_likely((node->msg.flags & JZI_MSG_SPECIAL) == 0)) {
             jzi_actor_unuse(actor);
             worker->in_hand = node;
+            if (exact) {
+                jzi_worker_handing_over(worker, actor, node);
+            }
             if (pooled) {
                 jzi_user_code_begins(worker);
             }
@@ -330,7 +336,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
                 jzi_user_code_ends(worker);
             }
             if (exact) {
-                jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, (uint32_t)result);
+                jzi_worker_handled(worker, actor, node, (uint32_t)result);
             }
             jzi_node_pool_give(pooled ? &worker->store->plain : &worker->plain, node);
             jzi_count_add(&worker->counters.handled, 1);
@@ -396,7 +402,7 @@ static void end_run(jzi_worker *worker)
 {
     worker->in_hand = NULL;
     worker->phase = JZI_PHASE_NONE;
-    worker->ctx.self = JZX_NOBODY;
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     worker->current = NULL;
 }
 
@@ -438,7 +444,13 @@ run_ready(jzi_worker *worker, const bool exact, const bool pooled)
         if (pooled) {
             actor->flags |= JZI_ACTOR_QUEUED; /* so that nobody else queues it meanwhile */
         }
+        if (exact) {
+            jzi_worker_turn_begins(worker);
+        }
         ended = turn(worker, actor, &until_clock, exact, pooled);
+        if (exact) {
+            jzi_worker_turn_ended(worker);
+        }
         if (jzi_unlikely(ended != NULL)) {
             break;
         }
@@ -458,11 +470,9 @@ run_ready(jzi_worker *worker, const bool exact, const bool pooled)
 jzi_actor *jzi_worker_run(jzi_worker *worker)
 {
     if (worker->pooled) {
-        return worker->max_stride == 1 ? run_ready(worker, true, true)
-                                       : run_ready(worker, false, true);
+        return worker->careful ? run_ready(worker, true, true) : run_ready(worker, false, true);
     }
-    return worker->max_stride == 1 ? run_ready(worker, true, false)
-                                   : run_ready(worker, false, false);
+    return worker->careful ? run_ready(worker, true, false) : run_ready(worker, false, false);
 }
 
 void jzi_worker_drop_in_hand(jzi_worker *worker)
@@ -478,7 +488,7 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
 {
     jzi_actor *actor = worker->current;
     jzi_node *node = worker->in_hand;
-    jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, JZX_BEHAVIOR_FAIL);
+    jzi_worker_handled(worker, actor, node, JZX_BEHAVIOR_FAIL);
     if (may_redeliver(actor, node)) {
         put_back(worker, actor, node);
     } else if ((node->msg.flags & JZI_MSG_SPECIAL) == 0) {
@@ -503,7 +513,7 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
     worker->phase = JZI_PHASE_BEHAVIOR;
     worker->current = actor;
     worker->ctx.state = actor->state;
-    worker->ctx.self = actor->id;
+    JZI_PUBLISH(worker->ctx.self, actor->id);
     /* As for a hook: see before_hook() in lifecycle.c. */
     actor->flags |= worker->pooled ? JZI_ACTOR_LIFE : 0;
     jzx_behavior_result result =

@@ -16,18 +16,18 @@ extern "C" {
 typedef struct jzx_console jzx_console;
 
 typedef struct jzx_console_opts {
-    const char *control; /* the socket of the program to show; NULL: give a jzx_control */
-    const char *address; /* where it listens; NULL: "127.0.0.1" */
-    uint16_t port;       /* 0: any that is free; see jzx_console_url() */
+    const char *control;  /* the socket of the program to show; NULL: give a jzx_control */
+    const char *address;  /* where it listens; NULL: "127.0.0.1" */
+    uint16_t port;        /* 0: any that is free; see jzx_console_url() */
     uint16_t max_clients; /* connections at a time; 0: 64 */
     uint32_t reserved;
-    const char *token;   /* for actions and, when not on loopback, for everything; NULL: made up */
-    const char *host;    /* a further name that may be in Host, for one who is not on loopback */
+    const char *token; /* for actions and, when not on loopback, for everything; NULL: made up */
+    const char *host;  /* a further name that may be in Host, for one who is not on loopback */
 } jzx_console_opts;
 
 /* Serves the console. `control` may be NULL if opts->control says whom to show; if both are given
- * it is opts->control. Thread: any. Errors: INVALID_ARG, NEWER_STRUCT, NO_MEMORY, ADDRESS_IN_USE, IO,
- * NO_FDS, NO_THREADS. */
+ * it is opts->control. Thread: any. Errors: INVALID_ARG, NEWER_STRUCT, NO_MEMORY, ADDRESS_IN_USE,
+ * IO, NO_FDS, NO_THREADS. */
 JZX_API JZX_NODISCARD jzx_err jzx_console_start_sized(jzx_control *control,
                                                       const jzx_console_opts *opts,
                                                       size_t opts_size, jzx_console **out_console);
@@ -40,7 +40,8 @@ static inline JZX_NODISCARD jzx_err jzx_console_start(jzx_control *control,
 /* Closes every connection, ends the thread and waits for it. NULL is fine. Thread: any. */
 JZX_API void jzx_console_stop(jzx_console *console);
 
-/* "http://127.0.0.1:8417/#token=...": where to point a browser. Valid until stopped. Thread: any. */
+/* "http://127.0.0.1:8417/#token=...": where to point a browser. Valid until stopped. Thread: any.
+ */
 JZX_API const char *jzx_console_url(const jzx_console *console);
 JZX_API uint16_t jzx_console_port(const jzx_console *console);
 

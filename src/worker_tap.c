@@ -1,0 +1,257 @@
+/* What a worker does for those who look: it sees what is wanted once per tick, and only then takes
+ * the careful way through its turns, where these functions are called. */
+#include "os/usdt.h"
+#include "worker.h"
+
+#define CAREFUL (JZI_WANT_MESSAGES | JZI_WANT_SENDS | JZI_WANT_TIMES | JZI_WANT_PROBES)
+/* A sample that nobody handed over for so long is counted as that long. */
+#define SAMPLE_LATE_NS UINT64_C(5000000000)
+#define WINDOW_NS UINT64_C(10000000)
+
+static bool is_exact(const jzi_worker *worker)
+{
+    return worker->max_stride == 1 || worker->env->trace != NULL;
+}
+
+/* Sends go the long way while somebody wants to see them, or one of them is to be timed. */
+void jzi_worker_set_quick(jzi_worker *worker)
+{
+    uint32_t bits = worker->tap == NULL ? 0 : worker->tap->bits;
+    bool sample = (bits & JZI_WANT_TIMES) != 0 && worker->tap->sample.target == JZX_NOBODY;
+    bool slow = worker->pooled || (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) != 0 || sample;
+    worker->quick_mask = slow ? 0 : UINT32_MAX;
+    worker->quick_slots = worker->slots_made & worker->quick_mask;
+}
+
+void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted)
+{
+    if (worker->tap == NULL && wanted != 0) {
+        uint32_t events =
+            atomic_load_explicit(&worker->domain->board->ring_events, memory_order_relaxed);
+        jzi_tap *tap = jzi_tap_create(&worker->alloc, events);
+        if (tap == NULL) {
+            return; /* in a later tick, then */
+        }
+        JZI_PUBLISH_READY(worker->tap, tap);
+    }
+    worker->wanted = wanted;
+    if (worker->tap != NULL) {
+        worker->tap->bits = wanted;
+        if ((wanted & JZI_WANT_TIMES) == 0) {
+            worker->tap->sample.target = JZX_NOBODY;
+        }
+    }
+    worker->noting =
+        worker->env->trace != NULL || (wanted & (JZI_WANT_RECORD | JZI_WANT_PROBES)) != 0;
+    worker->careful = is_exact(worker) || (wanted & CAREFUL) != 0;
+    jzi_worker_set_quick(worker);
+}
+
+void jzi_worker_look_at_probes(jzi_worker *worker)
+{
+    worker->probed = jzi_usdt_is_wanted() ? JZI_WANT_PROBES : 0;
+}
+
+static const char *name_of(const jzi_worker *worker, jzx_actor_id id)
+{
+    const jzi_actor *actor = jzi_worker_find(worker, id);
+    return actor == NULL ? "" : jzi_actor_name(actor);
+}
+
+static void reach_probe(const jzi_worker *worker, const jzi_tap_event *event)
+{
+    if (event->what == JZI_TAP_SPAWN) {
+        jzi_usdt_spawn(event->actor, event->peer, name_of(worker, event->actor));
+    } else if (event->what == JZI_TAP_END) {
+        jzi_usdt_exit(event->actor, event->detail, (int32_t)(int64_t)event->value);
+    } else if (event->what == JZI_TAP_RESTART) {
+        jzi_usdt_restart(event->actor, event->peer, event->detail);
+    } else if (event->what == JZI_TAP_TIMER) {
+        jzi_usdt_timer(event->actor, event->tag);
+    } else if (event->what == JZI_TAP_SLEEP) {
+        jzi_usdt_poll(event->value);
+    }
+}
+
+void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, jzx_actor_id peer,
+                     uint32_t tag, uint32_t detail, uint64_t value)
+{
+    uint32_t bits = worker->tap == NULL ? 0 : worker->tap->bits;
+    jzi_tap_event event = {
+        .time_ns = worker->now_ns,
+        .actor = actor,
+        .peer = peer,
+        .value = value,
+        .tag = tag,
+        .detail = (uint16_t)(detail < UINT16_MAX ? detail : UINT16_MAX),
+        .what = (uint8_t)what,
+    };
+    if ((bits & JZI_WANT_PROBES) != 0) {
+        reach_probe(worker, &event);
+    }
+    if ((bits & JZI_WANT_RECORD) != 0) {
+        jzi_tap_write(worker->tap, &event);
+    }
+}
+
+/* Whether the filter lets this one through. */
+static bool is_marked(const jzi_board *board, jzx_actor_id id)
+{
+    if (atomic_load_explicit(&board->use_marks, memory_order_relaxed) == 0) {
+        return true;
+    }
+    const _Atomic uint64_t *marks =
+        atomic_load_explicit(&board->marks[jzx_id_dispatcher(id)], memory_order_acquire);
+    uint32_t slot = jzx_id_slot(id);
+    return marks != NULL && slot / 64 < board->marks_words &&
+           (atomic_load_explicit(&marks[slot / 64], memory_order_relaxed) >> slot % 64 & 1) != 0;
+}
+
+static bool is_traced(const jzi_worker *worker, jzx_actor_id id, uint32_t tag)
+{
+    const jzi_board *board = worker->domain->board;
+    uint64_t only = atomic_load_explicit(&board->tag, memory_order_relaxed);
+    return (only >> 32 == 0 || (uint32_t)only == tag) && is_marked(board, id);
+}
+
+/* At most so many per second: in windows of 10 ms. */
+static bool has_room(jzi_worker *worker, uint64_t now)
+{
+    jzi_tap *tap = worker->tap;
+    if (now - tap->window_ns >= WINDOW_NS) {
+        uint32_t rate = atomic_load_explicit(&worker->domain->board->rate, memory_order_relaxed);
+        tap->window_ns = now;
+        tap->left = (rate + 99) / 100;
+    }
+    if (tap->left == 0) {
+        jzi_count_add(&tap->skipped, 1);
+        return false;
+    }
+    tap->left--;
+    return true;
+}
+
+static uint64_t exact_now(const jzi_worker *worker)
+{
+    return worker->env->now_ns(worker->env->ctx);
+}
+
+void jzi_worker_turn_begins(jzi_worker *worker)
+{
+    jzi_tap *tap = worker->tap;
+    if (tap == NULL || (tap->bits & JZI_WANT_TIMES) == 0) {
+        return;
+    }
+    tap->turn_ns = 0;
+    if (--tap->until_timed == 0) {
+        tap->until_timed = JZI_TIMED_TURNS;
+        tap->turn_ns = exact_now(worker);
+    }
+}
+
+void jzi_worker_turn_ended(jzi_worker *worker)
+{
+    jzi_tap *tap = worker->tap;
+    if (tap != NULL && tap->turn_ns != 0) {
+        jzi_histogram_add(&tap->times[JZI_TIME_TURN], exact_now(worker) - tap->turn_ns);
+        tap->turn_ns = 0;
+    }
+}
+
+static void end_sample(jzi_worker *worker, uint64_t now)
+{
+    jzi_tap *tap = worker->tap;
+    uint64_t waited = now > tap->sample.sent_ns ? now - tap->sample.sent_ns : 0;
+    jzi_histogram_add(&tap->times[JZI_TIME_WAIT], waited);
+    tap->sample.target = JZX_NOBODY;
+    jzi_worker_set_quick(worker);
+}
+
+void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node)
+{
+    jzi_tap *tap = worker->tap;
+    if (tap == NULL || (tap->bits & CAREFUL) == 0) {
+        return;
+    }
+    if ((tap->bits & JZI_WANT_PROBES) != 0) {
+        jzi_usdt_receive(actor->id, node->msg.sender, node->msg.tag);
+    }
+    tap->begun_ns = (tap->bits & JZI_WANT_MESSAGES) != 0 ? exact_now(worker) : 0;
+    if (tap->sample.target != JZX_NOBODY) {
+        uint64_t now = tap->begun_ns != 0 ? tap->begun_ns : worker->now_ns;
+        bool here = tap->sample.target == actor->id && tap->sample.stamp == node->stamp;
+        if (here || now > tap->sample.sent_ns + SAMPLE_LATE_NS) {
+            end_sample(worker, tap->begun_ns != 0 ? now : exact_now(worker));
+        }
+    }
+}
+
+void jzi_worker_handled(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node,
+                        uint32_t result)
+{
+    jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, result);
+    jzi_tap *tap = worker->tap;
+    if (tap == NULL || (tap->bits & JZI_WANT_MESSAGES) == 0 || tap->begun_ns == 0 ||
+        !is_traced(worker, actor->id, node->msg.tag)) {
+        return;
+    }
+    uint64_t now = exact_now(worker);
+    if (!has_room(worker, now)) {
+        return;
+    }
+    jzi_tap_event event = {
+        .time_ns = tap->begun_ns,
+        .actor = actor->id,
+        .peer = node->msg.sender,
+        .value = now - tap->begun_ns,
+        .tag = node->msg.tag,
+        .stamp = node->stamp,
+        .detail = (uint16_t)result,
+        .what = JZI_TAP_HANDLED,
+        .kind = node->msg.kind,
+    };
+    jzi_tap_write(tap, &event);
+}
+
+void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node)
+{
+    jzi_tap *tap = worker->tap;
+    if (tap == NULL) {
+        return;
+    }
+    if ((tap->bits & JZI_WANT_PROBES) != 0) {
+        jzi_usdt_send(node->msg.sender, actor->id, node->msg.tag);
+    }
+    if ((tap->bits & JZI_WANT_TIMES) != 0 && tap->sample.target == JZX_NOBODY) {
+        tap->sample.target = actor->id;
+        tap->sample.stamp = node->stamp;
+        tap->sample.sent_ns = exact_now(worker);
+        jzi_worker_set_quick(worker);
+    }
+    if ((tap->bits & JZI_WANT_SENDS) == 0 || (!is_traced(worker, node->msg.sender, node->msg.tag) &&
+                                              !is_traced(worker, actor->id, node->msg.tag))) {
+        return;
+    }
+    uint64_t now = exact_now(worker);
+    if (!has_room(worker, now)) {
+        return;
+    }
+    jzi_tap_event event = {
+        .time_ns = now,
+        .actor = node->msg.sender,
+        .peer = actor->id,
+        .tag = node->msg.tag,
+        .stamp = node->stamp,
+        .what = JZI_TAP_SENT,
+        .kind = node->msg.kind,
+    };
+    jzi_tap_write(tap, &event);
+}
+
+void jzi_worker_ask_took(jzi_worker *worker, uint64_t asked_ns)
+{
+    if (worker->tap != NULL && (worker->tap->bits & JZI_WANT_TIMES) != 0) {
+        uint64_t now = exact_now(worker);
+        jzi_histogram_add(&worker->tap->times[JZI_TIME_ASK], now > asked_ns ? now - asked_ns : 0);
+    }
+}
