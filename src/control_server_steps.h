@@ -90,10 +90,11 @@ typedef struct jzi_server {
     jzi_control_socket socket;
     pthread_t thread;
     int32_t pid;
-    _Atomic uint32_t stop;  /* set by jzx_control_stop() */
-    jzx_sender *sender;     /* NULL: nothing may be sent */
-    uint64_t tick_ns;       /* when the last second began */
-    uint64_t deaf_until_ns; /* no connection is taken before: there are no descriptors */
+    _Atomic uint32_t stop;        /* set by jzx_control_stop() */
+    _Atomic uint64_t patience_ns; /* with a client that does not read; tests have less */
+    jzx_sender *sender;           /* NULL: nothing may be sent */
+    uint64_t tick_ns;             /* when the last second began */
+    uint64_t deaf_until_ns;       /* no connection is taken before: there are no descriptors */
     uint64_t pinged_ns;
     uint64_t pumped_ns;
     uint64_t sampled_ns;
