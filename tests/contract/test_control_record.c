@@ -1,7 +1,7 @@
 /* Goal: the flight recorder tells what happened, in its order and in words, to whoever asks, by a
  * signal and after a crash that the guard caught. Method: a loop that the test runs, with a few
- * lives and deaths; dumps are compared as text, with what differs from run to run masked.
- * not on: pinned pool, where rings are the same; workers of a system are tested here. */
+ * lives and deaths; dumps are compared as text, with what differs from run to run masked. */
+/* Rings are the same there, and a system is tested here; not on: pinned pool */
 #define _GNU_SOURCE
 #undef NDEBUG
 #include "flight_fixture.h"

@@ -1,7 +1,7 @@
 /* Goal: a trace shows the messages it was asked for and no others, says truthfully what it left
  * out, and costs nothing once it ended. Method: a loop that the test runs, clients on its socket;
- * what the board wants is looked at behind the scenes.
- * not on: pinned pool1 pool4, where workers do the same as on these. */
+ * what the board wants is looked at behind the scenes. */
+/* Workers do the same elsewhere; not on: pinned pool1 pool4 */
 #define _GNU_SOURCE
 #include "flight_fixture.h"
 
