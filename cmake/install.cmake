@@ -19,9 +19,9 @@ if(TARGET jzx_manifest)
     install(FILES ${JZX_MANIFEST_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/jzx)
     install(TARGETS jzx_manifest jzx_manifest_static EXPORT jzxManifestTargets)
     install(EXPORT jzxManifestTargets NAMESPACE jzx:: DESTINATION ${JZX_CMAKE_DIR})
-    if(TARGET jzx-command)
-        install(TARGETS jzx-command)
-    endif()
+endif()
+if(TARGET jzx-command)
+    install(TARGETS jzx-command)
 endif()
 
 configure_package_config_file(cmake/jzxConfig.cmake.in ${PROJECT_BINARY_DIR}/jzxConfig.cmake
@@ -51,6 +51,10 @@ if(TARGET jzx_manifest)
     configure_file(cmake/libjzx_manifest.pc.in ${PROJECT_BINARY_DIR}/libjzx_manifest.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/libjzx_manifest.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
+
+if(TARGET jzx_console)
+    include(cmake/console_install.cmake)
 endif()
 
 foreach(section 1 3 7)

@@ -45,6 +45,8 @@ struct jzx_control {
     struct jzi_probe *probe; /* interrupts workers for a look; see control_stuck.c. NULL: cannot */
     uint64_t metrics_until_ns; /* times are measured until then; 0: they are not */
     struct jzi_server *server;
+    struct jzi_recorder *recorder; /* see control_flight_steps.h. NULL: not open */
+    struct jzi_trace *traces;      /* all that run, of all clients; see control_trace.c */
 };
 
 /* An operation: writes members of the answer to client->out and returns true, or false after

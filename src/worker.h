@@ -385,6 +385,8 @@ static inline void jzi_worker_more_slots(jzi_worker *worker)
 /* A rare event: call it if worker->noting. Also reaches its probe. */
 void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, jzx_actor_id peer,
                      uint32_t tag, uint32_t detail, uint64_t value);
+/* The same after a wait. */
+void jzi_worker_slept(jzi_worker *worker, uint64_t from_ns, uint64_t timeout_ns);
 /* These if worker->careful: around a turn, around a message, after a send, at the end of an ask. */
 void jzi_worker_turn_begins(jzi_worker *worker);
 void jzi_worker_turn_ended(jzi_worker *worker);
