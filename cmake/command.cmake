@@ -35,11 +35,16 @@ if(TARGET jzx_manifest_static)
     target_sources(jzx-command PRIVATE ${jzx_command_manifest})
     target_link_libraries(jzx-command PRIVATE jzx_manifest_static)
 endif()
+# `jzx top --once` and --json need no ncurses; without it the live view says what is missing.
 set(JZX_COMMAND_TOP 0)
-if(TARGET PkgConfig::NCURSESW AND jzx_command_top)
+set(JZX_COMMAND_CURSES 0)
+if(jzx_command_top)
     set(JZX_COMMAND_TOP 1)
     target_sources(jzx-command PRIVATE ${jzx_command_top})
-    target_link_libraries(jzx-command PRIVATE PkgConfig::NCURSESW)
+    if(TARGET PkgConfig::NCURSESW)
+        set(JZX_COMMAND_CURSES 1)
+        target_link_libraries(jzx-command PRIVATE PkgConfig::NCURSESW)
+    endif()
 endif()
 set(JZX_COMMAND_CONSOLE 0)
 if(TARGET jzx_console_static AND jzx_command_console)
@@ -54,6 +59,7 @@ if(TARGET PkgConfig::LIBDW)
 endif()
 target_compile_definitions(jzx-command PRIVATE _GNU_SOURCE
     JZX_COMMAND_MANIFEST=${JZX_COMMAND_MANIFEST} JZX_COMMAND_TOP=${JZX_COMMAND_TOP}
+    JZX_COMMAND_CURSES=${JZX_COMMAND_CURSES}
     JZX_COMMAND_CONSOLE=${JZX_COMMAND_CONSOLE} JZX_COMMAND_LIBDW=${JZX_COMMAND_LIBDW})
-message(STATUS "jzx: manifest ${JZX_COMMAND_MANIFEST}, top ${JZX_COMMAND_TOP}, "
+message(STATUS "jzx: manifest ${JZX_COMMAND_MANIFEST}, top ${JZX_COMMAND_TOP}, curses ${JZX_COMMAND_CURSES}, "
     "console ${JZX_COMMAND_CONSOLE}, libdw ${JZX_COMMAND_LIBDW}")

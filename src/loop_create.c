@@ -259,7 +259,7 @@ static jzx_err create_on(const jzx_config *config, const jzx_env *env, uint32_t 
     return JZX_OK;
 }
 
-jzx_err jzx_loop_create_sized(const jzx_config *config, size_t config_size, jzx_loop **out_loop)
+jzx_err jzi_loop_create_sized(const jzx_config *config, size_t config_size, jzx_loop **out_loop)
 {
     jzx_config known = {0};
     if (out_loop == NULL) {
