@@ -13,3 +13,11 @@ target_compile_definitions(jzt_top PUBLIC _GNU_SOURCE)
 target_include_directories(jzt_top PUBLIC cmd/jzx)
 target_link_libraries(jzt_top PUBLIC PkgConfig::JANSSON)
 jzx_add_tests(terminal jzt_top jzx_static)
+
+# What the views look at.
+add_executable(terminal_fixture tests/terminal/fixture.c)
+target_compile_definitions(terminal_fixture PRIVATE _GNU_SOURCE)
+set_target_properties(terminal_fixture PROPERTIES
+    OUTPUT_NAME fixture RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/terminal)
+target_link_libraries(terminal_fixture PRIVATE jzx_static Threads::Threads)
+add_dependencies(terminal_tests terminal_fixture)
