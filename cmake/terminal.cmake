@@ -1,8 +1,5 @@
 # Tests of what `jzx` shows on terminals: the pure parts of `jzx top` as programs, and all views in
 # tmux at two sizes. The screens they saw are kept in screens/ of the build tree.
-if(NOT TARGET jzx-command)
-    return()
-endif()
 add_custom_target(terminal_tests)
 
 set(top_parts text canvas model program view page state draw)

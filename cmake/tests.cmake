@@ -130,7 +130,10 @@ if(TARGET jzx_manifest_twin)
     include(cmake/crashlab.cmake)
 endif()
 
-include(cmake/terminal.cmake)
+if(TARGET jzx-command)
+    include(tests/command/command.cmake)
+    include(cmake/terminal.cmake)
+endif()
 
 # The rest looks at sources and packages, so one plain build is enough for it.
 if(JZX_SANITIZE OR JZX_COVERAGE)
@@ -162,7 +165,7 @@ if(TARGET jzx_manifest)
     jzx_add_script(abi/manifest_symbols abi tests/abi/symbols.sh
         $<TARGET_FILE:jzx_manifest> tests/abi/symbols_manifest.txt ${JZX_MANIFEST_HEADERS})
 endif()
-if(TARGET jzx-command)
+if(TARGET jzx-command AND TARGET jzx_manifest)
     jzx_add_script(manifest/command manifest tests/manifest/command.sh
         $<TARGET_FILE:jzx-command> $<TARGET_FILE:manifest_test_sample>)
 endif()

@@ -1,5 +1,6 @@
 /* Entry points for what a behavior does with itself and with the message in hand. */
 #include "api_steps.h"
+#include "ask.h"
 #include "base/alloc.h"
 #include "stash.h"
 
@@ -197,8 +198,15 @@ jzx_err jzx_forward(jzx_context *ctx, jzx_actor_id to)
     }
     uint32_t flags = 0;
     jzx_send_opts opts = opts_of(worker->in_hand, &flags);
+    jzi_ask *it = (flags & JZI_MSG_ASK) == 0 ? NULL : jzi_ask_at(worker, worker->in_hand->ops);
+    if (it != NULL) {
+        jzi_ask_pass(it, to);
+    }
     err = send_as_sender(worker, to, &opts, flags);
     if (err != JZX_OK) {
+        if (it != NULL) {
+            jzi_ask_pass(it, ctx->self);
+        }
         return err;
     }
     uint16_t block = worker->in_hand->msg.flags & JZI_MSG_BLOCK;

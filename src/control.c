@@ -2,7 +2,7 @@
 #include <jzx/control.h>
 
 #include "base/alloc.h"
-#include "control_server.h"
+#include "control_server_steps.h"
 #include "os/frames.h"
 #include "os/probe.h"
 #include "os/process.h"

@@ -1,7 +1,7 @@
 /* `stop`, `kill`, `restart`, `send`: what a client may do, if the program allows it. Orders are
  * left at the actor's door and need nobody's answer; a restart is the supervisor's own, so its
  * dispatcher is visited. */
-#include "control_server.h"
+#include "control_server_steps.h"
 
 #include <jzx/system.h>
 

@@ -1,7 +1,7 @@
 /* `actors`: one look at all of them, then the best `limit` of those that pass the filters. Keys are
  * 64 bits; a heap keeps the best, the worst of them on top, so that what is not shown is not
  * sorted. */
-#include "control_server.h"
+#include "control_server_steps.h"
 
 #include <jzx/lifecycle.h>
 

@@ -1,5 +1,5 @@
 /* `dead`: dead letters after a number. */
-#include "control_server.h"
+#include "control_server_steps.h"
 
 #include "base/alloc.h"
 
@@ -18,7 +18,7 @@ static void write_letter(jzi_client *client, const jzx_dead_letter *letter, uint
     jzi_json_actor(out, "sender", letter->sender);
     jzi_json_u64(out, "tag", letter->tag);
     jzi_json_text(out, "kind", jzi_kind_name(letter->kind));
-    jzi_json_text(out, "reason", jzx_dead_reason_name(letter->reason));
+    jzi_json_text(out, "reason", jzi_dead_name(letter->reason));
     jzi_json_u64(out, "len", letter->len);
     jzi_json_close(out, '}');
 }
@@ -30,7 +30,7 @@ static void write_reasons(jzi_client *client)
     jzi_json_open(&client->out, "by_reason", '{');
     for (uint32_t i = 0; i < JZX_DEAD_REASONS; i++) {
         if (totals.dead_by[i] > 0) {
-            jzi_json_u64(&client->out, jzx_dead_reason_name(i), totals.dead_by[i]);
+            jzi_json_u64(&client->out, jzi_dead_name(i), totals.dead_by[i]);
         }
     }
     jzi_json_close(&client->out, '}');

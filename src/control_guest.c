@@ -1,6 +1,6 @@
 /* One client of the control: bytes to lines, lines to answers, answers to bytes. While answers wait
  * nothing more is read, so who does not read is not served, and who never does is hung up on. */
-#include "control_server.h"
+#include "control_server_steps.h"
 
 #include "base/alloc.h"
 #include "os/probe.h"
@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATIENCE_NS UINT64_C(10000000000)
 enum { ANSWER_UP_TO = 65536, KEEP_BYTES = 262144, ANSWERS_AT_A_TIME = 16 };
 
 static const struct {
@@ -286,7 +285,8 @@ void jzi_guest_serve(jzi_guest *guest, bool readable, bool writable, uint64_t no
     guest->gone =
         guest->gone || (idle && guest->leaving) ||
         (idle && guest->ended && guest->client.stream.pump == NULL && line_end(guest) == NULL) ||
-        (!idle && now_ns - guest->progress_ns > PATIENCE_NS);
+        (!idle && now_ns - guest->progress_ns >
+                      atomic_load_explicit(&server_of(guest)->patience_ns, memory_order_relaxed));
 }
 
 /* Coming and going. */

@@ -1,6 +1,6 @@
 /* What the control looks at for its clients: all actors, who runs, how soon dispatchers answer.
  * Looks are one pass over what the program publishes; nothing is asked of it but the pings. */
-#include "control_server.h"
+#include "control_server_steps.h"
 
 #include "base/alloc.h"
 #include "os/thread.h"

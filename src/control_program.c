@@ -1,5 +1,5 @@
 /* `program`: the whole, from counters and one look at the workers. */
-#include "control_server.h"
+#include "control_server_steps.h"
 
 #include "os/probe.h"
 #include "os/process.h"
@@ -39,7 +39,7 @@ static void write_counters(jzi_json *out, const jzx_counters *all)
     jzi_json_close(out, '}');
     jzi_json_open(out, "dead_by", '{');
     for (uint32_t i = 0; i < JZX_DEAD_REASONS; i++) {
-        jzi_json_u64(out, jzx_dead_reason_name(i), all->dead_by[i]);
+        jzi_json_u64(out, jzi_dead_name(i), all->dead_by[i]);
     }
     jzi_json_close(out, '}');
     jzi_json_open(out, "refused", '{');

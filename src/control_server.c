@@ -1,7 +1,7 @@
 /* The control's thread. It waits for connections and for lines; while somebody has a trace it also
  * wakes every 20 ms, and while somebody watches actors every 2 ms, to see who runs. When nobody is
  * connected it sleeps. */
-#include "control_server.h"
+#include "control_server_steps.h"
 
 #include "base/alloc.h"
 #include "os/probe.h"
@@ -14,6 +14,7 @@
 #define PUMP_NS (20 * MS)
 #define SAMPLE_NS (2 * MS)
 #define DEAF_NS (100 * MS)
+#define PATIENCE_NS (10000 * MS)
 enum { ACCEPTS_AT_A_TIME = 64 };
 
 static void tell_busy(const jzi_server *server, int fd)
@@ -174,6 +175,7 @@ jzx_err jzi_server_open(jzx_control *control, uint32_t max_clients)
     server->control = control;
     server->guest_max = max_clients;
     server->pid = jzi_process_id();
+    atomic_init(&server->patience_ns, PATIENCE_NS);
     server->lines = jzi_alloc(alloc, max_clients * sizeof *server->lines);
     jzx_err err = JZX_ERR_NO_MEMORY;
     if (server->lines != NULL) {

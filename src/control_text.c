@@ -1,5 +1,5 @@
 /* What operations share: whom a request means, and how actors and frames are written. */
-#include "control_server.h"
+#include "control_server_steps.h"
 
 #include <jzx/lifecycle.h>
 
@@ -195,4 +195,12 @@ const char *jzi_kind_name(uint32_t kind)
     static const char *const names[] = {"user",  "timer", "io",   "notice",
                                         "reply", "job",   "file", "event"};
     return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
+}
+
+const char *jzi_dead_name(uint32_t reason)
+{
+    static const char *const names[JZX_DEAD_REASONS] = {
+        "stopped",   "expired", "dropped_newest", "dropped_oldest", "loop_closed",
+        "restarted", "dropped", "cancelled",      "discarded"};
+    return reason < JZX_DEAD_REASONS ? names[reason] : "unknown";
 }

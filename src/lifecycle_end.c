@@ -283,8 +283,8 @@ static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     node->msg.kind = JZX_KIND_NOTICE;
     node->msg.reserved = block == NULL && reason->text[0] != '\0'; /* a text was lost */
     node->msg.flags = JZX_MSG_BORROWED | JZI_MSG_EVENT;
-    JZI_PUBLISH(node->msg.sender, actor->id); /* where `ext` was, which others look at */
-    node->msg.drop = NULL;
+    node->msg.sender = actor->id;
+    JZI_PUBLISH(node->msg.drop, NULL); /* where `ext` was, which others look at */
     node->ops = JZI_EVENT_CHILD;
 }
 

@@ -27,7 +27,8 @@ static jzx_err enter(jzx_loop *loop, const char *call)
     if (loop->in_step || loop->domain.destroying) {
         return JZX_ERR_BUSY;
     }
-    if (atomic_load_explicit(&loop->watchdog, memory_order_relaxed) != NULL) {
+    if (atomic_load_explicit(&loop->watchdog, memory_order_relaxed) != NULL ||
+        atomic_load_explicit(&loop->looked_at, memory_order_relaxed) != 0) {
         atomic_store_explicit(&loop->worker.tid, jzi_thread_tid(), memory_order_relaxed);
     }
     loop->in_step = true;

@@ -28,6 +28,7 @@ struct jzx_loop {
     _Atomic(struct jzx_watchdog *)
         watchdog;                /* set by jzx_watchdog_start(); any thread may stop it */
     _Atomic int32_t watch_signo; /* what it interrupts threads with; 0: there was none yet */
+    _Atomic uint32_t looked_at;  /* a control wants to know on which thread it runs */
     jzx_shutdown_report report;
     uint64_t shutdown_start_ns;
     uint64_t shutdown_deadline_ns;

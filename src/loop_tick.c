@@ -130,13 +130,10 @@ jzx_err jzi_loop_sleep(jzx_loop *loop, jzi_worker *worker, uint64_t max_ns)
             wait = 0;
         }
     }
-    if (jzi_unlikely(worker->noting) && wait > 0) {
-        jzi_worker_note(worker, JZI_TAP_SLEEP, JZX_NOBODY, JZX_NOBODY, 0, 0, wait);
-    }
     jzx_err err = poll(loop, worker, wait);
     if (wait > 0) {
         if (jzi_unlikely(worker->noting)) {
-            jzi_worker_note(worker, JZI_TAP_WAKE, JZX_NOBODY, JZX_NOBODY, 0, 0, 0);
+            jzi_worker_slept(worker, from, wait);
         }
         jzi_count_add(&worker->counters.wakeups, 1);
         jzi_worker_look_at_probes(worker);

@@ -50,10 +50,10 @@ static uint32_t loops_of(const jzi_view *view)
     return view->system == NULL ? 1 : view->system->used;
 }
 
-/* Whether the gate is that of somebody who lives. */
+/* Whether the gate is that of somebody who lives; not yet of one that another domain is making. */
 static bool is_alive(uint64_t gate)
 {
-    return (gate & JZI_GATE_PINS) != 0;
+    return (gate & JZI_GATE_PINS) != 0 && !jzi_gate_is_unborn(gate);
 }
 
 /* What is behind `ext`, if the slot's tenant has one. */

@@ -32,6 +32,9 @@ typedef enum jzi_outcome {
     JZI_OUTCOME_FAIL  /* failed: worker->reason says how */
 } jzi_outcome;
 
+/* How code was left without returning: jzx_panic(), the crash guard. */
+enum { JZI_THROWN_NOT, JZI_THROWN_PANIC, JZI_THROWN_CRASH };
+
 /* The floor of a pool as its keeper has it; see worker_floor.c. */
 enum { JZI_KEPT_NOT, JZI_KEPT_USER, JZI_KEPT_BUSY };
 /* Messages that take longer are worth sharing. */
@@ -117,7 +120,14 @@ struct jzi_worker {
     uint32_t outcome;          /* jzi_outcome of the actor that jzi_worker_run() returned */
     uint32_t hook_result;      /* jzx_behavior_result of the last hook; FAIL if it panicked */
     jzx_reason reason;         /* why `current` failed or is about to end */
-    jzx_signal signal;         /* what a child's notice points to while it is handed over */
+    /* What failed last, for lifecycle_failure.c: by returning, or thrown (JZI_THROWN_*). */
+    struct {
+        jzx_actor_id actor; /* JZX_NOBODY: no message was in hand */
+        uint32_t tag;
+        uint32_t kind;
+        uint32_t thrown;
+    } failed;
+    jzx_signal signal; /* what a child's notice points to while it is handed over */
     jzx_reason signal_reason;
     jmp_buf panic;           /* valid unless the phase is JZI_PHASE_NONE */
     _Atomic uint64_t thread; /* who is inside a step, and not waiting in a pool; 0: nobody */
@@ -375,6 +385,8 @@ static inline void jzi_worker_more_slots(jzi_worker *worker)
 /* A rare event: call it if worker->noting. Also reaches its probe. */
 void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, jzx_actor_id peer,
                      uint32_t tag, uint32_t detail, uint64_t value);
+/* The same after a wait. */
+void jzi_worker_slept(jzi_worker *worker, uint64_t from_ns, uint64_t timeout_ns);
 /* These if worker->careful: around a turn, around a message, after a send, at the end of an ask. */
 void jzi_worker_turn_begins(jzi_worker *worker);
 void jzi_worker_turn_ended(jzi_worker *worker);

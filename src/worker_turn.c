@@ -57,6 +57,16 @@ static bool may_redeliver(const jzi_actor *actor, const jzi_node *node)
            (node->msg.flags & there) != 0;
 }
 
+/* The same for one that just failed: it is remembered before its node is somebody else's. */
+static __attribute__((noinline)) bool comes_again(jzi_worker *worker, const jzi_actor *actor,
+                                                  const jzi_node *node)
+{
+    worker->failed.actor = actor->id;
+    worker->failed.tag = node->msg.tag;
+    worker->failed.kind = node->msg.kind;
+    return may_redeliver(actor, node);
+}
+
 /* Back to its place in the lane it came from, as if it had never left: that is the front, but for
  * older messages that it brought back from the stash itself. */
 static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
@@ -132,7 +142,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
         jzi_user_code_begins(worker);
     }
     jzx_behavior_result result = call(worker, actor, &node->msg);
-    bool again = jzi_unlikely(result > JZX_BEHAVIOR_STOP) && may_redeliver(actor, node);
+    bool again = jzi_unlikely(result > JZX_BEHAVIOR_STOP) && comes_again(worker, actor, node);
     if (pooled) {
         if (!again && (node->msg.flags & JZI_MSG_DROP) != 0) {
             drop_data(worker, node); /* before the floor is back */
@@ -243,7 +253,8 @@ static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor
         return leave_turn(worker, actor, JZI_OUTCOME_STOP);
     }
     jzi_node *node = worker->in_hand;
-    if (node != NULL && (node->msg.flags & JZI_MSG_SPECIAL) == 0 && may_redeliver(actor, node)) {
+    if (node != NULL && (node->msg.flags & JZI_MSG_SPECIAL) == 0 &&
+        comes_again(worker, actor, node)) {
         (void)jzi_node_pool_take(&worker->store->plain);
         jzi_count_sub(&worker->counters.handled, 1);
         actor->handled--;
@@ -489,7 +500,7 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
     jzi_actor *actor = worker->current;
     jzi_node *node = worker->in_hand;
     jzi_worker_handled(worker, actor, node, JZX_BEHAVIOR_FAIL);
-    if (may_redeliver(actor, node)) {
+    if (comes_again(worker, actor, node)) {
         put_back(worker, actor, node);
     } else if ((node->msg.flags & JZI_MSG_SPECIAL) == 0) {
         jzi_node_pool_give(&worker->store->plain, node);

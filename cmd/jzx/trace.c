@@ -117,10 +117,11 @@ static bool put_line(const trace *t, const json_t *event)
 static bool take_line(trace *t, const json_t *line)
 {
     const json_t *event = field_object(line, "event");
-    t->skipped += field_u64(line, "skipped");
-    t->lost += field_u64(line, "lost");
     if (event != NULL) {
         t->events++;
+    } else { /* totals, once per second */
+        t->skipped = field_u64(line, "skipped");
+        t->lost = field_u64(line, "lost");
     }
     if (t->perfetto != NULL) {
         t->full = event != NULL && !perfetto_add(t->perfetto, event);

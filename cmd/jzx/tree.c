@@ -39,12 +39,10 @@ typedef struct level {
     size_t rest;       /* the row for those left out, plus 1; 0: none yet */
 } level;
 
-static json_t *request_of(const tree *t, bool json)
+static json_t *request_of(const tree *t, uint64_t offset, uint64_t limit)
 {
-    /* Of those left out here the program need not tell, but whom it leaves out we cannot choose. */
-    uint64_t limit = t->limit < ANSWER_MAX && json ? t->limit : ANSWER_MAX;
-    json_t *request =
-        json_pack("{s:s,s:s,s:I}", "op", "actors", "sort", "tree", "limit", (json_int_t)limit);
+    json_t *request = json_pack("{s:s,s:s,s:I,s:I}", "op", "actors", "sort", "tree", "offset",
+                                (json_int_t)offset, "limit", (json_int_t)limit);
     if (request != NULL && t->under != NULL) {
         (void)json_object_set_new(request, "under", json_string(t->under));
     }
@@ -52,6 +50,35 @@ static json_t *request_of(const tree *t, bool json)
         (void)json_object_set_new(request, "depth", json_integer((json_int_t)t->depth));
     }
     return request;
+}
+
+/* The answer with all actors that are wanted, from as many answers as that takes; one is enough for
+ * a tree that leaves siblings out. NULL: *out_status says why. */
+static json_t *fetch(attach *a, const tree *t, bool whole, int *out_status)
+{
+    json_t *all = NULL, *list = NULL;
+    for (;;) {
+        uint64_t have = json_array_size(list);
+        uint64_t limit = whole && t->limit - have < ANSWER_MAX ? t->limit - have : ANSWER_MAX;
+        json_t *answer = view_ask(a, request_of(t, have, limit), out_status);
+        if (answer == NULL) {
+            json_decref(all);
+            return NULL;
+        }
+        json_t *more = field_list(answer, "actors");
+        size_t count = json_array_size(more);
+        if (all == NULL) {
+            all = answer;
+            list = more;
+        } else {
+            (void)json_array_extend(list, more);
+            json_decref(answer);
+        }
+        have = json_array_size(list);
+        if (!whole || count == 0 || have >= t->limit || have >= field_u64(all, "matched")) {
+            return all;
+        }
+    }
 }
 
 /* Marks the last of siblings, from the end. */
@@ -250,7 +277,7 @@ static int run(attach *a, const view *v, const tree *t)
     bool clear = t->watch && !v->once && isatty(STDOUT_FILENO) == 1;
     int status = EXIT_FINE;
     do {
-        json_t *answer = view_ask(a, request_of(t, v->json), &status);
+        json_t *answer = fetch(a, t, v->json || t->children == 0, &status);
         if (answer == NULL) {
             return status;
         }

@@ -3,6 +3,7 @@
 
 #include "../base/alloc.h"
 #include "error.h"
+#include "thread.h"
 #include "wakeup.h"
 
 #include <errno.h>
@@ -163,7 +164,7 @@ static int lock_directory_of(const char *path)
     }
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; fd >= 0 && i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        jzi_thread_pause(10000000);
     }
     return fd;
 }

@@ -1,7 +1,7 @@
 /* The control's thread: its clients, their lines, and what is watched for them. All of it is that
  * thread's, unless said otherwise. */
-#ifndef JZI_CONTROL_SERVER_H
-#define JZI_CONTROL_SERVER_H
+#ifndef JZI_CONTROL_SERVER_STEPS_H
+#define JZI_CONTROL_SERVER_STEPS_H
 
 #include <jzx/sender.h>
 
@@ -90,10 +90,11 @@ typedef struct jzi_server {
     jzi_control_socket socket;
     pthread_t thread;
     int32_t pid;
-    _Atomic uint32_t stop;  /* set by jzx_control_stop() */
-    jzx_sender *sender;     /* NULL: nothing may be sent */
-    uint64_t tick_ns;       /* when the last second began */
-    uint64_t deaf_until_ns; /* no connection is taken before: there are no descriptors */
+    _Atomic uint32_t stop;        /* set by jzx_control_stop() */
+    _Atomic uint64_t patience_ns; /* with a client that does not read; tests have less */
+    jzx_sender *sender;           /* NULL: nothing may be sent */
+    uint64_t tick_ns;             /* when the last second began */
+    uint64_t deaf_until_ns;       /* no connection is taken before: there are no descriptors */
     uint64_t pinged_ns;
     uint64_t pumped_ns;
     uint64_t sampled_ns;
@@ -169,6 +170,8 @@ typedef struct jzi_row {
 } jzi_row;
 #define JZI_UNKNOWN __builtin_nan("")
 void jzi_write_row(jzi_json *out, const char *member, const jzi_row *row);
+/* A jzx_dead_reason as the protocol has it: "dropped_newest". */
+const char *jzi_dead_name(uint32_t reason);
 /* Whether it runs, by server->workers. */
 bool jzi_server_runs(const jzi_server *server, jzx_actor_id id);
 
