@@ -53,6 +53,10 @@ if(TARGET jzx_manifest)
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
+if(TARGET jzx_console)
+    include(cmake/console_install.cmake)
+endif()
+
 foreach(section 1 3 7)
     file(GLOB pages CONFIGURE_DEPENDS man/*.${section} man/man${section}/*.${section})
     if(pages)

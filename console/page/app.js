@@ -1,0 +1,281 @@
+// The page itself: looks twice a second, hands what it sees to the parts, and says when it cannot.
+
+import { ApiError, get, takeToken } from "./api.js";
+import { Charts, History } from "./charts.js";
+import { Detail } from "./detail.js";
+import { $, count, el, span, toast } from "./dom.js";
+import { Header } from "./header.js";
+import { Lists } from "./lists.js";
+import { Model } from "./model.js";
+import { Search } from "./search.js";
+import { Trace } from "./trace.js";
+import { Tree } from "./tree.js";
+
+const LOOK_MS = 500;
+const STUCK_MS = 2000;
+const THEMES = ["auto", "light", "dark"];
+const KEYS = [["↑ ↓", "previous and next in the tree"], ["→ ←", "open or go in; close or go out"], ["Enter", "details of an actor; more of a group"],
+  ["Space", "open or close"], ["+ − 0", "larger, smaller, show all"], ["Shift + arrows", "move the picture"], ["/", "find an actor"],
+  ["p", "pause and go on"], ["t", "colours"], ["Esc", "close what is open"], ["?", "this list"]];
+
+takeToken();
+const model = new Model();
+const history = new History(["rate", "queued", "restarts", "failures", "latency"]);
+const charts = new Charts(history);
+const header = new Header();
+let program = null;
+let paused = false;
+let failed = 0;
+let stuckAt = 0;
+let newestFailure = null;
+let opener = null;
+
+const detail = new Detail({
+  onClose: () => {
+    tree.select(null);
+    if (opener !== null && tree.drawn.has(opener)) tree.focus(opener);
+    else tree.focus(tree.focused);
+  },
+  onOpen: (id) => openActor(id),
+  rateOf: (id) => model.actors.get(id)?.rate,
+  onTrace: (actor) => {
+    if (matchMedia("(max-width: 999px)").matches) detail.close();
+    lists.show("trace");
+    trace.aim(actor);
+  },
+});
+const trace = new Trace({ onOpen: (id) => openActor(id), program: () => program });
+const tree = new Tree(model, { onOpen: (id) => openActor(id), onToggle: () => refreshTree() });
+const lists = new Lists({ onOpen: (id) => openActor(id), trace });
+const search = new Search({ onChoose: async (id) => {
+  await reveal(id);
+  openActor(id);
+} });
+
+/** Has the actor shown in the tree, if it still lives. */
+async function reveal(id) {
+  try {
+    await model.reveal(id);
+    tree.draw();
+    const parts = tree.drawn.get(id);
+    if (parts) tree.setStop(id);
+    if (parts && !tree.picture.narrow) tree.viewport.bringIn(parts.spot);
+  } catch (error) {
+    if (!error.reached) trouble(error);
+  }
+}
+
+function openActor(id) {
+  opener = id;
+  tree.select(id);
+  detail.allow = program?.allow || [];
+  detail.open(id).catch(trouble);
+}
+
+async function refreshTree() {
+  try {
+    await model.refresh();
+    tree.draw();
+  } catch (error) {
+    trouble(error);
+  }
+}
+
+/** What changed between two looks at the program, as the charts want it. */
+function sample(now, before) {
+  const seconds = (now.now_ns - before.now_ns) / 1e9;
+  if (!(seconds > 0)) return null;
+  const grown = (name) => Math.max(0, (now.counters[name] ?? 0) - (before.counters[name] ?? 0));
+  return { rate: grown("handled") / seconds, queued: now.counters.queued ?? 0, restarts: grown("restarts"), failures: grown("failures"),
+    latency: Math.max(0, ...now.dispatchers.map((d) => d.latency_us ?? 0)) };
+}
+
+function sameProgram(a, b) {
+  return a && a.pid === b.pid && b.uptime_ms >= a.uptime_ms - 1000;
+}
+
+async function takeProgram(next) {
+  const before = program;
+  program = next;
+  if (!sameProgram(before, next)) {
+    model.reset();
+    lists.reset();
+    newestFailure = null;
+    if (before) toast(`Another run of the program: ${next.name}, pid ${next.pid}.`);
+  } else {
+    const values = sample(next, before);
+    if (values) {
+      history.add(Date.now(), values);
+      header.rate = values.rate;
+    }
+  }
+  header.show(next);
+  detail.allow = next.allow || [];
+  const failures = next.counters.failures ?? 0;
+  if (before ? failures > (before.counters.failures ?? 0) || !sameProgram(before, next) : true) await readFailures();
+}
+
+/** Somebody failed since the last look: who it was is marked and said. */
+async function readFailures() {
+  const failures = await lists.failures();
+  if (failures.length === 0) {
+    newestFailure = -1;
+    return;
+  }
+  const known = newestFailure;
+  newestFailure = Math.max(...failures.map((f) => f.seq));
+  const fresh = failures.filter((f) => known !== null && f.seq > known);
+  for (const failure of fresh) model.noteFailure(failure.actor);
+  const last = failures.reduce((a, b) => (a.seq > b.seq ? a : b));
+  tickerFrom = { failure: last, at: performance.now() - last.ago_ms };
+}
+
+let tickerFrom = null;
+function drawTicker(now) {
+  const box = $("ticker");
+  if (!tickerFrom) return;
+  const { failure, at } = tickerFrom;
+  if (box.dataset.seq !== String(failure.seq)) {
+    box.dataset.seq = failure.seq;
+    box.replaceChildren(el("span", { class: "ticker-mark", "aria-hidden": "true", text: "✕" }),
+      el("button", { type: "button", class: "link-button", text: failure.name || failure.actor, onclick: () => openActor(failure.actor) }),
+      el("span", { text: ` ${failure.reason}${failure.text ? `: ${failure.text}` : ""}` }),
+      el("span", { class: "quiet ticker-ago", "aria-hidden": "true" }));
+    box.classList.remove("ticker-new");
+    void box.offsetWidth; // begins the animation again
+    if (now - at < 3000) box.classList.add("ticker-new");
+  }
+  box.lastChild.textContent = ` ${span(now - at)} ago`;
+}
+
+async function readStuck(now) {
+  if (now - stuckAt < STUCK_MS) return;
+  stuckAt = now;
+  const answer = await lists.stuck();
+  header.showStuck(answer, program);
+}
+
+function trouble(error) {
+  failed++;
+  if (!(error instanceof ApiError)) console.error(error);
+  const text = !(error instanceof ApiError) ? `This page has a fault: ${error.message}.` : error.code === "UNREACHABLE" || error.reached ? error.message : `The program cannot be reached: ${error.message}`;
+  header.showTrouble(`${text} Trying again.`);
+  document.body.classList.add("unreachable");
+}
+
+function wellAgain() {
+  if (failed === 0) return;
+  failed = 0;
+  header.showTrouble(null);
+  document.body.classList.remove("unreachable");
+}
+
+async function look() {
+  const began = performance.now();
+  try {
+    const [next] = await Promise.all([get("program"), model.refresh()]);
+    wellAgain();
+    await takeProgram(next);
+    const now = performance.now();
+    tree.draw(now);
+    $("tree-count").textContent = model.large ? `${count(model.total)} actors; the top, and what you open` : `${count(model.total)} actors`;
+    charts.draw(Date.now());
+    drawTicker(now);
+    await Promise.all([lists.refresh(now), readStuck(now), detail.refresh()]);
+  } catch (error) {
+    trouble(error);
+  }
+  return performance.now() - began;
+}
+
+let timer = 0;
+async function run() {
+  clearTimeout(timer);
+  timer = -1; // a look is under way
+  const took = await look();
+  timer = 0;
+  if (!paused && !document.hidden) timer = setTimeout(run, Math.max(50, (failed ? 1000 : LOOK_MS) - took));
+}
+
+function wake() {
+  if (timer === 0 && !paused && !document.hidden) run();
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden && timer > 0) {
+    clearTimeout(timer);
+    timer = 0;
+  }
+  header.live(paused || document.hidden ? "paused" : "live");
+  wake();
+});
+
+function setPaused(on) {
+  paused = on;
+  $("pause").setAttribute("aria-pressed", on);
+  $("pause").textContent = on ? "Go on" : "Pause";
+  header.live(on ? "paused" : "live");
+  if (on && timer > 0) {
+    clearTimeout(timer);
+    timer = 0;
+  }
+  wake();
+}
+
+function setTheme(theme) {
+  const root = document.documentElement;
+  if (theme === "auto") delete root.dataset.theme;
+  else root.dataset.theme = theme;
+  $("theme").textContent = theme[0].toUpperCase() + theme.slice(1);
+  $("theme").setAttribute("aria-label", `Colours: ${theme}`);
+  try {
+    localStorage.setItem("jzx-theme", theme);
+  } catch { /* it is for this visit then */ }
+  charts.draw();
+}
+
+function nextTheme() {
+  const at = THEMES.indexOf(document.documentElement.dataset.theme || "auto");
+  setTheme(THEMES[(at + 1) % THEMES.length]);
+}
+
+function showKeys() {
+  $("keys-list").replaceChildren(...KEYS.flatMap(([key, text]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text })]));
+  $("keys").showModal();
+}
+
+function shortcut(event) {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
+  if (event.target.closest("input, textarea, dialog[open]")) return;
+  const actions = { "/": () => $("search").focus(), "?": showKeys, p: () => setPaused(!paused), t: nextTheme,
+    "+": () => tree.viewport.zoom(1.25), "=": () => tree.viewport.zoom(1.25), "-": () => tree.viewport.zoom(0.8),
+    0: () => tree.viewport.fit(), Escape: () => detail.close() };
+  if (!actions[event.key]) return;
+  event.preventDefault();
+  actions[event.key]();
+}
+
+function start() {
+  let theme = "auto";
+  try {
+    theme = localStorage.getItem("jzx-theme") || "auto";
+  } catch { /* auto */ }
+  setTheme(THEMES.includes(theme) ? theme : "auto");
+  $("pause").addEventListener("click", () => setPaused(!paused));
+  $("theme").addEventListener("click", nextTheme);
+  $("keys-open").addEventListener("click", showKeys);
+  $("zoom-in").addEventListener("click", () => tree.viewport.zoom(1.25));
+  $("zoom-out").addEventListener("click", () => tree.viewport.zoom(0.8));
+  $("zoom-fit").addEventListener("click", () => tree.viewport.fit());
+  $("stuck-line").addEventListener("click", () => {
+    lists.show("stuck");
+    lists.tab("stuck").tab.focus();
+  });
+  document.addEventListener("keydown", shortcut);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.draw());
+  search.start();
+  run();
+  lists.doctor().catch(() => {}); // the tab asks again when it is seen
+}
+
+start();

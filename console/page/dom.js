@@ -1,0 +1,125 @@
+// Making elements and writing numbers. Every text goes in as text: names come from the program.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const $ = (id) => document.getElementById(id);
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "text") node.textContent = value;
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  for (const child of children) {
+    if (child !== null && child !== undefined) node.append(child);
+  }
+  return node;
+}
+
+/** An HTML element: el("p", {class: "quiet", text: name}, child...). */
+export function el(tag, attributes, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+/** The same for SVG. */
+export function svg(tag, attributes, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+/** Writes only what changed, so that nothing is laid out again for nothing. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+export function setAttr(node, name, value) {
+  const text = String(value);
+  if (node.getAttribute(name) !== text) node.setAttribute(name, text);
+}
+
+/** 1234567 as "1,234,567"; null as a dash. */
+export function count(n) {
+  return n === null || n === undefined ? "–" : Math.round(n).toLocaleString("en-US");
+}
+
+/** At most four characters and a unit: 950, 12.3k, 4.56M. */
+export function short(n) {
+  if (n === null || n === undefined || Number.isNaN(n)) return "–";
+  const size = Math.abs(n);
+  if (size < 10 && !Number.isInteger(n)) return n.toFixed(1);
+  if (size < 1000) return String(Math.round(n));
+  for (const [unit, scale] of [["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]]) {
+    const scaled = n / scale;
+    if (Math.abs(scaled) < 999.5) {
+      return scaled.toFixed(Math.abs(scaled) < 9.995 ? 2 : Math.abs(scaled) < 99.95 ? 1 : 0) + unit;
+    }
+  }
+  return n.toExponential(1);
+}
+
+/** A length of time from milliseconds: "12 ms", "3.4 s", "2 min 5 s", "1 h 3 min". */
+export function span(ms) {
+  if (ms === null || ms === undefined) return "–";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const s = ms / 1000;
+  if (s < 10) return `${s.toFixed(1)} s`;
+  if (s < 60) return `${Math.floor(s)} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+}
+
+/** From microseconds: "35 µs", "1.2 ms". */
+export function micros(us) {
+  if (us === null || us === undefined) return "–";
+  if (us < 1000) return `${us < 10 && us > 0 ? us.toFixed(1) : Math.round(us)} µs`;
+  return us < 10000 ? `${(us / 1000).toFixed(1)} ms` : span(us / 1000);
+}
+
+export function bytes(n) {
+  if (n === null || n === undefined) return "–";
+  if (n < 1024) return `${n} B`;
+  if (n < 1048576) return `${(n / 1024).toFixed(1)} KiB`;
+  if (n < 1073741824) return `${(n / 1048576).toFixed(1)} MiB`;
+  return `${(n / 1073741824).toFixed(2)} GiB`;
+}
+
+export const share = (part) => (part === null || part === undefined ? "–" : `${Math.round(part * 100)} %`);
+
+/** What an actor is called: its name, or its id if it has none. */
+export const nameOf = (actor) => actor.name || actor.id;
+
+/** Hands a file to the browser. */
+export function download(name, text, type) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = el("a", { href: url, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+let toastTimer = 0;
+/** A sentence at the foot of the page for a few seconds. */
+export function toast(text, bad = false) {
+  const node = $("toast");
+  node.textContent = text;
+  node.classList.toggle("toast-bad", bad);
+  node.hidden = false;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { node.hidden = true; }, bad ? 8000 : 4000);
+}
+
+/** Asks before something is done that cannot be taken back. Resolves to true or false. */
+export function confirmed(title, text, verb) {
+  const dialog = $("confirm");
+  $("confirm-title").textContent = title;
+  $("confirm-text").textContent = text;
+  $("confirm-yes").textContent = verb;
+  dialog.returnValue = "";
+  return new Promise((resolve) => {
+    $("confirm-yes").onclick = () => dialog.close("yes");
+    $("confirm-no").onclick = () => dialog.close("");
+    dialog.onclose = () => resolve(dialog.returnValue === "yes");
+    dialog.showModal();
+    $("confirm-no").focus();
+  });
+}

@@ -1,0 +1,241 @@
+// What is known of the actors, and what of it is shown. A small program is asked for whole; of a
+// large one only the top and what was opened, so that 100,000 actors cost what 100 do.
+
+import { get } from "./api.js";
+
+export const SMALL = 1500; // actors that are asked for in one go
+const MORE = 60;           // siblings that one click on a group adds
+const MOST = 600;          // siblings of one parent that are ever shown
+const FLASH_MS = 2600;     // how long a restart or a failure stays marked
+const GHOST_MS = 2200;     // how long one who is gone stays in the picture
+const TROUBLE = new Set(["failed", "restarting", "stopping", "stopped"]);
+
+export class Model {
+  constructor() {
+    this.actors = new Map();   // id -> {row, kids, rate, flash, flashUntil, goneAt}
+    this.roots = [];
+    this.total = 0;
+    this.large = false;
+    this.open = new Map();     // id -> true or false, as the user said
+    this.limits = new Map();   // id -> siblings shown below it, as the user said
+    this.pinned = new Map();   // id -> row, of one who was searched for, and its parents
+    this.lastAt = 0;
+  }
+
+  /** Forgets everything but what the user opened: another program, or it began anew. */
+  reset() {
+    this.actors.clear();
+    this.roots = [];
+    this.pinned.clear();
+    this.lastAt = 0;
+  }
+
+  /** Asks for what has to be shown. Resolves when the model is new. */
+  async refresh() {
+    const first = await get("actors", this.large
+      ? { sort: "tree", depth: 1, limit: 400 } : { sort: "tree", limit: SMALL });
+    const wasLarge = this.large;
+    this.total = first.total;
+    this.large = first.total > SMALL;
+    if (this.large && !wasLarge) return this.refresh();
+    const rows = new Map(first.actors.map((row) => [row.id, row]));
+    if (this.large) await this.refreshOpened(rows);
+    await this.refreshPinned(rows);
+    this.take(rows);
+    return this;
+  }
+
+  /** The children of those who are open, a dozen parents at most per round. */
+  async refreshOpened(rows) {
+    for (let round = 0; round < 3; round++) {
+      const parents = [...rows.values()].filter((row) => row.children > 0 && !row.asked &&
+        this.isOpen(row)).slice(0, 12);
+      if (parents.length === 0) return;
+      const answers = await Promise.all(parents.map((row) => {
+        row.asked = true;
+        return get("actors", { sort: "tree", under: row.id, depth: 1, limit: this.limit(row.id) + 2 })
+          .catch((error) => {
+            if (!error.reached) throw error;
+            return { actors: [] }; // it ended meanwhile
+          });
+      }));
+      for (const answer of answers) {
+        for (const row of answer.actors) if (!rows.has(row.id)) rows.set(row.id, row);
+      }
+    }
+  }
+
+  /** Those who were searched for are shown for as long as they live. */
+  async refreshPinned(rows) {
+    for (const id of this.pinned.keys()) {
+      if (rows.has(id)) continue;
+      const answer = this.large ? await get("actor", { actor: id }).catch((error) => {
+        if (!error.reached) throw error;
+        return {};
+      }) : {};
+      if (answer.actor) rows.set(id, answer.actor);
+      else this.pinned.delete(id);
+    }
+  }
+
+  /** Puts new rows in the place of the old ones and notes what changed. */
+  take(rows, now = performance.now()) {
+    const before = this.actors;
+    const seconds = (now - this.lastAt) / 1000;
+    const fresh = new Map();
+    for (const row of rows.values()) {
+      const old = before.get(row.id);
+      const actor = { row, kids: [], rate: null, flash: "", flashUntil: 0, goneAt: 0 };
+      if (old) this.compare(actor, old, now, seconds);
+      else if (this.lastAt && !this.large) this.flash(actor, "born", now);
+      fresh.set(row.id, actor);
+    }
+    if (!this.large) this.keepGhosts(fresh, before, now);
+    this.actors = fresh;
+    this.roots = [];
+    for (const actor of fresh.values()) {
+      const parent = fresh.get(actor.row.parent);
+      if (parent && parent !== actor) parent.kids.push(actor);
+      else this.roots.push(actor);
+    }
+    this.lastAt = now;
+  }
+
+  flash(actor, kind, now) {
+    actor.flash = kind;
+    actor.flashUntil = now + FLASH_MS;
+  }
+
+  compare(actor, old, now, seconds) {
+    const { row } = actor;
+    const grown = (row.accepted - old.row.accepted + 4294967296) % 4294967296;
+    // It counts modulo 2^32, and anew in a new incarnation.
+    const rate = seconds > 0 && grown < 2147483648 ? grown / seconds : 0;
+    actor.rate = old.rate === null ? rate : old.rate * 0.4 + rate * 0.6;
+    actor.flash = old.flash;
+    actor.flashUntil = old.flashUntil;
+    if (row.restarts > old.row.restarts || row.incarnation > old.row.incarnation) {
+      this.flash(actor, "restarted", now);
+    } else if (row.state === "failed" && old.row.state !== "failed") {
+      this.flash(actor, "failed", now);
+    }
+  }
+
+  keepGhosts(fresh, before, now) {
+    for (const [id, old] of before) {
+      if (fresh.has(id) || !fresh.has(old.row.parent)) continue;
+      const goneAt = old.goneAt || now;
+      if (now - goneAt > GHOST_MS) continue;
+      fresh.set(id, { row: { ...old.row, state: "terminated", mailbox: 0, running: false, children: 0 },
+        kids: [], rate: null, flash: "", flashUntil: 0, goneAt });
+    }
+  }
+
+  /** A failure was reported of this actor: mark it, also if it was up again by the next look. */
+  noteFailure(id, now = performance.now()) {
+    const actor = this.actors.get(id);
+    if (actor) this.flash(actor, actor.flash === "restarted" ? "restarted" : "failed", now);
+  }
+
+  depthOpen() {
+    // As deep as some hundred rows allow.
+    if (this.large) return 2;
+    const wide = [];
+    for (const actor of this.actors.values()) {
+      if (actor.row.children > 0) wide[actor.row.depth] = (wide[actor.row.depth] || 0) + 1;
+    }
+    let parents = 0;
+    let depth = 0;
+    while (depth < wide.length && parents + (wide[depth] || 0) <= 40) parents += wide[depth++] || 0;
+    return Math.max(depth, 1);
+  }
+
+  isOpen(row) {
+    const said = this.open.get(row.id);
+    if (said !== undefined) return said;
+    if (this.large) return row.depth < 2;
+    return row.depth < this.depthOpen();
+  }
+
+  limit(id) {
+    const said = this.limits.get(id);
+    if (said !== undefined) return said;
+    const count = this.total;
+    return count <= 60 ? 24 : count <= 250 ? 12 : 8;
+  }
+
+  showMore(id) {
+    this.limits.set(id, Math.min(this.limit(id) + MORE, MOST));
+  }
+
+  setOpen(id, open) {
+    this.open.set(id, open);
+  }
+
+  /** Opens all parents of this actor, and has it shown among however many siblings. */
+  async reveal(id) {
+    let at = id;
+    for (let guard = 0; at && guard < 64; guard++) {
+      let row = this.actors.get(at)?.row;
+      if (!row) row = (await get("actor", { actor: at })).actor;
+      if (!row) return;
+      this.pinned.set(at, row);
+      if (at !== id) this.open.set(at, true);
+      at = row.parent;
+    }
+    if (!this.actors.has(id)) this.take(new Map([...this.rowsNow(), ...this.pinned]));
+  }
+
+  rowsNow() {
+    return [...this.actors].filter(([, a]) => !a.goneAt).map(([id, a]) => [id, a.row]);
+  }
+
+  /** What is drawn: {actor, kids, open, group} from the root, or null when there is nobody. */
+  view(now = performance.now()) {
+    if (this.roots.length === 0) return null;
+    const top = this.roots.map((actor) => this.viewOf(actor, now, 0));
+    if (top.length === 1) return top[0];
+    const actor = { row: { id: "", name: "program", parent: null, state: "running", supervisor: true,
+      children: top.length, mailbox: 0, cap: 0, restarts: 0, depth: -1, virtual: true },
+    kids: this.roots, rate: null, flash: "", flashUntil: 0, goneAt: 0 };
+    return { id: "", actor, open: true, kids: top, hidden: 0, parents: true };
+  }
+
+  viewOf(actor, now, level) {
+    const { row } = actor;
+    const total = Math.max(row.children, actor.kids.filter((kid) => !kid.goneAt).length);
+    const open = total > 0 && level < 60 && this.isOpen(row);
+    const node = { id: row.id, actor, open, kids: [], hidden: 0, parents: total > 0 };
+    if (!open) return node;
+    const shown = this.choose(actor, total, now);
+    node.kids = shown.map((kid) => this.viewOf(kid, now, level + 1));
+    node.hidden = Math.max(0, total - shown.filter((kid) => !kid.goneAt).length);
+    return node;
+  }
+
+  /** The first of the siblings, those with children first, and all that are in trouble. */
+  choose(actor, total, now) {
+    const limit = this.limit(idOf(actor));
+    if (total <= limit + 2 && actor.kids.length <= limit + 2) return actor.kids;
+    const rank = (kid) => (this.pinned.has(kid.row.id) ? 0 : isLoud(kid, now) ? 1
+      : kid.row.children > 0 ? 2 : 3);
+    const ranked = actor.kids.map((kid, at) => [rank(kid), at, kid]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    // Loud ones come on top of the limit, within reason, so that nobody quiet has to leave for them.
+    const loud = ranked.filter((entry) => entry[0] < 2).length;
+    return ranked.slice(0, limit + Math.min(loud, 24)).sort((a, b) => a[1] - b[1]).map((entry) => entry[2]);
+  }
+}
+
+const idOf = (actor) => actor.row.id;
+
+export function isLoud(actor, now) {
+  const { row } = actor;
+  return actor.flashUntil > now || TROUBLE.has(row.state) || (row.cap > 0 && row.mailbox >= row.cap * 0.8);
+}
+
+/** The state as a word, with what is not in `state`. */
+export function stateOf(actor) {
+  const { row } = actor;
+  if (actor.goneAt) return "terminated";
+  return row.stopping && row.state === "running" ? "stopping" : row.state;
+}

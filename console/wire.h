@@ -1,0 +1,29 @@
+/* A wire to the program: an actor that puts questions to its control plane and gives the answers to
+ * whoever asked. It connects when it is asked, keeps the connection for as long as somebody looks,
+ * and hangs up 10 s after the last question, so that a console nobody looks at costs the program
+ * nothing. While the program cannot be reached it says so at once, and tries again with a backoff.
+ *
+ * Asked (jzx_ask) with a question as a copy, JZC_TAG_QUESTION. It replies with a jzc_answer, which
+ * has jzc_answer_drop(), always: also when there is nobody to ask. */
+#ifndef JZC_WIRE_H
+#define JZC_WIRE_H
+
+#include <jzx/actor.h>
+
+#include <stdbool.h>
+
+#define JZC_TAG_QUESTION 1u
+#define JZC_TAG_ANSWER 2u
+
+/* "unix:" and the path of a socket, for jzx_connect(). */
+#define JZC_CONTROL_MAX 127
+
+/* The argument of init is that address, a string that outlives the actor. */
+jzx_behavior_result jzc_wire_init(jzx_context *ctx, void *arg);
+jzx_behavior_result jzc_wire(jzx_context *ctx, const jzx_message *msg);
+void jzc_wire_deinit(jzx_context *ctx);
+
+/* How a program greets: NULL if all is well, else the error and a sentence. */
+const char *jzc_greeting_error(const char *line, size_t len, const char **out_text);
+
+#endif

@@ -1,0 +1,499 @@
+/* Goal: every endpoint answers what the program says, and whoever may not ask is refused, over real
+ * sockets. Method: a console in this process, a made-up program, requests as bytes. */
+#include "site.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int status_of(web_answer answer)
+{
+    int status = answer.status;
+    web_free(&answer);
+    return status;
+}
+
+static void check_error(web_answer answer, int status, const char *error)
+{
+    char wanted[80];
+    (void)snprintf(wanted, sizeof wanted, "\"error\":\"%s\"", error);
+    CHECK_EQ(answer.status, status);
+    CHECK(web_has(&answer, "{\"ok\":false"));
+    CHECK(web_has(&answer, wanted));
+    CHECK(web_has(&answer, "\"text\":\""));
+    CHECK_STR(web_header(&answer, "Content-Type"), "application/json");
+    web_free(&answer);
+}
+
+static void test_each_endpoint_asks_its_op_and_passes_the_answer_on_without_the_id(void)
+{
+    static const struct {
+        const char *path;
+        const char *asked; /* behind the id */
+    } table[] = {
+        {"/api/program", ",\"op\":\"program\"}"},
+        {"/api/actor?actor=worker-1", ",\"op\":\"actor\",\"actor\":\"worker-1\"}"},
+        {"/api/dead?limit=5&after=57", ",\"op\":\"dead\",\"after\":57,\"limit\":5}"},
+        {"/api/failures?limit=3", ",\"op\":\"failures\",\"limit\":3}"},
+        {"/api/stuck?limit_ms=10", ",\"op\":\"stuck\",\"limit_ms\":10}"},
+        {"/api/doctor", ",\"op\":\"doctor\"}"},
+        {"/api/record?limit=9&text=1", ",\"op\":\"record\",\"limit\":9,\"text\":true}"},
+        {"/api/actors?sort=tree&limit=7&filter=a%22b%5C&under=1&depth=2",
+         ",\"op\":\"actors\",\"sort\":\"tree\",\"limit\":7,\"filter\":\"a\\\"b\\\\\","
+         "\"under\":\"1\",\"depth\":2}"},
+    };
+    site s = site_open(NULL);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char last[512];
+        web_answer answer = web_get(s.port, table[i].path);
+        fake_last(s.program, last, sizeof last);
+        CHECK_EQ(answer.status, 200);
+        CHECK(strncmp(answer.body, "{\"ok\":true,", 11) == 0);
+        CHECK(!web_has(&answer, "\"id\":1,"));
+        CHECK_STR(web_header(&answer, "Content-Type"), "application/json");
+        CHECK(strncmp(last, "{\"id\":", 6) == 0);
+        CHECK_STR(last + 6 + strspn(last + 6, "0123456789"), table[i].asked);
+        web_free(&answer);
+    }
+    site_close(&s);
+}
+
+static void test_page_and_its_files_are_served_with_strict_headers(void)
+{
+    site s = site_open(NULL);
+    web_answer page = web_get(s.port, "/");
+    CHECK_EQ(page.status, 200);
+    CHECK(web_has(&page, "<!doctype html>"));
+    CHECK_STR(web_header(&page, "Content-Type"), "text/html; charset=utf-8");
+    const char *policy = web_header(&page, "Content-Security-Policy");
+    CHECK(strncmp(policy, "default-src 'none'; ", 20) == 0);
+    CHECK(strstr(policy, "unsafe") == NULL && strstr(policy, "*") == NULL);
+    CHECK(strstr(policy, "connect-src 'self'") != NULL);
+    CHECK(strstr(policy, "frame-ancestors 'none'") != NULL);
+    CHECK_STR(web_header(&page, "X-Content-Type-Options"), "nosniff");
+    CHECK_STR(web_header(&page, "Referrer-Policy"), "no-referrer");
+    CHECK_STR(web_header(&page, "Cache-Control"), "no-store");
+    CHECK_STR(web_header(&page, "X-Frame-Options"), "DENY");
+    CHECK_STR(web_header(&page, "Access-Control-Allow-Origin"), "");
+    web_answer script = web_get(s.port, "/app.js");
+    CHECK_EQ(script.status, 200);
+    CHECK_STR(web_header(&script, "Content-Type"), "text/javascript; charset=utf-8");
+    web_answer api = web_get(s.port, "/api/program");
+    CHECK_STR(web_header(&api, "Cache-Control"), "no-store");
+    CHECK_STR(web_header(&api, "X-Frame-Options"), "DENY");
+    CHECK_STR(web_header(&api, "Access-Control-Allow-Origin"), "");
+    web_answer head = web_ask(s.port, "HEAD", "/", NULL, NULL);
+    CHECK_EQ(head.status, 200);
+    CHECK_EQ(head.body_len, 0);
+    web_free(&page);
+    web_free(&script);
+    web_free(&api);
+    web_free(&head);
+    site_close(&s);
+}
+
+static void test_metrics_are_plain_text(void)
+{
+    site s = site_open(NULL);
+    web_answer answer = web_get(s.port, "/metrics");
+    CHECK_EQ(answer.status, 200);
+    CHECK_STR(answer.body, "# HELP jzx_up \"one\"\njzx_up 1\n\xc3\xa9\n");
+    CHECK_STR(web_header(&answer, "Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
+    web_free(&answer);
+    site_close(&s);
+}
+
+static void test_trace_collects_for_a_while_on_a_connection_of_its_own(void)
+{
+    char last[512];
+    site s = site_open(NULL);
+    uint64_t began = web_now_ms();
+    web_answer answer = web_get(s.port, "/api/trace?ms=200&actors=a,b&tag=7&sends=1&rate=10");
+    CHECK_EQ(answer.status, 200);
+    CHECK(web_now_ms() - began >= 200);
+    CHECK(web_has(&answer, "\"skipped\":12,\"lost\":3,\"cut\":false,\"events\":[{\"what\""));
+    CHECK(web_has(&answer, "\"t_ns\":4,\"tag\":7}]}"));
+    fake_last(s.program, last, sizeof last);
+    CHECK_STR(last, "{\"id\":1,\"op\":\"trace\",\"actors\":[\"a\",\"b\"],\"tag\":7,\"rate\":10,"
+                    "\"sends\":true}");
+    web_free(&answer);
+    began = web_now_ms();
+    answer = web_get(s.port, "/api/trace?ms=9000&limit=2");
+    CHECK_EQ(answer.status, 200);
+    CHECK(web_now_ms() - began < 5000); /* enough is enough */
+    CHECK(web_has(&answer, "\"cut\":true") && !web_has(&answer, "\"t_ns\":2"));
+    web_free(&answer);
+    /* Their connections are gone. */
+    uint64_t until = web_now_ms() + 5000;
+    while (fake_clients(s.program) > 0 && web_now_ms() < until) {
+        web_pause_ms(5);
+    }
+    CHECK_EQ(fake_clients(s.program), 0);
+    site_close(&s);
+}
+
+static void test_actions_need_the_token_in_a_header(void)
+{
+    char last[512];
+    site s = site_open(NULL);
+    const char *body = "{\"actor\":\"worker-1\"}";
+    check_error(web_ask(s.port, "POST", "/api/stop", NULL, body), 403, "BAD_TOKEN");
+    check_error(web_ask(s.port, "POST", "/api/stop", "X-Jzx-Token: 0123456789abcdee\r\n", body),
+                403, "BAD_TOKEN");
+    check_error(web_ask(s.port, "POST", "/api/stop", "X-Jzx-Token: 0123456789abcde\r\n", body), 403,
+                "BAD_TOKEN");
+    check_error(web_ask(s.port, "POST", "/api/stop", "X-Jzx-Token: " SITE_TOKEN "0\r\n", body), 403,
+                "BAD_TOKEN");
+    check_error(web_ask(s.port, "POST", "/api/stop", "X-Jzx-Token: \r\n", body), 403, "BAD_TOKEN");
+    check_error(web_ask(s.port, "POST", "/api/stop?token=" SITE_TOKEN, NULL, body), 403,
+                "BAD_TOKEN");
+    CHECK_EQ(fake_asked(s.program, NULL), 0);
+    CHECK_EQ(status_of(web_ask(s.port, "POST", "/api/stop", SITE_TOKEN_HEADER, body)), 200);
+    CHECK_EQ(status_of(web_ask(s.port, "POST", "/api/restart",
+                               "Authorization: Bearer " SITE_TOKEN "\r\n", body)),
+             200);
+    CHECK_EQ(status_of(web_ask(s.port, "POST", "/api/send", SITE_TOKEN_HEADER,
+                               " { \"tag\" : 7 , \"text\":\"a\\u0022\\n\", \"actor\":\"w\" } ")),
+             200);
+    fake_last(s.program, last, sizeof last);
+    CHECK(strstr(last, "\"op\":\"send\",\"actor\":\"w\",\"tag\":7,\"text\":\"a\\u0022\\n\"}") !=
+          NULL);
+    /* Each is asked: nothing is remembered of actions. */
+    CHECK_EQ(status_of(web_ask(s.port, "POST", "/api/stop", SITE_TOKEN_HEADER, body)), 200);
+    CHECK_EQ(fake_asked(s.program, "stop"), 2);
+    check_error(web_ask(s.port, "POST", "/api/kill", SITE_TOKEN_HEADER, body), 403, "NOT_ALLOWED");
+    check_error(web_ask(s.port, "POST", "/api/stop", SITE_TOKEN_HEADER, "{\"actor\":\"nobody\"}"),
+                404, "NO_SUCH_ACTOR");
+    site_close(&s);
+}
+
+static void test_bodies_that_are_not_what_an_action_takes_are_refused(void)
+{
+    static const char *const bodies[] = {
+        "",
+        "{}",
+        "[]",
+        "{\"actor\":1}",
+        "{\"actor\":\"a\",\"op\":\"kill\"}",
+        "{\"actor\":\"a\",\"id\":7}",
+        "{\"actor\":\"a\",\"actor\":\"b\"}",
+        "{\"actor\":\"a\"",
+        "{\"actor\":\"a\"}x",
+        "{\"actor\":\"a\",}",
+        "{\"actor\":\"a\\x\"}",
+        "{\"actor\":\"a\n\"}",
+        "{\"actor\":\"\xff\"}",
+        "{\"actor\":{\"a\":1}}",
+        "{\"actor\":\"a\",\"tag\":-1}",
+        "{\"actor\":\"a\",\"tag\":1.5}",
+        "{\"actor\":\"a\",\"tag\":\"7\"}",
+        "{\"actor\":\"a\",\"u64\":18446744073709551616}",
+        "{\"actor\":\"a\"}{\"actor\":\"b\"}",
+    };
+    site s = site_open(NULL);
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        check_error(web_ask(s.port, "POST", "/api/send", SITE_TOKEN_HEADER, bodies[i]), 400,
+                    "BAD_REQUEST");
+    }
+    CHECK_EQ(fake_asked(s.program, NULL), 0);
+    site_close(&s);
+}
+
+static void test_queries_that_a_path_does_not_know_are_refused(void)
+{
+    static const char *const paths[] = {
+        "/api/actors?op=kill",    "/api/actors?limit=x",
+        "/api/actors?limit=-1",   "/api/actors?limit=1&limit=2",
+        "/api/actors?filter=%ff", "/api/program?a=b",
+        "/api/record?text=maybe", "/api/dead?after=99999999999999999999",
+        "/api/actors?limit=",
+    };
+    site s = site_open(NULL);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        check_error(web_get(s.port, paths[i]), 400, "BAD_REQUEST");
+    }
+    CHECK_EQ(fake_asked(s.program, NULL), 0);
+    /* A newline does not end the line. */
+    char last[512];
+    CHECK_EQ(status_of(web_get(s.port, "/api/actors?filter=a%0a%7b%00b")), 200);
+    fake_last(s.program, last, sizeof last);
+    CHECK(strstr(last, "\"filter\":\"a\\u000a{\\u0000b\"}") != NULL);
+    site_close(&s);
+}
+
+static void test_foreign_hosts_and_origins_are_refused(void)
+{
+    site s = site_open(NULL);
+    char line[128];
+    const char *const hosts[] = {"evil.example:%u",
+                                 "127.0.0.1.evil.example:%u",
+                                 "localhost.:%u",
+                                 "10.0.0.1:%u",
+                                 "127.0.0.1:%ux",
+                                 "[::2]:%u",
+                                 "",
+                                 "0.0.0.0:%u",
+                                 "@127.0.0.1:%u"};
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        char host[64];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        (void)snprintf(host, sizeof host, hosts[i], s.port);
+#pragma GCC diagnostic pop
+        (void)snprintf(line, sizeof line, "Host: %s\r\n", host);
+        check_error(web_ask(s.port, "GET", "/api/program", line, NULL), 421, "FOREIGN_HOST");
+    }
+    (void)snprintf(line, sizeof line, "Host: localhost:%u\r\nHost: evil.example\r\n", s.port);
+    CHECK_EQ(status_of(web_ask(s.port, "GET", "/api/program", line, NULL)), 421);
+    check_error(web_ask(s.port, "GET", "/api/program", "Host: localhost:1\r\n", NULL), 421,
+                "FOREIGN_HOST");
+    const char *const origins[] = {"http://evil.example", "null",   "http://localhost:3000", "",
+                                   "http://127.0.0.1",    "file://"};
+    for (size_t i = 0; i < sizeof origins / sizeof origins[0]; i++) {
+        (void)snprintf(line, sizeof line, "Origin: %s\r\n" SITE_TOKEN_HEADER, origins[i]);
+        check_error(web_ask(s.port, "GET", "/api/program", line, NULL), 403, "FOREIGN_ORIGIN");
+        check_error(web_ask(s.port, "POST", "/api/stop", line, "{\"actor\":\"a\"}"), 403,
+                    "FOREIGN_ORIGIN");
+    }
+    check_error(web_ask(s.port, "GET", "/api/program", "Sec-Fetch-Site: cross-site\r\n", NULL), 403,
+                "FOREIGN_ORIGIN");
+    check_error(web_ask(s.port, "GET", "/api/program", "Sec-Fetch-Site: same-site\r\n", NULL), 403,
+                "FOREIGN_ORIGIN");
+    CHECK_EQ(fake_asked(s.program, NULL), 0);
+    site_close(&s);
+}
+
+static void test_our_own_names_and_origins_get_in(void)
+{
+    site s = site_open(NULL);
+    char line[128];
+    const char *const names[] = {"127.0.0.1", "localhost", "LocalHost", "[::1]"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(line, sizeof line, "Host: %s:%u\r\nOrigin: http://%s:%u\r\n", names[i],
+                       s.port, names[i], s.port);
+        CHECK_EQ(status_of(web_ask(s.port, "GET", "/api/program", line, NULL)), 200);
+    }
+    CHECK_EQ(status_of(web_ask(s.port, "GET", "/", "Sec-Fetch-Site: none\r\n", NULL)), 200);
+    CHECK_EQ(status_of(web_ask(s.port, "GET", "/", "Sec-Fetch-Site: same-origin\r\n", NULL)), 200);
+    site_close(&s);
+}
+
+static void test_paths_and_methods_that_are_none_are_refused(void)
+{
+    site s = site_open(NULL);
+    check_error(web_get(s.port, "/nothing"), 404, "NOT_FOUND");
+    check_error(web_get(s.port, "/../etc/passwd"), 404, "NOT_FOUND");
+    check_error(web_get(s.port, "//"), 404, "NOT_FOUND");
+    check_error(web_ask(s.port, "POST", "/nothing", SITE_TOKEN_HEADER, "{}"), 404, "NOT_FOUND");
+    check_error(web_get(s.port, "/api/stop"), 405, "BAD_METHOD");
+    check_error(web_ask(s.port, "POST", "/api/program", SITE_TOKEN_HEADER, "{}"), 405,
+                "BAD_METHOD");
+    check_error(web_ask(s.port, "OPTIONS", "/api/stop", NULL, NULL), 405, "BAD_METHOD");
+    check_error(web_ask(s.port, "DELETE", "/", NULL, NULL), 405, "BAD_METHOD");
+    web_answer put = web_ask(s.port, "PUT", "/api/program", NULL, NULL);
+    CHECK_EQ(put.status, 405);
+    CHECK_STR(web_header(&put, "Allow"), "GET, HEAD");
+    web_free(&put);
+    CHECK_EQ(fake_asked(s.program, NULL), 0);
+    site_close(&s);
+}
+
+static void test_not_on_loopback_everything_that_tells_needs_the_token(void)
+{
+    jzx_console_opts opts = {.address = "0.0.0.0", .host = "jazz.example"};
+    site s = site_open(&opts);
+    check_error(web_get(s.port, "/api/program"), 403, "BAD_TOKEN");
+    check_error(web_get(s.port, "/metrics"), 403, "BAD_TOKEN");
+    check_error(web_get(s.port, "/nothing"), 403, "BAD_TOKEN");
+    check_error(web_get(s.port, "/api/program?token=nonsense"), 403, "BAD_TOKEN");
+    CHECK_EQ(fake_asked(s.program, NULL), 0);
+    CHECK_EQ(status_of(web_get(s.port, "/healthz")), 200);
+    CHECK_EQ(status_of(web_get(s.port, "/")), 200);
+    CHECK_EQ(status_of(web_get(s.port, "/api/program?token=" SITE_TOKEN)), 200);
+    CHECK_EQ(status_of(web_ask(s.port, "GET", "/metrics",
+                               "Authorization: Bearer " SITE_TOKEN "\r\n", NULL)),
+             200);
+    CHECK_EQ(status_of(web_ask(s.port, "GET", "/api/program",
+                               "Host: Jazz.Example\r\n" SITE_TOKEN_HEADER, NULL)),
+             200);
+    CHECK(strstr(jzx_console_url(s.console), "http://jazz.example:") != NULL);
+    check_error(web_ask(s.port, "GET", "/api/program",
+                        "Host: jazz.example.org\r\n" SITE_TOKEN_HEADER, NULL),
+                421, "FOREIGN_HOST");
+    site_close(&s);
+}
+
+static void *get_program(void *arg)
+{
+    const site *s = arg;
+    web_answer answer = web_get(s->port, "/api/program");
+    intptr_t status = answer.status;
+    web_free(&answer);
+    return (void *)status;
+}
+
+static void test_many_browsers_with_the_same_question_ask_it_once(void)
+{
+    enum { BROWSERS = 16 };
+    pthread_t threads[BROWSERS];
+    site s = site_open(NULL);
+    uint64_t began = web_now_ms();
+    for (int i = 0; i < BROWSERS; i++) {
+        REQUIRE(pthread_create(&threads[i], NULL, get_program, &s) == 0);
+    }
+    for (int i = 0; i < BROWSERS; i++) {
+        void *status = NULL;
+        (void)pthread_join(threads[i], &status);
+        CHECK_EQ((intptr_t)status, 200);
+    }
+    uint64_t took = web_now_ms() - began;
+    CHECK(fake_asked(s.program, "program") <= 1 + took / 100);
+    /* A moment later it is asked anew. */
+    unsigned before = fake_asked(s.program, "program");
+    web_pause_ms(120);
+    CHECK_EQ(status_of(web_get(s.port, "/api/program")), 200);
+    CHECK_EQ(fake_asked(s.program, "program"), before + 1);
+    site_close(&s);
+}
+
+static void test_program_that_is_gone_is_told_with_since_when_and_found_again(void)
+{
+    site s = site_open(NULL);
+    CHECK_EQ(status_of(web_get(s.port, "/api/program")), 200);
+    fake_leave(s.program);
+    uint64_t until = web_now_ms() + 5000;
+    web_answer answer = web_get(s.port, "/api/program");
+    while (answer.status == 200 && web_now_ms() < until) {
+        web_free(&answer);
+        answer = web_get(s.port, "/api/program"); /* what it said a moment ago */
+    }
+    check_error(answer, 503, "NOT_REACHABLE");
+    web_pause_ms(300);
+    answer = web_get(s.port, "/api/program");
+    CHECK_EQ(answer.status, 503);
+    const char *since = strstr(answer.body, "\"since_ms\":");
+    REQUIRE(since != NULL);
+    CHECK(strtoul(since + 11, NULL, 10) >= 200);
+    web_free(&answer);
+    check_error(web_get(s.port, "/api/trace?ms=50"), 503, "NOT_REACHABLE");
+    CHECK_EQ(status_of(web_get(s.port, "/healthz")), 200);
+
+    fake_return(s.program);
+    until = web_now_ms() + 5000;
+    int status = 0;
+    while ((status = status_of(web_get(s.port, "/api/program"))) != 200 && web_now_ms() < until) {
+        web_pause_ms(20);
+    }
+    CHECK_EQ(status, 200);
+    site_close(&s);
+}
+
+static void test_program_that_does_not_answer_gives_504_after_two_seconds(void)
+{
+    site s = site_open(NULL);
+    fake_set_mode(s.program, FAKE_HANGS);
+    uint64_t began = web_now_ms();
+    check_error(web_get(s.port, "/api/program"), 504, "NOT_ANSWERING");
+    uint64_t took = web_now_ms() - began;
+    CHECK(took >= 1900 && took < 4000);
+    CHECK_EQ(status_of(web_get(s.port, "/healthz")), 200);
+    site_close(&s);
+}
+
+static void test_whoever_is_no_program_is_told_apart(void)
+{
+    site s = site_open(NULL);
+    fake_set_mode(s.program, FAKE_BUSY);
+    check_error(web_get(s.port, "/api/program"), 503, "BUSY");
+    check_error(web_get(s.port, "/api/trace?ms=50"), 503, "BUSY");
+    fake_set_mode(s.program, FAKE_NONSENSE);
+    check_error(web_get(s.port, "/api/doctor"), 503, "NOT_A_PROGRAM");
+    fake_set_mode(s.program, FAKE_GARBAGE);
+    web_pause_ms(1100); /* longer than its backoff */
+    check_error(web_get(s.port, "/api/doctor"), 503, "NOT_REACHABLE");
+    site_close(&s);
+}
+
+static void test_a_long_answer_arrives_whole(void)
+{
+    site s = site_open(NULL);
+    fake_set_actors(s.program, 15000);
+    web_answer answer = web_get(s.port, "/api/actors?limit=20000");
+    CHECK_EQ(answer.status, 200);
+    CHECK(answer.body_len > (size_t)3 << 20);
+    CHECK_EQ(strtoul(web_header(&answer, "Content-Length"), NULL, 10), answer.body_len);
+    CHECK(strcmp(answer.body + answer.body_len - 3, "}]}") == 0);
+    web_free(&answer);
+    site_close(&s);
+}
+
+static void test_errors_of_start_are_told(void)
+{
+    jzx_console *other = NULL;
+    site s = site_open(NULL);
+    jzx_console_opts opts = {.control = fake_path(s.program), .port = s.port};
+    CHECK_EQ(jzx_console_start(NULL, &opts, &other), JZX_ERR_ADDRESS_IN_USE);
+    opts = (jzx_console_opts){.control = NULL};
+    CHECK_EQ(jzx_console_start(NULL, &opts, &other), JZX_ERR_INVALID_ARG);
+    CHECK_EQ(jzx_console_start(NULL, NULL, &other), JZX_ERR_INVALID_ARG);
+    opts = (jzx_console_opts){.control = fake_path(s.program), .token = "a b"};
+    CHECK_EQ(jzx_console_start(NULL, &opts, &other), JZX_ERR_INVALID_ARG);
+    opts = (jzx_console_opts){.control = fake_path(s.program), .host = "a/b"};
+    CHECK_EQ(jzx_console_start(NULL, &opts, &other), JZX_ERR_INVALID_ARG);
+    opts = (jzx_console_opts){.control = fake_path(s.program), .reserved = 1};
+    CHECK_EQ(jzx_console_start(NULL, &opts, &other), JZX_ERR_NEWER_STRUCT);
+    opts = (jzx_console_opts){.control = fake_path(s.program), .address = "not.a.number"};
+    CHECK_EQ(jzx_console_start(NULL, &opts, &other), JZX_ERR_BAD_ADDRESS);
+    CHECK(other == NULL);
+    jzx_console_stop(NULL);
+    CHECK_STR(jzx_console_url(NULL), "");
+    /* Two made-up tokens are not the same. */
+    jzx_console *two = NULL;
+    opts = (jzx_console_opts){.control = fake_path(s.program)};
+    REQUIRE_OK(jzx_console_start(NULL, &opts, &other));
+    REQUIRE_OK(jzx_console_start(NULL, &opts, &two));
+    const char *a = strstr(jzx_console_url(other), "#token=");
+    const char *b = strstr(jzx_console_url(two), "#token=");
+    REQUIRE(a != NULL && b != NULL);
+    CHECK_EQ(strlen(a), 7 + 32);
+    CHECK(strcmp(a, b) != 0);
+    jzx_console_stop(other);
+    jzx_console_stop(two);
+    site_close(&s);
+}
+
+static const jzt_test tests[] = {
+    {"each_endpoint_asks_its_op_and_passes_the_answer_on_without_the_id",
+     test_each_endpoint_asks_its_op_and_passes_the_answer_on_without_the_id},
+    {"page_and_its_files_are_served_with_strict_headers",
+     test_page_and_its_files_are_served_with_strict_headers},
+    {"metrics_are_plain_text", test_metrics_are_plain_text},
+    {"trace_collects_for_a_while_on_a_connection_of_its_own",
+     test_trace_collects_for_a_while_on_a_connection_of_its_own},
+    {"actions_need_the_token_in_a_header", test_actions_need_the_token_in_a_header},
+    {"bodies_that_are_not_what_an_action_takes_are_refused",
+     test_bodies_that_are_not_what_an_action_takes_are_refused},
+    {"queries_that_a_path_does_not_know_are_refused",
+     test_queries_that_a_path_does_not_know_are_refused},
+    {"foreign_hosts_and_origins_are_refused", test_foreign_hosts_and_origins_are_refused},
+    {"our_own_names_and_origins_get_in", test_our_own_names_and_origins_get_in},
+    {"paths_and_methods_that_are_none_are_refused",
+     test_paths_and_methods_that_are_none_are_refused},
+    {"not_on_loopback_everything_that_tells_needs_the_token",
+     test_not_on_loopback_everything_that_tells_needs_the_token},
+    {"many_browsers_with_the_same_question_ask_it_once",
+     test_many_browsers_with_the_same_question_ask_it_once},
+    {"program_that_is_gone_is_told_with_since_when_and_found_again",
+     test_program_that_is_gone_is_told_with_since_when_and_found_again},
+    {"program_that_does_not_answer_gives_504_after_two_seconds",
+     test_program_that_does_not_answer_gives_504_after_two_seconds},
+    {"whoever_is_no_program_is_told_apart", test_whoever_is_no_program_is_told_apart},
+    {"a_long_answer_arrives_whole", test_a_long_answer_arrives_whole},
+    {"errors_of_start_are_told", test_errors_of_start_are_told},
+};
+
+int main(int argc, char **argv)
+{
+    return jzt_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
