@@ -18,3 +18,14 @@ set_target_properties(terminal_fixture PROPERTIES
     OUTPUT_NAME fixture RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/terminal)
 target_link_libraries(terminal_fixture PRIVATE jzx_static Threads::Threads)
 add_dependencies(terminal_tests terminal_fixture)
+
+# Terminals are about screens, not about memory: one plain build is enough.
+if(JZX_SANITIZE OR JZX_COVERAGE)
+    return()
+endif()
+foreach(script top top_ends views)
+    add_test(NAME terminal/${script}.sh COMMAND sh ${PROJECT_SOURCE_DIR}/tests/terminal/${script}.sh
+        $<TARGET_FILE:jzx-command> $<TARGET_FILE:terminal_fixture> ${PROJECT_BINARY_DIR}/screens)
+    set_tests_properties(terminal/${script}.sh PROPERTIES
+        TIMEOUT 120 LABELS terminal SKIP_RETURN_CODE 77)
+endforeach()

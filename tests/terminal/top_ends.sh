@@ -91,8 +91,10 @@ check_orders() {
     keys /
     see 'Filter:'
     keys -l 'worker-07'
+    see_not 'worker-08'
+    keys Enter
     see '1-1 of 1,'
-    keys Enter k
+    keys k
     see 'Stop worker-07'
     keys n
     see 'Left alone'
