@@ -19,9 +19,9 @@ if(TARGET jzx_manifest)
     install(FILES ${JZX_MANIFEST_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/jzx)
     install(TARGETS jzx_manifest jzx_manifest_static EXPORT jzxManifestTargets)
     install(EXPORT jzxManifestTargets NAMESPACE jzx:: DESTINATION ${JZX_CMAKE_DIR})
-    if(TARGET jzx-command)
-        install(TARGETS jzx-command)
-    endif()
+endif()
+if(TARGET jzx-command)
+    install(TARGETS jzx-command)
 endif()
 
 configure_package_config_file(cmake/jzxConfig.cmake.in ${PROJECT_BINARY_DIR}/jzxConfig.cmake

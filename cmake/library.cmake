@@ -35,7 +35,6 @@ add_library(jzx_objects OBJECT ${JZX_SOURCES})
 set_target_properties(jzx_objects PROPERTIES
     POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 target_compile_options(jzx_objects PRIVATE -fno-semantic-interposition)
-target_compile_definitions(jzx_objects PRIVATE JZI_TESTING=0)
 jzx_core_target(jzx_objects)
 
 add_library(jzx SHARED $<TARGET_OBJECTS:jzx_objects>)
@@ -78,11 +77,12 @@ if(TARGET jzx_testkit)
     add_dependencies(libraries jzx_testkit jzx_testkit_static)
 endif()
 
-# The testing twin: the same sources with private symbols and headers within reach.
+# The testing twin: the library's own objects, with private symbols and headers within reach. What is
+# tested is what is shipped, and compiled once.
 if(JZX_BUILD_TESTS)
-    add_library(jzx_twin STATIC ${JZX_SOURCES})
-    target_compile_definitions(jzx_twin
-        PUBLIC JZI_TESTING=1 JZI_HAVE_URING=$<BOOL:${JZX_HAVE_URING}>)
+    add_library(jzx_twin STATIC $<TARGET_OBJECTS:jzx_objects>)
+    set_target_properties(jzx_twin PROPERTIES LINKER_LANGUAGE C)
+    target_compile_definitions(jzx_twin PUBLIC JZI_HAVE_URING=$<BOOL:${JZX_HAVE_URING}>)
     jzx_core_target(jzx_twin)
     target_include_directories(jzx_twin PUBLIC ${PROJECT_SOURCE_DIR}/src)
     if(JZX_TESTKIT_SOURCES)

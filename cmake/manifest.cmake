@@ -1,6 +1,6 @@
-# libjzx_manifest (on libjzx and LMDB), its testing twin, the command jzx, and their tests. Without
-# liblmdb there is none of it: -DJZX_MANIFEST=OFF says so on purpose.
-option(JZX_MANIFEST "Build libjzx_manifest and the command jzx (needs liblmdb)" ON)
+# libjzx_manifest (on libjzx and LMDB) and its testing twin. Without liblmdb there is none of it, and no
+# `jzx manifest`: -DJZX_MANIFEST=OFF says so on purpose.
+option(JZX_MANIFEST "Build libjzx_manifest (needs liblmdb)" ON)
 if(NOT JZX_MANIFEST)
     return()
 endif()
@@ -44,18 +44,10 @@ add_library(jzx::manifest_static ALIAS jzx_manifest_static)
 add_dependencies(libraries jzx_manifest jzx_manifest_static)
 
 if(JZX_BUILD_TESTS)
-    add_library(jzx_manifest_twin STATIC ${MANIFEST_SOURCES})
+    add_library(jzx_manifest_twin STATIC $<TARGET_OBJECTS:jzx_manifest_objects>)
+    set_target_properties(jzx_manifest_twin PROPERTIES LINKER_LANGUAGE C)
     target_compile_definitions(jzx_manifest_twin PUBLIC _GNU_SOURCE)
     jzx_manifest_target(jzx_manifest_twin jzx_twin)
     target_include_directories(jzx_manifest_twin PUBLIC ${PROJECT_SOURCE_DIR}/manifest/src)
     target_include_directories(jzx_manifest_twin SYSTEM PUBLIC ${LMDB_INCLUDE_DIR})
-endif()
-
-file(GLOB jzx_command_sources CONFIGURE_DEPENDS cmd/jzx/*.c)
-if(jzx_command_sources AND NOT JZX_FUZZ)
-    add_executable(jzx-command ${jzx_command_sources})
-    set_target_properties(jzx-command PROPERTIES OUTPUT_NAME jzx)
-    target_compile_definitions(jzx-command PRIVATE _GNU_SOURCE)
-    target_link_libraries(jzx-command PRIVATE jzx_manifest_static Threads::Threads)
-    add_dependencies(libraries jzx-command)
 endif()

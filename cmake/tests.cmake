@@ -11,6 +11,10 @@ set(JZX_VARIANT_FOLDERS contract api sim fault thread)
 set(JZX_LIGHTER_sim_model JZX_MODEL_OPS=200000)
 set(JZX_LIGHTER_sim_sup_model JZX_MODEL_SEEDS=1500 JZX_SEED=1)
 
+# What takes longest starts first (on a fresh tree ctest knows no times), so that no processor waits
+# for the last one.
+set(JZX_LONG 20)
+
 # The variants on which a test can run.
 function(jzx_find_variants source out)
     set(left ${JZX_VARIANTS})
@@ -60,6 +64,10 @@ function(jzx_add_tests folder)
         set_target_properties(${target} PROPERTIES
             OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
         target_link_libraries(${target} PRIVATE jzt_support ${ARGN} Threads::Threads)
+        # Half of a sanitizer's build went into optimizing tests; the library stays optimized.
+        if(JZX_SANITIZE)
+            target_compile_options(${target} PRIVATE -O0)
+        endif()
         add_test(NAME ${folder}/${short} COMMAND ${target})
         set_tests_properties(${folder}/${short} PROPERTIES
             TIMEOUT 120 LABELS ${folder} SKIP_RETURN_CODE 77)
@@ -71,6 +79,9 @@ function(jzx_add_tests folder)
         endif()
         if(short MATCHES "^model" AND folder STREQUAL "manifest")
             set_tests_properties(${folder}/${short} PROPERTIES TIMEOUT 300)
+        endif()
+        if("${folder}/${short}" MATCHES "^(manifest/model.*|contract/system_shutdown|fault/sweep_calls)$")
+            set_tests_properties(${folder}/${short} PROPERTIES COST ${JZX_LONG})
         endif()
         if(folder IN_LIST JZX_VARIANT_FOLDERS)
             jzx_add_variants(${folder} ${short} ${target} ${source})
@@ -130,6 +141,10 @@ if(TARGET jzx_manifest_twin)
     include(cmake/crashlab.cmake)
 endif()
 
+if(TARGET jzx-command)
+    include(tests/command/command.cmake)
+endif()
+include(cmake/terminal.cmake)
 if(TARGET jzx_console_twin)
     include(tests/console/console.cmake)
 endif()
@@ -154,6 +169,8 @@ jzx_add_script(abi/protocol_clang headers tests/abi/protocol_refused.sh clang cl
 jzx_add_script(abi/sizes abi tests/abi/sizes.sh ${CMAKE_C_COMPILER})
 jzx_add_script(abi/man abi tests/abi/man_signatures.sh ${CMAKE_C_COMPILER})
 jzx_add_script(models models tests/models/run.sh)
+set_tests_properties(models PROPERTIES COST 70)
+set_tests_properties(abi/headers_clang PROPERTIES COST ${JZX_LONG})
 jzx_add_script(abi/symbols abi tests/abi/symbols.sh
     $<TARGET_FILE:jzx> tests/abi/symbols.txt ${JZX_HEADERS})
 if(TARGET jzx_testkit)
@@ -164,7 +181,7 @@ if(TARGET jzx_manifest)
     jzx_add_script(abi/manifest_symbols abi tests/abi/symbols.sh
         $<TARGET_FILE:jzx_manifest> tests/abi/symbols_manifest.txt ${JZX_MANIFEST_HEADERS})
 endif()
-if(TARGET jzx-command)
+if(TARGET jzx-command AND TARGET jzx_manifest)
     jzx_add_script(manifest/command manifest tests/manifest/command.sh
         $<TARGET_FILE:jzx-command> $<TARGET_FILE:manifest_test_sample>)
 endif()

@@ -152,6 +152,9 @@ _Static_assert(offsetof(jzi_actor, user) == 64, "the desk has a line of its own"
 _Static_assert(offsetof(jzi_actor, counts) ==
                    offsetof(jzi_actor, corpse) + offsetof(jzi_node, msg.deadline_ns),
                "what other threads read of a desk is not written in a corpse");
+_Static_assert(offsetof(jzi_actor, ext) ==
+                   offsetof(jzi_actor, corpse) + offsetof(jzi_node, msg.drop),
+               "and what guests look at is NULL there");
 
 static inline uint32_t jzi_actor_state_of(const jzi_actor *actor)
 {

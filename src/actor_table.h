@@ -64,7 +64,7 @@ void jzi_actor_table_give(jzi_actor_table *table, jzi_actor *actor);
 static inline void jzi_actor_table_open(jzi_actor *actor)
 {
     uint32_t generation = jzi_gate_generation(jzi_actor_gate(actor)) + 1;
-    JZI_PUBLISH(actor->id, (uint64_t)generation << 32 | jzx_id_index(actor->id));
+    actor->id = (uint64_t)generation << 32 | jzx_id_index(actor->id);
     atomic_store_explicit(&actor->door.gate, jzi_gate_make(generation) | JZI_GATE_PIN,
                           memory_order_release);
 }

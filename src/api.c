@@ -175,6 +175,7 @@ void jzx_panic(jzx_context *ctx, int32_t code, const char *text)
         jzi_abort("jzx_panic() was called outside of an actor's code");
     }
     give_reason(worker, JZX_REASON_PANIC, code, text);
+    jzi_lifecycle_thrown(worker, __builtin_return_address(0));
     longjmp(worker->panic, 1);
 }
 

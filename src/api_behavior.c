@@ -1,5 +1,6 @@
 /* Entry points for what a behavior does with itself and with the message in hand. */
 #include "api_steps.h"
+#include "ask.h"
 #include "base/alloc.h"
 #include "stash.h"
 
@@ -153,9 +154,9 @@ static jzx_send_opts opts_of(const jzi_node *node, uint32_t *out_flags)
 static jzx_err send_as_sender(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *opts,
                               uint32_t flags)
 {
-    worker->ctx.self = worker->in_hand->msg.sender;
+    JZI_PUBLISH(worker->ctx.self, worker->in_hand->msg.sender);
     jzx_err err = jzi_send_inside(worker, to, opts, flags);
-    worker->ctx.self = worker->current->id;
+    JZI_PUBLISH(worker->ctx.self, worker->current->id);
     return err == JZX_OK ? JZX_OK : jzi_worker_refuse(worker, to, err);
 }
 
@@ -197,8 +198,15 @@ jzx_err jzx_forward(jzx_context *ctx, jzx_actor_id to)
     }
     uint32_t flags = 0;
     jzx_send_opts opts = opts_of(worker->in_hand, &flags);
+    jzi_ask *it = (flags & JZI_MSG_ASK) == 0 ? NULL : jzi_ask_at(worker, worker->in_hand->ops);
+    if (it != NULL) {
+        jzi_ask_pass(it, to);
+    }
     err = send_as_sender(worker, to, &opts, flags);
     if (err != JZX_OK) {
+        if (it != NULL) {
+            jzi_ask_pass(it, ctx->self);
+        }
         return err;
     }
     uint16_t block = worker->in_hand->msg.flags & JZI_MSG_BLOCK;

@@ -286,10 +286,12 @@ static jzx_err delegate(jzx_context *ctx, jzx_request request, jzx_actor_id to, 
     opts->reserved = jzi_ask_index(it);
     /* Before it is sent: the receiver may be at work on it before the send returns. */
     take_duty(worker, it, in_hand);
+    jzi_ask_pass(it, to);
     err = jzi_send_inside(worker, to, opts, flags | JZI_MSG_ASK);
     if (err == JZX_OK) {
         return JZX_OK;
     }
+    jzi_ask_pass(it, worker->ctx.self);
     if (in_hand) {
         worker->in_hand->msg.flags |= JZI_MSG_ASK;
     } else {

@@ -79,7 +79,7 @@ jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter)
     if (ask != NULL) {
         ask->waiter = waiter;
         ask->shared = true;
-        jzi_ask_wake(ask);
+        jzi_ask_wake(ask, JZI_ASK_THREAD);
     }
     return ask;
 }
@@ -272,7 +272,7 @@ void jzi_ask_undo(jzi_worker *worker, jzi_ask *ask)
 void jzi_ask_cancel(jzi_worker *worker, jzi_ask *ask)
 {
     unlink_asker(worker, ask);
-    ask->asker = JZX_NOBODY;
+    JZI_PUBLISH(ask->asker, JZX_NOBODY);
     if (jzi_ask_decide(ask)) {
         jzi_ask_leave(worker, ask, JZI_ASK_ASKER);
     }

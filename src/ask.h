@@ -6,7 +6,7 @@
  * ends the request without a reply, or the asker's deadline. The answer's node is part of the slot,
  * so it needs no memory (R9). A side that is through clears its bit; the last one frees the slot.
  *
- *   word = generation:32 | slot:24 | DUTY, ASKER, DECIDED
+ *   word = generation:32 | slot:24 | DUTY, ASKER, DECIDED, THREAD
  *
  * In a system, and for asks of plain threads, the bits change by atomic operations; on a loop of
  * its own by plain ones (R33). All else of a slot belongs to one side: the node to whoever decided,
@@ -21,6 +21,7 @@
 #define JZI_ASK_DUTY ((uint64_t)0x1)    /* somebody has to answer */
 #define JZI_ASK_ASKER ((uint64_t)0x2)   /* the asker's side is not through */
 #define JZI_ASK_DECIDED ((uint64_t)0x4) /* how it ends is settled, and nobody waits any more */
+#define JZI_ASK_THREAD ((uint64_t)0x8)  /* of a plain thread, which alone may look at the rest */
 
 /* A thread that waits. */
 typedef struct jzi_ask_waiter {
@@ -32,16 +33,18 @@ typedef struct jzi_ask_waiter {
 typedef struct jzi_ask {
     jzi_errand errand; /* its node is the answer */
     _Atomic uint64_t word;
-    _Atomic jzx_actor_id holder; /* who keeps the duty; 0: a message has it */
-    jzi_post *home;              /* of the asker's domain */
-    jzx_actor_id asker;          /* 0: it cancelled, or is gone */
-    bool shared;                 /* several threads know it */
-    bool posted;                 /* the answer is in the asker's lane */
-    bool lapsed;                 /* its holder failed with it in hand */
-    jzi_ask_waiter *waiter;      /* of a plain thread's ask, and gone when that is through */
-    struct jzi_ask *next;        /* the asker's; free: the free list */
-    struct jzi_ask **pprev;      /* NULL: it is on no list */
-    struct jzi_ask *owed_next;   /* the holder's */
+    _Atomic jzx_actor_id holder;    /* who keeps the duty; 0: a message has it */
+    _Atomic jzx_actor_id passed_to; /* whom the message was passed on to, */
+    _Atomic uint32_t passed;        /* if this is the ask's generation */
+    jzi_post *home;                 /* of the asker's domain */
+    jzx_actor_id asker;             /* 0: it cancelled, or is gone */
+    bool shared;                    /* several threads know it */
+    bool posted;                    /* the answer is in the asker's lane */
+    bool lapsed;                    /* its holder failed with it in hand */
+    jzi_ask_waiter *waiter;         /* of a plain thread's ask, and gone when that is through */
+    struct jzi_ask *next;           /* the asker's; free: the free list */
+    struct jzi_ask **pprev;         /* NULL: it is on no list */
+    struct jzi_ask *owed_next;      /* the holder's */
     struct jzi_ask **owed_pprev;
     jzi_alarm alarm;
     jzx_behavior_fn on_reply;
@@ -92,14 +95,15 @@ static inline bool jzi_ask_is_wanted(const jzi_ask *ask)
 /* A slot for an ask of this domain, or of a thread with this post office. Both sides have their
  * bits. NULL: no memory. */
 bool jzi_ask_refill(jzi_worker *worker);
-static inline void jzi_ask_wake(jzi_ask *ask)
+static inline void jzi_ask_wake(jzi_ask *ask, uint64_t bits)
 {
     uint64_t word = (jzi_ask_word(ask) >> 8 << 8) + ((uint64_t)1 << 32);
     word += (uint64_t)(word >> 32 == 0) << 32; /* they go round, and 0 is no ask */
     ask->pprev = NULL;
     ask->posted = ask->lapsed = false;
     atomic_store_explicit(&ask->holder, JZX_NOBODY, memory_order_relaxed);
-    atomic_store_explicit(&ask->word, word | JZI_ASK_DUTY | JZI_ASK_ASKER, memory_order_release);
+    atomic_store_explicit(&ask->word, word | bits | JZI_ASK_DUTY | JZI_ASK_ASKER,
+                          memory_order_release);
 }
 static inline jzi_ask *jzi_ask_take(jzi_worker *worker)
 {
@@ -111,7 +115,7 @@ static inline jzi_ask *jzi_ask_take(jzi_worker *worker)
     table->free_list = ask->next;
     ask->waiter = NULL;
     ask->shared = worker->domain->directory != NULL;
-    jzi_ask_wake(ask);
+    jzi_ask_wake(ask, 0);
     return ask;
 }
 jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter);
@@ -183,6 +187,25 @@ static inline void jzi_ask_post(jzi_worker *worker, jzi_ask *ask)
 void jzi_ask_undo(jzi_worker *worker, jzi_ask *ask);
 /* The asker does not want it any more. */
 void jzi_ask_cancel(jzi_worker *worker, jzi_ask *ask);
+
+/* Its message goes on to another actor than the asker meant: for those who look. Before it goes. */
+static inline void jzi_ask_pass(jzi_ask *ask, jzx_actor_id to)
+{
+    atomic_store_explicit(&ask->passed_to, to, memory_order_relaxed);
+    /* release: who sees the generation sees to whom. */
+    atomic_store_explicit(&ask->passed, (uint32_t)(jzi_ask_word(ask) >> 32), memory_order_release);
+}
+/* Who has it to answer, or will when the message arrives. In the asker's domain, or by who has the
+ * duty. */
+static inline jzx_actor_id jzi_ask_callee(const jzi_ask *ask)
+{
+    jzx_actor_id holder = atomic_load_explicit(&ask->holder, memory_order_relaxed);
+    bool passed = atomic_load_explicit(&ask->passed, memory_order_acquire) ==
+                  (uint32_t)(jzi_ask_word(ask) >> 32);
+    return holder != JZX_NOBODY ? holder
+           : passed             ? atomic_load_explicit(&ask->passed_to, memory_order_relaxed)
+                                : ask->reply.target;
+}
 
 /* Kept by an actor, which has an extra; and let go. */
 void jzi_ask_hold(jzi_actor *holder, jzi_ask *ask);

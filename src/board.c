@@ -83,7 +83,7 @@ jzx_err jzi_board_keep_failures(jzi_board *board)
         return JZX_ERR_NO_MEMORY;
     }
     (void)pthread_mutex_lock(&board->lock);
-    board->failures = ring;
+    JZI_PUBLISH_READY(board->failures, ring); /* lifecycle_failure.c looks at it without the lock */
     (void)pthread_mutex_unlock(&board->lock);
     return JZX_OK;
 }

@@ -367,3 +367,14 @@ const jzx_event *jzi_bus_facts(jzi_node *node)
     };
     return &sub->facts;
 }
+
+uint32_t jzi_bus_count_subs(const jzi_actor *actor, uint32_t cap)
+{
+    const jzi_extra *extra = jzi_extra_of(actor);
+    uint32_t count = 0;
+    for (const jzi_sub *sub = extra == NULL ? NULL : extra->subs; sub != NULL && count < cap;
+         sub = sub->next) {
+        count++;
+    }
+    return count;
+}

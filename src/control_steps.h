@@ -12,6 +12,7 @@
 
 typedef struct jzi_client jzi_client;
 struct jzi_probe;
+struct jzi_question;
 
 /* A trace that goes on after its answer; see control_trace.c. */
 typedef struct jzi_stream {
@@ -40,9 +41,12 @@ struct jzx_control {
     jzx_control_opts opts; /* texts are copies, owned; path and dump_path are never NULL */
     char *name;
     uint64_t started_ns;
+    struct jzi_question *question; /* what the probe asks */
     struct jzi_probe *probe; /* interrupts workers for a look; see control_stuck.c. NULL: cannot */
     uint64_t metrics_until_ns; /* times are measured until then; 0: they are not */
     struct jzi_server *server;
+    struct jzi_recorder *recorder; /* see control_flight_steps.h. NULL: not open */
+    struct jzi_trace *traces;      /* all that run, of all clients; see control_trace.c */
 };
 
 /* An operation: writes members of the answer to client->out and returns true, or false after

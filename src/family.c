@@ -419,6 +419,51 @@ static void restart(jzi_child *child, uint64_t delay_ns)
     }
 }
 
+static jzi_child *find_child(const jzi_worker *worker, const jzi_family *family, jzx_actor_id id)
+{
+    const jzi_actor *actor = jzi_worker_is_far(worker, id) ? NULL : jzi_worker_find(worker, id);
+    if (actor != NULL) {
+        jzi_life *life = jzi_life_of(actor);
+        bool here = life != NULL && life->far == NULL && life->bond != NULL;
+        jzi_child *child = here ? (jzi_child *)life->bond : NULL;
+        return child != NULL && child->family == family ? child : NULL;
+    }
+    jzi_child *child = family->first;
+    while (child != NULL && child->id != id) {
+        child = child->next;
+    }
+    return child;
+}
+
+jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child_id)
+{
+    const jzi_actor *self = jzi_worker_find(worker, parent);
+    jzi_family *family = self == NULL ? NULL : jzi_family_of(self);
+    if (family == NULL) {
+        return self == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_ERR_WRONG_SUPERVISOR;
+    }
+    jzi_child *child = find_child(worker, family, child_id);
+    const jzi_actor *actor = child == NULL ? NULL : actor_of(child);
+    if (actor == NULL) {
+        return child == NULL ? JZX_ERR_WRONG_SUPERVISOR : JZX_ERR_NO_SUCH_ACTOR;
+    }
+    if (family->stopping || family->over || worker->domain->destroying) {
+        return JZX_ERR_STOPPING;
+    }
+    bool stateless = (actor->kind->flags & (JZX_SPAWN_STATELESS | JZI_KIND_SUPERVISOR)) != 0;
+    if (child->bond.mode == JZX_TEMPORARY || (actor->kind->init == NULL && !stateless)) {
+        return JZX_ERR_NOT_RESTARTABLE;
+    }
+    if (family->starting || family->phase != JZI_GROUP_NONE || child->state != JZI_CHILD_UP ||
+        child->want != JZI_WANT_UP || child->bond.news != 0) {
+        return JZX_ERR_CHILD_RESTARTING;
+    }
+    child->due_ns = 0;
+    child->bond.attempt = child->bond.delay_ms = 0;
+    order_clean(child, JZI_ACTOR_HALT); /* when it is down it is started, as it is wanted up */
+    return JZX_OK;
+}
+
 /* What follows a failure, a failed start, or an end that its mode does not accept. */
 static void decide(jzi_child *child)
 {

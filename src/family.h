@@ -97,6 +97,10 @@ jzx_err jzi_family_add(jzi_family *family, jzi_child_plan *plan, void *arg, jzi_
 jzx_err jzi_family_start(jzi_family *family, jzi_child *child);
 void jzi_family_end(jzi_family *family, jzi_child *child);
 void jzi_family_remove(jzi_family *family, jzi_child *child);
+/* A supervisor, or a parent with a policy, restarts one child that is up, for a person who asks. It
+ * is not a failure: nothing is counted against it. Errors: NO_SUCH_ACTOR, WRONG_SUPERVISOR,
+ * NOT_RESTARTABLE, STOPPING, CHILD_RESTARTING (also while others are). */
+jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child);
 
 void jzi_child_set_state(jzi_child *child, jzi_child_state state);
 /* The id of a child's spec, or a plain parent's child's name. */

@@ -34,6 +34,7 @@ void jzi_json_actor(jzi_json *json, const char *name, jzx_actor_id id);       /*
 void jzi_json_pointer(jzi_json *json, const char *name, const void *pointer); /* hexadecimal */
 /* Bytes as they are: the end of a line. */
 void jzi_json_raw(jzi_json *json, const char *bytes, size_t len);
+bool jzi_json_is_utf8(const char *bytes, size_t len);
 
 enum { JZI_REQUEST_MAX = 4096, JZI_REQUEST_MEMBERS = 32, JZI_REQUEST_LIST = 64 };
 

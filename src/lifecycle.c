@@ -1,7 +1,6 @@
 /* Starting, stopping, failing, restarting: the procedures and their steps (R14, R15, R16, R18). */
 #include "lifecycle_steps.h"
 #include "monitor.h"
-#include "os/usdt.h"
 #include "restart_policy.h"
 
 void jzi_move(jzi_actor *actor, jzx_life_event event)
@@ -30,8 +29,8 @@ void jzi_lifecycle_wake(jzi_worker *worker, jzi_actor *actor)
 void jzi_life_settle(jzi_worker *worker)
 {
     jzi_actor *actor = worker->current;
-    JZI_PUBLISH(worker->current, NULL);
-    worker->ctx.self = JZX_NOBODY;
+    worker->current = NULL;
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     worker->phase = JZI_PHASE_NONE;
     if (actor == NULL) {
         return; /* it ended */
@@ -61,7 +60,7 @@ static void before_hook(jzi_worker *worker, jzi_actor *actor, jzi_phase phase)
     worker->phase = (uint32_t)phase;
     worker->in_hand = NULL;
     worker->ctx.state = actor->state;
-    worker->ctx.self = actor->id;
+    JZI_PUBLISH(worker->ctx.self, actor->id);
     worker->reason_by = JZX_NOBODY;
     if (jzi_unlikely(worker->pooled)) {
         /* Both say that somebody will look at it, so nobody queues it meanwhile. What is commanded
@@ -76,7 +75,7 @@ static void after_hook(jzi_worker *worker, jzi_actor *actor, jzx_behavior_result
     jzi_user_code_ends(worker);
     actor->flags &= jzi_unlikely(worker->pooled) ? ~JZI_ACTOR_LIFE : ~0u;
     actor->state = worker->ctx.state;
-    worker->ctx.self = JZX_NOBODY;
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     bool leaving = worker->phase == JZI_PHASE_LEAVE || worker->phase == JZI_PHASE_DEINIT;
     worker->phase = JZI_PHASE_NONE;
     worker->hook_result = (uint32_t)result;
@@ -121,6 +120,7 @@ void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor)
         jzi_worker_note(worker, JZI_TAP_FAIL, actor->id, worker->reason.from, 0,
                         worker->reason.kind, (uint64_t)(int64_t)worker->reason.code);
     }
+    jzi_life_keep_failure(worker, actor);
     if (worker->domain->observer.on.on_actor_fail != NULL) {
         worker->domain->observer.on.on_actor_fail(worker->domain->observer.ctx, actor->id,
                                                   jzi_actor_name(actor), &worker->reason);
@@ -287,7 +287,6 @@ static void tell_restart(jzi_worker *worker, const jzi_actor *actor)
     life->bond->restarts++;
     const jzx_observer *on = &worker->domain->observer.on;
     jzi_count_add(&worker->counters.restarts, 1);
-    JZI_USDT_RESTART(actor->id, actor->parent, life->incarnation);
     if (jzi_unlikely(worker->noting)) {
         jzi_worker_note(worker, JZI_TAP_RESTART, actor->id, jzi_lifecycle_parent(worker, actor), 0,
                         life->incarnation, 0);
@@ -407,7 +406,7 @@ static void hand_over_notices(jzi_worker *worker, jzi_actor *actor)
     while (actor->notices != NULL && worker->reason.kind <= JZX_REASON_SHUTDOWN) {
         jzx_behavior_result result =
             jzi_worker_hand_over(worker, actor, jzi_lane_pop(&actor->notices));
-        worker->ctx.self = JZX_NOBODY;
+        JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
         if (result > JZX_BEHAVIOR_STOP) {
             if (worker->reason_by != actor->id) {
                 jzi_worker_set_reason(worker, JZX_REASON_FAILED, 0, NULL);

@@ -127,6 +127,10 @@ void jzi_lifecycle_wake(jzi_worker *worker, jzi_actor *actor);
 void jzi_lifecycle_run(jzi_worker *worker, jzi_actor *actor);
 void jzi_lifecycle_panicked(jzi_worker *worker);
 
+/* The running actor is about to panic: remembers where. `caller` is where jzx_panic() would return
+ * to. */
+void jzi_lifecycle_thrown(jzi_worker *worker, const void *caller);
+
 /* Marks every actor to be killed in its next turn: the loop is being destroyed. */
 void jzi_lifecycle_kill_all(jzi_worker *worker);
 

@@ -371,7 +371,7 @@ void jzi_lifecycle_run(jzi_worker *worker, jzi_actor *actor)
     if (worker->outcome == JZI_OUTCOME_STOP && jzi_life_end_at_once(worker, actor)) {
         return; /* most ends are that simple */
     }
-    JZI_PUBLISH(worker->current, actor);
+    worker->current = actor;
     actor->flags |= jzi_unlikely(worker->pooled) ? JZI_ACTOR_QUEUED : 0;
     if (worker->outcome == JZI_OUTCOME_LIFE) {
         obey(worker, actor);
@@ -401,7 +401,7 @@ void jzi_lifecycle_panicked(jzi_worker *worker)
     }
     jzi_actor *actor = worker->current;
     actor->state = worker->ctx.state;
-    worker->ctx.self = JZX_NOBODY;
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     worker->phase = JZI_PHASE_NONE;
     worker->hook_result = JZX_BEHAVIOR_FAIL;
     jzi_life_advance(worker, actor);

@@ -7,7 +7,6 @@
 #include "letters.h"
 #include "mailbox.h"
 #include "monitor.h"
-#include "os/usdt.h"
 #include "room.h"
 #include "stash.h"
 #include "supervisor_spec.h"
@@ -239,7 +238,7 @@ static inline __attribute__((always_inline)) void unlink_from(jzi_worker *worker
     *(prev == JZI_NO_ACTOR ? first : &jzi_siblings_at(worker, prev, home)->next) = next;
     *(next == JZI_NO_ACTOR ? last : &jzi_siblings_at(worker, next, home)->prev) = prev;
     if (life != NULL) {
-        JZI_PUBLISH(life->child_count, life->child_count - 1);
+        JZI_PUBLISH_SUM(life->child_count, UINT32_MAX);
     }
 }
 
@@ -284,8 +283,8 @@ static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     node->msg.kind = JZX_KIND_NOTICE;
     node->msg.reserved = block == NULL && reason->text[0] != '\0'; /* a text was lost */
     node->msg.flags = JZX_MSG_BORROWED | JZI_MSG_EVENT;
-    JZI_PUBLISH(node->msg.sender, actor->id); /* where `ext` was, which others look at */
-    node->msg.drop = NULL;
+    node->msg.sender = actor->id;
+    JZI_PUBLISH(node->msg.drop, NULL); /* where `ext` was, which others look at */
     node->ops = JZI_EVENT_CHILD;
 }
 
@@ -389,6 +388,13 @@ void jzi_corpse_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
     }
 }
 
+static __attribute__((noinline)) void note_end(jzi_worker *worker, const jzi_actor *actor)
+{
+    jzi_worker_trace(worker, JZX_TRACE_END, actor, NULL, worker->reason.kind);
+    jzi_worker_note(worker, JZI_TAP_END, actor->id, JZX_NOBODY, 0, worker->reason.kind,
+                    (uint64_t)(int64_t)worker->reason.code);
+}
+
 void jzi_finish(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_far *far = jzi_life_of(actor) == NULL ? NULL : actor->ext->life->far;
@@ -407,11 +413,8 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     if (actor->user != NULL) {
         drain_lane(worker, actor, &actor->user);
     }
-    JZI_USDT_EXIT(id, worker->reason.kind, worker->reason.code);
     if (jzi_unlikely(worker->noting)) {
-        jzi_worker_trace(worker, JZX_TRACE_END, actor, NULL, worker->reason.kind);
-        jzi_worker_note(worker, JZI_TAP_END, id, JZX_NOBODY, 0, worker->reason.kind,
-                        (uint64_t)(int64_t)worker->reason.code);
+        note_end(worker, actor);
     }
     uint32_t incarnation = 1;
     if (ext != NULL && ext->life != NULL) {
@@ -428,7 +431,7 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     gate_add(worker, actor, (uint64_t)0 - JZI_GATE_PIN);
     jzi_count_add(&worker->counters.ended, 1);
     jzi_count_sub(&worker->counters.live, 1);
-    JZI_PUBLISH(worker->current, NULL);
+    worker->current = NULL;
     if (ext != NULL && ext->extra != NULL &&
         (ext->extra->names != NULL || ext->extra->groups != NULL)) {
         worker->domain->on_release_names(worker, actor, id);

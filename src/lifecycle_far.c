@@ -239,10 +239,7 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
         (void)jzi_errand_post(worker->post, errand); /* no memory now: in the next tick, then */
         return;
     }
-    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    if (jzi_likely(!worker->domain->pooled)) { /* there it stays 0: who is in user code reads it */
-        jzi_worker_more_slots(worker);
-    }
+    jzi_worker_more_slots(worker);
     /* Its second pin goes: from here on it is like anybody else. */
     atomic_fetch_sub_explicit(&actor->door.gate, JZI_GATE_PIN, memory_order_acq_rel);
     bool root = far->up == NULL;

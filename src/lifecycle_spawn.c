@@ -2,7 +2,6 @@
 #include "lifecycle_steps.h"
 
 #include "base/alloc.h"
-#include "os/usdt.h"
 #include "registry.h"
 
 #include <string.h>
@@ -79,7 +78,7 @@ static inline __attribute__((always_inline)) void link_as(jzi_worker *worker, jz
     }
     *last = index;
     if (life != NULL) {
-        JZI_PUBLISH(life->child_count, life->child_count + 1);
+        JZI_PUBLISH_SUM(life->child_count, 1u);
     }
 }
 
@@ -194,15 +193,18 @@ static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_
                    (uint32_t)JZX_STATE_RUNNING << JZI_ACTOR_STATE_SHIFT;
 }
 
+static __attribute__((noinline)) void note_spawn(jzi_worker *worker, const jzi_actor *actor)
+{
+    jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
+    jzi_worker_note(worker, JZI_TAP_SPAWN, actor->id, jzi_lifecycle_parent(worker, actor), 0, 0, 0);
+}
+
 static inline void born(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_count_add(&worker->counters.spawned, 1);
     jzi_count_add(&worker->counters.live, 1);
-    JZI_USDT_SPAWN(actor->id, actor->parent, jzi_actor_name(actor));
     if (jzi_unlikely(worker->noting)) {
-        jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
-        jzi_worker_note(worker, JZI_TAP_SPAWN, actor->id, jzi_lifecycle_parent(worker, actor), 0, 0,
-                        0);
+        note_spawn(worker, actor);
     }
     if (jzi_unlikely(worker->domain->observer.on.on_actor_start != NULL)) {
         worker->domain->observer.on.on_actor_start(worker->domain->observer.ctx, actor->id,
@@ -441,10 +443,7 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
             return err;
         }
     }
-    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    if (jzi_likely(!worker->pooled)) { /* there it stays 0: who is in user code reads it */
-        jzi_worker_more_slots(worker);
-    }
+    jzi_worker_more_slots(worker);
     JZI_PUBLISH(actor->parent,
                 birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
     if (jzi_likely(worker->domain->directory == NULL)) {

@@ -27,7 +27,8 @@ static jzx_err enter(jzx_loop *loop, const char *call)
     if (loop->in_step || loop->domain.destroying) {
         return JZX_ERR_BUSY;
     }
-    if (atomic_load_explicit(&loop->watchdog, memory_order_relaxed) != NULL) {
+    if (atomic_load_explicit(&loop->watchdog, memory_order_relaxed) != NULL ||
+        atomic_load_explicit(&loop->looked_at, memory_order_relaxed) != 0) {
         atomic_store_explicit(&loop->worker.tid, jzi_thread_tid(), memory_order_relaxed);
     }
     loop->in_step = true;
@@ -318,18 +319,15 @@ static void put_back(jzi_worker *worker)
     jzi_actor *actor = worker->current;
     if (actor != NULL) {
         jzi_worker_reattach(worker);
-        JZI_PUBLISH(worker->current, NULL);
+        worker->current = NULL;
         worker->phase = JZI_PHASE_NONE;
         actor->flags |= JZI_ACTOR_QUEUED | JZI_ACTOR_LIFE;
         jzi_worker_enqueue(worker, actor);
     }
 }
 
-void jzx_loop_abandon(jzx_loop *loop)
+void jzi_loop_abandon(jzx_loop *loop)
 {
-    if (loop == NULL) {
-        return;
-    }
     jzi_domain *domain = &loop->domain;
     domain->abandoned = true;
     domain->observer = (jzi_observer){0};
@@ -346,18 +344,16 @@ void jzx_loop_abandon(jzx_loop *loop)
     (void)end_and_free(loop);
 }
 
-jzx_err jzx_loop_destroy(jzx_loop *loop)
+jzx_err jzi_loop_may_end(jzx_loop *loop)
 {
-    if (loop == NULL) {
-        return JZX_OK;
-    }
     if (loop->system != NULL) {
         return JZX_ERR_BUSY; /* it goes with its system */
     }
-    jzi_worker *worker = &loop->worker;
-    jzi_worker_check_thread(worker, "jzx_loop_destroy");
-    if (loop->in_step || worker->domain->destroying || loop->system != NULL) {
-        return JZX_ERR_BUSY;
-    }
+    jzi_worker_check_thread(&loop->worker, "jzx_loop_destroy");
+    return loop->in_step || loop->domain.destroying ? JZX_ERR_BUSY : JZX_OK;
+}
+
+jzx_err jzi_loop_destroy(jzx_loop *loop)
+{
     return end_and_free(loop) ? JZX_OK : JZX_ERR_STUCK;
 }

@@ -28,6 +28,7 @@ struct jzx_loop {
     _Atomic(struct jzx_watchdog *)
         watchdog;                /* set by jzx_watchdog_start(); any thread may stop it */
     _Atomic int32_t watch_signo; /* what it interrupts threads with; 0: there was none yet */
+    _Atomic uint32_t looked_at;  /* a control wants to know on which thread it runs */
     jzx_shutdown_report report;
     uint64_t shutdown_start_ns;
     uint64_t shutdown_deadline_ns;
@@ -59,7 +60,13 @@ typedef struct jzi_place {
     struct jzi_registry *registry;
     jzi_board *board;
 } jzi_place;
-/* Makes a loop; place NULL: one of its own. See jzx_loop_create(). */
+/* What is behind jzx_loop_create() and its counterparts; see create.c. */
+jzx_err jzi_loop_create_sized(const jzx_config *config, size_t config_size, jzx_loop **out_loop);
+/* Whether it may be destroyed now. Errors: BUSY. */
+jzx_err jzi_loop_may_end(jzx_loop *loop);
+jzx_err jzi_loop_destroy(jzx_loop *loop);
+void jzi_loop_abandon(jzx_loop *loop);
+/* Makes a loop; place NULL: one of its own. */
 jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_loop **out_loop);
 /* Ends all of its actors in this thread, then closes it to everybody, then frees it: for a system
  * that does each with all of its loops. False: a job did not end. */

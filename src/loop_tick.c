@@ -1,12 +1,13 @@
 /* The tick: what a worker does again and again (R23). */
 #include "loop_steps.h"
 #include "os/thread.h"
-#include "os/usdt.h"
 #include "sender.h"
 
 /* While actors keep the loop busy, descriptors are looked at no more often than this (R23). */
 #define BUSY_POLL_NS 100000u
 #define SHORT_SLEEP_NS 150000u
+/* A busy worker looks for tracers as often. */
+#define PROBE_TICKS 64u
 
 /* A panic lands here: once per call, not per message, because a jump target costs more than a
  * message. */
@@ -69,7 +70,6 @@ void jzi_loop_take_in(jzx_loop *loop, jzi_worker *worker)
 
 static jzx_err poll(jzx_loop *loop, jzi_worker *worker, uint64_t timeout_ns)
 {
-    JZI_USDT_POLL(timeout_ns);
     jzx_err err = jzi_io_poll(&loop->io, timeout_ns);
     loop->last_poll_ns = jzi_worker_clock(worker);
     return err;
@@ -130,15 +130,13 @@ jzx_err jzi_loop_sleep(jzx_loop *loop, jzi_worker *worker, uint64_t max_ns)
             wait = 0;
         }
     }
-    if (jzi_unlikely(worker->noting) && wait > 0) {
-        jzi_worker_note(worker, JZI_TAP_SLEEP, JZX_NOBODY, JZX_NOBODY, 0, 0, wait);
-    }
     jzx_err err = poll(loop, worker, wait);
     if (wait > 0) {
         if (jzi_unlikely(worker->noting)) {
-            jzi_worker_note(worker, JZI_TAP_WAKE, JZX_NOBODY, JZX_NOBODY, 0, 0, 0);
+            jzi_worker_slept(worker, from, wait);
         }
         jzi_count_add(&worker->counters.wakeups, 1);
+        jzi_worker_look_at_probes(worker);
         loop->spins = worker->now_ns - from < SHORT_SLEEP_NS;
     }
     atomic_store_explicit(&loop->post->asleep, 0, memory_order_seq_cst);
@@ -158,6 +156,9 @@ jzx_err jzi_loop_glance(jzx_loop *loop, jzi_worker *worker)
 void jzi_loop_turns(jzx_loop *loop, jzi_worker *worker, uint32_t max_turns)
 {
     uint32_t first_turn = worker->ring_head;
+    if (jzi_unlikely(jzi_count_get(&worker->counters.ticks) % PROBE_TICKS == 0)) {
+        jzi_worker_look_at_probes(worker);
+    }
     jzi_worker_look_at_board(worker);
     worker->ring_limit = first_turn + max_turns;
     worker->tick_end_ns = worker->now_ns + loop->tick_budget_ns;

@@ -112,7 +112,7 @@ void jzi_monitor_leave_watcher(jzi_worker *worker, jzi_watch *watch)
         jzi_actor *watcher = jzi_worker_find(worker, watch->watcher);
         jzi_assert(watcher != NULL);
         tree_remove(&watcher->ext->watching, watch);
-        watch->watcher = JZX_NOBODY;
+        JZI_PUBLISH(watch->watcher, JZX_NOBODY);
         if (!watch->link) {
             jzi_count_sub(&worker->counters.watches, 1);
         }

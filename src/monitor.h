@@ -47,4 +47,9 @@ void jzi_monitor_restarted(jzi_worker *worker, jzi_actor *actor, uint32_t incarn
 void jzi_monitor_ended(jzi_worker *worker, struct jzi_watch *watchers, jzx_actor_id id,
                        uint32_t incarnation, const jzx_reason *reason);
 
+/* Whom an actor of this domain watches, who watches it, whom it is linked to: the first `cap`, in
+ * no order. Returns how many were written. */
+typedef enum jzi_bonds { JZI_BONDS_WATCHING, JZI_BONDS_WATCHERS, JZI_BONDS_LINKS } jzi_bonds;
+size_t jzi_monitor_list(const jzi_actor *actor, jzi_bonds which, jzx_actor_id *out, size_t cap);
+
 #endif

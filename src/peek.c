@@ -50,10 +50,10 @@ static uint32_t loops_of(const jzi_view *view)
     return view->system == NULL ? 1 : view->system->used;
 }
 
-/* Whether the gate is that of somebody who lives. */
+/* Whether the gate is that of somebody who lives; not yet of one that another domain is making. */
 static bool is_alive(uint64_t gate)
 {
-    return (gate & JZI_GATE_PINS) != 0;
+    return (gate & JZI_GATE_PINS) != 0 && !jzi_gate_is_unborn(gate);
 }
 
 /* What is behind `ext`, if the slot's tenant has one. */
@@ -217,7 +217,6 @@ uint32_t jzi_peek_max_slots(const jzi_view *view)
 static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worker *worker,
                            jzi_worker_sight *out)
 {
-    const jzi_actor *current = JZI_PEEK(worker->current);
     *out = (jzi_worker_sight){
         .dispatcher = index,
         .number = worker->number,
@@ -225,7 +224,7 @@ static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worke
         .inside = atomic_load_explicit(&worker->thread, memory_order_relaxed) != 0,
         .asleep = !loop->domain.pooled &&
                   atomic_load_explicit(&loop->post->asleep, memory_order_relaxed) != 0,
-        .actor = current == NULL ? JZX_NOBODY : JZI_PEEK(current->id),
+        .actor = JZI_PEEK(worker->ctx.self),
         .turn_ns = JZI_PEEK(worker->turn_start_ns),
         .handled = jzi_count_get(&worker->counters.handled),
         .ticks = jzi_count_get(&worker->counters.ticks),

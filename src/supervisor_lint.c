@@ -15,15 +15,19 @@ enum {
 
 typedef struct lint {
     void (*warn)(void *ctx, const char *child_id, const char *sentence);
+    jzi_lint_fn tell; /* or this */
     void *ctx;
     size_t count;
+    bool flat;                 /* supervisors below are looked at by themselves */
     char path[PATH_MAX_BYTES]; /* "" at the top, else the ids down to where we are */
 } lint;
 
-static void say(lint *it, const char *sentence)
+static void say(lint *it, const char *rule, const char *sentence)
 {
     it->count++;
-    if (it->warn != NULL) {
+    if (it->tell != NULL) {
+        it->tell(it->ctx, rule, it->path, sentence);
+    } else if (it->warn != NULL) {
         it->warn(it->ctx, it->path, sentence);
     }
 }
@@ -82,17 +86,20 @@ static void lint_budgets(lint *it, const jzi_child_plan *child, const jzi_policy
     budget shared = shared_budget(policy), own = own_budget(child);
     bool owns = has_own_budget(child);
     if (policy->backoff_min_ns == 0 && is_fast(shared) && (!owns || is_fast(own))) {
-        say(it, "it may be restarted more than 10 times a second without end: set "
-                "backoff_min_ms, or lower intensity (its own, or the supervisor's)");
+        say(it, "no-backoff",
+            "it may be restarted more than 10 times a second without end: set "
+            "backoff_min_ms, or lower intensity (its own, or the supervisor's)");
     }
     if (owns && cannot_trip(policy, own)) {
-        say(it, "its own intensity is never reached, because the backoff spreads that many "
-                "restarts over more than period_ms: lower intensity or backoff, or raise "
-                "period_ms");
+        say(it, "child-limit-unreachable",
+            "its own intensity is never reached, because the backoff spreads that many "
+            "restarts over more than period_ms: lower intensity or backoff, or raise "
+            "period_ms");
     }
     if (owns && own.intensity >= shared.intensity && own.period_ns <= shared.period_ns) {
-        say(it, "its own intensity has no effect, because the supervisor's is reached first: "
-                "lower the child's, or raise the supervisor's");
+        say(it, "child-limit-useless",
+            "its own intensity has no effect, because the supervisor's is reached first: "
+            "lower the child's, or raise the supervisor's");
     }
 }
 
@@ -154,14 +161,16 @@ static void lint_shutdown(lint *it, const jzi_child_plan *child)
     uint32_t own = child->spec.shutdown_ms;
     if (child->nested == NULL) {
         if (own == JZX_SHUTDOWN_INFINITE) {
-            say(it, "shutdown_ms is infinite: if this worker does not stop, neither does its "
-                    "supervisor; give it a time");
+            say(it, "endless-shutdown",
+                "shutdown_ms is infinite: if this worker does not stop, neither does its "
+                "supervisor; give it a time");
         }
         return;
     }
     if (own == JZX_SHUTDOWN_BRUTAL) {
-        say(it, "shutdown_ms is brutal for a supervisor: its children are killed with it, "
-                "whatever their own shutdown_ms says; use JZX_SHUTDOWN_INFINITE");
+        say(it, "brutal-supervisor",
+            "shutdown_ms is brutal for a supervisor: its children are killed with it, "
+            "whatever their own shutdown_ms says; use JZX_SHUTDOWN_INFINITE");
         return;
     }
     uint64_t need = own == JZX_SHUTDOWN_INFINITE ? 0 : time_to_stop(child->nested);
@@ -180,7 +189,7 @@ static void lint_shutdown(lint *it, const jzi_child_plan *child)
                        "and what is left then is killed; use JZX_SHUTDOWN_INFINITE or stop_group",
                        (unsigned)own, (unsigned long long)need);
     }
-    say(it, sentence);
+    say(it, "shutdown-too-short", sentence);
 }
 
 /* --- modes --- */
@@ -191,12 +200,14 @@ static void lint_supervisor_mode(lint *it, const jzi_child_plan *child)
         return; /* somebody thought about its end */
     }
     if (child->spec.mode == JZX_TRANSIENT) {
-        say(it, "the mode of a supervisor is transient: it is started again when it gives up or "
-                "escalates, but stays down with all its children after jzx_stop() or an "
-                "auto_shutdown; use JZX_PERMANENT unless that is meant");
+        say(it, "supervisor-mode",
+            "the mode of a supervisor is transient: it is started again when it gives up or "
+            "escalates, but stays down with all its children after jzx_stop() or an "
+            "auto_shutdown; use JZX_PERMANENT unless that is meant");
     } else if (child->spec.mode == JZX_TEMPORARY) {
-        say(it, "the mode of a supervisor is temporary: when it gives up, it and all its "
-                "children are gone for good; use JZX_PERMANENT unless that is meant");
+        say(it, "supervisor-mode",
+            "the mode of a supervisor is temporary: when it gives up, it and all its "
+            "children are gone for good; use JZX_PERMANENT unless that is meant");
     }
 }
 
@@ -218,12 +229,14 @@ static void lint_mode(lint *it, const jzi_supervisor_plan *plan, uint32_t index)
 {
     uint32_t mode = plan->children[index]->spec.mode;
     if (mode == JZX_TEMPORARY && is_bystander(plan, index)) {
-        say(it, "a restart of another child stops this one too, and because it is temporary it "
-                "does not come back; use JZX_TRANSIENT, or another supervisor for it");
+        say(it, "temporary-bystander",
+            "a restart of another child stops this one too, and because it is temporary it "
+            "does not come back; use JZX_TRANSIENT, or another supervisor for it");
     }
     if (mode == JZX_PERMANENT && plan->policy.strategy == JZX_DYNAMIC) {
-        say(it, "children of a dynamic supervisor are permanent: one that is done and ends "
-                "normally is started again; use JZX_TRANSIENT or JZX_TEMPORARY");
+        say(it, "permanent-dynamic",
+            "children of a dynamic supervisor are permanent: one that is done and ends "
+            "normally is started again; use JZX_TRANSIENT or JZX_TEMPORARY");
     }
 }
 
@@ -241,7 +254,9 @@ static void lint_child(lint *it, const jzi_supervisor_plan *plan, uint32_t index
     }
     if (child->nested != NULL) {
         lint_supervisor_mode(it, child);
-        lint_supervisor(it, child->nested);
+        if (!it->flat) {
+            lint_supervisor(it, child->nested);
+        }
     }
 }
 
@@ -254,13 +269,15 @@ static void lint_policy(lint *it, const jzi_supervisor_plan *plan)
         significant = significant || plan->children[i]->spec.significant != 0;
     }
     if (plan->policy.auto_shutdown != JZX_AUTO_NEVER && !significant) {
-        say(it, "auto_shutdown has no effect, because no child is significant: set significant "
-                "for one, or leave auto_shutdown out");
+        say(it, "auto-shutdown-useless",
+            "auto_shutdown has no effect, because no child is significant: set significant "
+            "for one, or leave auto_shutdown out");
     }
     if (restarts && cannot_trip(&plan->policy, shared_budget(&plan->policy))) {
-        say(it, "a child that always fails never reaches the limit, because the backoff spreads "
-                "intensity restarts over more than period_ms: lower intensity or backoff, or "
-                "raise period_ms");
+        say(it, "limit-unreachable",
+            "a child that always fails never reaches the limit, because the backoff spreads "
+            "intensity restarts over more than period_ms: lower intensity or backoff, or "
+            "raise period_ms");
     }
 }
 
@@ -277,6 +294,16 @@ static void lint_supervisor(lint *it, const jzi_supervisor_plan *plan)
         lint_child(it, plan, i);
         it->path[len] = '\0';
     }
+}
+
+size_t jzi_supervisor_lint_live(const jzi_policy *policy, jzi_child_plan **children, uint32_t count,
+                                jzi_lint_fn tell, void *ctx)
+{
+    lint it = {.tell = tell, .ctx = ctx, .flat = true};
+    const jzi_supervisor_plan plan = {
+        .policy = *policy, .child_count = count, .children = children};
+    lint_supervisor(&it, &plan);
+    return it.count;
 }
 
 /* The plan was made to look at; the arguments are still the caller's. */
@@ -302,7 +329,7 @@ size_t jzx_supervisor_lint_sized(const jzx_supervisor_init *init, jzx_supervisor
     jzx_err err = jzi_supervisor_plan_make(&alloc, init, &sizes, why, sizeof why, &plan);
     if (err != JZX_OK) {
         /* Worse than a warning, and nothing more can be said of it. */
-        say(&it, why);
+        say(&it, "bad-spec", why);
         return it.count;
     }
     disown_arguments(plan);

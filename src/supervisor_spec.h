@@ -39,6 +39,13 @@ jzx_err jzi_child_plan_make(const jzx_allocator *alloc, const jzx_child_spec *sp
                             const jzx_supervisor_sizes *sizes, const jzi_policy *policy, char *why,
                             size_t why_cap, jzi_child_plan **out_plan);
 
+/* The warnings of jzx_supervisor_lint() for a supervisor as it is now, with the name of each rule;
+ * not for those below it. child_id is "" for the supervisor itself. Allocates nothing. */
+typedef void (*jzi_lint_fn)(void *ctx, const char *rule, const char *child_id,
+                            const char *sentence);
+size_t jzi_supervisor_lint_live(const jzi_policy *policy, jzi_child_plan **children, uint32_t count,
+                                jzi_lint_fn tell, void *ctx);
+
 void jzi_supervisor_plan_release(const jzx_allocator *alloc, jzi_supervisor_plan *plan);
 void jzi_child_plan_release(const jzx_allocator *alloc, jzi_child_plan *plan);
 

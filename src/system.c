@@ -437,7 +437,7 @@ static jzx_err add_all(jzx_system *system, const jzx_system_config *config, size
     return err;
 }
 
-jzx_err jzx_system_create_sized(const jzx_system_config *config, size_t config_size,
+jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_size,
                                 size_t loop_config_size, size_t dispatcher_size,
                                 jzx_system **out_system)
 {
@@ -488,16 +488,15 @@ jzx_err jzx_system_create_sized(const jzx_system_config *config, size_t config_s
     return JZX_OK;
 }
 
-jzx_err jzx_system_destroy(jzx_system *system)
+jzx_err jzi_system_may_end(jzx_system *system)
 {
-    if (system == NULL) {
-        return JZX_OK;
-    }
     jzx_loop *loop = jzi_system_main(system);
     jzi_worker_check_thread(&loop->worker, "jzx_system_destroy");
-    if (loop->in_step || system->joined || jzi_worker_here != NULL) {
-        return JZX_ERR_BUSY;
-    }
+    return loop->in_step || system->joined || jzi_worker_here != NULL ? JZX_ERR_BUSY : JZX_OK;
+}
+
+jzx_err jzi_system_destroy(jzx_system *system)
+{
     atomic_store_explicit(&system->closing, 1, memory_order_seq_cst);
     return unmake(system);
 }

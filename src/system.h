@@ -59,6 +59,14 @@ static inline jzx_loop *jzi_system_loop_at(const jzx_system *system, uint32_t in
     return index < system->used ? system->dispatchers[index].loop : NULL;
 }
 
+/* What is behind jzx_system_create() and jzx_system_destroy(); see create.c. */
+jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_size,
+                                size_t loop_config_size, size_t dispatcher_size,
+                                jzx_system **out_system);
+/* Whether it may be destroyed now. Errors: BUSY. */
+jzx_err jzi_system_may_end(jzx_system *system);
+jzx_err jzi_system_destroy(jzx_system *system);
+
 /* Finds a dispatcher by name, makes "pool" and "pinned". Thread: any. Errors: NO_SUCH_DISPATCHER,
  * MAX_DISPATCHERS, STOPPING, NO_THREADS, NO_MEMORY, NO_FDS. */
 jzx_err jzi_system_find(jzx_system *system, const char *name, jzx_loop **out_loop);

@@ -21,8 +21,8 @@ typedef enum jzi_tap_what {
     JZI_TAP_STOP,      /* it was told to stop */
     JZI_TAP_KILL,
     JZI_TAP_TIMER,   /* a timer of it fired */
-    JZI_TAP_SLEEP,   /* nothing to do: value is for how long at most, in ns; no actor */
-    JZI_TAP_WAKE,    /* no actor */
+    JZI_TAP_SLEEP,   /* nothing to do for 10 ms or more; no actor */
+    JZI_TAP_WAKE,    /* value: how long it slept, in ns; no actor */
     JZI_TAP_OVERRUN, /* a turn took much longer than it may; value: ns */
     JZI_TAP_HANDLED, /* peer: the sender; value: ns; detail: result; time: when it began */
     JZI_TAP_SENT,    /* actor: the sender; peer: the receiver */
@@ -38,9 +38,9 @@ typedef struct jzi_tap_event {
     uint32_t tag;
     uint32_t stamp; /* of the message at its receiver */
     uint16_t detail;
-    uint8_t what; /* jzi_tap_what */
-    uint8_t kind; /* jzx_kind */
-    uint32_t zero;
+    uint8_t what;  /* jzi_tap_what */
+    uint8_t kind;  /* jzx_kind */
+    uint32_t more; /* as many of this `what` were left out before it */
 } jzi_tap_event;
 enum { JZI_TAP_WORDS = sizeof(jzi_tap_event) / 8 };
 _Static_assert(sizeof(jzi_tap_event) == 56, "seven words");
@@ -70,6 +70,12 @@ typedef struct jzi_tap {
     uint32_t until_timed; /* turns */
     uint64_t turn_ns;     /* when the turn that is timed began; 0: it is not */
     uint64_t begun_ns;    /* the same of a message */
+    /* What comes often is noted some times per window; failures and restarts always are. */
+    struct {
+        uint64_t window_ns;
+        uint32_t left;
+        uint32_t more;
+    } often[JZI_TAP_WHATS];
     struct {
         jzx_actor_id target; /* 0: none */
         uint32_t stamp;

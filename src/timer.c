@@ -1,7 +1,6 @@
 #include "timer_steps.h"
 
 #include "base/alloc.h"
-#include "os/usdt.h"
 
 static void unlink_owner(jzi_timer *timer)
 {
@@ -216,7 +215,6 @@ void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
         if (jzi_likely(jzi_timer_move(timer, timers->shared, JZI_TIMER_ARMED, JZI_TIMER_QUEUED))) {
             jzi_actor *owner =
                 jzi_actor_table_at(timers->domain->acting->table, jzx_id_slot(timer->owner));
-            JZI_USDT_TIMER(timer->owner, timer->node.msg.tag);
             if (jzi_unlikely(timers->domain->acting->noting)) {
                 jzi_worker_note(timers->domain->acting, JZI_TAP_TIMER, timer->owner, JZX_NOBODY,
                                 timer->node.msg.tag, 0, 0);

@@ -9,7 +9,6 @@
 #include "base/assert.h"
 #include "domain.h"
 #include "os/asym.h"
-#include "os/usdt.h"
 #include "tap.h"
 
 #include <setjmp.h>
@@ -33,6 +32,9 @@ typedef enum jzi_outcome {
     JZI_OUTCOME_FAIL  /* failed: worker->reason says how */
 } jzi_outcome;
 
+/* How code was left without returning: jzx_panic(), the crash guard. */
+enum { JZI_THROWN_NOT, JZI_THROWN_PANIC, JZI_THROWN_CRASH };
+
 /* The floor of a pool as its keeper has it; see worker_floor.c. */
 enum { JZI_KEPT_NOT, JZI_KEPT_USER, JZI_KEPT_BUSY };
 /* Messages that take longer are worth sharing. */
@@ -46,11 +48,13 @@ struct jzi_worker {
     _Atomic(jzi_actor *) *chunks; /* table->chunks and table->made, one load nearer */
     uint32_t slots_made;
     uint32_t quick_slots;     /* the same where sends take the quick way; 0 in a pool */
+    uint32_t quick_mask;      /* all bits where they do */
     uint32_t base;            /* the dispatcher's part of its actors' indexes */
     bool pooled;              /* domain->pooled, one load nearer */
     bool careful;             /* somebody looks at its messages, or they are simulated */
     bool noting;              /* rare events are to be noted */
     uint32_t wanted;          /* of the board, as it was seen last */
+    uint32_t probed;          /* JZI_WANT_PROBES while somebody is attached to them */
     uint32_t number;          /* among the workers of a pool */
     uint32_t floors;          /* how many calls of ours hold the floor, one inside the other */
     bool may_keep;            /* nobody else has anything to do: it keeps the floor from here on */
@@ -116,7 +120,14 @@ struct jzi_worker {
     uint32_t outcome;          /* jzi_outcome of the actor that jzi_worker_run() returned */
     uint32_t hook_result;      /* jzx_behavior_result of the last hook; FAIL if it panicked */
     jzx_reason reason;         /* why `current` failed or is about to end */
-    jzx_signal signal;         /* what a child's notice points to while it is handed over */
+    /* What failed last, for lifecycle_failure.c: by returning, or thrown (JZI_THROWN_*). */
+    struct {
+        jzx_actor_id actor; /* JZX_NOBODY: no message was in hand */
+        uint32_t tag;
+        uint32_t kind;
+        uint32_t thrown;
+    } failed;
+    jzx_signal signal; /* what a child's notice points to while it is handed over */
     jzx_reason signal_reason;
     jmp_buf panic;           /* valid unless the phase is JZI_PHASE_NONE */
     _Atomic uint64_t thread; /* who is inside a step, and not waiting in a pool; 0: nobody */
@@ -356,26 +367,26 @@ void jzi_worker_trace(jzi_worker *worker, jzx_trace_what what, const jzi_actor *
 void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted);
 static inline void jzi_worker_look_at_board(jzi_worker *worker)
 {
-    uint32_t wanted = atomic_load_explicit(&worker->domain->board->wanted, memory_order_relaxed) |
-                      (jzi_usdt_wants_messages() ? JZI_WANT_PROBES : 0);
-    if (jzi_unlikely(wanted != worker->wanted)) {
-        jzi_worker_see_board(worker, wanted);
+    uint32_t wanted = atomic_load_explicit(&worker->domain->board->wanted, memory_order_relaxed);
+    if (jzi_unlikely((wanted | worker->probed) != worker->wanted)) {
+        jzi_worker_see_board(worker, wanted | worker->probed);
     }
 }
+/* Now and then: whether somebody is attached to the probes. */
+void jzi_worker_look_at_probes(jzi_worker *worker);
 /* Which sends may go the quick way. */
 void jzi_worker_set_quick(jzi_worker *worker);
-/* There is a slot more. */
+/* There may be a slot more. */
 static inline void jzi_worker_more_slots(jzi_worker *worker)
 {
-    if (jzi_unlikely(worker->careful)) {
-        jzi_worker_set_quick(worker);
-    } else {
-        worker->quick_slots = worker->slots_made;
-    }
+    worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
+    worker->quick_slots = worker->slots_made & worker->quick_mask;
 }
-/* A rare event: call it if worker->noting. */
+/* A rare event: call it if worker->noting. Also reaches its probe. */
 void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, jzx_actor_id peer,
                      uint32_t tag, uint32_t detail, uint64_t value);
+/* The same after a wait. */
+void jzi_worker_slept(jzi_worker *worker, uint64_t from_ns, uint64_t timeout_ns);
 /* These if worker->careful: around a turn, around a message, after a send, at the end of an ask. */
 void jzi_worker_turn_begins(jzi_worker *worker);
 void jzi_worker_turn_ended(jzi_worker *worker);

@@ -73,7 +73,7 @@ void jzi_worker_do_chores(jzi_worker *worker)
     uint32_t phase = worker->phase;
     jzx_actor_id self = worker->ctx.self;
     worker->phase = JZI_PHASE_NONE; /* it is no actor's code */
-    worker->ctx.self = JZX_NOBODY;
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     while (domain->chores != NULL) {
         jzi_node *todo = domain->chores;
         jzi_node *buried = NULL;
@@ -95,7 +95,7 @@ void jzi_worker_do_chores(jzi_worker *worker)
         }
     }
     worker->phase = phase;
-    worker->ctx.self = self;
+    JZI_PUBLISH(worker->ctx.self, self);
 }
 
 void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason)

@@ -7,6 +7,10 @@
 /* A sample that nobody handed over for so long is counted as that long. */
 #define SAMPLE_LATE_NS UINT64_C(5000000000)
 #define WINDOW_NS UINT64_C(10000000)
+/* Of each kind of event but failures the recorder takes so many per so long: it remembers more. */
+#define OFTEN_NS UINT64_C(100000000)
+#define OFTEN_EVENTS 8u
+#define LONG_SLEEP_NS UINT64_C(10000000)
 
 static bool is_exact(const jzi_worker *worker)
 {
@@ -19,7 +23,8 @@ void jzi_worker_set_quick(jzi_worker *worker)
     uint32_t bits = worker->tap == NULL ? 0 : worker->tap->bits;
     bool sample = (bits & JZI_WANT_TIMES) != 0 && worker->tap->sample.target == JZX_NOBODY;
     bool slow = worker->pooled || (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) != 0 || sample;
-    worker->quick_slots = slow ? 0 : worker->slots_made;
+    worker->quick_mask = slow ? 0 : UINT32_MAX;
+    worker->quick_slots = worker->slots_made & worker->quick_mask;
 }
 
 void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted)
@@ -40,17 +45,61 @@ void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted)
             worker->tap->sample.target = JZX_NOBODY;
         }
     }
-    worker->noting = worker->env->trace != NULL || (wanted & JZI_WANT_RECORD) != 0;
+    worker->noting =
+        worker->env->trace != NULL || (wanted & (JZI_WANT_RECORD | JZI_WANT_PROBES)) != 0;
     worker->careful = is_exact(worker) || (wanted & CAREFUL) != 0;
     jzi_worker_set_quick(worker);
+}
+
+void jzi_worker_look_at_probes(jzi_worker *worker)
+{
+    worker->probed = jzi_usdt_is_wanted() ? JZI_WANT_PROBES : 0;
+}
+
+static const char *name_of(const jzi_worker *worker, jzx_actor_id id)
+{
+    const jzi_actor *actor = jzi_worker_find(worker, id);
+    return actor == NULL ? "" : jzi_actor_name(actor);
+}
+
+/* False: there were enough of this kind lately. */
+static bool is_news(jzi_tap *tap, jzi_tap_event *event)
+{
+    uint32_t what = event->what;
+    if (what == JZI_TAP_FAIL || what == JZI_TAP_RESTART || what == JZI_TAP_ESCALATE) {
+        return true;
+    }
+    if (event->time_ns - tap->often[what].window_ns >= OFTEN_NS) {
+        tap->often[what].window_ns = event->time_ns;
+        tap->often[what].left = OFTEN_EVENTS;
+    }
+    if (tap->often[what].left == 0) {
+        tap->often[what].more++;
+        return false;
+    }
+    tap->often[what].left--;
+    event->more = tap->often[what].more;
+    tap->often[what].more = 0;
+    return true;
+}
+
+static void reach_probe(const jzi_worker *worker, const jzi_tap_event *event)
+{
+    if (event->what == JZI_TAP_SPAWN) {
+        jzi_usdt_spawn(event->actor, event->peer, name_of(worker, event->actor));
+    } else if (event->what == JZI_TAP_END) {
+        jzi_usdt_exit(event->actor, event->detail, (int32_t)(int64_t)event->value);
+    } else if (event->what == JZI_TAP_RESTART) {
+        jzi_usdt_restart(event->actor, event->peer, event->detail);
+    } else if (event->what == JZI_TAP_TIMER) {
+        jzi_usdt_timer(event->actor, event->tag);
+    }
 }
 
 void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, jzx_actor_id peer,
                      uint32_t tag, uint32_t detail, uint64_t value)
 {
-    if (worker->tap == NULL || (worker->tap->bits & JZI_WANT_RECORD) == 0) {
-        return;
-    }
+    uint32_t bits = worker->tap == NULL ? 0 : worker->tap->bits;
     jzi_tap_event event = {
         .time_ns = worker->now_ns,
         .actor = actor,
@@ -60,7 +109,26 @@ void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, 
         .detail = (uint16_t)(detail < UINT16_MAX ? detail : UINT16_MAX),
         .what = (uint8_t)what,
     };
-    jzi_tap_write(worker->tap, &event);
+    if ((bits & JZI_WANT_PROBES) != 0) {
+        reach_probe(worker, &event);
+    }
+    if ((bits & JZI_WANT_RECORD) != 0 && is_news(worker->tap, &event)) {
+        jzi_tap_write(worker->tap, &event);
+    }
+}
+
+void jzi_worker_slept(jzi_worker *worker, uint64_t from_ns, uint64_t timeout_ns)
+{
+    if (worker->probed != 0) {
+        jzi_usdt_poll(timeout_ns);
+    }
+    uint64_t now = worker->now_ns;
+    if (now - from_ns >= LONG_SLEEP_NS) {
+        worker->now_ns = from_ns; /* the time of the first of the two */
+        jzi_worker_note(worker, JZI_TAP_SLEEP, JZX_NOBODY, JZX_NOBODY, 0, 0, timeout_ns);
+        worker->now_ns = now;
+        jzi_worker_note(worker, JZI_TAP_WAKE, JZX_NOBODY, JZX_NOBODY, 0, 0, now - from_ns);
+    }
 }
 
 /* Whether the filter lets this one through. */

@@ -57,6 +57,16 @@ static bool may_redeliver(const jzi_actor *actor, const jzi_node *node)
            (node->msg.flags & there) != 0;
 }
 
+/* The same for one that just failed: it is remembered before its node is somebody else's. */
+static __attribute__((noinline)) bool comes_again(jzi_worker *worker, const jzi_actor *actor,
+                                                  const jzi_node *node)
+{
+    worker->failed.actor = actor->id;
+    worker->failed.tag = node->msg.tag;
+    worker->failed.kind = node->msg.kind;
+    return may_redeliver(actor, node);
+}
+
 /* Back to its place in the lane it came from, as if it had never left: that is the front, but for
  * older messages that it brought back from the stash itself. */
 static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
@@ -132,7 +142,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
         jzi_user_code_begins(worker);
     }
     jzx_behavior_result result = call(worker, actor, &node->msg);
-    bool again = jzi_unlikely(result > JZX_BEHAVIOR_STOP) && may_redeliver(actor, node);
+    bool again = jzi_unlikely(result > JZX_BEHAVIOR_STOP) && comes_again(worker, actor, node);
     if (pooled) {
         if (!again && (node->msg.flags & JZI_MSG_DROP) != 0) {
             drop_data(worker, node); /* before the floor is back */
@@ -243,7 +253,8 @@ static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor
         return leave_turn(worker, actor, JZI_OUTCOME_STOP);
     }
     jzi_node *node = worker->in_hand;
-    if (node != NULL && (node->msg.flags & JZI_MSG_SPECIAL) == 0 && may_redeliver(actor, node)) {
+    if (node != NULL && (node->msg.flags & JZI_MSG_SPECIAL) == 0 &&
+        comes_again(worker, actor, node)) {
         (void)jzi_node_pool_take(&worker->store->plain);
         jzi_count_sub(&worker->counters.handled, 1);
         actor->handled--;
@@ -298,9 +309,9 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
                                                              uint32_t *until_clock,
                                                              const bool exact, const bool pooled)
 {
-    JZI_PUBLISH(worker->current, actor);
+    worker->current = actor;
     worker->ctx.state = actor->state;
-    worker->ctx.self = actor->id;
+    JZI_PUBLISH(worker->ctx.self, actor->id);
     JZI_PUBLISH(worker->turn_start_ns, worker->now_ns);
     jzi_node *next = NULL;
     uint32_t left = JZI_FIRST_LEG;
@@ -402,8 +413,8 @@ static void end_run(jzi_worker *worker)
 {
     worker->in_hand = NULL;
     worker->phase = JZI_PHASE_NONE;
-    worker->ctx.self = JZX_NOBODY;
-    JZI_PUBLISH(worker->current, NULL);
+    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
+    worker->current = NULL;
 }
 
 /* With many actors ready each one is a chain of cache misses: the actor, the last message, the
@@ -455,7 +466,7 @@ run_ready(jzi_worker *worker, const bool exact, const bool pooled)
             break;
         }
         if (pooled && jzi_post_has_mail(worker->post)) {
-            JZI_PUBLISH(worker->current, NULL); /* it is queued like anybody else */
+            worker->current = NULL; /* it is queued like anybody else */
             jzi_worker_intake(worker);
             if (worker->domain->on_more != NULL && worker->ring_tail - worker->ring_head > 1) {
                 worker->domain->on_more(worker);
@@ -489,7 +500,7 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
     jzi_actor *actor = worker->current;
     jzi_node *node = worker->in_hand;
     jzi_worker_handled(worker, actor, node, JZX_BEHAVIOR_FAIL);
-    if (may_redeliver(actor, node)) {
+    if (comes_again(worker, actor, node)) {
         put_back(worker, actor, node);
     } else if ((node->msg.flags & JZI_MSG_SPECIAL) == 0) {
         jzi_node_pool_give(&worker->store->plain, node);
@@ -511,9 +522,9 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
 jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     worker->phase = JZI_PHASE_BEHAVIOR;
-    JZI_PUBLISH(worker->current, actor);
+    worker->current = actor;
     worker->ctx.state = actor->state;
-    worker->ctx.self = actor->id;
+    JZI_PUBLISH(worker->ctx.self, actor->id);
     /* As for a hook: see before_hook() in lifecycle.c. */
     actor->flags |= worker->pooled ? JZI_ACTOR_LIFE : 0;
     jzx_behavior_result result =

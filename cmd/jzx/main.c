@@ -1,6 +1,9 @@
-/* jzx: looks at what Jazz programs leave behind. */
+/* jzx: looks into running Jazz programs, and at what they leave behind. */
 #include "jzx.h"
+#include "text.h"
 #include "ui.h"
+
+#include <jzx/jzx.h>
 
 #include <string.h>
 
@@ -11,7 +14,28 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
+    {"ps", "the programs that can be looked into", ps_main},
+#if JZX_COMMAND_TOP
+    {"top", "the busiest actors, live", top_main},
+#endif
+    {"tree", "the supervision tree", tree_main},
+    {"actor", "all about one actor", actor_main},
+    {"dead", "dead letters, live", dead_main},
+    {"trace", "messages as they are handled, live or for Perfetto", trace_main},
+    {"stuck", "who does not get on, with backtraces", stuck_main},
+    {"doctor", "likely mistakes in how a program is put together", doctor_main},
+    {"record", "the flight recorder: what happened last", record_main},
+    {"metrics", "counters and histograms for Prometheus", metrics_main},
+    {"stop", "ask actors to stop", order_main},
+    {"kill", "kill actors", order_main},
+    {"restart", "have actors restarted by their supervisor", order_main},
+    {"send", "send a message to actors", order_main},
+#if JZX_COMMAND_CONSOLE
+    {"console", "the same and more in a browser", console_main},
+#endif
+#if JZX_COMMAND_MANIFEST
     {"manifest", "look at, check, copy and repair the queue of a manifest file", manifest_main},
+#endif
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -55,5 +79,6 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     ui_init();
+    text_init();
     return ui_finish(run(argc, argv));
 }

@@ -1,305 +1,111 @@
-/* Records as JSON or as lines for people, and bytes that may be anything. */
-#include "ui.h"
+/* jzx record: the flight recorder, what happened last. */
+#include "field.h"
+#include "jzx.h"
+#include "text.h"
+#include "view.h"
 
-#include <math.h>
 #include <string.h>
 
-/* The length of the UTF-8 sequence at `at`, 0: it is none. Nothing overlong, no surrogates. */
-static size_t utf8_len(const uint8_t *at, size_t left)
+static ui_colour colour_of(const char *what)
 {
-    size_t len = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-    if (len == 0 || len > left || at[0] > 0xf4) {
-        return 0;
+    if (strcmp(what, "fail") == 0 || strcmp(what, "escalate") == 0 || strcmp(what, "kill") == 0) {
+        return UI_RED;
     }
-    for (size_t i = 1; i < len; i++) {
-        if ((at[i] & 0xc0) != 0x80) {
-            return 0;
+    if (strcmp(what, "restart") == 0 || strcmp(what, "spawn") == 0 || strcmp(what, "start") == 0) {
+        return UI_CYAN;
+    }
+    if (strcmp(what, "dead") == 0 || strcmp(what, "full") == 0 || strcmp(what, "overrun") == 0) {
+        return UI_YELLOW;
+    }
+    return UI_PLAIN;
+}
+
+static void put_event(FILE *out, const json_t *event)
+{
+    const char *what = field_text(event, "what");
+    const char *text = field_text(event, "text");
+    fputs(ui_colour_on(colour_of(what)), out);
+    if (*text != '\0') {
+        text_put(out, text);
+    } else {
+        fprintf(out, "%s  ", view_clock_ago(field_u64(event, "ago_ms")).text);
+        text_cell(out, what, 9);
+        view_put_actor(out, field_text(event, "name"), field_text(event, "actor"));
+        if (*field_text(event, "peer") != '\0') {
+            fputs(" peer ", out);
+            text_put(out, field_text(event, "peer"));
         }
+        fprintf(out, " tag %llu", (unsigned long long)field_u64(event, "tag"));
     }
-    bool wrong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-                 (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f);
-    return wrong ? 0 : len;
+    fprintf(out, "%s\n", ui_colour_on(UI_PLAIN));
 }
 
-static bool is_utf8(jzx_mf_span span)
+static void show(const json_t *answer)
 {
-    const uint8_t *at = span.data;
-    for (size_t i = 0; i < span.len;) {
-        size_t len = utf8_len(at + i, span.len - i);
-        if (len == 0) {
-            return false;
-        }
-        i += len;
+    ui_page page;
+    size_t i;
+    json_t *event;
+    if (!ui_page_begin(&page)) {
+        return;
     }
-    return true;
-}
-
-/* Control characters could do things to a terminal; C1 ones are two bytes of UTF-8. */
-static bool is_control(const uint8_t *at, size_t len)
-{
-    return (len == 1 && (at[0] < 0x20 || at[0] == 0x7f)) ||
-           (len == 2 && at[0] == 0xc2 && at[1] < 0xa0);
-}
-
-/* One character, made harmless: at most 4 bytes and a 0. Returns how many bytes it stands for. */
-static size_t plain_char(const uint8_t *at, size_t left, char out[5])
-{
-    size_t len = utf8_len(at, left);
-    if (len == 0 || is_control(at, len)) {
-        (void)snprintf(out, 5, "\\x%02x", at[0]);
-        return 1;
+    json_array_foreach(field_list(answer, "events"), i, event)
+    {
+        put_event(page.out, event);
     }
-    memcpy(out, at, len);
-    out[len] = '\0';
-    return len;
-}
-
-ui_text ui_span(jzx_mf_span span, size_t columns)
-{
-    ui_text out = {""};
-    const uint8_t *at = span.data;
-    size_t used = 0;
-    size_t shown = 0;
-    for (size_t i = 0; i < span.len; shown++) {
-        if (used > sizeof out.text - 8 || shown >= columns) {
-            memcpy(out.text + used, "...", 4);
-            return out;
-        }
-        i += plain_char(at + i, span.len - i, out.text + used);
-        used += strlen(out.text + used);
+    if (i == 0) {
+        fputs("The flight recorder is empty.\n", page.out);
     }
-    return out;
+    (void)ui_page_end(&page);
 }
 
-ui_record ui_begin(FILE *out, bool json)
+static void show_dump(const json_t *answer)
 {
-    ui_record record = {.out = out, .json = json};
-    if (json) {
-        fputc('{', out);
+    fputs("Written to ", stdout);
+    text_put(stdout, field_text(answer, "path"));
+    fputs(".\n", stdout);
+}
+
+int record_main(int argc, char **argv)
+{
+    uint64_t limit = 1000;
+    bool dump = false;
+    const view_option options[] = {
+        {.name = "limit",
+         .value = "N",
+         .help = "the newest so many events; default: 1000",
+         .number = &limit},
+        {.name = "dump",
+         .help = "have the program write it to its file instead, and say where",
+         .flag = &dump},
+        {0}};
+    const view_spec spec = {.name = "record",
+                            .operands = "",
+                            .what = "The flight recorder: what happened last, oldest first",
+                            .options = options};
+    view v;
+    int status;
+    if (!view_begin(&v, &spec, argc, argv, &status)) {
+        return status;
     }
-    return record;
-}
-
-void ui_end(ui_record *record)
-{
-    if (record->json) {
-        fputs("}\n", record->out);
+    attach *a = view_attach(&v, &status);
+    if (a == NULL) {
+        return status;
     }
-}
-
-static bool is_escaped(uint8_t c)
-{
-    return c == '"' || c == '\\' || c < 0x20 || c == 0x7f;
-}
-
-static void json_text(FILE *out, const uint8_t *at, size_t len)
-{
-    fputc('"', out);
-    for (size_t i = 0; i < len;) {
-        size_t plain = 0;
-        while (i + plain < len && !is_escaped(at[i + plain])) {
-            plain++;
-        }
-        if (plain > 0) {
-            (void)fwrite(at + i, 1, plain, out);
+    json_t *request = dump ? json_pack("{s:s}", "op", "dump")
+                           : json_pack("{s:s,s:I,s:b}", "op", "record", "limit", (json_int_t)limit,
+                                       "text", v.json ? 0 : 1);
+    json_t *answer = view_ask(a, request, &status);
+    if (answer != NULL) {
+        status = EXIT_FINE;
+        if (v.json) {
+            (void)view_json(answer);
+        } else if (dump) {
+            show_dump(answer);
         } else {
-            fprintf(out, at[i] < 0x20 || at[i] == 0x7f ? "\\u%04x" : "\\%c", at[i]);
-            plain = 1;
+            show(answer);
         }
-        i += plain;
+        json_decref(answer);
     }
-    fputc('"', out);
-}
-
-/* Names are ours, and need no escapes. */
-static void json_name(ui_record *record, const char *name)
-{
-    if (record->comma) {
-        fputc(',', record->out);
-    }
-    record->comma = true;
-    if (name != NULL) {
-        fprintf(record->out, "\"%s\":", name);
-    }
-}
-
-void ui_open(ui_record *record, const char *name, char bracket)
-{
-    if (record->json) {
-        json_name(record, name);
-        fputc(bracket, record->out);
-        record->comma = false;
-    }
-}
-
-void ui_close(ui_record *record, char bracket)
-{
-    if (record->json) {
-        fputc(bracket, record->out);
-        record->comma = true;
-    }
-}
-
-/* "created_ms" is "created" for people, "error_code" is "error code". */
-static void label_of(ui_record *record, const char *name)
-{
-    char label[32];
-    size_t len = strlen(name);
-    if (len > 3 && strcmp(name + len - 3, "_ms") == 0) {
-        len -= 3;
-    } else if (len > 6 && strcmp(name + len - 6, "_bytes") == 0) {
-        len -= 6;
-    }
-    len = len < sizeof label ? len : sizeof label - 1;
-    for (size_t i = 0; i < len; i++) {
-        label[i] = name[i] == '_' ? ' ' : name[i];
-    }
-    label[len] = '\0';
-    fprintf(record->out, "%-16s ", label);
-}
-
-static void line(ui_record *record, const char *name, const char *value)
-{
-    label_of(record, name);
-    fprintf(record->out, "%s\n", value);
-}
-
-/* People see the beginning of what is long. */
-static void blob_line(ui_record *record, const char *name, jzx_mf_span value)
-{
-    const uint8_t *at = value.data;
-    size_t end = value.len < 1024 ? value.len : 1024;
-    char plain[5];
-    label_of(record, name);
-    for (size_t i = 0; i < end;) {
-        i += plain_char(at + i, value.len - i, plain);
-        fputs(plain, record->out);
-    }
-    if (end < value.len) {
-        fprintf(record->out, "... (%zu bytes)", value.len);
-    }
-    fputc('\n', record->out);
-}
-
-void ui_u64(ui_record *record, const char *name, uint64_t value)
-{
-    char digits[24];
-    (void)snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
-    if (record->json) {
-        json_name(record, name);
-        fputs(digits, record->out);
-    } else {
-        line(record, name, digits);
-    }
-}
-
-void ui_some(ui_record *record, const char *name, uint64_t value)
-{
-    if (record->json || value != 0) {
-        ui_u64(record, name, value);
-    }
-}
-
-void ui_i64(ui_record *record, const char *name, int64_t value)
-{
-    char digits[24];
-    (void)snprintf(digits, sizeof digits, "%lld", (long long)value);
-    if (record->json) {
-        json_name(record, name);
-        fputs(digits, record->out);
-    } else {
-        line(record, name, digits);
-    }
-}
-
-void ui_double(ui_record *record, const char *name, double value)
-{
-    if (!record->json) {
-        return;
-    }
-    json_name(record, name);
-    if (isfinite(value)) {
-        fprintf(record->out, "%.17g", value);
-    } else {
-        fputs("null", record->out);
-    }
-}
-
-void ui_bool(ui_record *record, const char *name, bool value)
-{
-    if (record->json) {
-        json_name(record, name);
-        fputs(value ? "true" : "false", record->out);
-    } else {
-        line(record, name, value ? "yes" : "no");
-    }
-}
-
-void ui_string(ui_record *record, const char *name, const char *value)
-{
-    ui_blob(record, name, jzx_mf_text(value));
-}
-
-static void put_hex(FILE *out, jzx_mf_span span)
-{
-    const uint8_t *at = span.data;
-    for (size_t i = 0; i < span.len; i++) {
-        fprintf(out, "%02x", at[i]);
-    }
-}
-
-void ui_hex(ui_record *record, const char *name, jzx_mf_span value)
-{
-    if (record->json) {
-        json_name(record, name);
-        fputc('"', record->out);
-        put_hex(record->out, value);
-        fputc('"', record->out);
-    }
-}
-
-/* Strings of JSON cannot hold any bytes; those that are no UTF-8 are told in hex. */
-void ui_blob(ui_record *record, const char *name, jzx_mf_span value)
-{
-    if (!record->json) {
-        if (value.len > 0) {
-            blob_line(record, name, value);
-        }
-        return;
-    }
-    json_name(record, name);
-    if (is_utf8(value)) {
-        json_text(record->out, value.data, value.len);
-    } else {
-        fputs("{\"hex\":\"", record->out);
-        put_hex(record->out, value);
-        fputs("\"}", record->out);
-    }
-}
-
-void ui_when(ui_record *record, const char *name, uint64_t ms)
-{
-    if (record->json) {
-        ui_u64(record, name, ms);
-    } else if (ms != 0) {
-        line(record, name, ui_time(ms).text);
-    }
-}
-
-void ui_span_ms(ui_record *record, const char *name, uint64_t ms)
-{
-    if (record->json) {
-        ui_u64(record, name, ms);
-    } else if (ms != 0) {
-        line(record, name, ui_duration(ms).text);
-    }
-}
-
-void ui_size(ui_record *record, const char *name, uint64_t bytes)
-{
-    if (record->json) {
-        ui_u64(record, name, bytes);
-    } else {
-        line(record, name, ui_bytes(bytes).text);
-    }
+    attach_close(a);
+    return status;
 }

@@ -1,7 +1,5 @@
 #include "ui.h"
 
-#include <jzx/manifest_job.h>
-
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -41,26 +39,6 @@ const char *ui_colour_on(ui_colour colour)
         [UI_GREEN] = "\033[32m", [UI_YELLOW] = "\033[33m", [UI_CYAN] = "\033[36m",
         [UI_DIM] = "\033[2m"};
     return colours ? sequences[colour] : "";
-}
-
-ui_colour ui_state_colour(uint32_t job_state)
-{
-    switch (job_state) {
-    case JZX_MF_JOB_READY:
-        return UI_GREEN;
-    case JZX_MF_JOB_ACTIVE:
-        return UI_CYAN;
-    case JZX_MF_JOB_BLOCKED:
-        return UI_YELLOW;
-    case JZX_MF_JOB_DEAD:
-        return UI_RED;
-    case JZX_MF_JOB_DONE:
-    case JZX_MF_JOB_CANCELLED:
-    case JZX_MF_JOB_SUPERSEDED:
-        return UI_DIM;
-    default:
-        return UI_PLAIN;
-    }
 }
 
 static void complain(const char *format, va_list args)

@@ -2,14 +2,21 @@
 #ifndef JZX_CMD_UI_H
 #define JZX_CMD_UI_H
 
-#include <jzx/manifest_record.h>
+#include <jzx/types.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 /* Exit statuses; man 1 jzx has them. */
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_OWNED = 3 };
+enum {
+    EXIT_FINE = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_OWNED = 3,
+    EXIT_FOUND = 4, /* stuck: something is; doctor: warnings */
+    EXIT_WRONG = 5  /* doctor: errors */
+};
 
 /* Reads NO_COLOR and looks for terminals; once, first. */
 void ui_init(void);
@@ -25,7 +32,6 @@ typedef enum ui_colour {
 } ui_colour;
 /* The sequence that begins a colour, UI_PLAIN: that ends it; "" where there are no colours. */
 const char *ui_colour_on(ui_colour colour);
-ui_colour ui_state_colour(uint32_t job_state);
 
 /* "jzx: ..." on stderr. Returns EXIT_FAILED. */
 int ui_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -51,33 +57,6 @@ ui_text ui_time(uint64_t ms);     /* "2026-11-16 13:52:40Z (3m ago)", "-" for no
 ui_text ui_age(uint64_t ms);      /* "3m ago", "in 2h", "-" */
 ui_text ui_duration(uint64_t ms); /* "1.5s", "3m", "2h", "4d" */
 ui_text ui_bytes(uint64_t bytes); /* "1.5 MiB" */
-/* Bytes made harmless for a terminal, cut to about `columns`. */
-ui_text ui_span(jzx_mf_span span, size_t columns);
-
-/* A record, field by field: an object of JSON, or aligned lines for people, who do not see fields
- * that are empty. Names are those of JSON; people see blanks for underscores. */
-typedef struct ui_record {
-    FILE *out;
-    bool json;
-    bool comma; /* a member came before */
-} ui_record;
-ui_record ui_begin(FILE *out, bool json);
-void ui_end(ui_record *record); /* of one object: ends its line */
-void ui_u64(ui_record *record, const char *name, uint64_t value);
-void ui_some(ui_record *record, const char *name, uint64_t value); /* 0 is none, for people */
-void ui_i64(ui_record *record, const char *name, int64_t value);
-void ui_bool(ui_record *record, const char *name, bool value);
-void ui_string(ui_record *record, const char *name, const char *value);
-void ui_blob(ui_record *record, const char *name, jzx_mf_span value);
-void ui_when(ui_record *record, const char *name, uint64_t ms); /* a point in time; name: ..._ms */
-void ui_span_ms(ui_record *record, const char *name, uint64_t ms); /* a length of time */
-void ui_size(ui_record *record, const char *name, uint64_t bytes);
-
-/* Of JSON only. */
-void ui_open(ui_record *record, const char *name, char bracket); /* '{' or '[' */
-void ui_close(ui_record *record, char bracket);
-void ui_double(ui_record *record, const char *name, double value); /* null: not finite */
-void ui_hex(ui_record *record, const char *name, jzx_mf_span value);
 
 /* Rows go to memory first, and out of the snapshot to where somebody may be slow to read. */
 typedef struct ui_page {

@@ -1,6 +1,6 @@
 // The page itself: looks twice a second, hands what it sees to the parts, and says when it cannot.
 
-import { get, takeToken } from "./api.js";
+import { ApiError, get, takeToken } from "./api.js";
 import { Charts, History } from "./charts.js";
 import { Detail } from "./detail.js";
 import { $, count, el, span, toast } from "./dom.js";
@@ -37,6 +37,7 @@ const detail = new Detail({
     else tree.focus(tree.focused);
   },
   onOpen: (id) => openActor(id),
+  rateOf: (id) => model.actors.get(id)?.rate,
   onTrace: (actor) => {
     if (matchMedia("(max-width: 999px)").matches) detail.close();
     lists.show("trace");
@@ -155,9 +156,9 @@ async function readStuck(now) {
 }
 
 function trouble(error) {
-  if (error instanceof TypeError || error instanceof ReferenceError) throw error;
   failed++;
-  const text = error.code === "UNREACHABLE" || error.reached ? error.message : `The program cannot be reached: ${error.message}`;
+  if (!(error instanceof ApiError)) console.error(error);
+  const text = !(error instanceof ApiError) ? `This page has a fault: ${error.message}.` : error.code === "UNREACHABLE" || error.reached ? error.message : `The program cannot be reached: ${error.message}`;
   header.showTrouble(`${text} Trying again.`);
   document.body.classList.add("unreachable");
 }

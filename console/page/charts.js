@@ -1,6 +1,6 @@
 // What happened over time, kept in this page for an hour, and drawn on canvases.
 
-import { $, count, el, micros, setText, short } from "./dom.js";
+import { $, count, el, micros, setText, short, span } from "./dom.js";
 
 const KEPT_MS = 60 * 60 * 1000;
 
@@ -39,7 +39,7 @@ const CHARTS = [
   { key: "rate", title: "Messages per second", format: (v) => short(v), tone: "accent", floor: 1 },
   { key: "queued", title: "Messages waiting", format: (v) => count(v), tone: "blue", floor: 1 },
   { key: "restarts", second: "failures", title: "Restarts and failures", format: (v) => count(v), tone: "amber",
-    secondTone: "red", bars: true, floor: 3, unit: "restarts", secondUnit: "failures" },
+    secondTone: "red", bars: true, floor: 3 },
   { key: "latency", title: "Loop latency", format: (v) => micros(v), tone: "green", floor: 50 },
 ];
 
@@ -66,11 +66,11 @@ export class Charts {
     const when = el("span", { class: "chart-when" });
     const top = el("span", { class: "chart-top" });
     const canvas = el("canvas", { class: "chart-canvas", tabindex: 0, role: "img", "aria-label": spec.title });
-    const legend = spec.second ? el("span", { class: "chart-legend" },
-      el("i", { class: "key-solid" }), "restarts ", el("i", { class: "key-open" }), "failures") : null;
+    const from = el("span", { class: "chart-from" });
+    const title = spec.second ? [el("i", { class: "key-solid" }), "Restarts and ", el("i", { class: "key-open" }), "failures"] : [spec.title];
     const box = el("figure", { class: `chart tone-${spec.tone}` },
-      el("figcaption", {}, el("span", { class: "chart-title", text: spec.title }), legend, when, value),
-      el("div", { class: "chart-area" }, canvas, top));
+      el("figcaption", {}, el("span", { class: "chart-title" }, ...title), when, value),
+      el("div", { class: "chart-area" }, canvas, top, from));
     $("charts").append(box);
     const move = (event) => {
       const area = canvas.getBoundingClientRect();
@@ -81,7 +81,7 @@ export class Charts {
     canvas.addEventListener("pointerleave", () => this.setCursor(null));
     canvas.addEventListener("blur", () => this.setCursor(null));
     canvas.addEventListener("keydown", (event) => this.key(event));
-    return { spec, box, value, when, top, canvas };
+    return { spec, box, value, when, top, from, canvas };
   }
 
   makeWindows() {
@@ -152,13 +152,20 @@ export class Charts {
     if (spec.bars) this.bars(paint);
     else this.curve(paint);
     this.readout(chart, paint);
-    setText(chart.top, spec.format(top));
+    setText(chart.top, spec.format(top).replace(/\.0+(?=\D|$)/, ""));
+    setText(chart.from, `${span(this.length())} ago`);
+  }
+
+  /** Milliseconds shown: the window, or as much as there is while that is less. */
+  length() {
+    const age = this.now - (this.history.times[0] ?? this.now);
+    return Math.min(this.minutes * 60000, Math.max(30000, Math.ceil(age / 10000) * 10000));
   }
 
   /** The samples of the window as one number per few pixels: the mean, or of bars the sum. */
   buckets(spec, width) {
     const { times, columns } = this.history;
-    const length = this.minutes * 60000;
+    const length = this.length();
     const start = this.now - length;
     const number = Math.max(10, Math.floor(width / (spec.bars ? 8 : 2)));
     const step = length / number;
@@ -194,7 +201,7 @@ export class Charts {
     const points = buckets.filter((b) => b.value !== null);
     if (points.length === 0) return;
     // A gap is where the page did not look: no line across it. Buckets between two samples are none.
-    const far = Math.max(4 * (this.minutes * 60000 / buckets.length), 2500);
+    const far = Math.max(4 * (this.length() / buckets.length), 2500);
     const runs = [];
     for (const point of points) {
       const run = runs[runs.length - 1];

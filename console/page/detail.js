@@ -10,7 +10,8 @@ const ACTIONS = {
 };
 
 export class Detail {
-  constructor({ onClose, onOpen, onTrace }) {
+  constructor({ onClose, onOpen, onTrace, rateOf }) {
+    this.rateOf = rateOf;
     this.box = $("detail");
     this.onClose = onClose;
     this.onOpen = onOpen;
@@ -132,7 +133,7 @@ export class Detail {
   }
 
   facts(actor, detail) {
-    const rows = [["Messages", `${short(actor.rate)}/s, ${count(actor.accepted)} taken`],
+    const rows = [["Messages", `${short(this.rateOf(actor.id) ?? actor.rate)}/s, ${count(actor.accepted)} taken`],
       ["Processor", share(actor.cpu)], ["Restarts", `${count(actor.restarts)}, now incarnation ${actor.incarnation}`],
       ["Up for", span(actor.uptime_ms)], ["Dead letters", count(actor.dead)], ["Memory", bytes(actor.memory)]];
     if (detail?.names?.length) rows.push(["Names", detail.names.join(", ")]);

@@ -9,7 +9,7 @@ const INDENT = 20;
 const NARROW_ROW = 40;
 
 /** Width of a label, near enough: the picture must not depend on which fonts there are. */
-const labelWidth = (node) => Math.min(22, Math.max(11, (node.actor.row.name || node.id).length)) * 7 + 34;
+const labelWidth = (node) => Math.min(22, Math.max(11, (node.actor.row.name || node.id).length)) * 7.2 + 60;
 
 function split(view) {
   const leaves = view.kids.filter((kid) => kid.kids.length === 0);
@@ -26,8 +26,8 @@ function place(view, x, y, columns, depth, widths, out, parent) {
   let at = y;
   const anchors = [];
   if (cells > 0) {
-    const across = cells > 3 ? Math.min(columns, cells) : 1;
-    const down = Math.ceil(cells / across);
+    const down = Math.ceil(cells / columns);
+    const across = Math.ceil(cells / down);
     const tray = { x: left - GAP.tray, y: at, width: across * CELL.width + GAP.tray * 2,
       height: down * CELL.height + GAP.tray, owner: view.id };
     const spotOf = (index) => ({ x: left + Math.floor(index / down) * CELL.width,

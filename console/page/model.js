@@ -40,7 +40,7 @@ export class Model {
     if (this.large && !wasLarge) return this.refresh();
     const rows = new Map(first.actors.map((row) => [row.id, row]));
     if (this.large) await this.refreshOpened(rows);
-    for (const [id, row] of this.pinned) if (!rows.has(id)) rows.set(id, row);
+    await this.refreshPinned(rows);
     this.take(rows);
     return this;
   }
@@ -62,6 +62,19 @@ export class Model {
       for (const answer of answers) {
         for (const row of answer.actors) if (!rows.has(row.id)) rows.set(row.id, row);
       }
+    }
+  }
+
+  /** Those who were searched for are shown for as long as they live. */
+  async refreshPinned(rows) {
+    for (const id of this.pinned.keys()) {
+      if (rows.has(id)) continue;
+      const answer = this.large ? await get("actor", { actor: id }).catch((error) => {
+        if (!error.reached) throw error;
+        return {};
+      }) : {};
+      if (answer.actor) rows.set(id, answer.actor);
+      else this.pinned.delete(id);
     }
   }
 
@@ -96,7 +109,8 @@ export class Model {
   compare(actor, old, now, seconds) {
     const { row } = actor;
     const grown = (row.accepted - old.row.accepted + 4294967296) % 4294967296;
-    const rate = seconds > 0 ? grown / seconds : 0;
+    // It counts modulo 2^32, and anew in a new incarnation.
+    const rate = seconds > 0 && grown < 2147483648 ? grown / seconds : 0;
     actor.rate = old.rate === null ? rate : old.rate * 0.4 + rate * 0.6;
     actor.flash = old.flash;
     actor.flashUntil = old.flashUntil;
@@ -139,7 +153,7 @@ export class Model {
   isOpen(row) {
     const said = this.open.get(row.id);
     if (said !== undefined) return said;
-    if (this.large) return row.depth < 2 && row.children <= 400;
+    if (this.large) return row.depth < 2;
     return row.depth < this.depthOpen();
   }
 

@@ -38,12 +38,12 @@ function subline(actor, view) {
   const parts = [];
   if (state !== "running") parts.push(state === "terminated" ? "ended" : state);
   if (row.virtual) return `${count(row.children)} at the top`;
+  if (row.restarts > 0) parts.push(`↻ ${short(row.restarts)}`);
   if (row.cap > 0 && row.mailbox >= row.cap) parts.push("mailbox full");
   else if (row.mailbox > 0) parts.push(`${short(row.mailbox)} waiting`);
   if (view.parents && !view.open) parts.push(`${short(row.children)} below`);
-  else if (row.supervisor && state === "running" && parts.length === 0) parts.push(`${count(row.children)} below`);
+  else if (row.supervisor && state === "running" && row.mailbox === 0) parts.push(`${count(row.children)} below`);
   if (!row.supervisor && actor.rate !== null && state === "running") parts.push(`${short(actor.rate)}/s`);
-  if (row.restarts > 0) parts.push(`↻ ${short(row.restarts)}`);
   return parts.join(" · ");
 }
 
@@ -215,6 +215,7 @@ export class Tree {
     setAttr(parts.shape, "d", shapePath(row.supervisor));
     setAttr(parts.glyph, "d", GLYPHS[state] ?? "");
     // A few waiting must be seen as well: the ring grows with the root of the fill.
+    setAttr(parts.ring, "class", filled > 0 ? "ring" : "ring ring-empty");
     setAttr(parts.ring, "stroke-dasharray", `${(Math.sqrt(filled) * AROUND).toFixed(1)} ${AROUND.toFixed(1)}`);
     const below = subline(actor, spot.view);
     setText(parts.name, cut(nameOf(row), spot.width - (parents ? 18 : 0)));

@@ -314,6 +314,11 @@ void jzi_fault_join(void)
     }
 }
 
+bool jzi_fault_is_installed(void)
+{
+    return atomic_load_explicit(&installed, memory_order_acquire);
+}
+
 void jzi_fault_remove(void)
 {
     (void)pthread_mutex_lock(&lock);
@@ -345,6 +350,11 @@ jzx_err jzi_fault_install(const jzi_fault_ops *ops)
 
 void jzi_fault_join(void)
 {
+}
+
+bool jzi_fault_is_installed(void)
+{
+    return false;
 }
 
 void jzi_fault_remove(void)

@@ -23,6 +23,8 @@ jzx_err jzi_fault_install(const jzi_fault_ops *ops);
  * that the library started. Without memory for it, crashes on this thread are not taken. Cheap when
  * there is nothing to do. The stack goes when the thread ends. */
 void jzi_fault_join(void);
+/* Whether the handlers are there. Thread: any. */
+bool jzi_fault_is_installed(void);
 /* Puts back the handlers and the calling thread's stack. Thread: any. */
 void jzi_fault_remove(void);
 

@@ -23,6 +23,10 @@ bool jzi_frames_prepare(void);
 /* The frames of the code that a signal interrupted, innermost first and without those of the
  * handler. `context` is the third argument of a handler with SA_SIGINFO. Returns how many. */
 size_t jzi_frames_trace(const void *context, void **out, size_t cap);
+/* The same for the calling code, outside of handlers: from the frame on that `caller` is the return
+ * address of. The first one is one byte before it, which is inside of the call also when that is
+ * the last of its function. */
+size_t jzi_frames_here(const void *caller, void **out, size_t cap);
 /* The stack pointer of the interrupted code. */
 uintptr_t jzi_frames_stack(const void *context);
 

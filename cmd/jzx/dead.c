@@ -1,0 +1,164 @@
+/* jzx dead: messages that reached nobody, and why. */
+#include "field.h"
+#include "jzx.h"
+#include "text.h"
+#include "view.h"
+
+#include <stdlib.h>
+
+enum { ROUND_MS = 250, PAGE = 1000 };
+
+typedef struct dead {
+    attach *link;
+    bool json;
+    uint64_t after; /* the last that was shown */
+    uint64_t shown;
+    json_t *last; /* owned: the last answer, for its totals */
+} dead;
+
+static bool put_letter(FILE *out, const json_t *letter)
+{
+    const char *sender = field_text(letter, "sender");
+    fprintf(out, "%s  %s", view_clock_ago(field_u64(letter, "ago_ms")).text,
+            ui_colour_on(UI_YELLOW));
+    text_cell(out, field_text(letter, "reason"), 12);
+    fprintf(out, "%s  tag %-6llu ", ui_colour_on(UI_PLAIN),
+            (unsigned long long)field_u64(letter, "tag"));
+    text_cell(out, field_text(letter, "kind"), 8);
+    fprintf(out, " %6s bytes  to ", view_count(field_u64(letter, "len")).text);
+    view_put_actor(out, field_text(letter, "target_name"), field_text(letter, "target"));
+    if (*sender != '\0') {
+        fputs(" from ", out);
+        view_put_actor(out, field_text(letter, "sender_name"), sender);
+    }
+    return fputc('\n', out) != EOF;
+}
+
+static bool put_letters(dead *d, const json_t *answer)
+{
+    ui_page page;
+    size_t i;
+    json_t *letter;
+    if (!ui_page_begin(&page)) {
+        return false;
+    }
+    if (field_u64(answer, "lagged") > 0) {
+        fprintf(page.out, "%s... %s more were not kept%s\n", ui_colour_on(UI_DIM),
+                view_count(field_u64(answer, "lagged")).text, ui_colour_on(UI_PLAIN));
+    }
+    json_array_foreach(field_list(answer, "letters"), i, letter)
+    {
+        (void)put_letter(page.out, letter);
+        d->shown++;
+    }
+    return ui_page_end(&page);
+}
+
+/* Asks for what came since. False: it is over, and *out_status says how. */
+static bool take_more(dead *d, bool *out_full, int *out_status)
+{
+    json_t *request =
+        json_pack("{s:s,s:I,s:i}", "op", "dead", "after", (json_int_t)d->after, "limit", PAGE);
+    json_t *answer = view_ask(d->link, request, out_status);
+    if (answer == NULL) {
+        return false;
+    }
+    size_t count = json_array_size(field_list(answer, "letters"));
+    uint64_t next = field_u64(answer, "next");
+    *out_full = count >= PAGE && next > d->after;
+    bool first = d->last == NULL;
+    d->after = next > d->after ? next : d->after;
+    json_decref(d->last);
+    d->last = answer;
+    if (count == 0 && !(first && d->json)) {
+        return true;
+    }
+    *out_status = EXIT_FINE;
+    return d->json ? view_json(answer) : put_letters(d, answer);
+}
+
+typedef struct total {
+    const char *reason;
+    uint64_t count;
+} total;
+
+static int by_count(const void *left, const void *right)
+{
+    const total *a = left, *b = right;
+    return a->count < b->count ? 1 : a->count > b->count ? -1 : 0;
+}
+
+static void put_totals(const json_t *by_reason)
+{
+    size_t count = json_object_size(by_reason), used = 0;
+    total *totals = calloc(count + 1, sizeof *totals);
+    const char *reason;
+    json_t *value;
+    if (totals == NULL) {
+        return;
+    }
+    json_object_foreach((json_t *)(uintptr_t)by_reason, reason, value)
+    {
+        if (used < count && json_integer_value(value) > 0) {
+            totals[used++] = (total){reason, (uint64_t)json_integer_value(value)};
+        }
+    }
+    qsort(totals, used, sizeof *totals, by_count);
+    printf("%s%s%s\n", ui_colour_on(UI_BOLD),
+           used == 0 ? "No dead letters since the program began." : "Since the program began:",
+           ui_colour_on(UI_PLAIN));
+    for (size_t i = 0; i < used; i++) {
+        printf("%14s  ", view_count(totals[i].count).text);
+        text_put(stdout, totals[i].reason);
+        fputc('\n', stdout);
+    }
+    free(totals);
+}
+
+static int run(dead *d, bool once)
+{
+    int status = EXIT_FINE;
+    bool full = false;
+    while (take_more(d, &full, &status)) {
+        if (full) {
+            continue;
+        }
+        if (once || view_interrupted()) {
+            break;
+        }
+        view_pause(d->link, ROUND_MS);
+        if (view_interrupted()) {
+            break;
+        }
+    }
+    if (!d->json && d->last != NULL) {
+        put_totals(field_object(d->last, "by_reason"));
+    }
+    return status;
+}
+
+int dead_main(int argc, char **argv)
+{
+    static const view_spec spec = {
+        .name = "dead",
+        .operands = "",
+        .what =
+            "Dead letters as they come, after those that are kept; at the end how many by reason",
+        .live = true};
+    view v;
+    int status;
+    if (!view_begin(&v, &spec, argc, argv, &status)) {
+        return status;
+    }
+    dead d = {.json = v.json, .link = view_attach(&v, &status)};
+    if (d.link == NULL) {
+        return status;
+    }
+    if (!v.once) {
+        view_catch_interrupts();
+    }
+    status = run(&d, v.once);
+    json_decref(d.last);
+    attach_close(d.link);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* Which programs run here, and which of them is meant. */
+#ifndef JZX_CMD_FIND_H
+#define JZX_CMD_FIND_H
+
+#include "attach.h"
+
+/* A place where a program is or was served. */
+typedef struct found {
+    attach *link;        /* owned; greeted if state is ATTACH_OK */
+    attach_result state; /* of the greeting; if not OK, attach_text() says what is wrong */
+    pid_t pid;           /* as its greeting says, or the socket's name; 0: unknown */
+} found;
+
+typedef struct finding {
+    found *programs; /* by pid */
+    size_t count;
+} finding;
+
+/* Everybody in $XDG_RUNTIME_DIR/jzx and /tmp/jzx-UID; root finds those of all users. Sockets of
+ * ours that nobody serves any more, and whose process is gone, are removed. */
+void find_all(finding *out);
+void find_free(finding *f);
+
+/* The program that the user means: a path of a socket, a pid, a name; NULL: the only one there is.
+ * Greeted. NULL: it has said why there is none, and *out_status says it too. */
+attach *find_one(const char *what, int *out_status);
+
+#endif

@@ -1,0 +1,62 @@
+/* jzx metrics: what Prometheus would read. */
+#include "field.h"
+#include "jzx.h"
+#include "text.h"
+#include "view.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* As it is for programs; on a terminal line by line and harmless. */
+static void put_lines(const char *text)
+{
+    if (isatty(STDOUT_FILENO) != 1) {
+        fputs(text, stdout);
+        return;
+    }
+    while (*text != '\0') {
+        char line[4096];
+        size_t len = strcspn(text, "\n");
+        size_t part = len < sizeof line ? len : sizeof line - 1;
+        memcpy(line, text, part);
+        line[part] = '\0';
+        text_put(stdout, line);
+        text += part;
+        if (*text == '\n') {
+            fputc('\n', stdout);
+            text++;
+        }
+    }
+}
+
+int metrics_main(int argc, char **argv)
+{
+    static const view_spec spec = {
+        .name = "metrics",
+        .operands = "",
+        .what = "Counters, gauges and histograms in the text format of Prometheus",
+        .more =
+            "Times are measured from the first such request until a minute after the last; the\n"
+            "first answer has none yet. `jzx console` serves the same at /metrics.\n"};
+    view v;
+    int status;
+    if (!view_begin(&v, &spec, argc, argv, &status)) {
+        return status;
+    }
+    attach *a = view_attach(&v, &status);
+    if (a == NULL) {
+        return status;
+    }
+    json_t *answer = view_ask(a, json_pack("{s:s}", "op", "metrics"), &status);
+    if (answer != NULL) {
+        status = EXIT_FINE;
+        if (v.json) {
+            (void)view_json(answer);
+        } else {
+            put_lines(field_text(answer, "text"));
+        }
+        json_decref(answer);
+    }
+    attach_close(a);
+    return status;
+}

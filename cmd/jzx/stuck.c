@@ -1,0 +1,191 @@
+/* jzx stuck: who does not get on, and what it hangs on. */
+#include "field.h"
+#include "frames.h"
+#include "jzx.h"
+#include "text.h"
+#include "view.h"
+
+static void heading(FILE *out, const char *text)
+{
+    fprintf(out, "%s%s%s\n", ui_colour_on(UI_BOLD), text, ui_colour_on(UI_PLAIN));
+}
+
+static void show_running(FILE *out, const json_t *list, frames *symbols)
+{
+    size_t i;
+    json_t *one;
+    if (json_array_size(list) > 0) {
+        heading(out, "In the same code for too long");
+    }
+    json_array_foreach(list, i, one)
+    {
+        fputs("  ", out);
+        fputs(ui_colour_on(UI_RED), out);
+        view_put_actor(out, field_text(one, "name"), field_text(one, "actor"));
+        fputs(ui_colour_on(UI_PLAIN), out);
+        fprintf(out, ": %s for %s, ", field_bool(one, "hook") ? "in a hook" : "handles a message",
+                ui_duration(field_u64(one, "for_ms")).text);
+        fprintf(out, "tag %llu", (unsigned long long)field_u64(one, "tag"));
+        if (*field_text(one, "kind") != '\0') {
+            fputs(" (", out);
+            text_put(out, field_text(one, "kind"));
+            fputc(')', out);
+        }
+        fputs(", on ", out);
+        text_put(out, field_text(one, "dispatcher"));
+        fprintf(out, " worker %llu\n", (unsigned long long)field_u64(one, "worker"));
+        if (json_array_size(field_list(one, "frames")) == 0) {
+            fputs("      no backtrace: its thread did not answer\n", out);
+        }
+        frames_put(symbols, out, field_list(one, "frames"), "      ");
+    }
+}
+
+static void show_full(FILE *out, const json_t *list)
+{
+    size_t i;
+    json_t *one;
+    if (json_array_size(list) > 0) {
+        heading(out, "Full mailboxes");
+    }
+    json_array_foreach(list, i, one)
+    {
+        fputs("  ", out);
+        view_put_actor(out, field_text(one, "name"), field_text(one, "id"));
+        fprintf(out, ": %s of ", view_count(field_u64(one, "mailbox")).text);
+        fprintf(out, "%s messages, ", view_count(field_u64(one, "cap")).text);
+        text_put(out, field_text(one, "state"));
+        fputc('\n', out);
+    }
+}
+
+static void show_asks(FILE *out, const json_t *list)
+{
+    size_t i;
+    json_t *one;
+    if (json_array_size(list) > 0) {
+        heading(out, "Asks without an answer");
+    }
+    json_array_foreach(list, i, one)
+    {
+        fputs("  ", out);
+        view_put_actor(out, field_text(one, "asker_name"), field_text(one, "asker"));
+        fputs(" waits for ", out);
+        view_put_actor(out, field_text(one, "callee_name"), field_text(one, "callee"));
+        fprintf(out, ", %s so far\n", ui_duration(field_u64(one, "age_ms")).text);
+    }
+}
+
+static void show_cycles(FILE *out, const json_t *list)
+{
+    size_t i, k;
+    json_t *cycle, *id;
+    if (json_array_size(list) > 0) {
+        heading(out, "Waiting for each other");
+    }
+    json_array_foreach(list, i, cycle)
+    {
+        fputs("  ", out);
+        json_array_foreach(cycle, k, id)
+        {
+            const char *text = json_string_value(id);
+            text_put(out, text == NULL ? "?" : text);
+            fputs(" -> ", out);
+        }
+        const char *first = json_string_value(json_array_get(cycle, 0));
+        text_put(out, first == NULL ? "?" : first);
+        fputc('\n', out);
+    }
+}
+
+static bool is_stuck(const json_t *answer)
+{
+    static const char *const lists[] = {"running", "full", "asks", "cycles", "silent"};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (json_array_size(field_list(answer, lists[i])) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void show(const json_t *answer, frames *symbols)
+{
+    ui_page page;
+    if (!ui_page_begin(&page)) {
+        return;
+    }
+    show_running(page.out, field_list(answer, "running"), symbols);
+    show_full(page.out, field_list(answer, "full"));
+    show_asks(page.out, field_list(answer, "asks"));
+    show_cycles(page.out, field_list(answer, "cycles"));
+    view_put_silent(page.out, answer);
+    if (!is_stuck(answer)) {
+        fprintf(page.out, "Nothing is stuck: no turn over %s, no full mailbox, no old ask.\n",
+                ui_duration(field_u64(answer, "limit_ms")).text);
+    }
+    (void)ui_page_end(&page);
+}
+
+static void resolve_all(const json_t *answer, frames *symbols)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(field_list(answer, "running"), i, one)
+    {
+        frames_resolve(symbols, field_list(one, "frames"));
+    }
+}
+
+static int look(attach *a, bool json, uint64_t limit_ms)
+{
+    int status;
+    json_t *request = json_pack("{s:s,s:I}", "op", "stuck", "limit_ms", (json_int_t)limit_ms);
+    json_t *answer = view_ask(a, request, &status);
+    if (answer == NULL) {
+        return status;
+    }
+    frames symbols;
+    frames_init(&symbols, a);
+    if (json) {
+        resolve_all(answer, &symbols);
+        (void)view_json(answer);
+    } else {
+        show(answer, &symbols);
+    }
+    status = is_stuck(answer) ? EXIT_FOUND : EXIT_FINE;
+    frames_deinit(&symbols);
+    json_decref(answer);
+    return status;
+}
+
+int stuck_main(int argc, char **argv)
+{
+    uint64_t limit_ms = 1000;
+    const view_option options[] = {{.name = "limit",
+                                    .value = "MS",
+                                    .help = "what takes longer is stuck; default: 1000",
+                                    .number = &limit_ms},
+                                   {0}};
+    const view_spec spec = {
+        .name = "stuck",
+        .operands = "",
+        .what = "Who is in the same code for too long, whose mailbox is full, which asks have no "
+                "answer",
+        .options = options,
+        .more =
+            "Works while the program's loops hang. Exit status: 0 nothing is stuck, 4 something\n"
+            "is; 1 it could not look.\n"};
+    view v;
+    int status;
+    if (!view_begin(&v, &spec, argc, argv, &status)) {
+        return status;
+    }
+    attach *a = view_attach(&v, &status);
+    if (a == NULL) {
+        return status;
+    }
+    status = look(a, v.json, limit_ms);
+    attach_close(a);
+    return status;
+}

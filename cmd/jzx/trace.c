@@ -1,0 +1,313 @@
+/* jzx trace: messages as they are handled, live or for Perfetto. */
+#include "field.h"
+#include "jzx.h"
+#include "perfetto.h"
+#include "text.h"
+#include "view.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct trace {
+    /* What was asked for. */
+    json_t *actors; /* owned */
+    const char *under;
+    const char *tag_text;
+    uint64_t tag, rate;
+    bool sends;
+    double seconds; /* 0: until interrupted */
+    const char *file;
+    bool json;
+    /* What came. */
+    attach *link;
+    uint64_t wall_ms, clock_ns; /* the same moment on both clocks of the program */
+    uint64_t events, skipped, lost;
+    perfetto *perfetto; /* owned; NULL: lines */
+    bool full;
+} trace;
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static json_t *request_of(const trace *t)
+{
+    json_t *request = json_pack("{s:s,s:b}", "op", "trace", "sends", t->sends ? 1 : 0);
+    if (request == NULL) {
+        return NULL;
+    }
+    if (t->actors != NULL) {
+        (void)json_object_set(request, "actors", t->actors);
+    }
+    if (t->under != NULL) {
+        (void)json_object_set_new(request, "under", json_string(t->under));
+    }
+    if (t->tag_text != NULL) {
+        (void)json_object_set_new(request, "tag", json_integer((json_int_t)t->tag));
+    }
+    if (t->rate > 0) {
+        (void)json_object_set_new(request, "rate", json_integer((json_int_t)t->rate));
+    }
+    return request;
+}
+
+static ui_text nanoseconds(uint64_t ns)
+{
+    if (ns < 1000) {
+        return ui_format("%lluns", (unsigned long long)ns);
+    }
+    if (ns < 1000000) {
+        return ui_format("%.1fus", (double)ns / 1e3);
+    }
+    return ns < 1000000000 ? ui_format("%.1fms", (double)ns / 1e6)
+                           : ui_format("%.1fs", (double)ns / 1e9);
+}
+
+static ui_text wall_clock(const trace *t, uint64_t t_ns)
+{
+    int64_t offset_us = (int64_t)(t_ns - t->clock_ns) / 1000;
+    uint64_t wall_us = t->wall_ms * 1000 + (uint64_t)offset_us;
+    return ui_format("%s%03u", view_clock(wall_us / 1000).text, (unsigned)(wall_us % 1000));
+}
+
+static bool put_line(const trace *t, const json_t *event)
+{
+    ui_page page;
+    if (!ui_page_begin(&page)) {
+        return false;
+    }
+    FILE *out = page.out;
+    const char *what = field_text(event, "what");
+    const char *peer = field_text(event, "peer");
+    const char *result = field_text(event, "result");
+    bool handled = strcmp(what, "handled") == 0, sent = strcmp(what, "sent") == 0;
+    fprintf(out, "%s%s%s  ", ui_colour_on(UI_DIM), wall_clock(t, field_u64(event, "t_ns")).text,
+            ui_colour_on(UI_PLAIN));
+    fputs(ui_colour_on(handled ? UI_PLAIN : sent ? UI_CYAN : UI_YELLOW), out);
+    text_cell(out, what, 8);
+    fprintf(out, "%s ", ui_colour_on(UI_PLAIN));
+    view_put_actor(out, field_text(event, "name"), field_text(event, "actor"));
+    fprintf(out, "  tag %llu", (unsigned long long)field_u64(event, "tag"));
+    if (*field_text(event, "kind") != '\0' && strcmp(field_text(event, "kind"), "user") != 0) {
+        fputs(" (", out);
+        text_put(out, field_text(event, "kind"));
+        fputc(')', out);
+    }
+    if (*peer != '\0') {
+        fputs(handled ? " from " : sent ? " to " : " peer ", out);
+        view_put_actor(out, field_text(event, "peer_name"), peer);
+    }
+    if (handled) {
+        fprintf(out, "  %s", nanoseconds(field_u64(event, "dur_ns")).text);
+    }
+    if (*result != '\0' && strcmp(result, "ok") != 0) {
+        fprintf(out, "  %s", ui_colour_on(UI_RED));
+        text_put(out, result);
+        fputs(ui_colour_on(UI_PLAIN), out);
+    }
+    fputc('\n', out);
+    return ui_page_end(&page);
+}
+
+/* A line of the trace. False: it is over, because nobody reads or nothing more fits. */
+static bool take_line(trace *t, const json_t *line)
+{
+    const json_t *event = field_object(line, "event");
+    if (event != NULL) {
+        t->events++;
+    } else { /* totals, once per second */
+        t->skipped = field_u64(line, "skipped");
+        t->lost = field_u64(line, "lost");
+    }
+    if (t->perfetto != NULL) {
+        t->full = event != NULL && !perfetto_add(t->perfetto, event);
+        return !t->full;
+    }
+    if (t->json) {
+        return view_json(line);
+    }
+    return event == NULL || put_line(t, event);
+}
+
+/* Until the time is over, an interrupt, or the end. */
+static attach_result follow(trace *t)
+{
+    uint64_t deadline = now_ms() + (uint64_t)(t->seconds * 1000.0);
+    while (!view_interrupted()) {
+        uint64_t now = now_ms();
+        int timeout = -1;
+        if (t->seconds > 0.0) {
+            if (now >= deadline) {
+                break;
+            }
+            timeout = (int)(deadline - now);
+        }
+        json_t *line = NULL;
+        attach_result result = attach_next(t->link, timeout, &line);
+        if (result == ATTACH_LOST) {
+            return result;
+        }
+        bool more = result != ATTACH_OK || take_line(t, line);
+        json_decref(line);
+        if (!more) {
+            break;
+        }
+    }
+    return ATTACH_OK;
+}
+
+/* Asks for the end, and takes what was on its way. */
+static attach_result finish(trace *t)
+{
+    uint64_t id = 0, deadline = now_ms() + ATTACH_PATIENCE_MS;
+    attach_result result = attach_send(t->link, json_pack("{s:s}", "op", "end"), &id);
+    bool reads = !t->full;
+    while (result == ATTACH_OK && now_ms() < deadline) {
+        json_t *line = NULL;
+        result = attach_next(t->link, (int)(deadline - now_ms()), &line);
+        if (result != ATTACH_OK) {
+            result = result == ATTACH_WAIT ? ATTACH_OK : result;
+            continue;
+        }
+        bool last = field_u64(line, "id") == id && field_has(line, "ok");
+        if (!last && reads) {
+            reads = take_line(t, line);
+        }
+        json_decref(line);
+        if (last) {
+            break;
+        }
+    }
+    return result;
+}
+
+static int write_file(const trace *t, FILE *out)
+{
+    bool written = perfetto_write(t->perfetto, out, attach_pid(t->link),
+                                  field_text(attach_greeting(t->link), "name"));
+    int error = errno;
+    if (fclose(out) != 0 || !written) {
+        return ui_fail("%s cannot be written: %s.", t->file, strerror(error));
+    }
+    return EXIT_FINE;
+}
+
+static void sum_up(const trace *t)
+{
+    (void)fflush(stdout);
+    fprintf(stderr, "%s events", view_count(t->events).text);
+    if (t->skipped > 0) {
+        fprintf(stderr, ", %s more were over the rate (--rate)", view_count(t->skipped).text);
+    }
+    if (t->lost > 0) {
+        fprintf(stderr, ", %s were overwritten before they were read", view_count(t->lost).text);
+    }
+    fputs(t->full ? ". No more fit into one file.\n" : ".\n", stderr);
+    if (t->file != NULL) {
+        fprintf(stderr, "%s can be opened with ui.perfetto.dev or chrome://tracing.\n", t->file);
+    }
+}
+
+/* `out` is the file of --perfetto, or NULL. */
+static int run(trace *t, FILE *out)
+{
+    int status = EXIT_FINE;
+    json_t *program = view_ask(t->link, json_pack("{s:s}", "op", "program"), &status);
+    json_t *answer = program == NULL ? NULL : view_ask(t->link, request_of(t), &status);
+    t->wall_ms = field_u64(program, "time_ms");
+    t->clock_ns = field_u64(program, "now_ns");
+    json_decref(program);
+    bool begun = answer != NULL;
+    json_decref(answer);
+    if (!begun) {
+        if (out != NULL) {
+            (void)fclose(out);
+            (void)remove(t->file);
+        }
+        return status;
+    }
+    attach_result result = follow(t);
+    result = result == ATTACH_OK ? finish(t) : result;
+    if (result != ATTACH_OK) {
+        status = view_failed(t->link);
+    }
+    /* What came before the program went away is worth keeping. */
+    if (out != NULL) {
+        int wrote = write_file(t, out);
+        status = status == EXIT_FINE ? wrote : status;
+    }
+    if (!t->json || out != NULL) {
+        sum_up(t);
+    }
+    return status;
+}
+
+static int open_and_run(trace *t)
+{
+    FILE *out = NULL;
+    if (t->file != NULL) {
+        out = fopen(t->file, "we");
+        if (out == NULL) {
+            return ui_fail("%s cannot be written: %s.", t->file, strerror(errno));
+        }
+        t->perfetto = perfetto_create();
+        if (t->perfetto == NULL) {
+            (void)fclose(out);
+            return ui_error(JZX_ERR_NO_MEMORY, "The trace cannot be kept");
+        }
+    }
+    view_catch_interrupts();
+    int status = run(t, out);
+    perfetto_destroy(t->perfetto);
+    return status;
+}
+
+int trace_main(int argc, char **argv)
+{
+    trace t = {0};
+    const view_option options[] = {
+        {.name = "actor",
+         .value = "ACTOR",
+         .help = "only of this one; can be given again",
+         .list = &t.actors},
+        {.name = "under",
+         .value = "ACTOR",
+         .help = "only of it and all below it",
+         .text = &t.under},
+        {.name = "tag", .value = "N", .help = "only messages with this tag", .text = &t.tag_text},
+        {.name = "rate",
+         .value = "N",
+         .help = "as many per second and worker at most; default: 1000",
+         .number = &t.rate},
+        {.name = "sends", .help = "also what is sent; with --perfetto: arrows", .flag = &t.sends},
+        {.name = "for", .value = "SECONDS", .help = "end after that time", .seconds = &t.seconds},
+        {.name = "perfetto",
+         .value = "FILE",
+         .help = "into a file for ui.perfetto.dev or chrome://tracing",
+         .text = &t.file},
+        {0}};
+    const view_spec spec = {.name = "trace",
+                            .operands = "",
+                            .what = "Messages as they are handled",
+                            .more = "Until it is interrupted, or --for; --once is --for 1.\n",
+                            .options = options,
+                            .live = true};
+    view v;
+    int status;
+    if (view_begin(&v, &spec, argc, argv, &status) &&
+        (t.tag_text == NULL || view_number(&v, "tag", t.tag_text, &t.tag, &status))) {
+        t.json = v.json;
+        t.seconds = v.once && t.seconds <= 0.0 ? 1.0 : t.seconds;
+        t.link = view_attach(&v, &status);
+        if (t.link != NULL) {
+            status = open_and_run(&t);
+            attach_close(t.link);
+        }
+    }
+    json_decref(t.actors);
+    return status;
+}

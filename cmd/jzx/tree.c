@@ -1,0 +1,335 @@
+/* jzx tree: who supervises whom. */
+#include "field.h"
+#include "jzx.h"
+#include "text.h"
+#include "view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ANSWER_MAX = 20000, DEPTH_SHOWN = 40 };
+
+typedef struct tree {
+    const char *under;
+    const char *depth_text;
+    uint64_t depth, limit, children;
+    bool watch;
+} tree;
+
+/* A line: an actor, or how many siblings are left out here. */
+typedef struct row {
+    const json_t *actor; /* NULL: left out */
+    uint64_t left_out;
+    uint32_t depth;
+    bool last; /* of its siblings */
+} row;
+
+typedef struct rows {
+    row *list; /* owned */
+    size_t count;
+    size_t actors; /* that are shown */
+} rows;
+
+typedef struct level {
+    uint64_t siblings; /* at this depth so far */
+    uint64_t of;       /* how many the parent says there are; 0: unknown */
+    size_t rest;       /* the row for those left out, plus 1; 0: none yet */
+} level;
+
+static json_t *request_of(const tree *t, uint64_t offset, uint64_t limit)
+{
+    json_t *request = json_pack("{s:s,s:s,s:I,s:I}", "op", "actors", "sort", "tree", "offset",
+                                (json_int_t)offset, "limit", (json_int_t)limit);
+    if (request != NULL && t->under != NULL) {
+        (void)json_object_set_new(request, "under", json_string(t->under));
+    }
+    if (request != NULL && t->depth_text != NULL) {
+        (void)json_object_set_new(request, "depth", json_integer((json_int_t)t->depth));
+    }
+    return request;
+}
+
+/* The answer with all actors that are wanted, from as many answers as that takes; one is enough for
+ * a tree that leaves siblings out. NULL: *out_status says why. */
+static json_t *fetch(attach *a, const tree *t, bool whole, int *out_status)
+{
+    json_t *all = NULL, *list = NULL;
+    for (;;) {
+        uint64_t have = json_array_size(list);
+        uint64_t limit = whole && t->limit - have < ANSWER_MAX ? t->limit - have : ANSWER_MAX;
+        json_t *answer = view_ask(a, request_of(t, have, limit), out_status);
+        if (answer == NULL) {
+            json_decref(all);
+            return NULL;
+        }
+        json_t *more = field_list(answer, "actors");
+        size_t count = json_array_size(more);
+        if (all == NULL) {
+            all = answer;
+            list = more;
+        } else {
+            (void)json_array_extend(list, more);
+            json_decref(answer);
+        }
+        have = json_array_size(list);
+        if (!whole || count == 0 || have >= t->limit || have >= field_u64(all, "matched")) {
+            return all;
+        }
+    }
+}
+
+/* Marks the last of siblings, from the end. */
+static void mark_last(rows *out, bool *later, uint32_t deepest)
+{
+    memset(later, 0, deepest + 1);
+    uint32_t below = 0;
+    for (size_t i = out->count; i-- > 0;) {
+        row *r = &out->list[i];
+        for (uint32_t d = r->depth + 1; d <= below; d++) {
+            later[d] = false;
+        }
+        r->last = !later[r->depth];
+        later[r->depth] = true;
+        below = r->depth;
+    }
+}
+
+/* Adds an actor of a level, or to the row of those left out there. True: it is shown. */
+static bool place(rows *out, level *l, const tree *t, const json_t *actor, uint32_t depth)
+{
+    l->siblings++;
+    bool too_many = t->children > 0 && l->siblings > t->children;
+    if (l->rest == 0) {
+        out->list[out->count++] = (row){.actor = too_many ? NULL : actor, .depth = depth};
+        out->actors += !too_many;
+        l->rest = too_many ? out->count : 0;
+    }
+    if (l->rest > 0) {
+        uint64_t known = l->siblings > l->of ? l->siblings : l->of;
+        out->list[l->rest - 1].left_out = known - t->children;
+    }
+    return !too_many;
+}
+
+/* Depths are what the program says, as far as that makes a tree. */
+static bool arrange(rows *out, const json_t *list, const tree *t)
+{
+    size_t count = json_array_size(list);
+    *out = (rows){.list = calloc(count + 1, sizeof(row))};
+    level *levels = calloc(count + 2, sizeof *levels);
+    bool *later = malloc(count + 2);
+    if (out->list == NULL || levels == NULL || later == NULL) {
+        free(out->list);
+        free(levels);
+        free(later);
+        (void)ui_error(JZX_ERR_NO_MEMORY, "The tree cannot be drawn");
+        return false;
+    }
+    size_t i;
+    json_t *actor;
+    uint64_t base = field_u64(json_array_get(list, 0), "depth");
+    uint32_t previous = 0, deepest = 0, hidden = UINT32_MAX;
+    json_array_foreach(list, i, actor)
+    {
+        uint64_t said = field_u64(actor, "depth");
+        uint32_t highest = i == 0 ? 0 : previous + 1;
+        uint32_t depth = said <= base            ? 0
+                         : said - base > highest ? highest
+                                                 : (uint32_t)(said - base);
+        previous = depth;
+        if (hidden != UINT32_MAX && depth > hidden) {
+            continue;
+        }
+        hidden = UINT32_MAX;
+        if (t->limit > 0 && out->actors >= t->limit) {
+            break;
+        }
+        if (!place(out, &levels[depth], t, actor, depth)) {
+            hidden = depth;
+        }
+        levels[depth + 1] = (level){.of = field_u64(actor, "children")};
+        deepest = depth > deepest ? depth : deepest;
+    }
+    mark_last(out, later, deepest);
+    free(levels);
+    free(later);
+    return true;
+}
+
+/* The branches before a name; `open` says at which depths siblings still come. */
+static void draw_branches(char *out, size_t size, const row *r, const bool *open)
+{
+    bool unicode = text_unicode();
+    uint32_t from = r->depth > DEPTH_SHOWN ? r->depth - DEPTH_SHOWN : 0;
+    size_t used = 0;
+    *out = '\0';
+    for (uint32_t d = from + 1; d <= r->depth; d++) {
+        const char *piece;
+        if (d < r->depth) {
+            piece = !open[d] ? "   " : unicode ? "\u2502  " : "|  ";
+        } else {
+            piece =
+                r->last ? (unicode ? "\u2514\u2500 " : "`- ") : (unicode ? "\u251c\u2500 " : "|- ");
+        }
+        int len = snprintf(out + used, size - used, "%s", piece);
+        used += len < 0 ? 0 : (size_t)len;
+    }
+}
+
+static const char *name_of(const json_t *actor)
+{
+    const char *name = field_text(actor, "name");
+    return *name == '\0' ? "-" : name;
+}
+
+static size_t width_of(const row *r)
+{
+    uint32_t depth = r->depth > DEPTH_SHOWN ? DEPTH_SHOWN : r->depth;
+    return depth * 3 + (r->actor == NULL ? 8 : text_width(name_of(r->actor)));
+}
+
+static void put_row(FILE *out, const row *r, const bool *open, size_t columns)
+{
+    char branches[DEPTH_SHOWN * 8 + 8];
+    draw_branches(branches, sizeof branches, r, open);
+    uint32_t shown = r->depth > DEPTH_SHOWN ? DEPTH_SHOWN : r->depth;
+    size_t left = columns > shown * 3 ? columns - shown * 3 : 1;
+    fprintf(out, "%s%s%s", ui_colour_on(UI_DIM), branches, ui_colour_on(UI_PLAIN));
+    if (r->actor == NULL) {
+        fprintf(out, "... and %s more\n", view_count(r->left_out).text);
+        return;
+    }
+    const char *state = field_text(r->actor, "state");
+    fputs(ui_colour_on(field_bool(r->actor, "supervisor") ? UI_BOLD : UI_PLAIN), out);
+    text_cell(out, name_of(r->actor), left);
+    fprintf(out, "%s  ", ui_colour_on(UI_PLAIN));
+    text_cell(out, field_text(r->actor, "id"), 10);
+    fprintf(out, "  %s", ui_colour_on(view_state_colour(state)));
+    text_cell(out, state, 10);
+    ui_text mailbox = ui_format("%llu/%llu", (unsigned long long)field_u64(r->actor, "mailbox"),
+                                (unsigned long long)field_u64(r->actor, "cap"));
+    fprintf(out, "%s  %11s  %8s  %7s\n", ui_colour_on(UI_PLAIN), mailbox.text,
+            view_count(field_u64(r->actor, "restarts")).text,
+            field_has(r->actor, "uptime_ms") ? ui_duration(field_u64(r->actor, "uptime_ms")).text
+                                             : "-");
+}
+
+enum { OTHER_COLUMNS = 2 + 10 + 2 + 10 + 2 + 11 + 2 + 8 + 2 + 7 };
+
+static void put_rows(FILE *out, const rows *all)
+{
+    size_t columns = 5, widest = text_columns();
+    uint32_t deepest = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        size_t width = width_of(&all->list[i]);
+        columns = width > columns ? width : columns;
+        deepest = all->list[i].depth > deepest ? all->list[i].depth : deepest;
+    }
+    widest = widest == TEXT_ALL ? 200 : widest > OTHER_COLUMNS + 12 ? widest - OTHER_COLUMNS : 12;
+    columns = columns > widest ? widest : columns;
+    bool *open = calloc(deepest + 1, 1);
+    if (open == NULL) {
+        return;
+    }
+    fputs(ui_colour_on(UI_BOLD), out);
+    text_cell(out, "ACTOR", columns);
+    fprintf(out, "  %-10s  %-10s  %11s  %8s  %7s%s\n", "ID", "STATE", "MAILBOX", "RESTARTS",
+            "UPTIME", ui_colour_on(UI_PLAIN));
+    for (size_t i = 0; i < all->count; i++) {
+        put_row(out, &all->list[i], open, columns);
+        open[all->list[i].depth] = !all->list[i].last;
+    }
+    free(open);
+}
+
+static bool show(const json_t *answer, const tree *t, bool clear)
+{
+    rows all;
+    ui_page page;
+    if (!arrange(&all, field_list(answer, "actors"), t)) {
+        return false;
+    }
+    if (!ui_page_begin(&page)) {
+        free(all.list);
+        return false;
+    }
+    if (clear) {
+        fputs("\033[H\033[2J", page.out);
+    }
+    put_rows(page.out, &all);
+    uint64_t matched = field_u64(answer, "matched");
+    if (all.actors < matched) {
+        fprintf(page.out,
+                "%s%s of %s actors are shown; --children, --limit, --depth and --under choose "
+                "others.%s\n",
+                ui_colour_on(UI_DIM), view_count(all.actors).text, view_count(matched).text,
+                ui_colour_on(UI_PLAIN));
+    }
+    free(all.list);
+    return ui_page_end(&page);
+}
+
+static int run(attach *a, const view *v, const tree *t)
+{
+    bool clear = t->watch && !v->once && isatty(STDOUT_FILENO) == 1;
+    int status = EXIT_FINE;
+    do {
+        json_t *answer = fetch(a, t, v->json || t->children == 0, &status);
+        if (answer == NULL) {
+            return status;
+        }
+        bool read = v->json ? view_json(answer) : show(answer, t, clear);
+        json_decref(answer);
+        if (!read || !t->watch || v->once) {
+            return EXIT_FINE;
+        }
+        view_pause(a, 1000);
+    } while (!view_interrupted());
+    return EXIT_FINE;
+}
+
+int tree_main(int argc, char **argv)
+{
+    tree t = {.limit = 1000, .children = 50};
+    const view_option options[] = {
+        {.name = "under",
+         .value = "ACTOR",
+         .help = "only that actor and all below it",
+         .text = &t.under},
+        {.name = "depth", .value = "N", .help = "not deeper than that", .text = &t.depth_text},
+        {.name = "children",
+         .value = "N",
+         .help = "as many of each actor at most; 0: all; default: 50",
+         .number = &t.children},
+        {.name = "limit",
+         .value = "N",
+         .help = "as many actors at most; 0: all; default: 1000",
+         .number = &t.limit},
+        {.name = "watch", .help = "again every second, until it is interrupted", .flag = &t.watch},
+        {0}};
+    const view_spec spec = {.name = "tree",
+                            .operands = "",
+                            .what = "The supervision tree: state, mailbox, restarts and uptime",
+                            .options = options,
+                            .live = true};
+    view v;
+    int status;
+    if (!view_begin(&v, &spec, argc, argv, &status) ||
+        (t.depth_text != NULL && !view_number(&v, "depth", t.depth_text, &t.depth, &status))) {
+        return status;
+    }
+    t.limit = t.limit == 0 ? UINT64_MAX : t.limit;
+    attach *a = view_attach(&v, &status);
+    if (a == NULL) {
+        return status;
+    }
+    if (t.watch) {
+        view_catch_interrupts();
+    }
+    status = run(a, &v, &t);
+    attach_close(a);
+    return status;
+}

@@ -1,0 +1,78 @@
+/* What all views of a running program share: options, the program, and how things look. */
+#ifndef JZX_CMD_VIEW_H
+#define JZX_CMD_VIEW_H
+
+#include "attach.h"
+#include "ui.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One further option; where its value goes says what it takes. */
+typedef struct view_option {
+    const char *name;  /* "under"; NULL: the end of the table */
+    const char *value; /* what --help calls the value: "ACTOR"; NULL: it has none */
+    const char *help;  /* one line */
+    bool *flag;        /* set to true */
+    const char **text; /* the text itself */
+    uint64_t *number;  /* a number, from 0 */
+    double *seconds;   /* a length of time in seconds, over 0 */
+    json_t **list;     /* an array that the text is added to; made by the first */
+} view_option;
+
+typedef struct view_spec {
+    const char *name;           /* "tree" */
+    const char *operands;       /* "ACTOR"; "": none, then a PROGRAM may be there as operand */
+    const char *what;           /* a sentence without its full stop */
+    const char *more;           /* further lines of --help, or NULL */
+    const view_option *options; /* or NULL */
+    int min, max;               /* operands; of "": 0, 0 */
+    bool live;                  /* it goes on until it is interrupted: takes --once */
+} view_spec;
+
+typedef struct view {
+    const view_spec *spec;
+    const char *program; /* NULL: the only one */
+    bool json, once;
+    char **operands;
+    int operand_count;
+    char help[40]; /* what to say after "Try:" */
+} view;
+
+/* Reads the options; argv[0] is the command's name. True: go on. False: it has written help or said
+ * what is wrong, and *out_status says it too. Every view takes -p/--program, --json, --once,
+ * --ascii and --help. */
+bool view_begin(view *v, const view_spec *spec, int argc, char **argv, int *out_status);
+/* Connects to the program. NULL: it has said why not, and *out_status says it too. */
+attach *view_attach(const view *v, int *out_status);
+
+/* Asks; says what is wrong. The answer is owned by the caller; NULL: look at *out_status. */
+json_t *view_ask(attach *a, json_t *request, int *out_status);
+/* A number in a text; says what is wrong with it. */
+bool view_number(const view *v, const char *option, const char *text, uint64_t *out,
+                 int *out_status);
+/* Says why the last call on the connection failed, and returns the status for it. */
+int view_failed(const attach *a);
+
+/* An object as one line of JSON. False: nobody reads any more. */
+bool view_json(const json_t *object);
+
+/* Until SIGINT or SIGTERM; for live views, which then end with what they have. */
+void view_catch_interrupts(void);
+bool view_interrupted(void);
+/* Until the time is over, the program hangs up or there is an interrupt. */
+void view_pause(const attach *a, int ms);
+
+ui_colour view_state_colour(const char *state); /* of an actor */
+ui_text view_count(uint64_t number);            /* "12,345" */
+
+ui_text view_clock_ago(uint64_t ago_ms); /* "14:02:11.123", local time */
+ui_text view_clock(uint64_t unix_ms);    /* the same of a point in time */
+/* A name if there is one, else the id; harmless, cut to `columns`. */
+ui_text view_actor(const char *name, const char *id, size_t columns);
+/* "worker-1 (100000003)", or the id alone; harmless. */
+void view_put_actor(FILE *out, const char *name, const char *id);
+/* The dispatchers that an answer says are silent, if there are any. */
+void view_put_silent(FILE *out, const json_t *answer);
+
+#endif

@@ -1,0 +1,93 @@
+/* Plain files, by system calls. */
+#define _GNU_SOURCE
+#include "dump_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int open_to_add(const char *path)
+{
+    return open(path,
+                O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY,
+                S_IRUSR | S_IWUSR);
+}
+
+/* If the old one cannot be moved away, the file grows on: that is better than no dump. */
+static bool move_away(const char *path)
+{
+    char old[PATH_MAX];
+    int len = snprintf(old, sizeof old, "%s.old", path);
+    return len > 0 && (size_t)len < sizeof old && rename(path, old) == 0;
+}
+
+jzx_err jzi_dump_file_open(const char *path, int *out_fd)
+{
+    struct stat facts;
+    if (strcmp(path, "-") == 0) {
+        *out_fd = STDERR_FILENO;
+        return JZX_OK;
+    }
+    int fd = open_to_add(path);
+    if (fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
+        facts.st_size >= (off_t)JZI_DUMP_FILE_MAX && move_away(path)) {
+        (void)close(fd);
+        fd = open_to_add(path);
+    }
+    if (fd < 0) {
+        return JZX_ERR_IO;
+    }
+    *out_fd = fd;
+    return JZX_OK;
+}
+
+void jzi_dump_file_close(int fd)
+{
+    if (fd != STDERR_FILENO) {
+        (void)close(fd);
+    }
+}
+
+static bool wait_for_room(int fd)
+{
+    enum { PATIENCE_MS = 5000 };
+    struct pollfd one = {.fd = fd, .events = POLLOUT};
+    return poll(&one, 1, PATIENCE_MS) == 1;
+}
+
+jzx_err jzi_dump_write(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t done = write(fd, bytes, len);
+        if (done >= 0) {
+            bytes += done;
+            len -= (size_t)done;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            if (!wait_for_room(fd)) {
+                errno = EAGAIN;
+                return JZX_ERR_IO;
+            }
+        } else if (errno != EINTR) {
+            return JZX_ERR_IO;
+        }
+    }
+    return JZX_OK;
+}
+
+void jzi_date_format(char out[JZI_DATE_SIZE])
+{
+    struct timespec now;
+    struct tm parts;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    if (gmtime_r(&now.tv_sec, &parts) == NULL ||
+        strftime(out, JZI_DATE_SIZE, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0) {
+        out[0] = '\0';
+    }
+}

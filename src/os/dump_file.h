@@ -1,0 +1,24 @@
+/* Where dumps go: a file that is added to and never grows without end, or a descriptor. */
+#ifndef JZI_OS_DUMP_FILE_H
+#define JZI_OS_DUMP_FILE_H
+
+#include <jzx/types.h>
+
+/* A file that is this long when it is opened becomes PATH.old first. */
+#define JZI_DUMP_FILE_MAX (16u * 1024 * 1024)
+
+/* Opens the file to add to it, with permissions for this user only if it is made; "-" is standard
+ * error. Never waits: a pipe that nobody reads is refused, and so is a symbolic link. Errors: IO,
+ * with errno. */
+jzx_err jzi_dump_file_open(const char *path, int *out_fd);
+void jzi_dump_file_close(int fd); /* standard error stays open */
+
+/* All of it, also where the descriptor does not block: it is waited for up to 5 s. Errors: IO, with
+ * errno. */
+jzx_err jzi_dump_write(int fd, const char *bytes, size_t len);
+
+/* "2026-11-16 16:50:11 UTC" */
+enum { JZI_DATE_SIZE = 32 };
+void jzi_date_format(char out[JZI_DATE_SIZE]);
+
+#endif

@@ -1,0 +1,12 @@
+# jzx as a client of running programs; included by cmake/tests.cmake where the command is built.
+function(jzx_command_program name)
+    add_executable(command_${name} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${name}.c)
+    set_target_properties(command_${name} PROPERTIES
+        OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/command)
+    target_compile_definitions(command_${name} PRIVATE _GNU_SOURCE)
+    target_link_libraries(command_${name} PRIVATE ${ARGN})
+endfunction()
+
+jzx_command_program(nonsense jzt_support jzx_static)
+add_test(NAME command/nonsense COMMAND command_nonsense $<TARGET_FILE:jzx-command>)
+set_tests_properties(command/nonsense PROPERTIES TIMEOUT 300 LABELS command)

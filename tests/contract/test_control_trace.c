@@ -1,0 +1,427 @@
+/* Goal: a trace shows the messages it was asked for and no others, says truthfully what it left
+ * out, and costs nothing once it ended. Method: a loop that the test runs, clients on its socket;
+ * what the board wants is looked at behind the scenes.
+ * not on: pinned pool1 pool4, where workers do the same as on these. */
+#define _GNU_SOURCE
+#include "flight_fixture.h"
+
+#include "peek.h"
+
+static uint32_t wanted(const stage *s)
+{
+    return atomic_load(&jzi_view_of(s->loop).board->wanted);
+}
+
+/* Starts a trace and waits for its answer. */
+static void trace(guest *g, const char *members)
+{
+    say(g, "{\"id\":7,\"op\":\"trace\"%s}", members);
+    REQUIRE(strstr(hear(g), "\"id\":7,\"ok\":true") != NULL);
+}
+
+/* Ends it; returns the totals. Events on the way are counted. */
+typedef struct totals {
+    size_t handled;
+    size_t sent;
+    uint64_t skipped;
+    uint64_t lost;
+} totals;
+
+static totals end_trace(guest *g)
+{
+    totals all = {0};
+    say(g, "{\"id\":8,\"op\":\"end\"}");
+    for (;;) {
+        const char *line = hear(g);
+        all.handled += strstr(line, "\"what\":\"handled\"") != NULL;
+        all.sent += strstr(line, "\"what\":\"sent\"") != NULL;
+        if (strstr(line, "\"skipped\":") != NULL) {
+            all.skipped = number_of(line, "skipped");
+            all.lost = number_of(line, "lost");
+        }
+        if (strstr(line, "\"id\":8,") != NULL) {
+            CHECK(strstr(line, "\"ok\":true") != NULL);
+            return all;
+        }
+    }
+}
+
+static void test_handled_messages_are_told(void)
+{
+    stage s;
+    stage_open(&s, NULL, NULL);
+    jzx_actor_id db = spawn_named(&s, "db");
+    guest g = guest_open(&s);
+    trace(&g, "");
+    tell(&s, db, TAG_WORK);
+    stage_idle(&s);
+    const char *line = hear_with(&g, "\"handled\"");
+    char id[32];
+    (void)snprintf(id, sizeof id, "\"actor\":\"%llx\"", (unsigned long long)db);
+    CHECK(strstr(line, "{\"id\":7,\"event\":{") == line);
+    CHECK(strstr(line, id) != NULL);
+    CHECK(strstr(line, "\"name\":\"db\"") != NULL);
+    CHECK(strstr(line, "\"peer\":null") != NULL);
+    CHECK(strstr(line, "\"kind\":\"user\"") != NULL);
+    CHECK(strstr(line, "\"result\":\"ok\"") != NULL);
+    CHECK_EQ(number_of(line, "tag"), TAG_WORK);
+    CHECK(number_of(line, "dur_ns") < UINT64_C(1000000000));
+    CHECK(number_of(line, "t_ns") != UINT64_MAX);
+    CHECK(number_of(line, "stamp") != UINT64_MAX);
+    CHECK_EQ(number_of(line, "worker") < 4, 1);
+    totals all = end_trace(&g);
+    CHECK_EQ(all.handled + all.lost + all.skipped, 0);
+    guest_close(&g);
+    stage_close(&s);
+}
+
+static void test_filters_by_actor_and_tag(void)
+{
+    stage s;
+    stage_open(&s, NULL, NULL);
+    jzx_actor_id db = spawn_named(&s, "db");
+    jzx_actor_id web = spawn_named(&s, "web");
+    jzx_actor_id log = spawn_named(&s, "log");
+    guest by_actor = guest_open(&s);
+    guest by_tag = guest_open(&s);
+    guest by_both = guest_open(&s);
+    trace(&by_actor, ",\"actors\":[\"db\",\"log\"]");
+    trace(&by_tag, ",\"tag\":100");
+    trace(&by_both, ",\"actors\":\"db\",\"tag\":100");
+    for (int i = 0; i < 10; i++) {
+        tell(&s, db, 100);
+        tell(&s, db, 101);
+        tell(&s, web, 100);
+        tell(&s, web, 101);
+        tell(&s, log, 101);
+    }
+    stage_idle(&s);
+    totals actor = end_trace(&by_actor);
+    totals tag = end_trace(&by_tag);
+    totals both = end_trace(&by_both);
+    CHECK_EQ(actor.handled, 30);
+    CHECK_EQ(tag.handled, 20);
+    CHECK_EQ(both.handled, 10);
+    CHECK_EQ(actor.skipped + tag.skipped + both.skipped, 0);
+    guest_close(&by_actor);
+    guest_close(&by_tag);
+    guest_close(&by_both);
+    stage_close(&s);
+}
+
+/* Alone, a filter is the workers': what does not pass is not even recorded. */
+static void test_a_filter_is_kept_by_the_workers(void)
+{
+    static const char *const filters[] = {",\"actors\":[\"db\"]", ",\"tag\":100"};
+    for (size_t i = 0; i < COUNT_OF(filters); i++) {
+        stage s;
+        stage_open(&s, NULL, NULL);
+        jzx_actor_id db = spawn_named(&s, "db");
+        jzx_actor_id web = spawn_named(&s, "web");
+        guest g = guest_open(&s);
+        trace(&g, filters[i]);
+        for (int j = 0; j < 20; j++) {
+            tell(&s, web, 101);
+        }
+        tell(&s, db, 100);
+        stage_idle(&s);
+        (void)hear_with(&g, "\"handled\"");
+        say(&g, "{\"id\":9,\"op\":\"record\"}");
+        CHECK_EQ(count_of(hear_with(&g, "\"id\":9"), "\"what\":\"handled\""), 1);
+        (void)end_trace(&g);
+        guest_close(&g);
+        stage_close(&s);
+    }
+}
+
+static void test_a_subtree_is_followed_as_it_grows(void)
+{
+    stage s;
+    stage_open(&s, NULL, NULL);
+    jzx_actor_id other = spawn_named(&s, "other");
+    jzx_actor_id sup = spawn_family(&s);
+    jzx_actor_id child = child_of(&s, sup);
+    guest g = guest_open(&s);
+    trace(&g, ",\"under\":\"sup\"");
+    tell(&s, other, TAG_WORK);
+    tell(&s, child, TAG_SPAWN);
+    stage_idle(&s);
+    (void)hear_with(&g, "\"what\":\"spawn\"");
+    jzx_actor_id grandchild = child_of(&s, child);
+    tell(&s, other, TAG_WORK);
+    tell(&s, grandchild, TAG_WORK);
+    stage_idle(&s);
+    const char *line = hear_with(&g, "\"what\":\"handled\"");
+    while (number_of(line, "tag") != TAG_WORK) {
+        CHECK_EQ(number_of(line, "tag"), TAG_SPAWN);
+        line = hear_with(&g, "\"what\":\"handled\"");
+    }
+    CHECK(strstr(line, "\"name\":\"grandchild\"") != NULL);
+    tell(&s, grandchild, TAG_STOP);
+    stage_idle(&s);
+    CHECK(strstr(hear_with(&g, "\"what\":\"end\""), "\"actor\":null") == NULL);
+    guest_close(&g);
+    stage_close(&s);
+}
+
+static void test_a_message_is_the_same_when_sent_and_handled(void)
+{
+    stage s;
+    stage_open(&s, NULL, NULL);
+    jzx_actor_id first = spawn_named(&s, "first");
+    pass_on_to = spawn_named(&s, "second");
+    guest g = guest_open(&s);
+    trace(&g, ",\"sends\":true,\"actors\":[\"second\"]");
+    tell(&s, first, TAG_PASS_ON);
+    stage_idle(&s);
+    char *line = hear_with(&g, "\"event\":");
+    CHECK(strstr(line, "\"what\":\"sent\"") != NULL);
+    CHECK(strstr(line, "\"name\":\"first\"") != NULL);
+    CHECK(strstr(line, "\"peer_name\":\"second\"") != NULL);
+    uint64_t stamp = number_of(line, "stamp");
+    line = hear_with(&g, "\"event\":");
+    CHECK(strstr(line, "\"what\":\"handled\"") != NULL);
+    CHECK(strstr(line, "\"name\":\"second\"") != NULL);
+    CHECK(strstr(line, "\"peer_name\":\"first\"") != NULL);
+    CHECK_EQ(number_of(line, "stamp"), stamp);
+    guest_close(&g);
+    stage_close(&s);
+}
+
+static void test_lives_of_the_traced_come_along(void)
+{
+    stage s;
+    stage_open(&s, NULL, NULL);
+    jzx_actor_id sup = spawn_family(&s);
+    jzx_actor_id other = spawn_named(&s, "other");
+    guest g = guest_open(&s);
+    trace(&g, ",\"actors\":[\"child\"]");
+    tell(&s, other, TAG_STOP);
+    tell(&s, child_of(&s, sup), TAG_FAIL);
+    stage_idle(&s);
+    const char *handled = hear_with(&g, "\"event\":");
+    CHECK(strstr(handled, "\"result\":\"fail\"") != NULL);
+    const char *fail = hear_with(&g, "\"event\":");
+    CHECK(strstr(fail, "\"what\":\"fail\"") != NULL);
+    CHECK_EQ(number_of(fail, "value"), 42);
+    const char *restart = hear_with(&g, "\"event\":");
+    CHECK(strstr(restart, "\"what\":\"restart\"") != NULL);
+    CHECK(strstr(restart, "\"peer_name\":\"sup\"") != NULL);
+    CHECK_EQ(number_of(restart, "detail"), 2);
+    guest_close(&g);
+    stage_close(&s);
+}
+
+static void work(stage *s, jzx_actor_id id, int count)
+{
+    for (int i = 0; i < count; i++) {
+        tell(s, id, TAG_WORK);
+    }
+    stage_idle(s);
+}
+
+static void test_what_is_over_the_rate_is_counted(void)
+{
+    enum { COUNT = 900 };
+    stage s;
+    stage_open(&s, NULL, NULL);
+    jzx_actor_id db = spawn_named(&s, "db");
+    guest slow = guest_open(&s);
+    trace(&slow, ",\"rate\":100");
+    work(&s, db, COUNT);
+    totals alone = end_trace(&slow);
+    CHECK_EQ(alone.handled + alone.skipped, COUNT);
+    CHECK_EQ(alone.lost, 0);
+    CHECK(alone.handled >= 1 && alone.skipped > COUNT / 2);
+
+    /* Beside a faster one the same holds for each. */
+    guest fast = guest_open(&s);
+    trace(&slow, ",\"rate\":100");
+    trace(&fast, ",\"rate\":100000");
+    work(&s, db, COUNT);
+    totals few = end_trace(&slow);
+    totals many = end_trace(&fast);
+    CHECK_EQ(few.handled + few.skipped, COUNT);
+    CHECK_EQ(many.handled + many.skipped, COUNT);
+    CHECK(few.handled < many.handled);
+    guest_close(&slow);
+    guest_close(&fast);
+    stage_close(&s);
+}
+
+static void test_what_was_overwritten_is_counted(void)
+{
+    enum { COUNT = 900 };
+    jzx_control_opts opts = {.record_events = 64};
+    stage s;
+    stage_open(&s, NULL, &opts);
+    jzx_actor_id db = spawn_named(&s, "db");
+    guest g = guest_open(&s);
+    trace(&g, ",\"rate\":100000");
+    work(&s, db, COUNT);
+    totals all = end_trace(&g);
+    /* Other events may be lost as well: sleeps of a pool's workers. */
+    CHECK(all.handled + all.lost + all.skipped >= COUNT);
+    CHECK(all.handled <= COUNT);
+    if (jzt_on_pool() == 0) {
+        CHECK_EQ(all.handled + all.lost + all.skipped, COUNT);
+    }
+    CHECK(all.lost > 0);
+    guest_close(&g);
+    stage_close(&s);
+}
+
+static uint64_t recorded(const stage *s)
+{
+    jzi_view view = jzi_view_of(s->loop);
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t newest = 0;
+        uint64_t skipped = 0;
+        jzi_peek_tap(&view, 0, i, &newest, &skipped);
+        all += newest + skipped;
+    }
+    return all;
+}
+
+/* Nothing of a message is looked at any more: neither recorded nor skipped. */
+static void test_after_the_last_trace_the_program_is_as_before(void)
+{
+    stage s;
+    stage_open(&s, NULL, NULL);
+    jzx_actor_id db = spawn_named(&s, "db");
+    work(&s, db, 1);
+    uint32_t before = wanted(&s);
+    CHECK_EQ(before & (JZI_WANT_MESSAGES | JZI_WANT_SENDS), 0);
+    guest one = guest_open(&s);
+    guest two = guest_open(&s);
+    trace(&one, ",\"sends\":true");
+    trace(&two, "");
+    CHECK_EQ(wanted(&s), before | JZI_WANT_MESSAGES | JZI_WANT_SENDS);
+    (void)end_trace(&one);
+    CHECK_EQ(wanted(&s), before | JZI_WANT_MESSAGES);
+    work(&s, db, 10);
+    CHECK_EQ(end_trace(&two).handled, 10);
+    CHECK_EQ(wanted(&s), before);
+    work(&s, db, 1); /* the worker sees that with its next tick */
+    uint64_t so_far = recorded(&s);
+    work(&s, db, 1000);
+    if (jzt_on_pool() == 0) { /* else workers go to sleep, which is recorded */
+        CHECK_EQ(recorded(&s), so_far);
+    }
+    CHECK(recorded(&s) < so_far + 500);
+    guest_close(&one);
+    guest_close(&two);
+    stage_close(&s);
+}
+
+static void test_a_client_that_hangs_up_ends_its_trace(void)
+{
+    stage s;
+    stage_open(&s, NULL, NULL);
+    guest g = guest_open(&s);
+    uint32_t before = wanted(&s);
+    trace(&g, ",\"sends\":true");
+    CHECK(wanted(&s) != before);
+    guest_close(&g);
+    long end = now_ms() + PATIENCE_MS;
+    while (wanted(&s) != before && now_ms() < end) {
+        (void)poll(NULL, 0, 1);
+    }
+    CHECK_EQ(wanted(&s), before);
+    stage_close(&s);
+}
+
+static void test_a_trace_is_ended_with_the_control(void)
+{
+    stage s;
+    stage_open(&s, NULL, NULL);
+    jzx_actor_id db = spawn_named(&s, "db");
+    guest g = guest_open(&s);
+    trace(&g, "");
+    work(&s, db, 10);
+    jzx_control_stop(s.control);
+    s.control = NULL;
+    CHECK_EQ(wanted(&s) & (JZI_WANT_MESSAGES | JZI_WANT_SENDS), 0);
+    work(&s, db, 10);
+    guest_close(&g);
+    stage_close(&s);
+}
+
+static void test_every_second_a_trace_says_that_it_lives(void)
+{
+    stage s;
+    stage_open(&s, NULL, NULL);
+    guest g = guest_open(&s);
+    trace(&g, "");
+    long began = now_ms();
+    const char *line = hear_with(&g, "\"skipped\":0");
+    CHECK(strstr(line, "{\"id\":7,\"skipped\":0,\"lost\":0}") == line);
+    CHECK(now_ms() - began >= 900);
+    guest_close(&g);
+    stage_close(&s);
+}
+
+static void test_wrong_requests_change_nothing(void)
+{
+    static const struct {
+        const char *members;
+        const char *error;
+    } samples[] = {
+        {",\"rate\":0", "BAD_REQUEST"},
+        {",\"rate\":100001", "BAD_REQUEST"},
+        {",\"rate\":\"x\"", "BAD_REQUEST"},
+        {",\"tag\":4294967296", "BAD_REQUEST"},
+        {",\"sends\":1", "BAD_REQUEST"},
+        {",\"actors\":[\"nobody\"]", "NO_SUCH_ACTOR"},
+        {",\"actors\":[\"db\",\"10000ffff\"]", "NO_SUCH_ACTOR"},
+        {",\"under\":\"nobody\"", "NO_SUCH_ACTOR"},
+        {",\"actors\":[\"twin\"]", "AMBIGUOUS"},
+    };
+    stage s;
+    stage_open(&s, NULL, NULL);
+    (void)spawn_named(&s, "db");
+    (void)spawn_named(&s, "twin");
+    (void)spawn_named(&s, "twin");
+    guest g = guest_open(&s);
+    uint32_t before = wanted(&s);
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
+        char expected[64];
+        (void)snprintf(expected, sizeof expected, "\"error\":\"%s\"", samples[i].error);
+        say(&g, "{\"id\":5,\"op\":\"trace\"%s}", samples[i].members);
+        const char *line = hear(&g);
+        CHECK(strstr(line, "\"ok\":false") != NULL);
+        CHECK_STR(strstr(line, expected) == NULL ? line : expected, expected);
+        CHECK_EQ(wanted(&s), before);
+    }
+    trace(&g, "");
+    say(&g, "{\"id\":6,\"op\":\"trace\"}");
+    CHECK(strstr(hear_with(&g, "\"id\":6"), "\"error\":\"ALREADY\"") != NULL);
+    (void)end_trace(&g);
+    CHECK_EQ(wanted(&s), before);
+    guest_close(&g);
+    stage_close(&s);
+}
+
+static const jzt_test tests[] = {
+    {"handled_messages_are_told", test_handled_messages_are_told},
+    {"filters_by_actor_and_tag", test_filters_by_actor_and_tag},
+    {"a_filter_is_kept_by_the_workers", test_a_filter_is_kept_by_the_workers},
+    {"a_subtree_is_followed_as_it_grows", test_a_subtree_is_followed_as_it_grows},
+    {"a_message_is_the_same_when_sent_and_handled",
+     test_a_message_is_the_same_when_sent_and_handled},
+    {"lives_of_the_traced_come_along", test_lives_of_the_traced_come_along},
+    {"what_is_over_the_rate_is_counted", test_what_is_over_the_rate_is_counted},
+    {"what_was_overwritten_is_counted", test_what_was_overwritten_is_counted},
+    {"after_the_last_trace_the_program_is_as_before",
+     test_after_the_last_trace_the_program_is_as_before},
+    {"a_client_that_hangs_up_ends_its_trace", test_a_client_that_hangs_up_ends_its_trace},
+    {"a_trace_is_ended_with_the_control", test_a_trace_is_ended_with_the_control},
+    {"every_second_a_trace_says_that_it_lives", test_every_second_a_trace_says_that_it_lives},
+    {"wrong_requests_change_nothing", test_wrong_requests_change_nothing},
+};
+
+int main(int argc, char **argv)
+{
+    return jzt_main(argc, argv, tests, COUNT_OF(tests));
+}
