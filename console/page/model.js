@@ -205,7 +205,7 @@ export class Model {
     const { row } = actor;
     const total = Math.max(row.children, actor.kids.filter((kid) => !kid.goneAt).length);
     const open = total > 0 && level < 60 && this.isOpen(row);
-    const node = { id: row.id, actor, open, kids: [], hidden: 0, parents: total > 0 };
+    const node = { id: row.id, actor, open, kids: [], hidden: 0, parents: total > 0, said: this.open.has(row.id) };
     if (!open) return node;
     const shown = this.choose(actor, total, now);
     node.kids = shown.map((kid) => this.viewOf(kid, now, level + 1));
