@@ -74,7 +74,7 @@ function openActor(id) {
 
 async function refreshTree() {
   try {
-    await model.refresh();
+    model.take(await model.ask());
     tree.draw();
   } catch (error) {
     trouble(error);
@@ -173,9 +173,10 @@ function wellAgain() {
 async function look() {
   const began = performance.now();
   try {
-    const [next] = await Promise.all([get("program"), model.refresh()]);
+    const [next, rows] = await Promise.all([get("program"), model.ask()]);
     wellAgain();
     const fell = takeProgram(next);
+    model.take(rows);
     const now = performance.now();
     tree.draw(now);
     if (fell) {

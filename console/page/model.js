@@ -30,19 +30,18 @@ export class Model {
     this.lastAt = 0;
   }
 
-  /** Asks for what has to be shown. Resolves when the model is new. */
-  async refresh() {
+  /** Asks for what has to be shown. Resolves to the rows, for take(). */
+  async ask() {
     const first = await get("actors", this.large
       ? { sort: "tree", depth: 1, limit: 400 } : { sort: "tree", limit: SMALL });
     const wasLarge = this.large;
     this.total = first.total;
     this.large = first.total > SMALL;
-    if (this.large && !wasLarge) return this.refresh();
+    if (this.large && !wasLarge) return this.ask();
     const rows = new Map(first.actors.map((row) => [row.id, row]));
     if (this.large) await this.refreshOpened(rows);
     await this.refreshPinned(rows);
-    this.take(rows);
-    return this;
+    return rows;
   }
 
   /** The children of those who are open, a dozen parents at most per round. */
