@@ -142,6 +142,7 @@ void jzi_flight_write_details(jzi_json *out, const jzi_tap_event *at)
     } else {
         jzi_json_u64(out, "value", at->value);
     }
+    jzi_json_u64(out, "more", at->more);
 }
 
 static void write_event(jzi_json *out, jzi_names *names, const jzi_flight_event *event,
