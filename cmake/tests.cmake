@@ -186,3 +186,7 @@ if(TARGET jzx-command AND TARGET jzx_manifest)
         $<TARGET_FILE:jzx-command> $<TARGET_FILE:manifest_test_sample>)
 endif()
 jzx_add_script(install install tests/install/run.sh ${PROJECT_BINARY_DIR})
+if(TARGET example_flapping)
+    jzx_add_script(probes probes tests/probes/run.sh
+        $<TARGET_FILE:jzx> $<TARGET_FILE:example_flapping>)
+endif()
