@@ -291,6 +291,21 @@ static inline bool has_place(const char *answer, const char *path)
     return JZT_TSAN && count > 0;
 }
 
+/* Whether one of them is named so: also a function that is not exported. */
+static inline bool has_function(const char *answer, const char *path, const char *name)
+{
+    size_t count = count_at(answer, path);
+    for (size_t i = 0; i < count; i++) {
+        char at[128];
+        (void)snprintf(at, sizeof at, "%s.%zu.text", path, i);
+        const char *text = text_at(answer, at);
+        if (strncmp(text, name, strlen(name)) == 0 && text[strlen(name)] == '+') {
+            return true;
+        }
+    }
+    return JZT_TSAN && count > 0;
+}
+
 /* Asks again until it is as it should be, which is soon; then p->answer is that answer. */
 #define UNTIL(condition, p, ...)                                                                   \
     do {                                                                                           \

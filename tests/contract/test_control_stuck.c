@@ -140,6 +140,7 @@ static void release(actor *self)
 /* Is named as stuck in this message, there, for about that long. */
 static void check_named(program *p, const actor *self, const char *dispatcher, long tag)
 {
+    const char *function = tag == SLEEP ? "stay_asleep" : "stay";
     /* On a machine with much to do its thread may take longer to answer than it is waited for. */
     UNTIL(count_at(p->answer, "running") == 1 &&
               strcmp(text_at(p->answer, "running.0.answered"), "true") == 0,
@@ -153,6 +154,7 @@ static void check_named(program *p, const actor *self, const char *dispatcher, l
     CHECK_STR(text_at(p->answer, "running.0.hook"), tag < 0 ? "true" : "false");
     CHECK_STR(text_at(p->answer, "running.0.kind"), tag < 0 ? "null" : "user");
     CHECK(has_place(p->answer, "running.0.frames"));
+    CHECK(has_function(p->answer, "running.0.frames", function));
 }
 
 static void check_on(const char *dispatcher, const char *name)
