@@ -384,11 +384,3 @@ void fake_last(fake *f, char *out, size_t cap)
     (void)snprintf(out, cap, "%s", f->last);
     (void)pthread_mutex_unlock(&f->lock);
 }
-
-/* Until libjzx has it. */
-const char *jzx_control_path(const void *control);
-__attribute__((weak)) const char *jzx_control_path(const void *control)
-{
-    (void)control;
-    return NULL;
-}
