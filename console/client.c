@@ -12,11 +12,14 @@
 #include <sys/socket.h>
 
 enum { HEADERS_MS = 10000, EVENTS = 32 };
+/* While others wait for a place, who asks nothing has it for as long. */
+static const uint64_t crowded_ns = 2000000000;
 
 void jzc_client_allow(jzc_http *http, jzc_client *client, unsigned ms)
 {
     if (client != NULL) {
-        client->deadline_ns = jzx_loop_now(http->loop) + ms * UINT64_C(1000000);
+        client->since_ns = jzx_loop_now(http->loop);
+        client->deadline_ns = client->since_ns + ms * UINT64_C(1000000);
     }
 }
 
@@ -36,6 +39,7 @@ static void client_add(jzc_http *http, struct MHD_Connection *connection, void *
         client->next->link = &client->next;
     }
     http->clients = client;
+    http->client_count++;
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = client};
     (void)epoll_ctl(http->hangups, EPOLL_CTL_ADD, client->fd, &event); /* else by its deadline */
     jzc_client_allow(http, client, HEADERS_MS);
@@ -49,6 +53,7 @@ static void client_remove(jzc_http *http, jzc_client *client)
         if (client->next != NULL) {
             client->next->link = client->link;
         }
+        http->client_count--;
         free(client);
     }
 }
@@ -82,7 +87,8 @@ static void client_cut(jzc_client *client)
 void jzc_clients_look(jzc_http *http, uint64_t now)
 {
     for (jzc_client *client = http->clients; client != NULL; client = client->next) {
-        if (now > client->deadline_ns) {
+        bool idles = http->full && !client->active && now - client->since_ns > crowded_ns;
+        if (now > client->deadline_ns || (idles && client->deadline_ns != UINT64_MAX)) {
             client_cut(client);
         }
     }

@@ -142,6 +142,10 @@ static void http_arm(jzc_http *http, uint64_t now)
     if (ms != 0) {
         jzc_clients_part(http);
     }
+    /* It begins to accept again when it runs, and nothing but us makes it. */
+    bool full = http->client_count >= http->setup->max_clients;
+    ms = http->full && !full ? 0 : ms;
+    http->full = full;
     if (ms == 0) {
         /* By way of the mailbox, so that others get a turn. */
         if (!http->again && jzx_send_u64(http->loop, http->self, 0, TAG_AGAIN) == JZX_OK) {

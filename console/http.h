@@ -43,6 +43,7 @@ typedef struct jzc_client {
     struct jzc_client *next;
     struct jzc_client **link;
     uint64_t deadline_ns;
+    uint64_t since_ns; /* when its time began to count */
     int fd;
     bool active; /* a request of it is being answered */
     bool gone;   /* it will send nothing more */
@@ -87,6 +88,8 @@ typedef struct jzc_http {
     unsigned tracers;
     size_t held; /* bytes of answers that are on their way */
     jzc_client *clients;
+    unsigned client_count;
+    bool full; /* the library does not accept just now */
     jzc_question *questions;
     size_t question_cap;
 } jzc_http;
