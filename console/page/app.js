@@ -74,7 +74,7 @@ function openActor(id) {
 
 async function refreshTree() {
   try {
-    await model.refresh();
+    model.take(await model.ask());
     tree.draw();
   } catch (error) {
     trouble(error);
@@ -94,7 +94,8 @@ function sameProgram(a, b) {
   return a && a.pid === b.pid && b.uptime_ms >= a.uptime_ms - 1000;
 }
 
-async function takeProgram(next) {
+/** Takes in what the program says; true if somebody failed since, or may have. */
+function takeProgram(next) {
   const before = program;
   program = next;
   if (!sameProgram(before, next)) {
@@ -111,8 +112,7 @@ async function takeProgram(next) {
   }
   header.show(next);
   detail.allow = next.allow || [];
-  const failures = next.counters.failures ?? 0;
-  if (before ? failures > (before.counters.failures ?? 0) || !sameProgram(before, next) : true) await readFailures();
+  return !sameProgram(before, next) || (next.counters.failures ?? 0) > (before.counters.failures ?? 0);
 }
 
 /** Somebody failed since the last look: who it was is marked and said. */
@@ -173,11 +173,16 @@ function wellAgain() {
 async function look() {
   const began = performance.now();
   try {
-    const [next] = await Promise.all([get("program"), model.refresh()]);
+    const [next, rows] = await Promise.all([get("program"), model.ask()]);
     wellAgain();
-    await takeProgram(next);
+    const fell = takeProgram(next);
+    model.take(rows);
     const now = performance.now();
     tree.draw(now);
+    if (fell) {
+      await readFailures();
+      tree.draw(now);
+    }
     $("tree-count").textContent = model.large ? `${count(model.total)} actors; the top, and what you open` : `${count(model.total)} actors`;
     charts.draw(Date.now());
     drawTicker(now);
@@ -264,6 +269,7 @@ function start() {
   $("pause").addEventListener("click", () => setPaused(!paused));
   $("theme").addEventListener("click", nextTheme);
   $("keys-open").addEventListener("click", showKeys);
+  $("keys-close").addEventListener("click", () => $("keys").close());
   $("zoom-in").addEventListener("click", () => tree.viewport.zoom(1.25));
   $("zoom-out").addEventListener("click", () => tree.viewport.zoom(0.8));
   $("zoom-fit").addEventListener("click", () => tree.viewport.fit());

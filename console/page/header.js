@@ -83,7 +83,9 @@ export class Header {
 
   live(how) {
     const words = { live: "live", paused: "paused", lost: "not reached" };
-    setAttr($("live"), "class", `live live-${how}`);
+    // It changes with every look that succeeds: a light that stands still says so.
+    this.beat = how === "live" && !this.beat;
+    setAttr($("live"), "class", `live live-${how}${this.beat ? " beat" : ""}`);
     setText($("live-text"), words[how]);
   }
 

@@ -11,10 +11,11 @@ const NARROW_ROW = 40;
 /** Width of a label, near enough: the picture must not depend on which fonts there are. */
 const labelWidth = (node) => Math.min(22, Math.max(11, (node.actor.row.name || node.id).length)) * 7.2 + 60;
 
+/** Who stands on the tray. Whom the user closed stays where it was. */
+const isLeaf = (kid) => kid.kids.length === 0 && kid.hidden === 0 && !(kid.parents && kid.said);
+
 function split(view) {
-  const leaves = view.kids.filter((kid) => kid.kids.length === 0);
-  const others = view.kids.filter((kid) => kid.kids.length > 0);
-  return { leaves, others };
+  return { leaves: view.kids.filter(isLeaf), others: view.kids.filter((kid) => !isLeaf(kid)) };
 }
 
 function place(view, x, y, columns, depth, widths, out, parent) {
@@ -57,7 +58,7 @@ function place(view, x, y, columns, depth, widths, out, parent) {
 
 function measure(view, depth, widths) {
   widths[depth] = Math.max(widths[depth] || 0, labelWidth(view));
-  for (const kid of view.kids) if (kid.kids.length > 0) measure(kid, depth + 1, widths);
+  for (const kid of view.kids) if (!isLeaf(kid)) measure(kid, depth + 1, widths);
 }
 
 function wide(view, columns) {

@@ -61,7 +61,11 @@ export class Lists {
       if (chosen) {
         this.active = one;
         one.askedAt = 0;
-        one.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+        // Along the row of tabs only: the page stays where it is.
+        const row = $("tabs");
+        if (one.tab.offsetLeft + one.tab.offsetWidth > row.scrollLeft + row.clientWidth || one.tab.offsetLeft < row.scrollLeft) {
+          row.scrollLeft = one.tab.offsetLeft - row.offsetLeft - 20;
+        }
       }
     }
     if (this.started) this.refresh(performance.now()).catch(() => {});

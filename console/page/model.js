@@ -30,19 +30,18 @@ export class Model {
     this.lastAt = 0;
   }
 
-  /** Asks for what has to be shown. Resolves when the model is new. */
-  async refresh() {
+  /** Asks for what has to be shown. Resolves to the rows, for take(). */
+  async ask() {
     const first = await get("actors", this.large
       ? { sort: "tree", depth: 1, limit: 400 } : { sort: "tree", limit: SMALL });
     const wasLarge = this.large;
     this.total = first.total;
     this.large = first.total > SMALL;
-    if (this.large && !wasLarge) return this.refresh();
+    if (this.large && !wasLarge) return this.ask();
     const rows = new Map(first.actors.map((row) => [row.id, row]));
     if (this.large) await this.refreshOpened(rows);
     await this.refreshPinned(rows);
-    this.take(rows);
-    return this;
+    return rows;
   }
 
   /** The children of those who are open, a dozen parents at most per round. */
@@ -205,7 +204,7 @@ export class Model {
     const { row } = actor;
     const total = Math.max(row.children, actor.kids.filter((kid) => !kid.goneAt).length);
     const open = total > 0 && level < 60 && this.isOpen(row);
-    const node = { id: row.id, actor, open, kids: [], hidden: 0, parents: total > 0 };
+    const node = { id: row.id, actor, open, kids: [], hidden: 0, parents: total > 0, said: this.open.has(row.id) };
     if (!open) return node;
     const shown = this.choose(actor, total, now);
     node.kids = shown.map((kid) => this.viewOf(kid, now, level + 1));

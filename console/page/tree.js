@@ -44,7 +44,7 @@ function subline(actor, view) {
   if (view.parents && !view.open) parts.push(`${short(row.children)} below`);
   else if (row.supervisor && state === "running" && row.mailbox === 0) parts.push(`${count(row.children)} below`);
   if (!row.supervisor && actor.rate !== null && state === "running") parts.push(`${short(actor.rate)}/s`);
-  return parts.join(" · ");
+  return parts.slice(0, 2).join(" · ");
 }
 
 function describe(actor) {
@@ -110,10 +110,10 @@ export class Tree {
     this.links = this.reuse(this.links, this.picture.links, links, () => svg("path", { class: "link" }));
     this.picture.links.forEach(({ from, to }, at) => {
       const narrow = this.picture.narrow;
-      const x = narrow ? from.x + 12 : from.x + from.width;
+      const x = narrow ? from.x + 12.5 : from.x + from.width;
       const mid = (x + to.x) / 2;
       setAttr(this.links[at], "d", narrow
-        ? `M${x} ${from.y + 14}V${to.y - 6}Q${x} ${to.y} ${x + 6} ${to.y}H${to.x}`
+        ? `M${x} ${from.y + 14}V${to.y - 6}Q${x} ${to.y + 0.5} ${x + 6} ${to.y + 0.5}H${to.x}`
         : `M${x} ${from.y}C${mid} ${from.y} ${mid} ${to.y} ${to.x} ${to.y}`);
     });
     this.trays = this.reuse(this.trays, this.picture.trays, trays, () => svg("rect", { class: "tray", rx: 10 }));
@@ -135,6 +135,7 @@ export class Tree {
   drawNodes(now) {
     const layer = this.layers[2];
     const seen = new Set();
+    const active = document.activeElement;
     let place = layer.firstChild;
     for (const spot of this.picture.nodes) {
       let parts = this.drawn.get(spot.id);
@@ -148,9 +149,11 @@ export class Tree {
       else place = place.nextSibling;
       this.paint(parts, spot, now);
     }
+    // An element that is moved loses the focus.
+    if (layer.contains(active) && document.activeElement !== active) active.focus({ preventScroll: true });
     for (const [id, parts] of this.drawn) {
       if (seen.has(id)) continue;
-      const hadFocus = parts.g === document.activeElement;
+      const hadFocus = parts.g === active;
       parts.g.remove();
       this.drawn.delete(id);
       if (hadFocus) this.focus(parts.spot.parent?.id ?? this.picture.nodes[0].id);

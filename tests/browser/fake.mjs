@@ -6,24 +6,22 @@ import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 
-export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'";
+export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+  "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const TYPES = { ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8" };
 const FRAMES = [{ pc: "55d0c0de", text: "parse+0x1c (node)" }, { pc: "55d0c1aa", text: "handle+0x44 (node)" }, { pc: "7f00aa10", text: "jzi_turn+0x90 (libjzx.so)" }];
 
 export class Fake {
   constructor(pageFolder, { allow = [], token = "secret", name = "orders" } = {}) {
-    Object.assign(this, { pageFolder, allow, token, name, pid: 4711, gone: false, many: 0, started: Date.now() });
-    this.actors = new Map();
-    this.failures = [];
-    this.letters = [];
-    this.orders = [];
-    this.asked = [];
-    this.handled = 0;
-    this.rate = 2000;
-    this.stuckFor = 0;
-    this.lastAt = Date.now();
-    this.counters = { restarts: 0, failures: 0, dead: 0 };
+    Object.assign(this, { pageFolder, token, pid: 4710, as: { allow, name } });
+    this.renew();
     this.server = createServer((request, response) => this.serve(request, response));
+  }
+
+  /** Another program, without actors. */
+  renew() {
+    Object.assign(this, { pid: this.pid + 1, gone: false, many: 0, started: Date.now(), lastAt: Date.now(), handled: 0, rate: 2000, stuckFor: 0,
+      actors: new Map(), failures: [], letters: [], orders: [], asked: [], counters: { restarts: 0, failures: 0, dead: 0 }, ...this.as });
   }
 
   async start() {
