@@ -37,7 +37,7 @@ const detail = new Detail({
     else tree.focus(tree.focused);
   },
   onOpen: (id) => openActor(id),
-  rateOf: (id) => model.actors.get(id)?.rate,
+  known: (id) => model.actors.get(id),
   onTrace: (actor) => {
     if (matchMedia("(max-width: 999px)").matches) detail.close();
     lists.show("trace");

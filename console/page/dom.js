@@ -86,6 +86,20 @@ export function bytes(n) {
 
 export const share = (part) => (part === null || part === undefined ? "–" : `${Math.round(part * 100)} %`);
 
+/** Tags of users are small; those of the runtime are made of bits. */
+export const tagText = (tag) => (tag === null || tag === undefined ? "–" : tag > 65535 ? `0x${tag.toString(16)}` : String(tag));
+
+/** The frames of a backtrace, folded; null if there are none. `open` remembers which were opened. */
+export function backtrace(frames, key, open) {
+  if (!frames || frames.length === 0) return null;
+  const box = el("details", { class: "frames", open: open.has(key) },
+    el("summary", { text: frames.length === 1 ? "1 frame" : `${frames.length} frames` }),
+    el("ol", {}, ...frames.map((frame) => el("li", {}, el("code", { text: frame.text || frame.pc }),
+      frame.text ? el("span", { class: "quiet", text: ` ${frame.pc}` }) : null))));
+  box.addEventListener("toggle", () => (box.open ? open.add(key) : open.delete(key)));
+  return box;
+}
+
 /** What an actor is called: its name, or its id if it has none. */
 export const nameOf = (actor) => actor.name || actor.id;
 

@@ -37,7 +37,6 @@ function subline(actor, view) {
   const state = stateOf(actor);
   const parts = [];
   if (state !== "running") parts.push(state === "terminated" ? "ended" : state);
-  if (row.virtual) return `${count(row.children)} at the top`;
   if (row.restarts > 0) parts.push(`↻ ${short(row.restarts)}`);
   if (row.cap > 0 && row.mailbox >= row.cap) parts.push("mailbox full");
   else if (row.mailbox > 0) parts.push(`${short(row.mailbox)} waiting`);
@@ -87,9 +86,9 @@ export class Tree {
   }
 
   draw(now = performance.now()) {
-    const view = this.model.view(now);
-    $("tree-empty").hidden = Boolean(view);
-    if (!view) {
+    const forest = this.model.view(now);
+    $("tree-empty").hidden = Boolean(forest);
+    if (!forest) {
       for (const layer of this.layers) layer.replaceChildren();
       this.drawn.clear();
       this.links = [];
@@ -98,8 +97,8 @@ export class Tree {
       return;
     }
     const narrow = this.isNarrow();
-    this.picture = layout(view, { narrow, width: this.stage.clientWidth - (narrow ? 16 : 32),
-      height: this.stage.clientHeight - 24 });
+    this.picture = layout(forest, { narrow, width: this.stage.clientWidth - (narrow ? 16 : 32),
+      height: this.stage.clientHeight - 24 }, now);
     this.drawLinks();
     this.drawNodes(now);
     this.viewport.update(narrow);
@@ -229,7 +228,7 @@ export class Tree {
     setAttr(parts.sub, "y", 12);
     setText(parts.title, `${nameOf(row)}\n${row.id}`);
     setAttr(parts.g, "aria-label", describe(actor));
-    if (parents && !row.virtual) {
+    if (parents) {
       setAttr(parts.g, "aria-expanded", open);
       setAttr(parts.toggle, "transform", `translate(${spot.width - 14} 0)`);
       setAttr(parts.toggle.lastChild, "d", open ? "M-3.5 0h7" : "M-3.5 0h7M0-3.5v7");
@@ -266,13 +265,13 @@ export class Tree {
     if (spot.view === null) {
       this.model.showMore(spot.owner);
       this.onToggle();
-    } else if (!spot.view.actor.row.virtual && !spot.view.actor.goneAt) {
+    } else if (!spot.view.actor.goneAt) {
       this.onOpen(spot.id);
     }
   }
 
   setOpen(spot, open) {
-    if (!spot.view || !spot.view.parents || spot.view.actor.row.virtual) return;
+    if (!spot.view || !spot.view.parents) return;
     this.model.setOpen(spot.id, open);
     this.draw();
     this.onToggle();
@@ -304,7 +303,7 @@ export class Tree {
       ArrowUp: () => go(nodes[at - 1]),
       ArrowRight: () => (spot.view?.parents && !spot.view.open ? this.setOpen(spot, true)
         : nodes[at + 1]?.parent === spot ? go(nodes[at + 1]) : null),
-      ArrowLeft: () => (spot.view?.open && !spot.view.actor.row.virtual && spot.view.kids.length > 0
+      ArrowLeft: () => (spot.view?.open && spot.view.kids.length > 0
         ? this.setOpen(spot, false) : go(spot.parent)),
       Home: () => go(nodes[0]),
       End: () => go(nodes[nodes.length - 1]),
