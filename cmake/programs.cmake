@@ -1,4 +1,4 @@
-# The tour, the benchmarks and the examples. Fuzzing needs none of them.
+# The node that `make run` starts, the tour, the benchmarks and the examples. Fuzzing needs none.
 if(JZX_FUZZ)
     return()
 endif()
@@ -11,6 +11,22 @@ if(tour_sources)
     target_link_libraries(jzx-tour PRIVATE jzx_static Threads::Threads)
     add_test(NAME tour COMMAND jzx-tour)
     set_tests_properties(tour PROPERTIES TIMEOUT 120 LABELS example)
+endif()
+
+# The demonstration node crashes on purpose, which a sanitizer would take for itself.
+file(GLOB node_sources CONFIGURE_DEPENDS cmd/node/*.c)
+if(node_sources AND NOT JZX_SANITIZE)
+    add_executable(jzx-node ${node_sources})
+    # Its functions have their names in backtraces.
+    set_target_properties(jzx-node PROPERTIES ENABLE_EXPORTS ON)
+    target_compile_definitions(jzx-node PRIVATE NODE_CONSOLE=$<BOOL:$<TARGET_EXISTS:jzx_console>>)
+    target_link_libraries(jzx-node PRIVATE jzx_static Threads::Threads)
+    if(TARGET jzx_console)
+        target_link_libraries(jzx-node PRIVATE jzx_console_static)
+    endif()
+    add_test(NAME node COMMAND sh ${PROJECT_SOURCE_DIR}/tests/node/run.sh $<TARGET_FILE:jzx-node>
+        $<$<TARGET_EXISTS:jzx-command>:$<TARGET_FILE:jzx-command>>)
+    set_tests_properties(node PROPERTIES TIMEOUT 120 LABELS node SKIP_RETURN_CODE 77)
 endif()
 
 # Sanitizers and counters would only measure themselves.

@@ -1,8 +1,5 @@
 # Tests of what `jzx` shows on terminals: the pure parts of `jzx top` as programs, and all views in
 # tmux at two sizes. The screens they saw are kept in screens/ of the build tree.
-if(NOT TARGET jzx-command)
-    return()
-endif()
 add_custom_target(terminal_tests)
 
 set(top_parts text canvas model program view page state draw)
@@ -13,3 +10,22 @@ target_compile_definitions(jzt_top PUBLIC _GNU_SOURCE)
 target_include_directories(jzt_top PUBLIC cmd/jzx)
 target_link_libraries(jzt_top PUBLIC PkgConfig::JANSSON)
 jzx_add_tests(terminal jzt_top jzx_static)
+
+# What the views look at.
+add_executable(terminal_fixture tests/terminal/fixture.c)
+target_compile_definitions(terminal_fixture PRIVATE _GNU_SOURCE)
+set_target_properties(terminal_fixture PROPERTIES
+    OUTPUT_NAME fixture RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/terminal)
+target_link_libraries(terminal_fixture PRIVATE jzx_static Threads::Threads)
+add_dependencies(terminal_tests terminal_fixture)
+
+# Terminals are about screens, not about memory: one plain build is enough.
+if(JZX_SANITIZE OR JZX_COVERAGE)
+    return()
+endif()
+foreach(script top top_ends views)
+    add_test(NAME terminal/${script}.sh COMMAND sh ${PROJECT_SOURCE_DIR}/tests/terminal/${script}.sh
+        $<TARGET_FILE:jzx-command> $<TARGET_FILE:terminal_fixture> ${PROJECT_BINARY_DIR}/screens)
+    set_tests_properties(terminal/${script}.sh PROPERTIES
+        TIMEOUT 120 LABELS terminal SKIP_RETURN_CODE 77)
+endforeach()

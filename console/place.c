@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64 };
+enum { BACKLOG = 64, SEND_BUFFER = 262144 };
 
 typedef union any_address {
     struct sockaddr any;
@@ -72,14 +72,17 @@ static socklen_t place_parse(jzc_place *place, uint16_t port, any_address *out)
     return 0;
 }
 
-/* A port that was free a moment ago, and is waited for by old connections, can be had again. */
+/* A port that was free a moment ago, and is waited for by old connections, can be had again. What
+ * the system keeps for slow readers is bounded: connections inherit it. */
 static jzx_err place_listen(jzc_place *place, const any_address *wanted, socklen_t len)
 {
     int on = 1;
+    int room = SEND_BUFFER;
     any_address got = {0};
     socklen_t got_len = sizeof got;
     place->fd = socket(wanted->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (place->fd < 0 || setsockopt(place->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        setsockopt(place->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room) != 0 ||
         bind(place->fd, &wanted->any, len) != 0 || listen(place->fd, BACKLOG) != 0 ||
         getsockname(place->fd, &got.any, &got_len) != 0) {
         return error_of(errno);

@@ -119,7 +119,7 @@ static bool copy_payload(jzi_worker *worker, jzi_ask *it, const jzx_send_opts *o
 }
 
 /* How it ended, and what it was like. */
-static inline void note_reply(const jzi_worker *worker, jzi_ask *it)
+static inline void note_reply(jzi_worker *worker, jzi_ask *it)
 {
     jzx_reply *reply = &it->reply;
     reply->outcome = JZX_OUTCOME_REPLIED;
@@ -131,6 +131,9 @@ static inline void note_reply(const jzi_worker *worker, jzi_ask *it)
     reply->reason.code = 0;
     reply->reason.from = JZX_NOBODY;
     reply->reason.text[0] = reply->target_name[0] = '\0';
+    if (jzi_unlikely(worker->careful)) {
+        jzi_worker_ask_took(worker, it->asked_ns);
+    }
 }
 
 static void fill_answer(jzi_worker *worker, jzi_ask *it, const jzx_send_opts *opts, void *data,

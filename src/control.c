@@ -2,6 +2,7 @@
 #include <jzx/control.h>
 
 #include "base/alloc.h"
+#include "control_flight_steps.h"
 #include "control_server_steps.h"
 #include "os/frames.h"
 #include "os/probe.h"
@@ -106,6 +107,9 @@ static jzx_err make(const jzi_view *view, const jzx_control_opts *opts, jzx_cont
     if (err == JZX_OK) {
         err = jzi_board_keep_failures(view->board);
     }
+    if (err == JZX_OK) {
+        err = jzi_recorder_open(control, control->server->socket.wake_fd);
+    }
     if (err != JZX_OK) {
         if (control->server != NULL) {
             jzi_server_close(control);
@@ -142,6 +146,7 @@ static void end_watching(jzx_control *control)
 {
     jzi_metrics_tick(control);
     jzi_stuck_close(control);
+    jzi_recorder_close(control);
     jzi_board_want(control->view.board, 0, UINT32_MAX);
     JZI_PUBLISH_READY(control->view.board->control, NULL);
 }

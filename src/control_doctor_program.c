@@ -171,7 +171,10 @@ void jzi_doctor_dispatchers(jzi_doctor *doctor)
         }
     }
     jzi_free(&view->alloc, workers, workers_count * sizeof *workers);
-    if (doctor->any_overrun && !doctor->any_watchdog) {
+    /* Read here as well: one that is stuck does not answer. */
+    bool watched = doctor->any_watchdog ||
+                   atomic_load_explicit(&view->loop->watchdog, memory_order_relaxed) != NULL;
+    if (doctor->any_overrun && !watched) {
         jzi_find(doctor, JZI_NOTE, "no-watchdog", JZX_NOBODY,
                  "Start one with jzx_watchdog_start(): it reports who does not return, and where.",
                  "Actors keep their dispatchers for too long, and no watchdog reports it.");

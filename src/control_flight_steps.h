@@ -19,12 +19,16 @@ void jzi_recorder_close(jzx_control *control);
 /* An event, and who wrote it. */
 typedef struct jzi_flight_event {
     jzi_tap_event at;
+    uint64_t order_ns; /* when it was over; never before that of an event earlier in its ring */
     uint32_t dispatcher;
     uint32_t worker;
 } jzi_flight_event;
+/* *order_ns is that of the ring's event before, and becomes that of this one. */
+jzi_flight_event jzi_flight_event_of(const jzi_tap_event *at, uint32_t dispatcher, uint32_t worker,
+                                     uint64_t *order_ns);
 
-/* Events of all workers in the order of time; what happened at the same time in the order of
- * dispatchers, workers and their rings. */
+/* Events of all workers by time, those of one worker in the order in which it wrote them: so a
+ * cause comes before what it led to. */
 typedef struct jzi_flight {
     jzi_flight_event *events; /* owned; `cap` of them */
     size_t count;

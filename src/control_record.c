@@ -16,10 +16,19 @@ static int compare_events(const void *left, const void *right)
 {
     const jzi_flight_event *a = left;
     const jzi_flight_event *b = right;
-    int order = compare_u64(a->at.time_ns, b->at.time_ns);
+    int order = compare_u64(a->order_ns, b->order_ns);
     order = order != 0 ? order : compare_u64(a->dispatcher, b->dispatcher);
     order = order != 0 ? order : compare_u64(a->worker, b->worker);
     return order != 0 ? order : compare_u64(a->at.seq, b->at.seq);
+}
+
+jzi_flight_event jzi_flight_event_of(const jzi_tap_event *at, uint32_t dispatcher, uint32_t worker,
+                                     uint64_t *order_ns)
+{
+    uint64_t over_ns = at->time_ns + (at->what == JZI_TAP_HANDLED ? at->value : 0);
+    *order_ns = over_ns > *order_ns ? over_ns : *order_ns;
+    return (jzi_flight_event){
+        .at = *at, .order_ns = *order_ns, .dispatcher = dispatcher, .worker = worker};
 }
 
 void jzi_flight_sort(jzi_flight_event *events, size_t count)
@@ -36,6 +45,7 @@ static void read_worker(const jzi_view *view, const jzi_worker_sight *worker, si
     uint64_t newest = 0;
     uint64_t skipped;
     uint64_t lost = 0;
+    uint64_t order_ns = 0;
     size_t got;
     size_t end = flight->count + limit < flight->cap ? flight->count + limit : flight->cap;
     jzi_peek_tap(view, worker->dispatcher, worker->number, &newest, &skipped);
@@ -48,8 +58,8 @@ static void read_worker(const jzi_view *view, const jzi_worker_sight *worker, si
                         : jzi_peek_events(view, worker->dispatcher, worker->number, &cursor, chunk,
                                           room, &lost);
         for (size_t i = 0; i < got; i++) {
-            flight->events[flight->count++] = (jzi_flight_event){
-                .at = chunk[i], .dispatcher = worker->dispatcher, .worker = worker->number};
+            flight->events[flight->count++] =
+                jzi_flight_event_of(&chunk[i], worker->dispatcher, worker->number, &order_ns);
         }
     } while (got > 0);
 }

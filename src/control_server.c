@@ -4,6 +4,7 @@
 #include "control_server_steps.h"
 
 #include "base/alloc.h"
+#include "control_flight_steps.h"
 #include "os/probe.h"
 
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #define PUMP_NS (20 * MS)
 #define SAMPLE_NS (2 * MS)
 #define DEAF_NS (100 * MS)
+#define WOKEN_NS (5000 * MS)
 #define PATIENCE_NS (10000 * MS)
 enum { ACCEPTS_AT_A_TIME = 64 };
 
@@ -74,7 +76,9 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 static uint64_t patience(const jzi_server *server, uint64_t now_ns)
 {
     uint64_t ns = UINT64_MAX;
-    if (server->guest_count > 0 || server->control->metrics_until_ns != 0) {
+    /* The recorder may put a dump off for a while. */
+    bool recent = server->woken_ns != 0 && now_ns - server->woken_ns < WOKEN_NS;
+    if (server->guest_count > 0 || server->control->metrics_until_ns != 0 || recent) {
         ns = TICK_NS;
     }
     if (server->deaf_until_ns > now_ns) {
@@ -133,9 +137,11 @@ static void serve(jzi_server *server)
                                               .read = jzi_guest_wants_read(guest),
                                               .write = jzi_guest_wants_write(guest)};
     }
-    jzi_control_socket_wait(&server->socket, &listens, server->lines, count,
-                            patience(server, now_ns));
+    bool woken = jzi_control_socket_wait(&server->socket, &listens, server->lines, count,
+                                         patience(server, now_ns));
     now_ns = jzi_control_now_ns(server->control);
+    server->woken_ns = woken ? now_ns : server->woken_ns;
+    jzi_recorder_tick(server->control);
     for (uint32_t i = 0; i < count; i++) {
         jzi_guest_serve(server->guests[i], server->lines[i].read, server->lines[i].write, now_ns);
     }

@@ -98,6 +98,7 @@ typedef struct jzi_server {
     uint64_t pinged_ns;
     uint64_t pumped_ns;
     uint64_t sampled_ns;
+    uint64_t woken_ns;
     jzi_ping pings[JZI_PINGS];
     jzi_worker_sight workers[JZI_WATCHED_WORKERS]; /* as last looked at */
     size_t worker_count;

@@ -81,7 +81,7 @@ static void count_skipped(jzi_trace *trace, jzi_trace_ring *ring)
     uint64_t skipped;
     jzi_peek_tap(view_of(trace), ring->dispatcher, ring->worker, &newest, &skipped);
     if (newest < ring->cursor) {
-        ring->cursor = ring->skipped = 0;
+        ring->cursor = ring->skipped = ring->order_ns = 0;
     }
     trace->skipped += skipped >= ring->skipped ? skipped - ring->skipped : skipped;
     ring->skipped = skipped;
@@ -97,8 +97,8 @@ static size_t read_ring(jzi_trace *trace, jzi_trace_ring *ring, jzi_flight_event
         got = jzi_peek_events(view_of(trace), ring->dispatcher, ring->worker, &ring->cursor, chunk,
                               want, &trace->lost);
         for (size_t i = 0; i < got; i++) {
-            out[count++] = (jzi_flight_event){
-                .at = chunk[i], .dispatcher = ring->dispatcher, .worker = ring->worker};
+            out[count++] =
+                jzi_flight_event_of(&chunk[i], ring->dispatcher, ring->worker, &ring->order_ns);
         }
     } while (got == CHUNK && count < cap);
     return count;

@@ -64,9 +64,10 @@ typedef struct jzi_tap {
     uint32_t bits; /* JZI_WANT_*, as the worker has last seen them */
     uint32_t mask; /* of the ring */
     jzi_count written;
-    jzi_count skipped;  /* over the rate */
-    uint64_t window_ns; /* since when `left` counts */
-    uint32_t left;
+    jzi_count skipped;    /* over the rate */
+    uint64_t window_ns;   /* when `left` was last counted */
+    uint32_t left;        /* messages and sends that may be recorded now */
+    uint32_t rate;        /* of the board, as it was seen last */
     uint32_t until_timed; /* turns */
     uint64_t turn_ns;     /* when the turn that is timed began; 0: it is not */
     uint64_t begun_ns;    /* the same of a message */

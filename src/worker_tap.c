@@ -6,7 +6,7 @@
 #define CAREFUL (JZI_WANT_MESSAGES | JZI_WANT_SENDS | JZI_WANT_TIMES | JZI_WANT_PROBES)
 /* A sample that nobody handed over for so long is counted as that long. */
 #define SAMPLE_LATE_NS UINT64_C(5000000000)
-#define WINDOW_NS UINT64_C(10000000)
+#define SECOND_NS UINT64_C(1000000000)
 /* Of each kind of event but failures the recorder takes so many per so long: it remembers more. */
 #define OFTEN_NS UINT64_C(100000000)
 #define OFTEN_EVENTS 8u
@@ -62,6 +62,11 @@ static const char *name_of(const jzi_worker *worker, jzx_actor_id id)
     return actor == NULL ? "" : jzi_actor_name(actor);
 }
 
+static uint64_t exact_now(const jzi_worker *worker)
+{
+    return worker->env->now_ns(worker->env->ctx);
+}
+
 /* False: there were enough of this kind lately. */
 static bool is_news(jzi_tap *tap, jzi_tap_event *event)
 {
@@ -113,6 +118,9 @@ void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, 
         reach_probe(worker, &event);
     }
     if ((bits & JZI_WANT_RECORD) != 0 && is_news(worker->tap, &event)) {
+        if (what != JZI_TAP_SLEEP && what != JZI_TAP_TIMER) {
+            event.time_ns = exact_now(worker);
+        }
         jzi_tap_write(worker->tap, &event);
     }
 }
@@ -151,14 +159,22 @@ static bool is_traced(const jzi_worker *worker, jzx_actor_id id, uint32_t tag)
     return (only >> 32 == 0 || (uint32_t)only == tag) && is_marked(board, id);
 }
 
-/* At most so many per second: in windows of 10 ms. */
+/* At most `rate` per second: a bucket that holds what a second brings, or half of the ring. */
 static bool has_room(jzi_worker *worker, uint64_t now)
 {
     jzi_tap *tap = worker->tap;
-    if (now - tap->window_ns >= WINDOW_NS) {
-        uint32_t rate = atomic_load_explicit(&worker->domain->board->rate, memory_order_relaxed);
+    uint32_t rate = atomic_load_explicit(&worker->domain->board->rate, memory_order_relaxed);
+    uint32_t most = rate < tap->mask / 2 ? rate : tap->mask / 2;
+    if (rate != tap->rate) {
+        tap->rate = rate;
+        tap->left = most;
         tap->window_ns = now;
-        tap->left = (rate + 99) / 100;
+    }
+    uint64_t passed = now - tap->window_ns;
+    uint64_t grown = passed >= SECOND_NS ? most : passed * rate / SECOND_NS;
+    if (grown > 0) {
+        tap->left = grown >= most - tap->left ? most : tap->left + (uint32_t)grown;
+        tap->window_ns = passed >= SECOND_NS ? now : tap->window_ns + grown * SECOND_NS / rate;
     }
     if (tap->left == 0) {
         jzi_count_add(&tap->skipped, 1);
@@ -166,11 +182,6 @@ static bool has_room(jzi_worker *worker, uint64_t now)
     }
     tap->left--;
     return true;
-}
-
-static uint64_t exact_now(const jzi_worker *worker)
-{
-    return worker->env->now_ns(worker->env->ctx);
 }
 
 void jzi_worker_turn_begins(jzi_worker *worker)

@@ -136,7 +136,7 @@ static void put_supervision(FILE *out, const json_t *supervision)
     text_put(out, field_text(supervision, "strategy"));
     fprintf(out, ", at most %s restarts ", view_count(field_u64(supervision, "intensity")).text);
     fprintf(out, "in %s, ", ui_duration(field_u64(supervision, "period_ms")).text);
-    fprintf(out, "%s so far\n", view_count(field_u64(supervision, "restarts")).text);
+    fprintf(out, "%s lately\n", view_count(field_u64(supervision, "restarts")).text);
     json_array_foreach(field_list(supervision, "children"), i, child)
     {
         fputs("    ", out);
@@ -162,7 +162,10 @@ static void put_detail(FILE *out, const json_t *detail)
     text_put(out, field_text(detail, "full_policy"));
     fputc('\n', out);
     label(out, "stop timeout");
-    fprintf(out, "%s\n", ui_duration(field_u64(detail, "stop_timeout_ms")).text);
+    fprintf(out, "%s\n",
+            field_has(detail, "stop_timeout_ms")
+                ? ui_duration(field_u64(detail, "stop_timeout_ms")).text
+                : "no limit");
     put_number(out, "per visit", detail, "max_messages");
     put_number(out, "behaviors", detail, "behaviors");
     put_number(out, "stashed", detail, "stashed");

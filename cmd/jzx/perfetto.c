@@ -248,12 +248,21 @@ static bool match_flows(perfetto *p)
     for (size_t i = 0; i + 1 < count; i++) {
         event *from = ends[i], *to = ends[i + 1];
         if (from->role == ROLE_SENT && to->role == ROLE_HANDLED && from->stamp == to->stamp &&
-            receiver_of(from) == receiver_of(to) && from->t_ns <= to->t_ns) {
+            receiver_of(from) == receiver_of(to) && from->kind == to->kind &&
+            from->t_ns <= to->t_ns) {
             from->flow = to->flow = ++flows;
         }
     }
     free(ends);
     return true;
+}
+
+/* What people call a track. */
+static const char *label_of(const perfetto *p, uint32_t track)
+{
+    const char *name = track < p->names_cap ? p->names[track] : NULL;
+    const char *label = name != NULL ? name : p->ids.escaped[track];
+    return strcmp(label, "\"\"") == 0 ? "\"outside\"" : label;
 }
 
 typedef struct writer {
@@ -277,7 +286,7 @@ static void put_slice(const writer *w, const event *e)
             ",\"dur\":%llu.%03u,\"cat\":\"message\",\"name\":\"tag %u\",\"args\":{\"tag\":%u,"
             "\"kind\":%s,\"from\":%s,\"result\":%s,\"stamp\":%llu}}",
             (unsigned long long)(e->dur_ns / 1000), (unsigned)(e->dur_ns % 1000), e->tag, e->tag,
-            words->escaped[e->kind], w->p->ids.escaped[e->peer], words->escaped[e->result],
+            words->escaped[e->kind], label_of(w->p, e->peer), words->escaped[e->result],
             (unsigned long long)e->stamp);
     if (e->flow != 0) {
         put_start(w, 'f', e->track, e->t_ns);
@@ -294,7 +303,7 @@ static void put_sent(const writer *w, const event *e, bool in_slice)
         fprintf(w->out,
                 ",\"dur\":0,\"cat\":\"message\",\"name\":\"send tag %u\",\"args\":{\"tag\":%u,"
                 "\"to\":%s,\"stamp\":%llu}}",
-                e->tag, e->tag, w->p->ids.escaped[e->peer], (unsigned long long)e->stamp);
+                e->tag, e->tag, label_of(w->p, e->peer), (unsigned long long)e->stamp);
     }
     if (e->flow != 0) {
         put_start(w, 's', e->track, e->t_ns);
@@ -309,7 +318,7 @@ static void put_mark(const writer *w, const event *e)
     fprintf(w->out,
             ",\"s\":\"t\",\"cat\":\"life\",\"name\":%s,\"args\":{\"tag\":%u,\"peer\":%s,"
             "\"detail\":%lld,\"value\":%lld}}",
-            w->p->words.escaped[e->what], e->tag, w->p->ids.escaped[e->peer], (long long)e->detail,
+            w->p->words.escaped[e->what], e->tag, label_of(w->p, e->peer), (long long)e->detail,
             (long long)e->value);
 }
 
@@ -323,13 +332,11 @@ static void put_names(const writer *w, const char *program, const bool *used)
             w->pid, name == NULL ? "\"?\"" : name);
     free(name);
     for (size_t i = 0; i < w->p->ids.count; i++) {
-        const char *label = i < w->p->names_cap ? w->p->names[i] : NULL;
-        label = label != NULL ? label : w->p->ids.escaped[i];
         if (used[i]) {
             fprintf(w->out,
                     ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%zu,\"name\":\"thread_name\",\"args\":{"
                     "\"name\":%s}}",
-                    w->pid, i + 1, strcmp(label, "\"\"") == 0 ? "\"outside\"" : label);
+                    w->pid, i + 1, label_of(w->p, (uint32_t)i));
         }
     }
 }

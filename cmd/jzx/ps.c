@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SAMPLE_MS = 200 };
+enum { SAMPLE_MS = 200, ROW_COLUMNS = 7 + 2 + 2 + 7 + 1 + 10 + 1 + 12 + 1 + 10 + 2 };
 
 /* What two looks at a program tell. */
 typedef struct look {
@@ -59,8 +59,13 @@ static void show_row(FILE *out, const found *program, const look *l, size_t name
             view_count(field_u64(last, "actors")).text,
             l->second == NULL ? "-" : view_count((uint64_t)(rate_of(l) + 0.5)).text,
             ui_bytes(field_u64(last, "rss_bytes")).text);
-    text_put(out, attach_path(program->link));
-    fputc('\n', out);
+    size_t used = name_columns + ROW_COLUMNS, all = text_columns();
+    char path[512];
+    (void)text_fit(path, sizeof path, attach_path(program->link),
+                   all == TEXT_ALL  ? TEXT_ALL
+                   : all > used + 8 ? all - used
+                                    : 8);
+    fprintf(out, "%s\n", path);
 }
 
 static void show_table(const finding *f, const look *looks)

@@ -10,8 +10,8 @@
 #include <time.h>
 
 /* How often somebody who waits looks whether the program is back; how long an answer may take
- * before that is told; what "stuck" means in the head. */
-enum { BACK_MS = 500, LATE_MS = 1500, SILENT_MS = 200 };
+ * before that is told; what "stuck" means in the head; how long a message stays. */
+enum { BACK_MS = 500, LATE_MS = 1500, SILENT_MS = 200, MESSAGE_MS = 5000 };
 
 /* A question that is under way; 0: none. */
 typedef struct live {
@@ -29,6 +29,7 @@ typedef struct live {
     int64_t asked_ms;
     int64_t next_ms; /* when to look next */
     int64_t back_ms; /* when to look whether it is back */
+    int64_t said_ms; /* since when a message is shown; 0: none is */
     uint64_t looks;
     bool draw;
     bool afresh;
@@ -60,6 +61,7 @@ static void lose(live *l)
     forget_questions(l);
     l->state->ended = true;
     l->state->late_ms = 0;
+    l->state->message[0] = '\0';
     l->draw = true;
 }
 
@@ -269,6 +271,7 @@ static bool take_keys(live *l)
 {
     for (int key; (key = top_screen_key()) >= 0;) {
         unsigned todo = top_state_key(l->state, key);
+        l->said_ms = 0;
         l->draw = true;
         l->afresh = l->afresh || key == TOP_KEY_REDRAW;
         if ((todo & TOP_DO_QUIT) != 0) {
@@ -305,10 +308,23 @@ static bool is_waiting_for_answer(const live *l)
     return l->program_id != 0 || l->list_id != 0 || l->page_id != 0;
 }
 
+static void let_messages_go(live *l, int64_t now)
+{
+    if (l->state->message[0] == '\0') {
+        l->said_ms = 0;
+    } else if (l->said_ms == 0) {
+        l->said_ms = now;
+    } else if (now - l->said_ms >= MESSAGE_MS) {
+        l->state->message[0] = '\0';
+        l->draw = true;
+    }
+}
+
 /* What is due by the clock. Returns how long to wait for anything else. */
 static int keep_time(live *l)
 {
     int64_t now = now_ms();
+    let_messages_go(l, now);
     if (l->link == NULL) {
         if (l->state->waiting && now >= l->back_ms) {
             try_again(l);

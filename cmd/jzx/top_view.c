@@ -163,7 +163,7 @@ static void put_workers(top_canvas *canvas, const top_dispatcher *dispatcher)
     top_put(canvas, style, "%s", bar);
     top_put(canvas, TOP_DIM, "]");
     top_put_right(canvas, TOP_PLAIN, 6, top_word_percent(mean).text);
-    top_put(canvas, TOP_PLAIN, "%% ");
+    top_put(canvas, TOP_PLAIN, known ? "%% " : "  ");
     for (size_t i = 0; known && dispatcher->worker_count > 1 && i < dispatcher->worker_count; i++) {
         top_put(canvas, style, "%s", top_text_level(dispatcher->busy[i], text_unicode()));
     }

@@ -191,12 +191,17 @@ static size_t width_of(const row *r)
     return depth * 3 + (r->actor == NULL ? 8 : text_width(name_of(r->actor)));
 }
 
-static void put_row(FILE *out, const row *r, const bool *open, size_t columns)
+/* How wide the columns of names and ids are. */
+typedef struct widths {
+    size_t name, id;
+} widths;
+
+static void put_row(FILE *out, const row *r, const bool *open, widths columns)
 {
     char branches[DEPTH_SHOWN * 8 + 8];
     draw_branches(branches, sizeof branches, r, open);
     uint32_t shown = r->depth > DEPTH_SHOWN ? DEPTH_SHOWN : r->depth;
-    size_t left = columns > shown * 3 ? columns - shown * 3 : 1;
+    size_t left = columns.name > shown * 3 ? columns.name - shown * 3 : 1;
     fprintf(out, "%s%s%s", ui_colour_on(UI_DIM), branches, ui_colour_on(UI_PLAIN));
     if (r->actor == NULL) {
         fprintf(out, "... and %s more\n", view_count(r->left_out).text);
@@ -206,7 +211,7 @@ static void put_row(FILE *out, const row *r, const bool *open, size_t columns)
     fputs(ui_colour_on(field_bool(r->actor, "supervisor") ? UI_BOLD : UI_PLAIN), out);
     text_cell(out, name_of(r->actor), left);
     fprintf(out, "%s  ", ui_colour_on(UI_PLAIN));
-    text_cell(out, field_text(r->actor, "id"), 10);
+    text_cell(out, field_text(r->actor, "id"), columns.id);
     fprintf(out, "  %s", ui_colour_on(view_state_colour(state)));
     text_cell(out, state, 10);
     ui_text mailbox = ui_format("%llu/%llu", (unsigned long long)field_u64(r->actor, "mailbox"),
@@ -217,27 +222,41 @@ static void put_row(FILE *out, const row *r, const bool *open, size_t columns)
                                              : "-");
 }
 
-enum { OTHER_COLUMNS = 2 + 10 + 2 + 10 + 2 + 11 + 2 + 8 + 2 + 7 };
+enum { OTHER_COLUMNS = 2 + 2 + 10 + 2 + 11 + 2 + 8 + 2 + 7, ID_MAX = 16, NAME_MIN = 12 };
+
+static widths widths_of(const rows *all)
+{
+    widths w = {.name = 5, .id = 2};
+    for (size_t i = 0; i < all->count; i++) {
+        const row *r = &all->list[i];
+        size_t name = width_of(r), id = text_width(field_text(r->actor, "id"));
+        w.name = name > w.name ? name : w.name;
+        w.id = id > w.id ? id : w.id;
+    }
+    w.id = w.id > ID_MAX ? ID_MAX : w.id;
+    size_t others = OTHER_COLUMNS + w.id, all_columns = text_columns();
+    size_t widest = all_columns == TEXT_ALL           ? 200
+                    : all_columns > others + NAME_MIN ? all_columns - others
+                                                      : NAME_MIN;
+    w.name = w.name > widest ? widest : w.name;
+    return w;
+}
 
 static void put_rows(FILE *out, const rows *all)
 {
-    size_t columns = 5, widest = text_columns();
     uint32_t deepest = 0;
     for (size_t i = 0; i < all->count; i++) {
-        size_t width = width_of(&all->list[i]);
-        columns = width > columns ? width : columns;
         deepest = all->list[i].depth > deepest ? all->list[i].depth : deepest;
     }
-    widest = widest == TEXT_ALL ? 200 : widest > OTHER_COLUMNS + 12 ? widest - OTHER_COLUMNS : 12;
-    columns = columns > widest ? widest : columns;
+    widths columns = widths_of(all);
     bool *open = calloc(deepest + 1, 1);
     if (open == NULL) {
         return;
     }
     fputs(ui_colour_on(UI_BOLD), out);
-    text_cell(out, "ACTOR", columns);
-    fprintf(out, "  %-10s  %-10s  %11s  %8s  %7s%s\n", "ID", "STATE", "MAILBOX", "RESTARTS",
-            "UPTIME", ui_colour_on(UI_PLAIN));
+    text_cell(out, "ACTOR", columns.name);
+    fprintf(out, "  %-*s  %-10s  %11s  %8s  %7s%s\n", (int)columns.id, "ID", "STATE", "MAILBOX",
+            "RESTARTS", "UPTIME", ui_colour_on(UI_PLAIN));
     for (size_t i = 0; i < all->count; i++) {
         put_row(out, &all->list[i], open, columns);
         open[all->list[i].depth] = !all->list[i].last;

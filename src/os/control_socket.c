@@ -276,9 +276,6 @@ void jzi_control_socket_abandon(const jzi_control_socket *socket)
     if (socket->fd >= 0) {
         (void)close(socket->fd);
     }
-    if (socket->wake_fd >= 0) {
-        (void)close(socket->wake_fd);
-    }
 }
 
 void jzi_control_socket_close(jzi_control_socket *socket)
@@ -286,6 +283,9 @@ void jzi_control_socket_close(jzi_control_socket *socket)
     remove_own(&socket->alloc, &socket->link);
     remove_own(&socket->alloc, &socket->file);
     jzi_control_socket_abandon(socket);
+    if (socket->wake_fd >= 0) {
+        (void)close(socket->wake_fd);
+    }
     socket->fd = socket->wake_fd = -1;
 }
 
@@ -301,7 +301,7 @@ static short wishes(bool read, bool write)
     return (short)((read ? POLLIN : 0) | (write ? POLLOUT : 0));
 }
 
-void jzi_control_socket_wait(jzi_control_socket *socket, bool *listens, jzi_control_line *lines,
+bool jzi_control_socket_wait(jzi_control_socket *socket, bool *listens, jzi_control_line *lines,
                              size_t count, uint64_t ns)
 {
     struct pollfd fds[LINES_MAX + 2];
@@ -320,7 +320,8 @@ void jzi_control_socket_wait(jzi_control_socket *socket, bool *listens, jzi_cont
             fds[i].revents = 0;
         }
     }
-    if ((fds[0].revents & POLLIN) != 0) {
+    bool woken = (fds[0].revents & POLLIN) != 0;
+    if (woken) {
         uint64_t wakes = 0;
         ssize_t ignored = read(socket->wake_fd, &wakes, sizeof wakes);
         (void)ignored;
@@ -333,6 +334,7 @@ void jzi_control_socket_wait(jzi_control_socket *socket, bool *listens, jzi_cont
         lines[i].read = (seen & POLLIN) != 0 || over || (hung_up && lines[i].read);
         lines[i].write = (seen & POLLOUT) != 0 || over || hung_up;
     }
+    return woken;
 }
 
 /* Connections. */

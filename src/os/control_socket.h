@@ -33,7 +33,8 @@ jzx_err jzi_control_socket_open(jzi_control_socket *socket, const jzx_allocator 
                                 const char *path, uint32_t mode);
 /* Closes it and removes what is ours. */
 void jzi_control_socket_close(jzi_control_socket *socket);
-/* After fork(2), in the child: only closes. */
+/* After fork(2), in the child: only closes. The descriptor that wakes stays open: a signal handler
+ * may know it. */
 void jzi_control_socket_abandon(const jzi_control_socket *socket);
 
 /* Has the wait end, now or when it begins. Async-signal-safe. Thread: any. */
@@ -45,8 +46,9 @@ typedef struct jzi_control_line {
     bool read; /* before a wait: what is waited for; after it: what is there */
     bool write;
 } jzi_control_line;
-/* Waits until something is there, or for so long. *listens is as a line's `read`. */
-void jzi_control_socket_wait(jzi_control_socket *socket, bool *listens, jzi_control_line *lines,
+/* Waits until something is there, or for so long. *listens is as a line's `read`. True: it was
+ * woken. */
+bool jzi_control_socket_wait(jzi_control_socket *socket, bool *listens, jzi_control_line *lines,
                              size_t count, uint64_t ns);
 
 /* Errors: AGAIN (nobody waits), NO_FDS and the like: try again in a while. */

@@ -162,6 +162,10 @@ bool jzi_frames_are_programs(void *const *frames, size_t count, size_t from)
         "jzx_loop_step",
         "jzx_loop_shutdown_sized",
         "jzx_loop_destroy",
+        "jzx_system_run",
+        "jzx_system_run_until_idle",
+        "jzx_system_shutdown_sized",
+        "jzx_system_destroy",
         NULL,
     };
     for (size_t i = from; i < count; i++) {

@@ -61,7 +61,33 @@ static void run_guarded(jzx_behavior_fn behavior)
     _exit(failed ? 0 : 3);
 }
 
-static int status_of(jzx_behavior_fn behavior)
+/* The same on "loop" of a system, each way of running it once. */
+static void run_guarded_in_a_system(jzx_behavior_fn behavior)
+{
+    for (int way = 0; way < 3; way++) {
+        jzx_system *system = NULL;
+        jzx_actor_id id = JZX_NOBODY;
+        jzx_observer observer = {.on_actor_fail = note_fail};
+        jzx_spawn_opts opts = {.behavior = behavior, .flags = JZX_SPAWN_CRASH_GUARD};
+        failed = false;
+        if (jzx_crash_guard_install() != JZX_OK || jzx_system_create(NULL, &system) != JZX_OK ||
+            jzx_system_set_observer(system, &observer, NULL, 0) != JZX_OK ||
+            jzx_spawn(jzx_system_loop(system), &opts, &id) != JZX_OK ||
+            jzx_send_u64(jzx_system_loop(system), id, 0, 1) != JZX_OK ||
+            (way == 0 && jzx_system_run(system) != JZX_OK) ||
+            (way == 1 && jzx_system_run_until_idle(system, 10000) != JZX_OK) ||
+            (way == 2 && jzx_loop_step(jzx_system_loop(system), 0) != JZX_OK) ||
+            jzx_system_destroy(system) != JZX_OK) {
+            _exit(2);
+        }
+        if (!failed) {
+            _exit(3);
+        }
+    }
+    _exit(0);
+}
+
+static int status_of_run(void (*run)(jzx_behavior_fn behavior), jzx_behavior_fn behavior)
 {
     pid_t pid = fork();
     REQUIRE(pid >= 0);
@@ -69,11 +95,16 @@ static int status_of(jzx_behavior_fn behavior)
         struct rlimit none = {0, 0};
         setrlimit(RLIMIT_CORE, &none);
         dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
-        run_guarded(behavior);
+        run(behavior);
     }
     int status = 0;
     REQUIRE(waitpid(pid, &status, 0) == pid);
     return status;
+}
+
+static int status_of(jzx_behavior_fn behavior)
+{
+    return status_of_run(run_guarded, behavior);
 }
 
 /* Sanitizers turn the signal into an exit status of their own. */
@@ -108,6 +139,15 @@ static void test_a_crash_of_an_actor_is_its_failure_R17(void)
     }
     CHECK_EQ(status_of(crash_yourself), 0);
     CHECK_EQ(status_of(abort_yourself), 0);
+}
+
+static void test_a_crash_in_a_system_is_a_failure_as_well_R17(void)
+{
+    if (SANITIZED) {
+        jzt_skip("Sanitizers have a say in crashes of their own.");
+    }
+    CHECK_EQ(status_of_run(run_guarded_in_a_system, crash_yourself), 0);
+    CHECK_EQ(status_of_run(run_guarded_in_a_system, abort_yourself), 0);
 }
 
 static jzx_behavior_result give_a_bad_pointer(jzx_context *ctx, const jzx_message *msg)
@@ -171,6 +211,8 @@ static void test_misuse_ends_the_process_even_in_a_guarded_actor_R35(void)
 
 static const jzt_test tests[] = {
     {"a_crash_of_an_actor_is_its_failure_R17", test_a_crash_of_an_actor_is_its_failure_R17},
+    {"a_crash_in_a_system_is_a_failure_as_well_R17",
+     test_a_crash_in_a_system_is_a_failure_as_well_R17},
     {"a_crash_inside_the_library_ends_the_process_R17",
      test_a_crash_inside_the_library_ends_the_process_R17},
     {"a_crash_in_what_the_library_called_ends_the_process_R17",

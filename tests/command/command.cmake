@@ -10,3 +10,12 @@ endfunction()
 jzx_command_program(nonsense jzt_support jzx_static)
 add_test(NAME command/nonsense COMMAND command_nonsense $<TARGET_FILE:jzx-command>)
 set_tests_properties(command/nonsense PROPERTIES TIMEOUT 300 LABELS command)
+
+jzx_command_program(fixture jzx_static Threads::Threads)
+target_compile_options(command_fixture PRIVATE -g)
+# Some 300 calls of jzx are too slow for sanitizers to be of use here; nonsense has them for that.
+if(NOT JZX_SANITIZE)
+    add_test(NAME command/views COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/views.sh
+        $<TARGET_FILE:jzx-command> $<TARGET_FILE:command_fixture>)
+    set_tests_properties(command/views PROPERTIES TIMEOUT 300 LABELS command)
+endif()

@@ -23,7 +23,7 @@
 enum { LIMIT_MS = 20000, ROOM = 1 << 20 };
 
 static const char *jzx;
-static int seeds = JZT_SANITIZED ? 6 : 25;
+static int seeds = JZT_SANITIZED ? 3 : 25;
 static char folder[] = "/tmp/jzx-nonsense-XXXXXX";
 static char place[64], out_path[64], err_path[64], file_path[64];
 

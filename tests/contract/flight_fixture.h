@@ -56,6 +56,7 @@ static inline void stage_open(stage *s, const jzx_config *config, const jzx_cont
     opts.dump_path = opts.dump_path == NULL ? s->dump : opts.dump_path;
     opts.name = opts.name == NULL ? "stage" : opts.name;
     REQUIRE_OK(jzx_control_start(s->loop, &opts, &s->control));
+    REQUIRE_OK(jzx_loop_run_until_idle(s->loop)); /* workers see what is wanted once per tick */
 }
 
 static inline void stage_idle(stage *s)

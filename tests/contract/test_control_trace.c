@@ -1,7 +1,7 @@
 /* Goal: a trace shows the messages it was asked for and no others, says truthfully what it left
  * out, and costs nothing once it ended. Method: a loop that the test runs, clients on its socket;
- * what the board wants is looked at behind the scenes.
- * not on: pinned pool1 pool4, where workers do the same as on these. */
+ * what the board wants is looked at behind the scenes. */
+/* Workers do the same elsewhere; not on: pinned pool1 pool4 */
 #define _GNU_SOURCE
 #include "flight_fixture.h"
 
@@ -85,9 +85,9 @@ static void test_filters_by_actor_and_tag(void)
     guest by_actor = guest_open(&s);
     guest by_tag = guest_open(&s);
     guest by_both = guest_open(&s);
-    trace(&by_actor, ",\"actors\":[\"db\",\"log\"]");
-    trace(&by_tag, ",\"tag\":100");
-    trace(&by_both, ",\"actors\":\"db\",\"tag\":100");
+    trace(&by_actor, ",\"rate\":100000,\"actors\":[\"db\",\"log\"]");
+    trace(&by_tag, ",\"rate\":100000,\"tag\":100");
+    trace(&by_both, ",\"rate\":100000,\"actors\":\"db\",\"tag\":100");
     for (int i = 0; i < 10; i++) {
         tell(&s, db, 100);
         tell(&s, db, 101);
@@ -234,7 +234,17 @@ static void test_what_is_over_the_rate_is_counted(void)
     CHECK_EQ(alone.lost, 0);
     CHECK(alone.handled >= 1 && alone.skipped > COUNT / 2);
 
-    /* Beside a faster one the same holds for each. */
+    guest_close(&slow);
+    stage_close(&s);
+}
+
+static void test_a_lower_rate_beside_a_higher_one_is_kept(void)
+{
+    enum { COUNT = 900 };
+    stage s;
+    stage_open(&s, NULL, NULL);
+    jzx_actor_id db = spawn_named(&s, "db");
+    guest slow = guest_open(&s);
     guest fast = guest_open(&s);
     trace(&slow, ",\"rate\":100");
     trace(&fast, ",\"rate\":100000");
@@ -296,7 +306,7 @@ static void test_after_the_last_trace_the_program_is_as_before(void)
     guest one = guest_open(&s);
     guest two = guest_open(&s);
     trace(&one, ",\"sends\":true");
-    trace(&two, "");
+    trace(&two, ",\"rate\":100000");
     CHECK_EQ(wanted(&s), before | JZI_WANT_MESSAGES | JZI_WANT_SENDS);
     (void)end_trace(&one);
     CHECK_EQ(wanted(&s), before | JZI_WANT_MESSAGES);
@@ -412,6 +422,7 @@ static const jzt_test tests[] = {
      test_a_message_is_the_same_when_sent_and_handled},
     {"lives_of_the_traced_come_along", test_lives_of_the_traced_come_along},
     {"what_is_over_the_rate_is_counted", test_what_is_over_the_rate_is_counted},
+    {"a_lower_rate_beside_a_higher_one_is_kept", test_a_lower_rate_beside_a_higher_one_is_kept},
     {"what_was_overwritten_is_counted", test_what_was_overwritten_is_counted},
     {"after_the_last_trace_the_program_is_as_before",
      test_after_the_last_trace_the_program_is_as_before},

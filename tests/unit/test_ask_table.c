@@ -120,7 +120,7 @@ static void test_generations_go_round_without_zero(void)
         atomic_store(&ask.word, UINT64_C(0xFFFFFFFE) << 32 | (uint64_t)slot << 8);
         uint64_t before = 0;
         for (int i = 0; i < 4; i++) {
-            jzi_ask_wake(&ask);
+            jzi_ask_wake(&ask, 0);
             uint64_t id = jzi_ask_id(&ask);
             CHECK(id >> 32 != 0);
             CHECK(id != before);
@@ -140,7 +140,7 @@ static void test_the_bits_of_both_sides_are_told_apart(void)
         ask.home = &home;
         ask.shared = shared != 0;
         atomic_store(&ask.word, (uint64_t)5 << 8);
-        jzi_ask_wake(&ask);
+        jzi_ask_wake(&ask, 0);
         CHECK(jzi_ask_is_wanted(&ask));
         CHECK(jzi_ask_decide(&ask));
         CHECK(!jzi_ask_decide(&ask)); /* only one says how it ends */
@@ -149,7 +149,7 @@ static void test_the_bits_of_both_sides_are_told_apart(void)
         CHECK_EQ(before & 0xFF, JZI_ASK_DUTY | JZI_ASK_ASKER | JZI_ASK_DECIDED);
         CHECK_EQ(jzi_ask_word(&ask) & 0xFF, JZI_ASK_ASKER | JZI_ASK_DECIDED);
         CHECK_EQ(jzi_ask_index(&ask), 5);
-        jzi_ask_wake(&ask);
+        jzi_ask_wake(&ask, 0);
         CHECK(jzi_ask_is_wanted(&ask));
     }
 }

@@ -1,0 +1,316 @@
+#!/bin/sh
+# Goal: jzx tells the truth about running programs, and behaves in pipes and scripts. Method: the
+# fixture runs, things are made to happen in it by `jzx send`, and jzx looks: views.sh JZX FIXTURE
+#
+# When root runs it, all of it runs as a user without programs, so that others on this machine are
+# not seen.
+set -u
+work=$(mktemp -d /tmp/jzx-views-XXXXXX)
+pids=
+# shellcheck disable=SC2317 # the trap calls it
+cleanup() {
+    # shellcheck disable=SC2086 # the list is meant to split
+    [ -z "$pids" ] || kill -9 $pids 2>/dev/null
+    rm -rf "$work"
+}
+trap cleanup EXIT
+chmod 755 "$work"
+# Where the build is may be closed to that user.
+cp "$1" "$work/jzx" && cp "$2" "$work/fixture" || exit 1
+mkdir "$work/run"
+chmod 700 "$work/run"
+as=
+if [ "$(id -u)" -eq 0 ]; then
+    user=61234
+    chown $user "$work" "$work/run"
+    as="setpriv --reuid=$user --regid=$user --clear-groups"
+    $as true 2>/dev/null || as=
+fi
+jzx=$work/jzx
+out=$work/out
+err=$work/err
+export XDG_RUNTIME_DIR="$work/run" LC_ALL=C.UTF-8 TZ=UTC
+failed=0
+checks=0
+
+complain() {
+    echo "$*"
+    sed 's/^/    out: /' "$out" | head -n 12
+    sed 's/^/    err: /' "$err" | head -n 5
+    failed=1
+}
+
+# run STATUS ARGUMENT...: jzx must end with that status.
+run() {
+    wanted=$1
+    shift
+    timeout 60 $as "$jzx" "$@" >"$out" 2>"$err" </dev/null
+    status=$?
+    checks=$((checks + 1))
+    [ "$status" -eq "$wanted" ] || complain "jzx $* ended with $status, not with $wanted:"
+}
+
+says() {
+    checks=$((checks + 1))
+    grep -qE -- "$1" "$out" || complain "The output does not say: $1"
+}
+
+never_says() {
+    checks=$((checks + 1))
+    ! grep -qE -- "$1" "$out" || complain "The output says: $1"
+}
+
+warns() {
+    checks=$((checks + 1))
+    grep -qE -- "$1" "$err" || complain "Standard error does not say: $1"
+}
+
+silent() {
+    checks=$((checks + 1))
+    [ ! -s "$1" ] || complain "Nothing should be in $1:"
+}
+
+is_json() {
+    checks=$((checks + 1))
+    [ -s "$out" ] || complain "There should be JSON:"
+    cat "$out" >>"$work/json"
+}
+
+# until PATTERN ARGUMENT...: jzx says it sooner or later.
+until_says() {
+    pattern=$1
+    shift
+    tries=0
+    until timeout 60 $as "$jzx" "$@" >"$out" 2>"$err" </dev/null || [ $? -eq 4 ] &&
+        grep -qE -- "$pattern" "$out"; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] || {
+            complain "jzx $* never said: $pattern"
+            return 1
+        }
+        sleep 0.05
+    done
+    checks=$((checks + 1))
+}
+
+# start NAME [VARIABLE=VALUE...]: a fixture; its pid is in $pid.
+start() {
+    name=$1
+    shift
+    : >"$work/$name.ready"
+    env "$@" $as "$work/fixture" "$name" >"$work/$name.ready" 2>&1 &
+    pid=$!
+    pids="$pids $pid"
+    tries=0
+    until grep -q '^ready' "$work/$name.ready"; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] || {
+            echo "The fixture does not start:"
+            cat "$work/$name.ready"
+            exit 1
+        }
+        sleep 0.05
+    done
+}
+
+# Help and wrong calls need no program.
+for command in ps tree actor dead trace stuck doctor record metrics stop kill restart send; do
+    run 0 $command --help && says "^usage: jzx $command" && says '--json' && silent "$err"
+    run 2 $command --nonsense && warns "There is no option --nonsense" && silent "$out"
+done
+run 2 nonsense && warns "There is no command 'nonsense'"
+run 2 actor && warns '`actor` takes ACTOR'
+run 2 tree --depth x && warns 'takes a number'
+run 2 trace --for -1 && warns 'takes seconds'
+run 2 send a --u64 1 --text b && warns 'not both'
+run 2 tree a b && warns 'one program at most'
+run 1 tree -p "$work/no.sock" && warns 'There is no socket'
+run 1 tree -p "$work" && warns 'not the socket of a Jazz program|Nobody serves'
+if [ -n "$as" ]; then
+    run 0 ps && says 'No Jazz program'
+    run 1 tree && warns 'No Jazz program' && warns 'JZX_CONTROL=auto'
+fi
+
+# One program: it is found, by itself, by name, by pid and by socket.
+start shop ALLOW=1
+shop=$pid
+run 0 ps && says "^ *$shop  shop " && says "$work/run/jzx/$shop.sock"
+run 0 ps --json && says "\"pid\":$shop" && says '"control":"' && is_json
+[ -z "$as" ] || run 0 tree
+for program in shop $shop "$work/run/jzx/$shop.sock"; do
+    run 0 tree -p "$program" && says '^shop '
+    run 0 tree "$program" && says '^shop '
+done
+run 1 tree -p nobody && warns "no program 'nobody'" && warns "$shop +shop"
+
+# The tree, as it is, in Unicode and ASCII; names of others do nothing to a terminal.
+run 0 tree -p shop && says '^├─ crew ' && says '^│  ├─ worker-1 ' && says '^│  └─ worker-2 ' &&
+    says '^└─ evil\?\[31m名' && says 'running +0/4 ' && never_says "$(printf '\033')"
+run 0 tree -p shop --ascii && says '^\|- crew ' && says '^\|  `- worker-2 ' &&
+    says '^`- evil\?\[31m\?' && never_says '├'
+run 0 tree -p shop --under crew && says '^crew ' && says '^├─ worker-1' && never_says 'clock'
+run 0 tree -p shop --depth 1 && says 'crew' && never_says 'worker-1'
+run 0 tree -p shop --children 2 && says '^└─ \.\.\. and 3 more' && says '5 of 8 actors are shown'
+run 0 tree -p shop --limit 3 && says '3 of 8 actors are shown'
+run 0 tree -p shop --json && says '"matched":8' && is_json
+run 1 tree -p shop --under nobody && warns 'nobody'
+
+# One actor.
+run 0 actor -p shop clock && says '^clock \([0-9a-f]+\)  running' && says 'timers +tag 10 in' &&
+    says 'every 5ms' && says '^mailbox +[0-9]+ of 1,024'
+run 0 actor -p shop crew && says 'one_for_one, at most 100 restarts in 1.0s' &&
+    says 'worker-1 \([0-9a-f]+\)  up, permanent'
+run 0 actor -p shop crew --json && is_json
+id=$(sed -n 's/.*"actor":{"id":"\([0-9a-f]*\)".*/\1/p' "$out")
+run 0 actor -p shop "$id" && says "^crew \($id\)"
+run 1 actor -p shop nobody && warns 'nobody' && silent "$out"
+
+# A crash shows with its place in the source, and as a restart.
+run 0 send -p shop worker-1 --tag 3 && says 'worker-1 was sent'
+until_says 'worker-1 .* running .* 1 +[0-9.]+m?s' tree -p shop
+run 0 actor -p shop worker-1 && says 'crash 11: SIGSEGV at 0x0' && says 'incarnation 1' &&
+    says '#0 .*(read_through at fixture.c:[0-9]+|fixture)' && says 'restarting'
+run 0 send -p shop worker-2 --tag 4
+until_says 'it was asked to' actor -p shop worker-2
+run 0 record -p shop && says 'worker-1' && says 'fail' && never_says "$(printf '\033')"
+run 0 record -p shop --limit 2 --json && is_json && says '"events":\['
+run 0 record -p shop --dump && says 'Written to'
+file=$(sed -n 's/^Written to \(.*\)\.$/\1/p' "$out")
+[ -s "$file" ] || complain "There is no flight recorder in '$file':"
+
+# Dead letters: those that are kept, those that come, and how many by reason.
+run 0 send -p shop worker-1 --tag 5 --u64 3
+until_says '^ +3  stopped' dead -p shop --once
+says 'stopped +tag 77 +user .* from '
+run 0 dead -p shop --once --json && is_json && says '"by_reason":\{'
+$as "$jzx" dead -p shop >"$work/follow" 2>&1 &
+follow=$!
+pids="$pids $follow"
+tries=0
+until [ "$(grep -c 'tag 77' "$work/follow")" -eq 3 ] || [ $tries -gt 200 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+done
+run 0 send -p shop worker-1 --tag 5 --u64 2
+until [ "$(grep -c 'tag 77' "$work/follow")" -eq 5 ] || [ $tries -gt 200 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+done
+kill -INT $follow
+wait $follow
+status=$?
+cp "$work/follow" "$out"
+[ $status -eq 0 ] || complain "jzx dead ended with $status after an interrupt:"
+says '^ +5  stopped'
+
+# A trace: lines, JSON, and a file for Perfetto.
+run 0 trace -p shop --for 0.2 && says 'handled +clock \([0-9a-f]+\)  tag 10 \(timer\)' &&
+    says 'handled +mute .* from clock' && never_says 'sent ' && warns '^[0-9,]+ events'
+run 0 trace -p shop --for 0.2 --actor mute --sends && never_says 'handled +clock' && says 'mute'
+run 0 trace -p shop --for 0.1 --tag 99 && silent "$out"
+run 0 trace -p shop --for 0.1 --under crew && silent "$out"
+run 0 trace -p shop --for 0.1 --json && says '"what":"handled"' && is_json
+run 1 trace -p shop --actor nobody && warns 'nobody'
+run 1 trace -p shop --for 0.1 --perfetto "$work/none/x" && warns 'cannot be written'
+run 0 trace -p shop --for 0.3 --sends --perfetto "$work/run/trace.json" && warns 'ui.perfetto.dev'
+cp "$work/run/trace.json" "$out"
+says '"ph":"M".*"process_name".*"shop"' && says '"thread_name".*"clock"' && says '"ph":"s"' &&
+    says '"ph":"f"' && says '"ph":"X".*"dur":[0-9]+\.[0-9]{3},'
+tr -d '\n' <"$out" >"$work/flat" && cp "$work/flat" "$out" && echo >>"$out" && is_json
+
+# Metrics and advice.
+run 0 metrics -p shop && says '^# TYPE jzx_messages_handled_total counter' &&
+    says '^jzx_messages_handled_total [0-9]'
+run 0 metrics -p shop --json && is_json
+timeout 60 $as "$jzx" doctor -p shop >"$out" 2>"$err"
+case $? in
+0 | 4 | 5) says 'notes$|Nothing to complain' ;;
+*) complain "jzx doctor failed:" ;;
+esac
+
+# Orders are obeyed, and refused in words.
+run 0 restart -p shop worker-2
+until_says 'worker-2 .* running .* 2 +[0-9.]+m?s' tree -p shop
+run 1 stop -p shop nobody && warns 'nobody'
+run 0 kill -p shop worker-2
+until_says 'worker-2 .* running .* 3 +[0-9.]+m?s' tree -p shop
+run 1 send -p shop worker-1 --text "$(printf '%5000s' x)" && warns 'longer than 4096'
+
+# An ask that nobody answers.
+run 0 stuck -p shop && says 'Nothing is stuck'
+run 0 send -p shop worker-2 --tag 6
+until_says 'worker-2 \([0-9a-f]+\) waits for mute' stuck -p shop --limit 1
+run 4 stuck -p shop --limit 1
+
+# For ever in a behavior: who, which tag, for how long, where. Nothing else needs the loop.
+run 0 send -p shop worker-1 --tag 2
+until_says '  worker-1 \([0-9a-f]+\): handles a message for [0-9.]+m?s, tag 2' stuck -p shop --limit 20
+run 4 stuck -p shop --limit 20 && says 'spin_for_ever at fixture.c:[0-9]+|#0 ' && says 'loop does not answer'
+run 4 stuck -p shop --limit 20 --json && is_json && says '"tag":2'
+for i in 1 2 3 4 5 6; do
+    timeout 60 $as "$jzx" send -p shop small --tag 1 >/dev/null 2>&1
+done
+until_says '  small \([0-9a-f]+\): 4 of 4 messages' stuck -p shop --limit 20
+run 0 actor -p shop worker-1 && says 'handles a message for .*, tag 2' && says 'does not answer'
+run 0 tree -p shop && says 'worker-1'
+run 0 ps && says 'shop'
+kill -USR1 "$shop"
+until_says 'worker-1 .* does not run|now +does not run' actor -p shop worker-1
+
+# Pipes: a reader that goes away ends it quietly.
+$as "$jzx" metrics -p shop 2>"$err" | head -n 1 >"$out"
+silent "$err"
+$as "$jzx" trace -p shop --json 2>"$err" | head -n 1 >"$out"
+is_json
+
+# Many actors: the tree is cut, and says so.
+run 0 send -p shop worker-1 --tag 7 --u64 3000
+until_says '\.\.\. and 2,950 more' tree -p shop
+run 0 tree -p shop --children 0 --limit 0 && says 'child-2999 '
+[ "$(wc -l <"$out")" -eq 3009 ] || complain "There should be 3,008 actors and a heading:"
+
+# Two of them: one has to choose. This one allows nothing, and has its socket elsewhere.
+start other CONTROL="$work/elsewhere.sock"
+other=$pid
+run 0 ps && says "^ *$shop  shop" && says "^ *$other  other"
+[ -z "$as" ] || { run 2 tree && warns '2 programs can be looked into' && warns "$other +other"; }
+run 0 tree -p "$work/elsewhere.sock" && says '^shop '
+for order in stop kill restart send; do
+    run 1 $order -p other worker-1 && warns 'allow' &&
+        warns "JZX_CONTROL_$(echo $order | tr a-z A-Z)"
+done
+
+# Programs that ended are not shown. What one left behind that was killed is cleared away.
+kill -9 "$other"
+wait "$other" 2>/dev/null
+[ -e "$work/run/jzx/$other.sock" ] || [ -L "$work/run/jzx/$other.sock" ] ||
+    complain "The killed program left no link, so this proves nothing:"
+run 0 ps && never_says "^ *$other "
+[ ! -L "$work/run/jzx/$other.sock" ] || complain "The stale link is still there:"
+run 1 tree -p "$work/elsewhere.sock" && warns 'Nobody serves'
+$as "$jzx" dead -p shop >"$work/follow" 2>&1 &
+follow=$!
+pids="$pids $follow"
+run 0 send -p shop worker-1 --tag 9
+wait "$shop"
+[ $? -eq 0 ] || complain "The fixture did not end well:"
+wait $follow
+status=$?
+cp "$work/follow" "$out"
+[ $status -eq 1 ] || complain "jzx dead ended with $status when the program did:"
+says 'hung up'
+run 1 tree -p shop && warns 'no program'
+
+if command -v python3 >/dev/null; then
+    python3 -c '
+import json, sys
+def no(name): raise ValueError(name)
+for line in open(sys.argv[1], encoding="utf-8"):
+    o = json.loads(line, parse_constant=no)
+    times = [e["ts"] for e in o.get("traceEvents", []) if "ts" in e]
+    assert times == sorted(times), "times go back"' "$work/json" >"$out" 2>"$err" ||
+        complain "There is wrong JSON:"
+fi
+
+echo "$checks checks"
+exit $failed

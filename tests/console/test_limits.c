@@ -1,0 +1,392 @@
+/* Goal: whoever is slow, loud or one of a thousand is bounded, and the others are served; stopping
+ * leaves nothing behind. Method: real sockets, a made-up program; what is open is counted. */
+#include "site.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int get_status(uint16_t port, const char *path)
+{
+    web_answer answer = web_get(port, path);
+    int status = answer.status;
+    web_free(&answer);
+    return status;
+}
+
+static unsigned count_entries(const char *folder)
+{
+    unsigned count = 0;
+    DIR *dir = opendir(folder);
+    while (dir != NULL && readdir(dir) != NULL) {
+        count++;
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return count;
+}
+
+/* Writes a request of `size` bytes of filling, and gives the status. */
+static int filled_status(uint16_t port, const char *before, size_t size, const char *after)
+{
+    size_t cap = strlen(before) + size + strlen(after) + 1;
+    char *text = malloc(cap);
+    size_t n = (size_t)snprintf(text, cap, "%s", before);
+    memset(text + n, 'a', size);
+    (void)snprintf(text + n + size, cap - n - size, "%s", after);
+    int fd = web_connect(port);
+    REQUIRE(fd >= 0);
+    (void)web_write(fd, text, n + size + strlen(after));
+    web_answer answer = web_read(fd, 10000);
+    int status = answer.status;
+    web_free(&answer);
+    (void)close(fd);
+    free(text);
+    return status;
+}
+
+static void test_long_urls_headers_and_bodies_are_refused(void)
+{
+    site s = site_open(NULL);
+    char host[128];
+    char post[256];
+    (void)snprintf(host, sizeof host,
+                   " HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n\r\n", s.port);
+    int status = filled_status(s.port, "GET /api/actors?filter=", 100000, host);
+    CHECK(status == 414 || status == 431 || status == 0);
+    CHECK_EQ(filled_status(s.port, "GET /api/actors?filter=", 4100, host), 414);
+    CHECK_EQ(filled_status(s.port, "GET /api/actors?filter=", 3900, host), 200);
+    status = filled_status(s.port, "GET / HTTP/1.1\r\nX-Long: ", 100000, "\r\n\r\n");
+    CHECK(status == 431 || status == 413 || status == 0);
+    (void)snprintf(
+        post, sizeof post,
+        "POST /api/send HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n" SITE_TOKEN_HEADER
+        "Content-Length: 5000\r\n\r\n",
+        s.port);
+    CHECK_EQ(filled_status(s.port, post, 5000, ""), 413);
+    /* One that does not say how long it is. */
+    (void)snprintf(
+        post, sizeof post,
+        "POST /api/send HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n" SITE_TOKEN_HEADER
+        "Transfer-Encoding: chunked\r\n\r\n%x\r\n",
+        s.port, 5000);
+    CHECK_EQ(filled_status(s.port, post, 5000, "\r\n0\r\n\r\n"), 413);
+    CHECK_EQ(fake_asked(s.program, "send"), 0);
+    CHECK_EQ(get_status(s.port, "/healthz"), 200);
+    site_close(&s);
+}
+
+static void test_requests_in_a_row_on_one_connection_are_answered_in_order(void)
+{
+    enum { ROW = 20 };
+    site s = site_open(NULL);
+    char text[ROW * 160];
+    size_t n = 0;
+    for (unsigned i = 0; i < ROW; i++) {
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "GET %s HTTP/1.1\r\nHost: localhost:%u\r\n%s\r\n",
+                              i % 2 == 0 ? "/api/doctor" : "/api/doctor?x", s.port,
+                              i + 1 == ROW ? "Connection: close\r\n" : "");
+    }
+    int fd = web_connect(s.port);
+    REQUIRE(fd >= 0);
+    CHECK(web_write(fd, text, n));
+    web_answer all = web_read(fd, 10000);
+    const char *at = all.text;
+    for (int i = 0; i < ROW; i++) {
+        at = strstr(at, "HTTP/1.1 ");
+        REQUIRE(at != NULL);
+        CHECK_EQ(atoi(at + 9), i % 2 == 0 ? 200 : 400);
+        at += 9;
+    }
+    CHECK(strstr(at, "HTTP/1.1 ") == NULL);
+    web_free(&all);
+    (void)close(fd);
+    site_close(&s);
+}
+
+static void test_half_a_request_holds_nobody_up(void)
+{
+    site s = site_open(NULL);
+    int half[8];
+    for (size_t i = 0; i < 8; i++) {
+        half[i] = web_connect(s.port);
+        REQUIRE(half[i] >= 0);
+        CHECK(web_write(half[i], "POST /api/stop HTTP/1.1\r\nHost: loc", (size_t)(10 + 3 * i)));
+    }
+    uint64_t began = web_now_ms();
+    CHECK_EQ(get_status(s.port, "/api/program"), 200);
+    CHECK(web_now_ms() - began < 2000);
+    for (size_t i = 0; i < 8; i++) {
+        (void)close(half[i]);
+    }
+    CHECK_EQ(get_status(s.port, "/api/doctor"), 200);
+    site_close(&s);
+}
+
+/* One byte now and then is activity, and still it has to come to an end. */
+static void test_drip_of_bytes_is_cut_off_after_ten_seconds(void)
+{
+    if (getenv("JZX_CONSOLE_LONG") == NULL) {
+        jzt_skip("This takes 40 s: JZX_CONSOLE_LONG=1 runs it.");
+    }
+    site s = site_open(NULL);
+    fake_set_actors(s.program, 15000);
+    int drip = web_connect(s.port);
+    int silent = web_connect(s.port);
+    int reader = web_connect(s.port);
+    int small = 4096;
+    char text[128];
+    REQUIRE(drip >= 0 && silent >= 0 && reader >= 0);
+    (void)setsockopt(reader, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    (void)snprintf(text, sizeof text, "GET /api/actors HTTP/1.1\r\nHost: localhost:%u\r\n\r\n",
+                   s.port);
+    CHECK(web_write(reader, text, strlen(text)));
+    uint64_t began = web_now_ms();
+    uint64_t ended = 0;
+    const char *at = "GET / HTTP/1.1\r\nX-Drip: ";
+    while (web_now_ms() - began < 20000) {
+        char byte = *at != '\0' ? *at++ : 'x';
+        if (send(drip, &byte, 1, MSG_NOSIGNAL) < 0) {
+            ended = web_now_ms();
+            break;
+        }
+        char got[64];
+        (void)!recv(reader, got, sizeof got, MSG_DONTWAIT); /* reads on, but slowly */
+        web_pause_ms(200);
+    }
+    CHECK(ended != 0 && ended - began >= 9000 && ended - began < 13000);
+    web_answer none = web_read(silent, 100);
+    CHECK_EQ(none.status, 0); /* closed */
+    web_free(&none);
+    while (web_now_ms() - began < 33000) {
+        web_pause_ms(100);
+    }
+    web_answer rest = web_read(reader, 5000);
+    CHECK(rest.len < (size_t)3 << 20);
+    web_free(&rest);
+    (void)close(drip);
+    (void)close(silent);
+    (void)close(reader);
+    site_close(&s);
+}
+
+static void test_slow_readers_of_long_answers_hold_nobody_up(void)
+{
+    enum { READERS = 20 };
+    int readers[READERS];
+    site s = site_open(NULL);
+    fake_set_actors(s.program, 15000);
+    char text[128];
+    (void)snprintf(text, sizeof text, "GET /api/actors HTTP/1.1\r\nHost: localhost:%u\r\n\r\n",
+                   s.port);
+    for (int i = 0; i < READERS; i++) {
+        readers[i] = web_connect(s.port);
+        REQUIRE(readers[i] >= 0);
+        CHECK(web_write(readers[i], text, strlen(text)));
+    }
+    uint64_t began = web_now_ms();
+    CHECK_EQ(get_status(s.port, "/api/program"), 200);
+    CHECK(web_now_ms() - began < 2000);
+    for (int i = 0; i < READERS; i++) {
+        (void)close(readers[i]);
+    }
+    CHECK_EQ(get_status(s.port, "/api/doctor"), 200);
+    site_close(&s);
+}
+
+/* Beyond the memory for answers that are on their way the next one is refused. */
+static void test_memory_for_slow_readers_is_bounded(void)
+{
+    enum { READERS = 40 };
+    int readers[READERS];
+    site s = site_open(NULL);
+    fake_set_actors(s.program, 15000);
+    for (int i = 0; i < READERS; i++) {
+        char text[128]; /* each its own answer of 3.5 MB */
+        (void)snprintf(text, sizeof text,
+                       "GET /api/actors?limit=%d HTTP/1.1\r\nHost: localhost:%u\r\n\r\n", i,
+                       s.port);
+        readers[i] = web_connect(s.port);
+        REQUIRE(readers[i] >= 0);
+        CHECK(web_write(readers[i], text, strlen(text)));
+    }
+    uint64_t until = web_now_ms() + 10000;
+    int status = 0;
+    while (status != 503 && web_now_ms() < until) {
+        web_answer answer = web_get(s.port, "/api/actors?limit=1000");
+        status = answer.status;
+        CHECK(status == 200 || web_has(&answer, "\"BUSY\"") ||
+              web_has(&answer, "\"NOT_ANSWERING\""));
+        web_free(&answer);
+        web_pause_ms(100);
+    }
+    CHECK_EQ(status, 503);
+    for (int i = 0; i < READERS; i++) {
+        (void)close(readers[i]);
+    }
+    until = web_now_ms() + 10000;
+    while ((status = get_status(s.port, "/api/actors?limit=1001")) != 200 && web_now_ms() < until) {
+        web_pause_ms(20);
+    }
+    CHECK_EQ(status, 200);
+    site_close(&s);
+}
+
+static void test_a_thousand_connections_are_bounded_and_later_it_serves(void)
+{
+    enum { MANY = 1000 };
+    static int fds[MANY];
+    struct rlimit limit;
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = limit.rlim_max < 4096 ? limit.rlim_max : 4096;
+    if (limit.rlim_cur < 2 * MANY || setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        jzt_skip("This process may not have 2,000 descriptors.");
+    }
+    jzx_console_opts opts = {.max_clients = 16};
+    site s = site_open(&opts);
+    unsigned before = count_entries("/proc/self/fd");
+    unsigned open = 0;
+    for (int i = 0; i < MANY; i++) {
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        REQUIRE(fds[i] >= 0);
+        struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(s.port)};
+        name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        (void)connect(fds[i], (struct sockaddr *)&name, sizeof name);
+        open++;
+    }
+    CHECK_EQ(open, MANY);
+    web_pause_ms(100);
+    /* Ours are a thousand; the console's side of them is 16 at most. */
+    unsigned after = count_entries("/proc/self/fd");
+    CHECK(after - before <= MANY + 16 + 4);
+    for (int i = 0; i < MANY; i++) {
+        (void)close(fds[i]);
+    }
+    uint64_t until = web_now_ms() + 10000;
+    int status = 0;
+    while ((status = get_status(s.port, "/api/program")) != 200 && web_now_ms() < until) {
+        web_pause_ms(20);
+    }
+    CHECK_EQ(status, 200);
+    site_close(&s);
+}
+
+static void *get_doctor(void *arg)
+{
+    const site *s = arg;
+    web_answer answer = web_get(s->port, "/api/doctor");
+    web_free(&answer);
+    return NULL;
+}
+
+static void test_stop_while_requests_wait_is_quick_and_ends_them(void)
+{
+    enum { WAITERS = 10 };
+    pthread_t threads[WAITERS + 1];
+    site s = site_open(NULL);
+    fake_set_mode(s.program, FAKE_HANGS);
+    for (int i = 0; i < WAITERS; i++) {
+        REQUIRE(pthread_create(&threads[i], NULL, get_doctor, &s) == 0);
+    }
+    uint64_t until = web_now_ms() + 5000;
+    while (fake_asked(s.program, "doctor") == 0 && web_now_ms() < until) {
+        web_pause_ms(2);
+    }
+    int tracing = web_connect(s.port);
+    char text[128];
+    (void)snprintf(text, sizeof text,
+                   "GET /api/trace?ms=9000 HTTP/1.1\r\nHost: localhost:%u\r\n\r\n", s.port);
+    CHECK(web_write(tracing, text, strlen(text)));
+    while (fake_asked(s.program, "trace") == 0 && web_now_ms() < until) {
+        web_pause_ms(2);
+    }
+    uint64_t began = web_now_ms();
+    jzx_console_stop(s.console);
+    CHECK(web_now_ms() - began < 1500);
+    for (int i = 0; i < WAITERS; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    (void)close(tracing);
+    fake_stop(s.program);
+}
+
+static void test_start_and_stop_a_hundred_times_leaves_nothing_behind(void)
+{
+    fake *program = fake_start();
+    unsigned fds = 0;
+    unsigned threads = 0;
+    size_t bytes = 0;
+    for (int i = 0; i < 100; i++) {
+        jzx_console *console = NULL;
+        jzx_console_opts opts = {.control = fake_path(program)};
+        REQUIRE_OK(jzx_console_start(NULL, &opts, &console));
+        if (i % 10 == 0) {
+            CHECK_EQ(get_status(jzx_console_port(console), "/api/program"), 200);
+        }
+        jzx_console_stop(console);
+        if (i == 20) {
+            fds = count_entries("/proc/self/fd");
+            threads = count_entries("/proc/self/task");
+            bytes = mallinfo2().uordblks;
+        }
+    }
+    CHECK_EQ(count_entries("/proc/self/fd"), fds);
+    CHECK_EQ(count_entries("/proc/self/task"), threads);
+#if !JZT_SANITIZED
+    CHECK(mallinfo2().uordblks <= bytes + 4096);
+#endif
+    (void)bytes;
+    fake_stop(program);
+}
+
+/* Nobody looks: the console hangs up, and the program has no client any more. */
+static void test_console_that_nobody_looks_at_hangs_up(void)
+{
+    if (getenv("JZX_CONSOLE_LONG") == NULL) {
+        jzt_skip("This takes 12 s: JZX_CONSOLE_LONG=1 runs it.");
+    }
+    site s = site_open(NULL);
+    CHECK_EQ(fake_clients(s.program), 0); /* it has not even begun */
+    CHECK_EQ(get_status(s.port, "/api/program"), 200);
+    CHECK_EQ(fake_clients(s.program), 1);
+    uint64_t until = web_now_ms() + 14000;
+    while (fake_clients(s.program) > 0 && web_now_ms() < until) {
+        web_pause_ms(50);
+    }
+    CHECK_EQ(fake_clients(s.program), 0);
+    CHECK_EQ(get_status(s.port, "/api/program"), 200);
+    site_close(&s);
+}
+
+static const jzt_test tests[] = {
+    {"long_urls_headers_and_bodies_are_refused", test_long_urls_headers_and_bodies_are_refused},
+    {"requests_in_a_row_on_one_connection_are_answered_in_order",
+     test_requests_in_a_row_on_one_connection_are_answered_in_order},
+    {"half_a_request_holds_nobody_up", test_half_a_request_holds_nobody_up},
+    {"drip_of_bytes_is_cut_off_after_ten_seconds", test_drip_of_bytes_is_cut_off_after_ten_seconds},
+    {"slow_readers_of_long_answers_hold_nobody_up",
+     test_slow_readers_of_long_answers_hold_nobody_up},
+    {"memory_for_slow_readers_is_bounded", test_memory_for_slow_readers_is_bounded},
+    {"a_thousand_connections_are_bounded_and_later_it_serves",
+     test_a_thousand_connections_are_bounded_and_later_it_serves},
+    {"stop_while_requests_wait_is_quick_and_ends_them",
+     test_stop_while_requests_wait_is_quick_and_ends_them},
+    {"start_and_stop_a_hundred_times_leaves_nothing_behind",
+     test_start_and_stop_a_hundred_times_leaves_nothing_behind},
+    {"console_that_nobody_looks_at_hangs_up", test_console_that_nobody_looks_at_hangs_up},
+};
+
+int main(int argc, char **argv)
+{
+    return jzt_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}

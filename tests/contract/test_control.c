@@ -1,0 +1,591 @@
+#define _GNU_SOURCE
+/* Goal: what the control answers is true of the program, also while its loop is stuck, and nothing
+ * that a client says makes it answer anything else than a line of JSON. Method: a loop on a thread
+ * of its own and clients on a real socket. */
+#include "control_fixture.h"
+
+static void test_a_client_is_greeted(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    serve(&p, JZX_CONTROL_STOP | JZX_CONTROL_SEND);
+    call_at(&c, p.path);
+    const char *line = hear(&c);
+    char pid[32];
+    (void)snprintf(pid, sizeof pid, "\"pid\":%d,", (int)getpid());
+    CHECK_HAS(line, "{\"jzx\":\"" JZX_VERSION_STRING "\",\"protocol\":1,");
+    CHECK_HAS(line, pid);
+    CHECK_HAS(line, "\"name\":\"tested\",\"uptime_ms\":");
+    CHECK_HAS(line, "\"allow\":[\"stop\",\"send\"]}");
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+static void test_program_tells_of_the_whole(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    spawn_tree(&p, 3);
+    serve(&p, 0);
+    run(&p);
+    call(&c, &p);
+    const char *line = ask(&c, "{\"id\":5,\"op\":\"program\"}");
+    CHECK_HAS(line, "{\"id\":5,\"ok\":true,");
+    CHECK_EQ(number(line, "pid"), (uint64_t)getpid());
+    CHECK_EQ(number(line, "actors"), 4);
+    CHECK_EQ(number(line, "spawned"), 4);
+    CHECK_EQ(number(line, "live"), 4);
+    CHECK(number(line, "rss_bytes") > 100000 && number(line, "rss_bytes") != UINT64_MAX);
+    CHECK(number(line, "threads") >= 3 && number(line, "threads") < 100);
+    CHECK_HAS(line, "\"answering\":true");
+    CHECK_HAS(line, "\"name\":\"loop\"");
+    CHECK_HAS(line, "\"refused\":{\"no_such_actor\":0");
+    CHECK_HAS(line, "\"dead_by\":{\"stopped\":0");
+    CHECK_HAS(line, jzt_on_pool() > 0  ? "\"kind\":\"pool\""
+                    : jzt_on_threads() ? "\"kind\":\"pinned\""
+                                       : "\"kind\":\"loop\"");
+    CHECK_EQ(times(line, "\"number\":"), jzt_on_pool() > 0 ? jzt_on_pool() : 1);
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* All of jzx_counters but the arrays. */
+static void test_every_counter_has_its_name(void)
+{
+    static const char *const names[] = {
+        "accepted", "handled",   "dead",       "redirected",  "revoked",       "queued",
+        "in_hand",  "abandoned", "commands",   "async_sent",  "async_arrived", "spawned",
+        "ended",    "live",      "timers",     "refs",        "ticks",         "turns",
+        "polls",    "wakeups",   "wakes_sent", "failures",    "restarts",      "escalations",
+        "watches",  "asks",      "replies",    "late_replies"};
+    enum { COUNT = sizeof names / sizeof names[0] };
+    _Static_assert(sizeof(jzx_counters) == (COUNT + 2 * JZX_REASON_SLOTS) * sizeof(uint64_t),
+                   "a counter is missing here and in control_program.c");
+    program p;
+    caller c;
+    make_program(&p);
+    serve(&p, 0);
+    run(&p);
+    call(&c, &p);
+    const char *line = ask(&c, "{\"op\":\"program\"}");
+    for (size_t i = 0; i < COUNT; i++) {
+        if (number(line, names[i]) == UINT64_MAX) {
+            CHECK_STR(names[i], "in the answer");
+        }
+    }
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+static void test_actors_have_their_facts(void)
+{
+    program p;
+    caller c;
+    char part[64];
+    make_program(&p);
+    jzx_actor_id sup = spawn_tree(&p, 2);
+    serve(&p, 0);
+    run(&p);
+    call(&c, &p);
+    const char *line = ask(&c, "{\"id\":1,\"op\":\"actors\",\"filter\":\"w1\"}");
+    CHECK_EQ(number(line, "total"), 3);
+    CHECK_EQ(number(line, "matched"), 1);
+    CHECK_EQ(times(line, "\"name\":"), 1);
+    CHECK_HAS(line, "\"name\":\"w1\"");
+    (void)snprintf(part, sizeof part, "\"parent\":\"%llx\",\"depth\":1,\"state\":\"running\"",
+                   (unsigned long long)sup);
+    CHECK_HAS(line, part);
+    CHECK_HAS(line,
+              "\"mailbox\":0,\"cap\":1024,\"accepted\":0,\"dead\":0,\"rate\":null,\"cpu\":null,"
+              "\"restarts\":0,\"incarnation\":1,\"children\":0,\"memory\":");
+    CHECK_HAS(line, "\"dispatcher\":\"loop\",\"supervisor\":false,\"stopping\":false,"
+                    "\"running\":false}");
+    CHECK_HAS(line, "\"since_ms\":null");
+    line = ask(&c, "{\"id\":1,\"op\":\"actors\",\"filter\":\"sup\"}");
+    CHECK_HAS(line, "\"parent\":null,\"depth\":0");
+    CHECK_HAS(line, "\"children\":2");
+    CHECK_HAS(line, "\"supervisor\":true");
+    (void)snprintf(part, sizeof part, "{\"op\":\"actors\",\"filter\":\"%llx\"}",
+                   (unsigned long long)sup);
+    CHECK_HAS(ask(&c, part), "\"matched\":1,");
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* The order of names in an answer, as "sup w0 w1 ". */
+static const char *order_of(const char *line)
+{
+    static char order[1024];
+    size_t len = 0;
+    order[0] = '\0';
+    for (const char *at = line; (at = strstr(at, "\"name\":")) != NULL;) {
+        at += strlen("\"name\":");
+        const char *text = *at == '"' ? at + 1 : at;
+        size_t n = strcspn(text, "\",");
+        REQUIRE(len + n + 2 < sizeof order);
+        memcpy(order + len, text, n);
+        len += n;
+        order[len++] = ' ';
+        order[len] = '\0';
+    }
+    return order;
+}
+
+/* Mailboxes of 1 to 4 messages, and nobody to take them: the loop is not run. */
+static void test_actors_are_sorted_and_cut(void)
+{
+    static const struct {
+        const char *request;
+        const char *order;
+    } rows[] = {
+        {"{\"op\":\"actors\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"sort\":\"mailbox\"}", "b d a c "},
+        {"{\"op\":\"actors\",\"sort\":\"mailbox\",\"reverse\":true}", "c a d b "},
+        {"{\"op\":\"actors\",\"sort\":\"mailbox\",\"limit\":2}", "b d "},
+        {"{\"op\":\"actors\",\"sort\":\"mailbox\",\"limit\":2,\"offset\":1}", "d a "},
+        {"{\"op\":\"actors\",\"sort\":\"mailbox\",\"limit\":2,\"offset\":3}", "c "},
+        {"{\"op\":\"actors\",\"sort\":\"mailbox\",\"offset\":4}", ""},
+        {"{\"op\":\"actors\",\"limit\":0}", ""},
+        {"{\"op\":\"actors\",\"sort\":\"name\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"sort\":\"name\",\"reverse\":true}", "d c b a "},
+        {"{\"op\":\"actors\",\"sort\":\"name\",\"limit\":1}", "a "},
+        {"{\"op\":\"actors\",\"sort\":\"id\",\"reverse\":true,\"limit\":3}", "d c b "},
+        {"{\"op\":\"actors\",\"sort\":\"restarts\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"sort\":\"rate\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"sort\":\"cpu\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"sort\":\"dead\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"sort\":\"uptime\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"sort\":\"memory\"}", "b d a c "},
+        {"{\"op\":\"actors\",\"sort\":\"tree\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"state\":\"running\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"state\":\"failed\"}", ""},
+        {"{\"op\":\"actors\",\"dispatcher\":\"loop\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"filter\":\"\"}", "a b c d "},
+    };
+    static const char *const names[] = {"a", "b", "c", "d"};
+    static const int mail[] = {2, 4, 1, 3};
+    program p;
+    caller c;
+    make_program(&p);
+    for (int i = 0; i < 4; i++) {
+        jzx_actor_id id = spawn_note(&p, names[i]);
+        for (int j = 0; j < mail[i]; j++) {
+            REQUIRE_OK(jzx_send_u64(p.loop, id, 1, TAG_NOTE));
+        }
+    }
+    serve(&p, 0);
+    call(&c, &p);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *line = ask(&c, rows[i].request);
+        if (strcmp(order_of(line), rows[i].order) != 0) {
+            CHECK_STR(rows[i].request, "");
+            CHECK_STR(order_of(line), rows[i].order);
+        }
+        CHECK(number(line, "total") == 4);
+    }
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* Random mailboxes, every window of the sorted list: the same as sorting all of it. */
+static void test_any_window_of_the_list_is_right(void)
+{
+    enum { ACTORS = 60 };
+    jzt_rng rng = jzt_rng_seeded();
+    uint32_t mail[ACTORS];
+    program p;
+    caller c;
+    char text[160];
+    make_program(&p);
+    for (int i = 0; i < ACTORS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "n%02d", i);
+        jzx_actor_id id = spawn_note(&p, name);
+        mail[i] = (uint32_t)jzt_rng_below(&rng, 8);
+        for (uint32_t j = 0; j < mail[i]; j++) {
+            REQUIRE_OK(jzx_send_u64(p.loop, id, 1, TAG_NOTE));
+        }
+    }
+    serve(&p, 0);
+    call(&c, &p);
+    for (int round = 0; round < 100; round++) {
+        size_t offset = (size_t)jzt_rng_below(&rng, ACTORS + 2);
+        size_t limit = (size_t)jzt_rng_below(&rng, ACTORS + 2);
+        char expected[1024] = "";
+        size_t len = 0;
+        size_t at = 0;
+        for (uint32_t depth = 8; depth-- > 0;) {
+            for (int i = 0; i < ACTORS; i++) {
+                if (mail[i] == depth) {
+                    if (at >= offset && at - offset < limit) {
+                        len += (size_t)snprintf(expected + len, sizeof expected - len, "n%02d ", i);
+                    }
+                    at++;
+                }
+            }
+        }
+        (void)snprintf(text, sizeof text,
+                       "{\"op\":\"actors\",\"sort\":\"mailbox\",\"offset\":%zu,\"limit\":%zu}",
+                       offset, limit);
+        CHECK_STR(order_of(ask(&c, text)), expected);
+    }
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* root - (left - (l1, l2), right), and a stranger. */
+static void make_trees(program *p)
+{
+    jzx_child_spec leaves[] = {
+        {.id = "l1", .behavior = note, .init = note_init, .arg = p},
+        {.id = "l2", .behavior = note, .init = note_init, .arg = p},
+    };
+    jzx_supervisor_init left = {.name = "left", .children = leaves, .child_count = 2};
+    jzx_child_spec children[] = {
+        {.id = "left", .supervisor = &left},
+        {.id = "right", .behavior = note, .init = note_init, .arg = p},
+    };
+    jzx_supervisor_init root = {.name = "root", .children = children, .child_count = 2};
+    jzx_actor_id id = JZX_NOBODY;
+    REQUIRE_OK(jzx_spawn_supervisor(p->loop, &root, &id));
+    REQUIRE_OK(jzx_loop_run_until_started(p->loop, id));
+    (void)spawn_note(p, "stranger");
+}
+
+static void test_the_tree_has_parents_before_children(void)
+{
+    static const struct {
+        const char *request;
+        const char *order;
+    } rows[] = {
+        {"{\"op\":\"actors\",\"sort\":\"tree\"}", "root left l1 l2 right stranger "},
+        {"{\"op\":\"actors\",\"sort\":\"tree\",\"depth\":0}", "root stranger "},
+        {"{\"op\":\"actors\",\"sort\":\"tree\",\"depth\":1}", "root left right stranger "},
+        {"{\"op\":\"actors\",\"sort\":\"tree\",\"under\":\"left\"}", "left l1 l2 "},
+        {"{\"op\":\"actors\",\"sort\":\"tree\",\"under\":\"left\",\"depth\":0}", "left "},
+        {"{\"op\":\"actors\",\"sort\":\"tree\",\"under\":\"right\"}", "right "},
+        {"{\"op\":\"actors\",\"sort\":\"tree\",\"under\":\"root\",\"depth\":1}",
+         "root left right "},
+        {"{\"op\":\"actors\",\"sort\":\"tree\",\"under\":\"root\",\"filter\":\"l\"}",
+         "left l1 l2 "},
+        {"{\"op\":\"actors\",\"sort\":\"tree\",\"offset\":2,\"limit\":2}", "l1 l2 "},
+        {"{\"op\":\"actors\",\"sort\":\"name\",\"under\":\"left\"}", "l1 l2 left "},
+    };
+    program p;
+    caller c;
+    make_program(&p);
+    make_trees(&p);
+    serve(&p, 0);
+    run(&p);
+    call(&c, &p);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *line = ask(&c, rows[i].request);
+        if (strcmp(order_of(line), rows[i].order) != 0) {
+            CHECK_STR(rows[i].request, "");
+            CHECK_STR(order_of(line), rows[i].order);
+        }
+    }
+    const char *line = ask(&c, "{\"op\":\"actors\",\"sort\":\"tree\"}");
+    const char *leaf = strstr(line, "\"name\":\"l2\"");
+    CHECK(leaf != NULL && number(leaf, "depth") == 2);
+    line = ask(&c, "{\"op\":\"actors\",\"filter\":\"l2\"}");
+    CHECK_EQ(number(line, "depth"), 2);
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+static void test_rates_and_shares_come_with_the_second_look(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    jzx_actor_id id = spawn_note(&p, "busy");
+    (void)spawn_note(&p, "idle");
+    serve(&p, JZX_CONTROL_SEND);
+    run(&p);
+    call(&c, &p);
+    CHECK_HAS(ask(&c, "{\"op\":\"actors\"}"), "\"rate\":null,\"cpu\":null");
+    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"busy\":null");
+    for (int i = 0; i < 10; i++) {
+        CHECK_HAS(ask(&c, "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":1}"), "\"ok\":true");
+    }
+    WAIT_FOR(atomic_load(&p.notes) == 10);
+    CHECK_HAS(ask(&c, "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":2}"), "\"ok\":true");
+    WAIT_FOR(atomic_load(&p.stuck) == 1);
+    pause_ms(400); /* samples are taken meanwhile */
+    const char *line = ask(&c, "{\"op\":\"actors\",\"sort\":\"rate\"}");
+    CHECK_STR(order_of(line), "busy idle ");
+    uint64_t since = number(line, "since_ms");
+    CHECK(since >= 400 && since < ANSWER_MS);
+    /* Ten of them; the eleventh is in hand, and done when its turn is. */
+    uint64_t rate = number(line, "rate");
+    CHECK(rate <= 11 * 1000 / since && rate + 1 >= 10 * 1000 / since);
+    const char *share = strstr(line, "\"cpu\":");
+    CHECK(share != NULL && strtod(share + 6, NULL) > 0.3 && strtod(share + 6, NULL) <= 1.0);
+    CHECK_HAS(line, "\"running\":true");
+    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"cpu\"}")), "busy idle ");
+    line = ask(&c, "{\"op\":\"program\"}");
+    const char *busy = strstr(line, "\"busy\":");
+    double most = 0;
+    for (; busy != NULL; busy = strstr(busy + 1, "\"busy\":")) {
+        double one = strtod(busy + 7, NULL);
+        most = one > most ? one : most;
+    }
+    CHECK(most > 0.3 && most <= 1.0);
+    (void)id;
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* Who asks again at once is told of the time before, not of a moment. */
+static void test_a_look_right_after_another_has_its_base(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    (void)spawn_note(&p, "one");
+    serve(&p, 0);
+    run(&p);
+    call(&c, &p);
+    (void)ask(&c, "{\"op\":\"actors\"}");
+    pause_ms(350);
+    uint64_t first = number(ask(&c, "{\"op\":\"actors\"}"), "since_ms");
+    uint64_t second = number(ask(&c, "{\"op\":\"actors\",\"sort\":\"name\"}"), "since_ms");
+    CHECK(first >= 350 && first != UINT64_MAX);
+    CHECK(second >= first);
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+static void test_a_stuck_loop_is_still_looked_at(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    spawn_tree(&p, 2);
+    jzx_actor_id stuck = spawn_note(&p, "stuck");
+    serve(&p, JZX_CONTROL_ALL);
+    REQUIRE_OK(jzx_send_u64(p.loop, stuck, 0, TAG_STICK));
+    run(&p);
+    WAIT_FOR(atomic_load(&p.stuck) == 1);
+    call(&c, &p);
+    const char *line = ask(&c, "{\"op\":\"program\"}");
+    CHECK_HAS(line, "\"state\":\"running\"");
+    CHECK_HAS(line, "\"name\":\"stuck\"");
+    bool others_work = jzt_on_pool() > 1; /* they answer for the dispatcher */
+    CHECK_HAS(line, others_work ? "\"answering\":true" : "\"answering\":false");
+    CHECK(others_work || number(line, "latency_us") >= 200000);
+    CHECK_EQ(number(ask(&c, "{\"op\":\"actors\"}"), "total"), 4);
+    CHECK_HAS(ask(&c, "{\"op\":\"actors\",\"filter\":\"stuck\"}"), "\"running\":true");
+    CHECK_HAS(ask(&c, "{\"op\":\"dead\"}"), "\"letters\":[]");
+    if (!others_work) {
+        CHECK_HAS(ask(&c, "{\"op\":\"restart\",\"actor\":\"w0\"}"), "\"NOT_ANSWERING\"");
+        uint64_t before = number(ask(&c, "{\"op\":\"program\"}"), "latency_us");
+        pause_ms(5);
+        CHECK(number(ask(&c, "{\"op\":\"program\"}"), "latency_us") > before);
+    }
+    /* The order waits for it. */
+    CHECK_HAS(ask(&c, "{\"op\":\"stop\",\"actor\":\"stuck\"}"), "\"ok\":true");
+    atomic_store(&p.let_go, true);
+    WAIT_FOR(number(ask(&c, "{\"op\":\"actors\"}"), "total") == 3);
+    /* What was refused did not happen later. */
+    CHECK_HAS(ask(&c, "{\"op\":\"actors\",\"filter\":\"w0\"}"), "\"incarnation\":1");
+    WAIT_FOR(has(ask(&c, "{\"op\":\"program\"}"), "\"answering\":true"));
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+static void test_dead_letters_are_told_in_order(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    jzx_actor_id id = spawn_note(&p, "mortal");
+    for (uint32_t i = 0; i < 5; i++) {
+        REQUIRE_OK(jzx_send_u64(p.loop, id, i, 100 + i));
+    }
+    REQUIRE_OK(jzx_kill(p.loop, id));
+    REQUIRE_OK(jzx_loop_run_until_idle(p.loop));
+    serve(&p, 0);
+    run(&p);
+    call(&c, &p);
+    const char *line = ask(&c, "{\"op\":\"dead\"}");
+    CHECK_EQ(times(line, "\"seq\":"), 5);
+    CHECK_EQ(number(line, "next"), 5);
+    CHECK_EQ(number(line, "lagged"), 0);
+    CHECK_HAS(line, "\"by_reason\":{\"stopped\":5}");
+    CHECK_HAS(line, "\"target_name\":null,\"sender\":null,\"tag\":100,\"kind\":\"user\","
+                    "\"reason\":\"stopped\",\"len\":");
+    line = ask(&c, "{\"op\":\"dead\",\"after\":3,\"limit\":1}");
+    CHECK_EQ(times(line, "\"seq\":"), 1);
+    CHECK_HAS(line, "\"seq\":4");
+    CHECK_EQ(number(line, "next"), 4);
+    CHECK_HAS(ask(&c, "{\"op\":\"dead\",\"after\":5}"), "\"next\":5,\"lagged\":0");
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+static void test_bad_requests_are_refused_and_the_connection_goes_on(void)
+{
+    static const struct {
+        const char *request;
+        const char *answer;
+    } rows[] = {
+        {"", "{\"id\":0,\"ok\":false,\"error\":\"BAD_REQUEST\",\"text\":"},
+        {"hello", "{\"id\":0,\"ok\":false,\"error\":\"BAD_REQUEST\",\"text\":"},
+        {"{\"id\":3}", "{\"id\":3,\"ok\":false,\"error\":\"BAD_REQUEST\",\"text\":"},
+        {"{\"id\":4,\"op\":\"nothing\"}", "{\"id\":4,\"ok\":false,\"error\":\"UNKNOWN_OP\""},
+        {"{\"id\":5,\"op\":\"actors\",\"limit\":20001}",
+         "{\"id\":5,\"ok\":false,\"error\":\"BAD_REQ"},
+        {"{\"id\":6,\"op\":\"actors\",\"limit\":\"1\"}",
+         "{\"id\":6,\"ok\":false,\"error\":\"BAD_REQ"},
+        {"{\"id\":6,\"op\":\"actors\",\"sort\":\"size\"}",
+         "{\"id\":6,\"ok\":false,\"error\":\"BAD_R"},
+        {"{\"id\":6,\"op\":\"actors\",\"state\":\"x\"}",
+         "{\"id\":6,\"ok\":false,\"error\":\"BAD_REQ"},
+        {"{\"id\":6,\"op\":\"actors\",\"dispatcher\":\"x\"}", "\"error\":\"NO_SUCH_DISPATCHER\""},
+        {"{\"id\":6,\"op\":\"actors\",\"under\":\"x\"}", "\"error\":\"NO_SUCH_ACTOR\""},
+        {"{\"id\":6,\"op\":\"actors\",\"under\":5}", "\"error\":\"BAD_REQUEST\""},
+        {"{\"id\":6,\"op\":\"dead\",\"after\":-1}", "\"error\":\"BAD_REQUEST\""},
+        {"{\"id\":6,\"op\":\"end\"}", "\"error\":\"BAD_REQUEST\""},
+        {"{\"id\":7,\"op\":\"stop\"}", "\"error\":\"BAD_REQUEST\""},
+        {"{\"id\":7,\"op\":\"stop\",\"actor\":\"\"}", "\"error\":\"NO_SUCH_ACTOR\""},
+        {"{\"id\":7,\"op\":\"stop\",\"actor\":\"0\"}", "\"error\":\"NO_SUCH_ACTOR\""},
+        {"{\"id\":7,\"op\":\"stop\",\"actor\":\"ffffffffffffffff\"}",
+         "\"error\":\"NO_SUCH_ACTOR\""},
+        {"{\"id\":7,\"op\":\"stop\",\"actor\":\"two\"}", "\"error\":\"AMBIGUOUS\""},
+        {"{\"id\":8,\"op\":\"send\",\"actor\":\"one\",\"tag\":4294967296}",
+         "\"error\":\"BAD_REQUEST"},
+        {"{\"id\":8,\"op\":\"send\",\"actor\":\"one\",\"u64\":1,\"text\":\"a\"}",
+         "\"error\":\"BAD_REQUEST"},
+        {"{\"id\":8,\"op\":\"send\",\"actor\":\"one\",\"tag\":4294967295}",
+         "\"error\":\"RESERVED_TAG"},
+        {"{\"id\":8,\"op\":\"restart\",\"actor\":\"one\"}", "\"error\":\"WRONG_SUPERVISOR\""},
+        {"{\"id\":9,\"op\":\"program\"}", "{\"id\":9,\"ok\":true,"},
+    };
+    program p;
+    caller c;
+    make_program(&p);
+    (void)spawn_note(&p, "one");
+    (void)spawn_note(&p, "two");
+    (void)spawn_note(&p, "two");
+    serve(&p, JZX_CONTROL_ALL);
+    run(&p);
+    call(&c, &p);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *line = ask(&c, rows[i].request);
+        CHECK_HAS(line, rows[i].answer);
+        if (has(line, "\"ok\":false")) {
+            CHECK_HAS(line, ".\"}"); /* a sentence */
+        }
+    }
+    CHECK_EQ(number(ask(&c, "{\"op\":\"actors\"}"), "total"), 3);
+    CHECK_EQ(atomic_load(&p.notes), 0);
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* In the order of the requests, however the bytes come. */
+static void test_requests_may_be_split_anywhere_and_come_in_heaps(void)
+{
+    program p;
+    caller c;
+    char heap[4096];
+    size_t len = 0;
+    make_program(&p);
+    (void)spawn_note(&p, "one");
+    serve(&p, 0);
+    run(&p);
+    call(&c, &p);
+    for (int i = 0; i < 40; i++) {
+        len += (size_t)snprintf(heap + len, sizeof heap - len, "{\"id\":%d,\"op\":\"%s\"}\n", i,
+                                i % 3 == 0   ? "actors"
+                                : i % 3 == 1 ? "dead"
+                                             : "none");
+    }
+    for (int way = 0; way < 3; way++) {
+        size_t step = way == 0 ? len : way == 1 ? 1 : 7;
+        for (size_t at = 0; at < len; at += step) {
+            say(&c, heap + at, at + step < len ? step : len - at);
+        }
+        for (int i = 0; i < 40; i++) {
+            char id[24];
+            (void)snprintf(id, sizeof id, "{\"id\":%d,", i);
+            CHECK_HAS(hear(&c), id);
+        }
+    }
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+static void test_a_line_that_is_too_long_ends_the_connection(void)
+{
+    program p;
+    caller c;
+    char line[5000];
+    make_program(&p);
+    serve(&p, 0);
+    run(&p);
+    memset(line, ' ', sizeof line);
+    memcpy(line, "{\"id\":1,\"op\":\"dead\"}", 20);
+    line[4096] = '\n';
+    call(&c, &p);
+    say(&c, line, 4097); /* the longest */
+    CHECK_HAS(hear(&c), "{\"id\":1,\"ok\":true");
+    line[4096] = ' ';
+    say(&c, line, 4097);
+    CHECK_HAS(hear(&c), "{\"id\":0,\"ok\":false,\"error\":\"TOO_LONG\"");
+    CHECK(hear(&c) == NULL);
+    hang_up(&c);
+    call(&c, &p);
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* As `echo ... | socat` does it. */
+static void test_who_only_asks_and_listens_gets_all_answers(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    (void)spawn_note(&p, "one");
+    serve(&p, 0);
+    run(&p);
+    call(&c, &p);
+    const char *text = "{\"id\":1,\"op\":\"program\"}\n{\"id\":2,\"op\":\"actors\"}\n{\"id\":3";
+    say(&c, text, strlen(text));
+    REQUIRE(shutdown(c.fd, SHUT_WR) == 0);
+    CHECK_HAS(hear(&c), "{\"id\":1,\"ok\":true");
+    CHECK_HAS(hear(&c), "{\"id\":2,\"ok\":true");
+    CHECK(hear(&c) == NULL);
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+static const jzt_test tests[] = {
+    {"a_client_is_greeted", test_a_client_is_greeted},
+    {"program_tells_of_the_whole", test_program_tells_of_the_whole},
+    {"every_counter_has_its_name", test_every_counter_has_its_name},
+    {"actors_have_their_facts", test_actors_have_their_facts},
+    {"actors_are_sorted_and_cut", test_actors_are_sorted_and_cut},
+    {"any_window_of_the_list_is_right", test_any_window_of_the_list_is_right},
+    {"the_tree_has_parents_before_children", test_the_tree_has_parents_before_children},
+    {"rates_and_shares_come_with_the_second_look", test_rates_and_shares_come_with_the_second_look},
+    {"a_look_right_after_another_has_its_base", test_a_look_right_after_another_has_its_base},
+    {"a_stuck_loop_is_still_looked_at", test_a_stuck_loop_is_still_looked_at},
+    {"dead_letters_are_told_in_order", test_dead_letters_are_told_in_order},
+    {"bad_requests_are_refused_and_the_connection_goes_on",
+     test_bad_requests_are_refused_and_the_connection_goes_on},
+    {"requests_may_be_split_anywhere_and_come_in_heaps",
+     test_requests_may_be_split_anywhere_and_come_in_heaps},
+    {"a_line_that_is_too_long_ends_the_connection",
+     test_a_line_that_is_too_long_ends_the_connection},
+    {"who_only_asks_and_listens_gets_all_answers", test_who_only_asks_and_listens_gets_all_answers},
+};
+
+int main(int argc, char **argv)
+{
+    return jzt_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}

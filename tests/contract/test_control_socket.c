@@ -1,0 +1,557 @@
+/* Goal: the socket is this user's alone, nobody's files are touched, and clients that come in
+ * crowds, do not read, or go away in the middle harm neither the program nor each other. */
+/* not on: pinned pool2 (nothing here depends on the dispatcher) */
+#define _GNU_SOURCE
+#include "control_fixture.h"
+
+#include "control_server_steps.h"
+
+#include <jzx/testkit.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static uint32_t mode_of(const char *path)
+{
+    struct stat seen;
+    return lstat(path, &seen) == 0 ? seen.st_mode & 07777u : 0;
+}
+
+static void test_the_socket_is_for_this_user_alone(void)
+{
+    program p;
+    make_program(&p);
+    mode_t before = umask(0);
+    serve(&p, 0);
+    CHECK_EQ(mode_of(p.path), 0600);
+    CHECK_STR(jzx_control_path(p.control), p.path);
+    jzx_control_stop(p.control);
+    jzx_control_opts opts = {.path = p.path, .mode = 0660};
+    (void)umask(0777);
+    REQUIRE_OK(jzx_control_start(p.loop, &opts, &p.control));
+    (void)umask(before);
+    CHECK_EQ(mode_of(p.path), 0660);
+    jzx_control_stop(p.control);
+    CHECK(access(p.path, F_OK) != 0);
+    unmake_program(&p);
+}
+
+/* In a child that is nobody, with the way to the socket open. */
+static void test_another_user_is_not_let_in(void)
+{
+    enum { NOBODY = 65534 };
+    program p;
+    if (geteuid() != 0) {
+        jzt_skip("Only root can become somebody else.");
+    }
+    make_program(&p);
+    serve(&p, 0);
+    REQUIRE(chmod(p.directory, 0755) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0) {
+            _exit(3);
+        }
+        int fd = try_connect(p.path);
+        _exit(fd < 0 && errno == EACCES ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    unmake_program(&p);
+}
+
+static void test_by_default_it_is_in_the_users_own_directory(void)
+{
+    program p;
+    caller c;
+    char path[128];
+    char jzx[96];
+    make_program(&p);
+    (void)snprintf(jzx, sizeof jzx, "%s/jzx", p.directory);
+    (void)snprintf(path, sizeof path, "%s/%d.sock", jzx, (int)getpid());
+    REQUIRE_OK(jzx_control_start(p.loop, NULL, &p.control));
+    CHECK_STR(jzx_control_path(p.control), path);
+    CHECK_EQ(mode_of(jzx), 0700);
+    CHECK_EQ(mode_of(path), 0600);
+    call_at(&c, path);
+    CHECK_HAS(hear(&c), "\"name\":\"test_control_socket\"");
+    hang_up(&c);
+    /* A second program in the same process. */
+    jzx_loop *other = NULL;
+    jzx_control *second = NULL;
+    REQUIRE_OK(jzx_loop_create(NULL, &other));
+    REQUIRE_OK(jzx_control_start(other, NULL, &second));
+    (void)snprintf(path, sizeof path, "%s/%d-2.sock", jzx, (int)getpid());
+    CHECK_STR(jzx_control_path(second), path);
+    CHECK_OK(jzx_loop_destroy(other));
+    unmake_program(&p);
+}
+
+/* Somebody else's directory, or an open one, is not trusted with a socket. */
+static void test_a_directory_that_is_open_to_others_is_not_used(void)
+{
+    program p;
+    char jzx[96];
+    make_program(&p);
+    (void)snprintf(jzx, sizeof jzx, "%s/jzx", p.directory);
+    REQUIRE(mkdir(jzx, 0700) == 0 && chmod(jzx, 0777) == 0);
+    REQUIRE_OK(jzx_control_start(p.loop, NULL, &p.control)); /* in /tmp/jzx-UID */
+    CHECK(strncmp(jzx_control_path(p.control), jzx, strlen(jzx)) != 0);
+    jzx_control_stop(p.control);
+    unmake_program(&p);
+}
+
+static void test_a_link_leads_to_a_socket_elsewhere(void)
+{
+    program p;
+    caller c;
+    char link[128];
+    char target[128] = "";
+    make_program(&p);
+    serve(&p, 0);
+    (void)snprintf(link, sizeof link, "%s/jzx/%d.sock", p.directory, (int)getpid());
+    CHECK(readlink(link, target, sizeof target - 1) > 0);
+    CHECK_STR(target, p.path);
+    call_at(&c, link);
+    CHECK_HAS(hear(&c), "\"name\":\"tested\"");
+    hang_up(&c);
+    jzx_control_stop(p.control);
+    CHECK(readlink(link, target, sizeof target - 1) < 0);
+    /* One that an earlier process with this number left is replaced. */
+    REQUIRE(symlink("/tmp/nowhere-at-all", link) == 0);
+    serve(&p, 0);
+    memset(target, 0, sizeof target);
+    CHECK(readlink(link, target, sizeof target - 1) > 0);
+    CHECK_STR(target, p.path);
+    unmake_program(&p);
+}
+
+static void test_a_socket_that_nobody_serves_is_replaced(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", p.path);
+    int stale = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    REQUIRE(bind(stale, (const struct sockaddr *)&address, sizeof address) == 0);
+    (void)close(stale);
+    serve(&p, 0);
+    call(&c, &p);
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+static void test_what_is_there_and_not_ours_stays(void)
+{
+    program p;
+    program other;
+    caller c;
+    make_program(&p);
+    jzx_control *control = NULL;
+    jzx_control_opts opts = {.path = p.path};
+    int fd = open(p.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    REQUIRE(fd >= 0);
+    (void)close(fd);
+    errno = 0;
+    CHECK_EQ(jzx_control_start(p.loop, &opts, &control), JZX_ERR_IO);
+    CHECK_EQ(errno, EEXIST);
+    CHECK(control == NULL);
+    CHECK_EQ(mode_of(p.path), 0600);
+    REQUIRE(unlink(p.path) == 0);
+    REQUIRE(symlink("/tmp", p.path) == 0);
+    CHECK_EQ(jzx_control_start(p.loop, &opts, &control), JZX_ERR_IO);
+    REQUIRE(unlink(p.path) == 0);
+    /* A live one. */
+    serve(&p, 0);
+    memset(&other, 0, sizeof other);
+    REQUIRE_OK(jzx_loop_create(NULL, &other.loop));
+    errno = 0;
+    CHECK_EQ(jzx_control_start(other.loop, &opts, &control), JZX_ERR_IO);
+    CHECK_EQ(errno, EADDRINUSE);
+    call(&c, &p);
+    hang_up(&c);
+    CHECK_OK(jzx_loop_destroy(other.loop));
+    /* And at the end only what is ours goes. */
+    REQUIRE(unlink(p.path) == 0);
+    fd = open(p.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    REQUIRE(fd >= 0);
+    (void)close(fd);
+    jzx_control_stop(p.control);
+    CHECK(access(p.path, F_OK) == 0);
+    REQUIRE(unlink(p.path) == 0);
+    unmake_program(&p);
+}
+
+static void test_bad_options_are_refused(void)
+{
+    program p;
+    char longer[200];
+    make_program(&p);
+    memset(longer, 'x', sizeof longer - 1);
+    longer[0] = '/';
+    longer[sizeof longer - 1] = '\0';
+    const jzx_control_opts bad[] = {
+        {.path = p.path, .allow = 0x10},
+        {.path = p.path, .mode = 01000},
+        {.path = p.path, .max_clients = 1001},
+        {.path = p.path, .reserved = 1},
+        {.path = p.path, .dump_signal = -1},
+        {.path = p.path, .dump_signal = SIGKILL},
+        {.path = ""},
+        {.path = p.path, .record_events = 1u << 21},
+        {.path = p.path, .dump_path = ""},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        CHECK_EQ(jzx_control_start(p.loop, &bad[i], &p.control), JZX_ERR_INVALID_ARG);
+    }
+    CHECK_EQ(jzx_control_start(NULL, NULL, &p.control), JZX_ERR_INVALID_ARG);
+    jzx_control_opts opts = {.path = longer};
+    CHECK_EQ(jzx_control_start(p.loop, &opts, &p.control), JZX_ERR_IO);
+    CHECK_EQ(errno, ENAMETOOLONG);
+    opts.path = "/tmp/no/such/directory/sock";
+    CHECK_EQ(jzx_control_start(p.loop, &opts, &p.control), JZX_ERR_IO);
+    CHECK_EQ(errno, ENOENT);
+    CHECK(p.control == NULL);
+    CHECK(jzx_control_of(p.loop) == NULL);
+    CHECK_STR(jzx_control_path(NULL), "");
+    jzx_control_stop(NULL);
+    serve(&p, 0);
+    CHECK_EQ(jzx_control_start(p.loop, NULL, NULL), JZX_ERR_ALREADY);
+    struct {
+        jzx_control_opts known;
+        uint64_t more;
+    } newer = {.more = 1};
+    jzx_control_stop(p.control);
+    CHECK_EQ(jzx_control_start_sized(p.loop, &newer.known, sizeof newer, NULL),
+             JZX_ERR_NEWER_STRUCT);
+    unmake_program(&p);
+}
+
+static void test_simulated_loops_are_not_served(void)
+{
+    program p;
+    make_program(&p);
+    jzx_sim *sim = NULL;
+    jzx_loop *loop = NULL;
+    REQUIRE_OK(jzx_sim_create(NULL, &sim));
+    jzx_config config = {.env = jzx_sim_env(sim)};
+    REQUIRE_OK(jzx_loop_create(&config, &loop));
+    CHECK_EQ(jzx_control_start(loop, NULL, NULL), JZX_ERR_NOT_SUPPORTED);
+    CHECK_OK(jzx_loop_destroy(loop));
+    jzx_sim_destroy(sim);
+    unmake_program(&p);
+}
+
+static void test_it_can_be_started_and_stopped_again_and_again(void)
+{
+    program p;
+    make_program(&p);
+    (void)spawn_note(&p, "one");
+    run(&p);
+    /* The loop's thread is elsewhere: only stopping may be done from here. */
+    halt(&p);
+    for (int i = 0; i < 30; i++) {
+        caller c[3];
+        serve(&p, i % 2 == 0 ? JZX_CONTROL_ALL : 0);
+        run(&p);
+        for (int j = 0; j < 3; j++) {
+            call(&c[j], &p);
+        }
+        (void)ask(&c[0], "{\"op\":\"program\"}");
+        (void)ask(&c[1], "{\"op\":\"actors\"}");
+        say(&c[2], "{\"op\":\"act", 9);
+        jzx_control_stop(p.control);
+        CHECK(jzx_control_of(p.loop) == NULL);
+        for (int j = 0; j < 3; j++) {
+            CHECK(hear(&c[j]) == NULL); /* hung up on */
+            hang_up(&c[j]);
+        }
+        halt(&p);
+    }
+    unmake_program(&p);
+}
+
+/* Crowds. */
+
+static void test_one_client_too_many_is_told_and_closed(void)
+{
+    program p;
+    caller c[16];
+    caller late;
+    make_program(&p);
+    serve(&p, 0);
+    run(&p);
+    for (int i = 0; i < 16; i++) {
+        call(&c[i], &p);
+    }
+    call_at(&late, p.path);
+    CHECK_STR(hear(&late), "{\"ok\":false,\"error\":\"BUSY\",\"text\":\"16 clients are connected, "
+                           "and that is the limit.\"}");
+    CHECK(hear(&late) == NULL);
+    hang_up(&late);
+    CHECK_HAS(ask(&c[15], "{\"op\":\"program\"}"), "\"ok\":true");
+    hang_up(&c[3]);
+    for (int tries = 0; tries < 2000; tries++) {
+        call_at(&late, p.path);
+        if (has(hear(&late), "\"protocol\":1")) {
+            break;
+        }
+        hang_up(&late);
+        pause_ms(1);
+    }
+    CHECK_HAS(ask(&late, "{\"op\":\"program\"}"), "\"ok\":true");
+    hang_up(&late);
+    for (int i = 0; i < 16; i++) {
+        if (i != 3) {
+            hang_up(&c[i]);
+        }
+    }
+    unmake_program(&p);
+}
+
+/* All at once, some of them with bytes, none of them read. The program works on. */
+static void test_a_thousand_connections_do_no_harm(void)
+{
+    enum { CROWD = 1000 };
+    static int fds[CROWD];
+    struct rlimit limit;
+    program p;
+    caller c;
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    if (limit.rlim_cur < 2500) {
+        limit.rlim_cur = limit.rlim_max < 2500 ? limit.rlim_max : 2500;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur < 2500) {
+        jzt_skip("There are not enough descriptors.");
+    }
+    make_program(&p);
+    jzx_actor_id id = spawn_note(&p, "one");
+    jzx_sender *sender = NULL;
+    REQUIRE_OK(jzx_sender_open(p.loop, 0, &sender));
+    serve(&p, 0);
+    run(&p);
+    call(&c, &p);
+    int open = 0;
+    for (int i = 0; i < CROWD; i++) {
+        fds[i] = try_connect(p.path);
+        open += fds[i] >= 0;
+        if (fds[i] >= 0 && i % 3 == 0) {
+            (void)send(fds[i], "{\"op\":\"actors\"}\n{\"op\":\"program\"", 33, MSG_NOSIGNAL);
+        }
+    }
+    CHECK_EQ(open, CROWD);
+    CHECK_EQ(number(ask(&c, "{\"op\":\"actors\"}"), "total"), 1);
+    REQUIRE_OK(jzx_send_async_u64(sender, id, 7, TAG_NOTE));
+    WAIT_FOR(atomic_load(&p.notes) == 1);
+    /* All but sixteen are told so and closed. */
+    int served = 0;
+    int busy = 0;
+    for (int i = 0; i < CROWD; i++) {
+        char bytes[256] = "";
+        struct pollfd ready = {.fd = fds[i], .events = POLLIN};
+        if (poll(&ready, 1, ANSWER_MS) > 0 && recv(fds[i], bytes, sizeof bytes - 1, 0) > 0) {
+            served += strstr(bytes, "\"protocol\"") != NULL;
+            busy += strstr(bytes, "BUSY") != NULL;
+        }
+    }
+    CHECK_EQ(served, 15);
+    CHECK_EQ(busy, CROWD - 15);
+    for (int i = 0; i < CROWD; i++) {
+        (void)close(fds[i]);
+    }
+    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
+    hang_up(&c);
+    jzx_sender_release(sender);
+    unmake_program(&p);
+}
+
+/* It is not read from any more when its answers wait, and after a while it is hung up on. */
+static void test_a_client_that_does_not_read_is_bounded_and_hung_up_on(void)
+{
+    program p;
+    caller slow;
+    caller c;
+    make_program(&p);
+    spawn_tree(&p, 60);
+    serve(&p, 0);
+    atomic_store(&p.control->server->patience_ns, UINT64_C(300000000));
+    run(&p);
+    call(&slow, &p);
+    call(&c, &p);
+    static const char request[] = "{\"op\":\"actors\"}\n";
+    size_t said = 0;
+    uint64_t end = clock_ms() + ANSWER_MS;
+    ssize_t n = 0;
+    while (clock_ms() < end && (n >= 0 || errno == EAGAIN)) {
+        n = send(slow.fd, request, sizeof request - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        said += n > 0 ? (size_t)n : 0;
+        if (n < 0 && errno == EAGAIN) {
+            CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true"); /* others are served */
+            pause_ms(10);
+        }
+    }
+    CHECK(n < 0 && (errno == EPIPE || errno == ECONNRESET));
+    CHECK(said < 1000000); /* the kernel's buffers, and a line of ours */
+    hang_up(&slow);
+    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* One that reads slowly, but reads, gets everything. */
+static void test_a_slow_reader_is_not_hung_up_on(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    spawn_tree(&p, 60);
+    serve(&p, 0);
+    atomic_store(&p.control->server->patience_ns, UINT64_C(400000000));
+    run(&p);
+    call(&c, &p);
+    for (int i = 0; i < 200; i++) {
+        say(&c, "{\"id\":9,\"op\":\"actors\"}\n", 23);
+    }
+    for (int i = 0; i < 200; i++) {
+        if (i % 20 == 0) {
+            pause_ms(50);
+        }
+        const char *line = hear(&c);
+        REQUIRE(line != NULL);
+        CHECK_EQ(times(line, "\"parent\":"), 61);
+    }
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* SIGPIPE would end the program. */
+static void test_clients_that_vanish_are_forgotten(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    spawn_tree(&p, 60);
+    serve(&p, 0);
+    run(&p);
+    for (int i = 0; i < 200; i++) {
+        int fd = try_connect(p.path);
+        REQUIRE(fd >= 0);
+        if (i % 4 > 0) {
+            (void)send(fd, "{\"op\":\"actors\"}\n{\"op\":\"actors\"}\n{\"op\":\"pro", 40,
+                       MSG_NOSIGNAL);
+        }
+        if (i % 4 > 1) {
+            char some[100];
+            (void)recv(fd, some, sizeof some, i % 4 == 2 ? MSG_DONTWAIT : 0);
+        }
+        (void)close(fd);
+    }
+    /* Places are free again. */
+    bool let_in = false;
+    for (int i = 0; i < 2000 && !let_in; i++) {
+        call_at(&c, p.path);
+        let_in = has(hear(&c), "\"protocol\":1");
+        if (!let_in) {
+            hang_up(&c);
+            pause_ms(1);
+        }
+    }
+    REQUIRE(let_in);
+    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* A child has neither the thread nor the right to the socket. */
+static void test_a_forked_child_leaves_the_socket_alone(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    (void)spawn_note(&p, "one");
+    serve(&p, 0);
+    call(&c, &p);
+    pid_t child = fork();
+    if (child == 0) {
+        jzx_loop_abandon(p.loop);
+        _exit(access(p.path, F_OK) == 0 ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    child = fork();
+    if (child == 0) {
+        jzx_control_stop(p.control);
+        _exit(access(p.path, F_OK) == 0 ? 0 : 1);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK_HAS(ask(&c, "{\"op\":\"actors\"}"), "\"total\":1");
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+static size_t count_descriptors(void)
+{
+    size_t count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    REQUIRE(directory != NULL);
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    (void)closedir(directory);
+    return count;
+}
+
+static void test_nothing_is_left_open(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    serve(&p, JZX_CONTROL_ALL);
+    jzx_control_stop(p.control);
+    size_t before = count_descriptors();
+    for (int i = 0; i < 5; i++) {
+        serve(&p, JZX_CONTROL_ALL);
+        call(&c, &p);
+        jzx_control_stop(p.control);
+        hang_up(&c);
+    }
+    CHECK_EQ(count_descriptors(), before);
+    unmake_program(&p);
+}
+
+static const jzt_test tests[] = {
+    {"the_socket_is_for_this_user_alone", test_the_socket_is_for_this_user_alone},
+    {"another_user_is_not_let_in", test_another_user_is_not_let_in},
+    {"by_default_it_is_in_the_users_own_directory",
+     test_by_default_it_is_in_the_users_own_directory},
+    {"a_directory_that_is_open_to_others_is_not_used",
+     test_a_directory_that_is_open_to_others_is_not_used},
+    {"a_link_leads_to_a_socket_elsewhere", test_a_link_leads_to_a_socket_elsewhere},
+    {"a_socket_that_nobody_serves_is_replaced", test_a_socket_that_nobody_serves_is_replaced},
+    {"what_is_there_and_not_ours_stays", test_what_is_there_and_not_ours_stays},
+    {"bad_options_are_refused", test_bad_options_are_refused},
+    {"simulated_loops_are_not_served", test_simulated_loops_are_not_served},
+    {"it_can_be_started_and_stopped_again_and_again",
+     test_it_can_be_started_and_stopped_again_and_again},
+    {"one_client_too_many_is_told_and_closed", test_one_client_too_many_is_told_and_closed},
+    {"a_thousand_connections_do_no_harm", test_a_thousand_connections_do_no_harm},
+    {"a_client_that_does_not_read_is_bounded_and_hung_up_on",
+     test_a_client_that_does_not_read_is_bounded_and_hung_up_on},
+    {"a_slow_reader_is_not_hung_up_on", test_a_slow_reader_is_not_hung_up_on},
+    {"clients_that_vanish_are_forgotten", test_clients_that_vanish_are_forgotten},
+    {"a_forked_child_leaves_the_socket_alone", test_a_forked_child_leaves_the_socket_alone},
+    {"nothing_is_left_open", test_nothing_is_left_open},
+};
+
+int main(int argc, char **argv)
+{
+    return jzt_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
