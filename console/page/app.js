@@ -46,7 +46,7 @@ const detail = new Detail({
 });
 const trace = new Trace({ onOpen: (id) => openActor(id), program: () => program });
 const tree = new Tree(model, { onOpen: (id) => openActor(id), onToggle: () => refreshTree() });
-const lists = new Lists({ onOpen: (id) => openActor(id), trace });
+const lists = new Lists({ onOpen: (id) => openActor(id), known: (id) => model.actors.get(id), trace });
 const search = new Search({ onChoose: async (id) => {
   await reveal(id);
   openActor(id);

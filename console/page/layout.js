@@ -3,7 +3,7 @@
 // Wide: from left to right, a parent beside the middle of its children; children without children
 // of their own stand together on a tray of some columns. Narrow: one below the other, indented.
 
-const CELL = { height: 36, least: 118, most: 172 };
+const CELL = { height: 36, least: 128, most: 172 };
 const GAP = { column: 38, subtree: 9, tray: 6 };
 const INDENT = 20;
 const NARROW_ROW = 40;
@@ -12,8 +12,9 @@ const RESERVE_MS = 15000;
 /** Width of a text of so many characters, near enough: the picture must not depend on fonts. */
 const widthOf = (view) => Math.min(22, (view.actor.row.name || view.id).length) * 7.2;
 
-/** Who stands on the tray. Whom the user closed stays where it was. */
-const isLeaf = (kid) => kid.kids.length === 0 && kid.hidden === 0 && !(kid.parents && kid.said);
+/** Who stands on the tray. Whom the user closed stays where it was, and so does a supervisor without
+ * children: they may come any moment. */
+const isLeaf = (kid) => kid.kids.length === 0 && kid.hidden === 0 && !(kid.parents ? kid.said : kid.actor.row.supervisor);
 
 /** How many cells a tray gets: as many as it needed of late, so that coming and going does not make
  * the whole picture dance. */
@@ -34,9 +35,11 @@ function placeKids(view, left, y, depth, plan, parent) {
   const leaves = view.kids.filter(isLeaf);
   const anchors = [];
   let at = y;
-  const cells = leaves.length + (view.hidden > 0 ? 1 : 0);
+  const wanted = leaves.length + (view.hidden > 0 ? 1 : 0);
+  // Whose children are folded away by the user needs no room for them.
+  const cells = view.parents && !view.open ? 0 : reserve(view.id, wanted, plan.now);
   if (cells > 0) {
-    const tray = placeTray(view, leaves, reserve(view.id, cells, plan.now), left, at, depth, plan, parent);
+    const tray = placeTray(view, leaves, cells, left, at, depth, plan, parent);
     anchors.push({ x: tray.x, y: at + tray.height / 2 });
     at += tray.height + GAP.subtree;
   }

@@ -2,7 +2,7 @@
 // found, and the flight recorder. Only the one that is seen is asked for.
 
 import { get } from "./api.js";
-import { $, backtrace, count, el, nameOf, setText, short, span, tagText } from "./dom.js";
+import { $, backtrace, count, el, setText, short, span, tagText } from "./dom.js";
 import { failureCard } from "./detail.js";
 
 const clock = (ago) => new Date(Date.now() - ago).toLocaleTimeString("en-GB");
@@ -17,8 +17,9 @@ const cell = (text, title) => el("td", { text: text ?? "–", title });
 const empty = (text) => el("p", { class: "empty", text });
 
 export class Lists {
-  constructor({ onOpen, trace }) {
+  constructor({ onOpen, trace, known }) {
     this.onOpen = onOpen;
+    this.known = known;
     this.letters = [];
     this.next = 0;
     this.reason = null;
@@ -116,9 +117,9 @@ export class Lists {
     if (scroll) scroll.scrollTop = at;
   }
 
-  who(id, name) {
-    if (!id) return el("td", { text: "outside" });
-    return el("td", {}, el("button", { type: "button", class: "link-button", text: name || id, title: id, onclick: () => this.onOpen(id) }));
+  who(id, name, nobody = "–") {
+    if (!id) return el("td", { text: nobody });
+    return el("td", {}, el("button", { type: "button", class: "link-button", text: name || this.known(id)?.row.name || id, title: id, onclick: () => this.onOpen(id) }));
   }
 
   /** Also called when the counters say that somebody failed. Resolves to the newest failures. */
@@ -149,7 +150,7 @@ export class Lists {
         ...reasons.map(([reason, n]) => chip(reason, `${reason.replaceAll("_", " ")} ${count(n)}`)));
       if (shown.length === 0) return [reasons.length ? chips : null, empty("No dead letters.")];
       return [chips, table(["Time", "To", "From", "Tag", "Kind", "Reason", "Bytes"], shown.map((letter) => el("tr", {},
-        cell(letter.at), this.who(letter.target, letter.target_name), this.who(letter.sender, letter.sender_name), cell(tagText(letter.tag)),
+        cell(letter.at), this.who(letter.target, letter.target_name), this.who(letter.sender, letter.sender_name, "outside"), cell(tagText(letter.tag)),
         cell(letter.kind), cell(letter.reason.replaceAll("_", " ")), cell(count(letter.len)))))];
     });
   }
@@ -186,7 +187,7 @@ export class Lists {
   }
 
   name(id, name) {
-    return el("button", { type: "button", class: "link-button", text: nameOf({ id, name }), title: id, onclick: () => this.onOpen(id) });
+    return el("button", { type: "button", class: "link-button", text: name || this.known(id)?.row.name || id, title: id, onclick: () => this.onOpen(id) });
   }
 
   async doctor() {
@@ -205,7 +206,7 @@ export class Lists {
     const newest = [...events].sort((a, b) => b.t_ns - a.t_ns);
     this.draw("record", newest.map((e) => [e.worker, e.dispatcher, e.seq]), () => (newest.length === 0 ? [empty("Nothing was recorded.")]
       : [table(["Ago", "What", "Actor", "Other", "Tag", "Detail", "On"], newest.map((e) => el("tr", { class: `what-${e.what}` },
-        cell(span(e.ago_ms)), cell(e.what), this.who(e.actor, e.name), e.peer ? this.who(e.peer) : cell(null), cell(tagText(e.tag)),
+        cell(span(e.ago_ms)), cell(e.what), this.who(e.actor, e.name), this.who(e.peer), cell(tagText(e.tag)),
         cell(e.detail), cell(`${e.dispatcher}/${e.worker}`))))]));
   }
 }

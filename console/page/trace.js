@@ -163,7 +163,7 @@ export class Trace {
         return svg("rect", { class: `handled${event.result && event.result !== "ok" ? " bad" : ""}`, x: x(event.t_ns), y: y - 6, width: w, height: 12, rx: 1.5 }, title);
       }
       if (event.what === "sent") return svg("circle", { class: "sent", cx: x(event.t_ns), cy: y, r: 2.2 }, title);
-      return svg("path", { class: "life", d: `M${x(event.t_ns)} ${y - 8}l5 8l-5 8l-5-8z` }, title);
+      return svg("path", { class: event.what === "fail" || event.what === "dead" ? "life bad" : "life", d: `M${x(event.t_ns)} ${y - 8}l5 8l-5 8l-5-8z` }, title);
     });
   }
 

@@ -31,8 +31,8 @@ function cut(text, width) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** The line under a name. */
-function subline(actor, view) {
+/** The line under a name: two facts at most, and no more of them than fit. */
+function subline(actor, view, width) {
   const { row } = actor;
   const state = stateOf(actor);
   const parts = [];
@@ -43,7 +43,9 @@ function subline(actor, view) {
   if (view.parents && !view.open) parts.push(`${short(row.children)} below`);
   else if (row.supervisor && state === "running" && row.mailbox === 0) parts.push(`${count(row.children)} below`);
   if (!row.supervisor && actor.rate !== null && state === "running") parts.push(`${short(actor.rate)}/s`);
-  return parts.slice(0, 2).join(" · ");
+  const most = Math.floor((width - 34) / 5.5);
+  const two = parts.slice(0, 2).join(" · ");
+  return two.length <= most ? two : parts[0] ?? "";
 }
 
 function describe(actor) {
@@ -219,9 +221,10 @@ export class Tree {
     // A few waiting must be seen as well: the ring grows with the root of the fill.
     setAttr(parts.ring, "class", filled > 0 ? "ring" : "ring ring-empty");
     setAttr(parts.ring, "stroke-dasharray", `${(Math.sqrt(filled) * AROUND).toFixed(1)} ${AROUND.toFixed(1)}`);
-    const below = subline(actor, spot.view);
-    setText(parts.name, cut(nameOf(row), spot.width - (parents ? 18 : 0)));
-    setText(parts.sub, cut(below, (spot.width - (parents ? 18 : 0)) * 1.16));
+    const room = spot.width - (parents ? 18 : 0);
+    const below = subline(actor, spot.view, room);
+    setText(parts.name, cut(nameOf(row), room));
+    setText(parts.sub, below);
     setAttr(parts.name, "x", 32);
     setAttr(parts.name, "y", below ? -2 : 4);
     setAttr(parts.sub, "x", 32);
