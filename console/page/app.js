@@ -102,6 +102,7 @@ function takeProgram(next) {
     model.reset();
     lists.reset();
     newestFailure = null;
+    clearTicker();
     if (before) toast(`Another run of the program: ${next.name}, pid ${next.pid}.`);
   } else {
     const values = sample(next, before);
@@ -131,6 +132,12 @@ async function readFailures() {
 }
 
 let tickerFrom = null;
+function clearTicker() {
+  tickerFrom = null;
+  delete $("ticker").dataset.seq;
+  $("ticker").replaceChildren();
+}
+
 function drawTicker(now) {
   const box = $("ticker");
   if (!tickerFrom) return;

@@ -106,7 +106,10 @@ export class Detail {
 
   now(actor, doing) {
     const state = el("span", { class: `pill s-${actor.state}`, text: actor.stopping ? "stopping" : actor.state });
-    if (!doing || !doing.running) return [el("p", { class: "d-state" }, state, el("span", { class: "quiet", text: "waits for a message" }))];
+    if (!doing || !doing.running) {
+      const idle = actor.state === "running" && !actor.stopping ? el("span", { class: "quiet", text: "waits for a message" }) : null;
+      return [el("p", { class: "d-state" }, state, idle)];
+    }
     const what = doing.hook ? "in a hook" : `handles tag ${tagText(doing.tag)} (${doing.kind})`;
     return [el("p", { class: "d-state" }, state, el("strong", { text: `${what} for ${span(doing.for_ms)}` })),
       backtrace(doing.frames, "doing", this.openFrames)];

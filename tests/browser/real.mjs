@@ -35,7 +35,7 @@ export class Real {
   /** Begins, so that there is something in the charts when the tests come to it. */
   async begin() {
     await this.start();
-    this.page = await this.browser.open(this.url, { expected: /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/ });
+    this.page = await this.browser.open(this.url, { viewport: { width: 1280, height: 800 }, expected: /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/ });
   }
 
   async end() {
@@ -46,10 +46,11 @@ export class Real {
   tests() {
     return {
       "a real program: the tree is what jzx tree says": () => this.tree(),
-      "a real program: a crash shows within a second": () => this.crash(),
       "a real program: charts move, and a picture is taken": () => this.charts(),
-      "a real program: an actor's failures have their backtrace": () => this.detail(),
+      "a real program: a phone shows it too": () => this.phone(),
+      "a real program: a crash shows within a second": () => this.crash(),
       "a real program: a trace is recorded": () => this.trace(),
+      "a real program: an actor's failures have their backtrace": () => this.detail(),
       "a real program: it ends, and another one comes": () => this.gone(),
     };
   }
@@ -114,9 +115,11 @@ export class Real {
 
   async detail() {
     const { page } = this;
+    await page.click("#tab-failures");
+    await page.click('.node[aria-label^="bank,"]');
     await page.waitForSelector("#detail .failure .frames");
     check(/crash 11/.test(await page.textContent("#detail .d-failures")), "the crash");
-    await page.click("#detail .failure summary");
+    check(/bank_work/.test(await page.textContent("#detail .frames ol")), "its frames have names");
     await this.browser.shoot(page, "console-detail");
     await page.keyboard.press("Escape");
     page.verify();
@@ -129,18 +132,25 @@ export class Real {
     await until(async () => (await pictures()).every((one, at) => one !== first[at]), "all four charts move");
     check(/\d/.test(await page.textContent("#n-rate")), "messages per second");
     if (process.env.UPDATE === "1") await page.waitForTimeout(40000); // a picture with something in it
-    await page.keyboard.press("Escape");
     await this.browser.shoot(page, "console");
     await page.emulateMedia({ colorScheme: "dark" });
-    await page.waitForSelector(".flash");
     await this.browser.shoot(page, "console-dark");
     await page.emulateMedia({ colorScheme: "light" });
-    await page.click('.node[aria-label^="bank,"]');
+    page.verify();
+  }
+
+  async phone() {
+    const page = await this.browser.open(this.url, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
+    await page.waitForSelector('.node[aria-label^="bank,"]');
+    check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no sideways scroll");
+    await this.browser.shoot(page, "console-phone");
+    await page.context().close();
     page.verify();
   }
 
   async trace() {
     const { page } = this;
+    await page.keyboard.press("Escape");
     await page.click("#tab-trace");
     await page.fill("#trace-who", "shop");
     await page.click("text=Record 1 s");
@@ -148,7 +158,6 @@ export class Real {
     check(await page.$$eval(".timeline .handled", (all) => all.length) > 20, "messages are drawn");
     check(await page.$$eval(".timeline .arrow", (all) => all.length) > 5, "arrows are drawn");
     await this.browser.shoot(page, "console-trace");
-    await page.fill("#trace-who", "nobody-of-that-name");
     page.verify();
   }
 
