@@ -140,8 +140,8 @@ export class MadeUp {
       }
       check(Math.min(...times) < 1000, `it took ${times.join(", ")} ms`);
       check((await page.textContent('[data-id="300000004"] .sub')).includes("↻ 1"), "its restarts are counted");
-      check(/^✕order-worker-[456] crash: SIGSEGV/.test(await page.textContent("#ticker")), "the ticker names it");
-      check((await page.textContent("#panel-failures")).includes("parse+0x1c (node)"), "the list has its backtrace");
+      await until(async () => /^✕order-worker-[456] crash: SIGSEGV/.test(await page.textContent("#ticker")), "the ticker names it");
+      await until(async () => (await page.textContent("#panel-failures")).includes("parse+0x1c (node)"), "the list has its backtrace");
       // Again, while the first flash lasts, and with another reason for it.
       fake.fail("300000004");
       await until(async () => (await page.getAttribute('[data-id="300000004"]', "data-restarts")) === "2", "the second restart");
@@ -198,7 +198,7 @@ export class MadeUp {
     return this.on(s, prepare, async (page) => {
       same(await page.textContent("#program"), HOSTILE, "the program's name");
       check((await page.textContent('[data-id="600000001"] title')).includes(HOSTILE), "the name in the tree");
-      check((await page.textContent("#ticker")).includes(HOSTILE), "the ticker");
+      await until(async () => (await page.textContent("#ticker")).includes(HOSTILE), "the ticker");
       await page.click("#tab-dead");
       await until(async () => (await page.textContent("#panel-dead")).includes(HOSTILE), "the letter");
       await page.click('[data-id="600000001"]');
@@ -306,7 +306,7 @@ export class MadeUp {
     await this.own(fake, { viewport: { width: 360, height: 780 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true, hash: "#token=secret" }, async (page) => {
       fake.fail("300000002");
       await page.waitForSelector(".flash-restarted");
-      await this.browser.shoot(page, "console-phone");
+      await this.browser.shoot(page, "made-up-phone");
       for (const width of [320, 360, 420]) {
         await page.setViewportSize({ width, height: 780 });
         for (const tab of await page.$$eval("[role=tab]", (all) => all.map((one) => one.id))) {
@@ -394,7 +394,7 @@ export class MadeUp {
       fake.fail("300000002");
       await page.click('[data-id="300000002"]');
       await page.waitForSelector("#detail .failure");
-      await this.browser.shoot(page, "console-detail");
+      await this.browser.shoot(page, "made-up-detail");
       await page.click("#detail [data-verb=kill]");
       check((await page.textContent("#confirm-title")).includes("Kill order-worker-2"), "it asks");
       same(await focusedId(page), "confirm-no", "Cancel has the focus");
