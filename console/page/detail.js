@@ -41,7 +41,7 @@ export class Detail {
     const close = el("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)",
       text: "✕", onclick: () => this.close() });
     this.box.replaceChildren(el("div", { class: "detail-head" }, el("div", {}, this.name, this.kind), close));
-    for (const name of ["note", "now", "mailbox", "facts", "actions", "history", "failures", "timers", "asks", "links", "children"]) {
+    for (const name of ["note", "now", "mailbox", "facts", "actions", "failures", "history", "timers", "asks", "links", "children"]) {
       this.sections[name] = el("section", { class: `d-${name}` });
       this.box.append(this.sections[name]);
     }
