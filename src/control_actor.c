@@ -1,6 +1,6 @@
 /* The operation `actor`: all about one. What anybody can see comes from a look, the rest from a
  * visit to its dispatcher, and what it does just now from its thread. */
-#include "control_actor.h"
+#include "control_actor_steps.h"
 
 #include "base/alloc.h"
 #include "life_table.h"

@@ -1,5 +1,5 @@
 /* What only an actor's own dispatcher can tell of it, copied there and carried away. */
-#include "control_actor.h"
+#include "control_actor_steps.h"
 
 #include "ask.h"
 #include "bus.h"

@@ -1,6 +1,6 @@
 /* The operation `doctor`: likely mistakes, each with what is wrong and what can be done. A program
  * that does well gets none. docs/DOCTOR.md lists the rules. */
-#include "control_doctor.h"
+#include "control_doctor_steps.h"
 
 #include "base/alloc.h"
 

@@ -1,5 +1,5 @@
 /* What one actor after the other suffers from: mailboxes, dead letters, time. */
-#include "control_doctor.h"
+#include "control_doctor_steps.h"
 
 #include "base/alloc.h"
 #include "os/thread.h"

@@ -1,6 +1,6 @@
 /* Parents and their children: the specs of supervisors as they are now, and how it goes. Looked at
  * by their own dispatchers, some at a time. */
-#include "control_doctor.h"
+#include "control_doctor_steps.h"
 
 #include "base/alloc.h"
 #include "family.h"

@@ -1,5 +1,5 @@
 /* What concerns the program as a whole: counters, names, dispatchers. */
-#include "control_doctor.h"
+#include "control_doctor_steps.h"
 
 #include "base/alloc.h"
 #include "os/thread.h"

@@ -1,6 +1,6 @@
 /* The operation `failures`: how actors failed of late. */
 #include "base/alloc.h"
-#include "control_detail.h"
+#include "control_detail_steps.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The operation `stuck`: what does not get on. Everything in it is older than the limit, but for
  * mailboxes, which are full or not. */
 #include "base/alloc.h"
-#include "control_detail.h"
+#include "control_detail_steps.h"
 
 enum { DEFAULT_LIMIT_MS = 1000, LIMIT_MAX_MS = 86400000, STUCK_MAX = 64, CIRCLES_MAX = 16 };
 

@@ -3,7 +3,7 @@
 
 #include <jzx/lifecycle.h>
 
-#include "os/frames.h"
+#include "os/symbols.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -173,21 +173,19 @@ void jzi_write_actor_name(jzi_client *client, const char *member, jzx_actor_id i
 
 void jzi_write_frames(jzi_client *client, const char *member, void *const *frames, size_t count)
 {
-    static const char in[] = " in ";
     jzi_json *out = &client->out;
+    jzi_symbols symbols = {.alloc = &client->control->view.alloc};
     jzi_json_open(out, member, '[');
     for (size_t i = 0; i < count; i++) {
         char text[256];
-        jzi_writer writer = {.at = text, .end = text + sizeof text - 1};
-        text[0] = '\0';
-        jzi_write_frame(&writer, frames, count, i);
-        const char *shown = strncmp(text, in, sizeof in - 1) == 0 ? text + sizeof in - 1 : text;
+        jzi_symbol_write(&symbols, frames[i], i > 0, text, sizeof text);
         jzi_json_open(out, NULL, '{');
         jzi_json_pointer(out, "pc", frames[i]);
-        jzi_json_text(out, "text", shown[0] == '\0' ? NULL : shown);
+        jzi_json_text(out, "text", text[0] == '\0' ? NULL : text);
         jzi_json_close(out, '}');
     }
     jzi_json_close(out, ']');
+    jzi_symbols_deinit(&symbols);
 }
 
 const char *jzi_kind_name(uint32_t kind)

@@ -1,6 +1,6 @@
 /* Visiting all dispatchers at once: who answers is heard, who does not is named. */
 #include "base/alloc.h"
-#include "control_detail.h"
+#include "control_detail_steps.h"
 #include "os/clock.h"
 #include "os/thread.h"
 

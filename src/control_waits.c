@@ -1,7 +1,7 @@
 /* Asks that nobody answered yet, of all dispatchers, and circles among those who wait. */
 #include "ask.h"
 #include "base/alloc.h"
-#include "control_detail.h"
+#include "control_detail_steps.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * and in which function (R22). The signal interrupts calls that wait in the kernel as any signal
  * does, so it is sent only to threads that have been in one turn for a while. */
 #include "base/alloc.h"
-#include "control_detail.h"
+#include "control_detail_steps.h"
 #include "os/frames.h"
 #include "os/probe.h"
 #include "os/thread.h"

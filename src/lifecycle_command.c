@@ -18,7 +18,7 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
         return;
     }
     jzi_count_add(&worker->counters.commands, 1);
-    if (jzi_unlikely(worker->noting)) {
+    if (jzi_unlikely(worker->noting_often)) {
         jzi_worker_note(worker, JZI_TAP_STOP, actor->id, worker->ctx.self, 0, drained, 0);
     }
     jzi_close_gate(worker, actor);
@@ -54,7 +54,7 @@ void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor)
 {
     const jzi_life *life = jzi_life_of(actor);
     jzi_count_add(&worker->counters.commands, 1);
-    if (jzi_unlikely(worker->noting)) {
+    if (jzi_unlikely(worker->noting_often)) {
         jzi_worker_note(worker, JZI_TAP_KILL, actor->id, worker->ctx.self, 0, 0, 0);
     }
     if (life == NULL || life->bond == NULL) {

@@ -30,6 +30,7 @@ static jzi_worker *make_worker(const jzx_loop *loop, uint32_t number)
     worker->max_stride = first->max_stride;
     worker->careful = first->careful;
     worker->noting = first->noting;
+    worker->noting_often = first->noting_often;
     worker->stride = worker->until_clock = 1;
     worker->timers = first->timers;
     worker->io = first->io;

@@ -76,7 +76,13 @@ is_json() {
     cat "$out" >>"$work/json"
 }
 
-# until PATTERN ARGUMENT...: jzx says it sooner or later.
+give_up() {
+    complain "$*"
+    cat "$work/shop.ready"
+    exit 1
+}
+
+# until_says PATTERN ARGUMENT...: jzx says it sooner or later.
 until_says() {
     pattern=$1
     shift
@@ -84,10 +90,8 @@ until_says() {
     until timeout 60 $as "$jzx" "$@" >"$out" 2>"$err" </dev/null || [ $? -eq 4 ] &&
         grep -qE -- "$pattern" "$out"; do
         tries=$((tries + 1))
-        [ $tries -lt 200 ] || {
-            complain "jzx $* never said: $pattern"
-            return 1
-        }
+        [ $tries -lt 200 ] || give_up "jzx $* never said: $pattern"
+        kill -0 "$shop" 2>/dev/null || give_up "The fixture died, before it said: $pattern"
         sleep 0.05
     done
     checks=$((checks + 1))

@@ -133,6 +133,39 @@ static void test_half_a_request_holds_nobody_up(void)
     site_close(&s);
 }
 
+/* That the library is told of the end together with the last bytes must not keep the place taken.
+ */
+static void test_client_that_closes_with_its_last_byte_makes_room_at_once(void)
+{
+    jzx_console_opts opts = {.max_clients = 4};
+    site s = site_open(&opts);
+    uint64_t began = web_now_ms();
+    for (int i = 0; i < 40; i++) {
+        int fd = web_connect(s.port);
+        REQUIRE(fd >= 0);
+        CHECK(web_write(fd, "GET / HTTP/1.1\r\nHost: ", (size_t)(1 + i % 20)));
+        (void)close(fd);
+    }
+    /* One that will send nothing more still gets its answers. */
+    char text[256];
+    (void)snprintf(text, sizeof text,
+                   "GET /api/doctor HTTP/1.1\r\nHost: localhost:%u\r\n\r\n"
+                   "GET /app.js HTTP/1.1\r\nHost: localhost:%u\r\n\r\n",
+                   s.port, s.port);
+    int fd = web_connect(s.port);
+    REQUIRE(fd >= 0);
+    CHECK(web_write(fd, text, strlen(text)));
+    (void)shutdown(fd, SHUT_WR);
+    web_answer answer = web_read(fd, 10000);
+    CHECK_EQ(answer.status, 200);
+    CHECK(web_has(&answer, "\"op\":\"doctor\""));
+    CHECK(web_has(&answer, "text/javascript"));
+    web_free(&answer);
+    (void)close(fd);
+    CHECK(web_now_ms() - began < 5000);
+    site_close(&s);
+}
+
 /* One byte now and then is activity, and still it has to come to an end. */
 static void test_drip_of_bytes_is_cut_off_after_ten_seconds(void)
 {
@@ -269,6 +302,19 @@ static void test_a_thousand_connections_are_bounded_and_later_it_serves(void)
     /* Ours are a thousand; the console's side of them is 16 at most. */
     unsigned after = count_entries("/proc/self/fd");
     CHECK(after - before <= MANY + 16 + 4);
+    /* Somebody who asks gets his turn while they are all there, if not at once. */
+    if (getenv("JZX_CONSOLE_LONG") != NULL) {
+        int fd = web_connect(s.port);
+        CHECK(fd >= 0);
+        char text[128];
+        (void)snprintf(text, sizeof text, "GET /healthz HTTP/1.1\r\nHost: localhost:%u\r\n\r\n",
+                       s.port);
+        CHECK(web_write(fd, text, strlen(text)));
+        web_answer answer = web_read_one(fd, 60000);
+        CHECK_EQ(answer.status, 200);
+        web_free(&answer);
+        (void)close(fd);
+    }
     for (int i = 0; i < MANY; i++) {
         (void)close(fds[i]);
     }
@@ -373,6 +419,8 @@ static const jzt_test tests[] = {
     {"requests_in_a_row_on_one_connection_are_answered_in_order",
      test_requests_in_a_row_on_one_connection_are_answered_in_order},
     {"half_a_request_holds_nobody_up", test_half_a_request_holds_nobody_up},
+    {"client_that_closes_with_its_last_byte_makes_room_at_once",
+     test_client_that_closes_with_its_last_byte_makes_room_at_once},
     {"drip_of_bytes_is_cut_off_after_ten_seconds", test_drip_of_bytes_is_cut_off_after_ten_seconds},
     {"slow_readers_of_long_answers_hold_nobody_up",
      test_slow_readers_of_long_answers_hold_nobody_up},

@@ -273,7 +273,8 @@ static inline jzx_actor_id actor_at(const char *answer, const char *path)
     return at == NULL || *at != '"' ? JZX_NOBODY : strtoull(at + 1, NULL, 16);
 }
 
-/* Whether a list of frames has one in the code that is looked for. */
+/* Whether a list of frames has one in the code that is looked for. The thread sanitizer calls
+ * handlers later, from code of its own: then it is enough that there are frames. */
 static inline bool has_place(const char *answer, const char *path)
 {
     size_t count = count_at(answer, path);
@@ -287,7 +288,22 @@ static inline bool has_place(const char *answer, const char *path)
             return true;
         }
     }
-    return false;
+    return JZT_TSAN && count > 0;
+}
+
+/* Whether one of them is named so: also a function that is not exported. */
+static inline bool has_function(const char *answer, const char *path, const char *name)
+{
+    size_t count = count_at(answer, path);
+    for (size_t i = 0; i < count; i++) {
+        char at[128];
+        (void)snprintf(at, sizeof at, "%s.%zu.text", path, i);
+        const char *text = text_at(answer, at);
+        if (strncmp(text, name, strlen(name)) == 0 && text[strlen(name)] == '+') {
+            return true;
+        }
+    }
+    return JZT_TSAN && count > 0;
 }
 
 /* Asks again until it is as it should be, which is soon; then p->answer is that answer. */

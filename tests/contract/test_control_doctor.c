@@ -5,7 +5,20 @@
 #define _GNU_SOURCE
 #include "look_fixture.h"
 
-enum { NOTHING = 1, STAY, SLEEP, BURST, FAIL, KEEP, ASK_FOR_EVER, FORGET, BREED, LATE, ANSWER };
+enum {
+    NOTHING = 1,
+    STAY,
+    SLEEP,
+    BURST,
+    FAIL,
+    KEEP,
+    ASK_FOR_EVER,
+    FORGET,
+    BREED,
+    LATE,
+    ANSWER,
+    BURST_AND_KILL
+};
 
 typedef struct one {
     jzx_actor_id id;
@@ -54,9 +67,13 @@ static jzx_behavior_result behave(jzx_context *ctx, const jzx_message *msg)
         nanosleep(&(struct timespec){.tv_nsec = 110000000}, NULL);
         break;
     case BURST: /* more than it can take */
+    case BURST_AND_KILL:
         for (int i = 0; i < 400; i++) {
             jzx_err err = jzx_send_u64(ctx->loop, self->peer, 0, NOTHING);
             CHECK(err == JZX_OK || err == JZX_ERR_MAILBOX_FULL);
+        }
+        if (msg->tag == BURST_AND_KILL) {
+            CHECK_OK(jzx_kill(ctx->loop, self->peer));
         }
         break;
     case FAIL:
@@ -221,8 +238,21 @@ static void test_live_specs_are_linted_and_each_rule_has_a_name(void)
     const jzx_supervisor_spec dynamic = {.strategy = JZX_DYNAMIC};
     check_spec("permanent-dynamic", "dynamic supervisor are permanent", &dynamic, &steady, 1);
     const jzx_supervisor_init nested = {.name = "below", .children = &steady, .child_count = 1};
-    jzx_child_spec short_one = {.id = "below", .supervisor = &nested, .shutdown_ms = 100};
-    check_spec("shutdown-too-short", "shutdown_ms is 100", NULL, &short_one, 1);
+    jzx_child_spec below = {.id = "below", .supervisor = &nested, .shutdown_ms = 100};
+    check_spec("shutdown-too-short", "shutdown_ms is 100", NULL, &below, 1);
+    below.shutdown_ms = JZX_SHUTDOWN_BRUTAL;
+    check_spec("brutal-supervisor", "Child below: shutdown_ms is brutal", NULL, &below, 1);
+    below.shutdown_ms = 0;
+    below.mode = JZX_TEMPORARY;
+    check_spec("supervisor-mode", "temporary", NULL, &below, 1);
+    jzx_child_spec own = steady;
+    own.intensity = 5;
+    own.period_ms = 1000;
+    const jzx_supervisor_spec mild = {.intensity = 4, .period_ms = 60000};
+    check_spec("child-limit-useless", "its own intensity has no effect", &mild, &own, 1);
+    const jzx_supervisor_spec patient = {
+        .intensity = 20, .period_ms = 600000, .backoff_min_ms = 1000, .backoff_max_ms = 1000};
+    check_spec("child-limit-unreachable", "its own intensity is never reached", &patient, &own, 1);
 }
 
 static void test_a_supervisor_without_children_is_noted(void)
@@ -364,6 +394,19 @@ static void test_data_that_nobody_can_release_is_told(void)
     program_close(p);
 }
 
+static void test_messages_that_nobody_handles_are_told(void)
+{
+    program *p = program_open();
+    one ends = {0}, sender = {0};
+    spawn(p, &ends, (jzx_spawn_opts){0});
+    spawn(p, &sender, (jzx_spawn_opts){0});
+    sender.peer = ends.id;
+    program_run(p);
+    tell(p, sender.id, BURST_AND_KILL);
+    check_found(p, "dead-letter-rate", "warning", JZX_NOBODY, "400 messages", "");
+    program_close(p);
+}
+
 static void test_an_ask_that_may_wait_for_ever_is_told(void)
 {
     program *p = program_open();
@@ -427,9 +470,28 @@ static void test_who_is_stuck_is_an_error_and_comes_first(void)
     CHECK_EQ(index_of(p->answer, "stuck"), 0);
     CHECK_STR(text_at(p->answer, "silent.0"), "loop");
     atomic_store(&stuck.released, true);
-    UNTIL(count_at(p->answer, "silent") == 0, p, "\"op\":\"doctor\"}");
-    CHECK(index_of(p->answer, "stuck") < 0);
+    UNTIL(count_at(p->answer, "silent") == 0 && index_of(p->answer, "stuck") < 0, p,
+          "\"op\":\"doctor\"}");
     jzx_watchdog_stop(dog);
+    program_close(p);
+}
+
+static void test_a_dispatcher_that_does_not_answer_is_an_error_before_somebody_counts_as_stuck(void)
+{
+    program *p = program_open();
+    one slow = {0};
+    spawn(p, &slow, (jzx_spawn_opts){0});
+    program_run(p);
+    UNTIL(count_at(p->answer, "findings") == 0, p, "\"op\":\"doctor\"}");
+    tell(p, slow.id, STAY);
+    UNTIL(count_at(p->answer, "findings") > 0, p, "\"op\":\"doctor\"}");
+    if (index_of(p->answer, "stuck") < 0) { /* else this machine is too slow to see it before */
+        CHECK_EQ(index_of(p->answer, "not-answering"), 0);
+        CHECK_STR(text_at(p->answer, "findings.0.severity"), "error");
+        CHECK_STR(text_at(p->answer, "findings.0.text"),
+                  "Dispatcher loop did not answer within 150 ms.");
+    }
+    atomic_store(&slow.released, true);
     program_close(p);
 }
 
@@ -446,8 +508,7 @@ static void test_names_that_differ_in_case_only_are_noted(void)
     REQUIRE_OK(jzx_register(p->loop, "Cache", b.id));
     REQUIRE_OK(jzx_register(p->loop, "cache2", c.id));
     program_run(p);
-    (void)ask(p, "\"op\":\"doctor\"}");
-    REQUIRE_EQ(count_at(p->answer, "findings"), 1);
+    UNTIL(count_at(p->answer, "findings") == 1, p, "\"op\":\"doctor\"}");
     CHECK_STR(text_at(p->answer, "findings.0.rule"), "similar-names");
     CHECK_STR(text_at(p->answer, "findings.0.text"),
               "The registered names \\\"Cache\\\" and \\\"cache\\\" differ in case only.");
@@ -462,8 +523,7 @@ static void test_a_guard_that_is_wanted_and_not_installed_is_told(void)
     program_run(p);
     check_found(p, "no-crash-guard", "warning", JZX_NOBODY, "not installed", "");
     if (jzx_crash_guard_install() == JZX_OK) {
-        (void)ask(p, "\"op\":\"doctor\"}");
-        CHECK_EQ(count_at(p->answer, "findings"), 0);
+        UNTIL(count_at(p->answer, "findings") == 0, p, "\"op\":\"doctor\"}");
         jzx_crash_guard_remove();
     }
     program_close(p);
@@ -507,11 +567,9 @@ static void test_a_program_that_does_well_has_no_findings(void)
     tell(p, actors[0].id, BURST); /* fits into its mailbox */
     wait_handled(&family, 1);
     wait_handled(&actors[2], 400);
-    for (int i = 0; i < 3; i++) {
-        (void)ask(p, "\"op\":\"doctor\"}");
-        CHECK_STR(text_at(p->answer, "findings"), "[]");
-        CHECK_STR(text_at(p->answer, "silent"), "[]");
-    }
+    /* On a machine with much to do a dispatcher may be late; what is really wrong stays. */
+    UNTIL(strcmp(text_at(p->answer, "findings"), "[]") == 0, p, "\"op\":\"doctor\"}");
+    CHECK_STR(text_at(p->answer, "silent"), "[]");
     program_close(p);
 }
 
@@ -531,11 +589,14 @@ static const jzt_test tests[] = {
     {"messages_that_are_dropped_or_refused_are_told",
      test_messages_that_are_dropped_or_refused_are_told},
     {"data_that_nobody_can_release_is_told", test_data_that_nobody_can_release_is_told},
+    {"messages_that_nobody_handles_are_told", test_messages_that_nobody_handles_are_told},
     {"an_ask_that_may_wait_for_ever_is_told", test_an_ask_that_may_wait_for_ever_is_told},
     {"answers_that_come_too_late_are_told", test_answers_that_come_too_late_are_told},
     {"who_keeps_its_dispatcher_is_told_and_that_no_watchdog_is_there",
      test_who_keeps_its_dispatcher_is_told_and_that_no_watchdog_is_there},
     {"who_is_stuck_is_an_error_and_comes_first", test_who_is_stuck_is_an_error_and_comes_first},
+    {"a_dispatcher_that_does_not_answer_is_an_error_before_somebody_counts_as_stuck",
+     test_a_dispatcher_that_does_not_answer_is_an_error_before_somebody_counts_as_stuck},
     {"names_that_differ_in_case_only_are_noted", test_names_that_differ_in_case_only_are_noted},
     {"a_guard_that_is_wanted_and_not_installed_is_told",
      test_a_guard_that_is_wanted_and_not_installed_is_told},

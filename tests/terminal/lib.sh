@@ -88,7 +88,9 @@ pane() {
     columns=$1
     rows=$2
     shift 2
+    # A server that is ending would still take the next session, and end with it: another one.
     t kill-server 2>/dev/null
+    server=$server+
     t new-session -d -x "$columns" -y "$rows" \
         "exec env TERM=$term LANG=C.UTF-8 PS1='ready> ' $* sh"
     # Sizes are set by hand: no client ever looks.

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 1500 };
+enum { ROUNDS = 500 };
 
 static jzt_rng rng;
 

@@ -1,8 +1,8 @@
 /* What a visit to an actor's dispatcher brings back. */
-#ifndef JZI_CONTROL_ACTOR_H
-#define JZI_CONTROL_ACTOR_H
+#ifndef JZI_CONTROL_ACTOR_STEPS_H
+#define JZI_CONTROL_ACTOR_STEPS_H
 
-#include "control_detail.h"
+#include "control_detail_steps.h"
 
 typedef struct jzi_timer_detail {
     uint64_t due_ns;

@@ -1,8 +1,8 @@
 /* Shared by the sources of the operation `doctor`: what was found, and who looks for it. */
-#ifndef JZI_CONTROL_DOCTOR_H
-#define JZI_CONTROL_DOCTOR_H
+#ifndef JZI_CONTROL_DOCTOR_STEPS_H
+#define JZI_CONTROL_DOCTOR_STEPS_H
 
-#include "control_detail.h"
+#include "control_detail_steps.h"
 
 typedef enum jzi_severity { JZI_ERROR, JZI_WARNING, JZI_NOTE } jzi_severity;
 

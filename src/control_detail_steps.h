@@ -1,7 +1,7 @@
 /* Shared by the operations that look closely: actor, failures, stuck and doctor. All of it is the
  * control thread's, but for what is said to run on a dispatcher. */
-#ifndef JZI_CONTROL_DETAIL_H
-#define JZI_CONTROL_DETAIL_H
+#ifndef JZI_CONTROL_DETAIL_STEPS_H
+#define JZI_CONTROL_DETAIL_STEPS_H
 
 #include "control_steps.h"
 
