@@ -34,11 +34,14 @@ export class MadeUp {
     await page.keyboard.press("Escape");
     await page.keyboard.press("0");
     await page.click("#tab-failures");
+    if (await page.getAttribute("#pause", "aria-pressed") === "true") await page.click("#pause");
+    page.expected(/status of 404/); // of an actor of the old program
     fake.renew();
     if (prepare) prepare(fake);
     else fake.shop();
     await page.waitForFunction((pid) => document.getElementById("whereabouts").textContent.startsWith(`pid ${pid} `), fake.pid);
     await page.waitForSelector(".node");
+    page.verify();
   }
 
   /** Runs `body` with a session whose program is new. */
@@ -88,6 +91,7 @@ export class MadeUp {
       "charts move": (s) => this.charts(s),
       "a hostile name is only a text": (s) => this.hostile(s),
       "everything can be done by keys": (s) => this.keys(s),
+      "who ended while it was looked at is asked for no more": (s) => this.ended(s),
       "dialogs and panels close with Esc, and focus returns": (s) => this.escape(s),
       "the picture zooms and moves, and a drag is no click": (s) => this.zoom(s),
       ...(this.phoneToo ? { "a phone shows all of it without scrolling sideways": () => this.phone() } : {}),
@@ -264,6 +268,21 @@ export class MadeUp {
       await page.focus("#tab-failures");
       await press("ArrowRight");
       same(await focusedId(page), "tab-dead", "tabs by arrows");
+    });
+  }
+
+  ended(s) {
+    return this.on(s, null, async (page, fake) => {
+      await page.click('[data-id="400000003"]');
+      await page.waitForSelector("#detail .facts");
+      page.expected(/status of 404/);
+      fake.actors.delete("400000003");
+      await until(async () => (await page.textContent("#detail .d-note")).includes("There is no actor 400000003"), "the panel says that it ended");
+      const looks = () => fake.asked.filter((one) => one === "/api/program").length;
+      fake.asked.length = 0;
+      await until(() => looks() >= 3, "three more looks");
+      check(fake.asked.filter((one) => one.startsWith("/api/actor?")).length <= 1, "it is asked for no more");
+      check(await page.isHidden("#detail [data-verb]"), "and nothing can be done to it");
     });
   }
 
