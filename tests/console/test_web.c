@@ -125,7 +125,7 @@ static void test_trace_collects_for_a_while_on_a_connection_of_its_own(void)
     CHECK(web_has(&answer, "\"cut\":true") && !web_has(&answer, "\"t_ns\":2"));
     web_free(&answer);
     /* Their connections are gone. */
-    uint64_t until = web_now_ms() + 5000;
+    uint64_t until = web_now_ms() + 20000;
     while (fake_clients(s.program) > 0 && web_now_ms() < until) {
         web_pause_ms(5);
     }
@@ -362,7 +362,7 @@ static void test_program_that_is_gone_is_told_with_since_when_and_found_again(vo
     site s = site_open(NULL);
     CHECK_EQ(status_of(web_get(s.port, "/api/program")), 200);
     fake_leave(s.program);
-    uint64_t until = web_now_ms() + 5000;
+    uint64_t until = web_now_ms() + 20000;
     web_answer answer = web_get(s.port, "/api/program");
     while (answer.status == 200 && web_now_ms() < until) {
         web_free(&answer);
@@ -380,7 +380,7 @@ static void test_program_that_is_gone_is_told_with_since_when_and_found_again(vo
     CHECK_EQ(status_of(web_get(s.port, "/healthz")), 200);
 
     fake_return(s.program);
-    until = web_now_ms() + 5000;
+    until = web_now_ms() + 20000;
     int status = 0;
     while ((status = status_of(web_get(s.port, "/api/program"))) != 200 && web_now_ms() < until) {
         web_pause_ms(20);
@@ -396,7 +396,7 @@ static void test_program_that_does_not_answer_gives_504_after_two_seconds(void)
     uint64_t began = web_now_ms();
     check_error(web_get(s.port, "/api/program"), 504, "NOT_ANSWERING");
     uint64_t took = web_now_ms() - began;
-    CHECK(took >= 1900 && took < 4000);
+    CHECK(took >= 1900 && took < 9000);
     CHECK_EQ(status_of(web_get(s.port, "/healthz")), 200);
     site_close(&s);
 }
