@@ -246,6 +246,8 @@ static void test_foreign_hosts_and_origins_are_refused(void)
     }
     (void)snprintf(line, sizeof line, "Host: localhost:%u\r\nHost: evil.example\r\n", s.port);
     CHECK_EQ(status_of(web_ask(s.port, "GET", "/api/program", line, NULL)), 421);
+    (void)snprintf(line, sizeof line, "Host: evil.example\r\nHost: localhost:%u\r\n", s.port);
+    CHECK_EQ(status_of(web_ask(s.port, "GET", "/api/program", line, NULL)), 421);
     check_error(web_ask(s.port, "GET", "/api/program", "Host: localhost:1\r\n", NULL), 421,
                 "FOREIGN_HOST");
     const char *const origins[] = {"http://evil.example", "null",   "http://localhost:3000", "",
@@ -386,6 +388,57 @@ static void test_program_that_is_gone_is_told_with_since_when_and_found_again(vo
         web_pause_ms(20);
     }
     CHECK_EQ(status, 200);
+    /* The next time is counted from the next time. */
+    uint64_t left = web_now_ms();
+    fake_leave(s.program);
+    do {
+        web_free(&answer);
+        answer = web_get(s.port, "/api/program");
+    } while (answer.status == 200 && web_now_ms() < until);
+    CHECK_EQ(answer.status, 503);
+    since = strstr(answer.body, "\"since_ms\":");
+    REQUIRE(since != NULL);
+    CHECK(strtoul(since + 11, NULL, 10) <= web_now_ms() - left);
+    web_free(&answer);
+    site_close(&s);
+}
+
+static void test_nothing_is_asked_before_the_greeting(void)
+{
+    site s = site_open(NULL);
+    fake_set_mode(s.program, FAKE_SHY);
+    CHECK_EQ(status_of(web_get(s.port, "/api/program")), 200);
+    CHECK_EQ(status_of(web_get(s.port, "/api/trace?ms=1")), 200);
+    CHECK_EQ(fake_hasty(s.program), 0);
+    site_close(&s);
+}
+
+static void *get_trace(void *arg)
+{
+    const site *s = arg;
+    intptr_t status = status_of(web_get(s->port, "/api/trace?ms=700"));
+    return (void *)status;
+}
+
+static void test_four_traces_run_at_a_time_and_any_number_in_turn(void)
+{
+    enum { TRACES = 6 };
+    pthread_t threads[TRACES];
+    int statuses[2] = {0, 0};
+    site s = site_open(NULL);
+    for (int i = 0; i < TRACES; i++) {
+        REQUIRE(pthread_create(&threads[i], NULL, get_trace, &s) == 0);
+    }
+    for (int i = 0; i < TRACES; i++) {
+        void *status = NULL;
+        (void)pthread_join(threads[i], &status);
+        CHECK((intptr_t)status == 200 || (intptr_t)status == 503);
+        statuses[(intptr_t)status == 200]++;
+    }
+    CHECK(statuses[1] >= 4);
+    for (int i = 0; i < TRACES; i++) {
+        CHECK_EQ(status_of(web_get(s.port, "/api/trace?ms=1")), 200);
+    }
     site_close(&s);
 }
 
@@ -486,6 +539,9 @@ static const jzt_test tests[] = {
      test_many_browsers_with_the_same_question_ask_it_once},
     {"program_that_is_gone_is_told_with_since_when_and_found_again",
      test_program_that_is_gone_is_told_with_since_when_and_found_again},
+    {"nothing_is_asked_before_the_greeting", test_nothing_is_asked_before_the_greeting},
+    {"four_traces_run_at_a_time_and_any_number_in_turn",
+     test_four_traces_run_at_a_time_and_any_number_in_turn},
     {"program_that_does_not_answer_gives_504_after_two_seconds",
      test_program_that_does_not_answer_gives_504_after_two_seconds},
     {"whoever_is_no_program_is_told_apart", test_whoever_is_no_program_is_told_apart},
