@@ -6,13 +6,14 @@ JOBS ?= 2
 quick := $(if $(filter-out 0,$(QUICK)),--quick)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run build run test bench bench-manifest crashlab crashlab-long install format check \
+.PHONY: help deps deps-run build run tour test bench bench-manifest crashlab crashlab-long install format check \
 	coverage fuzz soak storm races clean
 
 help:
 	@echo 'make deps       install what is missing to build and test (Debian, apt-get)'
 	@echo 'make build      build with the dev preset; PRESET=release|asan|tsan|... for another'
-	@echo 'make run        build and run the tour'
+	@echo 'make run        a service to look into: starts it, says where its console is'
+	@echo 'make tour       a narrated tour of the library, a few seconds'
 	@echo 'make test       every test: plain, clang, ASan+UBSan, TSan, install'
 	@echo 'make bench      run the benchmarks; QUICK=1 for a short run'
 	@echo 'make bench-manifest  the manifest beside raw LMDB and SQLite; QUICK=1, NAME=...'
@@ -36,7 +37,12 @@ deps-run:
 build: deps-run
 	@tools/build $(PRESET)
 
+# What it is told: ARGS='--load 300 --stuck'; build/release/jzx-node --help says what there is.
 run: deps-run
+	@tools/build release jzx-node jzx-command
+	@exec build/release/jzx-node $(ARGS)
+
+tour: deps-run
 	@tools/build release jzx-tour
 	@build/release/jzx-tour
 

@@ -29,3 +29,18 @@ foreach(script top top_ends views)
     set_tests_properties(terminal/${script}.sh PROPERTIES
         TIMEOUT 120 LABELS terminal SKIP_RETURN_CODE 77)
 endforeach()
+
+# The pictures of the docs are screens that these tests saw: `cmake --build build/dev -t screenshots`.
+add_custom_target(screenshots
+    COMMAND ${CMAKE_CTEST_COMMAND} -R "^terminal/.*\\.sh$" --output-on-failure
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_SOURCE_DIR}/docs/img
+    VERBATIM)
+foreach(pair top-120x30:top top-stuck:top-stuck top-actor-120x30:top-actor tree-120x30:tree
+        stuck-120x30:stuck)
+    string(REPLACE ":" ";" pair ${pair})
+    list(GET pair 0 from)
+    list(GET pair 1 to)
+    add_custom_command(TARGET screenshots POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy
+        ${PROJECT_BINARY_DIR}/screens/${from}.svg ${PROJECT_SOURCE_DIR}/docs/img/${to}.svg)
+endforeach()
+add_dependencies(screenshots jzx-command terminal_fixture)

@@ -154,6 +154,8 @@ if(JZX_SANITIZE OR JZX_COVERAGE)
     return()
 endif()
 
+include(cmake/browser.cmake)
+
 function(jzx_add_script name label script)
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
@@ -185,4 +187,16 @@ if(TARGET jzx-command AND TARGET jzx_manifest)
     jzx_add_script(manifest/command manifest tests/manifest/command.sh
         $<TARGET_FILE:jzx-command> $<TARGET_FILE:manifest_test_sample>)
 endif()
+if(TARGET jzx_console)
+    jzx_add_script(abi/console_symbols abi tests/abi/symbols.sh
+        $<TARGET_FILE:jzx_console> tests/abi/symbols_console.txt ${JZX_CONSOLE_HEADERS})
+endif()
+if(TARGET jzx_console AND TARGET jzx-command)
+    jzx_add_script(console/command console tests/console/command.sh
+        $<TARGET_FILE:jzx-command> $<TARGET_FILE:example_supervised_tcp>)
+endif()
 jzx_add_script(install install tests/install/run.sh ${PROJECT_BINARY_DIR})
+if(TARGET example_flapping)
+    jzx_add_script(probes probes tests/probes/run.sh
+        $<TARGET_FILE:jzx> $<TARGET_FILE:example_flapping>)
+endif()

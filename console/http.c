@@ -9,12 +9,14 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 enum {
     TAG_READY = 10,
     TAG_TIME = 11,
     TAG_AGAIN = 12,
+    TAG_HANGUP = 13,
     LOOK_MS = 500,
     IDLE_S = 10,
     MEMORY_PER_CONNECTION = 16384,
@@ -63,11 +65,21 @@ static jzx_err find_siblings(jzx_context *ctx, jzc_http *http)
     return JZX_OK;
 }
 
-static void http_free(jzc_http *http)
+/* Also of one that was opened halfway. Descriptors are unwatched before they are closed. */
+static void http_close(jzx_context *ctx, jzc_http *http)
 {
+    if (http->watch != 0) {
+        (void)jzx_unwatch_fd(ctx->loop, http->watch);
+    }
+    if (http->hangup_watch != 0) {
+        (void)jzx_unwatch_fd(ctx->loop, http->hangup_watch);
+    }
     if (http->daemon != NULL) {
         jzc_questions_close(http);
         MHD_stop_daemon(http->daemon);
+    }
+    if (http->hangups >= 0) {
+        (void)close(http->hangups);
     }
     free(http->questions);
     free(http);
@@ -76,13 +88,15 @@ static void http_free(jzc_http *http)
 static jzx_err http_open(jzx_context *ctx, jzc_http *http, const jzc_setup *setup)
 {
     http->setup = setup;
+    http->hangups = -1;
     http->loop = ctx->loop;
     http->self = ctx->self;
     /* Each connection waits for one question at most; the others are what was said just now. */
     http->question_cap = (size_t)setup->max_clients + 16;
     http->questions = calloc(http->question_cap, sizeof *http->questions);
-    if (http->questions == NULL) {
-        return JZX_ERR_NO_MEMORY;
+    http->hangups = epoll_create1(EPOLL_CLOEXEC);
+    if (http->questions == NULL || http->hangups < 0) {
+        return http->questions == NULL ? JZX_ERR_NO_MEMORY : JZX_ERR_NO_FDS;
     }
     jzx_err err = find_siblings(ctx, http);
     if (err != JZX_OK) {
@@ -96,7 +110,11 @@ static jzx_err http_open(jzx_context *ctx, jzc_http *http, const jzc_setup *setu
     if (info == NULL || info->epoll_fd < 0) {
         return JZX_ERR_NOT_SUPPORTED;
     }
-    return jzx_watch_fd(ctx->loop, info->epoll_fd, ctx->self, JZX_IO_READ, TAG_READY, &http->watch);
+    err = jzx_watch_fd(ctx->loop, http->hangups, ctx->self, JZX_IO_READ, TAG_HANGUP,
+                       &http->hangup_watch);
+    return err != JZX_OK ? err
+                         : jzx_watch_fd(ctx->loop, info->epoll_fd, ctx->self, JZX_IO_READ,
+                                        TAG_READY, &http->watch);
 }
 
 jzx_behavior_result jzc_http_init(jzx_context *ctx, void *arg)
@@ -105,7 +123,7 @@ jzx_behavior_result jzc_http_init(jzx_context *ctx, void *arg)
     jzx_err err = http == NULL ? JZX_ERR_NO_MEMORY : http_open(ctx, http, arg);
     if (err != JZX_OK) {
         if (http != NULL) {
-            http_free(http);
+            http_close(ctx, http);
         }
         return jzx_fail(ctx, err, jzx_strerror(err));
     }
@@ -121,6 +139,13 @@ static void http_arm(jzc_http *http, uint64_t now)
     if (MHD_get_timeout(http->daemon, &wanted) == MHD_YES) {
         ms = wanted;
     }
+    if (ms != 0) {
+        jzc_clients_part(http);
+    }
+    /* It begins to accept again when it runs, and nothing but us makes it. */
+    bool full = http->client_count >= http->setup->max_clients;
+    ms = http->full && !full ? 0 : ms;
+    http->full = full;
     if (ms == 0) {
         /* By way of the mailbox, so that others get a turn. */
         if (!http->again && jzx_send_u64(http->loop, http->self, 0, TAG_AGAIN) == JZX_OK) {
@@ -149,6 +174,8 @@ jzx_behavior_result jzc_http_behave(jzx_context *ctx, const jzx_message *msg)
         http->timer_ns = 0;
     } else if (msg->kind == JZX_KIND_USER) {
         http->again = false;
+    } else if (msg->tag == TAG_HANGUP) {
+        jzc_clients_hear(http);
     }
     uint64_t now = jzx_loop_now(ctx->loop);
     jzc_clients_look(http, now);
@@ -160,7 +187,5 @@ jzx_behavior_result jzc_http_behave(jzx_context *ctx, const jzx_message *msg)
 
 void jzc_http_deinit(jzx_context *ctx)
 {
-    jzc_http *http = ctx->state;
-    (void)jzx_unwatch_fd(ctx->loop, http->watch); /* before its descriptor is closed */
-    http_free(http);
+    http_close(ctx, ctx->state);
 }

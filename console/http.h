@@ -43,7 +43,10 @@ typedef struct jzc_client {
     struct jzc_client *next;
     struct jzc_client **link;
     uint64_t deadline_ns;
+    uint64_t since_ns; /* when its time began to count */
     int fd;
+    bool active; /* a request of it is being answered */
+    bool gone;   /* it will send nothing more */
 } jzc_client;
 
 /* A request of HTTP from its headers to the end of its answer. */
@@ -78,11 +81,15 @@ typedef struct jzc_http {
     jzx_actor_id traces;
     struct MHD_Daemon *daemon;
     jzx_io_ref watch;
+    int hangups; /* an epoll descriptor that tells who has closed; see client.c */
+    jzx_io_ref hangup_watch;
     uint64_t timer_ns; /* when the timer is due; 0: there is none */
     bool again;        /* a message to go on is in the mailbox */
     unsigned tracers;
     size_t held; /* bytes of answers that are on their way */
     jzc_client *clients;
+    unsigned client_count;
+    bool full; /* the library does not accept just now */
     jzc_question *questions;
     size_t question_cap;
 } jzc_http;
@@ -99,6 +106,10 @@ jzc_client *jzc_client_of(struct MHD_Connection *connection);
 void jzc_client_allow(jzc_http *http, jzc_client *client, unsigned ms);
 /* Cuts off who is too slow. */
 void jzc_clients_look(jzc_http *http, uint64_t now);
+/* Notes who has closed. */
+void jzc_clients_hear(jzc_http *http);
+/* Cuts off those of them who wait for nothing. To be called when the library has nothing to do. */
+void jzc_clients_part(jzc_http *http);
 
 /* request.c: what libmicrohttpd calls. */
 enum MHD_Result jzc_request_handle(void *cls, struct MHD_Connection *connection, const char *url,

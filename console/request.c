@@ -107,6 +107,9 @@ static enum MHD_Result request_begin(jzc_http *http, struct MHD_Connection *conn
     request->connection = connection;
     request->client = jzc_client_of(connection);
     request->route = jzc_route_find(url);
+    if (request->client != NULL) {
+        request->client->active = true;
+    }
     jzc_client_allow(http, request->client, BODY_MS);
     bool is_page = jzc_page_find(url) != NULL;
     jzc_refusal refusal = request_guard(http, request, method, is_page);
@@ -207,6 +210,9 @@ void jzc_request_completed(void *cls, struct MHD_Connection *connection, void **
         return;
     }
     *out_request = NULL;
+    if (request->client != NULL) {
+        request->client->active = false;
+    }
     jzc_client_allow(http, request->client, HEADERS_MS);
     jzc_question_forget(request);
     jzc_cell_give(request->cell);

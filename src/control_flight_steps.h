@@ -62,7 +62,7 @@ const char *jzi_names_actor(jzi_names *names, jzx_actor_id id);
 /* NULL: it is gone. */
 const jzi_dispatcher_sight *jzi_names_dispatcher(const jzi_names *names, uint32_t index);
 
-/* Members that all events have in `record` and `trace`: "tag", "detail" and "value". */
+/* Members that all events have in `record` and `trace`: "tag", "detail", "value" and "more". */
 void jzi_flight_write_details(jzi_json *out, const jzi_tap_event *at);
 /* The event as a line for people. */
 size_t jzi_flight_format(jzi_names *names, const jzi_flight_event *event, uint64_t now_ns,

@@ -87,7 +87,7 @@ static void write_by(jzi_metrics *to, const char *label, const char *words, uint
 static void write_reasons(jzi_metrics *to, const jzx_counters *counters)
 {
     static const char *const refusals[JZX_REFUSED_REASONS] = {
-        "no_such_actor", "stopping", "full", "no_memory", "invalid", "closed"};
+        "no_such_actor", "stopping", "full", "no_memory", "invalid", "loop_closed"};
     jzi_metrics_begin(to, "jzx_messages_dead_total", "counter",
                       "Messages that were accepted and not handled, by reason.");
     for (uint32_t i = 0; i < JZX_DEAD_REASONS; i++) {
@@ -133,6 +133,22 @@ static void write_crowd(jzi_metrics *to, const jzi_view *view)
                     "Memory that the runtime holds for actors now.", all.memory);
 }
 
+/* What tells dispatchers apart: several may have the same name, as those of "pinned" do. */
+typedef struct place {
+    char index[LABEL_SIZE];
+    char worker[LABEL_SIZE];
+    jzi_label labels[JZI_LABELS];
+} place;
+
+/* Points into itself. */
+static void set_place(place *at, const char *dispatcher, uint32_t index)
+{
+    (void)snprintf(at->index, sizeof at->index, "%u", (unsigned)index);
+    at->labels[0] = (jzi_label){"dispatcher", dispatcher};
+    at->labels[1] = (jzi_label){"index", at->index};
+    at->labels[2] = (jzi_label){NULL, NULL};
+}
+
 /* Each family needs its samples in a row, so the list is gone through once for each. */
 static void write_dispatchers(jzi_metrics *to, const jzx_control *control,
                               const jzi_dispatcher_sight *list, size_t count)
@@ -140,74 +156,66 @@ static void write_dispatchers(jzi_metrics *to, const jzx_control *control,
     static const char *const kinds[] = {"loop", "pinned", "pool"};
     uint64_t us;
     bool answering;
+    place at;
     jzi_metrics_begin(to, "jzx_dispatcher_actors", "gauge", "Actors of a dispatcher now.");
     for (size_t i = 0; i < count; i++) {
-        const char *kind = list[i].kind < 3 ? kinds[list[i].kind] : "unknown";
-        jzi_metrics_u64(to, (jzi_label[JZI_LABELS]){{"dispatcher", list[i].name}, {"kind", kind}},
-                        list[i].live);
+        set_place(&at, list[i].name, list[i].index);
+        at.labels[2] = (jzi_label){"kind", list[i].kind < 3 ? kinds[list[i].kind] : "unknown"};
+        jzi_metrics_u64(to, at.labels, list[i].live);
     }
     jzi_metrics_begin(to, "jzx_dispatcher_latency_seconds", "gauge",
                       "How long a dispatcher takes to answer a question put to it.");
     for (size_t i = 0; i < count; i++) {
         if (jzi_control_latency(control, list[i].index, &us, &answering)) {
-            jzi_metrics_seconds(to, (jzi_label[JZI_LABELS]){{"dispatcher", list[i].name}},
-                                us * 1000);
+            set_place(&at, list[i].name, list[i].index);
+            jzi_metrics_seconds(to, at.labels, us * 1000);
         }
     }
     jzi_metrics_begin(to, "jzx_dispatcher_answering", "gauge",
                       "1 while a dispatcher answers in time, 0 while it does not.");
     for (size_t i = 0; i < count; i++) {
         if (jzi_control_latency(control, list[i].index, &us, &answering)) {
-            jzi_metrics_u64(to, (jzi_label[JZI_LABELS]){{"dispatcher", list[i].name}}, answering);
+            set_place(&at, list[i].name, list[i].index);
+            jzi_metrics_u64(to, at.labels, answering);
         }
     }
 }
 
-static const char *name_of(const jzi_dispatcher_sight *list, size_t count, uint32_t index)
+static void set_worker(place *at, const jzi_worker_sight *worker, const jzi_dispatcher_sight *list,
+                       size_t count)
 {
+    const char *name = "";
     for (size_t i = 0; i < count; i++) {
-        if (list[i].index == index) {
-            return list[i].name;
-        }
+        name = list[i].index == worker->dispatcher ? list[i].name : name;
     }
-    return "";
-}
-
-static void write_worker(jzi_metrics *to, const char *dispatcher, uint32_t number, uint64_t value,
-                         bool is_time)
-{
-    char worker[LABEL_SIZE];
-    (void)snprintf(worker, sizeof worker, "%u", (unsigned)number);
-    jzi_label labels[JZI_LABELS] = {{"dispatcher", dispatcher}, {"worker", worker}};
-    if (is_time) {
-        jzi_metrics_seconds(to, labels, value);
-    } else {
-        jzi_metrics_u64(to, labels, value);
-    }
+    set_place(at, name, worker->dispatcher);
+    (void)snprintf(at->worker, sizeof at->worker, "%u", (unsigned)worker->number);
+    at->labels[2] = (jzi_label){"worker", at->worker};
 }
 
 static void write_workers(jzi_metrics *to, const jzi_worker_sight *workers, size_t worker_count,
                           const jzi_dispatcher_sight *list, size_t count)
 {
+    place at;
     jzi_metrics_begin(to, "jzx_worker_handled_total", "counter",
                       "Messages that a worker gave to behaviors.");
     for (size_t i = 0; i < worker_count; i++) {
-        write_worker(to, name_of(list, count, workers[i].dispatcher), workers[i].number,
-                     workers[i].handled, false);
+        set_worker(&at, &workers[i], list, count);
+        jzi_metrics_u64(to, at.labels, workers[i].handled);
     }
     jzi_metrics_begin(to, "jzx_worker_cpu_seconds_total", "counter",
                       "Processor time of the thread that runs a worker.");
     for (size_t i = 0; i < worker_count; i++) {
         if (workers[i].tid != 0) {
-            write_worker(to, name_of(list, count, workers[i].dispatcher), workers[i].number,
-                         jzi_thread_cpu_ns(workers[i].tid), true);
+            set_worker(&at, &workers[i], list, count);
+            jzi_metrics_seconds(to, at.labels, jzi_thread_cpu_ns(workers[i].tid));
         }
     }
     jzi_metrics_begin(to, "jzx_worker_running", "gauge",
                       "1 while a worker runs the code of an actor, else 0.");
     for (size_t i = 0; i < worker_count; i++) {
-        write_worker(to, name_of(list, count, workers[i].dispatcher), workers[i].number,
-                     workers[i].actor != JZX_NOBODY, false);
+        set_worker(&at, &workers[i], list, count);
+        jzi_metrics_u64(to, at.labels, workers[i].actor != JZX_NOBODY);
     }
 }
 
@@ -283,6 +291,7 @@ bool jzi_op_metrics(jzi_client *client, jzi_request *request)
     (void)request;
     control->metrics_until_ns = jzi_control_now_ns(control) + MEASURE_NS;
     jzi_board_want(control->view.board, JZI_WANT_TIMES, 0);
+    jzi_server_ping_first(control->server);
     jzi_json_init(&to.text, &control->view.alloc);
     jzi_peek_counters(&control->view, &counters);
     write_process(&to, control);

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "control_flight_steps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,17 +112,32 @@ void jzi_flight_free(const jzi_view *view, jzi_flight *flight)
     *flight = (jzi_flight){0};
 }
 
+/* Dispatchers of the same name have their index beside it. */
+static void name_dispatcher(const jzi_names *names, uint32_t index,
+                            char out[JZX_DISPATCHER_NAME_MAX + 16])
+{
+    const jzi_dispatcher_sight *it = jzi_names_dispatcher(names, index);
+    size_t same = 0;
+    for (size_t i = 0; it != NULL && i < names->dispatcher_count; i++) {
+        same += strcmp(names->dispatchers[i].name, it->name) == 0;
+    }
+    (void)snprintf(out, JZX_DISPATCHER_NAME_MAX + 16, same > 1 ? "%s#%u" : "%s",
+                   it == NULL ? "(gone)" : it->name, (unsigned)index);
+}
+
 size_t jzi_flight_format(jzi_names *names, const jzi_flight_event *event, uint64_t now_ns,
                          char buf[JZI_RECORD_LINE_MAX])
 {
     char peer_name[48];
+    char where[JZX_DISPATCHER_NAME_MAX + 16];
     const jzi_dispatcher_sight *dispatcher = jzi_names_dispatcher(names, event->dispatcher);
+    name_dispatcher(names, event->dispatcher, where);
     const char *found = jzi_names_actor(names, event->at.peer);
     memcpy(peer_name, found, strlen(found) + 1);
     jzi_record_line line = {
         .event = &event->at,
         .now_ns = now_ns,
-        .dispatcher = dispatcher == NULL ? "(gone)" : dispatcher->name,
+        .dispatcher = where,
         .worker = event->worker,
         .has_workers = dispatcher != NULL && dispatcher->workers > 1,
         .name = jzi_names_actor(names, event->at.actor),
@@ -142,6 +158,7 @@ void jzi_flight_write_details(jzi_json *out, const jzi_tap_event *at)
     } else {
         jzi_json_u64(out, "value", at->value);
     }
+    jzi_json_u64(out, "more", at->more);
 }
 
 static void write_event(jzi_json *out, jzi_names *names, const jzi_flight_event *event,

@@ -1,5 +1,5 @@
 /* The control's thread. It waits for connections and for lines; while somebody has a trace it also
- * wakes every 20 ms, and while somebody watches actors every 2 ms, to see who runs. When nobody is
+ * wakes every 20 ms, and while somebody watches actors every 3 ms, to see who runs. When nobody is
  * connected it sleeps. */
 #include "control_server_steps.h"
 
@@ -13,7 +13,9 @@
 #define MS UINT64_C(1000000)
 #define TICK_NS (1000 * MS)
 #define PUMP_NS (20 * MS)
-#define SAMPLE_NS (2 * MS)
+/* Not a round number, and never the same one twice: a program with a timer of its own would be
+ * caught at the same point of its period over and over. */
+#define SAMPLE_NS(server) (5 * MS / 2 + (server)->sampled_ns % 1009 * 1000)
 #define DEAF_NS (100 * MS)
 #define WOKEN_NS (5000 * MS)
 #define PATIENCE_NS (10000 * MS)
@@ -85,7 +87,7 @@ static uint64_t patience(const jzi_server *server, uint64_t now_ns)
         ns = sooner(ns, server->deaf_until_ns - now_ns);
     }
     if (jzi_server_is_sampling(server, now_ns)) {
-        ns = sooner(ns, SAMPLE_NS);
+        ns = sooner(ns, SAMPLE_NS(server));
     }
     for (uint32_t i = 0; i < server->guest_count; i++) {
         const jzi_guest *guest = server->guests[i];

@@ -7,7 +7,6 @@
 
 enum { RATE_DEFAULT = 1000, RATE_MAX = 100000, ROUND = 1024, ROUNDS = 16, CHUNK = 64 };
 #define SECOND_NS UINT64_C(1000000000)
-#define WINDOW_NS UINT64_C(10000000) /* as the workers count */
 
 static const jzi_view *view_of(const jzi_trace *trace)
 {
@@ -118,6 +117,22 @@ static size_t read_round(jzi_trace *trace)
     return count;
 }
 
+/* Takes one out of a bucket that holds what a second brings. */
+static bool take_one(jzi_trace_ring *ring, uint32_t rate, uint64_t now_ns)
+{
+    uint64_t passed = now_ns > ring->filled_ns ? now_ns - ring->filled_ns : 0;
+    uint64_t grown = passed >= SECOND_NS ? rate : passed * rate / SECOND_NS;
+    if (grown > 0) {
+        ring->left = grown >= rate - ring->left ? rate : ring->left + (uint32_t)grown;
+        ring->filled_ns = passed >= SECOND_NS ? now_ns : ring->filled_ns + grown * SECOND_NS / rate;
+    }
+    if (ring->left == 0) {
+        return false;
+    }
+    ring->left--;
+    return true;
+}
+
 /* The workers keep to the highest rate of all traces; a lower one is kept here, in the same way. */
 static bool is_in_rate(jzi_trace *trace, const jzi_flight_event *event)
 {
@@ -127,16 +142,9 @@ static bool is_in_rate(jzi_trace *trace, const jzi_flight_event *event)
         trace->rate >= most || ring == NULL) {
         return true;
     }
-    if (event->at.time_ns - ring->window_ns >= WINDOW_NS) {
-        ring->window_ns = event->at.time_ns;
-        ring->left = (trace->rate + 99) / 100;
-    }
-    if (ring->left == 0) {
-        trace->skipped++;
-        return false;
-    }
-    ring->left--;
-    return true;
+    bool in = take_one(ring, trace->rate, event->order_ns);
+    trace->skipped += !in;
+    return in;
 }
 
 static void write_name(jzi_trace *trace, const char *member, jzx_actor_id id)

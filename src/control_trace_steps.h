@@ -24,7 +24,7 @@ typedef struct jzi_trace_ring {
     uint64_t cursor;
     uint64_t order_ns;  /* of the last event that was read */
     uint64_t skipped;   /* by the worker, when last seen */
-    uint64_t window_ns; /* since when `left` counts, for a rate below that of the others */
+    uint64_t filled_ns; /* since when `left` grows, for a rate below that of the others */
     uint32_t left;
 } jzi_trace_ring;
 

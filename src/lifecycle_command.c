@@ -18,7 +18,7 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
         return;
     }
     jzi_count_add(&worker->counters.commands, 1);
-    if (jzi_unlikely(worker->noting)) {
+    if (jzi_unlikely(worker->noting_often)) {
         jzi_worker_note(worker, JZI_TAP_STOP, actor->id, worker->ctx.self, 0, drained, 0);
     }
     jzi_close_gate(worker, actor);
@@ -54,7 +54,7 @@ void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor)
 {
     const jzi_life *life = jzi_life_of(actor);
     jzi_count_add(&worker->counters.commands, 1);
-    if (jzi_unlikely(worker->noting)) {
+    if (jzi_unlikely(worker->noting_often)) {
         jzi_worker_note(worker, JZI_TAP_KILL, actor->id, worker->ctx.self, 0, 0, 0);
     }
     if (life == NULL || life->bond == NULL) {
@@ -300,8 +300,10 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
     const uint32_t orders = JZI_ACTOR_STOP | JZI_ACTOR_KILL | JZI_ACTOR_LINKED | JZI_ACTOR_HALT;
     bool last_orders =
         (step == JZI_STEP_NONE || step == JZI_STEP_FAMILY) && (actor->flags & orders) != 0;
-    if ((actor->flags & JZI_ACTOR_NEWS) != 0 && step != JZI_STEP_FAILED && !last_orders &&
-        !worker->domain->destroying) {
+    if (worker->domain->destroying) {
+        actor->flags &= ~JZI_ACTOR_NEWS; /* nothing is decided any more: only their ends count */
+    }
+    if ((actor->flags & JZI_ACTOR_NEWS) != 0 && step != JZI_STEP_FAILED && !last_orders) {
         actor->flags &= ~JZI_ACTOR_NEWS;
         if (life->family != NULL) {
             worker->domain->family->news(worker, actor);

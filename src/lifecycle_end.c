@@ -413,7 +413,7 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     if (actor->user != NULL) {
         drain_lane(worker, actor, &actor->user);
     }
-    if (jzi_unlikely(worker->noting)) {
+    if (jzi_unlikely(worker->noting_often)) {
         note_end(worker, actor);
     }
     uint32_t incarnation = 1;

@@ -26,7 +26,7 @@ void jzi_lifecycle_thrown(jzi_worker *worker, const void *caller)
     worker->failed.thrown = JZI_THROWN_PANIC;
     thrown.worker = worker;
     thrown.count = 0;
-    if (is_wanted(worker)) {
+    if (worker->noting && is_wanted(worker)) {
         thrown.count = (uint32_t)jzi_frames_here(caller, thrown.frames, JZI_FAILURE_FRAMES);
     }
 }
@@ -102,6 +102,4 @@ void jzi_life_keep_failure(jzi_worker *worker, const jzi_actor *actor)
         add_frames(&failure, worker, actor);
         jzi_board_add_failure(worker->domain->board, &failure);
     }
-    worker->failed.actor = JZX_NOBODY;
-    worker->failed.thrown = JZI_THROWN_NOT;
 }

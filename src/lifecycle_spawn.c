@@ -203,7 +203,7 @@ static inline void born(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_count_add(&worker->counters.spawned, 1);
     jzi_count_add(&worker->counters.live, 1);
-    if (jzi_unlikely(worker->noting)) {
+    if (jzi_unlikely(worker->noting_often)) {
         note_spawn(worker, actor);
     }
     if (jzi_unlikely(worker->domain->observer.on.on_actor_start != NULL)) {

@@ -126,11 +126,11 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
     worker->turn_budget_ns = (uint64_t)config->turn_budget_us * 1000;
     worker->max_stride = (env->flags & JZX_ENV_EXACT_CLOCK) != 0 ? 1 : STRIDE_MAX;
     worker->careful = worker->max_stride == 1 || env->trace != NULL;
-    worker->noting = env->trace != NULL;
+    worker->noting = worker->noting_often = env->trace != NULL;
     worker->stride = worker->until_clock = 1;
     loop->tick_budget_ns = (uint64_t)config->tick_budget_us * 1000;
     loop->max_turns = config->max_actors_per_tick;
-    worker->quick_mask = UINT32_MAX;
+    worker->quick = true;
     worker->store = worker;
     jzi_node_pool_init(&worker->plain, sizeof(jzi_node));
     jzi_node_pool_init(&worker->wide, sizeof(jzi_wide_node));

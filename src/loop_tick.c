@@ -160,6 +160,9 @@ void jzi_loop_turns(jzx_loop *loop, jzi_worker *worker, uint32_t max_turns)
         jzi_worker_look_at_probes(worker);
     }
     jzi_worker_look_at_board(worker);
+    if (jzi_unlikely(worker->hushed)) {
+        jzi_worker_unhush(worker);
+    }
     worker->ring_limit = first_turn + max_turns;
     worker->tick_end_ns = worker->now_ns + loop->tick_budget_ns;
     run_phase(worker);

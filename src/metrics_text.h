@@ -19,7 +19,7 @@ typedef struct jzi_label {
     const char *name; /* NULL: none */
     const char *value;
 } jzi_label;
-enum { JZI_LABELS = 2 };
+enum { JZI_LABELS = 3 };
 
 /* Samples of the family. */
 void jzi_metrics_u64(jzi_metrics *to, const jzi_label labels[JZI_LABELS], uint64_t value);

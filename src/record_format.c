@@ -218,6 +218,10 @@ static void put_details(text *out, const jzi_record_line *line)
             put_duration(out, event->value);
         }
         break;
+    case JZI_TAP_WAKE:
+        put_text(out, " after ");
+        put_duration(out, event->value);
+        break;
     case JZI_TAP_OVERRUN:
         put_text(out, ": a turn of ");
         put_duration(out, event->value);
@@ -262,6 +266,11 @@ size_t jzi_record_format(const jzi_record_line *line, char *buf, size_t cap)
     }
     put_text(&out, verb_of(line->event->what));
     put_details(&out, line);
+    if (line->event->more > 0) {
+        put_text(&out, " (and ");
+        put_number(&out, line->event->more, 10, 1);
+        put_text(&out, " like it before)");
+    }
     *out.at = '\0';
     return (size_t)(out.at - buf);
 }

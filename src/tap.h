@@ -77,6 +77,9 @@ typedef struct jzi_tap {
         uint32_t left;
         uint32_t more;
     } often[JZI_TAP_WHATS];
+    uint64_t hushed_ns; /* since when spawns, ends and timers are not noted, */
+    uint64_t spawned;   /* and what the counters were then. Timers are not counted meanwhile */
+    uint64_t ended;
     struct {
         jzx_actor_id target; /* 0: none */
         uint32_t stamp;

@@ -215,7 +215,7 @@ void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
         if (jzi_likely(jzi_timer_move(timer, timers->shared, JZI_TIMER_ARMED, JZI_TIMER_QUEUED))) {
             jzi_actor *owner =
                 jzi_actor_table_at(timers->domain->acting->table, jzx_id_slot(timer->owner));
-            if (jzi_unlikely(timers->domain->acting->noting)) {
+            if (jzi_unlikely(timers->domain->acting->noting_often)) {
                 jzi_worker_note(timers->domain->acting, JZI_TAP_TIMER, timer->owner, JZX_NOBODY,
                                 timer->node.msg.tag, 0, 0);
             }

@@ -48,11 +48,13 @@ struct jzi_worker {
     _Atomic(jzi_actor *) *chunks; /* table->chunks and table->made, one load nearer */
     uint32_t slots_made;
     uint32_t quick_slots;     /* the same where sends take the quick way; 0 in a pool */
-    uint32_t quick_mask;      /* all bits where they do */
+    bool quick;               /* whether they do: not in a pool, and not while somebody looks */
     uint32_t base;            /* the dispatcher's part of its actors' indexes */
     bool pooled;              /* domain->pooled, one load nearer */
     bool careful;             /* somebody looks at its messages, or they are simulated */
     bool noting;              /* rare events are to be noted */
+    bool noting_often;        /* also those that may come in masses: spawns, stops, ends, timers */
+    bool hushed;              /* they did, and are not noted for a moment */
     uint32_t wanted;          /* of the board, as it was seen last */
     uint32_t probed;          /* JZI_WANT_PROBES while somebody is attached to them */
     uint32_t number;          /* among the workers of a pool */
@@ -372,6 +374,8 @@ static inline void jzi_worker_look_at_board(jzi_worker *worker)
         jzi_worker_see_board(worker, wanted | worker->probed);
     }
 }
+/* After worker->hushed, once per tick: goes on noting when it is time to. */
+void jzi_worker_unhush(jzi_worker *worker);
 /* Now and then: whether somebody is attached to the probes. */
 void jzi_worker_look_at_probes(jzi_worker *worker);
 /* Which sends may go the quick way. */
@@ -380,9 +384,12 @@ void jzi_worker_set_quick(jzi_worker *worker);
 static inline void jzi_worker_more_slots(jzi_worker *worker)
 {
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    worker->quick_slots = worker->slots_made & worker->quick_mask;
+    if (jzi_likely(worker->quick)) { /* in a pool it stays 0: who is in user code reads it */
+        worker->quick_slots = worker->slots_made;
+    }
 }
-/* A rare event: call it if worker->noting. Also reaches its probe. */
+/* A rare event: call it if worker->noting, or worker->noting_often for spawns, ends and timers.
+ * Also reaches its probe. */
 void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, jzx_actor_id peer,
                      uint32_t tag, uint32_t detail, uint64_t value);
 /* The same after a wait. */

@@ -22,9 +22,10 @@ void jzi_worker_set_quick(jzi_worker *worker)
 {
     uint32_t bits = worker->tap == NULL ? 0 : worker->tap->bits;
     bool sample = (bits & JZI_WANT_TIMES) != 0 && worker->tap->sample.target == JZX_NOBODY;
-    bool slow = worker->pooled || (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) != 0 || sample;
-    worker->quick_mask = slow ? 0 : UINT32_MAX;
-    worker->quick_slots = worker->slots_made & worker->quick_mask;
+    if (!worker->pooled) { /* there they never do */
+        worker->quick = (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) == 0 && !sample;
+        worker->quick_slots = worker->quick ? worker->slots_made : 0;
+    }
 }
 
 void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted)
@@ -47,6 +48,8 @@ void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted)
     }
     worker->noting =
         worker->env->trace != NULL || (wanted & (JZI_WANT_RECORD | JZI_WANT_PROBES)) != 0;
+    worker->noting_often = worker->noting;
+    worker->hushed = false;
     worker->careful = is_exact(worker) || (wanted & CAREFUL) != 0;
     jzi_worker_set_quick(worker);
 }
@@ -67,9 +70,37 @@ static uint64_t exact_now(const jzi_worker *worker)
     return worker->env->now_ns(worker->env->ctx);
 }
 
-/* False: there were enough of this kind lately. */
-static bool is_news(jzi_tap *tap, jzi_tap_event *event)
+/* A mass of spawns, ends or timers: for the rest of the window nobody calls for them, unless
+ * somebody else wants each. */
+static void hush(jzi_worker *worker)
 {
+    if (worker->env->trace == NULL && worker->probed == 0) {
+        jzi_tap *tap = worker->tap;
+        worker->hushed = true;
+        worker->noting_often = false;
+        tap->hushed_ns = worker->now_ns;
+        tap->spawned = jzi_count_get(&worker->counters.spawned);
+        tap->ended = jzi_count_get(&worker->counters.ended);
+    }
+}
+
+void jzi_worker_unhush(jzi_worker *worker)
+{
+    jzi_tap *tap = worker->tap;
+    if (worker->now_ns - tap->hushed_ns >= OFTEN_NS) {
+        worker->hushed = false;
+        worker->noting_often = true;
+        tap->often[JZI_TAP_SPAWN].more +=
+            (uint32_t)(jzi_count_get(&worker->counters.spawned) - tap->spawned);
+        tap->often[JZI_TAP_END].more +=
+            (uint32_t)(jzi_count_get(&worker->counters.ended) - tap->ended);
+    }
+}
+
+/* False: there were enough of this kind lately. */
+static bool is_news(jzi_worker *worker, jzi_tap_event *event)
+{
+    jzi_tap *tap = worker->tap;
     uint32_t what = event->what;
     if (what == JZI_TAP_FAIL || what == JZI_TAP_RESTART || what == JZI_TAP_ESCALATE) {
         return true;
@@ -80,6 +111,10 @@ static bool is_news(jzi_tap *tap, jzi_tap_event *event)
     }
     if (tap->often[what].left == 0) {
         tap->often[what].more++;
+        if (what == JZI_TAP_SPAWN || what == JZI_TAP_END || what == JZI_TAP_TIMER ||
+            what == JZI_TAP_STOP) {
+            hush(worker);
+        }
         return false;
     }
     tap->often[what].left--;
@@ -117,7 +152,7 @@ void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, 
     if ((bits & JZI_WANT_PROBES) != 0) {
         reach_probe(worker, &event);
     }
-    if ((bits & JZI_WANT_RECORD) != 0 && is_news(worker->tap, &event)) {
+    if ((bits & JZI_WANT_RECORD) != 0 && is_news(worker, &event)) {
         if (what != JZI_TAP_SLEEP && what != JZI_TAP_TIMER) {
             event.time_ns = exact_now(worker);
         }

@@ -69,7 +69,7 @@ function check_length() {
     if (file ~ /^bench\/spikes\//) return
     if (file ~ /^examples\/(chat|thumbnailer)\//) limit = 170
     else if (file ~ /^examples\//) limit = 100
-    else if (file ~ /^(src|include|manifest|testkit|bench|cmd)\//) limit = 600
+    else if (file ~ /^(src|include|manifest|console|testkit|bench|cmd)\//) limit = 600
     if (limit && lines > limit)
         print file ":" lines ": The file has more than " limit " lines; which two concepts share it?"
 }
@@ -78,7 +78,7 @@ function check_length() {
 function check_place() {
     if (file !~ /\.c$/) return
     if (file ~ /^(src\/((base|os)\/)?|manifest\/src\/)[^\/]*$/) return
-    if (file ~ /^(testkit|bench|bench\/(peers|spikes|manifest)|examples|examples\/(chat|thumbnailer)|cmd\/[^\/]*|cmd\/jzx\/manifest|tests\/(support|command|terminal))\/[^\/]*$/) return
+    if (file ~ /^(console|testkit|bench|bench\/(peers|spikes|manifest|watched)|examples|examples\/(chat|thumbnailer)|cmd\/[^\/]*|cmd\/jzx\/manifest|tests\/(support|command|terminal|console))\/[^\/]*$/) return
     if (file ~ /^tests\/(unit|contract|sim|fault|thread|api|manifest|terminal)\/test_[^\/]*$/) return
     if (file ~ /^tests\/fuzz\/fuzz_[^\/]*$/) return
     if (file ~ /^tests\/(install|crashlab|manifest\/kill9)\//) return
@@ -173,7 +173,7 @@ END {
     finish_file()
     for (i = 1; i <= include_count; i++) {
         split(includes[i], pair, SUBSEP)
-        split(folder_of(pair[1]) "/|src/|include/|manifest/include/|tests/|tests/support/", places, "|")
+        split(folder_of(pair[1]) "/|src/|include/|manifest/include/|console/include/|console/|tests/|tests/support/", places, "|")
         for (p in places) {
             if (places[p] pair[2] != pair[1]) included[places[p] pair[2]] = 1
         }

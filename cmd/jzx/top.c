@@ -79,23 +79,17 @@ static json_t *number_or_null(double value)
     return value < 0.0 ? json_null() : json_real(value);
 }
 
-/* The answers as they came, the rates of the head, and the rows in the order that was asked for. */
+/* The answers as they came, and the rates of the head. */
 static bool print_json(const top_state *state, const picture *p)
 {
     const top_program *program = &state->program;
-    json_t *rows = json_object_get(p->actors, "actors");
-    json_t *ordered = json_array();
-    size_t count = json_array_size(rows);
-    bool turned = state->model.reverse && !state->model.tree;
-    for (size_t i = 0; i < count; i++) {
-        (void)json_array_append(ordered, json_array_get(rows, turned ? count - 1 - i : i));
-    }
     json_t *rates =
         json_pack("{s:o,s:o,s:o}", "messages", number_or_null(program->rate), "dead",
                   number_or_null(program->dead_rate), "cpu", number_or_null(program->cpu));
-    json_t *object = json_pack("{s:O,s:o,s:I,s:I,s:o}", "program", p->program, "per_second", rates,
-                               "total", (json_int_t)state->model.total, "matched",
-                               (json_int_t)state->model.matched, "actors", ordered);
+    json_t *object =
+        json_pack("{s:O,s:o,s:I,s:I,s:O}", "program", p->program, "per_second", rates, "total",
+                  (json_int_t)state->model.total, "matched", (json_int_t)state->model.matched,
+                  "actors", json_object_get(p->actors, "actors"));
     if (object == NULL) {
         (void)ui_fail("There is not enough memory.");
         return false;

@@ -211,8 +211,8 @@ static void keep_in_sight(top_model *model)
     }
 }
 
-/* The places to hold: the page before, the page and the page after. */
-static void places_wanted(const top_model *model, uint64_t *out_first, uint64_t *out_count)
+/* The page before, the page and the page after. */
+void top_model_window(const top_model *model, uint64_t *out_offset, uint64_t *out_limit)
 {
     uint64_t page = model->page > 0 ? model->page : 1;
     uint64_t first = model->top > page ? model->top - page : 0;
@@ -221,32 +221,8 @@ static void places_wanted(const top_model *model, uint64_t *out_first, uint64_t 
         first = first < model->limit ? first : model->limit - 1;
         count = first + count <= model->limit ? count : model->limit - first;
     }
-    *out_first = first;
-    *out_count = count < TOP_LIMIT_MAX ? count : TOP_LIMIT_MAX;
-}
-
-/* Where the list begins at its end: the program counts from the other side. */
-static bool is_mirrored(const top_model *model)
-{
-    return model->reverse && !model->tree;
-}
-
-void top_model_window(const top_model *model, uint64_t *out_offset, uint64_t *out_limit)
-{
-    uint64_t first = 0;
-    uint64_t count = 0;
-    places_wanted(model, &first, &count);
-    *out_limit = count;
-    if (!is_mirrored(model)) {
-        *out_offset = first;
-        return;
-    }
-    uint64_t end = model->matched > first ? model->matched - first : 0;
-    *out_offset = end > count ? end - count : 0;
-    /* With fewer rows than wanted the window must not reach into what comes before them. */
-    if (end > 0 && end < count) {
-        *out_limit = end;
-    }
+    *out_offset = first;
+    *out_limit = count < TOP_LIMIT_MAX ? count : TOP_LIMIT_MAX;
 }
 
 json_t *top_model_request(const top_model *model)
@@ -257,21 +233,18 @@ json_t *top_model_request(const top_model *model)
     json_t *request = json_pack("{s:s,s:s,s:I,s:I}", "op", "actors", "sort",
                                 model->tree ? "tree" : top_sort_name(model->sort), "offset",
                                 (json_int_t)offset, "limit", (json_int_t)limit);
-    if (request != NULL && model->filter[0] != '\0' &&
-        json_object_set_new(request, "filter", json_string(model->filter)) != 0) {
+    bool whole = request != NULL;
+    if (whole && model->filter[0] != '\0') {
+        whole = json_object_set_new(request, "filter", json_string(model->filter)) == 0;
+    }
+    if (whole && model->reverse && !model->tree) {
+        whole = json_object_set_new(request, "reverse", json_true()) == 0;
+    }
+    if (!whole) {
         json_decref(request);
         return NULL;
     }
     return request;
-}
-
-static void turn_around(top_row *rows, size_t count)
-{
-    for (size_t i = 0; i < count / 2; i++) {
-        top_row row = rows[i];
-        rows[i] = rows[count - 1 - i];
-        rows[count - 1 - i] = row;
-    }
 }
 
 bool top_model_take(top_model *model, const json_t *answer, uint64_t offset)
@@ -292,11 +265,6 @@ bool top_model_take(top_model *model, const json_t *answer, uint64_t offset)
     model->total = field_u64(answer, "total");
     model->matched = field_u64(answer, "matched");
     model->first = offset;
-    if (is_mirrored(model)) {
-        turn_around(rows, count);
-        uint64_t end = offset + count;
-        model->first = model->matched > end ? model->matched - end : 0;
-    }
     keep_in_sight(model);
     uint64_t places = top_model_places(model);
     uint64_t last = model->top + model->page < places ? model->top + model->page : places;
@@ -311,7 +279,7 @@ static int compare_kept(const void *a, const void *b)
     const top_row *left = &arranging->rows[*(const size_t *)a];
     const top_row *right = &arranging->rows[*(const size_t *)b];
     int order = top_row_compare(left, right, arranging->sort);
-    return is_mirrored(arranging) ? -order : order;
+    return arranging->reverse ? -order : order;
 }
 
 /* Sorts and filters what is held; for a picture that stands still. */

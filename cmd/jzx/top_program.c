@@ -72,6 +72,19 @@ static void set_rates(top_program *program, const top_program *before)
     program->cpu = rate_of(before->cpu_ms, program->cpu_ms, ns) / 1000.0;
 }
 
+/* Who still hangs in the same message has the tag that was found out before. */
+static void keep_tag(top_dispatcher *dispatcher, const top_program *before)
+{
+    for (size_t i = 0; i < before->dispatcher_count; i++) {
+        const top_dispatcher *old = &before->dispatchers[i];
+        if (strcmp(old->name, dispatcher->name) == 0 && dispatcher->longest_id[0] != '\0' &&
+            strcmp(old->longest_id, dispatcher->longest_id) == 0 &&
+            old->longest_ms <= dispatcher->longest_ms) {
+            dispatcher->longest_tag = old->longest_tag;
+        }
+    }
+}
+
 void top_program_take(top_program *program, const json_t *answer)
 {
     const json_t *counters = field_object(answer, "counters");
@@ -100,6 +113,7 @@ void top_program_take(top_program *program, const json_t *answer)
         }
         top_dispatcher *dispatcher = &program->dispatchers[program->dispatcher_count++];
         read_dispatcher(dispatcher, json_array_get(list, i));
+        keep_tag(dispatcher, &before);
         program->silent = program->silent || !dispatcher->answering;
     }
     set_rates(program, &before);

@@ -195,7 +195,8 @@ static short pair_of(const top_piece *piece)
 {
     bool coloured =
         piece->style == TOP_ALARM || (piece->style >= TOP_RED && piece->style <= TOP_CYAN);
-    return colours && coloured ? (short)piece->style : 0;
+    /* A row that is reversed as a whole is easier to read in one colour. */
+    return colours && coloured && !piece->chosen ? (short)piece->style : 0;
 }
 
 void top_screen_draw(const top_canvas *canvas, bool afresh)

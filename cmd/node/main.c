@@ -28,13 +28,13 @@ static void usage(FILE *out)
             "A demonstration: a shop of supervised actors under load, with faults on purpose. It\n"
             "says where to look, and stops on Ctrl-C. Nothing leaves this machine.\n"
             "  --load N       so many per cent of the usual orders, 1 to 10000 (100)\n"
-            "  --faults N     so many faults per minute, 0 to 600 (20)\n"
+            "  --faults N     so many faults per minute, 0 to 120 (20)\n"
             "  --stuck        after 3 s one actor loops for ever, and two wait for each other\n"
             "  --port N       of the console; 0: any that is free (%d, or any if that is taken)\n"
             "  --no-console   without the console\n"
             "  --seconds N    stop after so many\n"
             "  --help\n"
-            "Trouble by hand, with `jzx send jzx-node ACTOR --tag N`: bank 101 (fails), 102\n"
+            "Trouble by hand, with `jzx send ACTOR --tag N`: bank 101 (fails), 102\n"
             "(panics), 103 (crashes), 104 (answers nobody for a while); cache 101; database 101,\n"
             "104; mailer 104; looper 109 (loops for ever).\n",
             CONSOLE_PORT);
@@ -68,7 +68,7 @@ static node_options read_options(char **argv)
             o.load = number("--load", at[1], 1, 10000);
             at++;
         } else if (strcmp(*at, "--faults") == 0) {
-            o.faults = number("--faults", at[1], 0, 600);
+            o.faults = number("--faults", at[1], 0, 120);
             at++;
         } else if (strcmp(*at, "--port") == 0) {
             o.port = (uint16_t)number("--port", at[1], 0, 65535);
@@ -118,8 +118,13 @@ static void tell_stuck(void *ctx, const jzx_stuck_report *report)
 
 static jzx_err create(node *n)
 {
-    jzx_dispatcher_spec desks = {.name = "desks", .kind = JZX_DISPATCHER_POOL, .workers = 2};
-    jzx_system_config config = {.dispatchers = &desks, .dispatcher_count = 1};
+    /* A pool for the clerks, and a thread each for whoever blocks or might not return. */
+    jzx_dispatcher_spec dispatchers[] = {
+        {.name = "desks", .kind = JZX_DISPATCHER_POOL, .workers = 2},
+        {.name = "disk", .kind = JZX_DISPATCHER_PINNED},
+        {.name = "post", .kind = JZX_DISPATCHER_PINNED},
+        {.name = "attic", .kind = JZX_DISPATCHER_PINNED}};
+    jzx_system_config config = {.dispatchers = dispatchers, .dispatcher_count = 4};
     jzx_err err = jzx_system_create(&config, &n->system);
     if (err != JZX_OK) {
         return err;
@@ -147,13 +152,13 @@ static void tell_commands(const char *self, const jzx_control *control)
     static const char *const tries[][2] = {
         {"top", "who has work"},
         {"tree", "who supervises whom"},
-        {"actor jzx-node bank", "all about one, with its last failures"},
+        {"actor bank", "all about one, with its last failures"},
         {"dead", "messages nobody got, and why"},
         {"trace --actor bank", "messages as they are handled"},
         {"stuck", "who does not get on"},
         {"doctor", "what is likely to hurt one day"},
         {"record", "what happened last"},
-        {"send jzx-node bank --tag 103", "crashes the bank; 102 panics; see --help"},
+        {"send bank --tag 103", "crashes the bank; 102 panics; see --help"},
     };
     printf("\nIn another terminal:\n");
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {

@@ -28,8 +28,8 @@ jzx_actor_id bank_find(jzx_context *ctx, void *arg)
     return jzx_whereis(ctx->loop, "bank");
 }
 
-/* Not static, so that backtraces have its name. */
-void parse_the_banks_answer(volatile int *where);
+/* Not static and not inlined, so that backtraces have its name. */
+__attribute__((noinline)) void parse_the_banks_answer(volatile int *where);
 void parse_the_banks_answer(volatile int *where)
 {
     *where = 1; /* the crash guard makes a failure of it */

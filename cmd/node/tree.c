@@ -108,7 +108,7 @@ static jzx_err start(node *n, jzx_loop *loop, const jzx_child_spec *clerks,
     jzx_child_spec store_children[] = {child(n, "database", database_work, database_init),
                                        child(n, "cache", cache_work, cache_init),
                                        child(n, "audit", audit_work, audit_init)};
-    store_children[0].dispatcher = "pinned";
+    store_children[0].dispatcher = "disk";
     jzx_child_spec payment_children[] = {child(n, "bank", bank_work, bank_init), *pay};
     payment_children[0].flags |= JZX_SPAWN_CRASH_GUARD;
     jzx_child_spec parcel = {.id = "parcel",
@@ -122,7 +122,7 @@ static jzx_err start(node *n, jzx_loop *loop, const jzx_child_spec *clerks,
         *clerks,
         {.id = "parcels", .flags = JZX_SPAWN_REGISTER, .shutdown_ms = JZX_SHUTDOWN_INFINITE},
         child(n, "shipping", shipping_work, shipping_init)};
-    desk_children[0].dispatcher = "pinned";
+    desk_children[0].dispatcher = "post";
     desk_children[0].mailbox_cap = 64;
     desk_children[0].full_policy = JZX_FULL_DROP_OLDEST;
     jzx_child_spec front_children[] = {
@@ -133,7 +133,7 @@ static jzx_err start(node *n, jzx_loop *loop, const jzx_child_spec *clerks,
                                          child(n, "looper", looper_work, looper_init),
                                          child(n, "egg", brood, egg_init),
                                          child(n, "hen", brood, hen_init)};
-    trouble_children[1].dispatcher = "pinned";
+    trouble_children[1].dispatcher = "attic";
     size_t troubles = n->options.stuck ? COUNT(trouble_children) : 2;
 
     /* The faults come on purpose: limits are wide, and backoff is short. */
@@ -141,11 +141,12 @@ static jzx_err start(node *n, jzx_loop *loop, const jzx_child_spec *clerks,
     jzx_supervisor_spec rest = calm, backing = calm, many = {.strategy = JZX_DYNAMIC};
     rest.strategy = JZX_REST_FOR_ONE;
     backing.backoff_min_ms = 100;
-    backing.backoff_max_ms = 3000;
+    backing.backoff_max_ms = 500;
     backing.backoff_jitter = 0.2;
     many.intensity = 60;
     many.period_ms = 10000;
     many.backoff_min_ms = 50;
+    many.backoff_max_ms = 100;
     jzx_supervisor_init parcels = {"parcels", &many, &parcel, 1};
     desk_children[2].supervisor = &parcels;
     jzx_supervisor_init store = {"store", &rest, store_children, COUNT(store_children)};

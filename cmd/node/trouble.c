@@ -80,8 +80,8 @@ jzx_behavior_result looper_init(jzx_context *ctx, void *arg)
     return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(ctx, (int32_t)err, jzx_strerror(err));
 }
 
-/* Not static, so that backtraces have its name. */
-void search_for_the_last_prime(const node *n);
+/* Not static and not inlined, so that backtraces have its name. */
+__attribute__((noinline)) void search_for_the_last_prime(const node *n);
 void search_for_the_last_prime(const node *n)
 {
     for (;;) {

@@ -1,4 +1,4 @@
-/* jzx-tour: what `make run` runs. */
+/* jzx-tour: what `make tour` runs. */
 #define _POSIX_C_SOURCE 200809L
 #include "tour.h"
 

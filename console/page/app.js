@@ -37,7 +37,7 @@ const detail = new Detail({
     else tree.focus(tree.focused);
   },
   onOpen: (id) => openActor(id),
-  rateOf: (id) => model.actors.get(id)?.rate,
+  known: (id) => model.actors.get(id),
   onTrace: (actor) => {
     if (matchMedia("(max-width: 999px)").matches) detail.close();
     lists.show("trace");
@@ -46,7 +46,7 @@ const detail = new Detail({
 });
 const trace = new Trace({ onOpen: (id) => openActor(id), program: () => program });
 const tree = new Tree(model, { onOpen: (id) => openActor(id), onToggle: () => refreshTree() });
-const lists = new Lists({ onOpen: (id) => openActor(id), trace });
+const lists = new Lists({ onOpen: (id) => openActor(id), known: (id) => model.actors.get(id), trace });
 const search = new Search({ onChoose: async (id) => {
   await reveal(id);
   openActor(id);
@@ -102,6 +102,8 @@ function takeProgram(next) {
     model.reset();
     lists.reset();
     newestFailure = null;
+    clearTicker();
+    detail.close();
     if (before) toast(`Another run of the program: ${next.name}, pid ${next.pid}.`);
   } else {
     const values = sample(next, before);
@@ -111,6 +113,7 @@ function takeProgram(next) {
     }
   }
   header.show(next);
+  header.live(paused ? "paused" : "live"); // it may have been paused while this look was under way
   detail.allow = next.allow || [];
   return !sameProgram(before, next) || (next.counters.failures ?? 0) > (before.counters.failures ?? 0);
 }
@@ -131,6 +134,12 @@ async function readFailures() {
 }
 
 let tickerFrom = null;
+function clearTicker() {
+  tickerFrom = null;
+  delete $("ticker").dataset.seq;
+  $("ticker").replaceChildren();
+}
+
 function drawTicker(now) {
   const box = $("ticker");
   if (!tickerFrom) return;

@@ -1,7 +1,7 @@
 // All about one actor, in a panel at the side; what may be done to it, if the program allows it.
 
 import { get, hasToken, post } from "./api.js";
-import { $, bytes, confirmed, count, el, nameOf, share, short, span, toast } from "./dom.js";
+import { $, backtrace, bytes, confirmed, count, el, nameOf, share, short, span, tagText, toast } from "./dom.js";
 
 const ACTIONS = {
   stop: ["Stop", "It ends in an orderly way; its supervisor decides whether it starts again."],
@@ -10,8 +10,8 @@ const ACTIONS = {
 };
 
 export class Detail {
-  constructor({ onClose, onOpen, onTrace, rateOf }) {
-    this.rateOf = rateOf;
+  constructor({ onClose, onOpen, onTrace, known }) {
+    this.known = known;
     this.box = $("detail");
     this.onClose = onClose;
     this.onOpen = onOpen;
@@ -34,6 +34,7 @@ export class Detail {
 
   open(id) {
     this.id = id;
+    this.ended = false;
     this.shown.clear();
     this.sections = {};
     this.name = el("h2", { id: "detail-name", tabindex: -1, text: id });
@@ -41,7 +42,7 @@ export class Detail {
     const close = el("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)",
       text: "✕", onclick: () => this.close() });
     this.box.replaceChildren(el("div", { class: "detail-head" }, el("div", {}, this.name, this.kind), close));
-    for (const name of ["note", "now", "mailbox", "facts", "actions", "history", "failures", "timers", "asks", "links", "children"]) {
+    for (const name of ["note", "now", "mailbox", "facts", "actions", "failures", "history", "timers", "asks", "links", "children"]) {
       this.sections[name] = el("section", { class: `d-${name}` });
       this.box.append(this.sections[name]);
     }
@@ -61,13 +62,14 @@ export class Detail {
 
   async refresh() {
     const { id } = this;
-    if (id === null) return;
+    if (id === null || this.ended) return;
     let answer;
     try {
       answer = await get("actor", { actor: id });
     } catch (error) {
       if (this.id !== id) return;
       if (!error.reached) throw error;
+      this.ended = error.code === "NO_SUCH_ACTOR"; // ids are not used twice
       this.draw("note", error.message, () => [el("p", { class: "note bad", text: error.message })]);
       this.sections.now.replaceChildren();
       this.sections.actions.replaceChildren();
@@ -106,20 +108,13 @@ export class Detail {
 
   now(actor, doing) {
     const state = el("span", { class: `pill s-${actor.state}`, text: actor.stopping ? "stopping" : actor.state });
-    if (!doing || !doing.running) return [el("p", { class: "d-state" }, state, el("span", { class: "quiet", text: "waits for a message" }))];
-    const what = doing.hook ? "in a hook" : `handles tag ${doing.tag} (${doing.kind})`;
+    if (!doing || !doing.running) {
+      const idle = actor.state === "running" && !actor.stopping ? el("span", { class: "quiet", text: "waits for a message" }) : null;
+      return [el("p", { class: "d-state" }, state, idle)];
+    }
+    const what = doing.hook ? "in a hook" : `handles tag ${tagText(doing.tag)} (${doing.kind})`;
     return [el("p", { class: "d-state" }, state, el("strong", { text: `${what} for ${span(doing.for_ms)}` })),
-      this.frames(doing.frames, "doing")];
-  }
-
-  frames(frames, key) {
-    if (!frames || frames.length === 0) return null;
-    const box = el("details", { class: "frames", open: this.openFrames.has(key) },
-      el("summary", { text: `${frames.length} frames` }),
-      el("ol", {}, ...frames.map((frame) => el("li", {}, el("code", { text: frame.text || frame.pc }),
-        frame.text ? el("span", { class: "quiet", text: ` ${frame.pc}` }) : null))));
-    box.addEventListener("toggle", () => (box.open ? this.openFrames.add(key) : this.openFrames.delete(key)));
-    return box;
+      backtrace(doing.frames, "doing", this.openFrames)];
   }
 
   mailbox(actor, detail) {
@@ -133,7 +128,7 @@ export class Detail {
   }
 
   facts(actor, detail) {
-    const rows = [["Messages", `${short(this.rateOf(actor.id) ?? actor.rate)}/s, ${count(actor.accepted)} taken`],
+    const rows = [["Messages", `${short(this.known(actor.id)?.rate ?? actor.rate)}/s, ${count(actor.accepted)} taken`],
       ["Processor", share(actor.cpu)], ["Restarts", `${count(actor.restarts)}, now incarnation ${actor.incarnation}`],
       ["Up for", span(actor.uptime_ms)], ["Dead letters", count(actor.dead)], ["Memory", bytes(actor.memory)]];
     if (detail?.names?.length) rows.push(["Names", detail.names.join(", ")]);
@@ -144,7 +139,7 @@ export class Detail {
   }
 
   link(id, name) {
-    return el("button", { type: "button", class: "link-button", text: name || id, title: id, onclick: () => this.onOpen(id) });
+    return el("button", { type: "button", class: "link-button", text: name || this.known(id)?.row.name || id, title: id, onclick: () => this.onOpen(id) });
   }
 
   actions(actor) {
@@ -199,13 +194,13 @@ export class Detail {
 
   failures(failures) {
     if (failures.length === 0) return [];
-    return [el("h3", { text: "Last failures" }), ...failures.map((failure) => failureCard(failure, this.frames(failure.frames, failure.seq)))];
+    return [el("h3", { text: "Last failures" }), ...failures.map((failure) => failureCard(failure, backtrace(failure.frames, failure.seq, this.openFrames)))];
   }
 
   timers(timers) {
     if (timers.length === 0) return [];
     return [el("h3", { text: "Timers" }), el("ul", { class: "plain" }, ...timers.map((timer) => el("li",
-      { text: `tag ${timer.tag} in ${span(timer.due_ms)}${timer.period_ms ? `, every ${span(timer.period_ms)}` : ""}` })))];
+      { text: `tag ${tagText(timer.tag)} in ${span(timer.due_ms)}${timer.period_ms ? `, every ${span(timer.period_ms)}` : ""}` })))];
   }
 
   asks(detail) {
@@ -241,9 +236,8 @@ export function failureCard(failure, frames, onOpen) {
   const who = onOpen ? el("button", { type: "button", class: "link-button", text: nameOf({ name: failure.name, id: failure.actor }),
     title: failure.actor, onclick: () => onOpen(failure.actor) }) : null;
   const code = failure.code ? ` ${failure.code}` : "";
-  return el("article", { class: "failure" },
-    el("p", { class: "failure-head" }, who, el("strong", { text: `${failure.reason}${code}` }),
-      el("span", { class: "quiet", text: `${when}, incarnation ${failure.incarnation}${failure.tag === null || failure.tag === undefined ? "" : `, tag ${failure.tag}`}` })),
-    failure.text ? el("p", { class: "failure-text", text: failure.text }) : null, frames);
+  return el("article", { class: "failure" }, who, el("strong", { text: `${failure.reason}${code}` }),
+    failure.text ? el("span", { class: "failure-text", text: failure.text }) : null,
+    el("span", { class: "quiet failure-when", text: `${when}, incarnation ${failure.incarnation}${failure.tag === null || failure.tag === undefined ? "" : `, tag ${tagText(failure.tag)}`}` }), frames);
 }
 

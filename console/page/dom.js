@@ -46,6 +46,7 @@ export function count(n) {
 export function short(n) {
   if (n === null || n === undefined || Number.isNaN(n)) return "–";
   const size = Math.abs(n);
+  if (size < 0.05) return "0";
   if (size < 10 && !Number.isInteger(n)) return n.toFixed(1);
   if (size < 1000) return String(Math.round(n));
   for (const [unit, scale] of [["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]]) {
@@ -64,14 +65,15 @@ export function span(ms) {
   const s = ms / 1000;
   if (s < 10) return `${s.toFixed(1)} s`;
   if (s < 60) return `${Math.floor(s)} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s`;
-  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
-  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+  const [large, small, first, second] = s < 3600 ? [60, 1, "min", "s"] : s < 86400 ? [3600, 60, "h", "min"] : [86400, 3600, "d", "h"];
+  const rest = Math.floor((s % large) / small);
+  return `${Math.floor(s / large)} ${first}${rest ? ` ${rest} ${second}` : ""}`;
 }
 
 /** From microseconds: "35 µs", "1.2 ms". */
 export function micros(us) {
   if (us === null || us === undefined) return "–";
+  if (us === 0) return "0";
   if (us < 1000) return `${us < 10 && us > 0 ? us.toFixed(1) : Math.round(us)} µs`;
   return us < 10000 ? `${(us / 1000).toFixed(1)} ms` : span(us / 1000);
 }
@@ -85,6 +87,20 @@ export function bytes(n) {
 }
 
 export const share = (part) => (part === null || part === undefined ? "–" : `${Math.round(part * 100)} %`);
+
+/** Tags of users are small; those of the runtime are made of bits. */
+export const tagText = (tag) => (tag === null || tag === undefined ? "–" : tag > 65535 ? `0x${tag.toString(16)}` : String(tag));
+
+/** The frames of a backtrace, folded; null if there are none. `open` remembers which were opened. */
+export function backtrace(frames, key, open) {
+  if (!frames || frames.length === 0) return null;
+  const box = el("details", { class: "frames", open: open.has(key) },
+    el("summary", { text: frames.length === 1 ? "1 frame" : `${frames.length} frames` }),
+    el("ol", {}, ...frames.map((frame) => el("li", {}, el("code", { text: frame.text || frame.pc }),
+      frame.text ? el("span", { class: "quiet", text: ` ${frame.pc}` }) : null))));
+  box.addEventListener("toggle", () => (box.open ? open.add(key) : open.delete(key)));
+  return box;
+}
 
 /** What an actor is called: its name, or its id if it has none. */
 export const nameOf = (actor) => actor.name || actor.id;

@@ -1,7 +1,7 @@
 // The top of the page: which program, how it is, and what is wrong.
 
 import { GLYPHS, shapePath } from "./tree.js";
-import { $, bytes, count, el, micros, setAttr, setText, share, short, span, svg } from "./dom.js";
+import { $, bytes, count, el, micros, setAttr, setText, share, short, span, svg, tagText } from "./dom.js";
 
 const NUMBERS = [
   ["actors", "Actors", (p) => count(p.actors)],
@@ -42,7 +42,6 @@ export class Header {
     document.title = `${program.name} · Jazz console`;
     for (const [key, , text] of NUMBERS) setText(this.values.get(key), text(program, this.rate));
     $("numbers").querySelector(".number-failures").classList.toggle("number-bad", (program.counters.failures ?? 0) > 0);
-    this.live("live");
     this.dispatchers(program.dispatchers || []);
   }
 
@@ -54,7 +53,8 @@ export class Header {
       list.replaceChildren(...this.rows.map((row) => row.item));
       if (all.length > SHOWN) list.append(el("li", { class: "dispatcher quiet", text: `and ${count(all.length - SHOWN)} more` }));
     }
-    shown.forEach((one, at) => this.showDispatcher(this.rows[at], one));
+    const twice = (name) => all.filter((other) => other.name === name).length > 1;
+    shown.forEach((one, at) => this.showDispatcher(this.rows[at], one, twice(one.name) ? `${one.name} ${one.index}` : one.name));
   }
 
   makeDispatcher() {
@@ -64,9 +64,9 @@ export class Header {
     return { name, facts, bars, item: el("li", { class: "dispatcher" }, el("span", { class: "dispatcher-name" }, name, facts), bars) };
   }
 
-  showDispatcher(row, one) {
+  showDispatcher(row, one, name) {
     const workers = (one.workers || []).slice(0, 8);
-    setText(row.name, one.name);
+    setText(row.name, name);
     setText(row.facts, one.answering ? `${one.kind} · ${micros(one.latency_us)}` : `⚠ no answer for ${micros(one.latency_us)}`);
     row.item.classList.toggle("silent", !one.answering);
     while (row.bars.children.length > workers.length) row.bars.lastChild.remove();
@@ -105,7 +105,7 @@ export class Header {
     let text = "";
     if (running.length > 0) {
       const worst = running.reduce((a, b) => (a.for_ms > b.for_ms ? a : b));
-      text = `⚠ ${worst.name || worst.actor} has been in the same code for ${span(worst.for_ms)}, with tag ${worst.tag}`;
+      text = `⚠ ${worst.name || worst.actor} has been in the same code for ${span(worst.for_ms)}, with tag ${tagText(worst.tag)}`;
     } else if (cycles.length > 0) text = `⚠ ${cycles[0].length} actors wait for each other in a circle`;
     else if (silent.length > 0) text = `⚠ dispatcher ${silent[0].name} does not answer`;
     else if (full.length > 0) text = `⚠ ${full.length === 1 ? `The mailbox of ${full[0].name || full[0].id} is full` : `${count(full.length)} mailboxes are full`}`;

@@ -3,74 +3,99 @@
 // Wide: from left to right, a parent beside the middle of its children; children without children
 // of their own stand together on a tray of some columns. Narrow: one below the other, indented.
 
-const CELL = { width: 158, height: 38 };
-const GAP = { column: 46, subtree: 12, tray: 8 };
+const CELL = { height: 36, least: 128, most: 172 };
+const GAP = { column: 38, subtree: 9, tray: 6 };
 const INDENT = 20;
 const NARROW_ROW = 40;
+const RESERVE_MS = 15000;
 
-/** Width of a label, near enough: the picture must not depend on which fonts there are. */
-const labelWidth = (node) => Math.min(22, Math.max(11, (node.actor.row.name || node.id).length)) * 7.2 + 60;
+/** Width of a text of so many characters, near enough: the picture must not depend on fonts. */
+const widthOf = (view) => Math.min(22, (view.actor.row.name || view.id).length) * 7.2;
 
-/** Who stands on the tray. Whom the user closed stays where it was. */
-const isLeaf = (kid) => kid.kids.length === 0 && kid.hidden === 0 && !(kid.parents && kid.said);
+/** Who stands on the tray. Whom the user closed stays where it was, and so does a supervisor without
+ * children: they may come any moment. */
+const isLeaf = (kid) => kid.kids.length === 0 && kid.hidden === 0 && !(kid.parents ? kid.said : kid.actor.row.supervisor);
 
-function split(view) {
-  return { leaves: view.kids.filter(isLeaf), others: view.kids.filter((kid) => !isLeaf(kid)) };
+/** How many cells a tray gets: as many as it needed of late, so that coming and going does not make
+ * the whole picture dance. */
+const reserved = new Map(); // owner -> {cells, until}
+function reserve(owner, cells, now) {
+  const old = reserved.get(owner);
+  if (!old || cells >= old.cells || now > old.until) {
+    reserved.set(owner, { cells, until: now + RESERVE_MS });
+    return cells;
+  }
+  return old.cells;
 }
 
-function place(view, x, y, columns, depth, widths, out, parent) {
-  const { leaves, others } = split(view);
-  const cells = leaves.length + (view.hidden > 0 ? 1 : 0);
-  const left = x + widths[depth] + GAP.column;
-  const spot = { id: view.id, view, x, y: 0, width: widths[depth], parent, depth };
-  out.nodes.push(spot);
-  let at = y;
+/** Puts the children of a view to the right of `left` and below `y`; returns where that ends, and
+ * the points that a line from their parent should lead to. */
+function placeKids(view, left, y, depth, plan, parent) {
+  const { out } = plan;
+  const leaves = view.kids.filter(isLeaf);
   const anchors = [];
+  let at = y;
+  const wanted = leaves.length + (view.hidden > 0 ? 1 : 0);
+  // Whose children are folded away by the user needs no room for them.
+  const cells = view.parents && !view.open ? 0 : reserve(view.id, wanted, plan.now);
   if (cells > 0) {
-    const down = Math.ceil(cells / columns);
-    const across = Math.ceil(cells / down);
-    const tray = { x: left - GAP.tray, y: at, width: across * CELL.width + GAP.tray * 2,
-      height: down * CELL.height + GAP.tray, owner: view.id };
-    const spotOf = (index) => ({ x: left + Math.floor(index / down) * CELL.width,
-      y: at + GAP.tray / 2 + (index % down) * CELL.height + CELL.height / 2 });
-    leaves.forEach((leaf, index) => out.nodes.push({ id: leaf.id, view: leaf, ...spotOf(index),
-      width: CELL.width - 6, parent: spot, depth: depth + 1, leaf: true }));
-    if (view.hidden > 0) {
-      out.nodes.push({ id: `${view.id}+`, view: null, hidden: view.hidden, owner: view.id,
-        ...spotOf(leaves.length), width: CELL.width - 6, parent: spot, depth: depth + 1, leaf: true });
-    }
-    out.trays.push(tray);
-    out.right = Math.max(out.right, tray.x + tray.width);
+    const tray = placeTray(view, leaves, cells, left, at, depth, plan, parent);
     anchors.push({ x: tray.x, y: at + tray.height / 2 });
     at += tray.height + GAP.subtree;
   }
-  for (const kid of others) {
+  for (const kid of view.kids.filter((one) => !isLeaf(one))) {
     const before = out.nodes.length;
-    at = place(kid, left, at, columns, depth + 1, widths, out, spot);
+    at = place(kid, left, at, depth, plan, parent);
     anchors.push({ x: left - 4, y: out.nodes[before].y });
   }
-  const height = Math.max(at - y - (anchors.length ? GAP.subtree : 0), CELL.height);
+  return { bottom: at, anchors };
+}
+
+function placeTray(view, leaves, cells, left, top, depth, plan, parent) {
+  const { out, columns } = plan;
+  const down = Math.ceil(cells / columns);
+  const across = Math.ceil(cells / down);
+  const wanted = Math.max(...leaves.map((leaf) => widthOf(leaf) + (leaf.parents ? 58 : 40)), 0);
+  const width = Math.max(CELL.least, Math.min(CELL.most, wanted));
+  const tray = { x: left - GAP.tray, y: top, width: across * width + GAP.tray, height: down * CELL.height + GAP.tray };
+  const spotOf = (index) => ({ x: left + Math.floor(index / down) * width, y: top + GAP.tray / 2 + (index % down) * CELL.height + CELL.height / 2,
+    width: width - 6, parent, depth, leaf: true });
+  leaves.forEach((leaf, index) => out.nodes.push({ id: leaf.id, view: leaf, ...spotOf(index) }));
+  if (view.hidden > 0) out.nodes.push({ id: `${view.id}+`, view: null, hidden: view.hidden, owner: view.id, ...spotOf(leaves.length) });
+  out.trays.push(tray);
+  out.right = Math.max(out.right, tray.x + tray.width);
+  return tray;
+}
+
+function place(view, x, y, depth, plan, parent) {
+  const { out } = plan;
+  const width = plan.widths[depth];
+  const spot = { id: view.id, view, x, y: 0, width, parent, depth };
+  out.nodes.push(spot);
+  const { bottom, anchors } = placeKids(view, x + width + GAP.column, y, depth + 1, plan, spot);
   spot.y = anchors.length ? (anchors[0].y + anchors[anchors.length - 1].y) / 2 : y + CELL.height / 2;
   for (const anchor of anchors) out.links.push({ from: spot, to: anchor });
-  out.right = Math.max(out.right, x + widths[depth]);
-  return y + height + GAP.subtree;
+  out.right = Math.max(out.right, x + width);
+  return Math.max(bottom, y + CELL.height + GAP.subtree);
 }
 
-function measure(view, depth, widths) {
-  widths[depth] = Math.max(widths[depth] || 0, labelWidth(view));
-  for (const kid of view.kids) if (!isLeaf(kid)) measure(kid, depth + 1, widths);
+function measure(kids, depth, widths) {
+  for (const kid of kids) {
+    if (isLeaf(kid)) continue;
+    widths[depth] = Math.max(widths[depth] || 0, 112, widthOf(kid) * 1.08 + 62);
+    measure(kid.kids, depth + 1, widths);
+  }
 }
 
-function wide(view, columns) {
-  const widths = [];
-  measure(view, 0, widths);
-  const out = { nodes: [], trays: [], links: [], right: 0 };
-  const bottom = place(view, 0, 0, columns, 0, widths, out, null);
+function wide(forest, columns, now) {
+  const plan = { columns, now, widths: [], out: { nodes: [], trays: [], links: [], right: 0 } };
+  measure(forest.kids, 0, plan.widths);
   // In the order of reading: a parent, what is on its tray, then the other children.
-  return { ...out, width: out.right + 8, height: bottom - GAP.subtree, narrow: false };
+  const { bottom } = placeKids(forest, GAP.tray, 0, 0, plan, null);
+  return { ...plan.out, width: plan.out.right + 4, height: bottom - GAP.subtree, narrow: false };
 }
 
-function narrow(view, width) {
+function narrow(forest, width) {
   const out = { nodes: [], trays: [], links: [], right: width, width, narrow: true };
   let y = NARROW_ROW / 2;
   const walk = (node, depth, parent) => {
@@ -88,17 +113,18 @@ function narrow(view, width) {
       y += NARROW_ROW;
     }
   };
-  walk(view, 0, null);
+  for (const root of forest.kids) walk(root, 0, null);
   out.height = y - NARROW_ROW / 2;
   return out;
 }
 
-/** The picture for a stage of this size: that number of columns per tray which shows it largest. */
-export function layout(view, stage) {
-  if (stage.narrow) return narrow(view, stage.width);
+/** The picture of a forest ({kids}) for a stage of this size: that number of columns per tray which
+ * shows it largest. */
+export function layout(forest, stage, now) {
+  if (stage.narrow) return narrow(forest, stage.width);
   let best = null;
-  for (let columns = 1; columns <= 5; columns++) {
-    const picture = wide(view, columns);
+  for (let columns = 1; columns <= 6; columns++) {
+    const picture = wide(forest, columns, now);
     picture.scale = Math.min(stage.width / picture.width, stage.height / picture.height);
     if (!best || picture.scale > best.scale * 1.02) best = picture;
     if (best.scale >= 1) break;

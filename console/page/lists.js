@@ -2,7 +2,7 @@
 // found, and the flight recorder. Only the one that is seen is asked for.
 
 import { get } from "./api.js";
-import { $, count, el, nameOf, setText, short, span } from "./dom.js";
+import { $, backtrace, count, el, setText, short, span, tagText } from "./dom.js";
 import { failureCard } from "./detail.js";
 
 const clock = (ago) => new Date(Date.now() - ago).toLocaleTimeString("en-GB");
@@ -17,8 +17,9 @@ const cell = (text, title) => el("td", { text: text ?? "–", title });
 const empty = (text) => el("p", { class: "empty", text });
 
 export class Lists {
-  constructor({ onOpen, trace }) {
+  constructor({ onOpen, trace, known }) {
     this.onOpen = onOpen;
+    this.known = known;
     this.letters = [];
     this.next = 0;
     this.reason = null;
@@ -116,17 +117,9 @@ export class Lists {
     if (scroll) scroll.scrollTop = at;
   }
 
-  who(id, name) {
-    if (!id) return el("td", { text: "outside" });
-    return el("td", {}, el("button", { type: "button", class: "link-button", text: name || id, title: id, onclick: () => this.onOpen(id) }));
-  }
-
-  framesOf(frames, key) {
-    if (!frames || frames.length === 0) return null;
-    const box = el("details", { class: "frames", open: this.frames.has(key) }, el("summary", { text: `${frames.length} frames` }),
-      el("ol", {}, ...frames.map((frame) => el("li", {}, el("code", { text: frame.text || frame.pc })))));
-    box.addEventListener("toggle", () => (box.open ? this.frames.add(key) : this.frames.delete(key)));
-    return box;
+  who(id, name, nobody = "–") {
+    if (!id) return el("td", { text: nobody });
+    return el("td", {}, el("button", { type: "button", class: "link-button", text: name || this.known(id)?.row.name || id, title: id, onclick: () => this.onOpen(id) }));
   }
 
   /** Also called when the counters say that somebody failed. Resolves to the newest failures. */
@@ -134,7 +127,7 @@ export class Lists {
     const { failures } = await get("failures", { limit: 50 });
     this.draw("failures", failures.map((f) => f.seq), () => (failures.length === 0
       ? [empty("Nobody has failed.")]
-      : [el("div", { class: "cards" }, ...failures.map((f) => failureCard(f, this.framesOf(f.frames, f.seq), this.onOpen)))]));
+      : [el("div", { class: "cards" }, ...failures.map((f) => failureCard(f, backtrace(f.frames, f.seq, this.frames), this.onOpen)))]));
     return failures;
   }
 
@@ -157,7 +150,7 @@ export class Lists {
         ...reasons.map(([reason, n]) => chip(reason, `${reason.replaceAll("_", " ")} ${count(n)}`)));
       if (shown.length === 0) return [reasons.length ? chips : null, empty("No dead letters.")];
       return [chips, table(["Time", "To", "From", "Tag", "Kind", "Reason", "Bytes"], shown.map((letter) => el("tr", {},
-        cell(letter.at), this.who(letter.target, letter.target_name), this.who(letter.sender, letter.sender_name), cell(letter.tag),
+        cell(letter.at), this.who(letter.target, letter.target_name), this.who(letter.sender, letter.sender_name, "outside"), cell(tagText(letter.tag)),
         cell(letter.kind), cell(letter.reason.replaceAll("_", " ")), cell(count(letter.len)))))];
     });
   }
@@ -182,7 +175,7 @@ export class Lists {
       const block = (title, items) => (items.length ? [el("h3", { text: title }), el("ul", { class: "plain" }, ...items)] : []);
       const out = [
         ...block("In the same code for too long", running.map((r) => el("li", {}, this.name(r.actor, r.name),
-          ` ${r.hook ? "in a hook" : `with tag ${r.tag}`} for ${span(r.for_ms)} on ${r.dispatcher}`, this.framesOf(r.frames, r.actor)))),
+          ` ${r.hook ? "in a hook" : `with tag ${tagText(r.tag)}`} for ${span(r.for_ms)} on ${r.dispatcher}`, backtrace(r.frames, r.actor, this.frames)))),
         ...block("Full mailboxes", full.map((a) => el("li", {}, this.name(a.id, a.name), ` ${count(a.mailbox)} of ${count(a.cap)}`))),
         ...block("Waiting in a circle", cycles.map((ids) => el("li", {}, ...ids.flatMap((id) => [this.name(id), " → "]), ids[0]))),
         ...block("Longest asks", asks.map((a) => el("li", {}, this.name(a.asker, a.asker_name), " waits for ",
@@ -194,7 +187,7 @@ export class Lists {
   }
 
   name(id, name) {
-    return el("button", { type: "button", class: "link-button", text: nameOf({ id, name }), title: id, onclick: () => this.onOpen(id) });
+    return el("button", { type: "button", class: "link-button", text: name || this.known(id)?.row.name || id, title: id, onclick: () => this.onOpen(id) });
   }
 
   async doctor() {
@@ -213,7 +206,7 @@ export class Lists {
     const newest = [...events].sort((a, b) => b.t_ns - a.t_ns);
     this.draw("record", newest.map((e) => [e.worker, e.dispatcher, e.seq]), () => (newest.length === 0 ? [empty("Nothing was recorded.")]
       : [table(["Ago", "What", "Actor", "Other", "Tag", "Detail", "On"], newest.map((e) => el("tr", { class: `what-${e.what}` },
-        cell(span(e.ago_ms)), cell(e.what), this.who(e.actor, e.name), e.peer ? this.who(e.peer) : cell(null), cell(e.tag),
+        cell(span(e.ago_ms)), cell(e.what), this.who(e.actor, e.name), this.who(e.peer), cell(tagText(e.tag)),
         cell(e.detail), cell(`${e.dispatcher}/${e.worker}`))))]));
   }
 }

@@ -22,11 +22,13 @@ export class Model {
     this.lastAt = 0;
   }
 
-  /** Forgets everything but what the user opened: another program, or it began anew. */
+  /** Forgets everything: another program, or it began anew, with other ids. */
   reset() {
     this.actors.clear();
     this.roots = [];
     this.pinned.clear();
+    this.open.clear();
+    this.limits.clear();
     this.lastAt = 0;
   }
 
@@ -86,7 +88,6 @@ export class Model {
       const old = before.get(row.id);
       const actor = { row, kids: [], rate: null, flash: "", flashUntil: 0, goneAt: 0 };
       if (old) this.compare(actor, old, now, seconds);
-      else if (this.lastAt && !this.large) this.flash(actor, "born", now);
       fresh.set(row.id, actor);
     }
     if (!this.large) this.keepGhosts(fresh, before, now);
@@ -121,8 +122,11 @@ export class Model {
   }
 
   keepGhosts(fresh, before, now) {
+    const left = new Map(); // parent -> ghosts; where many come and go, two say it
     for (const [id, old] of before) {
-      if (fresh.has(id) || !fresh.has(old.row.parent)) continue;
+      const ghosts = left.get(old.row.parent) ?? 0;
+      if (fresh.has(id) || !fresh.has(old.row.parent) || ghosts >= 2) continue;
+      left.set(old.row.parent, ghosts + 1);
       const goneAt = old.goneAt || now;
       if (now - goneAt > GHOST_MS) continue;
       fresh.set(id, { row: { ...old.row, state: "terminated", mailbox: 0, running: false, children: 0 },
@@ -156,11 +160,12 @@ export class Model {
     return row.depth < this.depthOpen();
   }
 
-  limit(id) {
+  limit(id, few = false) {
     const said = this.limits.get(id);
     if (said !== undefined) return said;
+    if (few) return 5;
     const count = this.total;
-    return count <= 60 ? 24 : count <= 250 ? 12 : 8;
+    return count <= 250 ? 12 : 8;
   }
 
   showMore(id) {
@@ -189,15 +194,11 @@ export class Model {
     return [...this.actors].filter(([, a]) => !a.goneAt).map(([id, a]) => [id, a.row]);
   }
 
-  /** What is drawn: {actor, kids, open, group} from the root, or null when there is nobody. */
+  /** What is drawn: a forest, as {kids}; each is {id, actor, open, kids, hidden, parents, said}. Null
+   * when there is nobody. */
   view(now = performance.now()) {
     if (this.roots.length === 0) return null;
-    const top = this.roots.map((actor) => this.viewOf(actor, now, 0));
-    if (top.length === 1) return top[0];
-    const actor = { row: { id: "", name: "program", parent: null, state: "running", supervisor: true,
-      children: top.length, mailbox: 0, cap: 0, restarts: 0, depth: -1, virtual: true },
-    kids: this.roots, rate: null, flash: "", flashUntil: 0, goneAt: 0 };
-    return { id: "", actor, open: true, kids: top, hidden: 0, parents: true };
+    return { id: "", hidden: 0, kids: this.roots.slice(0, MOST).map((actor) => this.viewOf(actor, now, 0)) };
   }
 
   viewOf(actor, now, level) {
@@ -214,7 +215,7 @@ export class Model {
 
   /** The first of the siblings, those with children first, and all that are in trouble. */
   choose(actor, total, now) {
-    const limit = this.limit(idOf(actor));
+    const limit = this.limit(idOf(actor), alike(actor.kids));
     if (total <= limit + 2 && actor.kids.length <= limit + 2) return actor.kids;
     const rank = (kid) => (this.pinned.has(kid.row.id) ? 0 : isLoud(kid, now) ? 1
       : kid.row.children > 0 ? 2 : 3);
@@ -223,6 +224,11 @@ export class Model {
     const loud = ranked.filter((entry) => entry[0] < 2).length;
     return ranked.slice(0, limit + Math.min(loud, 24)).sort((a, b) => a[1] - b[1]).map((entry) => entry[2]);
   }
+}
+
+/** Siblings of one name are told by a few of them. */
+function alike(kids) {
+  return kids.length > 5 && kids.every((kid) => kid.row.name === kids[0].row.name && kid.row.children === 0);
 }
 
 const idOf = (actor) => actor.row.id;

@@ -2,7 +2,7 @@
 // Chrome's and Perfetto's viewers open.
 
 import { get } from "./api.js";
-import { count, download, el, micros, setText, svg } from "./dom.js";
+import { count, download, el, micros, setText, svg, tagText } from "./dom.js";
 
 const LANES = 14;
 const ROWS = 200;
@@ -23,10 +23,10 @@ export function chromeTrace(events, program) {
     const base = { pid, tid: thread(event.actor, event.name), ts: event.t_ns / 1000 };
     const args = { actor: event.actor, peer: event.peer, tag: event.tag, kind: event.kind, result: event.result };
     if (event.what === "handled") {
-      out.push({ ...base, ph: "X", name: `tag ${event.tag}`, cat: event.kind || "message", dur: (event.dur_ns || 0) / 1000, args });
+      out.push({ ...base, ph: "X", name: `tag ${tagText(event.tag)}`, cat: event.kind || "message", dur: (event.dur_ns || 0) / 1000, args });
       if (event.stamp) out.push({ ...base, ph: "f", bp: "e", name: "message", cat: "message", id: `${event.actor}/${event.stamp}` });
     } else if (event.what === "sent") {
-      out.push({ ...base, ph: "i", s: "t", name: `send ${event.tag}`, cat: "send", args });
+      out.push({ ...base, ph: "i", s: "t", name: `send ${tagText(event.tag)}`, cat: "send", args });
       if (event.stamp) out.push({ ...base, ph: "s", name: "message", cat: "message", id: `${event.peer}/${event.stamp}` });
     } else {
       out.push({ ...base, ph: "i", s: "t", name: event.what, cat: "life", args });
@@ -71,7 +71,7 @@ export class Trace {
     this.go.disabled = true;
     setText(this.said, `Recording ${who}.`);
     try {
-      const members = { ms: 1000, sends: true, rate: 4000 };
+      const members = { ms: 1000, sends: 1, rate: 4000, limit: 5000 };
       members[this.below.checked ? "under" : "actors"] = who;
       const answer = await get("trace", members, 10000);
       this.show((answer.events || []).map((line) => line.event || line), answer);
@@ -135,10 +135,11 @@ export class Trace {
   }
 
   scale(x, from, until, height) {
-    const step = (until - from) / 5;
-    return Array.from({ length: 6 }, (_, at) => from + at * step).flatMap((t, at) => [
+    const unit = 10 ** Math.floor(Math.log10((until - from) / 4));
+    const step = [1, 2, 5, 10].map((n) => n * unit).find((one) => one * 8 >= until - from);
+    return Array.from({ length: Math.floor((until - from) / step) + 1 }, (_, at) => from + at * step).flatMap((t) => [
       svg("path", { class: "tick", d: `M${x(t)} ${TOP - 6}V${height}` }),
-      svg("text", { class: "tick-text", x: x(t), y: 13, "text-anchor": at === 5 ? "end" : "middle", text: micros((t - from) / 1000) })]);
+      svg("text", { class: "tick-text", x: x(t), y: 13, "text-anchor": x(t) > 960 ? "end" : "middle", text: micros((t - from) / 1000) })]);
   }
 
   arrows(events, rowOf, x) {
@@ -157,13 +158,13 @@ export class Trace {
   marks(events, rowOf, x) {
     return events.filter((event) => rowOf.has(event.actor)).map((event) => {
       const y = rowOf.get(event.actor);
-      const title = svg("title", { text: `${event.what} tag ${event.tag}${event.dur_ns ? `, ${micros(event.dur_ns / 1000)}` : ""}` });
+      const title = svg("title", { text: `${event.what} tag ${tagText(event.tag)}${event.dur_ns ? `, ${micros(event.dur_ns / 1000)}` : ""}` });
       if (event.what === "handled") {
         const w = Math.max(2.5, x(event.t_ns + (event.dur_ns || 0)) - x(event.t_ns));
         return svg("rect", { class: `handled${event.result && event.result !== "ok" ? " bad" : ""}`, x: x(event.t_ns), y: y - 6, width: w, height: 12, rx: 1.5 }, title);
       }
       if (event.what === "sent") return svg("circle", { class: "sent", cx: x(event.t_ns), cy: y, r: 2.2 }, title);
-      return svg("path", { class: "life", d: `M${x(event.t_ns)} ${y - 8}l5 8l-5 8l-5-8z` }, title);
+      return svg("path", { class: event.what === "fail" || event.what === "dead" ? "life bad" : "life", d: `M${x(event.t_ns)} ${y - 8}l5 8l-5 8l-5-8z` }, title);
     });
   }
 
@@ -172,7 +173,7 @@ export class Trace {
     const who = (id, name) => el("td", {}, id ? el("button", { type: "button", class: "link-button", text: name || id, title: id, onclick: () => this.onOpen(id) }) : "–");
     const names = new Map(this.events.filter((e) => e.name).map((e) => [e.actor, e.name]));
     const rows = this.events.slice(0, ROWS).map((e) => el("tr", {}, el("td", { text: micros((e.t_ns - from) / 1000) }), el("td", { text: e.what }),
-      who(e.actor, names.get(e.actor)), who(e.peer, names.get(e.peer)), el("td", { text: e.tag ?? "–" }), el("td", { text: e.kind ?? "–" }),
+      who(e.actor, names.get(e.actor)), who(e.peer, names.get(e.peer)), el("td", { text: tagText(e.tag) }), el("td", { text: e.kind ?? "–" }),
       el("td", { text: e.dur_ns === undefined || e.dur_ns === null ? "–" : micros(e.dur_ns / 1000) }), el("td", { text: e.result ?? "–" })));
     const head = ["At", "What", "Actor", "Other", "Tag", "Kind", "Took", "Result"];
     return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Events" }, el("table", {},

@@ -31,20 +31,21 @@ function cut(text, width) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** The line under a name. */
-function subline(actor, view) {
+/** The line under a name: two facts at most, and no more of them than fit. */
+function subline(actor, view, width) {
   const { row } = actor;
   const state = stateOf(actor);
   const parts = [];
   if (state !== "running") parts.push(state === "terminated" ? "ended" : state);
-  if (row.virtual) return `${count(row.children)} at the top`;
   if (row.restarts > 0) parts.push(`↻ ${short(row.restarts)}`);
   if (row.cap > 0 && row.mailbox >= row.cap) parts.push("mailbox full");
   else if (row.mailbox > 0) parts.push(`${short(row.mailbox)} waiting`);
   if (view.parents && !view.open) parts.push(`${short(row.children)} below`);
   else if (row.supervisor && state === "running" && row.mailbox === 0) parts.push(`${count(row.children)} below`);
   if (!row.supervisor && actor.rate !== null && state === "running") parts.push(`${short(actor.rate)}/s`);
-  return parts.slice(0, 2).join(" · ");
+  const most = Math.floor((width - 34) / 5.5);
+  const two = parts.slice(0, 2).join(" · ");
+  return two.length <= most ? two : parts[0] ?? "";
 }
 
 function describe(actor) {
@@ -87,9 +88,9 @@ export class Tree {
   }
 
   draw(now = performance.now()) {
-    const view = this.model.view(now);
-    $("tree-empty").hidden = Boolean(view);
-    if (!view) {
+    const forest = this.model.view(now);
+    $("tree-empty").hidden = Boolean(forest);
+    if (!forest) {
       for (const layer of this.layers) layer.replaceChildren();
       this.drawn.clear();
       this.links = [];
@@ -98,8 +99,8 @@ export class Tree {
       return;
     }
     const narrow = this.isNarrow();
-    this.picture = layout(view, { narrow, width: this.stage.clientWidth - (narrow ? 16 : 32),
-      height: this.stage.clientHeight - 24 });
+    this.picture = layout(forest, { narrow, width: this.stage.clientWidth - (narrow ? 16 : 32),
+      height: this.stage.clientHeight - 24 }, now);
     this.drawLinks();
     this.drawNodes(now);
     this.viewport.update(narrow);
@@ -220,16 +221,17 @@ export class Tree {
     // A few waiting must be seen as well: the ring grows with the root of the fill.
     setAttr(parts.ring, "class", filled > 0 ? "ring" : "ring ring-empty");
     setAttr(parts.ring, "stroke-dasharray", `${(Math.sqrt(filled) * AROUND).toFixed(1)} ${AROUND.toFixed(1)}`);
-    const below = subline(actor, spot.view);
-    setText(parts.name, cut(nameOf(row), spot.width - (parents ? 18 : 0)));
-    setText(parts.sub, cut(below, (spot.width - (parents ? 18 : 0)) * 1.16));
+    const room = spot.width - (parents ? 18 : 0);
+    const below = subline(actor, spot.view, room);
+    setText(parts.name, cut(nameOf(row), room));
+    setText(parts.sub, below);
     setAttr(parts.name, "x", 32);
     setAttr(parts.name, "y", below ? -2 : 4);
     setAttr(parts.sub, "x", 32);
     setAttr(parts.sub, "y", 12);
     setText(parts.title, `${nameOf(row)}\n${row.id}`);
     setAttr(parts.g, "aria-label", describe(actor));
-    if (parents && !row.virtual) {
+    if (parents) {
       setAttr(parts.g, "aria-expanded", open);
       setAttr(parts.toggle, "transform", `translate(${spot.width - 14} 0)`);
       setAttr(parts.toggle.lastChild, "d", open ? "M-3.5 0h7" : "M-3.5 0h7M0-3.5v7");
@@ -266,13 +268,13 @@ export class Tree {
     if (spot.view === null) {
       this.model.showMore(spot.owner);
       this.onToggle();
-    } else if (!spot.view.actor.row.virtual && !spot.view.actor.goneAt) {
+    } else if (!spot.view.actor.goneAt) {
       this.onOpen(spot.id);
     }
   }
 
   setOpen(spot, open) {
-    if (!spot.view || !spot.view.parents || spot.view.actor.row.virtual) return;
+    if (!spot.view || !spot.view.parents) return;
     this.model.setOpen(spot.id, open);
     this.draw();
     this.onToggle();
@@ -304,7 +306,7 @@ export class Tree {
       ArrowUp: () => go(nodes[at - 1]),
       ArrowRight: () => (spot.view?.parents && !spot.view.open ? this.setOpen(spot, true)
         : nodes[at + 1]?.parent === spot ? go(nodes[at + 1]) : null),
-      ArrowLeft: () => (spot.view?.open && !spot.view.actor.row.virtual && spot.view.kids.length > 0
+      ArrowLeft: () => (spot.view?.open && spot.view.kids.length > 0
         ? this.setOpen(spot, false) : go(spot.parent)),
       Home: () => go(nodes[0]),
       End: () => go(nodes[nodes.length - 1]),

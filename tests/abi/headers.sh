@@ -23,14 +23,14 @@ check() { # HEADER LANGUAGE COMPILER FLAG...
         printf '#include <jzx/%s>\nint %s(void);\nint %s(void)\n{\n    return 0;\n}\n' \
             "$header" "$part" "$part" >"$work/$part.$language"
     done
-    "$@" $warnings -Iinclude -Imanifest/include -shared -fPIC -o "$work/both.so" "$work/one.$language" \
+    "$@" $warnings -Iinclude -Imanifest/include -Iconsole/include -shared -fPIC -o "$work/both.so" "$work/one.$language" \
         "$work/two.$language" || {
         echo "jzx/$header:1: $* does not accept this header on its own."
         failed=1
     }
 }
 
-for path in include/jzx/*.h manifest/include/jzx/*.h; do
+for path in include/jzx/*.h manifest/include/jzx/*.h console/include/jzx/*.h; do
     header=${path##*/}
     check "$header" c "$cc" -std=c11
     check "$header" cpp "$cxx" -std=c++17

@@ -16,7 +16,7 @@ complain() {
 }
 
 # One declaration per line, "name<TAB>type name(argument, argument)".
-for header in include/jzx/*.h manifest/include/jzx/*.h; do
+for header in include/jzx/*.h manifest/include/jzx/*.h console/include/jzx/*.h; do
     awk '# Where the parenthesis that opens first is closed again; 0 while it is not.
          function closed(s, k, depth, ch) {
              for (k = 1; k <= length(s); k++) {
@@ -104,7 +104,7 @@ for page in $pages man/man7/jzx.7; do
     for example in "$work"/example.*.c; do
         [ -f "$example" ] || continue
         "$cc" -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
-            -Wno-missing-prototypes -Iinclude -Imanifest/include -fsyntax-only "$example" ||
+            -Wno-missing-prototypes -Iinclude -Imanifest/include -Iconsole/include -fsyntax-only "$example" ||
             complain "An example of $page does not compile."
         rm -f "$example"
     done
@@ -118,7 +118,7 @@ done >"$work/missing"
 for document in docs/SPEC.md docs/ARCHITECTURE.md docs/adr/*.md; do
     grep -oE '`[A-Za-z0-9_./-]+\.(c|h|sh|md|txt)`' "$document" | tr -d '`' | sort -u |
         while read -r file; do
-            for place in '' src/ src/os/ src/base/ tests/ tests/contract/ testkit/ include/jzx/ docs/ manifest/src/ manifest/include/jzx/; do
+            for place in '' src/ src/os/ src/base/ tests/ tests/contract/ testkit/ include/jzx/ docs/ manifest/src/ manifest/include/jzx/ console/ console/include/jzx/; do
                 [ -f "$place$file" ] && continue 2
             done
             # The rules and plans that came with the project are kept beside it.

@@ -107,7 +107,7 @@ static inline jzx_actor_id spawn_note(program *p, const char *name)
 /* "sup" with `count` children "w0", "w1", ... */
 static inline jzx_actor_id spawn_tree(program *p, uint32_t count)
 {
-    static char names[64][8];
+    static char names[64][16];
     jzx_child_spec children[64];
     jzx_actor_id id = JZX_NOBODY;
     REQUIRE(count <= 64);

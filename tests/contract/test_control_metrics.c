@@ -77,9 +77,10 @@ static void test_counters_are_told(void)
     CHECK_VALUE(text, "jzx_messages_dead_total{reason=\"stopped\"}", 2);
     CHECK_VALUE(text, "jzx_messages_dead_total{reason=\"loop_closed\"}", 0);
     CHECK_VALUE(text, "jzx_sends_refused_total{reason=\"no_such_actor\"}", 1);
+    CHECK_VALUE(text, "jzx_sends_refused_total{reason=\"loop_closed\"}", 0);
     CHECK_VALUE(text, "jzx_actors_by_state{state=\"running\"}", 2);
-    CHECK_VALUE(text, "jzx_dispatcher_actors{dispatcher=\"loop\",kind=\"loop\"}", 2);
-    CHECK_VALUE(text, "jzx_worker_handled_total{dispatcher=\"loop\",worker=\"0\"}",
+    CHECK_VALUE(text, "jzx_dispatcher_actors{dispatcher=\"loop\",index=\"0\",kind=\"loop\"}", 2);
+    CHECK_VALUE(text, "jzx_worker_handled_total{dispatcher=\"loop\",index=\"0\",worker=\"0\"}",
                 counters.handled);
     CHECK_EQ(strstr(text, "jzx_info{program=\"stage\",version=\"" JZX_VERSION_STRING "\"} 1\n") !=
                  NULL,
@@ -234,6 +235,21 @@ static void test_a_minute_begins_anew_with_each_request(void)
     stage_close(&s);
 }
 
+/* Prometheus refuses a sample that comes twice. */
+static void check_unique(const char *text)
+{
+    for (const char *at = text; *at != '\0';) {
+        size_t len = strcspn(at, "\n");
+        char key[200];
+        if (*at != '#') {
+            size_t name = (size_t)((const char *)memrchr(at, ' ', len) - at);
+            (void)snprintf(key, sizeof key, "\n%.*s ", (int)name, at);
+            CHECK_STR(count_of(text, key) == 1 ? "" : key, "");
+        }
+        at += len + (at[len] == '\n');
+    }
+}
+
 static void test_every_dispatcher_and_worker_has_its_samples(void)
 {
     static const jzx_dispatcher_spec crew = {
@@ -252,13 +268,25 @@ static void test_every_dispatcher_and_worker_has_its_samples(void)
     guest g = guest_open(&s);
     jzx_spawn_opts far = {.behavior = obey, .name = "far", .dispatcher = "cr\"ew"};
     REQUIRE_OK(jzx_spawn(s.loop, &far, NULL));
+    far.dispatcher = "pinned"; /* each has a dispatcher of its own, and all the same name */
+    REQUIRE_OK(jzx_spawn(s.loop, &far, NULL));
+    REQUIRE_OK(jzx_spawn(s.loop, &far, NULL));
     REQUIRE_OK(jzx_system_run_until_idle(system, PATIENCE_MS));
     char *text = metrics(&g);
-    CHECK_VALUE(text, "jzx_dispatcher_actors{dispatcher=\"cr\\\"ew\",kind=\"pool\"}", 1);
-    CHECK_VALUE(text, "jzx_dispatcher_actors{dispatcher=\"loop\",kind=\"loop\"}", 0);
-    CHECK(value_of(text, "jzx_worker_cpu_seconds_total{dispatcher=\"cr\\\"ew\",worker=\"1\"}") >=
+    CHECK_VALUE(text, "jzx_dispatcher_actors{dispatcher=\"cr\\\"ew\",index=\"1\",kind=\"pool\"}",
+                1);
+    CHECK_VALUE(text, "jzx_dispatcher_actors{dispatcher=\"loop\",index=\"0\",kind=\"loop\"}", 0);
+    CHECK(value_of(
+              text,
+              "jzx_worker_cpu_seconds_total{dispatcher=\"cr\\\"ew\",index=\"1\",worker=\"1\"}") >=
           0);
-    CHECK_EQ(count_of(text, "\njzx_worker_handled_total{"), 3);
+    CHECK_EQ(count_of(text, "\njzx_worker_handled_total{"), 5);
+    CHECK_EQ(count_of(text, "\njzx_dispatcher_actors{dispatcher=\"pinned\","), 2);
+    CHECK_EQ(count_of(text, "\njzx_dispatcher_latency_seconds{"), 4);
+    CHECK_VALUE(text, "jzx_dispatcher_answering{dispatcher=\"cr\\\"ew\",index=\"1\"}", 1);
+    /* Nobody runs it. */
+    CHECK_VALUE(text, "jzx_dispatcher_answering{dispatcher=\"loop\",index=\"0\"}", 0);
+    check_unique(text);
     free(text);
     guest_close(&g);
     jzx_control_stop(control);

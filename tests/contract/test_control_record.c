@@ -174,8 +174,16 @@ static void test_workers_are_merged_by_time(void)
         (void)spawn_named(&s, "near");
         REQUIRE_OK(jzx_loop_step(s.loop, 1000000));
     }
-    say(&g, "{\"id\":1,\"op\":\"record\"}");
+    /* Both of these have a dispatcher of their own, and the same name. */
+    jzx_spawn_opts alone = {.behavior = obey, .name = "alone", .dispatcher = "pinned"};
+    REQUIRE_OK(jzx_spawn(s.loop, &alone, NULL));
+    REQUIRE_OK(jzx_spawn(s.loop, &alone, NULL));
+    REQUIRE_OK(jzx_system_run_until_idle(system, PATIENCE_MS));
+    say(&g, "{\"id\":1,\"op\":\"record\",\"text\":true}");
     const char *line = hear(&g);
+    CHECK(strstr(line, "  pinned#2  alone (") != NULL);
+    CHECK(strstr(line, "  pinned#3  alone (") != NULL);
+    CHECK(strstr(line, "  crew  ") != NULL);
     CHECK(strstr(line, "\"dispatcher\":\"crew\",\"worker\":0") != NULL);
     CHECK(strstr(line, "\"dispatcher\":\"loop\",\"worker\":0") != NULL);
     /* Times of one worker are as old as its tick at most: in all, they go forward. */

@@ -232,7 +232,7 @@ static void test_what_is_over_the_rate_is_counted(void)
     totals alone = end_trace(&slow);
     CHECK_EQ(alone.handled + alone.skipped, COUNT);
     CHECK_EQ(alone.lost, 0);
-    CHECK(alone.handled >= 1 && alone.skipped > COUNT / 2);
+    CHECK(alone.handled >= 100 && alone.skipped > COUNT / 2); /* a second's worth, at once */
 
     guest_close(&slow);
     stage_close(&s);
@@ -253,29 +253,32 @@ static void test_a_lower_rate_beside_a_higher_one_is_kept(void)
     totals many = end_trace(&fast);
     CHECK_EQ(few.handled + few.skipped, COUNT);
     CHECK_EQ(many.handled + many.skipped, COUNT);
-    CHECK(few.handled < many.handled);
+    CHECK(few.handled >= 100 && few.skipped > COUNT / 2);
+    CHECK_EQ(many.handled, COUNT);
     guest_close(&slow);
     guest_close(&fast);
     stage_close(&s);
 }
 
+/* Between two looks of the control thread the rate lets more through than the ring keeps. */
 static void test_what_was_overwritten_is_counted(void)
 {
-    enum { COUNT = 900 };
-    jzx_control_opts opts = {.record_events = 64};
+    enum { ROUND = 900, ROUNDS_MS = 100 };
+    jzx_control_opts opts = {.record_events = 16};
     stage s;
     stage_open(&s, NULL, &opts);
     jzx_actor_id db = spawn_named(&s, "db");
     guest g = guest_open(&s);
     trace(&g, ",\"rate\":100000");
-    work(&s, db, COUNT);
-    totals all = end_trace(&g);
-    /* Other events may be lost as well: sleeps of a pool's workers. */
-    CHECK(all.handled + all.lost + all.skipped >= COUNT);
-    CHECK(all.handled <= COUNT);
-    if (jzt_on_pool() == 0) {
-        CHECK_EQ(all.handled + all.lost + all.skipped, COUNT);
+    uint64_t count = 0;
+    for (long began = now_ms(); now_ms() < began + ROUNDS_MS; count += ROUND) {
+        work(&s, db, ROUND);
     }
+    totals all = end_trace(&g);
+    /* Other events may be lost as well: overruns, sleeps of a pool's workers. */
+    CHECK(all.handled + all.lost + all.skipped >= count);
+    CHECK(all.handled + all.lost + all.skipped <= count + count / 10);
+    CHECK(all.handled > 0);
     CHECK(all.lost > 0);
     guest_close(&g);
     stage_close(&s);

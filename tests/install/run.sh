@@ -78,6 +78,17 @@ if [ -f "$pc/libjzx_manifest.pc" ]; then
     (cd "$work" && run ./manifest_shared && run ./manifest_static)
     run "$prefix/bin/jzx" --version
 fi
+if [ -f "$pc/libjzx_console.pc" ]; then
+    # shellcheck disable=SC2046
+    {
+        cc -std=c11 -o "$work/console_shared" examples/console.c \
+            $(pkg-config --cflags --libs libjzx_console)
+        cc -std=c11 -o "$work/console_static" examples/console.c \
+            $(PKG_CONFIG_PATH=$moved_pc pkg-config --static --cflags --libs libjzx_console)
+    }
+    LD_LIBRARY_PATH=$libdir sh examples/console.sh "$work/console_shared"
+    linked_to_us "$work/console_static" no
+fi
 linked_to_us "$work/hello_shared" yes
 linked_to_us "$work/hello_static" no
 
@@ -98,6 +109,9 @@ linked_to_us "$work/cmake/kit_static" no
 
 # An embedded example must compile against the installed headers alone, whatever it links.
 for file in examples/*.c; do
+    if [ "$file" = examples/console.c ] && [ ! -f "$pc/libjzx_console.pc" ]; then
+        continue
+    fi
     # shellcheck disable=SC2046
     cc -std=c17 -fsyntax-only $(pkg-config --cflags libjzx) "$file"
 done

@@ -1,12 +1,13 @@
 # What the terminal tests share: . lib.sh JZX FIXTURE SCREENS
 #
 # A tmux server of its own with one pane, in which a shell runs; a fixture to look at; waiting until
-# the screen shows something. Screens that are kept go to SCREENS/NAME.txt and, with the escape
-# sequences, NAME.ansi.
+# the screen shows something. Screens that are kept go to SCREENS/NAME.txt, with the escape sequences
+# to NAME.ansi, and as a picture to NAME.svg.
 command -v tmux >/dev/null || { echo "tmux is missing"; exit 77; }
 jzx=$1
 fixture=$2
 screens=$3
+tools=$(cd "$(dirname "$0")/../../tools" && pwd)
 folder=$(mktemp -d)
 socket=$folder/fixture.sock
 server="jzx-test-$$"
@@ -76,6 +77,7 @@ keys() {
 keep() {
     screen >"$screens/$1.txt"
     t capture-pane -p -e >"$screens/$1.ansi"
+    "$tools/screen2svg" <"$screens/$1.ansi" >"$screens/$1.svg" || fail "no picture of $1"
 }
 
 # run COMMAND: in the pane's shell, which has an empty screen before.
@@ -88,7 +90,9 @@ pane() {
     columns=$1
     rows=$2
     shift 2
+    # A server that is ending would still take the next session, and end with it: another one.
     t kill-server 2>/dev/null
+    server=$server+
     t new-session -d -x "$columns" -y "$rows" \
         "exec env TERM=$term LANG=C.UTF-8 PS1='ready> ' $* sh"
     # Sizes are set by hand: no client ever looks.

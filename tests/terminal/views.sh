@@ -1,35 +1,39 @@
 #!/bin/sh
 # The other views of jzx at two sizes: views.sh JZX FIXTURE SCREENS
 #
-# Each shows what it has to, and no line wraps: a wrapped line would make the screen longer than the
-# output, which is the same with and without a terminal.
+# Each shows what it has to, within the terminal; lines of tables never wrap.
 set -u
 . "$(dirname "$0")/lib.sh"
 
-# view NAME TEXT COMMAND: what it shows on the terminal fits, and has the text.
-view() {
-    keys "clear; $3; echo; echo done-\$?" Enter
+# text NAME WORDS COMMAND [STATUS]: ends as it should and shows the words.
+text() {
+    keys "clear; $3; echo done-\$?" Enter
     see 'done-'
-    shows 'done-0' || fail "$1 does not end well"
+    shows "done-${4:-0}" || fail "$1 does not end with ${4:-0}"
     shows "$2" || fail "$1 does not show $2"
-    check_width "$columns"
-    # tmux joins lines that wrapped with -J: then there are fewer.
-    [ "$(t capture-pane -p | wc -l)" -eq "$(t capture-pane -p -J | wc -l)" ] ||
-        fail "$1 has lines that wrap"
     keep "$1-${columns}x$rows"
 }
 
+# table NAME WORDS COMMAND: the same, and no line wraps. tmux joins those that did with -J.
+table() {
+    text "$@"
+    [ "$(t capture-pane -p | wc -l)" -eq "$(t capture-pane -p -J | wc -l)" ] ||
+        fail "$1 has lines that wrap"
+}
+
+# look_at COLUMNS ROWS STUCK: sentences of stuck are longer than 80 columns.
 look_at() {
     pane "$1" "$2"
-    view tree worker-20 "$jzx tree -p $socket"
-    view ps fixture "$jzx ps"
-    view actor 'flaky' "$jzx actor -p $socket flaky"
-    view stuck spinner "$jzx stuck --once -p $socket"
-    view dead '' "$jzx dead --once -p $socket"
-    view doctor '' "$jzx doctor -p $socket"
+    table tree worker-20 "$jzx tree -p $socket"
+    text ps fixture "$jzx ps"
+    $3 stuck spinner "$jzx stuck --limit 100 -p $socket" 4
+    table top box "$jzx top --once --interval 0.1 --limit 10 -p $socket"
+    text actor 'fell over' "$jzx actor -p $socket flaky"
+    text dead '' "$jzx dead --once -p $socket"
+    text doctor '' "$jzx doctor -p $socket"
 }
 
 start_fixture
 kill -USR1 "$fixture_pid"
-look_at 80 40
-look_at 140 45
+look_at 80 40 text
+look_at 140 45 table

@@ -104,7 +104,9 @@ static void test_what_has_no_actor_is_the_workers(void)
     static const sample samples[] = {
         {{.what = JZI_TAP_SLEEP, .value = 2000000000}, "sleep at most 2.000 s"},
         {{.what = JZI_TAP_SLEEP, .value = UINT64_MAX}, "sleep until woken"},
-        {{.what = JZI_TAP_WAKE}, "wake"},
+        {{.what = JZI_TAP_WAKE, .value = 12000000}, "wake after 12.000 ms"},
+        {{.what = JZI_TAP_TIMER, .actor = ACTOR, .tag = 5, .more = 120},
+         "worker-1 (100000003): timer fired: tag 5 (and 120 like it before)"},
         {{.what = JZI_TAP_OVERRUN, .actor = ACTOR, .value = 12345678},
          "worker-1 (100000003): overrun: a turn of 12.345 ms"},
         {{.what = 200}, "unknown"},
@@ -145,7 +147,7 @@ static void test_a_worker_of_several_has_its_number(void)
                             .peer_name = ""};
     char buf[JZI_RECORD_LINE_MAX];
     (void)jzi_record_format(&line, buf, sizeof buf);
-    CHECK_STR(buf, "   -0.000000  crew/12  wake");
+    CHECK_STR(buf, "   -0.000000  crew/12  wake after 0 ns");
 }
 
 static void test_an_actor_without_a_name_is_its_id(void)
@@ -178,6 +180,7 @@ static void test_a_line_is_cut_where_it_does_not_fit(void)
                            .value = UINT64_MAX,
                            .tag = UINT32_MAX,
                            .detail = UINT16_MAX,
+                           .more = UINT32_MAX,
                            .kind = JZX_KIND_NOTICE};
     char whole[JZI_RECORD_LINE_MAX];
     size_t len = format(&event, name, name, whole, sizeof whole);

@@ -1,0 +1,115 @@
+#!/bin/sh
+# The node that `make run` starts: run.sh NODE [JZX]
+#
+# It says where to look, what it says is there, `jzx` sees what goes on in it, and it stops cleanly on
+# Ctrl-C and SIGTERM, also under load and while an actor loops for ever: exit status 0, every message
+# accounted for, nothing left behind.
+set -u
+node=$1
+jzx=${2:-}
+work=$(mktemp -d "${TMPDIR:-/tmp}/jzx-node.XXXXXX") || exit 1
+export XDG_RUNTIME_DIR="$work"
+process=
+trap '[ -z "$process" ] || kill -9 "$process" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+fail() {
+    echo "node: $*"
+    [ -z "$process" ] || cat "$work/out" "$work/err"
+    exit 1
+}
+
+# Tries a command until it succeeds, for at most 30 s.
+wait_for() {
+    tries=0
+    until "$@" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 300 ] || fail "in vain: $*"
+        sleep 0.1
+    done
+}
+
+start() {
+    : >"$work/out"
+    "$node" "$@" >"$work/out" 2>"$work/err" &
+    process=$!
+    wait_for grep -q '^Ctrl-C stops' "$work/out"
+}
+
+# Ends it by a signal and looks at how it went.
+stop() {
+    kill -s "$1" "$process"
+    wait "$process"
+    status=$?
+    [ "$status" -eq 0 ] || fail "exit status $status after SIG$1"
+    process=
+    grep -q 'None was lost' "$work/out" || fail "no word of what became of the messages"
+    grep -q '^Stopped in [012]\.' "$work/out" || fail "$(grep Stopped "$work/out")"
+    grep -q ', 0 killed' "$work/out" || fail "$(grep Stopped "$work/out")"
+    [ ! -s "$work/err" ] || fail "$(cat "$work/err")"
+    left=$(find "$work" -name '*.sock*')
+    [ -z "$left" ] || fail "left behind: $left"
+}
+
+# refused ARGUMENT...: says why, does nothing, ends with 2.
+refused() {
+    "$node" "$@" >"$work/out" 2>"$work/err"
+    status=$?
+    { [ "$status" -eq 2 ] && [ -s "$work/err" ] && [ ! -s "$work/out" ]; } ||
+        fail "status $status for: $*"
+}
+
+look() { # VIEW ARGUMENT...: one look at the node, whose output has to have all patterns of $want
+    "$jzx" "$@" -p "$process" >"$work/look" 2>&1 # `stuck` ends with 4 when it found something
+    for pattern in $want; do
+        grep -q -e "$pattern" "$work/look" || return 1
+    done
+}
+
+"$node" --help | grep -q '^usage: jzx-node' || fail "no help"
+refused --load
+refused --load 0
+refused --faults 121
+refused --faults -1
+refused --port 65536
+refused --seconds 1x
+refused --what
+
+# The line that changes is for terminals: this one runs beside the rest.
+if command -v script >/dev/null; then
+    script -qec "$node --seconds 3 --no-console" /dev/null >"$work/terminal" </dev/null &
+    terminal=$!
+fi
+
+start --stuck --faults 120 --port 0
+socket=$(sed -n 's/^The control socket is //p' "$work/out")
+[ -S "$socket" ] || fail "there is no $socket"
+[ "$(stat -c %a "$socket")" = 600 ] || fail "others may look: $(stat -c %a "$socket")"
+if [ -n "$jzx" ]; then
+    want='shop database bank pay mailer clerk-6 parcel gate-4 meter gremlin looper hen'
+    wait_for look tree --once
+    want='looper tag.109 search_for_the_last_prime hen egg'
+    wait_for look stuck --once
+    "$jzx" send bank --tag 103 -p "$process" >/dev/null || fail "jzx send"
+    want='SIGSEGV parse_the_banks_answer'
+    wait_for look actor bank --once
+    want='mailer dropped'
+    wait_for look dead --once
+    want='bank NAME'
+    wait_for look top --once
+fi
+url=$(sed -n 's/^The console: *//p' "$work/out")
+if [ -n "$url" ] && command -v curl >/dev/null; then
+    curl -sf --max-time 10 "$url" | grep -qi '<html' || fail "there is no console at $url"
+fi
+stop INT
+! grep -q "$(printf '\r')" "$work/out" || fail "a line for terminals in a file"
+
+start --load 2000 --faults 120 --no-console
+stop TERM
+! grep -q '^The console' "$work/out" || fail "a console that nobody wanted"
+
+if [ -n "${terminal:-}" ]; then
+    wait "$terminal" || fail "status $? on a terminal: $(cat "$work/terminal")"
+    grep -q 'orders/s' "$work/terminal" || fail "nothing live on a terminal"
+fi
