@@ -85,6 +85,20 @@ run() {
     keys "clear; $1" Enter
 }
 
+# run_until_end COMMAND: also waits for its end; $ended is its status. The number tells its last line
+# from that of the command before, which may still be on the screen.
+runs=0
+run_until_end() {
+    runs=$((runs + 1))
+    run "$1; echo end-$runs-\$?."
+    within "does not end: $1" ended_is_told
+    ended=$(screen | sed -n "s/^end-$runs-\([0-9]*\)\.\$/\1/p")
+}
+
+ended_is_told() {
+    screen | grep -q "^end-$runs-[0-9]"
+}
+
 # pane COLUMNS ROWS [VARIABLE=VALUE...]: a shell in a terminal of that size.
 pane() {
     columns=$1
@@ -128,8 +142,7 @@ restored() {
 
 check_restored() {
     within "the terminal is not given back: $1" restored
-    run 'stty -a'
-    within "stty says nothing: $1" shows 'icanon'
+    run_until_end 'stty -a'
     screen >"$folder/stty"
     for word in echo icanon isig icrnl onlcr; do
         grep -qE "(^| )$word( |;|\$)" "$folder/stty" || fail "$1: the terminal lacks $word"
