@@ -40,6 +40,12 @@ if(bench_sources AND NOT JZX_SANITIZE AND NOT JZX_COVERAGE)
     endif()
 endif()
 
+if(NOT JZX_SANITIZE AND NOT JZX_COVERAGE)
+    file(GLOB watched_sources CONFIGURE_DEPENDS bench/watched/*.c)
+    add_executable(jzx-bench-watched ${watched_sources})
+    target_link_libraries(jzx-bench-watched PRIVATE jzx_static Threads::Threads m)
+endif()
+
 include(cmake/bench_manifest.cmake)
 
 # An example says how it is run by what lies beside it: name.sh drives it, name.expected is what it

@@ -130,7 +130,7 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
     worker->stride = worker->until_clock = 1;
     loop->tick_budget_ns = (uint64_t)config->tick_budget_us * 1000;
     loop->max_turns = config->max_actors_per_tick;
-    worker->quick_mask = UINT32_MAX;
+    worker->quick = true;
     worker->store = worker;
     jzi_node_pool_init(&worker->plain, sizeof(jzi_node));
     jzi_node_pool_init(&worker->wide, sizeof(jzi_wide_node));

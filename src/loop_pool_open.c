@@ -92,7 +92,8 @@ static jzx_err make_workers(jzx_loop *loop, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         workers[i]->pooled = true;
     }
-    loop->worker.quick_slots = loop->worker.quick_mask = 0; /* the post may have been a pinned's */
+    loop->worker.quick_slots = 0; /* the post may have been a pinned one's */
+    loop->worker.quick = false;
     return JZX_OK;
 }
 

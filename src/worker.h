@@ -48,7 +48,7 @@ struct jzi_worker {
     _Atomic(jzi_actor *) *chunks; /* table->chunks and table->made, one load nearer */
     uint32_t slots_made;
     uint32_t quick_slots;     /* the same where sends take the quick way; 0 in a pool */
-    uint32_t quick_mask;      /* all bits where they do */
+    bool quick;               /* whether they do: not in a pool, and not while somebody looks */
     uint32_t base;            /* the dispatcher's part of its actors' indexes */
     bool pooled;              /* domain->pooled, one load nearer */
     bool careful;             /* somebody looks at its messages, or they are simulated */
@@ -384,7 +384,9 @@ void jzi_worker_set_quick(jzi_worker *worker);
 static inline void jzi_worker_more_slots(jzi_worker *worker)
 {
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    worker->quick_slots = worker->slots_made & worker->quick_mask;
+    if (jzi_likely(worker->quick)) { /* in a pool it stays 0: who is in user code reads it */
+        worker->quick_slots = worker->slots_made;
+    }
 }
 /* A rare event: call it if worker->noting, or worker->noting_often for spawns, ends and timers.
  * Also reaches its probe. */

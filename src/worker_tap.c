@@ -22,9 +22,10 @@ void jzi_worker_set_quick(jzi_worker *worker)
 {
     uint32_t bits = worker->tap == NULL ? 0 : worker->tap->bits;
     bool sample = (bits & JZI_WANT_TIMES) != 0 && worker->tap->sample.target == JZX_NOBODY;
-    bool slow = worker->pooled || (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) != 0 || sample;
-    worker->quick_mask = slow ? 0 : UINT32_MAX;
-    worker->quick_slots = worker->slots_made & worker->quick_mask;
+    if (!worker->pooled) { /* there they never do */
+        worker->quick = (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) == 0 && !sample;
+        worker->quick_slots = worker->quick ? worker->slots_made : 0;
+    }
 }
 
 void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted)

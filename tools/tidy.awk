@@ -78,7 +78,7 @@ function check_length() {
 function check_place() {
     if (file !~ /\.c$/) return
     if (file ~ /^(src\/((base|os)\/)?|manifest\/src\/)[^\/]*$/) return
-    if (file ~ /^(console|testkit|bench|bench\/(peers|spikes|manifest)|examples|examples\/(chat|thumbnailer)|cmd\/[^\/]*|cmd\/jzx\/manifest|tests\/(support|command|terminal|console))\/[^\/]*$/) return
+    if (file ~ /^(console|testkit|bench|bench\/(peers|spikes|manifest|watched)|examples|examples\/(chat|thumbnailer)|cmd\/[^\/]*|cmd\/jzx\/manifest|tests\/(support|command|terminal|console))\/[^\/]*$/) return
     if (file ~ /^tests\/(unit|contract|sim|fault|thread|api|manifest|terminal)\/test_[^\/]*$/) return
     if (file ~ /^tests\/fuzz\/fuzz_[^\/]*$/) return
     if (file ~ /^tests\/(install|crashlab|manifest\/kill9)\//) return

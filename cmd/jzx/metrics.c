@@ -54,6 +54,7 @@ int metrics_main(int argc, char **argv)
             (void)view_json(answer);
         } else {
             put_lines(field_text(answer, "text"));
+            (void)ui_flush(); /* while errno is of the writing */
         }
         json_decref(answer);
     }

@@ -199,6 +199,7 @@ static void untangle(perfetto *p, uint64_t *busy_until)
 {
     for (size_t i = 0; i < p->count; i++) {
         event *e = &p->events[i];
+        e->order = (uint32_t)i; /* those that come to begin at the same time stay in this order */
         if (e->role != ROLE_HANDLED) {
             continue;
         }

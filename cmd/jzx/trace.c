@@ -74,13 +74,9 @@ static ui_text wall_clock(const trace *t, uint64_t t_ns)
     return ui_format("%s%03u", view_clock(wall_us / 1000).text, (unsigned)(wall_us % 1000));
 }
 
-static bool put_line(const trace *t, const json_t *event)
+static void put_line(const trace *t, const json_t *event)
 {
-    ui_page page;
-    if (!ui_page_begin(&page)) {
-        return false;
-    }
-    FILE *out = page.out;
+    FILE *out = stdout;
     const char *what = field_text(event, "what");
     const char *peer = field_text(event, "peer");
     const char *result = field_text(event, "result");
@@ -110,10 +106,10 @@ static bool put_line(const trace *t, const json_t *event)
         fputs(ui_colour_on(UI_PLAIN), out);
     }
     fputc('\n', out);
-    return ui_page_end(&page);
 }
 
-/* A line of the trace. False: it is over, because nobody reads or nothing more fits. */
+/* A line of the trace; follow() flushes. False: it is over, because nobody reads or nothing more
+ * fits. */
 static bool take_line(trace *t, const json_t *line)
 {
     const json_t *event = field_object(line, "event");
@@ -128,9 +124,12 @@ static bool take_line(trace *t, const json_t *line)
         return !t->full;
     }
     if (t->json) {
-        return view_json(line);
+        (void)json_dumpf(line, stdout, JSON_COMPACT);
+        fputc('\n', stdout);
+    } else if (event != NULL) {
+        put_line(t, event);
     }
-    return event == NULL || put_line(t, event);
+    return ferror(stdout) == 0 || ui_flush();
 }
 
 /* Until the time is over, an interrupt, or the end. */
@@ -147,7 +146,13 @@ static attach_result follow(trace *t)
             timeout = (int)(deadline - now);
         }
         json_t *line = NULL;
-        attach_result result = attach_next(t->link, timeout, &line);
+        attach_result result = attach_next(t->link, 0, &line);
+        if (result == ATTACH_WAIT) {
+            if (!ui_flush()) {
+                break;
+            }
+            result = attach_next(t->link, timeout, &line);
+        }
         if (result == ATTACH_LOST) {
             return result;
         }

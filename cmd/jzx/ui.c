@@ -79,11 +79,11 @@ int ui_error(jzx_err err, const char *format, ...)
     return EXIT_FAILED;
 }
 
-/* Flushes stdout, and remembers why that failed the first time. */
-static bool flush_output(void)
+/* Remembers why it failed the first time. */
+bool ui_flush(void)
 {
-    if (fflush(stdout) != 0 && output_errno == 0) {
-        output_errno = errno;
+    if ((fflush(stdout) != 0 || ferror(stdout) != 0) && output_errno == 0) {
+        output_errno = errno != 0 ? errno : EIO;
     }
     return output_errno == 0;
 }
@@ -91,7 +91,7 @@ static bool flush_output(void)
 int ui_finish(int status)
 {
     ui_progress_end();
-    if (flush_output()) {
+    if (ui_flush()) {
         return status;
     }
     if (output_errno == EPIPE) {
@@ -221,5 +221,5 @@ bool ui_page_end(ui_page *page)
     }
     free(page->bytes);
     *page = (ui_page){0};
-    return whole && flush_output();
+    return whole && ui_flush();
 }

@@ -67,5 +67,7 @@ typedef struct ui_page {
 bool ui_page_begin(ui_page *page);
 /* Writes it to stdout; false: nobody reads any more. */
 bool ui_page_end(ui_page *page);
+/* Flushes what was written to stdout without a page; false: nobody reads any more. */
+bool ui_flush(void);
 
 #endif

@@ -103,6 +103,7 @@ function takeProgram(next) {
     lists.reset();
     newestFailure = null;
     clearTicker();
+    detail.close();
     if (before) toast(`Another run of the program: ${next.name}, pid ${next.pid}.`);
   } else {
     const values = sample(next, before);
@@ -112,6 +113,7 @@ function takeProgram(next) {
     }
   }
   header.show(next);
+  header.live(paused ? "paused" : "live"); // it may have been paused while this look was under way
   detail.allow = next.allow || [];
   return !sameProgram(before, next) || (next.counters.failures ?? 0) > (before.counters.failures ?? 0);
 }

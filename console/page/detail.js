@@ -34,6 +34,7 @@ export class Detail {
 
   open(id) {
     this.id = id;
+    this.ended = false;
     this.shown.clear();
     this.sections = {};
     this.name = el("h2", { id: "detail-name", tabindex: -1, text: id });
@@ -41,7 +42,7 @@ export class Detail {
     const close = el("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)",
       text: "✕", onclick: () => this.close() });
     this.box.replaceChildren(el("div", { class: "detail-head" }, el("div", {}, this.name, this.kind), close));
-    for (const name of ["note", "now", "mailbox", "facts", "actions", "history", "failures", "timers", "asks", "links", "children"]) {
+    for (const name of ["note", "now", "mailbox", "facts", "actions", "failures", "history", "timers", "asks", "links", "children"]) {
       this.sections[name] = el("section", { class: `d-${name}` });
       this.box.append(this.sections[name]);
     }
@@ -61,13 +62,14 @@ export class Detail {
 
   async refresh() {
     const { id } = this;
-    if (id === null) return;
+    if (id === null || this.ended) return;
     let answer;
     try {
       answer = await get("actor", { actor: id });
     } catch (error) {
       if (this.id !== id) return;
       if (!error.reached) throw error;
+      this.ended = error.code === "NO_SUCH_ACTOR"; // ids are not used twice
       this.draw("note", error.message, () => [el("p", { class: "note bad", text: error.message })]);
       this.sections.now.replaceChildren();
       this.sections.actions.replaceChildren();

@@ -42,7 +42,6 @@ export class Header {
     document.title = `${program.name} · Jazz console`;
     for (const [key, , text] of NUMBERS) setText(this.values.get(key), text(program, this.rate));
     $("numbers").querySelector(".number-failures").classList.toggle("number-bad", (program.counters.failures ?? 0) > 0);
-    this.live("live");
     this.dispatchers(program.dispatchers || []);
   }
 

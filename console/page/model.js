@@ -22,11 +22,13 @@ export class Model {
     this.lastAt = 0;
   }
 
-  /** Forgets everything but what the user opened: another program, or it began anew. */
+  /** Forgets everything: another program, or it began anew, with other ids. */
   reset() {
     this.actors.clear();
     this.roots = [];
     this.pinned.clear();
+    this.open.clear();
+    this.limits.clear();
     this.lastAt = 0;
   }
 

@@ -8,6 +8,7 @@
 #include <jzx/blocking.h>
 #include <jzx/breaker.h>
 #include <jzx/bus.h>
+#include <jzx/control.h>
 #include <jzx/dead_letter.h>
 #include <jzx/flow.h>
 #include <jzx/fsm.h>

@@ -47,15 +47,18 @@ export class Browser {
     return this.chromium.close();
   }
 
-  /** A page at this address. `expected`: console errors that the test provokes, as a pattern. */
-  async open(url, { expected = null, wait = ".node", ...options } = {}) {
+  /** A page at this address. Its verify() fails if it did what it must not; its expected() names
+   * errors in the console, by a pattern, that a test provokes until then. */
+  async open(url, { wait = ".node", ...options } = {}) {
     const context = await this.chromium.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: "light", ...options });
     const page = await context.newPage();
     page.setDefaultTimeout(8000);
     const origin = new URL(url).origin;
     const wrong = [];
+    let pattern = null;
+    page.expected = (provoked) => { pattern = provoked; };
     page.on("console", (message) => {
-      if (["error", "warning"].includes(message.type()) && !expected?.test(message.text())) wrong.push(`the console says: ${message.text()}`);
+      if (["error", "warning"].includes(message.type()) && !pattern?.test(message.text())) wrong.push(`the console says: ${message.text()}`);
     });
     page.on("pageerror", (error) => wrong.push(`an exception: ${error.stack}`));
     context.on("request", (request) => {
@@ -69,6 +72,7 @@ export class Browser {
     if (wait) await page.waitForSelector(wait);
     page.verify = () => {
       const found = wrong.splice(0);
+      pattern = null;
       check(found.length === 0, found.join("; "));
     };
     return page;
@@ -84,5 +88,26 @@ export function treeOf(page) {
   return page.$$eval("#tree .node:not(.group)", (nodes) => nodes.map((node) => ({
     id: node.dataset.id, label: node.getAttribute("aria-label"), level: Number(node.getAttribute("aria-level")), state: node.dataset.state })));
 }
+
+/** What holds on a phone: nothing is too wide, whatever is open, and fingers find the buttons. */
+export async function checkPhone(page, anActor) {
+  const sideways = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  const tabs = await page.$$eval("[role=tab]", (all) => all.map((one) => one.id));
+  for (const width of [320, 420, 390]) {
+    await page.setViewportSize({ width, height: 844 });
+    for (const tab of tabs) {
+      await page.evaluate((id) => document.getElementById(id).click(), tab);
+      check(await sideways() <= 0, `${tab} at ${width} px: ${await sideways()} px too wide`);
+    }
+  }
+  await page.tap(anActor);
+  await until(() => page.isVisible("#detail .send"), "the panel");
+  check(await sideways() <= 0, "the panel is too wide");
+  const small = await page.$$eval("#detail .buttons button, .tools button", (all) => all.filter((one) => one.getBoundingClientRect().height < 30).length);
+  same(small, 0, "buttons too small for a finger");
+  await page.click("#detail .close");
+}
+
+export const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
 export const focusedId = (page) => page.evaluate(() => document.activeElement?.dataset?.id ?? document.activeElement?.id ?? null);

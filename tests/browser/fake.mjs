@@ -24,8 +24,8 @@ export class Fake {
       actors: new Map(), failures: [], letters: [], orders: [], asked: [], counters: { restarts: 0, failures: 0, dead: 0 }, ...this.as });
   }
 
-  async start() {
-    await new Promise((resolve) => this.server.listen(0, "127.0.0.1", resolve));
+  async start(port = 0) {
+    await new Promise((resolve) => this.server.listen(port, "127.0.0.1", resolve));
     this.port = this.server.address().port;
     this.url = `http://127.0.0.1:${this.port}/`;
     return this;
@@ -114,12 +114,12 @@ export class Fake {
         { index: 1, name: "pool", kind: "pool", actors: 8, latency_us: 61, answering: true, workers: [worker(0, 0.72), worker(1, 0.55)] }] };
   }
 
-  under(id) {
+  under(id, most) {
     const out = [];
     const walk = (actor) => {
       out.push(actor);
       for (const kid of this.actors.values()) if (kid.parent === actor.id) walk(kid);
-      if (actor.id === "100000002" && this.many) out.push(...Array.from({ length: Math.min(this.many, 20000) }, (_, n) => this.crowdRow(n + 1)));
+      if (actor.id === "100000002" && this.many) out.push(...Array.from({ length: Math.min(this.many, most) }, (_, n) => this.crowdRow(n + 1)));
     };
     for (const actor of this.actors.values()) if (id ? actor.id === id : actor.parent === null) walk(actor);
     return out;
@@ -138,7 +138,7 @@ export class Fake {
       if (member && Number(member[1]) <= this.many) rows.push(this.crowdRow(Number(member[1])));
     } else {
       const from = under ? this.actors.get(under)?.depth ?? 2 : 0;
-      rows = this.under(under).filter((a) => a.depth - from <= depth);
+      rows = this.under(under, limit).filter((a) => a.depth - from <= depth);
       if (query.get("sort") === "mailbox") rows.sort((a, b) => b.mailbox - a.mailbox);
     }
     return { ok: true, total: this.actors.size + this.many, matched: rows.length, took_us: 100, since_ms: 500, actors: rows.slice(0, limit) };

@@ -1,5 +1,5 @@
 // The browser tests: node run.mjs MODULES SHOTS [FILTER]. MODULES is where playwright-core is
-// installed, SHOTS where pictures go; FILTER is a part of the names of the tests to run.
+// installed, SHOTS where pictures go; FILTER is an expression that the names of the tests to run match.
 //
 // With JZX_NODE and JZX_COMMAND in the environment, the demonstration node and the jzx command, the
 // page is shown with a real program too.
@@ -11,7 +11,8 @@ import { MadeUp } from "./made_up.mjs";
 import { Real } from "./real.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const [modules, shots, filter = ""] = process.argv.slice(2);
+const [modules, shots, expression = ""] = process.argv.slice(2);
+const filter = new RegExp(expression);
 const browser = new Browser(modules, shots);
 const LANES = Number(process.env.LANES || 2);
 const began = Date.now();
@@ -19,9 +20,10 @@ let failed = 0;
 let passed = 0;
 
 await browser.start();
-const madeUp = new MadeUp(browser, join(here, "../../console/page"));
+const real = process.env.JZX_NODE && process.env.JZX_COMMAND ? new Real(browser, process.env.JZX_NODE, process.env.JZX_COMMAND) : null;
+const madeUp = new MadeUp(browser, join(here, "../../console/page"), !real);
 const tests = madeUp.tests();
-const waiting = Object.entries(tests).filter(([name]) => name.includes(filter));
+const waiting = Object.entries(tests).filter(([name]) => filter.test(name));
 
 // Most of a test is waiting for the next look of its page, so several run at a time.
 async function lane() {
@@ -42,11 +44,10 @@ async function run(name, body, session) {
     console.log(`FAILED  ${name}: ${error.constructor.name === "Failure" ? error.message : error.stack}`);
   }
 }
-const real = process.env.JZX_NODE && process.env.JZX_COMMAND ? new Real(browser, process.env.JZX_NODE, process.env.JZX_COMMAND) : null;
 if (real) await real.begin();
 await Promise.all(Array.from({ length: LANES }, lane));
 if (real) {
-  for (const [name, body] of Object.entries(real.tests())) if (name.includes(filter)) await run(name, body);
+  for (const [name, body] of Object.entries(real.tests())) if (filter.test(name)) await run(name, body);
   await real.end();
 }
 await browser.stop();

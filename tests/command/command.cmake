@@ -11,6 +11,12 @@ jzx_command_program(nonsense jzt_support jzx_static)
 add_test(NAME command/nonsense COMMAND command_nonsense $<TARGET_FILE:jzx-command>)
 set_tests_properties(command/nonsense PROPERTIES TIMEOUT 300 LABELS command)
 
+jzx_command_program(parts jzt_support jzx_static PkgConfig::JANSSON)
+target_sources(command_parts PRIVATE cmd/jzx/text.c cmd/jzx/perfetto.c)
+target_include_directories(command_parts PRIVATE cmd/jzx)
+add_test(NAME command/parts COMMAND command_parts)
+set_tests_properties(command/parts PROPERTIES TIMEOUT 60 LABELS command)
+
 jzx_command_program(fixture jzx_static Threads::Threads)
 target_compile_options(command_fixture PRIVATE -g)
 # Some 300 calls of jzx are too slow for sanitizers to be of use here; nonsense has them for that.

@@ -97,6 +97,17 @@ until_says() {
     checks=$((checks + 1))
 }
 
+# await_letters N: `jzx dead`, which runs behind, has shown as many.
+await_letters() {
+    tries=0
+    until [ "$(grep -c 'tag 77' "$work/follow")" -eq "$1" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] || give_up "jzx dead does not show $1 letters: $(cat "$work/follow")"
+        sleep 0.05
+    done
+    checks=$((checks + 1))
+}
+
 # start NAME [VARIABLE=VALUE...]: a fixture; its pid is in $pid.
 start() {
     name=$1
@@ -190,16 +201,9 @@ run 0 dead -p shop --once --json && is_json && says '"by_reason":\{'
 $as "$jzx" dead -p shop >"$work/follow" 2>&1 &
 follow=$!
 pids="$pids $follow"
-tries=0
-until [ "$(grep -c 'tag 77' "$work/follow")" -eq 3 ] || [ $tries -gt 200 ]; do
-    tries=$((tries + 1))
-    sleep 0.02
-done
+await_letters 3
 run 0 send -p shop worker-1 --tag 5 --u64 2
-until [ "$(grep -c 'tag 77' "$work/follow")" -eq 5 ] || [ $tries -gt 200 ]; do
-    tries=$((tries + 1))
-    sleep 0.02
-done
+await_letters 5
 kill -INT $follow
 wait $follow
 status=$?
@@ -267,11 +271,22 @@ silent "$err"
 $as "$jzx" trace -p shop --json 2>"$err" | head -n 1 >"$out"
 is_json
 
+timeout 60 $as "$jzx" metrics -p shop >/dev/full 2>"$err"
+[ $? -eq 1 ] || complain "A full disk was not noticed:"
+warns 'The output cannot be written'
+
 # Many actors: the tree is cut, and says so.
 run 0 send -p shop worker-1 --tag 7 --u64 3000
 until_says '\.\.\. and 2,950 more' tree -p shop
 run 0 tree -p shop --children 0 --limit 0 && says 'child-2999 '
 [ "$(wc -l <"$out")" -eq 3009 ] || complain "There should be 3,008 actors and a heading:"
+
+# So many that one answer does not hold them: what is beside and above them is there all the same.
+run 0 send -p shop worker-2 --tag 7 --u64 30000
+until_says '\.\.\. and 29,950 more' tree -p shop
+says '^│  │  ├─ child-49 ' && says '^│  │  └─ \.\.\. and 2,950 more' && says '^└─ evil' &&
+    says '^│     ├─ child-49 ' && says 'of 33,008 actors are shown'
+[ "$(wc -l <"$out")" -eq 112 ] || complain "There should be 108 actors and four other lines:"
 
 # Two of them: one has to choose. This one allows nothing, and has its socket elsewhere.
 start other CONTROL="$work/elsewhere.sock"
@@ -284,6 +299,20 @@ for order in stop kill restart send; do
         warns "JZX_CONTROL_$(echo $order | tr a-z A-Z)"
 done
 
+# A program that does not answer is told, and a folder of somebody else is not looked into.
+kill -STOP "$other"
+run 0 ps && says "^ *$other  The program at .* says nothing" && says "^ *$shop  shop"
+kill -CONT "$other"
+if [ -n "$as" ]; then
+    mkdir -p "$work/theirs/jzx"
+    ln -s "$work/run/jzx/$shop.sock" "$work/theirs/jzx/$shop.sock"
+    XDG_RUNTIME_DIR=$work/theirs
+    run 0 ps && never_says shop
+    chown -R $user "$work/theirs"
+    run 0 ps && says shop
+    XDG_RUNTIME_DIR=$work/run
+fi
+
 # Programs that ended are not shown. What one left behind that was killed is cleared away.
 kill -9 "$other"
 wait "$other" 2>/dev/null
@@ -295,6 +324,7 @@ run 1 tree -p "$work/elsewhere.sock" && warns 'Nobody serves'
 $as "$jzx" dead -p shop >"$work/follow" 2>&1 &
 follow=$!
 pids="$pids $follow"
+await_letters 5
 run 0 send -p shop worker-1 --tag 9
 wait "$shop"
 [ $? -eq 0 ] || complain "The fixture did not end well:"

@@ -8,11 +8,15 @@
 #include <malloc.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* Far below the 10 and 30 s that slow clients have, and above what a loaded machine needs. */
+enum { PROMPT_MS = 8000 };
 
 static int get_status(uint16_t port, const char *path)
 {
@@ -73,6 +77,7 @@ static void test_long_urls_headers_and_bodies_are_refused(void)
         "Content-Length: 5000\r\n\r\n",
         s.port);
     CHECK_EQ(filled_status(s.port, post, 5000, ""), 413);
+    CHECK_EQ(filled_status(s.port, post, 0, ""), 413); /* it need not come to be too long */
     /* One that does not say how long it is. */
     (void)snprintf(
         post, sizeof post,
@@ -125,7 +130,7 @@ static void test_half_a_request_holds_nobody_up(void)
     }
     uint64_t began = web_now_ms();
     CHECK_EQ(get_status(s.port, "/api/program"), 200);
-    CHECK(web_now_ms() - began < 2000);
+    CHECK(web_now_ms() - began < PROMPT_MS);
     for (size_t i = 0; i < 8; i++) {
         (void)close(half[i]);
     }
@@ -229,7 +234,7 @@ static void test_slow_readers_of_long_answers_hold_nobody_up(void)
     }
     uint64_t began = web_now_ms();
     CHECK_EQ(get_status(s.port, "/api/program"), 200);
-    CHECK(web_now_ms() - began < 2000);
+    CHECK(web_now_ms() - began < PROMPT_MS);
     for (int i = 0; i < READERS; i++) {
         (void)close(readers[i]);
     }
@@ -242,6 +247,9 @@ static void test_memory_for_slow_readers_is_bounded(void)
 {
     enum { READERS = 40 };
     int readers[READERS];
+    if (JZT_TSAN) {
+        jzt_skip("140 MB of answers take long under the thread sanitizer, and have one thread.");
+    }
     site s = site_open(NULL);
     fake_set_actors(s.program, 15000);
     for (int i = 0; i < READERS; i++) {
@@ -253,21 +261,20 @@ static void test_memory_for_slow_readers_is_bounded(void)
         REQUIRE(readers[i] >= 0);
         CHECK(web_write(readers[i], text, strlen(text)));
     }
-    uint64_t until = web_now_ms() + 10000;
-    int status = 0;
-    while (status != 503 && web_now_ms() < until) {
+    uint64_t until = web_now_ms() + 25000;
+    bool refused = false;
+    while (!refused && web_now_ms() < until) {
         web_answer answer = web_get(s.port, "/api/actors?limit=1000");
-        status = answer.status;
-        CHECK(status == 200 || web_has(&answer, "\"BUSY\"") ||
-              web_has(&answer, "\"NOT_ANSWERING\""));
+        refused = answer.status == 503 && web_has(&answer, "slow readers");
         web_free(&answer);
         web_pause_ms(100);
     }
-    CHECK_EQ(status, 503);
+    CHECK(refused);
+    int status = 0;
     for (int i = 0; i < READERS; i++) {
         (void)close(readers[i]);
     }
-    until = web_now_ms() + 10000;
+    until = web_now_ms() + 25000;
     while ((status = get_status(s.port, "/api/actors?limit=1001")) != 200 && web_now_ms() < until) {
         web_pause_ms(20);
     }
@@ -318,7 +325,7 @@ static void test_a_thousand_connections_are_bounded_and_later_it_serves(void)
     for (int i = 0; i < MANY; i++) {
         (void)close(fds[i]);
     }
-    uint64_t until = web_now_ms() + 10000;
+    uint64_t until = web_now_ms() + 25000;
     int status = 0;
     while ((status = get_status(s.port, "/api/program")) != 200 && web_now_ms() < until) {
         web_pause_ms(20);
@@ -358,7 +365,7 @@ static void test_stop_while_requests_wait_is_quick_and_ends_them(void)
     }
     uint64_t began = web_now_ms();
     jzx_console_stop(s.console);
-    CHECK(web_now_ms() - began < 1500);
+    CHECK(web_now_ms() - began < 1900);
     for (int i = 0; i < WAITERS; i++) {
         (void)pthread_join(threads[i], NULL);
     }
@@ -393,6 +400,45 @@ static void test_start_and_stop_a_hundred_times_leaves_nothing_behind(void)
 #endif
     (void)bytes;
     fake_stop(program);
+}
+
+/* A line of /proc/self/task/N/FILE that begins with `name`, behind it; "": there is none. */
+static void task_line(const char *task, const char *file, const char *name, char *out, size_t cap)
+{
+    char path[320];
+    char line[256];
+    (void)snprintf(path, sizeof path, "/proc/self/task/%s/%s", task, file);
+    FILE *f = fopen(path, "r");
+    out[0] = '\0';
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0) {
+            (void)snprintf(out, cap, "%s", line + strlen(name));
+        }
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+}
+
+static void test_signals_of_the_program_are_not_for_the_console(void)
+{
+    site s = site_open(NULL);
+    unsigned found = 0;
+    DIR *dir = opendir("/proc/self/task");
+    REQUIRE(dir != NULL);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char text[256];
+        task_line(entry->d_name, "comm", "jzx-console", text, sizeof text);
+        if (text[0] == '\n') {
+            task_line(entry->d_name, "status", "SigBlk:", text, sizeof text);
+            uint64_t wanted = 1u << (SIGINT - 1) | 1u << (SIGTERM - 1) | 1u << (SIGCHLD - 1);
+            CHECK_EQ(strtoull(text, NULL, 16) & wanted, wanted);
+            found++;
+        }
+    }
+    (void)closedir(dir);
+    CHECK_EQ(found, 1);
+    site_close(&s);
 }
 
 /* Nobody looks: the console hangs up, and the program has no client any more. */
@@ -431,6 +477,8 @@ static const jzt_test tests[] = {
      test_stop_while_requests_wait_is_quick_and_ends_them},
     {"start_and_stop_a_hundred_times_leaves_nothing_behind",
      test_start_and_stop_a_hundred_times_leaves_nothing_behind},
+    {"signals_of_the_program_are_not_for_the_console",
+     test_signals_of_the_program_are_not_for_the_console},
     {"console_that_nobody_looks_at_hangs_up", test_console_that_nobody_looks_at_hangs_up},
 };
 

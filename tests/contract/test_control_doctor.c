@@ -7,6 +7,8 @@
 
 enum {
     NOTHING = 1,
+    ASK_A_WHILE,
+    END,
     STAY,
     SLEEP,
     BURST,
@@ -83,11 +85,16 @@ static jzx_behavior_result behave(jzx_context *ctx, const jzx_message *msg)
         CHECK(jzx_request_keep(ctx) != 0);
         break;
     case ASK_FOR_EVER:
+    case ASK_A_WHILE:
         CHECK_OK(jzx_ask(
             ctx->loop, self->peer,
-            &(jzx_ask_opts){.tag = KEEP, .flags = JZX_SEND_VALUE, .timeout_ms = JZX_ASK_NO_TIMEOUT},
+            &(jzx_ask_opts){.tag = KEEP,
+                            .flags = JZX_SEND_VALUE,
+                            .timeout_ms = msg->tag == ASK_A_WHILE ? 60000 : JZX_ASK_NO_TIMEOUT},
             NULL));
         break;
+    case END:
+        return JZX_BEHAVIOR_STOP;
     case BREED:
         breed(ctx, self);
         break;
@@ -264,6 +271,19 @@ static void test_a_supervisor_without_children_is_noted(void)
     program_close(p);
 }
 
+static void test_supervisors_are_looked_at_however_many_there_are(void)
+{
+    program *p = program_open();
+    for (int i = 0; i < 70; i++) {
+        (void)supervise(p, NULL, &steady, 1);
+    }
+    jzx_actor_id last = supervise(p, NULL, NULL, 0);
+    program_run(p);
+    check_found(p, "no-children", "note", last, "no children", "");
+    CHECK_EQ(count_at(p->answer, "findings"), 1);
+    program_close(p);
+}
+
 static void test_restarts_that_come_often_are_told_before_it_gives_up(void)
 {
     program *p = program_open();
@@ -410,13 +430,16 @@ static void test_messages_that_nobody_handles_are_told(void)
 static void test_an_ask_that_may_wait_for_ever_is_told(void)
 {
     program *p = program_open();
-    one asker = {0}, keeper = {0};
+    one asker = {0}, other = {0}, keeper = {0};
     spawn(p, &keeper, (jzx_spawn_opts){0});
     spawn(p, &asker, (jzx_spawn_opts){0});
-    asker.peer = keeper.id;
+    spawn(p, &other, (jzx_spawn_opts){0});
+    asker.peer = other.peer = keeper.id;
     program_run(p);
+    tell(p, other.id, ASK_A_WHILE);
     tell(p, asker.id, ASK_FOR_EVER);
     check_found(p, "ask-without-deadline", "warning", asker.id, "without a deadline", "");
+    CHECK_EQ(count_at(p->answer, "findings"), 1);
     program_close(p);
 }
 
@@ -518,14 +541,18 @@ static void test_names_that_differ_in_case_only_are_noted(void)
 static void test_a_guard_that_is_wanted_and_not_installed_is_told(void)
 {
     program *p = program_open();
-    one guarded = {0};
+    one guarded = {0}, other = {0};
+    spawn(p, &other, (jzx_spawn_opts){0}); /* so that the run goes on */
     spawn(p, &guarded, (jzx_spawn_opts){.flags = JZX_SPAWN_CRASH_GUARD});
     program_run(p);
     check_found(p, "no-crash-guard", "warning", JZX_NOBODY, "not installed", "");
     if (jzx_crash_guard_install() == JZX_OK) {
         UNTIL(count_at(p->answer, "findings") == 0, p, "\"op\":\"doctor\"}");
         jzx_crash_guard_remove();
+        UNTIL(count_at(p->answer, "findings") == 1, p, "\"op\":\"doctor\"}");
     }
+    tell(p, guarded.id, END); /* nobody wants it any more */
+    UNTIL(count_at(p->answer, "findings") == 0, p, "\"op\":\"doctor\"}");
     program_close(p);
 }
 
@@ -567,6 +594,10 @@ static void test_a_program_that_does_well_has_no_findings(void)
     tell(p, actors[0].id, BURST); /* fits into its mailbox */
     wait_handled(&family, 1);
     wait_handled(&actors[2], 400);
+    UNTIL(actor_at(p->answer, "actor.id") != 0, p, "\"op\":\"actor\",\"actor\":\"other\"}");
+    tell(p, actor_at(p->answer, "actor.id"), FAIL); /* once is nothing */
+    UNTIL(number_at(p->answer, "actor.incarnation") == 2, p,
+          "\"op\":\"actor\",\"actor\":\"other\"}");
     /* On a machine with much to do a dispatcher may be late; what is really wrong stays. */
     UNTIL(strcmp(text_at(p->answer, "findings"), "[]") == 0, p, "\"op\":\"doctor\"}");
     CHECK_STR(text_at(p->answer, "silent"), "[]");
@@ -577,6 +608,8 @@ static const jzt_test tests[] = {
     {"live_specs_are_linted_and_each_rule_has_a_name",
      test_live_specs_are_linted_and_each_rule_has_a_name},
     {"a_supervisor_without_children_is_noted", test_a_supervisor_without_children_is_noted},
+    {"supervisors_are_looked_at_however_many_there_are",
+     test_supervisors_are_looked_at_however_many_there_are},
     {"restarts_that_come_often_are_told_before_it_gives_up",
      test_restarts_that_come_often_are_told_before_it_gives_up},
     {"an_actor_that_was_restarted_many_times_is_told",
