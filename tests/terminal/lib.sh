@@ -38,11 +38,11 @@ fail() {
     exit 1
 }
 
-# within WHAT COMMAND...: polls until the command succeeds.
+# within WHAT COMMAND...: polls until the command succeeds, for 20 s unless JZX_PATIENCE says otherwise.
 within() {
     what=$1
     shift
-    tries=400
+    tries=$((20 * ${JZX_PATIENCE:-20}))
     while ! "$@"; do
         tries=$((tries - 1))
         [ $tries -gt 0 ] || fail "$what"
