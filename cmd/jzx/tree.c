@@ -10,7 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ANSWER_MAX = 20000, DEPTH_SHOWN = 40 };
+enum { ANSWER_MAX = 20000, DEPTH_SHOWN = 40, LEVELS = 16, GRAFTS = 64 };
+#define DEPTH_ANY UINT64_MAX
 
 typedef struct tree {
     const char *under;
@@ -39,28 +40,35 @@ typedef struct level {
     size_t rest;       /* the row for those left out, plus 1; 0: none yet */
 } level;
 
-static json_t *request_of(const tree *t, uint64_t offset, uint64_t limit)
+/* `under` and `depth` are those of the user, or what a part of the tree is asked for with; depth
+ * DEPTH_ANY: all of it. */
+static json_t *request_of(const char *under, uint64_t depth, uint64_t offset, uint64_t limit)
 {
     json_t *request = json_pack("{s:s,s:s,s:I,s:I}", "op", "actors", "sort", "tree", "offset",
                                 (json_int_t)offset, "limit", (json_int_t)limit);
-    if (request != NULL && t->under != NULL) {
-        (void)json_object_set_new(request, "under", json_string(t->under));
+    if (request != NULL && under != NULL) {
+        (void)json_object_set_new(request, "under", json_string(under));
     }
-    if (request != NULL && t->depth_text != NULL) {
-        (void)json_object_set_new(request, "depth", json_integer((json_int_t)t->depth));
+    if (request != NULL && depth != DEPTH_ANY) {
+        (void)json_object_set_new(request, "depth", json_integer((json_int_t)depth));
     }
     return request;
 }
 
-/* The answer with all actors that are wanted, from as many answers as that takes; one is enough for
- * a tree that leaves siblings out. NULL: *out_status says why. */
-static json_t *fetch(attach *a, const tree *t, bool whole, int *out_status)
+static bool is_whole(const json_t *answer)
+{
+    return json_array_size(field_list(answer, "actors")) >= field_u64(answer, "matched");
+}
+
+/* The answer with all actors that are wanted, from as many answers as that takes. NULL: *out_status
+ * says why. */
+static json_t *fetch_all(attach *a, const tree *t, int *out_status)
 {
     json_t *all = NULL, *list = NULL;
     for (;;) {
         uint64_t have = json_array_size(list);
-        uint64_t limit = whole && t->limit - have < ANSWER_MAX ? t->limit - have : ANSWER_MAX;
-        json_t *answer = view_ask(a, request_of(t, have, limit), out_status);
+        uint64_t limit = t->limit - have < ANSWER_MAX ? t->limit - have : ANSWER_MAX;
+        json_t *answer = view_ask(a, request_of(t->under, t->depth, have, limit), out_status);
         if (answer == NULL) {
             json_decref(all);
             return NULL;
@@ -74,17 +82,86 @@ static json_t *fetch(attach *a, const tree *t, bool whole, int *out_status)
             (void)json_array_extend(list, more);
             json_decref(answer);
         }
-        have = json_array_size(list);
-        if (!whole || count == 0 || have >= t->limit || have >= field_u64(all, "matched")) {
+        if (count == 0 || json_array_size(list) >= t->limit || is_whole(all)) {
             return all;
         }
     }
 }
 
-/* Marks the last of siblings, from the end. */
-static void mark_last(rows *out, bool *later, uint32_t deepest)
+/* Adds the first children of those at the bottom of a tree that have some, as far as it goes. */
+static void graft(attach *a, const tree *t, json_t *list, uint64_t bottom)
 {
-    memset(later, 0, deepest + 1);
+    int grafts = 0;
+    for (size_t i = 0; i < json_array_size(list) && grafts < GRAFTS; i++) {
+        const json_t *actor = json_array_get(list, i);
+        json_t *answer = NULL;
+        if (field_u64(actor, "depth") != bottom || field_u64(actor, "children") == 0) {
+            continue;
+        }
+        grafts++;
+        if (attach_ask(a, request_of(field_text(actor, "id"), 1, 0, t->children + 2), &answer) !=
+            ATTACH_OK) {
+            continue; /* it may have ended meanwhile */
+        }
+        size_t k;
+        json_t *child;
+        json_array_foreach(field_list(answer, "actors"), k, child)
+        {
+            if (k > 0) {
+                (void)json_object_set_new(child, "depth", json_integer((json_int_t)bottom + 1));
+                (void)json_array_insert(list, i + k, child);
+            }
+        }
+        json_decref(answer);
+    }
+}
+
+/* A tree too large for one answer, by its upper part: as many levels as come whole, and the first
+ * children of those on the last one. `first` is taken over, and given back if even the roots are
+ * too many. */
+static json_t *fetch_top(attach *a, const tree *t, json_t *first)
+{
+    json_t *best = NULL;
+    uint64_t levels = 0;
+    for (; levels < LEVELS; levels++) {
+        json_t *answer = NULL;
+        if (attach_ask(a, request_of(t->under, levels, 0, ANSWER_MAX), &answer) != ATTACH_OK ||
+            !is_whole(answer)) {
+            json_decref(answer);
+            break;
+        }
+        json_decref(best);
+        best = answer;
+    }
+    json_t *list = field_list(best, "actors");
+    if (json_array_size(list) == 0) {
+        json_decref(best);
+        return first;
+    }
+    graft(a, t, list, field_u64(json_array_get(list, 0), "depth") + levels - 1);
+    (void)json_object_set(best, "matched", json_object_get(first, "matched"));
+    json_decref(first);
+    return best;
+}
+
+/* *out_gaps: not all children of those who are there are in it. */
+static json_t *fetch(attach *a, const tree *t, bool whole, bool *out_gaps, int *out_status)
+{
+    *out_gaps = false;
+    if (whole) {
+        return fetch_all(a, t, out_status);
+    }
+    json_t *answer = view_ask(a, request_of(t->under, t->depth, 0, ANSWER_MAX), out_status);
+    if (answer == NULL || is_whole(answer) || t->depth != DEPTH_ANY) {
+        return answer;
+    }
+    *out_gaps = true;
+    return fetch_top(a, t, answer);
+}
+
+/* Marks the last of siblings, from the end. */
+static void mark_last(rows *out, bool *later)
+{
     uint32_t below = 0;
     for (size_t i = out->count; i-- > 0;) {
         row *r = &out->list[i];
@@ -114,24 +191,24 @@ static bool place(rows *out, level *l, const tree *t, const json_t *actor, uint3
     return !too_many;
 }
 
-/* Depths are what the program says, as far as that makes a tree. */
-static bool arrange(rows *out, const json_t *list, const tree *t)
+/* Ends the levels below `depth`: says how many children are missing there. */
+static void close_levels(rows *out, level *levels, uint32_t from, uint32_t depth)
 {
-    size_t count = json_array_size(list);
-    *out = (rows){.list = calloc(count + 1, sizeof(row))};
-    level *levels = calloc(count + 2, sizeof *levels);
-    bool *later = malloc(count + 2);
-    if (out->list == NULL || levels == NULL || later == NULL) {
-        free(out->list);
-        free(levels);
-        free(later);
-        (void)ui_error(JZX_ERR_NO_MEMORY, "The tree cannot be drawn");
-        return false;
+    for (uint32_t d = from; d > depth; d--) {
+        const level *l = &levels[d];
+        if (l->rest == 0 && l->of > l->siblings) {
+            out->list[out->count++] = (row){.left_out = l->of - l->siblings, .depth = d};
+        }
     }
+}
+
+/* Depths are what the program says, as far as that makes a tree. */
+static void arrange_rows(rows *out, level *levels, const json_t *list, const tree *t, bool gaps)
+{
     size_t i;
     json_t *actor;
     uint64_t base = field_u64(json_array_get(list, 0), "depth");
-    uint32_t previous = 0, deepest = 0, hidden = UINT32_MAX;
+    uint32_t previous = 0, open = 0, hidden = UINT32_MAX;
     json_array_foreach(list, i, actor)
     {
         uint64_t said = field_u64(actor, "depth");
@@ -144,19 +221,39 @@ static bool arrange(rows *out, const json_t *list, const tree *t)
             continue;
         }
         hidden = UINT32_MAX;
-        if (t->limit > 0 && out->actors >= t->limit) {
-            break;
+        if (out->actors >= t->limit) {
+            return;
         }
-        if (!place(out, &levels[depth], t, actor, depth)) {
-            hidden = depth;
+        if (gaps) {
+            close_levels(out, levels, open, depth);
         }
-        levels[depth + 1] = (level){.of = field_u64(actor, "children")};
-        deepest = depth > deepest ? depth : deepest;
+        bool shown = place(out, &levels[depth], t, actor, depth);
+        hidden = shown ? UINT32_MAX : depth;
+        levels[depth + 1] = (level){.of = shown ? field_u64(actor, "children") : 0};
+        open = depth + 1;
     }
-    mark_last(out, later, deepest);
+    if (gaps) {
+        close_levels(out, levels, open, 0);
+    }
+}
+
+static bool arrange(rows *out, const json_t *list, const tree *t, bool gaps)
+{
+    size_t count = json_array_size(list);
+    *out = (rows){.list = calloc(2 * count + 1, sizeof(row))};
+    level *levels = calloc(count + 2, sizeof *levels);
+    bool *later = calloc(count + 2, sizeof *later);
+    bool fine = out->list != NULL && levels != NULL && later != NULL;
+    if (fine) {
+        arrange_rows(out, levels, list, t, gaps);
+        mark_last(out, later);
+    } else {
+        free(out->list);
+        (void)ui_error(JZX_ERR_NO_MEMORY, "The tree cannot be drawn");
+    }
     free(levels);
     free(later);
-    return true;
+    return fine;
 }
 
 /* The branches before a name; `open` says at which depths siblings still come. */
@@ -264,11 +361,11 @@ static void put_rows(FILE *out, const rows *all)
     free(open);
 }
 
-static bool show(const json_t *answer, const tree *t, bool clear)
+static bool show(const json_t *answer, const tree *t, bool gaps, bool clear)
 {
     rows all;
     ui_page page;
-    if (!arrange(&all, field_list(answer, "actors"), t)) {
+    if (!arrange(&all, field_list(answer, "actors"), t, gaps)) {
         return false;
     }
     if (!ui_page_begin(&page)) {
@@ -296,11 +393,12 @@ static int run(attach *a, const view *v, const tree *t)
     bool clear = t->watch && !v->once && isatty(STDOUT_FILENO) == 1;
     int status = EXIT_FINE;
     do {
-        json_t *answer = fetch(a, t, v->json || t->children == 0, &status);
+        bool gaps;
+        json_t *answer = fetch(a, t, v->json || t->children == 0, &gaps, &status);
         if (answer == NULL) {
             return status;
         }
-        bool read = v->json ? view_json(answer) : show(answer, t, clear);
+        bool read = v->json ? view_json(answer) : show(answer, t, gaps, clear);
         json_decref(answer);
         if (!read || !t->watch || v->once) {
             return EXIT_FINE;
@@ -341,6 +439,7 @@ int tree_main(int argc, char **argv)
         return status;
     }
     t.limit = t.limit == 0 ? UINT64_MAX : t.limit;
+    t.depth = t.depth_text == NULL ? DEPTH_ANY : t.depth;
     attach *a = view_attach(&v, &status);
     if (a == NULL) {
         return status;

@@ -73,6 +73,7 @@ export function span(ms) {
 /** From microseconds: "35 µs", "1.2 ms". */
 export function micros(us) {
   if (us === null || us === undefined) return "–";
+  if (us === 0) return "0";
   if (us < 1000) return `${us < 10 && us > 0 ? us.toFixed(1) : Math.round(us)} µs`;
   return us < 10000 ? `${(us / 1000).toFixed(1)} ms` : span(us / 1000);
 }

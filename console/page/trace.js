@@ -135,10 +135,11 @@ export class Trace {
   }
 
   scale(x, from, until, height) {
-    const step = (until - from) / 5;
-    return Array.from({ length: 6 }, (_, at) => from + at * step).flatMap((t, at) => [
+    const unit = 10 ** Math.floor(Math.log10((until - from) / 4));
+    const step = [1, 2, 5, 10].map((n) => n * unit).find((one) => one * 8 >= until - from);
+    return Array.from({ length: Math.floor((until - from) / step) + 1 }, (_, at) => from + at * step).flatMap((t) => [
       svg("path", { class: "tick", d: `M${x(t)} ${TOP - 6}V${height}` }),
-      svg("text", { class: "tick-text", x: x(t), y: 13, "text-anchor": at === 5 ? "end" : "middle", text: micros((t - from) / 1000) })]);
+      svg("text", { class: "tick-text", x: x(t), y: 13, "text-anchor": x(t) > 960 ? "end" : "middle", text: micros((t - from) / 1000) })]);
   }
 
   arrows(events, rowOf, x) {

@@ -281,6 +281,13 @@ until_says '\.\.\. and 2,950 more' tree -p shop
 run 0 tree -p shop --children 0 --limit 0 && says 'child-2999 '
 [ "$(wc -l <"$out")" -eq 3009 ] || complain "There should be 3,008 actors and a heading:"
 
+# So many that one answer does not hold them: what is beside and above them is there all the same.
+run 0 send -p shop worker-2 --tag 7 --u64 30000
+until_says '\.\.\. and 29,950 more' tree -p shop
+says '^│  │  ├─ child-49 ' && says '^│  │  └─ \.\.\. and 2,950 more' && says '^└─ evil' &&
+    says '^│     ├─ child-49 ' && says 'of 33,008 actors are shown'
+[ "$(wc -l <"$out")" -eq 112 ] || complain "There should be 108 actors and four other lines:"
+
 # Two of them: one has to choose. This one allows nothing, and has its socket elsewhere.
 start other CONTROL="$work/elsewhere.sock"
 other=$pid
