@@ -53,6 +53,7 @@ typedef struct bench {
     slice slices[WAYS][ROUNDS_MAX];
     double refreshes[REFRESHES_MAX];
     size_t refresh_count;
+    size_t looks[WAYS]; /* that were answered */
 } bench;
 
 static bench all;
@@ -132,8 +133,9 @@ static slice run_slice(look_way how)
     double process_s = (double)(watched_now(CLOCK_PROCESS_CPUTIME_ID) - process) / 1e9;
     if (control != NULL) {
         watcher_stop(&w);
-        for (size_t i = 0; i < w.count && all.refresh_count < REFRESHES_MAX && how == WAY_TOP;
-             i++) {
+        all.looks[how] += w.count;
+        bool is_top = how == WAY_TOP || how == WAY_TOP_OFTEN;
+        for (size_t i = 0; is_top && i < w.count && all.refresh_count < REFRESHES_MAX; i++) {
             all.refreshes[all.refresh_count++] = w.took_ms[i];
         }
         jzx_control_stop(control);
@@ -199,6 +201,9 @@ static int judge(const char *what, double loss, double off, double most)
 static int report(void)
 {
     int missed = 0;
+    if (all.looks[WAY_TOP] == 0 || all.looks[WAY_TOP_OFTEN] == 0 || all.looks[WAY_METRICS] == 0) {
+        watched_fail("looks", "of one kind not one was answered");
+    }
     printf("%u actors, %u messages under way, %u rounds of %.1f s each way\n\n", all.actors,
            all.tokens, all.rounds, (double)all.slice_ns / 1e9);
     printf("%-18s %14s %18s %18s %10s\n", "", "messages/s", "of no control", "(wall)", "other cpu");

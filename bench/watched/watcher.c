@@ -113,7 +113,4 @@ void watcher_stop(watcher *w)
     shutdown(w->socket, SHUT_RDWR);
     pthread_join(w->thread, NULL);
     close(w->socket);
-    if (w->how != WAY_TRACE && w->count == 0) {
-        watched_fail("look", "not one was answered");
-    }
 }
