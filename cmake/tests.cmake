@@ -154,6 +154,8 @@ if(JZX_SANITIZE OR JZX_COVERAGE)
     return()
 endif()
 
+include(cmake/browser.cmake)
+
 function(jzx_add_script name label script)
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})

@@ -8,6 +8,9 @@
 
 #ifdef HAVE_SDT
 #define _SDT_HAS_SEMAPHORES 1
+#if defined(__clang__) /* what the header's macros do is not ours to change */
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#endif
 #include <sys/sdt.h>
 
 /* The names are what <sys/sdt.h> expects. */

@@ -41,6 +41,7 @@ struct fake {
         unsigned count;
     } asked[OPS_MAX];
     unsigned asked_all;
+    unsigned hasty;
     char last[LINE_CAP];
 };
 
@@ -194,6 +195,7 @@ static void drop_client(fake *f, unsigned at)
 
 static void greet(fake *f)
 {
+    struct pollfd early = {.events = POLLIN};
     int fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0) {
         return;
@@ -206,6 +208,10 @@ static void greet(fake *f)
     c->fd = fd;
     c->len = 0;
     c->traces = false;
+    early.fd = fd;
+    if (f->mode == FAKE_SHY && poll(&early, 1, 50) > 0) {
+        f->hasty++;
+    }
     if (f->mode == FAKE_BUSY) {
         say_string(c, "{\"ok\":false,\"error\":\"BUSY\",\"text\":\"16 clients are connected.\"}\n");
         drop_client(f, f->client_count - 1);
@@ -391,6 +397,14 @@ unsigned fake_clients(fake *f)
 {
     (void)pthread_mutex_lock(&f->lock);
     unsigned count = f->client_count;
+    (void)pthread_mutex_unlock(&f->lock);
+    return count;
+}
+
+unsigned fake_hasty(fake *f)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    unsigned count = f->hasty;
     (void)pthread_mutex_unlock(&f->lock);
     return count;
 }

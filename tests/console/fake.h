@@ -11,7 +11,8 @@ typedef enum fake_mode {
     FAKE_HANGS,    /* reads, and never answers */
     FAKE_BUSY,     /* greets with the refusal of one client too many, and closes */
     FAKE_NONSENSE, /* greets with something else */
-    FAKE_GARBAGE   /* greets well, and answers with lines that are no answers */
+    FAKE_GARBAGE,  /* greets well, and answers with lines that are no answers */
+    FAKE_SHY       /* greets after a moment, and notes who could not wait */
 } fake_mode;
 
 typedef struct fake fake;
@@ -33,6 +34,8 @@ void fake_set_actors(fake *f, unsigned count);
 /* How often it was asked this op so far; NULL: anything. Connections that are open. */
 unsigned fake_asked(fake *f, const char *op);
 unsigned fake_clients(fake *f);
+/* How many clients wrote before they were greeted. */
+unsigned fake_hasty(fake *f);
 /* The last line that it was asked, as it was. */
 void fake_last(fake *f, char *out, size_t cap);
 

@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -76,6 +77,7 @@ static void test_long_urls_headers_and_bodies_are_refused(void)
         "Content-Length: 5000\r\n\r\n",
         s.port);
     CHECK_EQ(filled_status(s.port, post, 5000, ""), 413);
+    CHECK_EQ(filled_status(s.port, post, 0, ""), 413); /* it need not come to be too long */
     /* One that does not say how long it is. */
     (void)snprintf(
         post, sizeof post,
@@ -400,6 +402,45 @@ static void test_start_and_stop_a_hundred_times_leaves_nothing_behind(void)
     fake_stop(program);
 }
 
+/* A line of /proc/self/task/N/FILE that begins with `name`, behind it; "": there is none. */
+static void task_line(const char *task, const char *file, const char *name, char *out, size_t cap)
+{
+    char path[320];
+    char line[256];
+    (void)snprintf(path, sizeof path, "/proc/self/task/%s/%s", task, file);
+    FILE *f = fopen(path, "r");
+    out[0] = '\0';
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0) {
+            (void)snprintf(out, cap, "%s", line + strlen(name));
+        }
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+}
+
+static void test_signals_of_the_program_are_not_for_the_console(void)
+{
+    site s = site_open(NULL);
+    unsigned found = 0;
+    DIR *dir = opendir("/proc/self/task");
+    REQUIRE(dir != NULL);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char text[256];
+        task_line(entry->d_name, "comm", "jzx-console", text, sizeof text);
+        if (text[0] == '\n') {
+            task_line(entry->d_name, "status", "SigBlk:", text, sizeof text);
+            uint64_t wanted = 1u << (SIGINT - 1) | 1u << (SIGTERM - 1) | 1u << (SIGCHLD - 1);
+            CHECK_EQ(strtoull(text, NULL, 16) & wanted, wanted);
+            found++;
+        }
+    }
+    (void)closedir(dir);
+    CHECK_EQ(found, 1);
+    site_close(&s);
+}
+
 /* Nobody looks: the console hangs up, and the program has no client any more. */
 static void test_console_that_nobody_looks_at_hangs_up(void)
 {
@@ -436,6 +477,8 @@ static const jzt_test tests[] = {
      test_stop_while_requests_wait_is_quick_and_ends_them},
     {"start_and_stop_a_hundred_times_leaves_nothing_behind",
      test_start_and_stop_a_hundred_times_leaves_nothing_behind},
+    {"signals_of_the_program_are_not_for_the_console",
+     test_signals_of_the_program_are_not_for_the_console},
     {"console_that_nobody_looks_at_hangs_up", test_console_that_nobody_looks_at_hangs_up},
 };
 

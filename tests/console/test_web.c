@@ -168,6 +168,43 @@ static void test_actions_need_the_token_in_a_header(void)
     site_close(&s);
 }
 
+static void *post_send(void *arg)
+{
+    const site *s = arg;
+    intptr_t status =
+        status_of(web_ask(s->port, "POST", "/api/send", SITE_TOKEN_HEADER, "{\"actor\":\"a\"}"));
+    return (void *)status;
+}
+
+static void test_the_same_action_twice_is_two_actions(void)
+{
+    pthread_t threads[2];
+    site s = site_open(NULL);
+    fake_set_mode(s.program, FAKE_HANGS);
+    for (int i = 0; i < 2; i++) {
+        REQUIRE(pthread_create(&threads[i], NULL, post_send, &s) == 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        void *status = NULL;
+        (void)pthread_join(threads[i], &status);
+        CHECK_EQ((intptr_t)status, 504);
+    }
+    CHECK_EQ(fake_asked(s.program, "send"), 2);
+    site_close(&s);
+}
+
+static void test_trace_may_be_longer_than_the_patience_for_its_beginning(void)
+{
+    if (getenv("JZX_CONSOLE_LONG") == NULL) {
+        jzt_skip("This takes 3.5 s: JZX_CONSOLE_LONG=1 runs it.");
+    }
+    site s = site_open(NULL);
+    uint64_t began = web_now_ms();
+    CHECK_EQ(status_of(web_get(s.port, "/api/trace?ms=3500")), 200);
+    CHECK(web_now_ms() - began >= 3500);
+    site_close(&s);
+}
+
 static void test_bodies_that_are_not_what_an_action_takes_are_refused(void)
 {
     static const char *const bodies[] = {
@@ -245,6 +282,8 @@ static void test_foreign_hosts_and_origins_are_refused(void)
         check_error(web_ask(s.port, "GET", "/api/program", line, NULL), 421, "FOREIGN_HOST");
     }
     (void)snprintf(line, sizeof line, "Host: localhost:%u\r\nHost: evil.example\r\n", s.port);
+    CHECK_EQ(status_of(web_ask(s.port, "GET", "/api/program", line, NULL)), 421);
+    (void)snprintf(line, sizeof line, "Host: evil.example\r\nHost: localhost:%u\r\n", s.port);
     CHECK_EQ(status_of(web_ask(s.port, "GET", "/api/program", line, NULL)), 421);
     check_error(web_ask(s.port, "GET", "/api/program", "Host: localhost:1\r\n", NULL), 421,
                 "FOREIGN_HOST");
@@ -386,6 +425,57 @@ static void test_program_that_is_gone_is_told_with_since_when_and_found_again(vo
         web_pause_ms(20);
     }
     CHECK_EQ(status, 200);
+    /* The next time is counted from the next time. */
+    uint64_t left = web_now_ms();
+    fake_leave(s.program);
+    do {
+        web_free(&answer);
+        answer = web_get(s.port, "/api/program");
+    } while (answer.status == 200 && web_now_ms() < until);
+    CHECK_EQ(answer.status, 503);
+    since = strstr(answer.body, "\"since_ms\":");
+    REQUIRE(since != NULL);
+    CHECK(strtoul(since + 11, NULL, 10) <= web_now_ms() - left);
+    web_free(&answer);
+    site_close(&s);
+}
+
+static void test_nothing_is_asked_before_the_greeting(void)
+{
+    site s = site_open(NULL);
+    fake_set_mode(s.program, FAKE_SHY);
+    CHECK_EQ(status_of(web_get(s.port, "/api/program")), 200);
+    CHECK_EQ(status_of(web_get(s.port, "/api/trace?ms=1")), 200);
+    CHECK_EQ(fake_hasty(s.program), 0);
+    site_close(&s);
+}
+
+static void *get_trace(void *arg)
+{
+    const site *s = arg;
+    intptr_t status = status_of(web_get(s->port, "/api/trace?ms=700"));
+    return (void *)status;
+}
+
+static void test_four_traces_run_at_a_time_and_any_number_in_turn(void)
+{
+    enum { TRACES = 6 };
+    pthread_t threads[TRACES];
+    int statuses[2] = {0, 0};
+    site s = site_open(NULL);
+    for (int i = 0; i < TRACES; i++) {
+        REQUIRE(pthread_create(&threads[i], NULL, get_trace, &s) == 0);
+    }
+    for (int i = 0; i < TRACES; i++) {
+        void *status = NULL;
+        (void)pthread_join(threads[i], &status);
+        CHECK((intptr_t)status == 200 || (intptr_t)status == 503);
+        statuses[(intptr_t)status == 200]++;
+    }
+    CHECK(statuses[1] >= 4);
+    for (int i = 0; i < TRACES; i++) {
+        CHECK_EQ(status_of(web_get(s.port, "/api/trace?ms=1")), 200);
+    }
     site_close(&s);
 }
 
@@ -472,6 +562,9 @@ static const jzt_test tests[] = {
     {"trace_collects_for_a_while_on_a_connection_of_its_own",
      test_trace_collects_for_a_while_on_a_connection_of_its_own},
     {"actions_need_the_token_in_a_header", test_actions_need_the_token_in_a_header},
+    {"the_same_action_twice_is_two_actions", test_the_same_action_twice_is_two_actions},
+    {"trace_may_be_longer_than_the_patience_for_its_beginning",
+     test_trace_may_be_longer_than_the_patience_for_its_beginning},
     {"bodies_that_are_not_what_an_action_takes_are_refused",
      test_bodies_that_are_not_what_an_action_takes_are_refused},
     {"queries_that_a_path_does_not_know_are_refused",
@@ -486,6 +579,9 @@ static const jzt_test tests[] = {
      test_many_browsers_with_the_same_question_ask_it_once},
     {"program_that_is_gone_is_told_with_since_when_and_found_again",
      test_program_that_is_gone_is_told_with_since_when_and_found_again},
+    {"nothing_is_asked_before_the_greeting", test_nothing_is_asked_before_the_greeting},
+    {"four_traces_run_at_a_time_and_any_number_in_turn",
+     test_four_traces_run_at_a_time_and_any_number_in_turn},
     {"program_that_does_not_answer_gives_504_after_two_seconds",
      test_program_that_does_not_answer_gives_504_after_two_seconds},
     {"whoever_is_no_program_is_told_apart", test_whoever_is_no_program_is_told_apart},
