@@ -97,6 +97,14 @@ until_says() {
     checks=$((checks + 1))
 }
 
+# `jzx dead` from now on, into $work/follow.
+follow_dead() {
+    : >"$work/follow" # now, not when the shell behind gets to it
+    $as "$jzx" dead -p shop >"$work/follow" 2>&1 &
+    follow=$!
+    pids="$pids $follow"
+}
+
 # await_letters N: `jzx dead`, which runs behind, has shown as many.
 await_letters() {
     tries=0
@@ -198,9 +206,7 @@ run 0 send -p shop worker-1 --tag 5 --u64 3
 until_says '^ +3  stopped' dead -p shop --once
 says 'stopped +tag 77 +user .* from '
 run 0 dead -p shop --once --json && is_json && says '"by_reason":\{'
-$as "$jzx" dead -p shop >"$work/follow" 2>&1 &
-follow=$!
-pids="$pids $follow"
+follow_dead
 await_letters 3
 run 0 send -p shop worker-1 --tag 5 --u64 2
 await_letters 5
@@ -212,11 +218,11 @@ cp "$work/follow" "$out"
 says '^ +5  stopped'
 
 # A trace: lines, JSON, and a file for Perfetto.
-until_says 'handled +mute .* from clock' trace -p shop --for 0.2
-says 'handled +clock \([0-9a-f]+\)  tag 10 \(timer\)' && never_says 'sent ' &&
+until_says 'handled +tag 10 .*  mute .* from clock' trace -p shop --for 0.2
+says 'handled +tag 10 +[0-9.]+[nu]s  clock \([0-9a-f]+\) .*, timer$' && never_says 'sent ' &&
     warns '^[0-9,]+ events'
 until_says 'mute' trace -p shop --for 0.2 --actor mute --sends
-never_says 'handled +clock'
+never_says 'handled .*s  clock'
 run 0 trace -p shop --for 0.1 --tag 99 && silent "$out"
 run 0 trace -p shop --for 0.1 --under crew && silent "$out"
 until_says '"what":"handled"' trace -p shop --for 0.1 --json
@@ -325,9 +331,7 @@ wait "$other" 2>/dev/null
 run 0 ps && never_says "^ *$other "
 [ ! -L "$work/run/jzx/$other.sock" ] || complain "The stale link is still there:"
 run 1 tree -p "$work/elsewhere.sock" && warns 'Nobody serves'
-$as "$jzx" dead -p shop >"$work/follow" 2>&1 &
-follow=$!
-pids="$pids $follow"
+follow_dead
 await_letters 5
 run 0 send -p shop worker-1 --tag 9
 wait "$shop"
