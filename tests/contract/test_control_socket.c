@@ -319,6 +319,7 @@ static void test_a_thousand_connections_do_no_harm(void)
 {
     enum { CROWD = 1000 };
     static int fds[CROWD];
+    static const char heap[] = "{\"op\":\"actors\"}\n{\"op\":\"program\"";
     struct rlimit limit;
     program p;
     caller c;
@@ -342,7 +343,7 @@ static void test_a_thousand_connections_do_no_harm(void)
         fds[i] = try_connect(p.path);
         open += fds[i] >= 0;
         if (fds[i] >= 0 && i % 3 == 0) {
-            (void)send(fds[i], "{\"op\":\"actors\"}\n{\"op\":\"program\"", 33, MSG_NOSIGNAL);
+            (void)send(fds[i], heap, strlen(heap), MSG_NOSIGNAL);
         }
     }
     CHECK_EQ(open, CROWD);
