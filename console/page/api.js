@@ -34,24 +34,36 @@ async function ask(path, options, timeout) {
   let response;
   try {
     response = await fetch(path, {
-      ...options, headers, cache: "no-store", credentials: "same-origin", redirect: "error",
+      ...options,
+      headers,
+      cache: "no-store",
+      credentials: "same-origin",
+      redirect: "error",
       signal: AbortSignal.timeout(timeout),
     });
   } catch (error) {
-    const text = error.name === "TimeoutError" ? "The console did not answer in time."
-      : "The console's server cannot be reached.";
+    const text =
+      error.name === "TimeoutError"
+        ? "The console did not answer in time."
+        : "The console's server cannot be reached.";
     throw new ApiError(text, "UNREACHABLE", 0);
   }
   let body;
   try {
     body = await response.json();
   } catch {
-    throw new ApiError(`The server answered with status ${response.status} and no reason.`,
-      "BAD_ANSWER", response.status);
+    throw new ApiError(
+      `The server answered with status ${response.status} and no reason.`,
+      "BAD_ANSWER",
+      response.status,
+    );
   }
   if (!response.ok || body.ok === false) {
-    throw new ApiError(body.text || `The server answered with status ${response.status}.`,
-      body.error || "REFUSED", response.status);
+    throw new ApiError(
+      body.text || `The server answered with status ${response.status}.`,
+      body.error || "REFUSED",
+      response.status,
+    );
   }
   return body;
 }
@@ -68,7 +80,13 @@ export function get(what, members = {}, timeout = 5000) {
 
 /** POST /api/<what>: stop, kill, restart or send. */
 export function post(what, body) {
-  return ask(`api/${what}`, {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
-  }, 5000);
+  return ask(
+    `api/${what}`,
+    {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    },
+    5000,
+  );
 }

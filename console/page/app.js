@@ -14,9 +14,19 @@ import { Tree } from "./tree.js";
 const LOOK_MS = 500;
 const STUCK_MS = 2000;
 const THEMES = ["auto", "light", "dark"];
-const KEYS = [["↑ ↓", "previous and next in the tree"], ["→ ←", "open or go in; close or go out"], ["Enter", "details of an actor; more of a group"],
-  ["Space", "open or close"], ["+ − 0", "larger, smaller, show all"], ["Shift + arrows", "move the picture"], ["/", "find an actor"],
-  ["p", "pause and go on"], ["t", "colours"], ["Esc", "close what is open"], ["?", "this list"]];
+const KEYS = [
+  ["↑ ↓", "previous and next in the tree"],
+  ["→ ←", "open or go in; close or go out"],
+  ["Enter", "details of an actor; more of a group"],
+  ["Space", "open or close"],
+  ["+ − 0", "larger, smaller, show all"],
+  ["Shift + arrows", "move the picture"],
+  ["/", "find an actor"],
+  ["p", "pause and go on"],
+  ["t", "colours"],
+  ["Esc", "close what is open"],
+  ["?", "this list"],
+];
 
 takeToken();
 const model = new Model();
@@ -47,10 +57,12 @@ const detail = new Detail({
 const trace = new Trace({ onOpen: (id) => openActor(id), program: () => program });
 const tree = new Tree(model, { onOpen: (id) => openActor(id), onToggle: () => refreshTree() });
 const lists = new Lists({ onOpen: (id) => openActor(id), known: (id) => model.actors.get(id), trace });
-const search = new Search({ onChoose: async (id) => {
-  await reveal(id);
-  openActor(id);
-} });
+const search = new Search({
+  onChoose: async (id) => {
+    await reveal(id);
+    openActor(id);
+  },
+});
 
 /** Has the actor shown in the tree, if it still lives. */
 async function reveal(id) {
@@ -86,8 +98,13 @@ function sample(now, before) {
   const seconds = (now.now_ns - before.now_ns) / 1e9;
   if (!(seconds > 0)) return null;
   const grown = (name) => Math.max(0, (now.counters[name] ?? 0) - (before.counters[name] ?? 0));
-  return { rate: grown("handled") / seconds, queued: now.counters.queued ?? 0, restarts: grown("restarts"), failures: grown("failures"),
-    latency: Math.max(0, ...now.dispatchers.map((d) => d.latency_us ?? 0)) };
+  return {
+    rate: grown("handled") / seconds,
+    queued: now.counters.queued ?? 0,
+    restarts: grown("restarts"),
+    failures: grown("failures"),
+    latency: Math.max(0, ...now.dispatchers.map((d) => d.latency_us ?? 0)),
+  };
 }
 
 function sameProgram(a, b) {
@@ -146,10 +163,17 @@ function drawTicker(now) {
   const { failure, at } = tickerFrom;
   if (box.dataset.seq !== String(failure.seq)) {
     box.dataset.seq = failure.seq;
-    box.replaceChildren(el("span", { class: "ticker-mark", "aria-hidden": "true", text: "✕" }),
-      el("button", { type: "button", class: "link-button", text: failure.name || failure.actor, onclick: () => openActor(failure.actor) }),
+    box.replaceChildren(
+      el("span", { class: "ticker-mark", "aria-hidden": "true", text: "✕" }),
+      el("button", {
+        type: "button",
+        class: "link-button",
+        text: failure.name || failure.actor,
+        onclick: () => openActor(failure.actor),
+      }),
       el("span", { text: ` ${failure.reason}${failure.text ? `: ${failure.text}` : ""}` }),
-      el("span", { class: "quiet ticker-ago", "aria-hidden": "true" }));
+      el("span", { class: "quiet ticker-ago", "aria-hidden": "true" }),
+    );
     box.classList.remove("ticker-new");
     void box.offsetWidth; // begins the animation again
     if (now - at < 3000) box.classList.add("ticker-new");
@@ -167,7 +191,11 @@ async function readStuck(now) {
 function trouble(error) {
   failed++;
   if (!(error instanceof ApiError)) console.error(error);
-  const text = !(error instanceof ApiError) ? `This page has a fault: ${error.message}.` : error.code === "UNREACHABLE" || error.reached ? error.message : `The program cannot be reached: ${error.message}`;
+  const text = !(error instanceof ApiError)
+    ? `This page has a fault: ${error.message}.`
+    : error.code === "UNREACHABLE" || error.reached
+      ? error.message
+      : `The program cannot be reached: ${error.message}`;
   header.showTrouble(`${text} Trying again.`);
   document.body.classList.add("unreachable");
 }
@@ -192,7 +220,9 @@ async function look() {
       await readFailures();
       tree.draw(now);
     }
-    $("tree-count").textContent = model.large ? `${count(model.total)} actors; the top, and what you open` : `${count(model.total)} actors`;
+    $("tree-count").textContent = model.large
+      ? `${count(model.total)} actors; the top, and what you open`
+      : `${count(model.total)} actors`;
     charts.draw(Date.now());
     drawTicker(now);
     await Promise.all([lists.refresh(now), readStuck(now), detail.refresh()]);
@@ -244,7 +274,9 @@ function setTheme(theme) {
   $("theme").setAttribute("aria-label", `Colours: ${theme}`);
   try {
     localStorage.setItem("jzx-theme", theme);
-  } catch { /* it is for this visit then */ }
+  } catch {
+    /* it is for this visit then */
+  }
   charts.draw();
 }
 
@@ -254,16 +286,26 @@ function nextTheme() {
 }
 
 function showKeys() {
-  $("keys-list").replaceChildren(...KEYS.flatMap(([key, text]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text })]));
+  $("keys-list").replaceChildren(
+    ...KEYS.flatMap(([key, text]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text })]),
+  );
   $("keys").showModal();
 }
 
 function shortcut(event) {
   if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
   if (event.target.closest("input, textarea, dialog[open]")) return;
-  const actions = { "/": () => $("search").focus(), "?": showKeys, p: () => setPaused(!paused), t: nextTheme,
-    "+": () => tree.viewport.zoom(1.25), "=": () => tree.viewport.zoom(1.25), "-": () => tree.viewport.zoom(0.8),
-    0: () => tree.viewport.fit(), Escape: () => detail.close() };
+  const actions = {
+    "/": () => $("search").focus(),
+    "?": showKeys,
+    p: () => setPaused(!paused),
+    t: nextTheme,
+    "+": () => tree.viewport.zoom(1.25),
+    "=": () => tree.viewport.zoom(1.25),
+    "-": () => tree.viewport.zoom(0.8),
+    0: () => tree.viewport.fit(),
+    Escape: () => detail.close(),
+  };
   if (!actions[event.key]) return;
   event.preventDefault();
   actions[event.key]();
@@ -273,7 +315,9 @@ function start() {
   let theme = "auto";
   try {
     theme = localStorage.getItem("jzx-theme") || "auto";
-  } catch { /* auto */ }
+  } catch {
+    /* auto */
+  }
   setTheme(THEMES.includes(theme) ? theme : "auto");
   $("pause").addEventListener("click", () => setPaused(!paused));
   $("theme").addEventListener("click", nextTheme);

@@ -38,8 +38,16 @@ export class History {
 const CHARTS = [
   { key: "rate", title: "Messages per second", format: (v) => short(v), tone: "accent", floor: 1 },
   { key: "queued", title: "Messages waiting", format: (v) => count(v), tone: "blue", floor: 1 },
-  { key: "restarts", second: "failures", title: "Restarts and failures", format: (v) => count(v), tone: "amber",
-    secondTone: "red", bars: true, floor: 3 },
+  {
+    key: "restarts",
+    second: "failures",
+    title: "Restarts and failures",
+    format: (v) => count(v),
+    tone: "amber",
+    secondTone: "red",
+    bars: true,
+    floor: 3,
+  },
   { key: "latency", title: "Loop latency", format: (v) => micros(v), tone: "green", floor: 50 },
 ];
 
@@ -54,7 +62,7 @@ export class Charts {
   constructor(history) {
     this.history = history;
     this.minutes = 2;
-    this.cursor = null;       // a share of the width, or null
+    this.cursor = null; // a share of the width, or null
     this.now = 0;
     this.charts = CHARTS.map((spec) => this.make(spec));
     this.makeWindows();
@@ -65,12 +73,22 @@ export class Charts {
     const value = el("span", { class: "chart-value", text: "–" });
     const when = el("span", { class: "chart-when" });
     const top = el("span", { class: "chart-top" });
-    const canvas = el("canvas", { class: "chart-canvas", tabindex: 0, role: "img", "aria-label": spec.title });
+    const canvas = el("canvas", {
+      class: "chart-canvas",
+      tabindex: 0,
+      role: "img",
+      "aria-label": spec.title,
+    });
     const from = el("span", { class: "chart-from" });
-    const title = spec.second ? [el("i", { class: "key-solid" }), "Restarts and ", el("i", { class: "key-open" }), "failures"] : [spec.title];
-    const box = el("figure", { class: `chart tone-${spec.tone}` },
+    const title = spec.second
+      ? [el("i", { class: "key-solid" }), "Restarts and ", el("i", { class: "key-open" }), "failures"]
+      : [spec.title];
+    const box = el(
+      "figure",
+      { class: `chart tone-${spec.tone}` },
       el("figcaption", {}, el("span", { class: "chart-title" }, ...title), when, value),
-      el("div", { class: "chart-area" }, canvas, top, from));
+      el("div", { class: "chart-area" }, canvas, top, from),
+    );
     $("charts").append(box);
     const move = (event) => {
       const area = canvas.getBoundingClientRect();
@@ -145,9 +163,18 @@ export class Charts {
     const buckets = this.buckets(spec, width);
     const most = Math.max(0, ...buckets.map((b) => Math.max(b.value ?? 0, b.second ?? 0)));
     const top = roundUp(most, spec.floor);
-    const paint = { pen, width, height, top, buckets, y: (v) => height - 2 - (v / top) * (height - 6),
-      tone: style.getPropertyValue(`--${spec.tone}`), second: style.getPropertyValue(`--${spec.secondTone || "red"}`),
-      line: style.getPropertyValue("--line"), ink: style.getPropertyValue("--muted") };
+    const paint = {
+      pen,
+      width,
+      height,
+      top,
+      buckets,
+      y: (v) => height - 2 - (v / top) * (height - 6),
+      tone: style.getPropertyValue(`--${spec.tone}`),
+      second: style.getPropertyValue(`--${spec.secondTone || "red"}`),
+      line: style.getPropertyValue("--line"),
+      ink: style.getPropertyValue("--muted"),
+    };
     this.grid(paint);
     if (spec.bars) this.bars(paint);
     else this.curve(paint);
@@ -171,8 +198,13 @@ export class Charts {
     const step = length / number;
     // Buckets stand on the clock, not on the window's edge: what is past keeps its shape.
     const origin = Math.floor(start / step) * step;
-    const out = Array.from({ length: number + 1 }, (_, at) => ({ time: origin + (at + 0.5) * step,
-      x: ((origin + (at + 0.5) * step - start) / length) * width, value: null, second: null, n: 0 }));
+    const out = Array.from({ length: number + 1 }, (_, at) => ({
+      time: origin + (at + 0.5) * step,
+      x: ((origin + (at + 0.5) * step - start) / length) * width,
+      value: null,
+      second: null,
+      n: 0,
+    }));
     for (let at = this.history.firstAfter(origin); at < times.length; at++) {
       const bucket = out[Math.floor((times[at] - origin) / step)];
       const value = columns[spec.key][at];

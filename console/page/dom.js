@@ -49,7 +49,12 @@ export function short(n) {
   if (size < 0.05) return "0";
   if (size < 10 && !Number.isInteger(n)) return n.toFixed(1);
   if (size < 1000) return String(Math.round(n));
-  for (const [unit, scale] of [["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]]) {
+  for (const [unit, scale] of [
+    ["k", 1e3],
+    ["M", 1e6],
+    ["G", 1e9],
+    ["T", 1e12],
+  ]) {
     const scaled = n / scale;
     if (Math.abs(scaled) < 999.5) {
       return scaled.toFixed(Math.abs(scaled) < 9.995 ? 2 : Math.abs(scaled) < 99.95 ? 1 : 0) + unit;
@@ -65,7 +70,8 @@ export function span(ms) {
   const s = ms / 1000;
   if (s < 10) return `${s.toFixed(1)} s`;
   if (s < 60) return `${Math.floor(s)} s`;
-  const [large, small, first, second] = s < 3600 ? [60, 1, "min", "s"] : s < 86400 ? [3600, 60, "h", "min"] : [86400, 3600, "d", "h"];
+  const [large, small, first, second] =
+    s < 3600 ? [60, 1, "min", "s"] : s < 86400 ? [3600, 60, "h", "min"] : [86400, 3600, "d", "h"];
   const rest = Math.floor((s % large) / small);
   return `${Math.floor(s / large)} ${first}${rest ? ` ${rest} ${second}` : ""}`;
 }
@@ -89,15 +95,29 @@ export function bytes(n) {
 export const share = (part) => (part === null || part === undefined ? "–" : `${Math.round(part * 100)} %`);
 
 /** Tags of users are small; those of the runtime are made of bits. */
-export const tagText = (tag) => (tag === null || tag === undefined ? "–" : tag > 65535 ? `0x${tag.toString(16)}` : String(tag));
+export const tagText = (tag) =>
+  tag === null || tag === undefined ? "–" : tag > 65535 ? `0x${tag.toString(16)}` : String(tag);
 
 /** The frames of a backtrace, folded; null if there are none. `open` remembers which were opened. */
 export function backtrace(frames, key, open) {
   if (!frames || frames.length === 0) return null;
-  const box = el("details", { class: "frames", open: open.has(key) },
+  const box = el(
+    "details",
+    { class: "frames", open: open.has(key) },
     el("summary", { text: frames.length === 1 ? "1 frame" : `${frames.length} frames` }),
-    el("ol", {}, ...frames.map((frame) => el("li", {}, el("code", { text: frame.text || frame.pc }),
-      frame.text ? el("span", { class: "quiet", text: ` ${frame.pc}` }) : null))));
+    el(
+      "ol",
+      {},
+      ...frames.map((frame) =>
+        el(
+          "li",
+          {},
+          el("code", { text: frame.text || frame.pc }),
+          frame.text ? el("span", { class: "quiet", text: ` ${frame.pc}` }) : null,
+        ),
+      ),
+    ),
+  );
   box.addEventListener("toggle", () => (box.open ? open.add(key) : open.delete(key)));
   return box;
 }
@@ -121,7 +141,12 @@ export function toast(text, bad = false) {
   node.classList.toggle("toast-bad", bad);
   node.hidden = false;
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => { node.hidden = true; }, bad ? 8000 : 4000);
+  toastTimer = setTimeout(
+    () => {
+      node.hidden = true;
+    },
+    bad ? 8000 : 4000,
+  );
 }
 
 /** Asks before something is done that cannot be taken back. Resolves to true or false. */

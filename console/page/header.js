@@ -12,12 +12,22 @@ const NUMBERS = [
   ["dead", "Dead letters", (p) => short(p.counters.dead)],
   ["memory", "Memory", (p) => bytes(p.rss_bytes)],
 ];
-const LEGEND = [["running", "running"], ["starting", "starting"], ["restarting", "restarting"], ["failed", "failed"], ["stopping", "stopping"]];
+const LEGEND = [
+  ["running", "running"],
+  ["starting", "starting"],
+  ["restarting", "restarting"],
+  ["failed", "failed"],
+  ["stopping", "stopping"],
+];
 const SHOWN = 6; // dispatchers; the rest is counted
 
 function symbol(state, supervisor) {
-  return svg("svg", { class: `symbol s-${state}`, viewBox: "-10 -10 20 20", "aria-hidden": "true" },
-    svg("path", { class: "shape", d: shapePath(supervisor) }), svg("path", { class: "glyph", d: GLYPHS[state] }));
+  return svg(
+    "svg",
+    { class: `symbol s-${state}`, viewBox: "-10 -10 20 20", "aria-hidden": "true" },
+    svg("path", { class: "shape", d: shapePath(supervisor) }),
+    svg("path", { class: "glyph", d: GLYPHS[state] }),
+  );
 }
 
 export class Header {
@@ -29,10 +39,22 @@ export class Header {
       this.values.set(key, value);
       $("numbers").append(el("div", { class: `number number-${key}` }, el("dt", { text: title }), value));
     }
-    $("legend").append(el("li", {}, symbol("running", true), "supervisor"), el("li", {}, symbol("running", false), "worker"),
+    $("legend").append(
+      el("li", {}, symbol("running", true), "supervisor"),
+      el("li", {}, symbol("running", false), "worker"),
       ...LEGEND.slice(1).map(([state, word]) => el("li", {}, symbol(state, false), word)),
-      el("li", {}, svg("svg", { class: "symbol", viewBox: "-10 -10 20 20", "aria-hidden": "true" },
-        svg("circle", { class: "ring-track", r: 8 }), svg("path", { class: "ring", d: "M0-8A8 8 0 0 1 7.6 2.5" })), "mailbox"));
+      el(
+        "li",
+        {},
+        svg(
+          "svg",
+          { class: "symbol", viewBox: "-10 -10 20 20", "aria-hidden": "true" },
+          svg("circle", { class: "ring-track", r: 8 }),
+          svg("path", { class: "ring", d: "M0-8A8 8 0 0 1 7.6 2.5" }),
+        ),
+        "mailbox",
+      ),
+    );
     this.rows = [];
   }
 
@@ -41,7 +63,9 @@ export class Header {
     setText($("whereabouts"), `pid ${program.pid} · up ${span(program.uptime_ms)} · Jazz ${program.version}`);
     document.title = `${program.name} · Jazz console`;
     for (const [key, , text] of NUMBERS) setText(this.values.get(key), text(program, this.rate));
-    $("numbers").querySelector(".number-failures").classList.toggle("number-bad", (program.counters.failures ?? 0) > 0);
+    $("numbers")
+      .querySelector(".number-failures")
+      .classList.toggle("number-bad", (program.counters.failures ?? 0) > 0);
     this.dispatchers(program.dispatchers || []);
   }
 
@@ -51,33 +75,51 @@ export class Header {
     if (this.rows.length !== shown.length) {
       this.rows = shown.map(() => this.makeDispatcher());
       list.replaceChildren(...this.rows.map((row) => row.item));
-      if (all.length > SHOWN) list.append(el("li", { class: "dispatcher quiet", text: `and ${count(all.length - SHOWN)} more` }));
+      if (all.length > SHOWN)
+        list.append(el("li", { class: "dispatcher quiet", text: `and ${count(all.length - SHOWN)} more` }));
     }
     const twice = (name) => all.filter((other) => other.name === name).length > 1;
-    shown.forEach((one, at) => this.showDispatcher(this.rows[at], one, twice(one.name) ? `${one.name} ${one.index}` : one.name));
+    shown.forEach((one, at) =>
+      this.showDispatcher(this.rows[at], one, twice(one.name) ? `${one.name} ${one.index}` : one.name),
+    );
   }
 
   makeDispatcher() {
     const name = el("strong");
     const facts = el("span", { class: "quiet" });
     const bars = el("span", { class: "meters" });
-    return { name, facts, bars, item: el("li", { class: "dispatcher" }, el("span", { class: "dispatcher-name" }, name, facts), bars) };
+    return {
+      name,
+      facts,
+      bars,
+      item: el("li", { class: "dispatcher" }, el("span", { class: "dispatcher-name" }, name, facts), bars),
+    };
   }
 
   showDispatcher(row, one, name) {
     const workers = (one.workers || []).slice(0, 8);
     setText(row.name, name);
-    setText(row.facts, one.answering ? `${one.kind} · ${micros(one.latency_us)}` : `⚠ no answer for ${micros(one.latency_us)}`);
+    setText(
+      row.facts,
+      one.answering ? `${one.kind} · ${micros(one.latency_us)}` : `⚠ no answer for ${micros(one.latency_us)}`,
+    );
     row.item.classList.toggle("silent", !one.answering);
     while (row.bars.children.length > workers.length) row.bars.lastChild.remove();
-    while (row.bars.children.length < workers.length) row.bars.append(el("span", { class: "meter", role: "meter", "aria-valuemin": 0, "aria-valuemax": 100 }, el("i")));
+    while (row.bars.children.length < workers.length)
+      row.bars.append(
+        el("span", { class: "meter", role: "meter", "aria-valuemin": 0, "aria-valuemax": 100 }, el("i")),
+      );
     workers.forEach((worker, at) => {
       const meter = row.bars.children[at];
       const busy = Math.min(1, worker.busy ?? 0);
       meter.firstChild.style.height = `${Math.round(busy * 100)}%`;
       setAttr(meter, "aria-valuenow", Math.round(busy * 100));
       setAttr(meter, "aria-label", `worker ${worker.number} of ${one.name}: ${share(worker.busy)} busy`);
-      setAttr(meter, "title", `worker ${worker.number}: ${worker.state}, ${share(worker.busy)} busy${worker.name ? `, in ${worker.name}` : ""}`);
+      setAttr(
+        meter,
+        "title",
+        `worker ${worker.number}: ${worker.state}, ${share(worker.busy)} busy${worker.name ? `, in ${worker.name}` : ""}`,
+      );
     });
   }
 
@@ -108,7 +150,8 @@ export class Header {
       text = `⚠ ${worst.name || worst.actor} has been in the same code for ${span(worst.for_ms)}, with tag ${tagText(worst.tag)}`;
     } else if (cycles.length > 0) text = `⚠ ${cycles[0].length} actors wait for each other in a circle`;
     else if (silent.length > 0) text = `⚠ dispatcher ${silent[0].name} does not answer`;
-    else if (full.length > 0) text = `⚠ ${full.length === 1 ? `The mailbox of ${full[0].name || full[0].id} is full` : `${count(full.length)} mailboxes are full`}`;
+    else if (full.length > 0)
+      text = `⚠ ${full.length === 1 ? `The mailbox of ${full[0].name || full[0].id} is full` : `${count(full.length)} mailboxes are full`}`;
     $("stuck-line").hidden = !text;
     if (text) setText($("stuck-line"), text);
   }

@@ -14,7 +14,8 @@ const widthOf = (view) => Math.min(22, (view.actor.row.name || view.id).length) 
 
 /** Who stands on the tray. Whom the user closed stays where it was, and so does a supervisor without
  * children: they may come any moment. */
-const isLeaf = (kid) => kid.kids.length === 0 && kid.hidden === 0 && !(kid.parents ? kid.said : kid.actor.row.supervisor);
+const isLeaf = (kid) =>
+  kid.kids.length === 0 && kid.hidden === 0 && !(kid.parents ? kid.said : kid.actor.row.supervisor);
 
 /** How many cells a tray gets: as many as it needed of late, so that coming and going does not make
  * the whole picture dance. */
@@ -57,11 +58,29 @@ function placeTray(view, leaves, cells, left, top, depth, plan, parent) {
   const across = Math.ceil(cells / down);
   const wanted = Math.max(...leaves.map((leaf) => widthOf(leaf) + (leaf.parents ? 58 : 40)), 0);
   const width = Math.max(CELL.least, Math.min(CELL.most, wanted));
-  const tray = { x: left - GAP.tray, y: top, width: across * width + GAP.tray, height: down * CELL.height + GAP.tray };
-  const spotOf = (index) => ({ x: left + Math.floor(index / down) * width, y: top + GAP.tray / 2 + (index % down) * CELL.height + CELL.height / 2,
-    width: width - 6, parent, depth, leaf: true });
+  const tray = {
+    x: left - GAP.tray,
+    y: top,
+    width: across * width + GAP.tray,
+    height: down * CELL.height + GAP.tray,
+  };
+  const spotOf = (index) => ({
+    x: left + Math.floor(index / down) * width,
+    y: top + GAP.tray / 2 + (index % down) * CELL.height + CELL.height / 2,
+    width: width - 6,
+    parent,
+    depth,
+    leaf: true,
+  });
   leaves.forEach((leaf, index) => out.nodes.push({ id: leaf.id, view: leaf, ...spotOf(index) }));
-  if (view.hidden > 0) out.nodes.push({ id: `${view.id}+`, view: null, hidden: view.hidden, owner: view.id, ...spotOf(leaves.length) });
+  if (view.hidden > 0)
+    out.nodes.push({
+      id: `${view.id}+`,
+      view: null,
+      hidden: view.hidden,
+      owner: view.id,
+      ...spotOf(leaves.length),
+    });
   out.trays.push(tray);
   out.right = Math.max(out.right, tray.x + tray.width);
   return tray;
@@ -107,8 +126,18 @@ function narrow(forest, width) {
     for (const kid of node.kids) walk(kid, depth + 1, spot);
     if (node.hidden > 0) {
       const at = Math.min(depth + 1, 6) * INDENT;
-      out.nodes.push({ id: `${node.id}+`, view: null, hidden: node.hidden, owner: node.id, x: at, y,
-        width: width - at - 4, parent: spot, depth: depth + 1, leaf: true });
+      out.nodes.push({
+        id: `${node.id}+`,
+        view: null,
+        hidden: node.hidden,
+        owner: node.id,
+        x: at,
+        y,
+        width: width - at - 4,
+        parent: spot,
+        depth: depth + 1,
+        leaf: true,
+      });
       out.links.push({ from: spot, to: { x: at, y } });
       y += NARROW_ROW;
     }

@@ -8,9 +8,16 @@ import { failureCard } from "./detail.js";
 const clock = (ago) => new Date(Date.now() - ago).toLocaleTimeString("en-GB");
 
 function table(head, rows) {
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table" }, el("table", {},
-    el("thead", {}, el("tr", {}, ...head.map((text) => el("th", { scope: "col", text })))),
-    el("tbody", {}, ...rows)));
+  return el(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table" },
+    el(
+      "table",
+      {},
+      el("thead", {}, el("tr", {}, ...head.map((text) => el("th", { scope: "col", text })))),
+      el("tbody", {}, ...rows),
+    ),
+  );
 }
 
 const cell = (text, title) => el("td", { text: text ?? "–", title });
@@ -40,10 +47,31 @@ export class Lists {
 
   add(name, title, every, refresh, content) {
     const badge = el("span", { class: "badge", hidden: true });
-    const tab = el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`,
-      "aria-selected": false, tabindex: -1, onclick: () => this.show(name) }, title, badge);
-    const panel = el("div", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, class: "panel", hidden: true },
-      content || empty("Asking."));
+    const tab = el(
+      "button",
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${name}`,
+        "aria-controls": `panel-${name}`,
+        "aria-selected": false,
+        tabindex: -1,
+        onclick: () => this.show(name),
+      },
+      title,
+      badge,
+    );
+    const panel = el(
+      "div",
+      {
+        role: "tabpanel",
+        id: `panel-${name}`,
+        "aria-labelledby": `tab-${name}`,
+        class: "panel",
+        hidden: true,
+      },
+      content || empty("Asking."),
+    );
     $("tabs").append(tab);
     $("panels").append(panel);
     this.tabs.push({ name, tab, panel, badge, every, refresh, askedAt: 0 });
@@ -64,7 +92,10 @@ export class Lists {
         one.askedAt = 0;
         // Along the row of tabs only: the page stays where it is.
         const row = $("tabs");
-        if (one.tab.offsetLeft + one.tab.offsetWidth > row.scrollLeft + row.clientWidth || one.tab.offsetLeft < row.scrollLeft) {
+        if (
+          one.tab.offsetLeft + one.tab.offsetWidth > row.scrollLeft + row.clientWidth ||
+          one.tab.offsetLeft < row.scrollLeft
+        ) {
           row.scrollLeft = one.tab.offsetLeft - row.offsetLeft - 20;
         }
       }
@@ -119,50 +150,130 @@ export class Lists {
 
   who(id, name, nobody = "–") {
     if (!id) return el("td", { text: nobody });
-    return el("td", {}, el("button", { type: "button", class: "link-button", text: name || this.known(id)?.row.name || id, title: id, onclick: () => this.onOpen(id) }));
+    return el(
+      "td",
+      {},
+      el("button", {
+        type: "button",
+        class: "link-button",
+        text: name || this.known(id)?.row.name || id,
+        title: id,
+        onclick: () => this.onOpen(id),
+      }),
+    );
   }
 
   /** Also called when the counters say that somebody failed. Resolves to the newest failures. */
   async failures() {
     const { failures } = await get("failures", { limit: 50 });
-    this.draw("failures", failures.map((f) => f.seq), () => (failures.length === 0
-      ? [empty("Nobody has failed.")]
-      : [el("div", { class: "cards" }, ...failures.map((f) => failureCard(f, backtrace(f.frames, f.seq, this.frames), this.onOpen)))]));
+    this.draw(
+      "failures",
+      failures.map((f) => f.seq),
+      () =>
+        failures.length === 0
+          ? [empty("Nobody has failed.")]
+          : [
+              el(
+                "div",
+                { class: "cards" },
+                ...failures.map((f) => failureCard(f, backtrace(f.frames, f.seq, this.frames), this.onOpen)),
+              ),
+            ],
+    );
     return failures;
   }
 
   async dead() {
     const answer = await get("dead", { after: this.next, limit: 200 });
     this.next = answer.next ?? this.next;
-    this.letters = [...answer.letters.map((letter) => ({ ...letter, at: clock(letter.ago_ms) })).sort((a, b) => b.seq - a.seq),
-      ...this.letters].slice(0, 500);
+    this.letters = [
+      ...answer.letters
+        .map((letter) => ({ ...letter, at: clock(letter.ago_ms) }))
+        .sort((a, b) => b.seq - a.seq),
+      ...this.letters,
+    ].slice(0, 500);
     this.byReason = answer.by_reason || {};
     this.drawDead();
   }
 
   drawDead() {
     const reasons = Object.entries(this.byReason || {}).filter(([, n]) => n > 0);
-    const shown = this.letters.filter((letter) => !this.reason || letter.reason === this.reason).slice(0, 200);
+    const shown = this.letters
+      .filter((letter) => !this.reason || letter.reason === this.reason)
+      .slice(0, 200);
     this.draw("dead", [reasons, this.reason, shown.map((letter) => letter.seq)], () => {
-      const chip = (reason, text) => el("button", { type: "button", class: "chip", "aria-pressed": this.reason === reason,
-        text, onclick: () => { this.reason = reason; this.drawDead(); } });
-      const chips = el("div", { class: "chips", role: "group", "aria-label": "By reason" }, chip(null, "all"),
-        ...reasons.map(([reason, n]) => chip(reason, `${reason.replaceAll("_", " ")} ${count(n)}`)));
+      const chip = (reason, text) =>
+        el("button", {
+          type: "button",
+          class: "chip",
+          "aria-pressed": this.reason === reason,
+          text,
+          onclick: () => {
+            this.reason = reason;
+            this.drawDead();
+          },
+        });
+      const chips = el(
+        "div",
+        { class: "chips", role: "group", "aria-label": "By reason" },
+        chip(null, "all"),
+        ...reasons.map(([reason, n]) => chip(reason, `${reason.replaceAll("_", " ")} ${count(n)}`)),
+      );
       if (shown.length === 0) return [reasons.length ? chips : null, empty("No dead letters.")];
-      return [chips, table(["Time", "To", "From", "Tag", "Kind", "Reason", "Bytes"], shown.map((letter) => el("tr", {},
-        cell(letter.at), this.who(letter.target, letter.target_name), this.who(letter.sender, letter.sender_name, "outside"), cell(tagText(letter.tag)),
-        cell(letter.kind), cell(letter.reason.replaceAll("_", " ")), cell(count(letter.len)))))];
+      return [
+        chips,
+        table(
+          ["Time", "To", "From", "Tag", "Kind", "Reason", "Bytes"],
+          shown.map((letter) =>
+            el(
+              "tr",
+              {},
+              cell(letter.at),
+              this.who(letter.target, letter.target_name),
+              this.who(letter.sender, letter.sender_name, "outside"),
+              cell(tagText(letter.tag)),
+              cell(letter.kind),
+              cell(letter.reason.replaceAll("_", " ")),
+              cell(count(letter.len)),
+            ),
+          ),
+        ),
+      ];
     });
   }
 
   async mailboxes() {
     const { actors } = await get("actors", { sort: "mailbox", limit: 20 });
-    this.draw("mailboxes", actors.map((a) => [a.id, a.mailbox, a.restarts, a.state, a.accepted]), () => [table(
-      ["Actor", "Waiting", "Fill", "State", "Taken", "Restarts", "On"], actors.map((a) => {
-        const meter = el("meter", { min: 0, max: a.cap || 1, low: (a.cap || 1) * 0.6, high: (a.cap || 1) * 0.8, optimum: 0, value: a.mailbox });
-        return el("tr", {}, this.who(a.id, a.name), cell(`${count(a.mailbox)} of ${short(a.cap)}`), el("td", {}, meter), cell(a.state),
-          cell(short(a.accepted)), cell(count(a.restarts)), cell(a.dispatcher));
-      }))]);
+    this.draw(
+      "mailboxes",
+      actors.map((a) => [a.id, a.mailbox, a.restarts, a.state, a.accepted]),
+      () => [
+        table(
+          ["Actor", "Waiting", "Fill", "State", "Taken", "Restarts", "On"],
+          actors.map((a) => {
+            const meter = el("meter", {
+              min: 0,
+              max: a.cap || 1,
+              low: (a.cap || 1) * 0.6,
+              high: (a.cap || 1) * 0.8,
+              optimum: 0,
+              value: a.mailbox,
+            });
+            return el(
+              "tr",
+              {},
+              this.who(a.id, a.name),
+              cell(`${count(a.mailbox)} of ${short(a.cap)}`),
+              el("td", {}, meter),
+              cell(a.state),
+              cell(short(a.accepted)),
+              cell(count(a.restarts)),
+              cell(a.dispatcher),
+            );
+          }),
+        ),
+      ],
+    );
   }
 
   /** Also asked for the warning at the top of the page. Resolves to the answer. */
@@ -172,41 +283,124 @@ export class Lists {
     const trouble = running.length + full.length + cycles.length;
     this.badge("stuck", trouble ? count(trouble) : "", true);
     this.draw("stuck", [running, full.map((a) => [a.id, a.mailbox]), asks, cycles, silent], () => {
-      const block = (title, items) => (items.length ? [el("h3", { text: title }), el("ul", { class: "plain" }, ...items)] : []);
+      const block = (title, items) =>
+        items.length ? [el("h3", { text: title }), el("ul", { class: "plain" }, ...items)] : [];
       const out = [
-        ...block("In the same code for too long", running.map((r) => el("li", {}, this.name(r.actor, r.name),
-          ` ${r.hook ? "in a hook" : `with tag ${tagText(r.tag)}`} for ${span(r.for_ms)} on ${r.dispatcher}`, backtrace(r.frames, r.actor, this.frames)))),
-        ...block("Full mailboxes", full.map((a) => el("li", {}, this.name(a.id, a.name), ` ${count(a.mailbox)} of ${count(a.cap)}`))),
-        ...block("Waiting in a circle", cycles.map((ids) => el("li", {}, ...ids.flatMap((id) => [this.name(id), " → "]), ids[0]))),
-        ...block("Longest asks", asks.map((a) => el("li", {}, this.name(a.asker, a.asker_name), " waits for ",
-          this.name(a.callee, a.callee_name), ` since ${span(a.age_ms)}`))),
-        ...block("Did not answer", silent.map((text) => el("li", { text })))];
+        ...block(
+          "In the same code for too long",
+          running.map((r) =>
+            el(
+              "li",
+              {},
+              this.name(r.actor, r.name),
+              ` ${r.hook ? "in a hook" : `with tag ${tagText(r.tag)}`} for ${span(r.for_ms)} on ${r.dispatcher}`,
+              backtrace(r.frames, r.actor, this.frames),
+            ),
+          ),
+        ),
+        ...block(
+          "Full mailboxes",
+          full.map((a) => el("li", {}, this.name(a.id, a.name), ` ${count(a.mailbox)} of ${count(a.cap)}`)),
+        ),
+        ...block(
+          "Waiting in a circle",
+          cycles.map((ids) => el("li", {}, ...ids.flatMap((id) => [this.name(id), " → "]), ids[0])),
+        ),
+        ...block(
+          "Longest asks",
+          asks.map((a) =>
+            el(
+              "li",
+              {},
+              this.name(a.asker, a.asker_name),
+              " waits for ",
+              this.name(a.callee, a.callee_name),
+              ` since ${span(a.age_ms)}`,
+            ),
+          ),
+        ),
+        ...block(
+          "Did not answer",
+          silent.map((text) => el("li", { text })),
+        ),
+      ];
       return out.length ? out : [empty("Nothing is stuck.")];
     });
     return answer;
   }
 
   name(id, name) {
-    return el("button", { type: "button", class: "link-button", text: name || this.known(id)?.row.name || id, title: id, onclick: () => this.onOpen(id) });
+    return el("button", {
+      type: "button",
+      class: "link-button",
+      text: name || this.known(id)?.row.name || id,
+      title: id,
+      onclick: () => this.onOpen(id),
+    });
   }
 
   async doctor() {
     const { findings } = await get("doctor");
     const grave = findings.filter((f) => f.severity !== "note").length;
-    this.badge("doctor", grave ? count(grave) : "", findings.some((f) => f.severity === "error"));
-    this.draw("doctor", findings, () => (findings.length === 0 ? [empty("The doctor finds nothing to change.")]
-      : [el("ul", { class: "findings" }, ...findings.map((f) => el("li", { class: `finding finding-${f.severity}` },
-        el("p", {}, el("span", { class: "severity", text: f.severity }), f.actor ? this.name(f.actor, f.name) : null,
-          el("span", { class: "quiet", text: ` ${f.rule}` })),
-        el("p", { text: f.text }), f.advice ? el("p", { class: "quiet", text: f.advice }) : null)))]));
+    this.badge(
+      "doctor",
+      grave ? count(grave) : "",
+      findings.some((f) => f.severity === "error"),
+    );
+    this.draw("doctor", findings, () =>
+      findings.length === 0
+        ? [empty("The doctor finds nothing to change.")]
+        : [
+            el(
+              "ul",
+              { class: "findings" },
+              ...findings.map((f) =>
+                el(
+                  "li",
+                  { class: `finding finding-${f.severity}` },
+                  el(
+                    "p",
+                    {},
+                    el("span", { class: "severity", text: f.severity }),
+                    f.actor ? this.name(f.actor, f.name) : null,
+                    el("span", { class: "quiet", text: ` ${f.rule}` }),
+                  ),
+                  el("p", { text: f.text }),
+                  f.advice ? el("p", { class: "quiet", text: f.advice }) : null,
+                ),
+              ),
+            ),
+          ],
+    );
   }
 
   async record() {
     const { events } = await get("record", { limit: 200 });
     const newest = [...events].sort((a, b) => b.t_ns - a.t_ns);
-    this.draw("record", newest.map((e) => [e.worker, e.dispatcher, e.seq]), () => (newest.length === 0 ? [empty("Nothing was recorded.")]
-      : [table(["Ago", "What", "Actor", "Other", "Tag", "Detail", "On"], newest.map((e) => el("tr", { class: `what-${e.what}` },
-        cell(span(e.ago_ms)), cell(e.what), this.who(e.actor, e.name), this.who(e.peer), cell(tagText(e.tag)),
-        cell(e.detail), cell(`${e.dispatcher}/${e.worker}`))))]));
+    this.draw(
+      "record",
+      newest.map((e) => [e.worker, e.dispatcher, e.seq]),
+      () =>
+        newest.length === 0
+          ? [empty("Nothing was recorded.")]
+          : [
+              table(
+                ["Ago", "What", "Actor", "Other", "Tag", "Detail", "On"],
+                newest.map((e) =>
+                  el(
+                    "tr",
+                    { class: `what-${e.what}` },
+                    cell(span(e.ago_ms)),
+                    cell(e.what),
+                    this.who(e.actor, e.name),
+                    this.who(e.peer),
+                    cell(tagText(e.tag)),
+                    cell(e.detail),
+                    cell(`${e.dispatcher}/${e.worker}`),
+                  ),
+                ),
+              ),
+            ],
+    );
   }
 }

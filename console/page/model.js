@@ -4,21 +4,21 @@
 import { get } from "./api.js";
 
 export const SMALL = 1500; // actors that are asked for in one go
-const MORE = 60;           // siblings that one click on a group adds
-const MOST = 600;          // siblings of one parent that are ever shown
-const FLASH_MS = 2600;     // how long a restart or a failure stays marked
-const GHOST_MS = 2200;     // how long one who is gone stays in the picture
+const MORE = 60; // siblings that one click on a group adds
+const MOST = 600; // siblings of one parent that are ever shown
+const FLASH_MS = 2600; // how long a restart or a failure stays marked
+const GHOST_MS = 2200; // how long one who is gone stays in the picture
 const TROUBLE = new Set(["failed", "restarting", "stopping", "stopped"]);
 
 export class Model {
   constructor() {
-    this.actors = new Map();   // id -> {row, kids, rate, flash, flashUntil, goneAt}
+    this.actors = new Map(); // id -> {row, kids, rate, flash, flashUntil, goneAt}
     this.roots = [];
     this.total = 0;
     this.large = false;
-    this.open = new Map();     // id -> true or false, as the user said
-    this.limits = new Map();   // id -> siblings shown below it, as the user said
-    this.pinned = new Map();   // id -> row, of one who was searched for, and its parents
+    this.open = new Map(); // id -> true or false, as the user said
+    this.limits = new Map(); // id -> siblings shown below it, as the user said
+    this.pinned = new Map(); // id -> row, of one who was searched for, and its parents
     this.lastAt = 0;
   }
 
@@ -34,8 +34,10 @@ export class Model {
 
   /** Asks for what has to be shown. Resolves to the rows, for take(). */
   async ask() {
-    const first = await get("actors", this.large
-      ? { sort: "tree", depth: 1, limit: 400 } : { sort: "tree", limit: SMALL });
+    const first = await get(
+      "actors",
+      this.large ? { sort: "tree", depth: 1, limit: 400 } : { sort: "tree", limit: SMALL },
+    );
     const wasLarge = this.large;
     this.total = first.total;
     this.large = first.total > SMALL;
@@ -49,17 +51,24 @@ export class Model {
   /** The children of those who are open, a dozen parents at most per round. */
   async refreshOpened(rows) {
     for (let round = 0; round < 3; round++) {
-      const parents = [...rows.values()].filter((row) => row.children > 0 && !row.asked &&
-        this.isOpen(row)).slice(0, 12);
+      const parents = [...rows.values()]
+        .filter((row) => row.children > 0 && !row.asked && this.isOpen(row))
+        .slice(0, 12);
       if (parents.length === 0) return;
-      const answers = await Promise.all(parents.map((row) => {
-        row.asked = true;
-        return get("actors", { sort: "tree", under: row.id, depth: 1, limit: this.limit(row.id) + 2 })
-          .catch((error) => {
+      const answers = await Promise.all(
+        parents.map((row) => {
+          row.asked = true;
+          return get("actors", {
+            sort: "tree",
+            under: row.id,
+            depth: 1,
+            limit: this.limit(row.id) + 2,
+          }).catch((error) => {
             if (!error.reached) throw error;
             return { actors: [] }; // it ended meanwhile
           });
-      }));
+        }),
+      );
       for (const answer of answers) {
         for (const row of answer.actors) if (!rows.has(row.id)) rows.set(row.id, row);
       }
@@ -70,10 +79,12 @@ export class Model {
   async refreshPinned(rows) {
     for (const id of this.pinned.keys()) {
       if (rows.has(id)) continue;
-      const answer = this.large ? await get("actor", { actor: id }).catch((error) => {
-        if (!error.reached) throw error;
-        return {};
-      }) : {};
+      const answer = this.large
+        ? await get("actor", { actor: id }).catch((error) => {
+            if (!error.reached) throw error;
+            return {};
+          })
+        : {};
       if (answer.actor) rows.set(id, answer.actor);
       else this.pinned.delete(id);
     }
@@ -129,8 +140,14 @@ export class Model {
       left.set(old.row.parent, ghosts + 1);
       const goneAt = old.goneAt || now;
       if (now - goneAt > GHOST_MS) continue;
-      fresh.set(id, { row: { ...old.row, state: "terminated", mailbox: 0, running: false, children: 0 },
-        kids: [], rate: null, flash: "", flashUntil: 0, goneAt });
+      fresh.set(id, {
+        row: { ...old.row, state: "terminated", mailbox: 0, running: false, children: 0 },
+        kids: [],
+        rate: null,
+        flash: "",
+        flashUntil: 0,
+        goneAt,
+      });
     }
   }
 
@@ -205,7 +222,15 @@ export class Model {
     const { row } = actor;
     const total = Math.max(row.children, actor.kids.filter((kid) => !kid.goneAt).length);
     const open = total > 0 && level < 60 && this.isOpen(row);
-    const node = { id: row.id, actor, open, kids: [], hidden: 0, parents: total > 0, said: this.open.has(row.id) };
+    const node = {
+      id: row.id,
+      actor,
+      open,
+      kids: [],
+      hidden: 0,
+      parents: total > 0,
+      said: this.open.has(row.id),
+    };
     if (!open) return node;
     const shown = this.choose(actor, total, now);
     node.kids = shown.map((kid) => this.viewOf(kid, now, level + 1));
@@ -217,12 +242,17 @@ export class Model {
   choose(actor, total, now) {
     const limit = this.limit(idOf(actor), alike(actor.kids));
     if (total <= limit + 2 && actor.kids.length <= limit + 2) return actor.kids;
-    const rank = (kid) => (this.pinned.has(kid.row.id) ? 0 : isLoud(kid, now) ? 1
-      : kid.row.children > 0 ? 2 : 3);
-    const ranked = actor.kids.map((kid, at) => [rank(kid), at, kid]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    const rank = (kid) =>
+      this.pinned.has(kid.row.id) ? 0 : isLoud(kid, now) ? 1 : kid.row.children > 0 ? 2 : 3;
+    const ranked = actor.kids
+      .map((kid, at) => [rank(kid), at, kid])
+      .sort((a, b) => a[0] - b[0] || a[1] - b[1]);
     // Loud ones come on top of the limit, within reason, so that nobody quiet has to leave for them.
     const loud = ranked.filter((entry) => entry[0] < 2).length;
-    return ranked.slice(0, limit + Math.min(loud, 24)).sort((a, b) => a[1] - b[1]).map((entry) => entry[2]);
+    return ranked
+      .slice(0, limit + Math.min(loud, 24))
+      .sort((a, b) => a[1] - b[1])
+      .map((entry) => entry[2]);
   }
 }
 

@@ -49,13 +49,28 @@ export class Search {
   show(actors, matched) {
     this.found = actors;
     this.at = actors.length > 0 ? 0 : -1;
-    this.list.replaceChildren(...actors.map((actor, at) => el("li", { role: "option", id: `found-${at}`, "aria-selected": at === 0,
-      onpointerdown: (event) => {
-        event.preventDefault();
-        this.choose(actor);
-      } }, el("span", { text: nameOf(actor) }), el("span", { class: "quiet", text: `${actor.state} · ${actor.id}` }))));
-    if (actors.length === 0) this.list.append(el("li", { class: "quiet", text: "Nobody of that name or id." }));
-    if (matched > actors.length) this.list.append(el("li", { class: "quiet", text: `and ${matched - actors.length} more` }));
+    this.list.replaceChildren(
+      ...actors.map((actor, at) =>
+        el(
+          "li",
+          {
+            role: "option",
+            id: `found-${at}`,
+            "aria-selected": at === 0,
+            onpointerdown: (event) => {
+              event.preventDefault();
+              this.choose(actor);
+            },
+          },
+          el("span", { text: nameOf(actor) }),
+          el("span", { class: "quiet", text: `${actor.state} · ${actor.id}` }),
+        ),
+      ),
+    );
+    if (actors.length === 0)
+      this.list.append(el("li", { class: "quiet", text: "Nobody of that name or id." }));
+    if (matched > actors.length)
+      this.list.append(el("li", { class: "quiet", text: `and ${matched - actors.length} more` }));
     this.setOpen(true);
     this.mark();
   }

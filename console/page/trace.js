@@ -21,13 +21,35 @@ export function chromeTrace(events, program) {
   const out = [];
   for (const event of events) {
     const base = { pid, tid: thread(event.actor, event.name), ts: event.t_ns / 1000 };
-    const args = { actor: event.actor, peer: event.peer, tag: event.tag, kind: event.kind, result: event.result };
+    const args = {
+      actor: event.actor,
+      peer: event.peer,
+      tag: event.tag,
+      kind: event.kind,
+      result: event.result,
+    };
     if (event.what === "handled") {
-      out.push({ ...base, ph: "X", name: `tag ${tagText(event.tag)}`, cat: event.kind || "message", dur: (event.dur_ns || 0) / 1000, args });
-      if (event.stamp) out.push({ ...base, ph: "f", bp: "e", name: "message", cat: "message", id: `${event.actor}/${event.stamp}` });
+      out.push({
+        ...base,
+        ph: "X",
+        name: `tag ${tagText(event.tag)}`,
+        cat: event.kind || "message",
+        dur: (event.dur_ns || 0) / 1000,
+        args,
+      });
+      if (event.stamp)
+        out.push({
+          ...base,
+          ph: "f",
+          bp: "e",
+          name: "message",
+          cat: "message",
+          id: `${event.actor}/${event.stamp}`,
+        });
     } else if (event.what === "sent") {
       out.push({ ...base, ph: "i", s: "t", name: `send ${tagText(event.tag)}`, cat: "send", args });
-      if (event.stamp) out.push({ ...base, ph: "s", name: "message", cat: "message", id: `${event.peer}/${event.stamp}` });
+      if (event.stamp)
+        out.push({ ...base, ph: "s", name: "message", cat: "message", id: `${event.peer}/${event.stamp}` });
     } else {
       out.push({ ...base, ph: "i", s: "t", name: event.what, cat: "life", args });
     }
@@ -44,17 +66,40 @@ export class Trace {
     this.onOpen = onOpen;
     this.program = program;
     this.events = [];
-    this.who = el("input", { id: "trace-who", type: "text", autocomplete: "off", spellcheck: "false", placeholder: "name or id", required: true });
+    this.who = el("input", {
+      id: "trace-who",
+      type: "text",
+      autocomplete: "off",
+      spellcheck: "false",
+      placeholder: "name or id",
+      required: true,
+    });
     this.below = el("input", { id: "trace-below", type: "checkbox", checked: true });
     this.go = el("button", { class: "primary", text: "Record 1 s" });
-    this.save = el("button", { type: "button", text: "Download for Perfetto", hidden: true, onclick: () => this.handOut() });
-    this.form = el("form", { class: "trace-form" }, el("label", { for: "trace-who" }, "Actor"), this.who,
-      el("label", { class: "check" }, this.below, "and all below it"), this.go, this.save);
+    this.save = el("button", {
+      type: "button",
+      text: "Download for Perfetto",
+      hidden: true,
+      onclick: () => this.handOut(),
+    });
+    this.form = el(
+      "form",
+      { class: "trace-form" },
+      el("label", { for: "trace-who" }, "Actor"),
+      this.who,
+      el("label", { class: "check" }, this.below, "and all below it"),
+      this.go,
+      this.save,
+    );
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.record();
     });
-    this.said = el("p", { class: "quiet", role: "status", text: "Records the messages of one second, and who sent them." });
+    this.said = el("p", {
+      class: "quiet",
+      role: "status",
+      text: "Records the messages of one second, and who sent them.",
+    });
     this.result = el("div", { class: "trace-result" });
     this.box = el("div", { class: "trace" }, this.form, this.said, this.result);
   }
@@ -74,7 +119,10 @@ export class Trace {
       const members = { ms: 1000, sends: 1, rate: 4000, limit: 5000 };
       members[this.below.checked ? "under" : "actors"] = who;
       const answer = await get("trace", members, 10000);
-      this.show((answer.events || []).map((line) => line.event || line), answer);
+      this.show(
+        (answer.events || []).map((line) => line.event || line),
+        answer,
+      );
     } catch (error) {
       setText(this.said, error.message);
       this.said.classList.add("bad");
@@ -87,7 +135,8 @@ export class Trace {
     this.said.classList.remove("bad");
     this.events = events.sort((a, b) => a.t_ns - b.t_ns);
     const handled = events.filter((event) => event.what === "handled").length;
-    const left = skipped + lost > 0 ? `; ${count(skipped)} more were over the rate, ${count(lost)} were lost` : "";
+    const left =
+      skipped + lost > 0 ? `; ${count(skipped)} more were over the rate, ${count(lost)} were lost` : "";
     setText(this.said, `${count(handled)} messages handled, ${count(events.length)} events${left}.`);
     this.save.hidden = events.length === 0;
     this.result.replaceChildren();
@@ -96,7 +145,11 @@ export class Trace {
 
   handOut() {
     const name = (this.program()?.name || "jzx").replace(/[^\w.-]/g, "_");
-    download(`${name}-trace.json`, JSON.stringify(chromeTrace(this.events, this.program())), "application/json");
+    download(
+      `${name}-trace.json`,
+      JSON.stringify(chromeTrace(this.events, this.program())),
+      "application/json",
+    );
   }
 
   /** The busiest actors, in the order in which they first appear. */
@@ -108,7 +161,10 @@ export class Trace {
       lane.name = lane.name || event.name;
       seen.set(event.actor, lane);
     }
-    return [...seen.values()].sort((a, b) => b.n - a.n).slice(0, LANES).sort((a, b) => a.first - b.first);
+    return [...seen.values()]
+      .sort((a, b) => b.n - a.n)
+      .slice(0, LANES)
+      .sort((a, b) => a.first - b.first);
   }
 
   picture() {
@@ -121,25 +177,50 @@ export class Trace {
     const [left, width] = [150, 1000];
     const x = (t) => left + ((t - from) / (until - from)) * (width - left - 12);
     const height = TOP + lanes.length * LANE + 8;
-    const root = svg("svg", { class: "timeline", viewBox: `0 0 ${width} ${height}`, role: "img",
-      "aria-label": `Messages of ${lanes.length} actors over ${micros((until - from) / 1000)}` });
+    const root = svg("svg", {
+      class: "timeline",
+      viewBox: `0 0 ${width} ${height}`,
+      role: "img",
+      "aria-label": `Messages of ${lanes.length} actors over ${micros((until - from) / 1000)}`,
+    });
     root.append(...this.scale(x, from, until, height));
     for (const lane of lanes) {
       const y = rowOf.get(lane.id);
       const label = lane.name || lane.id;
-      root.append(svg("path", { class: "lane", d: `M${left} ${y}H${width - 12}` }),
-        svg("text", { class: "lane-name", x: left - 10, y: y + 4, "text-anchor": "end", text: label.length > 19 ? `${label.slice(0, 18)}…` : label }));
+      root.append(
+        svg("path", { class: "lane", d: `M${left} ${y}H${width - 12}` }),
+        svg("text", {
+          class: "lane-name",
+          x: left - 10,
+          y: y + 4,
+          "text-anchor": "end",
+          text: label.length > 19 ? `${label.slice(0, 18)}…` : label,
+        }),
+      );
     }
     root.append(...this.arrows(most, rowOf, x), ...this.marks(most, rowOf, x));
-    return el("div", { class: "scroll timeline-scroll", tabindex: 0, role: "region", "aria-label": "Picture of the trace" }, root);
+    return el(
+      "div",
+      { class: "scroll timeline-scroll", tabindex: 0, role: "region", "aria-label": "Picture of the trace" },
+      root,
+    );
   }
 
   scale(x, from, until, height) {
     const unit = 10 ** Math.floor(Math.log10((until - from) / 4));
     const step = [1, 2, 5, 10].map((n) => n * unit).find((one) => one * 8 >= until - from);
-    return Array.from({ length: Math.floor((until - from) / step) + 1 }, (_, at) => from + at * step).flatMap((t) => [
-      svg("path", { class: "tick", d: `M${x(t)} ${TOP - 6}V${height}` }),
-      svg("text", { class: "tick-text", x: x(t), y: 13, "text-anchor": x(t) > 960 ? "end" : "middle", text: micros((t - from) / 1000) })]);
+    return Array.from({ length: Math.floor((until - from) / step) + 1 }, (_, at) => from + at * step).flatMap(
+      (t) => [
+        svg("path", { class: "tick", d: `M${x(t)} ${TOP - 6}V${height}` }),
+        svg("text", {
+          class: "tick-text",
+          x: x(t),
+          y: 13,
+          "text-anchor": x(t) > 960 ? "end" : "middle",
+          text: micros((t - from) / 1000),
+        }),
+      ],
+    );
   }
 
   arrows(events, rowOf, x) {
@@ -150,34 +231,98 @@ export class Trace {
       if (!start || !rowOf.has(start.actor) || !rowOf.has(event.actor)) continue;
       const [x1, y1, x2, y2] = [x(start.t_ns), rowOf.get(start.actor), x(event.t_ns), rowOf.get(event.actor)];
       const bend = Math.max(6, Math.abs(x2 - x1) / 2);
-      out.push(svg("path", { class: "arrow", d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` }));
+      out.push(
+        svg("path", { class: "arrow", d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` }),
+      );
     }
     return out;
   }
 
   marks(events, rowOf, x) {
-    return events.filter((event) => rowOf.has(event.actor)).map((event) => {
-      const y = rowOf.get(event.actor);
-      const title = svg("title", { text: `${event.what} tag ${tagText(event.tag)}${event.dur_ns ? `, ${micros(event.dur_ns / 1000)}` : ""}` });
-      if (event.what === "handled") {
-        const w = Math.max(2.5, x(event.t_ns + (event.dur_ns || 0)) - x(event.t_ns));
-        return svg("rect", { class: `handled${event.result && event.result !== "ok" ? " bad" : ""}`, x: x(event.t_ns), y: y - 6, width: w, height: 12, rx: 1.5 }, title);
-      }
-      if (event.what === "sent") return svg("circle", { class: "sent", cx: x(event.t_ns), cy: y, r: 2.2 }, title);
-      return svg("path", { class: event.what === "fail" || event.what === "dead" ? "life bad" : "life", d: `M${x(event.t_ns)} ${y - 8}l5 8l-5 8l-5-8z` }, title);
-    });
+    return events
+      .filter((event) => rowOf.has(event.actor))
+      .map((event) => {
+        const y = rowOf.get(event.actor);
+        const title = svg("title", {
+          text: `${event.what} tag ${tagText(event.tag)}${event.dur_ns ? `, ${micros(event.dur_ns / 1000)}` : ""}`,
+        });
+        if (event.what === "handled") {
+          const w = Math.max(2.5, x(event.t_ns + (event.dur_ns || 0)) - x(event.t_ns));
+          return svg(
+            "rect",
+            {
+              class: `handled${event.result && event.result !== "ok" ? " bad" : ""}`,
+              x: x(event.t_ns),
+              y: y - 6,
+              width: w,
+              height: 12,
+              rx: 1.5,
+            },
+            title,
+          );
+        }
+        if (event.what === "sent")
+          return svg("circle", { class: "sent", cx: x(event.t_ns), cy: y, r: 2.2 }, title);
+        return svg(
+          "path",
+          {
+            class: event.what === "fail" || event.what === "dead" ? "life bad" : "life",
+            d: `M${x(event.t_ns)} ${y - 8}l5 8l-5 8l-5-8z`,
+          },
+          title,
+        );
+      });
   }
 
   table() {
     const from = this.events[0].t_ns;
-    const who = (id, name) => el("td", {}, id ? el("button", { type: "button", class: "link-button", text: name || id, title: id, onclick: () => this.onOpen(id) }) : "–");
+    const who = (id, name) =>
+      el(
+        "td",
+        {},
+        id
+          ? el("button", {
+              type: "button",
+              class: "link-button",
+              text: name || id,
+              title: id,
+              onclick: () => this.onOpen(id),
+            })
+          : "–",
+      );
     const names = new Map(this.events.filter((e) => e.name).map((e) => [e.actor, e.name]));
-    const rows = this.events.slice(0, ROWS).map((e) => el("tr", {}, el("td", { text: micros((e.t_ns - from) / 1000) }), el("td", { text: e.what }),
-      who(e.actor, names.get(e.actor)), who(e.peer, names.get(e.peer)), el("td", { text: tagText(e.tag) }), el("td", { text: e.kind ?? "–" }),
-      el("td", { text: e.dur_ns === undefined || e.dur_ns === null ? "–" : micros(e.dur_ns / 1000) }), el("td", { text: e.result ?? "–" })));
+    const rows = this.events
+      .slice(0, ROWS)
+      .map((e) =>
+        el(
+          "tr",
+          {},
+          el("td", { text: micros((e.t_ns - from) / 1000) }),
+          el("td", { text: e.what }),
+          who(e.actor, names.get(e.actor)),
+          who(e.peer, names.get(e.peer)),
+          el("td", { text: tagText(e.tag) }),
+          el("td", { text: e.kind ?? "–" }),
+          el("td", { text: e.dur_ns === undefined || e.dur_ns === null ? "–" : micros(e.dur_ns / 1000) }),
+          el("td", { text: e.result ?? "–" }),
+        ),
+      );
     const head = ["At", "What", "Actor", "Other", "Tag", "Kind", "Took", "Result"];
-    return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Events" }, el("table", {},
-      el("thead", {}, el("tr", {}, ...head.map((text) => el("th", { scope: "col", text })))), el("tbody", {}, ...rows)),
-    this.events.length > ROWS ? el("p", { class: "quiet", text: `The first ${ROWS} of ${count(this.events.length)}; the file has all.` }) : null);
+    return el(
+      "div",
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Events" },
+      el(
+        "table",
+        {},
+        el("thead", {}, el("tr", {}, ...head.map((text) => el("th", { scope: "col", text })))),
+        el("tbody", {}, ...rows),
+      ),
+      this.events.length > ROWS
+        ? el("p", {
+            class: "quiet",
+            text: `The first ${ROWS} of ${count(this.events.length)}; the file has all.`,
+          })
+        : null,
+    );
   }
 }

@@ -22,7 +22,8 @@ export const GLYPHS = {
 };
 
 export function shapePath(supervisor) {
-  return supervisor ? "M-6-8H6a2 2 0 0 1 2 2V6a2 2 0 0 1-2 2H-6a2 2 0 0 1-2-2V-6a2 2 0 0 1 2-2z"
+  return supervisor
+    ? "M-6-8H6a2 2 0 0 1 2 2V6a2 2 0 0 1-2 2H-6a2 2 0 0 1-2-2V-6a2 2 0 0 1 2-2z"
     : `M-${RADIUS} 0a${RADIUS} ${RADIUS} 0 1 0 ${RADIUS * 2} 0a${RADIUS} ${RADIUS} 0 1 0 -${RADIUS * 2} 0z`;
 }
 
@@ -41,11 +42,12 @@ function subline(actor, view, width) {
   if (row.cap > 0 && row.mailbox >= row.cap) parts.push("mailbox full");
   else if (row.mailbox > 0) parts.push(`${short(row.mailbox)} waiting`);
   if (view.parents && !view.open) parts.push(`${short(row.children)} below`);
-  else if (row.supervisor && state === "running" && row.mailbox === 0) parts.push(`${count(row.children)} below`);
+  else if (row.supervisor && state === "running" && row.mailbox === 0)
+    parts.push(`${count(row.children)} below`);
   if (!row.supervisor && actor.rate !== null && state === "running") parts.push(`${short(actor.rate)}/s`);
   const most = Math.floor((width - 34) / 5.5);
   const two = parts.slice(0, 2).join(" · ");
-  return two.length <= most ? two : parts[0] ?? "";
+  return two.length <= most ? two : (parts[0] ?? "");
 }
 
 function describe(actor) {
@@ -67,12 +69,12 @@ export class Tree {
     this.layers = ["links", "trays", "nodes"].map((name) => svg("g", { class: name, role: "presentation" }));
     this.world = svg("g", { class: "world", role: "presentation" }, ...this.layers);
     this.root.append(this.world);
-    this.drawn = new Map();   // id -> elements of a node
+    this.drawn = new Map(); // id -> elements of a node
     this.trays = [];
     this.links = [];
     this.picture = null;
-    this.focused = null;      // id that has the tab stop
-    this.selected = null;     // id whose detail is open
+    this.focused = null; // id that has the tab stop
+    this.selected = null; // id whose detail is open
     this.viewport = new Viewport(this.stage, this.root, this.world, () => this.picture);
     this.root.addEventListener("keydown", (event) => this.key(event));
     this.root.addEventListener("click", (event) => this.click(event));
@@ -99,8 +101,11 @@ export class Tree {
       return;
     }
     const narrow = this.isNarrow();
-    this.picture = layout(forest, { narrow, width: this.stage.clientWidth - (narrow ? 16 : 32),
-      height: this.stage.clientHeight - 24 }, now);
+    this.picture = layout(
+      forest,
+      { narrow, width: this.stage.clientWidth - (narrow ? 16 : 32), height: this.stage.clientHeight - 24 },
+      now,
+    );
     this.drawLinks();
     this.drawNodes(now);
     this.viewport.update(narrow);
@@ -113,11 +118,17 @@ export class Tree {
       const narrow = this.picture.narrow;
       const x = narrow ? from.x + 12.5 : from.x + from.width;
       const mid = (x + to.x) / 2;
-      setAttr(this.links[at], "d", narrow
-        ? `M${x} ${from.y + 14}V${to.y - 6}Q${x} ${to.y + 0.5} ${x + 6} ${to.y + 0.5}H${to.x}`
-        : `M${x} ${from.y}C${mid} ${from.y} ${mid} ${to.y} ${to.x} ${to.y}`);
+      setAttr(
+        this.links[at],
+        "d",
+        narrow
+          ? `M${x} ${from.y + 14}V${to.y - 6}Q${x} ${to.y + 0.5} ${x + 6} ${to.y + 0.5}H${to.x}`
+          : `M${x} ${from.y}C${mid} ${from.y} ${mid} ${to.y} ${to.x} ${to.y}`,
+      );
     });
-    this.trays = this.reuse(this.trays, this.picture.trays, trays, () => svg("rect", { class: "tray", rx: 10 }));
+    this.trays = this.reuse(this.trays, this.picture.trays, trays, () =>
+      svg("rect", { class: "tray", rx: 10 }),
+    );
     this.picture.trays.forEach((tray, at) => {
       for (const name of ["x", "y", "width", "height"]) setAttr(this.trays[at], name, tray[name]);
     });
@@ -163,7 +174,8 @@ export class Tree {
   }
 
   make(spot) {
-    const parts = { spot,
+    const parts = {
+      spot,
       hit: svg("rect", { class: "hit", rx: 8 }),
       pulse: svg("circle", { class: "pulse", r: RING }),
       track: svg("circle", { class: "ring-track", r: RING }),
@@ -173,10 +185,27 @@ export class Tree {
       name: svg("text", { class: "name" }),
       sub: svg("text", { class: "sub" }),
       toggle: svg("g", { class: "toggle" }, svg("circle", { r: 7.5 }), svg("path", {})),
-      title: svg("title") };
-    parts.mark = svg("g", { class: "mark-group" }, parts.pulse, parts.track, parts.ring, parts.shape, parts.glyph);
-    parts.g = svg("g", { class: "node", role: "treeitem", tabindex: -1, "data-id": spot.id },
-      parts.title, parts.hit, parts.mark, parts.name, parts.sub, parts.toggle);
+      title: svg("title"),
+    };
+    parts.mark = svg(
+      "g",
+      { class: "mark-group" },
+      parts.pulse,
+      parts.track,
+      parts.ring,
+      parts.shape,
+      parts.glyph,
+    );
+    parts.g = svg(
+      "g",
+      { class: "node", role: "treeitem", tabindex: -1, "data-id": spot.id },
+      parts.title,
+      parts.hit,
+      parts.mark,
+      parts.name,
+      parts.sub,
+      parts.toggle,
+    );
     return parts;
   }
 
@@ -197,7 +226,11 @@ export class Tree {
 
   paintGroup(parts, spot) {
     setAttr(parts.g, "class", "node group");
-    setAttr(parts.shape, "d", "M-8 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM4 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0z");
+    setAttr(
+      parts.shape,
+      "d",
+      "M-8 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM4 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0z",
+    );
     setText(parts.name, `+${count(spot.hidden)} more`);
     setAttr(parts.name, "x", 32);
     setAttr(parts.name, "y", 4);
@@ -213,14 +246,22 @@ export class Tree {
     const flash = actor.flashUntil > now ? ` flash flash-${actor.flash}` : "";
     const loud = filled >= 0.8 ? " brimming" : "";
     const chosen = row.id === this.selected ? " selected" : "";
-    setAttr(parts.g, "class", `node s-${state} ${row.supervisor ? "sup" : "worker"}${flash}${loud}${chosen}${row.running ? " busy" : ""}`);
+    setAttr(
+      parts.g,
+      "class",
+      `node s-${state} ${row.supervisor ? "sup" : "worker"}${flash}${loud}${chosen}${row.running ? " busy" : ""}`,
+    );
     setAttr(parts.g, "data-restarts", row.restarts);
     setAttr(parts.g, "data-state", state);
     setAttr(parts.shape, "d", shapePath(row.supervisor));
     setAttr(parts.glyph, "d", GLYPHS[state] ?? "");
     // A few waiting must be seen as well: the ring grows with the root of the fill.
     setAttr(parts.ring, "class", filled > 0 ? "ring" : "ring ring-empty");
-    setAttr(parts.ring, "stroke-dasharray", `${(Math.sqrt(filled) * AROUND).toFixed(1)} ${AROUND.toFixed(1)}`);
+    setAttr(
+      parts.ring,
+      "stroke-dasharray",
+      `${(Math.sqrt(filled) * AROUND).toFixed(1)} ${AROUND.toFixed(1)}`,
+    );
     const room = spot.width - (parents ? 18 : 0);
     const below = subline(actor, spot.view, room);
     setText(parts.name, cut(nameOf(row), room));
@@ -300,14 +341,20 @@ export class Tree {
       event.preventDefault();
       return;
     }
-    const go = (target) => { if (target) this.focus(target.id); };
+    const go = (target) => {
+      if (target) this.focus(target.id);
+    };
     const moves = {
       ArrowDown: () => go(nodes[at + 1]),
       ArrowUp: () => go(nodes[at - 1]),
-      ArrowRight: () => (spot.view?.parents && !spot.view.open ? this.setOpen(spot, true)
-        : nodes[at + 1]?.parent === spot ? go(nodes[at + 1]) : null),
-      ArrowLeft: () => (spot.view?.open && spot.view.kids.length > 0
-        ? this.setOpen(spot, false) : go(spot.parent)),
+      ArrowRight: () =>
+        spot.view?.parents && !spot.view.open
+          ? this.setOpen(spot, true)
+          : nodes[at + 1]?.parent === spot
+            ? go(nodes[at + 1])
+            : null,
+      ArrowLeft: () =>
+        spot.view?.open && spot.view.kids.length > 0 ? this.setOpen(spot, false) : go(spot.parent),
       Home: () => go(nodes[0]),
       End: () => go(nodes[nodes.length - 1]),
       Enter: () => this.act(spot),

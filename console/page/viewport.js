@@ -14,7 +14,7 @@ export class Viewport {
     this.scale = 1;
     this.fitted = true;
     this.narrow = false;
-    this.dragged = false;     // the pointer moved since it went down: no click
+    this.dragged = false; // the pointer moved since it went down: no click
     this.pointers = new Map();
     stage.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     stage.addEventListener("pointerdown", (event) => this.down(event));
@@ -30,7 +30,8 @@ export class Viewport {
     this.stage.classList.toggle("stage-narrow", narrow);
     const picture = this.picture();
     // On a phone the page scrolls, and the picture is as long as it has to be.
-    this.stage.style.height = narrow && picture ? `${Math.ceil(picture.height * (this.fitted ? 1 : this.scale)) + 16}px` : "";
+    this.stage.style.height =
+      narrow && picture ? `${Math.ceil(picture.height * (this.fitted ? 1 : this.scale)) + 16}px` : "";
     if (this.fitted) this.place();
     this.apply();
   }
@@ -106,7 +107,12 @@ export class Viewport {
     const box = this.stage.getBoundingClientRect();
     const lines = event.deltaMode === 1 ? 16 : 1;
     if (event.shiftKey) this.pan(-event.deltaY * lines, 0);
-    else this.zoom(Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.0016)), event.clientX - box.left, event.clientY - box.top);
+    else
+      this.zoom(
+        Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.0016)),
+        event.clientX - box.left,
+        event.clientY - box.top,
+      );
   }
 
   down(event) {
@@ -138,6 +144,10 @@ export class Viewport {
     const after = Math.hypot(event.clientX - other.x, event.clientY - other.y) || 1;
     const box = this.stage.getBoundingClientRect();
     this.pan((event.clientX - old.x) / 2, (event.clientY - old.y) / 2);
-    this.zoom(after / before, (event.clientX + other.x) / 2 - box.left, (event.clientY + other.y) / 2 - box.top);
+    this.zoom(
+      after / before,
+      (event.clientX + other.x) / 2 - box.left,
+      (event.clientY + other.y) / 2 - box.top,
+    );
   }
 }

@@ -6,8 +6,16 @@ import { createRequire } from "node:module";
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"];
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+];
 
 export class Failure extends Error {}
 
@@ -40,7 +48,10 @@ export class Browser {
 
   async start() {
     const { chromium } = createRequire(resolve(this.modules, "package.json"))("playwright-core");
-    this.chromium = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS });
+    this.chromium = await chromium.launch({
+      executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+      args: FLAGS,
+    });
   }
 
   stop() {
@@ -50,23 +61,33 @@ export class Browser {
   /** A page at this address. Its verify() fails if it did what it must not; its expected() names
    * errors in the console, by a pattern, that a test provokes until then. */
   async open(url, { wait = ".node", ...options } = {}) {
-    const context = await this.chromium.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: "light", ...options });
+    const context = await this.chromium.newContext({
+      viewport: { width: 1440, height: 900 },
+      colorScheme: "light",
+      ...options,
+    });
     const page = await context.newPage();
     page.setDefaultTimeout(8000);
     const origin = new URL(url).origin;
     const wrong = [];
     let pattern = null;
-    page.expected = (provoked) => { pattern = provoked; };
+    page.expected = (provoked) => {
+      pattern = provoked;
+    };
     page.on("console", (message) => {
-      if (["error", "warning"].includes(message.type()) && !pattern?.test(message.text())) wrong.push(`the console says: ${message.text()}`);
+      if (["error", "warning"].includes(message.type()) && !pattern?.test(message.text()))
+        wrong.push(`the console says: ${message.text()}`);
     });
     page.on("pageerror", (error) => wrong.push(`an exception: ${error.stack}`));
     context.on("request", (request) => {
       const to = request.url();
-      if (!to.startsWith("data:") && !to.startsWith("blob:") && new URL(to).origin !== origin) wrong.push(`a request left: ${to}`);
+      if (!to.startsWith("data:") && !to.startsWith("blob:") && new URL(to).origin !== origin)
+        wrong.push(`a request left: ${to}`);
     });
     await page.addInitScript(() => {
-      document.addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+      document.addEventListener("securitypolicyviolation", (event) =>
+        console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+      );
     });
     await page.goto(url);
     if (wait) await page.waitForSelector(wait);
@@ -85,29 +106,41 @@ export class Browser {
 
 /** The tree as the page draws it: id, name as said to readers, level; groups are left out. */
 export function treeOf(page) {
-  return page.$$eval("#tree .node:not(.group)", (nodes) => nodes.map((node) => ({
-    id: node.dataset.id, label: node.getAttribute("aria-label"), level: Number(node.getAttribute("aria-level")), state: node.dataset.state })));
+  return page.$$eval("#tree .node:not(.group)", (nodes) =>
+    nodes.map((node) => ({
+      id: node.dataset.id,
+      label: node.getAttribute("aria-label"),
+      level: Number(node.getAttribute("aria-level")),
+      state: node.dataset.state,
+    })),
+  );
 }
 
 /** What holds on a phone: nothing is too wide, whatever is open, and fingers find the buttons. */
 export async function checkPhone(page, anActor) {
   const sideways = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   const tabs = await page.$$eval("[role=tab]", (all) => all.map((one) => one.id));
-  for (const width of [320, 420, 390]) {
+  for (const width of [420, 390, 320]) {
     await page.setViewportSize({ width, height: 844 });
-    for (const tab of tabs) {
-      await page.evaluate((id) => document.getElementById(id).click(), tab);
-      check(await sideways() <= 0, `${tab} at ${width} px: ${await sideways()} px too wide`);
-    }
+    check((await sideways()) <= 0, `at ${width} px: ${await sideways()} px too wide`);
+  }
+  for (const tab of tabs) {
+    await page.evaluate((id) => document.getElementById(id).click(), tab);
+    await page.waitForSelector(`#panel-${tab.slice(4)}:not([hidden])`);
+    check((await sideways()) <= 0, `${tab}: ${await sideways()} px too wide`);
   }
   await page.tap(anActor);
   await until(() => page.isVisible("#detail .send"), "the panel");
-  check(await sideways() <= 0, "the panel is too wide");
-  const small = await page.$$eval("#detail .buttons button, .tools button", (all) => all.filter((one) => one.getBoundingClientRect().height < 30).length);
+  check((await sideways()) <= 0, "the panel is too wide");
+  const small = await page.$$eval(
+    "#detail .buttons button, .tools button",
+    (all) => all.filter((one) => one.getBoundingClientRect().height < 30).length,
+  );
   same(small, 0, "buttons too small for a finger");
   await page.click("#detail .close");
 }
 
 export const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
-export const focusedId = (page) => page.evaluate(() => document.activeElement?.dataset?.id ?? document.activeElement?.id ?? null);
+export const focusedId = (page) =>
+  page.evaluate(() => document.activeElement?.dataset?.id ?? document.activeElement?.id ?? null);

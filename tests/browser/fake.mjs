@@ -6,10 +6,19 @@ import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 
-export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+export const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
   "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-const TYPES = { ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8" };
-const FRAMES = [{ pc: "55d0c0de", text: "parse+0x1c (node)" }, { pc: "55d0c1aa", text: "handle+0x44 (node)" }, { pc: "7f00aa10", text: "jzi_turn+0x90 (libjzx.so)" }];
+const TYPES = {
+  ".html": "text/html; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+};
+const FRAMES = [
+  { pc: "55d0c0de", text: "parse+0x1c (node)" },
+  { pc: "55d0c1aa", text: "handle+0x44 (node)" },
+  { pc: "7f00aa10", text: "jzi_turn+0x90 (libjzx.so)" },
+];
 
 export class Fake {
   constructor(pageFolder, { allow = [], token = "secret", name = "orders" } = {}) {
@@ -18,10 +27,37 @@ export class Fake {
     this.server = createServer((request, response) => this.serve(request, response));
   }
 
+  /** Answers nobody until the function that it returns is called. */
+  hold() {
+    let release;
+    this.held = new Promise((resolve) => {
+      release = resolve;
+    });
+    return () => {
+      this.held = null;
+      release();
+    };
+  }
+
   /** Another program, without actors. */
   renew() {
-    Object.assign(this, { pid: this.pid + 1, gone: false, many: 0, started: Date.now(), lastAt: Date.now(), handled: 0, rate: 2000, stuckFor: 0,
-      actors: new Map(), failures: [], letters: [], orders: [], asked: [], counters: { restarts: 0, failures: 0, dead: 0 }, ...this.as });
+    Object.assign(this, {
+      pid: this.pid + 1,
+      gone: false,
+      many: 0,
+      started: Date.now(),
+      lastAt: Date.now(),
+      handled: 0,
+      rate: 2000,
+      stuckFor: 0,
+      actors: new Map(),
+      failures: [],
+      letters: [],
+      orders: [],
+      asked: [],
+      counters: { restarts: 0, failures: 0, dead: 0 },
+      ...this.as,
+    });
   }
 
   async start(port = 0) {
@@ -39,8 +75,29 @@ export class Fake {
   add(id, name, parent, more = {}) {
     const depth = parent ? this.actors.get(parent).depth + 1 : 0;
     if (parent) this.actors.get(parent).children++;
-    this.actors.set(id, { id, name, parent, depth, state: "running", mailbox: 0, cap: 64, accepted: 0, dead: 0, rate: null, cpu: 0.01,
-      restarts: 0, incarnation: 1, children: 0, memory: 704, uptime_ms: 60000, dispatcher: "loop", supervisor: false, stopping: false, running: false, ...more });
+    this.actors.set(id, {
+      id,
+      name,
+      parent,
+      depth,
+      state: "running",
+      mailbox: 0,
+      cap: 64,
+      accepted: 0,
+      dead: 0,
+      rate: null,
+      cpu: 0.01,
+      restarts: 0,
+      incarnation: 1,
+      children: 0,
+      memory: 704,
+      uptime_ms: 60000,
+      dispatcher: "loop",
+      supervisor: false,
+      stopping: false,
+      running: false,
+      ...more,
+    });
     return id;
   }
 
@@ -50,7 +107,8 @@ export class Fake {
     this.add("100000002", "gateway", "100000001", { supervisor: true });
     for (let n = 1; n <= 6; n++) this.add(`2${String(n).padStart(8, "0")}`, `listener-${n}`, "100000002");
     this.add("100000003", "orders", "100000001", { supervisor: true });
-    for (let n = 1; n <= 12; n++) this.add(`3${String(n).padStart(8, "0")}`, `order-worker-${n}`, "100000003");
+    for (let n = 1; n <= 12; n++)
+      this.add(`3${String(n).padStart(8, "0")}`, `order-worker-${n}`, "100000003");
     this.add("100000004", "storage", "100000001", { supervisor: true });
     this.add("400000001", "write-log", "100000004", { mailbox: 21 });
     this.add("400000002", "index", "100000004");
@@ -72,13 +130,30 @@ export class Fake {
   }
 
   crowdRow(n) {
-    return { ...this.actors.get("300000001"), id: (0x900000000 + n).toString(16), name: `member-${n}`, parent: "100000002", restarts: 0, accepted: n };
+    return {
+      ...this.actors.get("300000001"),
+      id: (0x900000000 + n).toString(16),
+      name: `member-${n}`,
+      parent: "100000002",
+      restarts: 0,
+      accepted: n,
+    };
   }
 
   fail(id, text = "SIGSEGV at 0x0 in parse+0x1c (node)", restart = true) {
     const actor = this.actors.get(id);
-    this.failures.unshift({ seq: this.failures.length + 1, at: Date.now(), actor: id, name: actor.name, incarnation: actor.incarnation,
-      reason: "crash", code: 11, text, tag: 7, frames: FRAMES });
+    this.failures.unshift({
+      seq: this.failures.length + 1,
+      at: Date.now(),
+      actor: id,
+      name: actor.name,
+      incarnation: actor.incarnation,
+      reason: "crash",
+      code: 11,
+      text,
+      tag: 7,
+      frames: FRAMES,
+    });
     this.counters.failures++;
     if (restart) {
       actor.restarts++;
@@ -91,27 +166,86 @@ export class Fake {
 
   letter(target, reason = "stopped") {
     this.counters.dead++;
-    this.letters.push({ seq: this.letters.length + 1, time_ns: 1, at: Date.now(), target, target_name: null, sender: "300000001",
-      tag: 7, kind: "user", reason, len: 8 });
+    this.letters.push({
+      seq: this.letters.length + 1,
+      time_ns: 1,
+      at: Date.now(),
+      target,
+      target_name: null,
+      sender: "300000001",
+      tag: 7,
+      kind: "user",
+      reason,
+      len: 8,
+    });
   }
 
   advance() {
     const now = Date.now();
     this.handled += (this.rate * (now - this.lastAt)) / 1000;
-    for (const actor of this.actors.values()) if (!actor.supervisor) actor.accepted += Math.round(((now - this.lastAt) / 1000) * (this.rate / 20));
+    for (const actor of this.actors.values())
+      if (!actor.supervisor) actor.accepted += Math.round(((now - this.lastAt) / 1000) * (this.rate / 20));
     this.lastAt = now;
   }
 
   program() {
     this.advance();
     const uptime = Date.now() - this.started;
-    const worker = (number, busy) => ({ number, tid: 4712 + number, state: "sleeping", actor: null, name: null, for_ms: 0, busy, handled: 1, turns: 1, ticks: 1 });
-    return { ok: true, pid: this.pid, name: this.name, exe: "/usr/bin/node", version: "0.1.0", uptime_ms: uptime, now_ns: uptime * 1e6 + 1e9,
-      time_ms: Date.now(), allow: this.allow, actors: this.actors.size + this.many, rss_bytes: 5242880, cpu_ms: 4100, threads: 5,
-      counters: { accepted: Math.round(this.handled), handled: Math.round(this.handled), queued: 21 + this.failures.length, ...this.counters },
-      dead_by: {}, refused: {}, dispatchers: [
-        { index: 0, name: "loop", kind: "loop", actors: 20, latency_us: this.stuckFor ? this.stuckFor * 1000 : 35, answering: !this.stuckFor, workers: [worker(0, 0.32)] },
-        { index: 1, name: "pool", kind: "pool", actors: 8, latency_us: 61, answering: true, workers: [worker(0, 0.72), worker(1, 0.55)] }] };
+    const worker = (number, busy) => ({
+      number,
+      tid: 4712 + number,
+      state: "sleeping",
+      actor: null,
+      name: null,
+      for_ms: 0,
+      busy,
+      handled: 1,
+      turns: 1,
+      ticks: 1,
+    });
+    return {
+      ok: true,
+      pid: this.pid,
+      name: this.name,
+      exe: "/usr/bin/node",
+      version: "0.1.0",
+      uptime_ms: uptime,
+      now_ns: uptime * 1e6 + 1e9,
+      time_ms: Date.now(),
+      allow: this.allow,
+      actors: this.actors.size + this.many,
+      rss_bytes: 5242880,
+      cpu_ms: 4100,
+      threads: 5,
+      counters: {
+        accepted: Math.round(this.handled),
+        handled: Math.round(this.handled),
+        queued: 21 + this.failures.length,
+        ...this.counters,
+      },
+      dead_by: {},
+      refused: {},
+      dispatchers: [
+        {
+          index: 0,
+          name: "loop",
+          kind: "loop",
+          actors: 20,
+          latency_us: this.stuckFor ? this.stuckFor * 1000 : 35,
+          answering: !this.stuckFor,
+          workers: [worker(0, 0.32)],
+        },
+        {
+          index: 1,
+          name: "pool",
+          kind: "pool",
+          actors: 8,
+          latency_us: 61,
+          answering: true,
+          workers: [worker(0, 0.72), worker(1, 0.55)],
+        },
+      ],
+    };
   }
 
   under(id, most) {
@@ -119,7 +253,8 @@ export class Fake {
     const walk = (actor) => {
       out.push(actor);
       for (const kid of this.actors.values()) if (kid.parent === actor.id) walk(kid);
-      if (actor.id === "100000002" && this.many) out.push(...Array.from({ length: Math.min(this.many, most) }, (_, n) => this.crowdRow(n + 1)));
+      if (actor.id === "100000002" && this.many)
+        out.push(...Array.from({ length: Math.min(this.many, most) }, (_, n) => this.crowdRow(n + 1)));
     };
     for (const actor of this.actors.values()) if (id ? actor.id === id : actor.parent === null) walk(actor);
     return out;
@@ -133,15 +268,24 @@ export class Fake {
     let rows;
     if (query.get("filter")) {
       const wanted = query.get("filter");
-      rows = [...this.actors.values()].filter((a) => a.id.includes(wanted) || (a.name || "").includes(wanted));
+      rows = [...this.actors.values()].filter(
+        (a) => a.id.includes(wanted) || (a.name || "").includes(wanted),
+      );
       const member = /^member-(\d+)$/.exec(wanted);
       if (member && Number(member[1]) <= this.many) rows.push(this.crowdRow(Number(member[1])));
     } else {
-      const from = under ? this.actors.get(under)?.depth ?? 2 : 0;
+      const from = under ? (this.actors.get(under)?.depth ?? 2) : 0;
       rows = this.under(under, limit).filter((a) => a.depth - from <= depth);
       if (query.get("sort") === "mailbox") rows.sort((a, b) => b.mailbox - a.mailbox);
     }
-    return { ok: true, total: this.actors.size + this.many, matched: rows.length, took_us: 100, since_ms: 500, actors: rows.slice(0, limit) };
+    return {
+      ok: true,
+      total: this.actors.size + this.many,
+      matched: rows.length,
+      took_us: 100,
+      since_ms: 500,
+      actors: rows.slice(0, limit),
+    };
   }
 
   find(id) {
@@ -152,16 +296,55 @@ export class Fake {
 
   actor(query) {
     const actor = this.find(query.get("actor"));
-    if (!actor) return { ok: false, error: "NO_SUCH_ACTOR", text: `There is no actor ${query.get("actor")}.` };
+    if (!actor)
+      return { ok: false, error: "NO_SUCH_ACTOR", text: `There is no actor ${query.get("actor")}.` };
     const children = [...this.actors.values()].filter((kid) => kid.parent === actor.id);
-    return { ok: true, actor, history: ["created", "starting", "running"],
-      doing: this.stuckFor ? { running: true, for_ms: this.stuckFor, tag: 7, kind: "user", hook: false, frames: FRAMES } : null,
-      detail: { names: [actor.name], groups: [], stashed: 0, revoked: 0, redirected: 0, full_policy: "reject", max_messages: 64, stop_timeout_ms: 5000,
-        behaviors: 1, timers: [{ tag: 3, due_ms: 120, period_ms: 1000 }], watching: [], watchers: actor.parent ? [actor.parent] : [], links: [],
-        asks: actor.supervisor ? [] : [{ to: "400000001", age_ms: 3, left_ms: 997 }], owes: [], sources: 2, jobs: 0, subscriptions: 1,
-        supervision: actor.supervisor ? { strategy: "one_for_one", intensity: 3, period_ms: 5000, restarts: 1,
-          children: children.map((kid) => ({ id: kid.id, name: kid.name, state: "up", mode: "permanent", restarts: kid.restarts, attempt: 0, due_ms: null })) } : null },
-      failures: this.aged(this.failures.filter((f) => f.actor === actor.id)) };
+    return {
+      ok: true,
+      actor,
+      history: ["created", "starting", "running"],
+      doing: this.stuckFor
+        ? { running: true, for_ms: this.stuckFor, tag: 7, kind: "user", hook: false, frames: FRAMES }
+        : null,
+      detail: {
+        names: [actor.name],
+        groups: [],
+        stashed: 0,
+        revoked: 0,
+        redirected: 0,
+        full_policy: "reject",
+        max_messages: 64,
+        stop_timeout_ms: 5000,
+        behaviors: 1,
+        timers: [{ tag: 3, due_ms: 120, period_ms: 1000 }],
+        watching: [],
+        watchers: actor.parent ? [actor.parent] : [],
+        links: [],
+        asks: actor.supervisor ? [] : [{ to: "400000001", age_ms: 3, left_ms: 997 }],
+        owes: [],
+        sources: 2,
+        jobs: 0,
+        subscriptions: 1,
+        supervision: actor.supervisor
+          ? {
+              strategy: "one_for_one",
+              intensity: 3,
+              period_ms: 5000,
+              restarts: 1,
+              children: children.map((kid) => ({
+                id: kid.id,
+                name: kid.name,
+                state: "up",
+                mode: "permanent",
+                restarts: kid.restarts,
+                attempt: 0,
+                due_ms: null,
+              })),
+            }
+          : null,
+      },
+      failures: this.aged(this.failures.filter((f) => f.actor === actor.id)),
+    };
   }
 
   aged(list) {
@@ -173,41 +356,174 @@ export class Fake {
     for (let n = 0; n < 24; n++) {
       const t = 1e9 + n * 31e5;
       const worker = `3${String((n % 5) + 1).padStart(8, "0")}`;
-      events.push({ what: "sent", t_ns: t, actor: "200000001", name: "listener-1", peer: worker, tag: 7, stamp: n + 1, dispatcher: "loop", worker: 0 });
-      events.push({ what: "handled", t_ns: t + 9e5, dur_ns: 6e5 + (n % 4) * 4e5, actor: worker, name: `order-worker-${(n % 5) + 1}`, peer: "200000001", tag: 7, kind: "user", result: "ok", stamp: n + 1, dispatcher: "loop", worker: 0 });
-      events.push({ what: "sent", t_ns: t + 14e5, actor: worker, name: null, peer: "400000001", tag: 9, stamp: n + 1, dispatcher: "loop", worker: 0 });
-      events.push({ what: "handled", t_ns: t + 22e5, dur_ns: 5e5, actor: "400000001", name: "write-log", peer: worker, tag: 9, kind: "user", result: n === 9 ? "fail" : "ok", stamp: n + 1, dispatcher: "loop", worker: 0 });
+      events.push({
+        what: "sent",
+        t_ns: t,
+        actor: "200000001",
+        name: "listener-1",
+        peer: worker,
+        tag: 7,
+        stamp: n + 1,
+        dispatcher: "loop",
+        worker: 0,
+      });
+      events.push({
+        what: "handled",
+        t_ns: t + 9e5,
+        dur_ns: 6e5 + (n % 4) * 4e5,
+        actor: worker,
+        name: `order-worker-${(n % 5) + 1}`,
+        peer: "200000001",
+        tag: 7,
+        kind: "user",
+        result: "ok",
+        stamp: n + 1,
+        dispatcher: "loop",
+        worker: 0,
+      });
+      events.push({
+        what: "sent",
+        t_ns: t + 14e5,
+        actor: worker,
+        name: null,
+        peer: "400000001",
+        tag: 9,
+        stamp: n + 1,
+        dispatcher: "loop",
+        worker: 0,
+      });
+      events.push({
+        what: "handled",
+        t_ns: t + 22e5,
+        dur_ns: 5e5,
+        actor: "400000001",
+        name: "write-log",
+        peer: worker,
+        tag: 9,
+        kind: "user",
+        result: n === 9 ? "fail" : "ok",
+        stamp: n + 1,
+        dispatcher: "loop",
+        worker: 0,
+      });
     }
     return { ok: true, events, skipped: 120, lost: 0 };
   }
 
   api(what, query) {
     switch (what) {
-    case "program": return this.program();
-    case "actors": return this.list(query);
-    case "actor": return this.actor(query);
-    case "failures": return { ok: true, failures: this.aged(this.failures).slice(0, 50) };
-    case "dead": {
-      const after = Number(query.get("after") || 0);
-      const by = {};
-      for (const letter of this.letters) by[letter.reason] = (by[letter.reason] || 0) + 1;
-      return { ok: true, next: this.letters.length, lagged: 0, by_reason: by, letters: this.aged(this.letters.filter((l) => l.seq > after)) };
-    }
-    case "stuck": return { ok: true, limit_ms: 1000, full: [], asks: [], cycles: [], silent: this.stuckFor ? ["loop"] : [],
-      running: this.stuckFor ? [{ dispatcher: "loop", worker: 0, actor: "300000003", name: "order-worker-3", tag: 7, kind: "user", hook: false, for_ms: this.stuckFor, answered: true, frames: FRAMES }] : [] };
-    case "doctor": return { ok: true, findings: [{ severity: "warning", rule: "no-backoff", actor: "100000003", name: "orders", text: "Its children restart without a pause.", advice: "Set a backoff." }] };
-    case "record": return { ok: true, events: this.failures.flatMap((f, at) => [
-      { seq: at * 2, t_ns: at * 2, ago_ms: Date.now() - f.at, dispatcher: "loop", worker: 0, what: "fail", actor: f.actor, name: f.name, peer: null, tag: 7, detail: 11, value: 0 },
-      { seq: at * 2 + 1, t_ns: at * 2 + 1, ago_ms: Date.now() - f.at, dispatcher: "loop", worker: 0, what: "restart", actor: f.actor, name: f.name, peer: "100000003", tag: 0, detail: 2, value: 0 }]) };
-    case "trace": return this.trace();
-    default: return null;
+      case "program":
+        return this.program();
+      case "actors":
+        return this.list(query);
+      case "actor":
+        return this.actor(query);
+      case "failures":
+        return { ok: true, failures: this.aged(this.failures).slice(0, 50) };
+      case "dead": {
+        const after = Number(query.get("after") || 0);
+        const by = {};
+        for (const letter of this.letters) by[letter.reason] = (by[letter.reason] || 0) + 1;
+        return {
+          ok: true,
+          next: this.letters.length,
+          lagged: 0,
+          by_reason: by,
+          letters: this.aged(this.letters.filter((l) => l.seq > after)),
+        };
+      }
+      case "stuck":
+        return {
+          ok: true,
+          limit_ms: 1000,
+          full: [],
+          asks: [],
+          cycles: [],
+          silent: this.stuckFor ? ["loop"] : [],
+          running: this.stuckFor
+            ? [
+                {
+                  dispatcher: "loop",
+                  worker: 0,
+                  actor: "300000003",
+                  name: "order-worker-3",
+                  tag: 7,
+                  kind: "user",
+                  hook: false,
+                  for_ms: this.stuckFor,
+                  answered: true,
+                  frames: FRAMES,
+                },
+              ]
+            : [],
+        };
+      case "doctor":
+        return {
+          ok: true,
+          findings: [
+            {
+              severity: "warning",
+              rule: "no-backoff",
+              actor: "100000003",
+              name: "orders",
+              text: "Its children restart without a pause.",
+              advice: "Set a backoff.",
+            },
+          ],
+        };
+      case "record":
+        return {
+          ok: true,
+          events: this.failures.flatMap((f, at) => [
+            {
+              seq: at * 2,
+              t_ns: at * 2,
+              ago_ms: Date.now() - f.at,
+              dispatcher: "loop",
+              worker: 0,
+              what: "fail",
+              actor: f.actor,
+              name: f.name,
+              peer: null,
+              tag: 7,
+              detail: 11,
+              value: 0,
+            },
+            {
+              seq: at * 2 + 1,
+              t_ns: at * 2 + 1,
+              ago_ms: Date.now() - f.at,
+              dispatcher: "loop",
+              worker: 0,
+              what: "restart",
+              actor: f.actor,
+              name: f.name,
+              peer: "100000003",
+              tag: 0,
+              detail: 2,
+              value: 0,
+            },
+          ]),
+        };
+      case "trace":
+        return this.trace();
+      default:
+        return null;
     }
   }
 
   async serve(request, response) {
     const url = new URL(request.url, this.url);
     this.asked.push(url.pathname + url.search);
-    const send = (status, type, body) => response.writeHead(status, { "Content-Type": type, "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff" }).end(body);
+    await this.held;
+    const send = (status, type, body) =>
+      response
+        .writeHead(status, {
+          "Content-Type": type,
+          "Content-Security-Policy": POLICY,
+          "X-Content-Type-Options": "nosniff",
+        })
+        .end(body);
     const json = (status, body) => send(status, "application/json", JSON.stringify(body));
     if (!url.pathname.startsWith("/api/")) {
       const name = url.pathname === "/" ? "index.html" : url.pathname.slice(1);
@@ -217,7 +533,8 @@ export class Fake {
         return send(404, "text/plain", "There is no such page.");
       }
     }
-    if (this.gone) return json(503, { ok: false, error: "UNREACHABLE", text: "Nobody serves /tmp/jzx-0/4711.sock." });
+    if (this.gone)
+      return json(503, { ok: false, error: "UNREACHABLE", text: "Nobody serves /tmp/jzx-0/4711.sock." });
     const what = url.pathname.slice(5);
     if (request.method === "POST") return this.order(what, request, json);
     const answer = this.api(what, url.searchParams);
@@ -228,8 +545,10 @@ export class Fake {
   async order(what, request, json) {
     let body = "";
     for await (const part of request) body += part;
-    if (request.headers["x-jzx-token"] !== this.token) return json(403, { ok: false, error: "BAD_TOKEN", text: "The token is wrong." });
-    if (!this.allow.includes(what)) return json(403, { ok: false, error: "NOT_ALLOWED", text: `The program does not allow ${what}.` });
+    if (request.headers["x-jzx-token"] !== this.token)
+      return json(403, { ok: false, error: "BAD_TOKEN", text: "The token is wrong." });
+    if (!this.allow.includes(what))
+      return json(403, { ok: false, error: "NOT_ALLOWED", text: `The program does not allow ${what}.` });
     this.orders.push({ what, ...JSON.parse(body) });
     return json(200, { ok: true });
   }

@@ -19,7 +19,9 @@ export class Real {
     const { child } = this;
     process.once("exit", () => child.kill("SIGKILL")); // whatever happens here
     let said = "";
-    this.child.stdout.on("data", (data) => { said += data; });
+    this.child.stdout.on("data", (data) => {
+      said += data;
+    });
     await until(() => /http:\/\/\S+\n/.test(said), "the node says where its console is");
     this.url = /http:\/\/\S+/.exec(said)[0];
     return this.url;
@@ -56,7 +58,9 @@ export class Real {
   }
 
   async actors() {
-    const { stdout } = await run(this.command, ["tree", "--json", "--once", String(this.child.pid)], { maxBuffer: 1 << 24 });
+    const { stdout } = await run(this.command, ["tree", "--json", "--once", String(this.child.pid)], {
+      maxBuffer: 1 << 24,
+    });
     const { actors } = JSON.parse(stdout);
     return new Map(actors.map((row) => [row.id, row]));
   }
@@ -65,8 +69,15 @@ export class Real {
    * counted in the group of their parent. */
   async tree() {
     const before = await this.actors();
-    const drawn = await this.page.$$eval("#tree .node", (nodes) => nodes.map((node) => ({ id: node.dataset.id, level: Number(node.getAttribute("aria-level")),
-      label: node.getAttribute("aria-label"), group: node.classList.contains("group"), ended: node.classList.contains("s-terminated") })));
+    const drawn = await this.page.$$eval("#tree .node", (nodes) =>
+      nodes.map((node) => ({
+        id: node.dataset.id,
+        level: Number(node.getAttribute("aria-level")),
+        label: node.getAttribute("aria-label"),
+        group: node.classList.contains("group"),
+        ended: node.classList.contains("s-terminated"),
+      })),
+    );
     const after = await this.actors();
     const steady = [...before.values()].filter((row) => after.has(row.id));
     check(steady.length > 20, `only ${steady.length} actors lived long enough`);
@@ -74,17 +85,30 @@ export class Real {
     for (const row of steady) {
       const node = byId.get(row.id);
       if (!node) {
-        check(byId.has(`${row.parent}+`) || row.uptime_ms === null || row.uptime_ms < 3000, `${row.name} (${row.id}) is neither drawn nor in a group`);
+        check(
+          byId.has(`${row.parent}+`) || row.uptime_ms === null || row.uptime_ms < 3000,
+          `${row.name} (${row.id}) is neither drawn nor in a group`,
+        );
         continue;
       }
       same(node.level, row.depth + 1, `the level of ${row.name}`);
-      check(node.label.startsWith(`${row.name}, ${row.supervisor ? "supervisor" : "worker"}`), `${node.label} is ${row.name}`);
+      check(
+        node.label.startsWith(`${row.name}, ${row.supervisor ? "supervisor" : "worker"}`),
+        `${node.label} is ${row.name}`,
+      );
     }
     for (const node of drawn) {
       if (node.group || node.ended) continue;
-      check(before.has(node.id) || after.has(node.id) || node.label.startsWith("parcel"), `${node.label} is drawn and is not there`);
+      check(
+        before.has(node.id) || after.has(node.id) || node.label.startsWith("parcel"),
+        `${node.label} is drawn and is not there`,
+      );
     }
-    for (const name of ["shop", "bank", "clerk-1", "database"]) check(steady.some((row) => row.name === name && byId.has(row.id)), `${name} is drawn`);
+    for (const name of ["shop", "bank", "clerk-1", "database"])
+      check(
+        steady.some((row) => row.name === name && byId.has(row.id)),
+        `${name} is drawn`,
+      );
     this.page.verify();
   }
 
@@ -101,14 +125,24 @@ export class Real {
       const restarts = Number(await page.getAttribute(bank, "data-restarts"));
       const began = Date.now();
       await page.click("#detail .send button");
-      await page.waitForFunction(([selector, old]) => {
-        const node = document.querySelector(selector);
-        return node && (node.dataset.state !== "running" || Number(node.dataset.restarts) > old) && node.classList.contains("flash");
-      }, [bank, restarts]);
+      await page.waitForFunction(
+        ([selector, old]) => {
+          const node = document.querySelector(selector);
+          return (
+            node &&
+            (node.dataset.state !== "running" || Number(node.dataset.restarts) > old) &&
+            node.classList.contains("flash")
+          );
+        },
+        [bank, restarts],
+      );
       times.push(Date.now() - began);
     }
     check(Math.min(...times) < 1000, `it took ${times.join(", ")} ms`);
-    await until(async () => (await page.textContent("#panel-failures")).includes("crash 11"), "the failure is in the list");
+    await until(
+      async () => (await page.textContent("#panel-failures")).includes("crash 11"),
+      "the failure is in the list",
+    );
     page.verify();
     return `seen after ${times.join(", ")} ms`;
   }
@@ -155,8 +189,8 @@ export class Real {
     await page.fill("#trace-who", "shop");
     await page.click("text=Record 1 s");
     await page.waitForSelector(".timeline");
-    check(await page.$$eval(".timeline .handled", (all) => all.length) > 20, "messages are drawn");
-    check(await page.$$eval(".timeline .arrow", (all) => all.length) > 5, "arrows are drawn");
+    check((await page.$$eval(".timeline .handled", (all) => all.length)) > 20, "messages are drawn");
+    check((await page.$$eval(".timeline .arrow", (all) => all.length)) > 5, "arrows are drawn");
     await page.waitForSelector("#toast", { state: "hidden" });
     await this.browser.shoot(page, "console-trace");
     page.verify();

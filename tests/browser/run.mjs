@@ -7,8 +7,9 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Browser } from "./browser.mjs";
-import { MadeUp } from "./made_up.mjs";
+import { Doing } from "./doing.mjs";
 import { Real } from "./real.mjs";
+import { Seeing } from "./seeing.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const [modules, shots, expression = ""] = process.argv.slice(2);
@@ -20,9 +21,13 @@ let failed = 0;
 let passed = 0;
 
 await browser.start();
-const real = process.env.JZX_NODE && process.env.JZX_COMMAND ? new Real(browser, process.env.JZX_NODE, process.env.JZX_COMMAND) : null;
-const madeUp = new MadeUp(browser, join(here, "../../console/page"), !real);
-const tests = madeUp.tests();
+const real =
+  process.env.JZX_NODE && process.env.JZX_COMMAND
+    ? new Real(browser, process.env.JZX_NODE, process.env.JZX_COMMAND)
+    : null;
+const page = join(here, "../../console/page");
+const madeUp = new Seeing(browser, page, !real);
+const tests = { ...madeUp.tests(), ...new Doing(browser, page).tests() };
 const waiting = Object.entries(tests).filter(([name]) => filter.test(name));
 
 // Most of a test is waiting for the next look of its page, so several run at a time.

@@ -1,0 +1,367 @@
+// What the page must show of any program, and of the worst of them.
+
+import { PHONE, check, checkPhone, same, treeOf, until } from "./browser.mjs";
+import { ALL, MadeUp } from "./made_up.mjs";
+
+const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=2</script>'"&`;
+
+export class Seeing extends MadeUp {
+  tests() {
+    return {
+      "the page names the program and counts it": (s) => this.loads(s),
+      "the tree is that of the program, also when it changes": (s) => this.tree(s),
+      "a crash shows within a second": (s) => this.crash(s),
+      "who failed for good is told by shape and word": (s) => this.failed(s),
+      "charts move": (s) => this.charts(s),
+      "a hostile name is only a text": (s) => this.hostile(s),
+      ...(this.phoneToo ? { "a phone shows all of it without scrolling sideways": () => this.phone() } : {}),
+      "dark and light follow the system and the button": (s) => this.dark(s),
+      "ink and ground differ enough": (s) => this.contrast(s),
+      "who wants less motion gets a frame, not a wave": (s) => this.calm(s),
+      "100,000 actors cost the page no more than a hundred": (s) => this.crowd(s),
+      "dead letters come in and are sorted by reason": (s) => this.dead(s),
+      "what is stuck is said at the top": (s) => this.stuck(s),
+    };
+  }
+
+  loads(s) {
+    return this.on(s, null, async (page, fake) => {
+      same(await page.textContent("#program"), "orders", "the title");
+      same(await page.textContent("#n-actors"), String(fake.actors.size), "the number of actors");
+      await until(async () => /^[\d.]+k$/.test(await page.textContent("#n-rate")), "a rate of messages");
+      same(
+        await page.$$eval(".dispatcher strong", (all) => all.map((one) => one.textContent)),
+        ["loop", "pool"],
+        "dispatchers",
+      );
+      const nameless = await page.$$eval(
+        "button, input, [role=treeitem], [role=meter], canvas, [role=region]",
+        (all) =>
+          all
+            .filter(
+              (one) => !(one.textContent.trim() || one.getAttribute("aria-label") || one.labels?.length),
+            )
+            .map((one) => one.outerHTML),
+      );
+      same(nameless, [], "controls without a name");
+      const file = await (await fetch(`${fake.url}app.js`)).text();
+      check(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write/.test(file), "no module writes markup");
+    });
+  }
+
+  tree(s) {
+    return this.on(s, null, async (page, fake) => {
+      const drawn = await treeOf(page);
+      same(drawn.map((one) => one.id).sort(), [...fake.actors.keys()].sort(), "who is drawn");
+      for (const one of drawn) {
+        const actor = fake.actors.get(one.id);
+        same(one.level, actor.depth + 1, `the level of ${actor.name}`);
+        check(one.label.startsWith(actor.name), `${one.label} begins with ${actor.name}`);
+      }
+      fake.add("500000001", "newcomer", "100000004");
+      await page.waitForSelector('[data-id="500000001"]');
+      fake.actors.delete("500000001");
+      fake.actors.get("100000004").children--;
+      await page.waitForSelector('[data-id="500000001"].s-terminated');
+      await page.waitForSelector('[data-id="500000001"]', { state: "detached" });
+      fake.actors.get("400000002").state = "starting";
+      await page.waitForSelector('[data-id="400000002"].s-starting');
+    });
+  }
+
+  crash(s) {
+    return this.on(s, null, async (page, fake) => {
+      await until(
+        async () => (await page.textContent("#panel-failures")).includes("Nobody has failed"),
+        "no failure yet",
+      );
+      const times = [];
+      for (const id of ["300000004", "300000005", "300000006", "300000008", "300000009"]) {
+        times.push(await this.flash(page, fake, id));
+        if (times.at(-1) < 1000) break;
+      }
+      check(Math.min(...times) < 1000, `it took ${times.join(", ")} ms`);
+      check((await page.textContent('[data-id="300000004"] .sub')).includes("↻"), "its restarts are counted");
+      await until(
+        async () => /^✕order-worker-[45689] crash: SIGSEGV/.test(await page.textContent("#ticker")),
+        "the ticker names it",
+      );
+      await until(
+        async () => (await page.textContent("#panel-failures")).includes("parse+0x1c (node)"),
+        "the list has its backtrace",
+      );
+      // Again, while the first flash lasts.
+      fake.fail("300000004");
+      const counted = String(fake.actors.get("300000004").restarts);
+      await until(
+        async () => (await page.getAttribute('[data-id="300000004"]', "data-restarts")) === counted,
+        "the second restart",
+      );
+      return `seen after ${times.join(", ")} ms`;
+    });
+  }
+
+  failed(s) {
+    return this.on(s, null, async (page, fake) => {
+      fake.fail("300000007", "out of memory", false);
+      await page.waitForSelector('[data-id="300000007"].s-failed');
+      check((await page.textContent('[data-id="300000007"] .sub')).startsWith("failed"), "the word");
+      check((await page.getAttribute('[data-id="300000007"] .glyph', "d")).length > 5, "the cross");
+      check((await page.getAttribute('[data-id="300000007"]', "aria-label")).includes("failed"), "the label");
+      const shapes = await page.$$eval(
+        ".sup .shape, .worker .shape",
+        (all) => new Set(all.map((one) => one.getAttribute("d"))).size,
+      );
+      same(shapes, 2, "shapes of supervisors and workers");
+    });
+  }
+
+  charts(s) {
+    return this.on(s, null, async (page, fake) => {
+      const pictures = () => page.$$eval(".chart-canvas", (all) => all.map((one) => one.toDataURL()));
+      const values = () => page.$$eval(".chart-value", (all) => all.map((one) => one.textContent));
+      const fallen = async () => (await values())[2].split(" / ").map(Number);
+      await until(async () => !Number.isNaN((await fallen())[0]), "a first sample");
+      const [first, [restarts, failures]] = [await pictures(), await fallen()];
+      fake.fail("300000001");
+      fake.rate = 9000;
+      await until(
+        async () => (await pictures()).every((one, at) => one !== first[at]),
+        "all four charts are drawn anew",
+      );
+      await until(async () => parseFloat(await page.textContent("#n-rate")) > 5, "the rate grew");
+      same(await fallen(), [restarts + 1, failures + 1], "restarts and failures");
+      await page.hover(".chart-canvas");
+      await until(
+        async () => /^\d\d:\d\d:\d\d$/.test(await page.textContent(".chart-when")),
+        "the time under the pointer",
+      );
+      await page.mouse.move(5, 5);
+      await page.focus(".chart-canvas");
+      await page.keyboard.press("ArrowLeft");
+      check(/at \d\d:/.test(await page.getAttribute(".chart-canvas", "aria-label")), "keys move the cursor");
+      await page.click("text=10 min");
+      same(await page.getAttribute("text=10 min", "aria-checked"), "true", "the window");
+    });
+  }
+
+  hostile(s) {
+    const prepare = (fake) => {
+      fake.shop();
+      fake.name = HOSTILE;
+      fake.add("600000001", HOSTILE, "100000001");
+      fake.add("600000002", "x".repeat(4000), "100000001");
+      fake.add("600000003", "\u202eevil\u0000name\n", "100000001");
+      fake.fail("600000001", HOSTILE);
+      fake.letter("600000001", "stopped");
+      fake.letters[0].target_name = HOSTILE;
+    };
+    return this.on(s, prepare, async (page) => {
+      same(await page.textContent("#program"), HOSTILE, "the program's name");
+      check(
+        (await page.textContent('[data-id="600000001"] title')).includes(HOSTILE),
+        "the name in the tree",
+      );
+      await until(async () => (await page.textContent("#ticker")).includes(HOSTILE), "the ticker");
+      await page.click("#tab-dead");
+      await until(async () => (await page.textContent("#panel-dead")).includes(HOSTILE), "the letter");
+      await page.click('[data-id="600000001"]');
+      await until(async () => (await page.textContent("#detail-name")) === HOSTILE, "the name in the panel");
+      await page.fill("#search", "onerror");
+      await until(
+        async () => (await page.textContent("#search-list")).includes(HOSTILE),
+        "the name in the search",
+      );
+      same(
+        await page.evaluate(() => [
+          window.hacked ?? null,
+          document.querySelectorAll("img, script:not([src])").length,
+        ]),
+        [null, 0],
+        "what it did",
+      );
+      same(
+        await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+        true,
+        "no sideways scroll",
+      );
+    });
+  }
+
+  phone() {
+    return this.own(
+      this.fake({ allow: ALL }).shop(),
+      { ...PHONE, hash: "#token=secret" },
+      async (page, fake) => {
+        fake.fail("300000002");
+        await page.waitForSelector(".flash-restarted");
+        await checkPhone(page, '[data-id="300000002"]');
+      },
+    );
+  }
+
+  dark(s) {
+    return this.on(s, null, async (page) => {
+      await page.emulateMedia({ colorScheme: "dark" });
+      const ground = () =>
+        page.evaluate(() =>
+          getComputedStyle(document.body)
+            .backgroundColor.match(/\d+/g)
+            .map(Number)
+            .reduce((a, b) => a + b),
+        );
+      check((await ground()) < 120, "dark as the system");
+      await page.click("#theme");
+      same(await page.textContent("#theme"), "Light", "the button");
+      check((await ground()) > 600, "light by the button");
+      await page.reload();
+      await page.waitForSelector(".node");
+      check((await ground()) > 600, "and it stays so");
+      await page.click("#theme");
+      await page.emulateMedia({ colorScheme: "light" });
+      check((await ground()) < 120, "dark by the button");
+      await page.click("#theme");
+      same(await page.textContent("#theme"), "Auto", "and as the system again");
+    });
+  }
+
+  contrast(s) {
+    return this.on(s, null, async (page) => {
+      const pairs = [
+        "ink muted accent green blue amber violet red grey"
+          .split(" ")
+          .flatMap((ink) => ["surface", "sunken"].map((ground) => [ink, ground])),
+        [
+          ["ink", "ground"],
+          ["muted", "ground"],
+          ["red", "ground"],
+          ["accent", "accent-soft"],
+          ["red", "red-soft"],
+          ["ink", "accent-soft"],
+          ["on-mark", "red"],
+          ["surface", "ink"],
+        ],
+      ].flat();
+      for (const theme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme: theme });
+        const weak = await page.evaluate((all) => {
+          const style = getComputedStyle(document.documentElement);
+          const light = (name) => {
+            const hex = style.getPropertyValue(`--${name}`).trim().slice(1);
+            const [r, g, b] = [0, 2, 4]
+              .map((at) => parseInt(hex.slice(at, at + 2), 16) / 255)
+              .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          return all
+            .map(([a, b]) => [
+              a,
+              b,
+              (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05),
+            ])
+            .filter(([, , ratio]) => !(ratio >= 4.5));
+        }, pairs);
+        same(weak, [], `weak pairs, ${theme}`);
+      }
+    });
+  }
+
+  calm(s) {
+    return this.on(s, null, async (page, fake) => {
+      await page.emulateMedia({ reducedMotion: "reduce" });
+      await this.flash(page, fake, "300000004");
+      const style = await page.$eval('[data-id="300000004"]', (node) => [
+        getComputedStyle(node.querySelector(".pulse")).animationName,
+        getComputedStyle(node.querySelector(".hit")).stroke !== "rgba(0, 0, 0, 0)",
+      ]);
+      same(style, ["none", true], "animation, frame");
+    });
+  }
+
+  crowd(s) {
+    return this.on(
+      s,
+      (fake) => fake.crowd(100000),
+      async (page, fake) => {
+        const began = Date.now();
+        await page.waitForSelector("text=+99,992 more");
+        same(await page.textContent("#n-actors"), "100,006", "the count");
+        fake.asked.length = 0;
+        await until(
+          () => fake.asked.filter((one) => one.startsWith("/api/program")).length >= 2,
+          "two more looks",
+        );
+        for (const one of fake.asked.filter((path) => path.startsWith("/api/actors"))) {
+          check(
+            Number(new URLSearchParams(one.split("?")[1]).get("limit")) <= 400,
+            `asked for too many: ${one}`,
+          );
+        }
+        await page.click(".node.group");
+        await until(async () => (await page.$$(".node")).length > 60, "more of them");
+        check((await page.$$(".node")).length < 200, "but not all");
+        await page.fill("#search", "member-99999");
+        await page.keyboard.press("Enter");
+        await until(
+          async () => (await page.textContent("#detail-name")) === "member-99999",
+          "one of them is found",
+        );
+        await page.waitForSelector('.node[aria-label^="member-99999"]');
+        check(
+          (await page.evaluate(() => document.querySelectorAll("*").length)) < 4000,
+          "the page stays small",
+        );
+        return `${Date.now() - began} ms`;
+      },
+    );
+  }
+
+  dead(s) {
+    return this.on(s, null, async (page, fake) => {
+      await page.click("#tab-dead");
+      await until(
+        async () => (await page.textContent("#panel-dead")).includes("No dead letters"),
+        "none yet",
+      );
+      fake.letter("30000000a", "stopped");
+      fake.letter("30000000b", "expired");
+      fake.letter("30000000c", "expired");
+      await page.waitForSelector("#panel-dead tbody tr:nth-child(3)");
+      await page.click("text=expired 2");
+      same(await page.$$eval("#panel-dead tbody tr", (all) => all.length), 2, "those that expired");
+      fake.letter("30000000d", "expired");
+      await page.waitForSelector("#panel-dead tbody tr:nth-child(3)");
+      same(
+        await page.$$eval("#panel-dead tbody td:nth-child(2)", (all) => all[0].textContent),
+        "30000000d",
+        "the newest is first",
+      );
+    });
+  }
+
+  stuck(s) {
+    return this.on(s, null, async (page, fake) => {
+      fake.stuckFor = 5200;
+      await page.waitForSelector("#stuck-line:not([hidden])");
+      check(
+        (await page.textContent("#stuck-line")).includes(
+          "order-worker-3 has been in the same code for 5.2 s, with tag 7",
+        ),
+        "who, for how long, with what",
+      );
+      await page.click("#stuck-line");
+      check((await page.textContent("#panel-stuck")).includes("parse+0x1c (node)"), "where");
+      await page.waitForSelector(".dispatcher.silent");
+      fake.stuckFor = 0;
+      await page.waitForSelector("#stuck-line", { state: "hidden" });
+      await page.click("#tab-doctor");
+      await until(
+        async () => (await page.textContent("#panel-doctor")).includes("no-backoff"),
+        "what the doctor found",
+      );
+      fake.fail("300000001");
+      await page.click("#tab-record");
+      await page.waitForSelector("#panel-record .what-restart");
+    });
+  }
+}
