@@ -11,6 +11,8 @@
 
 enum { ONCE_ROWS = 50, ROWS_MAX = TOP_LIMIT_MAX, PAPER_COLUMNS = 160, SILENT_MS = 200 };
 
+#define ONCE_SECONDS 0.35
+
 typedef struct options {
     const char *sort;
     const char *filter;
@@ -120,13 +122,14 @@ static bool print_text(top_state *state)
     return whole || ui_fail("There is not enough memory.") == EXIT_FINE;
 }
 
-/* Without a terminal: after two looks, so that there are rates. */
+/* Without a terminal: after two looks, so that there are rates. The program makes none of looks
+ * that are nearer to each other. */
 static int print_once(attach *link, top_state *state, const view *v, double interval)
 {
     picture p = {0};
     int status = EXIT_FINE;
     if (look(link, state, &p, &status)) {
-        wait_for(interval);
+        wait_for(interval > ONCE_SECONDS ? interval : ONCE_SECONDS);
         if (look(link, state, &p, &status)) {
             bool done = v->json ? print_json(state, &p) : print_text(state);
             status = done ? EXIT_FINE : EXIT_FAILED;
