@@ -38,8 +38,6 @@ static void forget(picture *p)
 
 static bool look(attach *link, top_state *state, picture *out, int *out_status)
 {
-    uint64_t offset = 0;
-    uint64_t limit = 0;
     forget(out);
     out->program = view_ask(link, json_pack("{s:s}", "op", "program"), out_status);
     if (out->program == NULL) {
@@ -47,13 +45,13 @@ static bool look(attach *link, top_state *state, picture *out, int *out_status)
     }
     top_program_take(&state->program, out->program);
     for (int turn = 0; turn < 2; turn++) {
-        top_model_window(&state->model, &offset, &limit);
+        top_window window = top_model_window(&state->model);
         json_decref(out->actors);
-        out->actors = view_ask(link, top_model_request(&state->model), out_status);
+        out->actors = view_ask(link, top_model_request(&state->model, &window), out_status);
         if (out->actors == NULL) {
             return false;
         }
-        if (top_model_take(&state->model, out->actors, offset)) {
+        if (top_model_take(&state->model, out->actors, &window)) {
             break;
         }
     }
