@@ -140,6 +140,7 @@ export class Seeing extends MadeUp {
       await page.focus(".chart-canvas");
       await page.keyboard.press("ArrowLeft");
       check(/at \d\d:/.test(await page.getAttribute(".chart-canvas", "aria-label")), "keys move the cursor");
+      check(/k$/.test((await values())[0]), `the rate under the cursor is ${(await values())[0]}`);
       await page.click("text=10 min");
       same(await page.getAttribute("text=10 min", "aria-checked"), "true", "the window");
     });
@@ -327,6 +328,11 @@ export class Seeing extends MadeUp {
       fake.letter("30000000b", "expired");
       fake.letter("30000000c", "expired");
       await page.waitForSelector("#panel-dead tbody tr:nth-child(3)");
+      same(
+        await page.$$eval("#panel-dead tbody td:nth-child(2)", (all) => all.map((one) => one.textContent)),
+        ["30000000c", "30000000b", "30000000a"],
+        "the newest first",
+      );
       await page.click("text=expired 2");
       same(await page.$$eval("#panel-dead tbody tr", (all) => all.length), 2, "those that expired");
       fake.letter("30000000d", "expired");
