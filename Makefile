@@ -6,7 +6,7 @@ JOBS ?= 2
 quick := $(if $(filter-out 0,$(QUICK)),--quick)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run build run tour test bench bench-manifest crashlab crashlab-long install format check \
+.PHONY: help deps deps-run build run tour test bench bench-watched bench-manifest crashlab crashlab-long install format check \
 	coverage fuzz soak storm races clean
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo 'make tour       a narrated tour of the library, a few seconds'
 	@echo 'make test       every test: plain, clang, ASan+UBSan, TSan, install'
 	@echo 'make bench      run the benchmarks; QUICK=1 for a short run'
+	@echo 'make bench-watched   what looking costs: 100,000 actors with jzx top and without; QUICK=1'
 	@echo 'make bench-manifest  the manifest beside raw LMDB and SQLite; QUICK=1, NAME=...'
 	@echo 'make crashlab   crashes and failing disks under the manifest; crashlab-long: 400,000 states'
 	@echo 'make install    install the release build; PREFIX=/usr/local DESTDIR='
@@ -52,6 +53,10 @@ test: deps
 bench: deps-run
 	@tools/build release jzx-bench
 	@build/release/jzx-bench all $(quick) --out build/bench.jsonl
+
+bench-watched: deps-run
+	@tools/build release jzx-bench-watched
+	@build/release/jzx-bench-watched $(quick)
 
 bench-manifest: deps
 	@tools/build release jzx-bench-manifest

@@ -35,8 +35,8 @@ add_custom_target(screenshots
     COMMAND ${CMAKE_CTEST_COMMAND} -R "^terminal/.*\\.sh$" --output-on-failure
     COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_SOURCE_DIR}/docs/img
     VERBATIM)
-foreach(pair top-120x30:top top-stuck:top-stuck top-actor-120x30:top-actor tree-120x30:tree
-        stuck-120x30:stuck)
+foreach(pair top-80x24:top top-stuck:top-stuck top-actor-80x24:top-actor tree-80x40:tree
+        stuck-80x40:stuck)
     string(REPLACE ":" ";" pair ${pair})
     list(GET pair 0 from)
     list(GET pair 1 to)

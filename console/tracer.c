@@ -19,7 +19,8 @@ enum { TAG_NET = 10, TAG_TIME = 11, TRACE_ID = 1, GIVE_UP_MS = 3000 };
 typedef struct tracer {
     const char *address;
     jzx_io_ref conn;
-    jzx_request request; /* 0: not asked yet */
+    jzx_request request;   /* 0: not asked yet */
+    jzx_timer_id patience; /* until the program begins */
     jzc_lines in;
     jzc_text order;  /* the line that begins it, for when the program has greeted */
     jzc_text events; /* objects with commas between them */
@@ -87,10 +88,10 @@ static jzx_behavior_result begin(jzx_context *ctx, tracer *me, const jzc_trace_o
     jzc_text_str(&me->order, "{\"id\":1,");
     jzc_text_add(&me->order, order->question, order->question_len);
     jzc_text_str(&me->order, "}\n");
-    bool connects =
-        me->request != 0 && !me->order.failed &&
-        jzx_connect(ctx->loop, me->address, ctx->self, &opts, &me->conn) == JZX_OK &&
-        jzx_send_after(ctx->loop, ctx->self, GIVE_UP_MS, NULL, 0, TAG_TIME, NULL) == JZX_OK;
+    bool connects = me->request != 0 && !me->order.failed &&
+                    jzx_connect(ctx->loop, me->address, ctx->self, &opts, &me->conn) == JZX_OK &&
+                    jzx_send_after(ctx->loop, ctx->self, GIVE_UP_MS, NULL, 0, TAG_TIME,
+                                   &me->patience) == JZX_OK;
     return connects ? JZX_BEHAVIOR_OK : not_reachable(ctx, me);
 }
 
@@ -150,6 +151,7 @@ static jzx_behavior_result begun(jzx_context *ctx, tracer *me, const char *line,
     }
     jzc_answer_drop(answer);
     me->began_ns = jzx_loop_now(ctx->loop);
+    (void)jzx_cancel_timer(ctx->loop, me->patience);
     if (jzx_send_after(ctx->loop, ctx->self, me->ms, NULL, 0, TAG_TIME, NULL) != JZX_OK) {
         return tell(ctx, me);
     }
@@ -182,14 +184,10 @@ static jzx_behavior_result data(jzx_context *ctx, tracer *me, const jzx_io_event
 /* The time of the trace is over, or that of a program which does not begin. */
 static jzx_behavior_result time_is_up(jzx_context *ctx, const tracer *me)
 {
-    uint64_t now = jzx_loop_now(ctx->loop);
     if (me->began_ns == 0) {
         return finish(ctx, me,
                       jzc_answer_error(504, "NOT_ANSWERING",
                                        "The program did not answer; it may be stopped."));
-    }
-    if (now - me->began_ns < me->ms * UINT64_C(1000000)) {
-        return JZX_BEHAVIOR_OK; /* the first timer, that began is no longer needed */
     }
     return tell(ctx, me);
 }

@@ -12,7 +12,7 @@ static uint32_t count_rule(const jzi_doctor *doctor, const char *rule)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < doctor->count; i++) {
-        count += strcmp(doctor->findings[i].rule, rule) == 0;
+        count += doctor->findings[i].rule == rule || strcmp(doctor->findings[i].rule, rule) == 0;
     }
     return count;
 }

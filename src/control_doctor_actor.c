@@ -23,6 +23,10 @@ enum {
 typedef struct census {
     jzi_doctor *doctor;
     uint64_t now_ns;
+    /* How many there are of each rule: of 100,000 not every one is compared with the findings. */
+    uint32_t tiny;
+    uint32_t dead;
+    uint32_t looping;
     uint32_t suspect_count;
     jzx_actor_id suspects[SUSPECTS_MAX]; /* with a mailbox that is full, or nearly */
 } census;
@@ -45,19 +49,21 @@ static bool examine(void *ctx, const jzi_sight *sight)
     if (is_nearly_full(sight) && all->suspect_count < SUSPECTS_MAX) {
         all->suspects[all->suspect_count++] = sight->id;
     }
-    if (sight->cap == 1) {
+    if (sight->cap == 1 && all->tiny++ < JZI_FINDINGS_PER_RULE) {
         jzi_find(doctor, JZI_NOTE, "tiny-mailbox", sight->id,
                  "Give it a larger mailbox_cap, unless one at a time is what you mean.",
                  "Its mailbox holds one message: whoever sends while that waits is refused.");
     }
-    if (sight->dead >= DEAD_MANY && sight->dead >= sight->accepted / DEAD_SHARE) {
+    if (sight->dead >= DEAD_MANY && sight->dead >= sight->accepted / DEAD_SHARE &&
+        all->dead++ < JZI_FINDINGS_PER_RULE) {
         jzi_find(doctor, JZI_WARNING, "dead-letters", sight->id,
                  "See `jzx dead` for the reasons; a larger mailbox_cap, a slower sender or "
                  "jzx_notify_room() help against a full one.",
                  "%u of the %u messages that it accepted became dead letters.",
                  (unsigned)sight->dead, (unsigned)sight->accepted);
     }
-    if (sight->incarnation > RESTARTS_MANY && restarted_lately(sight, all->now_ns)) {
+    if (sight->incarnation > RESTARTS_MANY && restarted_lately(sight, all->now_ns) &&
+        all->looping++ < JZI_FINDINGS_PER_RULE) {
         jzi_find(doctor, JZI_WARNING, "crash-loop", sight->id,
                  "See its failures in `jzx actor`; give its supervisor a backoff_min_ms.",
                  "It was restarted %u times, and the last time less than a minute ago.",

@@ -6,6 +6,7 @@
 #include "os/dump_signal.h"
 #include "os/frames.h"
 #include "os/probe.h"
+#include "os/symbols.h"
 #include "os/wakeup.h"
 
 #include <stdarg.h>
@@ -27,6 +28,7 @@ struct jzi_recorder {
 typedef struct dump {
     jzx_control *control;
     jzi_names *names;
+    jzi_symbols symbols;
     jzi_json text;
     int fd;
     jzx_err err; /* the first one; then nothing more is written */
@@ -79,11 +81,8 @@ static void put_frames(dump *to, const jzi_failure *failure)
 {
     for (uint32_t i = 0; i < failure->frame_count && i < JZI_FAILURE_FRAMES; i++) {
         char words[FRAME_TEXT] = "";
-#if JZI_HAVE_FRAMES
-        jzi_writer writer = {.at = words, .end = words + sizeof words - 1};
-        jzi_write_frame(&writer, failure->frames, failure->frame_count, i);
-#endif
-        put_format(to, "%16s%p%s\n", "", failure->frames[i], words);
+        jzi_symbol_write(&to->symbols, failure->frames[i], i > 0, words, sizeof words);
+        put_format(to, "%16s%p %s\n", "", failure->frames[i], words);
     }
 }
 
@@ -151,6 +150,7 @@ static jzx_err dump_to(jzx_control *control, int fd, const char *why)
         return JZX_ERR_NO_MEMORY;
     }
     jzi_json_init(&to.text, &control->view.alloc);
+    to.symbols.alloc = &control->view.alloc;
     jzi_date_format(date);
     put(&to, "== flight recorder of ");
     put_foreign(&to, control->name);
@@ -160,6 +160,7 @@ static jzx_err dump_to(jzx_control *control, int fd, const char *why)
     put(&to, "== end\n");
     flush(&to);
     jzi_json_deinit(&to.text);
+    jzi_symbols_deinit(&to.symbols);
     jzi_names_close(to.names);
     return to.err;
 }

@@ -69,10 +69,11 @@ void jzi_id_set_free(const jzx_allocator *alloc, jzi_id_set *set)
 }
 
 /* Everybody who lives, with the parent: what a look needs. */
+typedef enum whereabouts { NOT_KNOWN, OUTSIDE, INSIDE } whereabouts;
 typedef struct family_entry {
     jzx_actor_id id;
     jzx_actor_id parent;
-    enum { NOT_KNOWN, OUTSIDE, INSIDE } where;
+    whereabouts where;
 } family_entry;
 
 typedef struct census {
@@ -113,11 +114,11 @@ static family_entry *find_entry(const census *now, jzx_actor_id id)
  * in between: everybody is passed twice. */
 static void settle(const census *now, family_entry *from)
 {
-    int where = OUTSIDE;
+    whereabouts where = OUTSIDE;
     size_t steps = 0;
     for (family_entry *at = from; at != NULL && steps <= now->count; steps++) {
         if (at->where != NOT_KNOWN) {
-            where = (int)at->where;
+            where = at->where;
             break;
         }
         at = find_entry(now, at->parent);

@@ -1,5 +1,5 @@
 /* Failures as people want to see them later: who, with which message in hand, and where in the
- * code. Kept on the board while somebody has asked for them; otherwise only a look at the board is
+ * code. Kept on the board while somebody has asked for them; otherwise only a look at a flag is
  * paid for, per failure. */
 #include "board.h"
 #include "lifecycle_steps.h"

@@ -122,6 +122,9 @@ static void look(live *l)
 
 static void take_program(live *l, const json_t *answer)
 {
+    if (l->state->model.paused) {
+        return;
+    }
     l->looks++;
     top_program_take(&l->state->program, answer);
     if (l->state->program.silent && l->stuck_id == 0) {

@@ -261,7 +261,6 @@ bool top_model_take(top_model *model, const json_t *answer, uint64_t offset)
     free(model->rows);
     model->rows = rows;
     model->row_count = count;
-    model->arranged = false;
     model->total = field_u64(answer, "total");
     model->matched = field_u64(answer, "matched");
     model->first = offset;

@@ -1,6 +1,7 @@
 #include "top_page.h"
 
 #include "field.h"
+#include "text.h"
 #include "top_text.h"
 #include "top_view.h"
 
@@ -34,6 +35,7 @@ static void put_actor(top_canvas *page, top_style style, const char *name, const
     }
 }
 
+/* A list, on as many lines as it takes. */
 static void put_texts(top_canvas *page, const char *label, const json_t *list, const char *between)
 {
     size_t count = json_array_size(list);
@@ -43,7 +45,12 @@ static void put_texts(top_canvas *page, const char *label, const json_t *list, c
     put_label(page, label);
     for (size_t i = 0; i < count; i++) {
         const char *text = json_string_value(json_array_get(list, i));
-        top_put(page, TOP_PLAIN, "%s%s", i > 0 ? between : "", text != NULL ? text : "?");
+        text = text != NULL ? text : "?";
+        size_t width = text_width(text) + (i > 0 ? strlen(between) : 0);
+        if (i > 0 && (size_t)page->column + width > (size_t)page->columns) {
+            put_label(page, "");
+        }
+        top_put(page, TOP_PLAIN, "%s%s", i > 0 ? between : "", text);
     }
 }
 
@@ -82,14 +89,16 @@ static void put_numbers(top_canvas *page, const json_t *actor)
     top_put(page, TOP_PLAIN, "%llu", (unsigned long long)field_u64(actor, "accepted"));
     top_put(page, TOP_DIM, "  dead ");
     top_put(page, TOP_PLAIN, "%llu", (unsigned long long)field_u64(actor, "dead"));
-    put_label(page, "rate");
-    top_put(page, TOP_PLAIN, "%s/s",
-            top_word_rate(field_has(actor, "rate") ? field_real(actor, "rate") : -1.0).text);
-    top_put(page, TOP_DIM, "  cpu ");
-    top_put(page, TOP_PLAIN, "%s%%",
-            top_word_percent(field_has(actor, "cpu") ? field_real(actor, "cpu") : -1.0).text);
-    top_put(page, TOP_DIM, "  memory ");
+    put_label(page, "memory");
     top_put(page, TOP_PLAIN, "%s", top_word_bytes(field_u64(actor, "memory")).text);
+    if (field_has(actor, "rate")) {
+        top_put(page, TOP_DIM, "  messages/s ");
+        top_put(page, TOP_PLAIN, "%s", top_word_rate(field_real(actor, "rate")).text);
+    }
+    if (field_has(actor, "cpu")) {
+        top_put(page, TOP_DIM, "  cpu%% ");
+        top_put(page, TOP_PLAIN, "%s", top_word_percent(field_real(actor, "cpu")).text);
+    }
     put_label(page, "restarts");
     top_put(page, TOP_PLAIN, "%llu", (unsigned long long)field_u64(actor, "restarts"));
     top_put(page, TOP_DIM, "  incarnation ");

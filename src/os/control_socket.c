@@ -48,17 +48,27 @@ static void free_text(const jzx_allocator *alloc, char *text)
 
 /* Files. */
 
-/* Notes what was just made at a path. */
-static bool own(const jzx_allocator *alloc, jzi_own_file *file, const char *path)
+/* What is about to be made at a path; then nothing can keep it from being removed again. */
+static bool name_own(const jzx_allocator *alloc, jzi_own_file *file, const char *path)
+{
+    file->path = copy_text(alloc, path);
+    return file->path != NULL;
+}
+
+/* It was made; or it was not, and the name goes. */
+static bool note_own(const jzx_allocator *alloc, jzi_own_file *file, bool made)
 {
     struct stat seen;
-    if (lstat(path, &seen) != 0) {
-        return false;
+    if (made && lstat(file->path, &seen) == 0) {
+        file->device = (uint64_t)seen.st_dev;
+        file->inode = (uint64_t)seen.st_ino;
+        return true;
     }
-    file->path = copy_text(alloc, path);
-    file->device = (uint64_t)seen.st_dev;
-    file->inode = (uint64_t)seen.st_ino;
-    return file->path != NULL;
+    int saved = errno;
+    free_text(alloc, file->path);
+    *file = (jzi_own_file){0};
+    errno = saved;
+    return false;
 }
 
 static void remove_own(const jzx_allocator *alloc, jzi_own_file *file)
@@ -190,7 +200,8 @@ static bool bind_at(int fd, const char *path, uint32_t mode)
 static bool serve_at(jzi_control_socket *socket, const char *path, uint32_t mode)
 {
     int lock = lock_directory_of(path);
-    bool good = bind_at(socket->fd, path, mode) && own(&socket->alloc, &socket->file, path);
+    bool good = name_own(&socket->alloc, &socket->file, path) &&
+                note_own(&socket->alloc, &socket->file, bind_at(socket->fd, path, mode));
     int saved = errno;
     if (lock >= 0) {
         (void)close(lock);
@@ -238,9 +249,9 @@ static void leave_link(jzi_control_socket *socket)
         if (!is_served(link)) {
             (void)unlink(link); /* of an earlier process with this number */
         }
-        if (symlink(target, link) == 0) {
-            (void)own(&socket->alloc, &socket->link, link);
-        } else if (errno != EEXIST) {
+        if (!name_own(&socket->alloc, &socket->link, link) ||
+            (!note_own(&socket->alloc, &socket->link, symlink(target, link) == 0) &&
+             errno != EEXIST)) {
             break;
         }
     }

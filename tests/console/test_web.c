@@ -168,6 +168,43 @@ static void test_actions_need_the_token_in_a_header(void)
     site_close(&s);
 }
 
+static void *post_send(void *arg)
+{
+    const site *s = arg;
+    intptr_t status =
+        status_of(web_ask(s->port, "POST", "/api/send", SITE_TOKEN_HEADER, "{\"actor\":\"a\"}"));
+    return (void *)status;
+}
+
+static void test_the_same_action_twice_is_two_actions(void)
+{
+    pthread_t threads[2];
+    site s = site_open(NULL);
+    fake_set_mode(s.program, FAKE_HANGS);
+    for (int i = 0; i < 2; i++) {
+        REQUIRE(pthread_create(&threads[i], NULL, post_send, &s) == 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        void *status = NULL;
+        (void)pthread_join(threads[i], &status);
+        CHECK_EQ((intptr_t)status, 504);
+    }
+    CHECK_EQ(fake_asked(s.program, "send"), 2);
+    site_close(&s);
+}
+
+static void test_trace_may_be_longer_than_the_patience_for_its_beginning(void)
+{
+    if (getenv("JZX_CONSOLE_LONG") == NULL) {
+        jzt_skip("This takes 3.5 s: JZX_CONSOLE_LONG=1 runs it.");
+    }
+    site s = site_open(NULL);
+    uint64_t began = web_now_ms();
+    CHECK_EQ(status_of(web_get(s.port, "/api/trace?ms=3500")), 200);
+    CHECK(web_now_ms() - began >= 3500);
+    site_close(&s);
+}
+
 static void test_bodies_that_are_not_what_an_action_takes_are_refused(void)
 {
     static const char *const bodies[] = {
@@ -525,6 +562,9 @@ static const jzt_test tests[] = {
     {"trace_collects_for_a_while_on_a_connection_of_its_own",
      test_trace_collects_for_a_while_on_a_connection_of_its_own},
     {"actions_need_the_token_in_a_header", test_actions_need_the_token_in_a_header},
+    {"the_same_action_twice_is_two_actions", test_the_same_action_twice_is_two_actions},
+    {"trace_may_be_longer_than_the_patience_for_its_beginning",
+     test_trace_may_be_longer_than_the_patience_for_its_beginning},
     {"bodies_that_are_not_what_an_action_takes_are_refused",
      test_bodies_that_are_not_what_an_action_takes_are_refused},
     {"queries_that_a_path_does_not_know_are_refused",

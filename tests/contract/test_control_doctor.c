@@ -580,7 +580,9 @@ static void test_a_program_that_does_well_has_no_findings(void)
     jzx_child_spec children[2] = {steady, steady};
     children[1].id = "other";
     children[1].dispatcher = "pool";
-    const jzx_supervisor_init nested = {.name = "below", .children = children, .child_count = 2};
+    const jzx_supervisor_spec strict = {.intensity = 1, .period_ms = 60000};
+    const jzx_supervisor_init nested = {
+        .name = "below", .spec = &strict, .children = children, .child_count = 2};
     jzx_child_spec below = {.id = "below", .supervisor = &nested};
     (void)supervise(p, NULL, &below, 1);
     for (size_t i = 0; i < COUNT_OF(actors); i++) {

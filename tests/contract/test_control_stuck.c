@@ -332,12 +332,12 @@ static void test_asks_without_an_answer_and_circles_of_them_are_told(void)
     program *p = program_open();
     actor ring[COUNT] = {0};
     actor outside = {0};
+    spawn_on(p, &outside, "outside", NULL, 0);
     for (size_t i = 0; i < COUNT; i++) {
         char name[] = "ring-0";
         name[5] = (char)('0' + i);
         spawn_on(p, &ring[i], name, places[i], 0);
     }
-    spawn_on(p, &outside, "outside", NULL, 0);
     for (size_t i = 0; i < COUNT; i++) {
         ring[i].peer = ring[(i + 1) % COUNT].id;
     }

@@ -95,6 +95,7 @@ static stage *open_stage(void)
     stage *s = calloc(1, sizeof *s);
     s->r = rig_open(NULL);
     REQUIRE_OK(jzi_board_keep_failures(s->r.loop->domain.board));
+    jzi_board_want(s->r.loop->domain.board, JZI_WANT_RECORD, 0); /* as a control does */
     return s;
 }
 

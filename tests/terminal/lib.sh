@@ -38,11 +38,11 @@ fail() {
     exit 1
 }
 
-# within WHAT COMMAND...: polls until the command succeeds.
+# within WHAT COMMAND...: polls until the command succeeds, for 20 s unless JZX_PATIENCE says otherwise.
 within() {
     what=$1
     shift
-    tries=400
+    tries=$((20 * ${JZX_PATIENCE:-20}))
     while ! "$@"; do
         tries=$((tries - 1))
         [ $tries -gt 0 ] || fail "$what"
@@ -77,12 +77,28 @@ keys() {
 keep() {
     screen >"$screens/$1.txt"
     t capture-pane -p -e >"$screens/$1.ansi"
-    "$tools/screen2svg" <"$screens/$1.ansi" >"$screens/$1.svg" || fail "no picture of $1"
+    # Without what the test needs itself.
+    sed '/^end-[0-9]*-/d; /^ready>/d' "$screens/$1.ansi" | "$tools/screen2svg" >"$screens/$1.svg" ||
+        fail "no picture of $1"
 }
 
 # run COMMAND: in the pane's shell, which has an empty screen before.
 run() {
     keys "clear; $1" Enter
+}
+
+# run_until_end COMMAND: also waits for its end; $ended is its status. The number tells its last line
+# from that of the command before, which may still be on the screen.
+runs=0
+run_until_end() {
+    runs=$((runs + 1))
+    run "$1; echo end-$runs-\$?."
+    within "does not end: $1" ended_is_told
+    ended=$(screen | sed -n "s/^end-$runs-\([0-9]*\)\.\$/\1/p")
+}
+
+ended_is_told() {
+    screen | grep -q "^end-$runs-[0-9]"
 }
 
 # pane COLUMNS ROWS [VARIABLE=VALUE...]: a shell in a terminal of that size.
@@ -128,8 +144,7 @@ restored() {
 
 check_restored() {
     within "the terminal is not given back: $1" restored
-    run 'stty -a'
-    within "stty says nothing: $1" shows 'icanon'
+    run_until_end 'stty -a'
     screen >"$folder/stty"
     for word in echo icanon isig icrnl onlcr; do
         grep -qE "(^| )$word( |;|\$)" "$folder/stty" || fail "$1: the terminal lacks $word"

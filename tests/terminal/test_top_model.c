@@ -174,6 +174,8 @@ static void check_screen(const top_model *model, const top_row *rows, size_t cou
     CHECK_EQ(top_model_places(model), found);
     CHECK(model->chosen < found || (found == 0 && model->chosen == 0));
     CHECK(model->chosen >= model->top);
+    /* No empty rows below while there are some above. */
+    CHECK(model->top == 0 || model->top + model->page <= found);
     CHECK(model->page == 0 || model->chosen - model->top < model->page);
     for (uint64_t i = 0; i < model->page && model->top + i < found; i++) {
         const top_row *row = top_model_row(model, model->top + i);

@@ -229,6 +229,25 @@ static void test_pages_of_any_answer_stay_on_the_screen(void)
     top_canvas_deinit(&page);
 }
 
+static void test_a_long_history_is_shown_to_its_end(void)
+{
+    top_canvas page = {0};
+    json_t *history = json_array();
+    for (int i = 0; i < 40; i++) {
+        (void)json_array_append_new(history, json_string(i < 39 ? "restarting" : "the last one"));
+    }
+    json_t *answer = json_pack("{s:{s:s},s:o}", "actor", "id", "10f", "history", history);
+    top_canvas_begin(&page, TOP_PAGE_ROWS, 80);
+    top_page_actor(&page, answer);
+    bool shown = false;
+    for (size_t i = 0; i < page.piece_count; i++) {
+        shown = shown || strstr(top_canvas_text(&page, &page.pieces[i]), "the last one") != NULL;
+    }
+    CHECK(shown);
+    json_decref(answer);
+    top_canvas_deinit(&page);
+}
+
 static void test_the_smallest_size_shows_actors_and_smaller_ones_say_so(void)
 {
     top_canvas canvas = {0};
@@ -455,6 +474,7 @@ static void test_plus_and_minus_stay_between_a_fifth_of_a_second_and_ten(void)
 static const jzt_test tests[] = {
     {"nothing_leaves_the_screen_at_any_size", test_nothing_leaves_the_screen_at_any_size},
     {"pages_of_any_answer_stay_on_the_screen", test_pages_of_any_answer_stay_on_the_screen},
+    {"a_long_history_is_shown_to_its_end", test_a_long_history_is_shown_to_its_end},
     {"the_smallest_size_shows_actors_and_smaller_ones_say_so",
      test_the_smallest_size_shows_actors_and_smaller_ones_say_so},
     {"columns_fit_and_the_important_ones_go_last", test_columns_fit_and_the_important_ones_go_last},

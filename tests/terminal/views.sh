@@ -7,9 +7,8 @@ set -u
 
 # text NAME WORDS COMMAND [STATUS]: ends as it should and shows the words.
 text() {
-    keys "clear; $3; echo done-\$?" Enter
-    see 'done-'
-    shows "done-${4:-0}" || fail "$1 does not end with ${4:-0}"
+    run_until_end "$3"
+    [ "$ended" -eq "${4:-0}" ] || fail "$1 ends with $ended, not with ${4:-0}"
     shows "$2" || fail "$1 does not show $2"
     keep "$1-${columns}x$rows"
 }
@@ -30,7 +29,7 @@ look_at() {
     table top box "$jzx top --once --interval 0.1 --limit 10 -p $socket"
     text actor 'fell over' "$jzx actor -p $socket flaky"
     text dead '' "$jzx dead --once -p $socket"
-    text doctor '' "$jzx doctor -p $socket"
+    text doctor no-backoff "$jzx doctor -p $socket" 5
 }
 
 start_fixture
