@@ -8,7 +8,7 @@ const MORE = 60; // siblings that one click on a group adds
 const MOST = 600; // siblings of one parent that are ever shown
 const FLASH_MS = 2600; // how long a restart or a failure stays marked
 const GHOST_MS = 2200; // how long one who is gone stays in the picture
-const TROUBLE = new Set(["failed", "restarting", "stopping", "stopped"]);
+const TROUBLE = new Set(["stuck", "failed", "restarting", "stopping", "stopped"]);
 
 export class Model {
   constructor() {
@@ -19,6 +19,7 @@ export class Model {
     this.open = new Map(); // id -> true or false, as the user said
     this.limits = new Map(); // id -> siblings shown below it, as the user said
     this.pinned = new Map(); // id -> row, of one who was searched for, and its parents
+    this.stuck = new Map(); // id -> since when it is in the same code
     this.lastAt = 0;
   }
 
@@ -29,6 +30,7 @@ export class Model {
     this.pinned.clear();
     this.open.clear();
     this.limits.clear();
+    this.stuck.clear();
     this.lastAt = 0;
   }
 
@@ -98,6 +100,7 @@ export class Model {
     for (const row of rows.values()) {
       const old = before.get(row.id);
       const actor = { row, kids: [], rate: null, flash: "", flashUntil: 0, goneAt: 0 };
+      actor.stuckSince = this.stuck.get(row.id) ?? 0;
       if (old) this.compare(actor, old, now, seconds);
       fresh.set(row.id, actor);
     }
@@ -149,6 +152,12 @@ export class Model {
         goneAt,
       });
     }
+  }
+
+  /** Who has been in the same code for too long, as `stuck` tells. */
+  noteStuck(running, now = performance.now()) {
+    this.stuck = new Map(running.map((one) => [one.actor, now - one.for_ms]));
+    for (const [id, actor] of this.actors) actor.stuckSince = this.stuck.get(id) ?? 0;
   }
 
   /** A failure was reported of this actor: mark it, also if it was up again by the next look. */
@@ -265,12 +274,15 @@ const idOf = (actor) => actor.row.id;
 
 export function isLoud(actor, now) {
   const { row } = actor;
-  return actor.flashUntil > now || TROUBLE.has(row.state) || (row.cap > 0 && row.mailbox >= row.cap * 0.8);
+  return (
+    actor.flashUntil > now || TROUBLE.has(stateOf(actor)) || (row.cap > 0 && row.mailbox >= row.cap * 0.8)
+  );
 }
 
 /** The state as a word, with what is not in `state`. */
 export function stateOf(actor) {
   const { row } = actor;
   if (actor.goneAt) return "terminated";
+  if (actor.stuckSince && row.state === "running") return "stuck";
   return row.stopping && row.state === "running" ? "stopping" : row.state;
 }

@@ -358,8 +358,15 @@ export class Seeing extends MadeUp {
       await page.click("#stuck-line");
       check((await page.textContent("#panel-stuck")).includes("parse+0x1c (node)"), "where");
       await page.waitForSelector(".dispatcher.silent");
+      await page.waitForSelector('[data-id="300000003"].s-stuck');
+      await until(
+        async () =>
+          /^stuck for 5\.\d s|^stuck for [6-9]/.test(await page.textContent('[data-id="300000003"] .sub')),
+        "the tree says it",
+      );
       fake.stuckFor = 0;
       await page.waitForSelector("#stuck-line", { state: "hidden" });
+      await page.waitForSelector('[data-id="300000003"].s-running');
       await page.click("#tab-doctor");
       await until(
         async () => (await page.textContent("#panel-doctor")).includes("no-backoff"),
