@@ -70,7 +70,6 @@ function placeTray(view, leaves, cells, left, top, depth, plan, parent) {
     width: width - 6,
     parent,
     depth,
-    leaf: true,
   });
   leaves.forEach((leaf, index) => out.nodes.push({ id: leaf.id, view: leaf, ...spotOf(index) }));
   if (view.hidden > 0)
@@ -124,25 +123,27 @@ function narrow(forest, width) {
     if (parent) out.links.push({ from: parent, to: { x, y } });
     y += NARROW_ROW;
     for (const kid of node.kids) walk(kid, depth + 1, spot);
-    if (node.hidden > 0) {
-      const at = Math.min(depth + 1, 6) * INDENT;
-      out.nodes.push({
-        id: `${node.id}+`,
-        view: null,
-        hidden: node.hidden,
-        owner: node.id,
-        x: at,
-        y,
-        width: width - at - 4,
-        parent: spot,
-        depth: depth + 1,
-        leaf: true,
-      });
-      out.links.push({ from: spot, to: { x: at, y } });
-      y += NARROW_ROW;
-    }
+    if (node.hidden > 0) group(node, depth + 1, spot);
+  };
+  const group = (owner, depth, parent) => {
+    const x = Math.min(depth, 6) * INDENT;
+    const { hidden } = owner;
+    out.nodes.push({
+      id: `${owner.id}+`,
+      view: null,
+      hidden,
+      owner: owner.id,
+      x,
+      y,
+      width: width - x - 4,
+      parent,
+      depth,
+    });
+    if (parent) out.links.push({ from: parent, to: { x, y } });
+    y += NARROW_ROW;
   };
   for (const root of forest.kids) walk(root, 0, null);
+  if (forest.hidden > 0) group(forest, 0, null);
   out.height = y - NARROW_ROW / 2;
   return out;
 }

@@ -16,6 +16,7 @@ export class Model {
     this.roots = [];
     this.total = 0;
     this.large = false;
+    this.beyond = 0; // of a large program: rows of the top that were not sent
     this.open = new Map(); // id -> true or false, as the user said
     this.limits = new Map(); // id -> siblings shown below it, as the user said
     this.pinned = new Map(); // id -> row, of one who was searched for, and its parents
@@ -38,13 +39,17 @@ export class Model {
   async ask() {
     const first = await get(
       "actors",
-      this.large ? { sort: "tree", depth: 1, limit: 400 } : { sort: "tree", limit: SMALL },
+      this.large
+        ? { sort: "tree", depth: 1, limit: Math.max(400, this.limit("") + 2) }
+        : { sort: "tree", limit: SMALL },
     );
     const wasLarge = this.large;
     this.total = first.total;
     this.large = first.total > SMALL;
     if (this.large && !wasLarge) return this.ask();
     const rows = new Map(first.actors.map((row) => [row.id, row]));
+    // Those at the top that did not come, or their children: who is what was not said.
+    this.beyond = this.large ? Math.max(0, first.matched - first.actors.length) : 0;
     if (this.large) await this.refreshOpened(rows);
     await this.refreshPinned(rows);
     return rows;
@@ -224,7 +229,13 @@ export class Model {
    * when there is nobody. */
   view(now = performance.now()) {
     if (this.roots.length === 0) return null;
-    return { id: "", hidden: 0, kids: this.roots.slice(0, MOST).map((actor) => this.viewOf(actor, now, 0)) };
+    const shown = this.choose({ row: { id: "" }, kids: this.roots }, this.roots.length, now);
+    const loose = this.roots.every((actor) => actor.row.children === 0) ? this.beyond : 0;
+    return {
+      id: "",
+      hidden: this.roots.length - shown.length + loose,
+      kids: shown.map((actor) => this.viewOf(actor, now, 0)),
+    };
   }
 
   viewOf(actor, now, level) {

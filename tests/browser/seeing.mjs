@@ -19,6 +19,7 @@ export class Seeing extends MadeUp {
       "ink and ground differ enough": (s) => this.contrast(s),
       "who wants less motion gets a frame, not a wave": (s) => this.calm(s),
       "100,000 actors cost the page no more than a hundred": (s) => this.crowd(s),
+      "of many without a supervisor some are drawn, and all are counted": (s) => this.loose(s),
       "dead letters come in and are sorted by reason": (s) => this.dead(s),
       "what is stuck is said at the top": (s) => this.stuck(s),
     };
@@ -315,6 +316,25 @@ export class Seeing extends MadeUp {
         return `${Date.now() - began} ms`;
       },
     );
+  }
+
+  /** Actors that nobody supervises stand side by side at the top. */
+  loose(s) {
+    const prepare = (fake) => {
+      for (let n = 1; n <= 300; n++) fake.add(`8${String(n).padStart(8, "0")}`, `loose-${n}`, null);
+    };
+    return this.on(s, prepare, async (page) => {
+      await page.waitForSelector(".node.group");
+      check((await page.$$(".node")).length < 40, "few of them are drawn");
+      const count = async () => [
+        (await page.$$(".node:not(.group)")).length,
+        Number(/\d+/.exec(await page.textContent(".node.group"))[0]),
+      ];
+      const [drawn, hidden] = await count();
+      same(drawn + hidden, 300, "drawn and counted");
+      await page.click(".node.group");
+      await until(async () => (await count())[0] > drawn, "a click shows more");
+    });
   }
 
   dead(s) {
