@@ -10,7 +10,7 @@ const NARROW_ROW = 40;
 const RESERVE_MS = 15000;
 
 /** Width of a text of so many characters, near enough: the picture must not depend on fonts. */
-const widthOf = (view) => Math.min(22, (view.actor.row.name || view.id).length) * 7.2;
+const widthOf = (view) => Math.min(22, (view.actor.row.name || view.id).length) * 7.5;
 
 /** Who stands on the tray. Whom the user closed stays where it was, and so does a supervisor without
  * children: they may come any moment. */

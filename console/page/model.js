@@ -48,10 +48,10 @@ export class Model {
     this.large = first.total > SMALL;
     if (this.large && !wasLarge) return this.ask();
     const rows = new Map(first.actors.map((row) => [row.id, row]));
-    // Those at the top that did not come, or their children: who is what was not said.
-    this.beyond = this.large ? Math.max(0, first.matched - first.actors.length) : 0;
     if (this.large) await this.refreshOpened(rows);
     await this.refreshPinned(rows);
+    // Those at the top that did not come, or their children: who is what was not said.
+    this.beyond = this.large ? Math.max(0, first.matched - rows.size) : 0;
     return rows;
   }
 
