@@ -101,7 +101,7 @@ export class Doing extends MadeUp {
   }
 
   escape(s) {
-    return this.on(s, null, async (page) => {
+    return this.on(s, null, async (page, fake) => {
       await page.click('[data-id="300000002"]');
       await until(() => page.isVisible("#detail .facts"), "the panel");
       same(await focusedId(page), "detail-name", "focus is in the panel");
@@ -112,7 +112,13 @@ export class Doing extends MadeUp {
       check(await page.isVisible("#keys"), "the list of keys");
       await page.keyboard.press("Escape");
       check(await page.isHidden("#keys"), "Esc closes it");
+      // Also in the middle of a look, which ends later.
+      const release = fake.hold();
+      fake.asked.length = 0;
+      await until(() => fake.asked.length > 0, "a look is under way");
       await page.keyboard.press("p");
+      release();
+      await page.waitForLoadState("networkidle");
       same(await page.textContent("#live-text"), "paused", "p pauses");
       await page.keyboard.press("p");
       same(await page.textContent("#live-text"), "live", "p goes on");
