@@ -328,7 +328,10 @@ kill -9 "$other"
 wait "$other" 2>/dev/null
 [ -e "$work/run/jzx/$other.sock" ] || [ -L "$work/run/jzx/$other.sock" ] ||
     complain "The killed program left no link, so this proves nothing:"
+# One that is not served while its process lives may be about to be.
+$as ln -s "$work/nowhere" "$work/run/jzx/$$.sock"
 run 0 ps && never_says "^ *$other "
+[ -L "$work/run/jzx/$$.sock" ] || complain "The link of a process that lives is gone:"
 [ ! -L "$work/run/jzx/$other.sock" ] || complain "The stale link is still there:"
 run 1 tree -p "$work/elsewhere.sock" && warns 'Nobody serves'
 follow_dead
