@@ -24,7 +24,7 @@ help:
 	@echo 'make check      what CI does'
 	@echo 'make coverage   which lines the tests execute'
 	@echo 'make fuzz       a minute with each fuzzer'
-	@echo 'make soak       supervision against its model for some minutes; SEEDS=500000'
+	@echo 'make soak       supervision against its model for some minutes, SEEDS=500000; all mutants of the models'
 	@echo 'make storm      a minute each of everything at once on all dispatchers, under ASan and TSan'
 	@echo 'make races      every test on every dispatcher under TSan: make test leaves some out'
 	@echo 'make clean      remove build/'
@@ -98,6 +98,7 @@ races: deps
 soak: deps
 	@tools/build dev
 	@JZX_MODEL_SEEDS=$(or $(SEEDS),500000) build/dev/tests/sim/test_sup_model
+	@tests/models/run.sh --all
 
 fuzz: deps
 	@tools/build fuzz

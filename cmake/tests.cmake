@@ -171,7 +171,7 @@ jzx_add_script(abi/protocol_clang headers tests/abi/protocol_refused.sh clang cl
 jzx_add_script(abi/sizes abi tests/abi/sizes.sh ${CMAKE_C_COMPILER})
 jzx_add_script(abi/man abi tests/abi/man_signatures.sh ${CMAKE_C_COMPILER})
 jzx_add_script(models models tests/models/run.sh)
-set_tests_properties(models PROPERTIES COST 70)
+set_tests_properties(models PROPERTIES COST 30)
 set_tests_properties(abi/headers_clang PROPERTIES COST ${JZX_LONG})
 jzx_add_script(abi/symbols abi tests/abi/symbols.sh
     $<TARGET_FILE:jzx> tests/abi/symbols.txt ${JZX_HEADERS})

@@ -131,7 +131,7 @@ static inline void note_reply(jzi_worker *worker, jzi_ask *it)
     reply->reason.code = 0;
     reply->reason.from = JZX_NOBODY;
     reply->reason.text[0] = reply->target_name[0] = '\0';
-    if (jzi_unlikely(worker->careful)) {
+    if (jzi_unlikely(worker->timing)) {
         jzi_worker_ask_took(worker, it->asked_ns);
     }
 }

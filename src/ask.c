@@ -152,7 +152,7 @@ void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx
     reply->queue_depth = depth == UINT32_MAX ? 0 : depth;
     uint64_t now = ask->home->env->now_ns(ask->home->env->ctx);
     reply->age_ns = now > ask->asked_ns ? now - ask->asked_ns : 0;
-    if (worker != NULL && jzi_unlikely(worker->careful)) {
+    if (worker != NULL && jzi_unlikely(worker->timing)) {
         jzi_worker_ask_took(worker, ask->asked_ns);
     }
     reply->reason = reason == NULL ? (jzx_reason){0} : *reason;

@@ -247,9 +247,9 @@ static void write_times(jzi_metrics *to, const jzi_view *view)
         const char *name;
         const char *help;
     } kinds[JZI_TIME_KINDS] = {
-        [JZI_TIME_TURN] = {"jzx_turn_seconds", "Turns of actors: one in 16 is timed."},
+        [JZI_TIME_TURN] = {"jzx_turn_seconds", "Turns of actors: some of them are timed."},
         [JZI_TIME_WAIT] = {"jzx_queue_wait_seconds",
-                           "From send to behavior: one message at a time per worker is timed."},
+                           "From send to behavior: some messages are timed."},
         [JZI_TIME_ASK] = {"jzx_ask_seconds", "From an ask to its outcome: all are timed."},
     };
     jzi_times times[JZI_TIME_KINDS];

@@ -163,6 +163,9 @@ void jzi_loop_turns(jzx_loop *loop, jzi_worker *worker, uint32_t max_turns)
     if (jzi_unlikely(worker->hushed)) {
         jzi_worker_unhush(worker);
     }
+    if (jzi_unlikely(worker->timing)) {
+        jzi_worker_pace_times(worker);
+    }
     worker->ring_limit = first_turn + max_turns;
     worker->tick_end_ns = worker->now_ns + loop->tick_budget_ns;
     run_phase(worker);

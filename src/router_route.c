@@ -16,11 +16,32 @@ static bool waits_for_owner(const jzi_router *r)
     return opts->strategy == JZX_ROUTE_HASH && opts->overflow == JZX_OVERFLOW_WAIT;
 }
 
+/* If all that was let out expires, no message tells. false: no memory. */
+static bool arm_check(jzx_context *ctx, jzi_router *r)
+{
+    r->armed = r->armed || jzx_send_after(ctx->loop, ctx->self, REPLAY_CHECK_MS, NULL, 0,
+                                          JZI_ROUTER_WAKE, NULL) == JZX_OK;
+    return r->armed;
+}
+
 /* Full workers. */
+
+/* A worker of ours that is killed may be back in a moment, with the same id; if not, we hear of its
+ * end. Until then it is passed over, and tried again soon. */
+static void suspect(jzx_context *ctx, jzi_router *r, uint32_t at)
+{
+    jzi_routes_set_full(&r->routes, at, true);
+    jzi_routes_set_asked(&r->routes, at, false);
+    r->doubt = arm_check(ctx, r);
+}
 
 bool jzi_router_refused(jzx_context *ctx, jzi_router *r, uint32_t at, jzx_err err)
 {
     jzi_route *route = &r->routes.at[at];
+    if (err == JZX_ERR_STOPPING && r->plan->opts.worker != NULL) {
+        suspect(ctx, r, at);
+        return true;
+    }
     if (err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING) {
         jzi_router_forget(r, at);
         return true;
@@ -65,17 +86,11 @@ static void replay_all(jzx_context *ctx, jzi_router *r)
     r->mortal = false;
 }
 
-/* If all that was let out expires, no message tells. false: no memory. */
-static bool arm_check(jzx_context *ctx, jzi_router *r)
-{
-    r->armed = r->armed || jzx_send_after(ctx->loop, ctx->self, REPLAY_CHECK_MS, NULL, 0,
-                                          JZI_ROUTER_WAKE, NULL) == JZX_OK;
-    return r->armed;
-}
-
 void jzi_router_on_check(jzx_context *ctx, jzi_router *r)
 {
     r->armed = false;
+    r->changed = r->changed || r->doubt;
+    r->doubt = false;
     if (r->replay > 0 &&
         (jzx_mailbox_depth(ctx->loop, ctx->self) <= r->stashed || !arm_check(ctx, r))) {
         r->replay = 0;
@@ -179,7 +194,7 @@ static void wait(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32
         return;
     }
     bool told = owner == JZI_ROUTE_NONE ? r->routes.asked > 0 : r->routes.at[owner].asked;
-    if (told) {
+    if (told || r->doubt) {
         set_aside(ctx, r, msg, owner);
         return;
     }

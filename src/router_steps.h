@@ -38,7 +38,8 @@ struct jzi_gather;
  *     that the rest of them expired on the way, and so does, if nothing comes at all, a timer. To
  *     be told apart, they must not meet others that were let out before (`returned`).
  * Invariant: while messages are in the stash, replay > 0, or a worker was asked to tell of room, or
- * there is no worker at all. So nothing waits for ever while there is room. */
+ * one is in doubt and the timer armed, or there is no worker at all. So nothing waits for ever
+ * while there is room. */
 typedef struct jzi_router {
     const jzi_router_plan *plan;
     jzi_router_plan *owned; /* the plan, if it goes with this incarnation */
@@ -48,6 +49,7 @@ typedef struct jzi_router {
     uint32_t replay;  /* messages that were let out one by one and are to come */
     bool mortal;      /* some of those in the stash, now or lately, may expire */
     bool armed;       /* the timer is */
+    bool doubt;       /* a worker is ending, or being restarted: the check sees which */
     bool stuck;
     bool returned; /* the mailbox may begin with messages that all were let out at once */
     bool changed;  /* the table is another one than when the messages were set aside */

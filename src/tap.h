@@ -53,12 +53,12 @@ typedef struct jzi_histogram {
     jzi_count sum_ns;
 } jzi_histogram;
 typedef enum jzi_time_kind {
-    JZI_TIME_TURN, /* of one actor, one turn in JZI_TIMED_TURNS */
+    JZI_TIME_TURN, /* of one actor: one in JZI_TIMED_TURNS of those in a stretch */
     JZI_TIME_WAIT, /* of a message between mailbox and behavior; one at a time per worker */
     JZI_TIME_ASK,  /* from an ask to its outcome, all of them */
     JZI_TIME_KINDS
 } jzi_time_kind;
-enum { JZI_TIMED_TURNS = 16 };
+enum { JZI_TIMED_TURNS = 4 };
 
 typedef struct jzi_tap {
     uint32_t bits; /* JZI_WANT_*, as the worker has last seen them */
@@ -71,6 +71,9 @@ typedef struct jzi_tap {
     uint32_t until_timed; /* turns */
     uint64_t turn_ns;     /* when the turn that is timed began; 0: it is not */
     uint64_t begun_ns;    /* the same of a message */
+    bool sampling;        /* the next message that is sent may become the sample */
+    uint64_t stretch_ns;  /* since when times are taken; */
+    uint64_t rest_ns;     /* until when they are not */
     /* What comes often is noted some times per window; failures and restarts always are. */
     struct {
         uint64_t window_ns;

@@ -54,6 +54,7 @@ struct jzi_worker {
     bool careful;             /* somebody looks at its messages, or they are simulated */
     bool noting;              /* rare events are to be noted */
     bool noting_often;        /* also those that may come in masses: spawns, stops, ends, timers */
+    bool timing;              /* times are wanted: asks always, the rest in stretches */
     bool hushed;              /* they did, and are not noted for a moment */
     uint32_t wanted;          /* of the board, as it was seen last */
     uint32_t probed;          /* JZI_WANT_PROBES while somebody is attached to them */
@@ -374,6 +375,8 @@ static inline void jzi_worker_look_at_board(jzi_worker *worker)
         jzi_worker_see_board(worker, wanted | worker->probed);
     }
 }
+/* While worker->timing, once per tick: begins and ends the stretches in which times are taken. */
+void jzi_worker_pace_times(jzi_worker *worker);
 /* After worker->hushed, once per tick: goes on noting when it is time to. */
 void jzi_worker_unhush(jzi_worker *worker);
 /* Now and then: whether somebody is attached to the probes. */
@@ -394,7 +397,8 @@ void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, 
                      uint32_t tag, uint32_t detail, uint64_t value);
 /* The same after a wait. */
 void jzi_worker_slept(jzi_worker *worker, uint64_t from_ns, uint64_t timeout_ns);
-/* These if worker->careful: around a turn, around a message, after a send, at the end of an ask. */
+/* These if worker->careful: around a turn, around a message, after a send; at the end of an ask if
+ * worker->timing. */
 void jzi_worker_turn_begins(jzi_worker *worker);
 void jzi_worker_turn_ended(jzi_worker *worker);
 void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node);

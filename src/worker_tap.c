@@ -11,17 +11,30 @@
 #define OFTEN_NS UINT64_C(100000000)
 #define OFTEN_EVENTS 8u
 #define LONG_SLEEP_NS UINT64_C(10000000)
+/* Times are taken in stretches of a tick or more, and after each one comes a rest of so many times
+ * its length: so they cost little where there is much to do. */
+#define REST_TIMES 15u
+#define TICK_LONG_NS UINT64_C(5000000) /* longer ones were sleep */
+/* In a pool another worker may have handed over the message: then its wait is not known. */
+#define POOL_PATIENCE_NS UINT64_C(50000000)
 
 static bool is_exact(const jzi_worker *worker)
 {
     return worker->max_stride == 1 || worker->env->trace != NULL;
 }
 
+/* Somebody wants every message looked at, not only some for their times. */
+static bool is_always_careful(const jzi_worker *worker)
+{
+    return is_exact(worker) || (worker->wanted & (CAREFUL & ~JZI_WANT_TIMES)) != 0;
+}
+
 /* Sends go the long way while somebody wants to see them, or one of them is to be timed. */
 void jzi_worker_set_quick(jzi_worker *worker)
 {
     uint32_t bits = worker->tap == NULL ? 0 : worker->tap->bits;
-    bool sample = (bits & JZI_WANT_TIMES) != 0 && worker->tap->sample.target == JZX_NOBODY;
+    bool sample =
+        worker->tap != NULL && worker->tap->sampling && worker->tap->sample.target == JZX_NOBODY;
     if (!worker->pooled) { /* there they never do */
         worker->quick = (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) == 0 && !sample;
         worker->quick_slots = worker->quick ? worker->slots_made : 0;
@@ -42,10 +55,13 @@ void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted)
     worker->wanted = wanted;
     if (worker->tap != NULL) {
         worker->tap->bits = wanted;
+        worker->tap->sampling = (wanted & JZI_WANT_TIMES) != 0;
+        worker->tap->stretch_ns = worker->now_ns;
         if ((wanted & JZI_WANT_TIMES) == 0) {
             worker->tap->sample.target = JZX_NOBODY;
         }
     }
+    worker->timing = (wanted & JZI_WANT_TIMES) != 0;
     worker->noting =
         worker->env->trace != NULL || (wanted & (JZI_WANT_RECORD | JZI_WANT_PROBES)) != 0;
     worker->noting_often = worker->noting;
@@ -250,6 +266,45 @@ static void end_sample(jzi_worker *worker, uint64_t now)
     jzi_worker_set_quick(worker);
 }
 
+/* A tick of a stretch is over, and no new sample begins in it. It goes on until the one under way
+ * has ended, so that long waits are measured as often as short ones. */
+static void end_stretch(jzi_worker *worker)
+{
+    jzi_tap *tap = worker->tap;
+    uint64_t now = worker->now_ns;
+    uint64_t most = tap->sampling ? TICK_LONG_NS : SECOND_NS;
+    uint64_t length = now - tap->stretch_ns < most ? now - tap->stretch_ns : most;
+    tap->sampling = false;
+    if (tap->sample.target != JZX_NOBODY) {
+        uint64_t waited = now - tap->sample.sent_ns;
+        if (waited < (worker->pooled ? POOL_PATIENCE_NS : SAMPLE_LATE_NS)) {
+            return;
+        }
+        if (!worker->pooled) {
+            jzi_histogram_add(&tap->times[JZI_TIME_WAIT], waited);
+        }
+        tap->sample.target = JZX_NOBODY;
+    }
+    tap->rest_ns = now + REST_TIMES * length;
+    worker->careful = false;
+}
+
+void jzi_worker_pace_times(jzi_worker *worker)
+{
+    jzi_tap *tap = worker->tap;
+    if (tap == NULL || is_always_careful(worker)) {
+        return;
+    }
+    if (worker->careful) {
+        end_stretch(worker);
+    } else if (worker->now_ns >= tap->rest_ns) {
+        worker->careful = tap->sampling = true;
+        tap->stretch_ns = worker->now_ns;
+        tap->turn_ns = 0;
+    }
+    jzi_worker_set_quick(worker);
+}
+
 void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node)
 {
     jzi_tap *tap = worker->tap;
@@ -263,7 +318,8 @@ void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const j
     if (tap->sample.target != JZX_NOBODY) {
         uint64_t now = tap->begun_ns != 0 ? tap->begun_ns : worker->now_ns;
         bool here = tap->sample.target == actor->id && tap->sample.stamp == node->stamp;
-        if (here || now > tap->sample.sent_ns + SAMPLE_LATE_NS) {
+        bool late = !worker->pooled && now > tap->sample.sent_ns + SAMPLE_LATE_NS;
+        if (here || late) {
             end_sample(worker, tap->begun_ns != 0 ? now : exact_now(worker));
         }
     }
@@ -305,7 +361,7 @@ void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_n
     if ((tap->bits & JZI_WANT_PROBES) != 0) {
         jzi_usdt_send(node->msg.sender, actor->id, node->msg.tag);
     }
-    if ((tap->bits & JZI_WANT_TIMES) != 0 && tap->sample.target == JZX_NOBODY) {
+    if (tap->sampling && tap->sample.target == JZX_NOBODY) {
         tap->sample.target = actor->id;
         tap->sample.stamp = node->stamp;
         tap->sample.sent_ns = exact_now(worker);
@@ -333,7 +389,7 @@ void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_n
 
 void jzi_worker_ask_took(jzi_worker *worker, uint64_t asked_ns)
 {
-    if (worker->tap != NULL && (worker->tap->bits & JZI_WANT_TIMES) != 0) {
+    if (worker->tap != NULL) {
         uint64_t now = exact_now(worker);
         jzi_histogram_add(&worker->tap->times[JZI_TIME_ASK], now > asked_ns ? now - asked_ns : 0);
     }

@@ -391,6 +391,7 @@ static void test_a_wrong_greeting_is_told_in_a_sentence(void)
     greeted_by("220 mail.example.org ESMTP\r\n", "not in the protocol");
     greeted_by("{\"hello\":1}\n", "not the socket of a Jazz program");
     greeted_by("\n", "not in the protocol");
+    greeted_by("[1]\n", "not in the protocol");
     greeted_by("{\"jzx\":\"0.1.0\",\"protocol\":\"one\"}\n", "not the socket of a Jazz program");
 }
 

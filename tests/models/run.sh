@@ -1,6 +1,10 @@
 #!/bin/sh
 # Checks the models of this directory with spin: each must have no error, and each of its mutants
 # (-D MUT_x, named in the model's own text) must have one. Bounded in memory and time.
+#
+# What becomes of a mutant depends on the text of its model alone. So the mutants of a model are tried
+# when that text is another one than in caught.sha256, or with --all; --record tries them all and
+# writes that file.
 # Exits with 0, 1 when something was not as expected, or 77 when spin is not installed.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -8,6 +12,13 @@ if ! command -v spin >/dev/null 2>&1; then
     echo "models: spin is not installed; skipped."
     exit 77
 fi
+case ${1:-} in
+'' | --all | --record) mode=${1:-} ;;
+*)
+    echo "usage: run.sh [--all | --record]" >&2
+    exit 2
+    ;;
+esac
 cc=${CC:-gcc}
 work=$(mktemp -d "${TMPDIR:-/tmp}/jzx-models.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -52,8 +63,19 @@ check() {
 for model in "$here"/*.pml; do
     base=$(basename "$model" .pml)
     check "$base" "" clean
+    sum=$(sha256sum <"$model")
+    if [ -z "$mode" ] && grep -q "^${sum%% *} $base\$" "$here/caught.sha256"; then
+        echo "models: $base: its mutants were caught when it was written; --all tries them again"
+        continue
+    fi
     for mutant in $(sed -n 's/^ \*   \(MUT_[A-Z_]*\).*/\1/p' "$model"); do
         check "$base" "$mutant" error
     done
 done
+if [ "$mode" = --record ] && [ "$failed" -eq 0 ]; then
+    for model in "$here"/*.pml; do
+        sum=$(sha256sum <"$model")
+        echo "${sum%% *} $(basename "$model" .pml)"
+    done >"$here/caught.sha256"
+fi
 exit $failed

@@ -78,8 +78,8 @@ keep() {
     screen >"$screens/$1.txt"
     t capture-pane -p -e >"$screens/$1.ansi"
     # Without what the test needs itself.
-    sed '/^end-[0-9]*-/d; /^ready>/d' "$screens/$1.ansi" | "$tools/screen2svg" >"$screens/$1.svg" ||
-        fail "no picture of $1"
+    sed '/^end-[0-9]*-/d; /^ready>/d' "$screens/$1.ansi" | "$tools/screen2svg" >"$screens/$1.svg"
+    grep -q '^</svg>$' "$screens/$1.svg" || fail "no picture of $1"
 }
 
 # run COMMAND: in the pane's shell, which has an empty screen before.
