@@ -13,8 +13,8 @@ socket=$folder/fixture.sock
 server="jzx-test-$$"
 fixture_pid=
 mkdir -p "$screens"
-# `jzx ps` looks here first.
-export XDG_RUNTIME_DIR="$folder"
+# `jzx ps` looks here first, and tmux leaves its sockets here.
+export XDG_RUNTIME_DIR="$folder" TMUX_TMPDIR="$folder"
 unset TMUX NO_COLOR COLUMNS LINES LC_ALL
 
 t() {
