@@ -12,9 +12,9 @@ enum {
     SAMPLE_MS = 200,
     PID_COLUMNS = 7 + 2,
     ROW_COLUMNS = PID_COLUMNS + 2 + 7 + 1 + 10 + 1 + 12 + 1 + 10 + 2, /* but for name and path */
-    NAME_MIN = 4,
-    NAME_MAX = 32,
-    PATH_MIN = 8
+    NAME_LEAST = 4,
+    NAME_WIDEST = 32,
+    PATH_LEAST = 8
 };
 
 /* What two looks at a program tell. */
@@ -86,13 +86,13 @@ static void show_table(const finding *f, const look *looks)
     if (!ui_page_begin(&page)) {
         return;
     }
-    size_t columns = NAME_MIN, widest = left_after(ROW_COLUMNS + PATH_MIN);
+    size_t columns = NAME_LEAST, widest = left_after(ROW_COLUMNS + PATH_LEAST);
     for (size_t i = 0; i < f->count; i++) {
         size_t width = text_width(attach_name(f->programs[i].link));
         columns = width > columns ? width : columns;
     }
-    columns = columns > NAME_MAX ? NAME_MAX : columns;
-    columns = columns <= widest ? columns : widest > NAME_MIN ? widest : NAME_MIN;
+    columns = columns > NAME_WIDEST ? NAME_WIDEST : columns;
+    columns = columns <= widest ? columns : widest > NAME_LEAST ? widest : NAME_LEAST;
     fprintf(page.out, "%s%7s  %-*s  %7s %10s %12s %10s  %s%s\n", ui_colour_on(UI_BOLD), "PID",
             (int)columns, "NAME", "UPTIME", "ACTORS", "MESSAGES/S", "MEMORY", "CONTROL",
             ui_colour_on(UI_PLAIN));
