@@ -25,7 +25,7 @@ static void show_running(FILE *out, const json_t *list, frames *symbols)
         fputs(ui_colour_on(UI_PLAIN), out);
         fputs(": ", out);
         view_put_doing(out, one);
-        fputs(", on ", out);
+        fputs("\n      on ", out);
         text_put(out, field_text(one, "dispatcher"));
         fprintf(out, " worker %llu\n", (unsigned long long)field_u64(one, "worker"));
         if (json_array_size(field_list(one, "frames")) == 0) {

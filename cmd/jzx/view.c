@@ -335,8 +335,8 @@ void view_put_silent(FILE *out, const json_t *answer)
         fputs(ui_colour_on(UI_YELLOW), out);
         text_put(out, text == NULL ? "?" : text);
         fprintf(out,
-                "%s does not answer: it is stuck, or nobody runs it. What only it knows is "
-                "missing here.\n",
+                "%s does not answer: it is stuck, or nobody runs it.\n"
+                "    What only it knows is missing here.\n",
                 ui_colour_on(UI_PLAIN));
     }
 }
