@@ -4,10 +4,17 @@
 
 #include <string.h>
 
+/* Whether it was code that failed; others are killed, or fall with somebody. */
+static bool is_of_code(const jzx_reason *reason)
+{
+    return reason->kind == JZX_REASON_FAILED || reason->kind == JZX_REASON_PANIC ||
+           reason->kind == JZX_REASON_CRASH || reason->kind == JZX_REASON_START_FAILED;
+}
+
 void jzi_write_failure(jzi_client *client, uint64_t now_ns, const jzi_failure *failure)
 {
     jzi_json *out = &client->out;
-    bool hook = failure->kind == JZI_FAILURE_HOOK;
+    bool no_message = failure->kind == JZI_FAILURE_HOOK;
     uint64_t ago_ns = now_ns > failure->time_ns ? now_ns - failure->time_ns : 0;
     jzi_json_open(out, NULL, '{');
     jzi_json_u64(out, "seq", failure->seq);
@@ -19,14 +26,14 @@ void jzi_write_failure(jzi_client *client, uint64_t now_ns, const jzi_failure *f
     jzi_json_i64(out, "code", failure->reason.code);
     jzi_json_text(out, "text", failure->reason.text);
     jzi_json_actor(out, "from", failure->reason.from);
-    if (hook) {
+    if (no_message) {
         jzi_json_null(out, "tag");
         jzi_json_null(out, "kind");
     } else {
         jzi_json_u64(out, "tag", failure->tag);
         jzi_json_text(out, "kind", jzi_kind_name(failure->kind));
     }
-    jzi_json_bool(out, "hook", hook);
+    jzi_json_bool(out, "hook", no_message && is_of_code(&failure->reason));
     jzi_write_frames(client, "frames", failure->frames, failure->frame_count);
     jzi_json_close(out, '}');
 }

@@ -65,14 +65,17 @@ static double busy_share(const jzi_guest *guest, const jzi_worker_sight *worker)
     return looks == 0 || !guest->busy_known ? JZI_UNKNOWN : (double)count / looks;
 }
 
-static void write_worker(jzi_guest *guest, const jzi_worker_sight *worker, uint64_t now_ns)
+/* A worker of a pool that has nothing to do is in no step, and waits for work. */
+static void write_worker(jzi_guest *guest, const jzi_worker_sight *worker, bool of_pool,
+                         uint64_t now_ns)
 {
     jzi_json *out = &guest->client.out;
     bool running = worker->inside && !worker->asleep && worker->actor != JZX_NOBODY;
-    const char *state = !worker->inside  ? "parked"
-                        : worker->asleep ? "sleeping"
-                        : running        ? "running"
-                                         : "working";
+    const char *state = !worker->inside && of_pool ? "sleeping"
+                        : !worker->inside          ? "parked"
+                        : worker->asleep           ? "sleeping"
+                        : running                  ? "running"
+                                                   : "working";
     jzi_json_open(out, NULL, '{');
     jzi_json_u64(out, "number", worker->number);
     if (worker->tid == 0) {
@@ -114,7 +117,7 @@ static void write_dispatcher(jzi_guest *guest, const jzi_dispatcher_sight *one, 
     jzi_json_open(out, "workers", '[');
     for (size_t i = 0; i < server->worker_count; i++) {
         if (server->workers[i].dispatcher == one->index) {
-            write_worker(guest, &server->workers[i], now_ns);
+            write_worker(guest, &server->workers[i], one->kind == JZX_DISPATCHER_POOL, now_ns);
         }
     }
     jzi_json_close(out, ']');

@@ -276,7 +276,8 @@ static void end_stretch(jzi_worker *worker)
     uint64_t length = now - tap->stretch_ns < most ? now - tap->stretch_ns : most;
     tap->sampling = false;
     if (tap->sample.target != JZX_NOBODY) {
-        uint64_t waited = now - tap->sample.sent_ns;
+        /* The tick's time may be older than the send. */
+        uint64_t waited = now > tap->sample.sent_ns ? now - tap->sample.sent_ns : 0;
         if (waited < (worker->pooled ? POOL_PATIENCE_NS : SAMPLE_LATE_NS)) {
             return;
         }

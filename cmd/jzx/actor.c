@@ -80,14 +80,7 @@ static void put_doing(FILE *out, json_t *doing, frames *symbols)
         fputs("does not run\n", out);
         return;
     }
-    fprintf(
-        out, "%s for %s, tag %llu", field_bool(doing, "hook") ? "in a hook" : "handles a message",
-        ui_duration(field_u64(doing, "for_ms")).text, (unsigned long long)field_u64(doing, "tag"));
-    if (*field_text(doing, "kind") != '\0') {
-        fputs(" (", out);
-        text_put(out, field_text(doing, "kind"));
-        fputc(')', out);
-    }
+    view_put_doing(out, doing);
     fputc('\n', out);
     frames_put(symbols, out, field_list(doing, "frames"), "    ");
 }
@@ -201,9 +194,10 @@ static void put_failures(FILE *out, const json_t *list, frames *symbols)
         }
         fputs(": ", out);
         text_put(out, field_text(failure, "text"));
-        fprintf(out, ", tag %llu, incarnation %llu\n",
-                (unsigned long long)field_u64(failure, "tag"),
-                (unsigned long long)field_u64(failure, "incarnation"));
+        if (field_has(failure, "tag")) {
+            fprintf(out, ", tag %llu", (unsigned long long)field_u64(failure, "tag"));
+        }
+        fprintf(out, ", incarnation %llu\n", (unsigned long long)field_u64(failure, "incarnation"));
         frames_put(symbols, out, field_list(failure, "frames"), "      ");
     }
 }

@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SAMPLE_MS = 200, ROW_COLUMNS = 7 + 2 + 2 + 7 + 1 + 10 + 1 + 12 + 1 + 10 + 2 };
+enum {
+    SAMPLE_MS = 200,
+    PID_COLUMNS = 7 + 2,
+    ROW_COLUMNS = PID_COLUMNS + 2 + 7 + 1 + 10 + 1 + 12 + 1 + 10 + 2, /* but for name and path */
+    NAME_LEAST = 4,
+    NAME_WIDEST = 32,
+    PATH_LEAST = 8
+};
 
 /* What two looks at a program tell. */
 typedef struct look {
@@ -43,13 +50,21 @@ static double rate_of(const look *l)
     return after > before ? (double)done * 1e9 / (double)(after - before) : 0.0;
 }
 
+/* The columns of the terminal after so many are used. */
+static size_t left_after(size_t used)
+{
+    size_t all = text_columns();
+    return all == TEXT_ALL ? TEXT_ALL : all > used ? all - used : 0;
+}
+
 static void show_row(FILE *out, const found *program, const look *l, size_t name_columns)
 {
     const json_t *last = l->second != NULL ? l->second : l->first;
     fprintf(out, "%7d  ", (int)program->pid);
     if (last == NULL) {
-        fprintf(out, "%s%s%s\n", ui_colour_on(UI_RED), attach_text(program->link),
-                ui_colour_on(UI_PLAIN));
+        char why[1024];
+        (void)text_fit(why, sizeof why, attach_text(program->link), left_after(PID_COLUMNS));
+        fprintf(out, "%s%s%s\n", ui_colour_on(UI_RED), why, ui_colour_on(UI_PLAIN));
         return;
     }
     fputs(ui_colour_on(UI_BOLD), out);
@@ -59,12 +74,9 @@ static void show_row(FILE *out, const found *program, const look *l, size_t name
             view_count(field_u64(last, "actors")).text,
             l->second == NULL ? "-" : view_count((uint64_t)(rate_of(l) + 0.5)).text,
             ui_bytes(field_u64(last, "rss_bytes")).text);
-    size_t used = name_columns + ROW_COLUMNS, all = text_columns();
     char path[512];
     (void)text_fit(path, sizeof path, attach_path(program->link),
-                   all == TEXT_ALL  ? TEXT_ALL
-                   : all > used + 8 ? all - used
-                                    : 8);
+                   left_after(ROW_COLUMNS + name_columns));
     fprintf(out, "%s\n", path);
 }
 
@@ -74,12 +86,13 @@ static void show_table(const finding *f, const look *looks)
     if (!ui_page_begin(&page)) {
         return;
     }
-    size_t columns = 4;
+    size_t columns = NAME_LEAST, widest = left_after(ROW_COLUMNS + PATH_LEAST);
     for (size_t i = 0; i < f->count; i++) {
         size_t width = text_width(attach_name(f->programs[i].link));
         columns = width > columns ? width : columns;
     }
-    columns = columns > 32 ? 32 : columns;
+    columns = columns > NAME_WIDEST ? NAME_WIDEST : columns;
+    columns = columns <= widest ? columns : widest > NAME_LEAST ? widest : NAME_LEAST;
     fprintf(page.out, "%s%7s  %-*s  %7s %10s %12s %10s  %s%s\n", ui_colour_on(UI_BOLD), "PID",
             (int)columns, "NAME", "UPTIME", "ACTORS", "MESSAGES/S", "MEMORY", "CONTROL",
             ui_colour_on(UI_PLAIN));

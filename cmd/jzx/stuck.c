@@ -23,15 +23,9 @@ static void show_running(FILE *out, const json_t *list, frames *symbols)
         fputs(ui_colour_on(UI_RED), out);
         view_put_actor(out, field_text(one, "name"), field_text(one, "actor"));
         fputs(ui_colour_on(UI_PLAIN), out);
-        fprintf(out, ": %s for %s, ", field_bool(one, "hook") ? "in a hook" : "handles a message",
-                ui_duration(field_u64(one, "for_ms")).text);
-        fprintf(out, "tag %llu", (unsigned long long)field_u64(one, "tag"));
-        if (*field_text(one, "kind") != '\0') {
-            fputs(" (", out);
-            text_put(out, field_text(one, "kind"));
-            fputc(')', out);
-        }
-        fputs(", on ", out);
+        fputs(": ", out);
+        view_put_doing(out, one);
+        fputs("\n      on ", out);
         text_put(out, field_text(one, "dispatcher"));
         fprintf(out, " worker %llu\n", (unsigned long long)field_u64(one, "worker"));
         if (json_array_size(field_list(one, "frames")) == 0) {

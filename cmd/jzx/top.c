@@ -11,6 +11,8 @@
 
 enum { ONCE_ROWS = 50, ROWS_MAX = TOP_LIMIT_MAX, PAPER_COLUMNS = 160, SILENT_MS = 200 };
 
+#define ONCE_SECONDS 0.35
+
 typedef struct options {
     const char *sort;
     const char *filter;
@@ -36,8 +38,6 @@ static void forget(picture *p)
 
 static bool look(attach *link, top_state *state, picture *out, int *out_status)
 {
-    uint64_t offset = 0;
-    uint64_t limit = 0;
     forget(out);
     out->program = view_ask(link, json_pack("{s:s}", "op", "program"), out_status);
     if (out->program == NULL) {
@@ -45,13 +45,13 @@ static bool look(attach *link, top_state *state, picture *out, int *out_status)
     }
     top_program_take(&state->program, out->program);
     for (int turn = 0; turn < 2; turn++) {
-        top_model_window(&state->model, &offset, &limit);
+        top_window window = top_model_window(&state->model);
         json_decref(out->actors);
-        out->actors = view_ask(link, top_model_request(&state->model), out_status);
+        out->actors = view_ask(link, top_model_request(&state->model, &window), out_status);
         if (out->actors == NULL) {
             return false;
         }
-        if (top_model_take(&state->model, out->actors, offset)) {
+        if (top_model_take(&state->model, out->actors, &window)) {
             break;
         }
     }
@@ -120,13 +120,14 @@ static bool print_text(top_state *state)
     return whole || ui_fail("There is not enough memory.") == EXIT_FINE;
 }
 
-/* Without a terminal: after two looks, so that there are rates. */
+/* Without a terminal: after two looks, so that there are rates. The program makes none of looks
+ * that are nearer to each other. */
 static int print_once(attach *link, top_state *state, const view *v, double interval)
 {
     picture p = {0};
     int status = EXIT_FINE;
     if (look(link, state, &p, &status)) {
-        wait_for(interval);
+        wait_for(interval > ONCE_SECONDS ? interval : ONCE_SECONDS);
         if (look(link, state, &p, &status)) {
             bool done = v->json ? print_json(state, &p) : print_text(state);
             status = done ? EXIT_FINE : EXIT_FAILED;

@@ -20,7 +20,7 @@ typedef struct live {
     top_state *state;
     uint64_t program_id;
     uint64_t list_id;
-    uint64_t list_offset;
+    top_window list_window;
     uint64_t page_id;
     uint64_t stuck_id;
     uint64_t order_id;
@@ -89,14 +89,13 @@ static uint64_t ask(live *l, json_t *request)
 
 static void ask_list(live *l)
 {
-    uint64_t limit = 0;
     if (l->list_id != 0) {
         l->list_again = true;
         return;
     }
     l->list_again = false;
-    top_model_window(&l->state->model, &l->list_offset, &limit);
-    l->list_id = ask(l, top_model_request(&l->state->model));
+    l->list_window = top_model_window(&l->state->model);
+    l->list_id = ask(l, top_model_request(&l->state->model, &l->list_window));
 }
 
 static void ask_page(live *l)
@@ -138,7 +137,7 @@ static void take_list(live *l, const json_t *answer)
     if (l->list_again || l->state->model.paused) {
         return;
     }
-    bool fits = top_model_take(&l->state->model, answer, l->list_offset);
+    bool fits = top_model_take(&l->state->model, answer, &l->list_window);
     if (!fits && !l->asked_twice) {
         l->asked_twice = true;
         l->list_again = true;

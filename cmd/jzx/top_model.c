@@ -212,7 +212,7 @@ static void keep_in_sight(top_model *model)
 }
 
 /* The page before, the page and the page after. */
-void top_model_window(const top_model *model, uint64_t *out_offset, uint64_t *out_limit)
+top_window top_model_window(const top_model *model)
 {
     uint64_t page = model->page > 0 ? model->page : 1;
     uint64_t first = model->top > page ? model->top - page : 0;
@@ -221,23 +221,27 @@ void top_model_window(const top_model *model, uint64_t *out_offset, uint64_t *ou
         first = first < model->limit ? first : model->limit - 1;
         count = first + count <= model->limit ? count : model->limit - first;
     }
-    *out_offset = first;
-    *out_limit = count < TOP_LIMIT_MAX ? count : TOP_LIMIT_MAX;
+    count = count < TOP_LIMIT_MAX ? count : TOP_LIMIT_MAX;
+    if (model->tree || first <= model->matched / 2 || first >= model->matched) {
+        return (top_window){.offset = first, .limit = count};
+    }
+    uint64_t from_end = model->matched - first;
+    return (top_window){.offset = from_end > count ? from_end - count : 0,
+                        .limit = from_end < count ? from_end : count,
+                        .turned = true};
 }
 
-json_t *top_model_request(const top_model *model)
+json_t *top_model_request(const top_model *model, const top_window *window)
 {
-    uint64_t offset = 0;
-    uint64_t limit = 0;
-    top_model_window(model, &offset, &limit);
+    bool reverse = !model->tree && model->reverse != window->turned;
     json_t *request = json_pack("{s:s,s:s,s:I,s:I}", "op", "actors", "sort",
                                 model->tree ? "tree" : top_sort_name(model->sort), "offset",
-                                (json_int_t)offset, "limit", (json_int_t)limit);
+                                (json_int_t)window->offset, "limit", (json_int_t)window->limit);
     bool whole = request != NULL;
     if (whole && model->filter[0] != '\0') {
         whole = json_object_set_new(request, "filter", json_string(model->filter)) == 0;
     }
-    if (whole && model->reverse && !model->tree) {
+    if (whole && reverse) {
         whole = json_object_set_new(request, "reverse", json_true()) == 0;
     }
     if (!whole) {
@@ -247,7 +251,16 @@ json_t *top_model_request(const top_model *model)
     return request;
 }
 
-bool top_model_take(top_model *model, const json_t *answer, uint64_t offset)
+static void turn_around(top_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        top_row row = rows[i];
+        rows[i] = rows[count - 1 - i];
+        rows[count - 1 - i] = row;
+    }
+}
+
+bool top_model_take(top_model *model, const json_t *answer, const top_window *window)
 {
     const json_t *list = field_list(answer, "actors");
     size_t count = json_array_size(list);
@@ -263,7 +276,12 @@ bool top_model_take(top_model *model, const json_t *answer, uint64_t offset)
     model->row_count = count;
     model->total = field_u64(answer, "total");
     model->matched = field_u64(answer, "matched");
-    model->first = offset;
+    model->first = window->offset;
+    if (window->turned) {
+        uint64_t end = window->offset + count;
+        turn_around(rows, count);
+        model->first = model->matched > end ? model->matched - end : 0;
+    }
     keep_in_sight(model);
     uint64_t places = top_model_places(model);
     uint64_t last = model->top + model->page < places ? model->top + model->page : places;

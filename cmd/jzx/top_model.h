@@ -95,13 +95,21 @@ uint64_t top_model_places(const top_model *model);
 const top_row *top_model_row(const top_model *model, uint64_t place);
 const top_row *top_model_chosen(const top_model *model);
 
+/* A part of the list. What is near its end is asked for from there: the program has to sort less
+ * for that. */
+typedef struct top_window {
+    uint64_t offset;
+    uint64_t limit;
+    bool turned; /* the offset is from the end, and the rows come the other way round */
+} top_window;
+
 /* What to ask for so that the screen is filled, with some rows before and after it. */
-void top_model_window(const top_model *model, uint64_t *out_offset, uint64_t *out_limit);
+top_window top_model_window(const top_model *model);
 /* A request for that, owned by the caller. NULL: no memory. */
-json_t *top_model_request(const top_model *model);
-/* Takes the answer to a request for `offset`. False: the list became shorter or longer in such a
- * way that rows of the screen are missing: ask again. */
-bool top_model_take(top_model *model, const json_t *answer, uint64_t offset);
+json_t *top_model_request(const top_model *model, const top_window *window);
+/* Takes the answer to it. False: the list became shorter or longer in such a way that rows of the
+ * screen are missing: ask again. */
+bool top_model_take(top_model *model, const json_t *answer, const top_window *window);
 
 /* What keys do. The page is how many rows there is room for. */
 void top_model_set_page(top_model *model, uint64_t rows);

@@ -5,6 +5,8 @@
 #include "text.h"
 #include "view.h"
 
+#include <jzx/jzx.h>
+
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -78,6 +80,7 @@ static void put_line(const trace *t, const json_t *event)
 {
     FILE *out = stdout;
     const char *what = field_text(event, "what");
+    const char *actor = field_text(event, "actor");
     const char *peer = field_text(event, "peer");
     const char *result = field_text(event, "result");
     bool handled = strcmp(what, "handled") == 0, sent = strcmp(what, "sent") == 0;
@@ -85,20 +88,22 @@ static void put_line(const trace *t, const json_t *event)
             ui_colour_on(UI_PLAIN));
     fputs(ui_colour_on(handled ? UI_PLAIN : sent ? UI_CYAN : UI_YELLOW), out);
     text_cell(out, what, 8);
-    fprintf(out, "%s ", ui_colour_on(UI_PLAIN));
-    view_put_actor(out, field_text(event, "name"), field_text(event, "actor"));
-    fprintf(out, "  tag %llu", (unsigned long long)field_u64(event, "tag"));
-    if (*field_text(event, "kind") != '\0' && strcmp(field_text(event, "kind"), "user") != 0) {
-        fputs(" (", out);
-        text_put(out, field_text(event, "kind"));
-        fputc(')', out);
-    }
+    ui_text tag = ui_format("tag %llu", (unsigned long long)field_u64(event, "tag"));
+    fprintf(out, "%s  %-10s %8s  ", ui_colour_on(UI_PLAIN),
+            handled || sent || field_u64(event, "tag") != 0 ? tag.text : "",
+            handled ? nanoseconds(field_u64(event, "dur_ns")).text : "");
+    view_put_actor(out, *actor == '\0' ? "" : field_text(event, "name"),
+                   *actor == '\0' ? "outside" : actor);
     if (*peer != '\0') {
         fputs(handled ? " from " : sent ? " to " : " peer ", out);
         view_put_actor(out, field_text(event, "peer_name"), peer);
     }
-    if (handled) {
-        fprintf(out, "  %s", nanoseconds(field_u64(event, "dur_ns")).text);
+    if (*field_text(event, "kind") != '\0' && strcmp(field_text(event, "kind"), "user") != 0) {
+        fputs(", ", out);
+        text_put(out, field_text(event, "kind"));
+    }
+    if (strcmp(what, "fail") == 0 || strcmp(what, "end") == 0) {
+        fprintf(out, ", %s", jzx_reason_name((uint32_t)field_u64(event, "detail")));
     }
     if (*result != '\0' && strcmp(result, "ok") != 0) {
         fprintf(out, "  %s", ui_colour_on(UI_RED));

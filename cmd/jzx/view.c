@@ -308,6 +308,23 @@ void view_put_actor(FILE *out, const char *name, const char *id)
     fputc(')', out);
 }
 
+void view_put_doing(FILE *out, const json_t *doing)
+{
+    fprintf(out, "%s for %s",
+            field_bool(doing, "hook") ? "in a hook"
+            : field_has(doing, "tag") ? "handles a message"
+                                      : "runs",
+            ui_duration(field_u64(doing, "for_ms")).text);
+    if (field_has(doing, "tag")) {
+        fprintf(out, ", tag %llu", (unsigned long long)field_u64(doing, "tag"));
+    }
+    if (*field_text(doing, "kind") != '\0') {
+        fputs(" (", out);
+        text_put(out, field_text(doing, "kind"));
+        fputc(')', out);
+    }
+}
+
 void view_put_silent(FILE *out, const json_t *answer)
 {
     size_t i;
@@ -318,8 +335,8 @@ void view_put_silent(FILE *out, const json_t *answer)
         fputs(ui_colour_on(UI_YELLOW), out);
         text_put(out, text == NULL ? "?" : text);
         fprintf(out,
-                "%s does not answer: it is stuck, or nobody runs it. What only it knows is "
-                "missing here.\n",
+                "%s does not answer: it is stuck, or nobody runs it.\n"
+                "    What only it knows is missing here.\n",
                 ui_colour_on(UI_PLAIN));
     }
 }

@@ -72,6 +72,9 @@ ui_text view_clock(uint64_t unix_ms);    /* the same of a point in time */
 ui_text view_actor(const char *name, const char *id, size_t columns);
 /* "worker-1 (100000003)", or the id alone; harmless. */
 void view_put_actor(FILE *out, const char *name, const char *id);
+/* "handles a message for 5.2s, tag 7 (user)": of what runs, in `stuck` and `actor`. A hook has no
+ * message, and of a thread that did not answer it is not known. */
+void view_put_doing(FILE *out, const json_t *doing);
 /* The dispatchers that an answer says are silent, if there are any. */
 void view_put_silent(FILE *out, const json_t *answer);
 

@@ -185,6 +185,7 @@ async function readStuck(now) {
   if (now - stuckAt < STUCK_MS) return;
   stuckAt = now;
   const answer = await lists.stuck();
+  model.noteStuck(answer.running || []);
   header.showStuck(answer, program);
 }
 

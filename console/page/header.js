@@ -17,6 +17,7 @@ const LEGEND = [
   ["starting", "starting"],
   ["restarting", "restarting"],
   ["failed", "failed"],
+  ["stuck", "stuck"],
   ["stopping", "stopping"],
 ];
 const SHOWN = 6; // dispatchers; the rest is counted

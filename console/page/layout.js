@@ -10,7 +10,7 @@ const NARROW_ROW = 40;
 const RESERVE_MS = 15000;
 
 /** Width of a text of so many characters, near enough: the picture must not depend on fonts. */
-const widthOf = (view) => Math.min(22, (view.actor.row.name || view.id).length) * 7.2;
+const widthOf = (view) => Math.min(22, (view.actor.row.name || view.id).length) * 7.5;
 
 /** Who stands on the tray. Whom the user closed stays where it was, and so does a supervisor without
  * children: they may come any moment. */
@@ -70,7 +70,6 @@ function placeTray(view, leaves, cells, left, top, depth, plan, parent) {
     width: width - 6,
     parent,
     depth,
-    leaf: true,
   });
   leaves.forEach((leaf, index) => out.nodes.push({ id: leaf.id, view: leaf, ...spotOf(index) }));
   if (view.hidden > 0)
@@ -124,25 +123,27 @@ function narrow(forest, width) {
     if (parent) out.links.push({ from: parent, to: { x, y } });
     y += NARROW_ROW;
     for (const kid of node.kids) walk(kid, depth + 1, spot);
-    if (node.hidden > 0) {
-      const at = Math.min(depth + 1, 6) * INDENT;
-      out.nodes.push({
-        id: `${node.id}+`,
-        view: null,
-        hidden: node.hidden,
-        owner: node.id,
-        x: at,
-        y,
-        width: width - at - 4,
-        parent: spot,
-        depth: depth + 1,
-        leaf: true,
-      });
-      out.links.push({ from: spot, to: { x: at, y } });
-      y += NARROW_ROW;
-    }
+    if (node.hidden > 0) group(node, depth + 1, spot);
+  };
+  const group = (owner, depth, parent) => {
+    const x = Math.min(depth, 6) * INDENT;
+    const { hidden } = owner;
+    out.nodes.push({
+      id: `${owner.id}+`,
+      view: null,
+      hidden,
+      owner: owner.id,
+      x,
+      y,
+      width: width - x - 4,
+      parent,
+      depth,
+    });
+    if (parent) out.links.push({ from: parent, to: { x, y } });
+    y += NARROW_ROW;
   };
   for (const root of forest.kids) walk(root, 0, null);
+  if (forest.hidden > 0) group(forest, 0, null);
   out.height = y - NARROW_ROW / 2;
   return out;
 }

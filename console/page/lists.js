@@ -304,7 +304,9 @@ export class Lists {
         ),
         ...block(
           "Waiting in a circle",
-          cycles.map((ids) => el("li", {}, ...ids.flatMap((id) => [this.name(id), " → "]), ids[0])),
+          cycles.map((ids) =>
+            el("li", {}, ...ids.flatMap((id) => [this.name(id), " → "]), this.name(ids[0])),
+          ),
         ),
         ...block(
           "Longest asks",

@@ -8,7 +8,7 @@ const MORE = 60; // siblings that one click on a group adds
 const MOST = 600; // siblings of one parent that are ever shown
 const FLASH_MS = 2600; // how long a restart or a failure stays marked
 const GHOST_MS = 2200; // how long one who is gone stays in the picture
-const TROUBLE = new Set(["failed", "restarting", "stopping", "stopped"]);
+const TROUBLE = new Set(["stuck", "failed", "restarting", "stopping", "stopped"]);
 
 export class Model {
   constructor() {
@@ -16,9 +16,11 @@ export class Model {
     this.roots = [];
     this.total = 0;
     this.large = false;
+    this.beyond = 0; // of a large program: rows of the top that were not sent
     this.open = new Map(); // id -> true or false, as the user said
     this.limits = new Map(); // id -> siblings shown below it, as the user said
     this.pinned = new Map(); // id -> row, of one who was searched for, and its parents
+    this.stuck = new Map(); // id -> since when it is in the same code
     this.lastAt = 0;
   }
 
@@ -29,6 +31,7 @@ export class Model {
     this.pinned.clear();
     this.open.clear();
     this.limits.clear();
+    this.stuck.clear();
     this.lastAt = 0;
   }
 
@@ -36,7 +39,9 @@ export class Model {
   async ask() {
     const first = await get(
       "actors",
-      this.large ? { sort: "tree", depth: 1, limit: 400 } : { sort: "tree", limit: SMALL },
+      this.large
+        ? { sort: "tree", depth: 1, limit: Math.max(400, this.limit("") + 2) }
+        : { sort: "tree", limit: SMALL },
     );
     const wasLarge = this.large;
     this.total = first.total;
@@ -45,6 +50,8 @@ export class Model {
     const rows = new Map(first.actors.map((row) => [row.id, row]));
     if (this.large) await this.refreshOpened(rows);
     await this.refreshPinned(rows);
+    // Those at the top that did not come, or their children: who is what was not said.
+    this.beyond = this.large ? Math.max(0, first.matched - rows.size) : 0;
     return rows;
   }
 
@@ -98,6 +105,7 @@ export class Model {
     for (const row of rows.values()) {
       const old = before.get(row.id);
       const actor = { row, kids: [], rate: null, flash: "", flashUntil: 0, goneAt: 0 };
+      actor.stuckSince = this.stuck.get(row.id) ?? 0;
       if (old) this.compare(actor, old, now, seconds);
       fresh.set(row.id, actor);
     }
@@ -149,6 +157,12 @@ export class Model {
         goneAt,
       });
     }
+  }
+
+  /** Who has been in the same code for too long, as `stuck` tells. */
+  noteStuck(running, now = performance.now()) {
+    this.stuck = new Map(running.map((one) => [one.actor, now - one.for_ms]));
+    for (const [id, actor] of this.actors) actor.stuckSince = this.stuck.get(id) ?? 0;
   }
 
   /** A failure was reported of this actor: mark it, also if it was up again by the next look. */
@@ -215,7 +229,13 @@ export class Model {
    * when there is nobody. */
   view(now = performance.now()) {
     if (this.roots.length === 0) return null;
-    return { id: "", hidden: 0, kids: this.roots.slice(0, MOST).map((actor) => this.viewOf(actor, now, 0)) };
+    const shown = this.choose({ row: { id: "" }, kids: this.roots }, this.roots.length, now);
+    const loose = this.roots.every((actor) => actor.row.children === 0) ? this.beyond : 0;
+    return {
+      id: "",
+      hidden: this.roots.length - shown.length + loose,
+      kids: shown.map((actor) => this.viewOf(actor, now, 0)),
+    };
   }
 
   viewOf(actor, now, level) {
@@ -265,12 +285,15 @@ const idOf = (actor) => actor.row.id;
 
 export function isLoud(actor, now) {
   const { row } = actor;
-  return actor.flashUntil > now || TROUBLE.has(row.state) || (row.cap > 0 && row.mailbox >= row.cap * 0.8);
+  return (
+    actor.flashUntil > now || TROUBLE.has(stateOf(actor)) || (row.cap > 0 && row.mailbox >= row.cap * 0.8)
+  );
 }
 
 /** The state as a word, with what is not in `state`. */
 export function stateOf(actor) {
   const { row } = actor;
   if (actor.goneAt) return "terminated";
+  if (actor.stuckSince && row.state === "running") return "stuck";
   return row.stopping && row.state === "running" ? "stopping" : row.state;
 }

@@ -1,6 +1,6 @@
 // The supervision tree as a picture: drawing it, and moving in it by pointer and by keys.
 
-import { $, count, nameOf, setAttr, setText, short, svg } from "./dom.js";
+import { $, count, nameOf, setAttr, setText, short, span, svg } from "./dom.js";
 import { layout } from "./layout.js";
 import { stateOf } from "./model.js";
 import { Viewport } from "./viewport.js";
@@ -14,6 +14,7 @@ export const GLYPHS = {
   created: "M-3 0h6",
   starting: "M-3 1.5L0-2.5L3 1.5",
   running: "",
+  stuck: "M0-4.2V.8M0 3.8V4",
   stopping: "M-2.5-2.5h5v5h-5z",
   stopped: "M-2.5-2.5h5v5h-5z",
   failed: "M-3-3L3 3M3-3L-3 3",
@@ -33,11 +34,12 @@ function cut(text, width) {
 }
 
 /** The line under a name: two facts at most, and no more of them than fit. */
-function subline(actor, view, width) {
+function subline(actor, view, width, now) {
   const { row } = actor;
   const state = stateOf(actor);
   const parts = [];
-  if (state !== "running") parts.push(state === "terminated" ? "ended" : state);
+  if (state === "stuck") parts.push(`stuck for ${span(now - actor.stuckSince)}`);
+  else if (state !== "running") parts.push(state === "terminated" ? "ended" : state);
   if (row.restarts > 0) parts.push(`↻ ${short(row.restarts)}`);
   if (row.cap > 0 && row.mailbox >= row.cap) parts.push("mailbox full");
   else if (row.mailbox > 0) parts.push(`${short(row.mailbox)} waiting`);
@@ -263,7 +265,7 @@ export class Tree {
       `${(Math.sqrt(filled) * AROUND).toFixed(1)} ${AROUND.toFixed(1)}`,
     );
     const room = spot.width - (parents ? 18 : 0);
-    const below = subline(actor, spot.view, room);
+    const below = subline(actor, spot.view, room, now);
     setText(parts.name, cut(nameOf(row), room));
     setText(parts.sub, below);
     setAttr(parts.name, "x", 32);

@@ -19,6 +19,7 @@ export class Seeing extends MadeUp {
       "ink and ground differ enough": (s) => this.contrast(s),
       "who wants less motion gets a frame, not a wave": (s) => this.calm(s),
       "100,000 actors cost the page no more than a hundred": (s) => this.crowd(s),
+      "of many without a supervisor some are drawn, and all are counted": (s) => this.loose(s),
       "dead letters come in and are sorted by reason": (s) => this.dead(s),
       "what is stuck is said at the top": (s) => this.stuck(s),
     };
@@ -140,6 +141,7 @@ export class Seeing extends MadeUp {
       await page.focus(".chart-canvas");
       await page.keyboard.press("ArrowLeft");
       check(/at \d\d:/.test(await page.getAttribute(".chart-canvas", "aria-label")), "keys move the cursor");
+      check(/k$/.test((await values())[0]), `the rate under the cursor is ${(await values())[0]}`);
       await page.click("text=10 min");
       same(await page.getAttribute("text=10 min", "aria-checked"), "true", "the window");
     });
@@ -316,6 +318,25 @@ export class Seeing extends MadeUp {
     );
   }
 
+  /** Actors that nobody supervises stand side by side at the top. */
+  loose(s) {
+    const prepare = (fake) => {
+      for (let n = 1; n <= 300; n++) fake.add(`8${String(n).padStart(8, "0")}`, `loose-${n}`, null);
+    };
+    return this.on(s, prepare, async (page) => {
+      await page.waitForSelector(".node.group");
+      check((await page.$$(".node")).length < 40, "few of them are drawn");
+      const count = async () => [
+        (await page.$$(".node:not(.group)")).length,
+        Number(/\d+/.exec(await page.textContent(".node.group"))[0]),
+      ];
+      const [drawn, hidden] = await count();
+      same(drawn + hidden, 300, "drawn and counted");
+      await page.click(".node.group");
+      await until(async () => (await count())[0] > drawn, "a click shows more");
+    });
+  }
+
   dead(s) {
     return this.on(s, null, async (page, fake) => {
       await page.click("#tab-dead");
@@ -327,6 +348,11 @@ export class Seeing extends MadeUp {
       fake.letter("30000000b", "expired");
       fake.letter("30000000c", "expired");
       await page.waitForSelector("#panel-dead tbody tr:nth-child(3)");
+      same(
+        await page.$$eval("#panel-dead tbody td:nth-child(2)", (all) => all.map((one) => one.textContent)),
+        ["30000000c", "30000000b", "30000000a"],
+        "the newest first",
+      );
       await page.click("text=expired 2");
       same(await page.$$eval("#panel-dead tbody tr", (all) => all.length), 2, "those that expired");
       fake.letter("30000000d", "expired");
@@ -352,8 +378,15 @@ export class Seeing extends MadeUp {
       await page.click("#stuck-line");
       check((await page.textContent("#panel-stuck")).includes("parse+0x1c (node)"), "where");
       await page.waitForSelector(".dispatcher.silent");
+      await page.waitForSelector('[data-id="300000003"].s-stuck');
+      await until(
+        async () =>
+          /^stuck for 5\.\d s|^stuck for [6-9]/.test(await page.textContent('[data-id="300000003"] .sub')),
+        "the tree says it",
+      );
       fake.stuckFor = 0;
       await page.waitForSelector("#stuck-line", { state: "hidden" });
+      await page.waitForSelector('[data-id="300000003"].s-running');
       await page.click("#tab-doctor");
       await until(
         async () => (await page.textContent("#panel-doctor")).includes("no-backoff"),

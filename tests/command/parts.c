@@ -161,6 +161,16 @@ static void test_half_an_arrow_is_none(void)
     json_decref(events);
 }
 
+static void test_an_arrow_ends_at_its_receiver(void)
+{
+    perfetto *p = perfetto_create();
+    add(p, "sent", 6000, 0, "a1", "ann", "c1", 20);
+    add(p, "handled", 7000, 10, "b1", "bob", "a1", 20); /* another one with that stamp */
+    json_t *events = written(p);
+    CHECK(nth(events, "s", 0) == NULL && nth(events, "f", 0) == NULL);
+    json_decref(events);
+}
+
 static void test_slices_of_an_actor_do_not_overlap(void)
 {
     perfetto *p = perfetto_create();
@@ -170,6 +180,7 @@ static void test_slices_of_an_actor_do_not_overlap(void)
     json_t *events = written(p);
     check_order(events);
     double end = 0.0;
+    CHECK(field_real(nth(events, "X", 0), "dur") > 0.9995); /* the first is as it was */
     for (size_t i = 0; nth(events, "X", i) != NULL; i++) {
         const json_t *slice = nth(events, "X", i);
         CHECK(field_real(slice, "ts") >= end - 0.0005);
@@ -204,6 +215,7 @@ static const jzt_test tests[] = {
     {"an_arrow_goes_from_the_sending_to_the_handling",
      test_an_arrow_goes_from_the_sending_to_the_handling},
     {"half_an_arrow_is_none", test_half_an_arrow_is_none},
+    {"an_arrow_ends_at_its_receiver", test_an_arrow_ends_at_its_receiver},
     {"slices_of_an_actor_do_not_overlap", test_slices_of_an_actor_do_not_overlap},
     {"names_are_escaped_and_marks_are_instants", test_names_are_escaped_and_marks_are_instants},
 };

@@ -289,6 +289,17 @@ static inline bool has(const char *line, const char *part)
 {
     return line != NULL && strstr(line, part) != NULL;
 }
+
+/* The same for what a dispatcher has to answer, which a busy machine may keep from it. */
+static inline const char *ask_patiently(caller *c, const char *request)
+{
+    uint64_t end = clock_ms() + ANSWER_MS;
+    const char *answer = ask(c, request);
+    while (has(answer, "\"NOT_ANSWERING\"") && clock_ms() < end) {
+        answer = ask(c, request);
+    }
+    return answer;
+}
 #define CHECK_HAS(line, part)                                                                      \
     do {                                                                                           \
         if (!has(line, part)) {                                                                    \

@@ -124,10 +124,12 @@ static inline char *hear(guest *g)
 /* Lines are looked through until one has this in it. */
 static inline char *hear_with(guest *g, const char *part)
 {
-    char *line;
-    do {
+    long end = now_ms() + PATIENCE_MS; /* a trace has a line per second if nothing else */
+    char *line = hear(g);
+    while (strstr(line, part) == NULL) {
+        REQUIRE(now_ms() < end);
         line = hear(g);
-    } while (strstr(line, part) == NULL);
+    }
     return line;
 }
 

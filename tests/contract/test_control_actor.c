@@ -7,7 +7,7 @@
 
 #include <fcntl.h>
 
-enum { SETTLE = 1, STASH, KEEP, STAY, FAIL, PANIC, DONE, TICK };
+enum { SETTLE = 1, STASH, KEEP, STAY, FAIL, PANIC, DONE, KILL, TICK };
 
 /* One that has everything, and those it knows. */
 typedef struct rich {
@@ -79,6 +79,9 @@ static PLACE jzx_behavior_result behave(jzx_context *ctx, const jzx_message *msg
         break;
     case STAY:
         stay(self);
+        break;
+    case KILL:
+        CHECK_OK(jzx_kill(ctx->loop, ctx->self));
         break;
     case FAIL:
         return jzx_fail(ctx, 4, "\"quoted\"");
@@ -300,6 +303,7 @@ static void test_failures_are_told_with_their_message_and_place_also_of_who_is_g
     jzx_actor_id keeper = spawn(p, "keeper", NULL, &self);
     jzx_actor_id one = spawn(p, "one", NULL, &self);
     jzx_actor_id two = spawn(p, "two", "pool", &self);
+    jzx_actor_id three = spawn(p, "three", NULL, &self);
     program_run(p);
     tell(p, one, FAIL);
     UNTIL(count_at(p->answer, "failures") == 1, p, "\"op\":\"failures\"}");
@@ -333,6 +337,12 @@ static void test_failures_are_told_with_their_message_and_place_also_of_who_is_g
     CHECK_STR(text_at(p->answer, "ok"), "true");
     CHECK_EQ(count_at(p->answer, "failures"), 0);
     CHECK_STR(text_at(ask(p, "\"op\":\"failures\",\"limit\":\"all\"}"), "error"), "BAD_REQUEST");
+    tell(p, three, KILL);
+    UNTIL(count_at(p->answer, "failures") == 1, p, "\"op\":\"failures\",\"actor\":\"%llx\"}",
+          (unsigned long long)three);
+    CHECK_STR(text_at(p->answer, "failures.0.reason"), "killed");
+    CHECK_STR(text_at(p->answer, "failures.0.tag"), "null");   /* it was in no message, */
+    CHECK_STR(text_at(p->answer, "failures.0.hook"), "false"); /* nor in a hook */
     program_close(p);
 }
 

@@ -194,6 +194,8 @@ static void test_times_are_measured_from_the_first_request(void)
             CHECK_EQ(answers, COUNT);
             CHECK(turns >= 1);
             CHECK(waits >= 1);
+            CHECK_VALUE(text, "jzx_queue_wait_seconds_bucket{le=\"8.589934592\"}", waits);
+            CHECK_VALUE(text, "jzx_turn_seconds_bucket{le=\"8.589934592\"}", turns);
         }
         free(text);
     }

@@ -39,6 +39,42 @@ static void test_the_socket_is_for_this_user_alone(void)
     unmake_program(&p);
 }
 
+typedef struct watch {
+    const char *path;
+    _Atomic bool over;
+    _Atomic uint32_t widest;
+} watch;
+
+static void *watch_mode(void *arg)
+{
+    watch *w = arg;
+    while (!atomic_load(&w->over)) {
+        atomic_fetch_or(&w->widest, mode_of(w->path));
+    }
+    return NULL;
+}
+
+/* Also while it is made, with a umask that takes nothing away. */
+static void test_the_socket_is_never_wider_than_asked_for(void)
+{
+    enum { STARTS = 150 };
+    program p;
+    pthread_t thread;
+    make_program(&p);
+    watch w = {.path = p.path};
+    mode_t before = umask(0);
+    REQUIRE(pthread_create(&thread, NULL, watch_mode, &w) == 0);
+    for (int i = 0; i < STARTS; i++) {
+        serve(&p, 0);
+        jzx_control_stop(p.control);
+    }
+    atomic_store(&w.over, true);
+    (void)pthread_join(thread, NULL);
+    (void)umask(before);
+    CHECK_EQ(atomic_load(&w.widest) & 0177u, 0);
+    unmake_program(&p);
+}
+
 /* In a child that is nobody, with the way to the socket open. */
 static void test_another_user_is_not_let_in(void)
 {
@@ -319,6 +355,7 @@ static void test_a_thousand_connections_do_no_harm(void)
 {
     enum { CROWD = 1000 };
     static int fds[CROWD];
+    static const char heap[] = "{\"op\":\"actors\"}\n{\"op\":\"program\"";
     struct rlimit limit;
     program p;
     caller c;
@@ -342,7 +379,7 @@ static void test_a_thousand_connections_do_no_harm(void)
         fds[i] = try_connect(p.path);
         open += fds[i] >= 0;
         if (fds[i] >= 0 && i % 3 == 0) {
-            (void)send(fds[i], "{\"op\":\"actors\"}\n{\"op\":\"program\"", 33, MSG_NOSIGNAL);
+            (void)send(fds[i], heap, strlen(heap), MSG_NOSIGNAL);
         }
     }
     CHECK_EQ(open, CROWD);
@@ -371,19 +408,47 @@ static void test_a_thousand_connections_do_no_harm(void)
     unmake_program(&p);
 }
 
+/* Memory that the program holds, and the most it ever held. */
+typedef struct meter {
+    _Atomic int64_t held;
+    _Atomic int64_t most;
+} meter;
+
+static void *metered(void *ctx, void *ptr, size_t old_size, size_t new_size)
+{
+    meter *m = ctx;
+    void *fresh = new_size == 0 ? NULL : realloc(ptr, new_size);
+    if (new_size == 0) {
+        free(ptr);
+    } else if (fresh == NULL) {
+        return NULL;
+    }
+    int64_t held = atomic_fetch_add(&m->held, (int64_t)new_size - (int64_t)old_size) +
+                   (int64_t)new_size - (int64_t)old_size;
+    int64_t most = atomic_load(&m->most);
+    while (held > most && !atomic_compare_exchange_weak(&m->most, &most, held)) {
+    }
+    return fresh;
+}
+
 /* It is not read from any more when its answers wait, and after a while it is hung up on. */
 static void test_a_client_that_does_not_read_is_bounded_and_hung_up_on(void)
 {
     program p;
     caller slow;
     caller c;
-    make_program(&p);
+    meter m = {0};
+    memset(&p, 0, sizeof p);
+    make_directory(&p);
+    jzx_config config = {.allocator = {.realloc = metered, .ctx = &m}};
+    REQUIRE_OK(jzx_loop_create(&config, &p.loop));
     spawn_tree(&p, 60);
     serve(&p, 0);
     atomic_store(&p.control->server->patience_ns, UINT64_C(300000000));
     run(&p);
     call(&slow, &p);
     call(&c, &p);
+    int64_t before = atomic_load(&m.held);
     static const char request[] = "{\"op\":\"actors\"}\n";
     size_t said = 0;
     uint64_t end = clock_ms() + ANSWER_MS;
@@ -398,6 +463,7 @@ static void test_a_client_that_does_not_read_is_bounded_and_hung_up_on(void)
     }
     CHECK(n < 0 && (errno == EPIPE || errno == ECONNRESET));
     CHECK(said < 1000000); /* the kernel's buffers, and a line of ours */
+    CHECK(atomic_load(&m.most) - before < 4194304);
     hang_up(&slow);
     CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
     hang_up(&c);
@@ -529,6 +595,7 @@ static void test_nothing_is_left_open(void)
 
 static const jzt_test tests[] = {
     {"the_socket_is_for_this_user_alone", test_the_socket_is_for_this_user_alone},
+    {"the_socket_is_never_wider_than_asked_for", test_the_socket_is_never_wider_than_asked_for},
     {"another_user_is_not_let_in", test_another_user_is_not_let_in},
     {"by_default_it_is_in_the_users_own_directory",
      test_by_default_it_is_in_the_users_own_directory},

@@ -18,8 +18,17 @@ static jzx_behavior_result idle_init(jzx_context *ctx, void *arg)
     return JZX_BEHAVIOR_OK;
 }
 
+/* Far away, with a child that lives where its grandparent does. */
+static jzx_behavior_result parent_init(jzx_context *ctx, void *arg)
+{
+    (void)arg;
+    jzx_spawn_opts opts = {.behavior = idle, .name = "grandchild", .dispatcher = "loop"};
+    return jzx_spawn(ctx->loop, &opts, NULL) == JZX_OK ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
+}
+
 /* The end of the near child is news of which nothing comes any more; the supervisor is not to ask
- * for turn after turn because of it, for then nobody would end the far ones. */
+ * for turn after turn because of it, for then nobody would end the far one, which waits for its own
+ * child here. */
 static void test_a_supervisor_of_near_and_far_children_ends(void)
 {
     static const jzx_dispatcher_spec specs[] = {
@@ -28,7 +37,7 @@ static void test_a_supervisor_of_near_and_far_children_ends(void)
     };
     jzx_child_spec children[] = {
         {.id = "near", .behavior = idle, .init = idle_init},
-        {.id = "far", .behavior = idle, .init = idle_init, .dispatcher = "crunch"},
+        {.id = "far", .behavior = idle, .init = parent_init, .dispatcher = "crunch"},
         {.id = "alone", .behavior = idle, .init = idle_init, .dispatcher = "disk"},
     };
     jzx_supervisor_init init = {.name = "sup", .children = children, .child_count = 3};

@@ -13,8 +13,8 @@ socket=$folder/fixture.sock
 server="jzx-test-$$"
 fixture_pid=
 mkdir -p "$screens"
-# `jzx ps` looks here first.
-export XDG_RUNTIME_DIR="$folder"
+# `jzx ps` looks here first, and tmux leaves its sockets here.
+export XDG_RUNTIME_DIR="$folder" TMUX_TMPDIR="$folder"
 unset TMUX NO_COLOR COLUMNS LINES LC_ALL
 
 t() {
@@ -78,8 +78,8 @@ keep() {
     screen >"$screens/$1.txt"
     t capture-pane -p -e >"$screens/$1.ansi"
     # Without what the test needs itself.
-    sed '/^end-[0-9]*-/d; /^ready>/d' "$screens/$1.ansi" | "$tools/screen2svg" >"$screens/$1.svg" ||
-        fail "no picture of $1"
+    sed '/^end-[0-9]*-/d; /^ready>/d' "$screens/$1.ansi" | "$tools/screen2svg" >"$screens/$1.svg"
+    grep -q '^</svg>$' "$screens/$1.svg" || fail "no picture of $1"
 }
 
 # run COMMAND: in the pane's shell, which has an empty screen before.

@@ -149,12 +149,10 @@ static json_t *answer_of(const program *p, const json_t *request)
 static void look(top_model *model, const program *p)
 {
     for (int turn = 0; turn < 2; turn++) {
-        uint64_t offset = 0;
-        uint64_t limit = 0;
-        top_model_window(model, &offset, &limit);
-        json_t *request = top_model_request(model);
+        top_window window = top_model_window(model);
+        json_t *request = top_model_request(model, &window);
         json_t *answer = answer_of(p, request);
-        bool whole = top_model_take(model, answer, offset);
+        bool whole = top_model_take(model, answer, &window);
         json_decref(request);
         json_decref(answer);
         if (whole) {
@@ -291,6 +289,20 @@ static void test_a_pause_alone_changes_nothing_on_the_screen(void)
     top_model_deinit(&model);
 }
 
+/* A program sorts as much as it has to skip. */
+static void test_the_end_of_a_long_list_is_asked_for_from_there(void)
+{
+    top_model model = {.sort = TOP_NAME, .page = 20, .matched = 100000};
+    top_model_go_last(&model);
+    top_window window = top_model_window(&model);
+    CHECK(window.turned);
+    CHECK_EQ(window.offset, 0);
+    CHECK_EQ(window.limit, 40);
+    model.tree = true;
+    CHECK(!top_model_window(&model).turned);
+    top_model_deinit(&model);
+}
+
 static void test_the_same_column_again_reverses(void)
 {
     top_model model = {.sort = TOP_MAILBOX};
@@ -328,14 +340,17 @@ static void test_an_answer_of_anything_leaves_a_usable_table(void)
         "\"matched\":18446744073709551615}",
         "{\"actors\":[{}],\"matched\":9007199254740993}",
     };
+    rng = jzt_rng_seeded();
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         for (int reverse = 0; reverse < 2; reverse++) {
             top_model model = {.sort = TOP_ID, .page = 10, .reverse = reverse == 1};
             json_t *answer = json_loads(answers[i], 0, NULL);
-            (void)top_model_take(&model, answer, 5);
+            top_window window = {.offset = 5, .limit = 30, .turned = below(2) == 0};
+            (void)top_model_take(&model, answer, &window);
             top_model_go_last(&model);
             (void)top_model_chosen(&model);
-            json_t *request = top_model_request(&model);
+            window = top_model_window(&model);
+            json_t *request = top_model_request(&model, &window);
             CHECK(field_u64(request, "limit") <= TOP_LIMIT_MAX);
             json_decref(request);
             json_decref(answer);
@@ -350,6 +365,8 @@ static const jzt_test tests[] = {
      test_a_paused_table_sorts_and_filters_what_it_holds},
     {"a_pause_alone_changes_nothing_on_the_screen",
      test_a_pause_alone_changes_nothing_on_the_screen},
+    {"the_end_of_a_long_list_is_asked_for_from_there",
+     test_the_end_of_a_long_list_is_asked_for_from_there},
     {"the_same_column_again_reverses", test_the_same_column_again_reverses},
     {"columns_that_sort_are_found_by_word_and_by_neighbour",
      test_columns_that_sort_are_found_by_word_and_by_neighbour},

@@ -27,6 +27,7 @@ look_at() {
     text ps fixture "$jzx ps"
     $3 stuck spinner "$jzx stuck --limit 100 -p $socket" 4
     table top box "$jzx top --once --interval 0.1 --limit 10 -p $socket"
+    screen | grep ' ticker ' | grep -qE ' [1-9][0-9]{1,2} ' || fail "top --once has no rates"
     text actor 'fell over' "$jzx actor -p $socket flaky"
     text dead '' "$jzx dead --once -p $socket"
     text doctor no-backoff "$jzx doctor -p $socket" 5
