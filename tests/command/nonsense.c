@@ -197,9 +197,11 @@ static bool serve_request(int fd, const char *request, damage how, jzt_rng *rng)
     if (how == NOTHING) {
         return false;
     }
-    (void)snprintf(line, sizeof line, "{\"id\":%u,%s}\n", how == OTHER_ID ? id + 1 : id, answer);
     /* A trace is spoiled in its events, and everything else in its first answer. */
-    if (trace || (program && jzt_rng_below(rng, 2) == 0)) {
+    bool spared = trace || (program && jzt_rng_below(rng, 2) == 0);
+    (void)snprintf(line, sizeof line, "{\"id\":%u,%s}\n", how == OTHER_ID && !spared ? id + 1 : id,
+                   answer);
+    if (spared) {
         if (!say(fd, line)) {
             return false;
         }

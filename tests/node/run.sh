@@ -47,8 +47,12 @@ stop() {
     grep -q '^Stopped in [012]\.' "$work/out" || fail "$(grep Stopped "$work/out")"
     grep -q ', 0 killed' "$work/out" || fail "$(grep Stopped "$work/out")"
     [ ! -s "$work/err" ] || fail "$(cat "$work/err")"
-    left=$(find "$work" -name '*.sock*')
+    left=$(find "$work" -name '*.sock')
     [ -z "$left" ] || fail "left behind: $left"
+    # What the crash guard caught is on record, and stays.
+    for record in $(find "$work" -name '*.flight'); do
+        grep -q 'crash' "$record" || fail "no crash in $record"
+    done
 }
 
 # refused ARGUMENT...: says why, does nothing, ends with 2.
