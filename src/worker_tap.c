@@ -13,7 +13,7 @@
 #define LONG_SLEEP_NS UINT64_C(10000000)
 /* Times are taken in stretches of a tick or more, and after each one comes a rest of so many times
  * its length: so they cost little where there is much to do. */
-#define REST_TIMES 15u
+#define REST_TIMES 63u
 #define TICK_LONG_NS UINT64_C(5000000) /* longer ones were sleep */
 /* In a pool another worker may have handed over the message: then its wait is not known. */
 #define POOL_PATIENCE_NS UINT64_C(50000000)
