@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "control_flight_steps.h"
 #include "control_server_steps.h"
+#include "os/asym.h"
 #include "os/frames.h"
 #include "os/probe.h"
 #include "os/process.h"
@@ -164,7 +165,7 @@ jzx_err jzx_control_start_sized(jzx_loop *loop, const jzx_control_opts *opts, si
     }
     jzi_view view = jzi_view_of(loop);
     jzi_worker_check_thread(&view.loop->worker, "jzx_control_start");
-    if (is_simulated(view.loop->worker.env)) {
+    if (is_simulated(view.loop->worker.env) || !jzi_asym_ready()) { /* guests need its fence */
         return JZX_ERR_NOT_SUPPORTED;
     }
     if (JZI_PEEK_READY(view.board->control) != NULL) {

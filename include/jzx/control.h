@@ -48,7 +48,8 @@ typedef struct jzx_control_opts {
 /* Serves this loop; of a system: all of it. opts NULL: the defaults. Loops that are simulated are
  * not served. Stop it before the loop or the system is destroyed, or have that stop it. Thread:
  * loop. Errors: INVALID_ARG, NEWER_STRUCT, NO_MEMORY, ALREADY (it has one), NOT_SUPPORTED
- * (simulated), IO (the socket cannot be made: see errno), NO_FDS, NO_THREADS. */
+ * (simulated, or a kernel without membarrier(2)), IO (the socket cannot be made: see errno),
+ * NO_FDS, NO_THREADS. */
 JZX_API JZX_NODISCARD jzx_err jzx_control_start_sized(jzx_loop *loop, const jzx_control_opts *opts,
                                                       size_t opts_size, jzx_control **out_control);
 static inline JZX_NODISCARD jzx_err jzx_control_start(jzx_loop *loop, const jzx_control_opts *opts,
