@@ -266,10 +266,7 @@ int actor_main(int argc, char **argv)
         .max = 1};
     view v;
     int status;
-    if (!view_begin(&v, &spec, argc, argv, &status)) {
-        return status;
-    }
-    attach *a = view_attach(&v, &status);
+    attach *a = view_open(&v, &spec, argc, argv, &status);
     if (a == NULL) {
         return status;
     }

@@ -97,10 +97,7 @@ int doctor_main(int argc, char **argv)
         .more = "Exit status: 0 nothing but notes, 4 warnings, 5 errors; 1 it could not look.\n"};
     view v;
     int status;
-    if (!view_begin(&v, &spec, argc, argv, &status)) {
-        return status;
-    }
-    attach *a = view_attach(&v, &status);
+    attach *a = view_open(&v, &spec, argc, argv, &status);
     if (a == NULL) {
         return status;
     }

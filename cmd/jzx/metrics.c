@@ -40,10 +40,7 @@ int metrics_main(int argc, char **argv)
             "first answer has none yet. `jzx console` serves the same at /metrics.\n"};
     view v;
     int status;
-    if (!view_begin(&v, &spec, argc, argv, &status)) {
-        return status;
-    }
-    attach *a = view_attach(&v, &status);
+    attach *a = view_open(&v, &spec, argc, argv, &status);
     if (a == NULL) {
         return status;
     }

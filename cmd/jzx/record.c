@@ -84,10 +84,7 @@ int record_main(int argc, char **argv)
                             .options = options};
     view v;
     int status;
-    if (!view_begin(&v, &spec, argc, argv, &status)) {
-        return status;
-    }
-    attach *a = view_attach(&v, &status);
+    attach *a = view_open(&v, &spec, argc, argv, &status);
     if (a == NULL) {
         return status;
     }

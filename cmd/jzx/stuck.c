@@ -172,10 +172,7 @@ int stuck_main(int argc, char **argv)
             "is; 1 it could not look.\n"};
     view v;
     int status;
-    if (!view_begin(&v, &spec, argc, argv, &status)) {
-        return status;
-    }
-    attach *a = view_attach(&v, &status);
+    attach *a = view_open(&v, &spec, argc, argv, &status);
     if (a == NULL) {
         return status;
     }

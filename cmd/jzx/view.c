@@ -188,6 +188,11 @@ int view_failed(const attach *a)
     return ui_fail("%s", attach_text(a));
 }
 
+attach *view_open(view *v, const view_spec *spec, int argc, char **argv, int *out_status)
+{
+    return view_begin(v, spec, argc, argv, out_status) ? view_attach(v, out_status) : NULL;
+}
+
 json_t *view_ask(attach *a, json_t *request, int *out_status)
 {
     json_t *answer = NULL;

@@ -45,6 +45,8 @@ typedef struct view {
 bool view_begin(view *v, const view_spec *spec, int argc, char **argv, int *out_status);
 /* Connects to the program. NULL: it has said why not, and *out_status says it too. */
 attach *view_attach(const view *v, int *out_status);
+/* Both. NULL: *out_status is what the command ends with. */
+attach *view_open(view *v, const view_spec *spec, int argc, char **argv, int *out_status);
 
 /* Asks; says what is wrong. The answer is owned by the caller; NULL: look at *out_status. */
 json_t *view_ask(attach *a, json_t *request, int *out_status);
