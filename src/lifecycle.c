@@ -30,7 +30,7 @@ void jzi_life_settle(jzi_worker *worker)
 {
     jzi_actor *actor = worker->current;
     worker->current = NULL;
-    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
+    JZI_PUBLISH_HOT(worker->ctx.self, JZX_NOBODY);
     worker->phase = JZI_PHASE_NONE;
     if (actor == NULL) {
         return; /* it ended */
@@ -60,7 +60,7 @@ static void before_hook(jzi_worker *worker, jzi_actor *actor, jzi_phase phase)
     worker->phase = (uint32_t)phase;
     worker->in_hand = NULL;
     worker->ctx.state = actor->state;
-    JZI_PUBLISH(worker->ctx.self, actor->id);
+    JZI_PUBLISH_HOT(worker->ctx.self, actor->id);
     worker->reason_by = JZX_NOBODY;
     if (jzi_unlikely(worker->pooled)) {
         /* Both say that somebody will look at it, so nobody queues it meanwhile. What is commanded
@@ -75,7 +75,7 @@ static void after_hook(jzi_worker *worker, jzi_actor *actor, jzx_behavior_result
     jzi_user_code_ends(worker);
     actor->flags &= jzi_unlikely(worker->pooled) ? ~JZI_ACTOR_LIFE : ~0u;
     actor->state = worker->ctx.state;
-    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
+    JZI_PUBLISH_HOT(worker->ctx.self, JZX_NOBODY);
     bool leaving = worker->phase == JZI_PHASE_LEAVE || worker->phase == JZI_PHASE_DEINIT;
     worker->phase = JZI_PHASE_NONE;
     worker->hook_result = (uint32_t)result;
@@ -333,7 +333,7 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
         if (jzi_actor_state_of(actor) == JZX_STATE_STOPPED) {
             jzi_move(actor, JZX_LIFE_RESTART);
         }
-        JZI_PUBLISH(life->incarnation, life->incarnation + 1);
+        JZI_PUBLISH_SUM(life->incarnation, 1u);
         tell_restart(worker, actor);
         actor->flags &= ~(JZI_ACTOR_ENDING | JZI_ACTOR_KILLED | JZI_ACTOR_LATE | JZI_ACTOR_LINKED |
                           JZI_ACTOR_TRAP);
@@ -341,7 +341,7 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
             actor->flags |= JZI_ACTOR_TRAP;
         }
     }
-    JZI_PUBLISH(life->since_ns, 0);
+    JZI_PUBLISH_HOT(life->since_ns, 0);
     life->bare = true;
     jzi_move(actor, JZX_LIFE_START);
     jzi_set_step(actor, JZI_STEP_INITED);
@@ -387,7 +387,7 @@ static void running(jzi_worker *worker, jzi_actor *actor)
     jzi_move(actor, JZX_LIFE_STARTED);
     jzi_set_step(actor, JZI_STEP_NONE);
     actor->flags &= ~(JZI_ACTOR_FROZEN | JZI_ACTOR_START | JZI_ACTOR_RESTART | JZI_ACTOR_RESUME);
-    JZI_PUBLISH(life->since_ns, worker->now_ns | 1u);
+    JZI_PUBLISH_HOT(life->since_ns, worker->now_ns | 1u);
     if (jzi_unlikely(worker->noting)) {
         jzi_worker_note(worker, JZI_TAP_START, actor->id, JZX_NOBODY, 0, life->incarnation, 0);
     }
@@ -410,7 +410,7 @@ static void hand_over_notices(jzi_worker *worker, jzi_actor *actor)
     while (actor->notices != NULL && worker->reason.kind <= JZX_REASON_SHUTDOWN) {
         jzx_behavior_result result =
             jzi_worker_hand_over(worker, actor, jzi_lane_pop(&actor->notices));
-        JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
+        JZI_PUBLISH_HOT(worker->ctx.self, JZX_NOBODY);
         if (result > JZX_BEHAVIOR_STOP) {
             if (worker->reason_by != actor->id) {
                 jzi_worker_set_reason(worker, JZX_REASON_FAILED, 0, NULL);

@@ -274,7 +274,7 @@ static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     }
     jzi_node *node = &actor->corpse;
     jzi_actor_set_history(actor, JZI_HISTORY_CORPSE);
-    JZI_PUBLISH(actor->dead, incarnation);
+    JZI_PUBLISH_HOT(actor->dead, incarnation);
     jzi_actor_set_counts(actor, 0);
     node->msg.u64 = (uint64_t)reason->kind << 32 | (uint32_t)reason->code;
     node->msg.len = (size_t)(uintptr_t)block;

@@ -180,12 +180,12 @@ static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_
     atomic_store_explicit(&actor->door.cap, cap, memory_order_relaxed);
     atomic_store_explicit(&actor->door.link, opts->full_policy, memory_order_relaxed);
     actor->kind = kind;
-    JZI_PUBLISH(actor->dead, 0);
+    JZI_PUBLISH_HOT(actor->dead, 0);
     jzi_actor_set_history(actor, HISTORY_RUNNING);
     actor->user = actor->events = actor->notices = actor->urgent = NULL;
     actor->behavior = opts->behavior;
     actor->state = opts->state;
-    JZI_PUBLISH(actor->ext, NULL);
+    JZI_PUBLISH_HOT(actor->ext, NULL);
     jzi_actor_set_counts(actor, 0);
     actor->handled = 0;
     actor->flags = (kind->max_msgs < JZI_FIRST_LEG ? JZI_ACTOR_FEW : 0) |
@@ -319,8 +319,8 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
         undo_far(clerk, down, actor, far);
         return err;
     }
-    JZI_PUBLISH(actor->parent,
-                birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
+    JZI_PUBLISH_HOT(actor->parent,
+                    birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
     if (up != NULL) {
         actor->far = far;
         actor->ext->life->far = far;
@@ -444,8 +444,8 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
         }
     }
     jzi_worker_more_slots(worker);
-    JZI_PUBLISH(actor->parent,
-                birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
+    JZI_PUBLISH_HOT(actor->parent,
+                    birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
     if (jzi_likely(worker->domain->directory == NULL)) {
         link_as(worker, actor, birth->parent, true);
     } else {

@@ -311,8 +311,8 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
 {
     worker->current = actor;
     worker->ctx.state = actor->state;
-    JZI_PUBLISH(worker->ctx.self, actor->id);
-    JZI_PUBLISH(worker->turn_start_ns, worker->now_ns);
+    JZI_PUBLISH_HOT(worker->ctx.self, actor->id);
+    JZI_PUBLISH_HOT(worker->turn_start_ns, worker->now_ns);
     jzi_node *next = NULL;
     uint32_t left = JZI_FIRST_LEG;
     if (exact || jzi_unlikely((actor->flags & (JZI_ACTOR_SLOW | JZI_ACTOR_FEW)) != 0)) {
@@ -413,7 +413,7 @@ static void end_run(jzi_worker *worker)
 {
     worker->in_hand = NULL;
     worker->phase = JZI_PHASE_NONE;
-    JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
+    JZI_PUBLISH_HOT(worker->ctx.self, JZX_NOBODY);
     worker->current = NULL;
 }
 
@@ -524,7 +524,7 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
     worker->phase = JZI_PHASE_BEHAVIOR;
     worker->current = actor;
     worker->ctx.state = actor->state;
-    JZI_PUBLISH(worker->ctx.self, actor->id);
+    JZI_PUBLISH_HOT(worker->ctx.self, actor->id);
     /* As for a hook: see before_hook() in lifecycle.c. */
     actor->flags |= worker->pooled ? JZI_ACTOR_LIFE : 0;
     jzx_behavior_result result =

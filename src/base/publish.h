@@ -5,11 +5,14 @@
 
 #define JZI_PUBLISH(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 #define JZI_PEEK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
-/* Adds to a word that only this thread writes. A plain addition is one instruction, and an aligned
- * word is never seen half; the sanitizer wants to be told. */
+/* The same where an instruction counts: a plain assignment, which the compiler may pair with its
+ * neighbours, and a plain addition, which is one instruction. An aligned word is never seen half,
+ * and calls of user code follow; the sanitizer wants to be told. */
 #if defined(__SANITIZE_THREAD__)
+#define JZI_PUBLISH_HOT(field, value) JZI_PUBLISH(field, value)
 #define JZI_PUBLISH_SUM(field, delta) JZI_PUBLISH(field, (field) + (delta))
 #else
+#define JZI_PUBLISH_HOT(field, value) ((field) = (value))
 #define JZI_PUBLISH_SUM(field, delta) ((field) += (delta))
 #endif
 /* For what a pointer leads to: who finds it sees what was stored before. */
