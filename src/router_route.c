@@ -57,14 +57,15 @@ bool jzi_router_refused(jzx_context *ctx, jzi_router *r, uint32_t at, jzx_err er
     return true;
 }
 
-/* Those who were full when there was no memory to ask them to tell of room: try them again. */
+/* Those who were full when there was no memory to ask them to tell of room, or who were being
+ * killed: try them again, unless somebody waits for them, who is first. */
 static void forgive(jzi_router *r)
 {
     if (jzi_likely(r->routes.count - r->routes.open == r->routes.asked)) {
         return;
     }
     for (uint32_t i = 0; i < r->routes.count; i++) {
-        if (r->routes.at[i].full && !r->routes.at[i].asked) {
+        if (r->routes.at[i].full && !r->routes.at[i].asked && r->routes.at[i].waiting == 0) {
             jzi_routes_set_full(&r->routes, i, false);
         }
     }
