@@ -137,8 +137,9 @@ static void check_everything(const char *dispatcher, const char *others)
     tell(p, self.id, SETTLE);
     tell(p, self.id, STASH);
     tell(p, self.id, STASH);
-    UNTIL(number_at(p->answer, "detail.stashed") == 2 && count_at(p->answer, "history") == 3, p,
-          "\"op\":\"actor\",\"actor\":\"%llx\"}", (unsigned long long)self.id);
+    UNTIL(number_at(p->answer, "detail.stashed") == 2 && count_at(p->answer, "history") == 3 &&
+              strcmp(text_at(p->answer, "doing"), "null") == 0,
+          p, "\"op\":\"actor\",\"actor\":\"%llx\"}", (unsigned long long)self.id);
     const char *a = p->answer;
     CHECK_EQ(actor_at(a, "actor.id"), self.id);
     CHECK_STR(text_at(a, "actor.name"), "rich");
