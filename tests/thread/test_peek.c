@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAP = 32, ROUNDS = JZT_SANITIZED ? 300 : 2000, LOOKS = 10 };
+enum { CAP = 32, ROUNDS = JZT_SANITIZED ? 300 : 2000, LOOKS = JZT_SANITIZED ? 2000 : 200 };
 
 typedef struct watcher {
     jzi_view view;
