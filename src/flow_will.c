@@ -4,8 +4,9 @@
 #include "flow_steps.h"
 
 typedef struct flow_bequest {
-    uint64_t what;     /* FLOW_CONNECT: a producer; FLOW_DONE: one that is done; FLOW_EXPECT: a */
-                       /* consumer; FLOW_CANCEL: consumers know that the stream is over */
+    uint64_t what; /* FLOW_CONNECT: a producer; FLOW_DONE: one that is done, or with nobody as */
+                   /* its peer, that one was; FLOW_EXPECT: a consumer; FLOW_CANCEL: consumers */
+                   /* know that the stream is over */
     jzx_actor_id from; /* whose wish it was */
     flow_wish wish;
 } flow_bequest;
@@ -29,6 +30,10 @@ static size_t write_will(const jzi_flow *flow, flow_bequest *will)
         will[count++] =
             (flow_bequest){.what = FLOW_EXPECT, .wish = {.peer = out->consumer, .link = out->link}};
     }
+    /* Of those that are done and were let go nobody would tell the next life. */
+    if (flow->some_done && flow->missing == 0) {
+        will[count++] = (flow_bequest){.what = FLOW_DONE, .wish = {.peer = JZX_NOBODY}};
+    }
     if (flow->was_done) {
         will[count++] = (flow_bequest){.what = FLOW_CANCEL};
     }
@@ -51,7 +56,7 @@ static jzx_err leave(jzi_flow *flow, void *will, size_t len)
 
 void jzi_flow_bequeath(jzi_flow *flow)
 {
-    size_t most = (size_t)flow->in_count + flow->out_count + 1;
+    size_t most = (size_t)flow->in_count + flow->out_count + 2;
     flow_bequest *will = jzi_alloc(&flow->alloc, most * sizeof *will);
     if (will == NULL) {
         return;
@@ -68,6 +73,10 @@ static jzx_err take_over(jzi_flow *flow, const flow_bequest *bequest)
     case FLOW_CONNECT:
         return jzi_flow_in_connect(flow, &bequest->wish, bequest->from);
     case FLOW_DONE:
+        if (bequest->wish.peer == JZX_NOBODY) {
+            flow->some_done = true;
+            return JZX_OK;
+        }
         return jzi_flow_in_done(flow, bequest->wish.peer);
     case FLOW_EXPECT:
         return jzi_flow_out_expect(flow, &bequest->wish, bequest->from);
