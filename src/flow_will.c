@@ -21,7 +21,7 @@ static size_t write_will(const jzi_flow *flow, flow_bequest *will)
                 .what = FLOW_CONNECT,
                 .from = in->state == IN_ASKED && in->invited ? in->producer : flow->pub.ctx->self,
                 .wish = {.peer = in->producer, .link = in->link}};
-        } else if (in->state == IN_DONE) {
+        } else if (in->state == IN_DONE || in->say == SAY_GOODBYE) { /* it still is to be told */
             will[count++] = (flow_bequest){.what = FLOW_DONE, .wish = {.peer = in->producer}};
         }
     }
