@@ -113,6 +113,12 @@ jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id 
     return JZX_OK;
 }
 
+/* Whether there is an end of it still to come: one that is leaving may have a goodbye to say. */
+static bool is_open(const flow_in *in)
+{
+    return in->state == IN_ASKED || in->state == IN_ON;
+}
+
 static void leave(jzi_flow *flow, flow_in *in)
 {
     forget_asked(flow, in);
@@ -123,7 +129,7 @@ static void leave(jzi_flow *flow, flow_in *in)
 void jzi_flow_in_disconnect(jzi_flow *flow, jzx_actor_id producer)
 {
     flow_in *in = find(flow, producer);
-    if (in != NULL && in->state != IN_DONE) {
+    if (in != NULL && is_open(in)) {
         leave(flow, in);
     }
 }
@@ -131,7 +137,7 @@ void jzi_flow_in_disconnect(jzi_flow *flow, jzx_actor_id producer)
 void jzi_flow_in_leave_all(jzi_flow *flow)
 {
     for (uint32_t i = 0; i < flow->in_count; i++) {
-        if (flow->ins[i].state != IN_DONE) {
+        if (is_open(&flow->ins[i])) {
             leave(flow, &flow->ins[i]);
         }
     }
@@ -347,7 +353,7 @@ jzx_err jzi_flow_in_pump(jzi_flow *flow, bool ask_only)
 bool jzi_flow_in_all_done(const jzi_flow *flow)
 {
     for (uint32_t i = 0; i < flow->in_count; i++) {
-        if (flow->ins[i].state == IN_ASKED || flow->ins[i].state == IN_ON) {
+        if (is_open(&flow->ins[i])) {
             return false;
         }
     }
