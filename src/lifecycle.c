@@ -119,12 +119,8 @@ void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor)
     if (jzi_unlikely(worker->noting)) {
         jzi_worker_note(worker, JZI_TAP_FAIL, actor->id, worker->reason.from, 0,
                         worker->reason.kind, (uint64_t)(int64_t)worker->reason.code);
-    }
-    if (jzi_unlikely(worker->noting)) {
         jzi_life_keep_failure(worker, actor);
     }
-    worker->failed.actor = JZX_NOBODY;
-    worker->failed.thrown = JZI_THROWN_NOT;
     if (worker->domain->observer.on.on_actor_fail != NULL) {
         worker->domain->observer.on.on_actor_fail(worker->domain->observer.ctx, actor->id,
                                                   jzi_actor_name(actor), &worker->reason);

@@ -300,12 +300,11 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
     const uint32_t orders = JZI_ACTOR_STOP | JZI_ACTOR_KILL | JZI_ACTOR_LINKED | JZI_ACTOR_HALT;
     bool last_orders =
         (step == JZI_STEP_NONE || step == JZI_STEP_FAMILY) && (actor->flags & orders) != 0;
-    if (worker->domain->destroying) {
-        actor->flags &= ~JZI_ACTOR_NEWS; /* nothing is decided any more: only their ends count */
-    }
-    if ((actor->flags & JZI_ACTOR_NEWS) != 0 && step != JZI_STEP_FAILED && !last_orders) {
+    bool destroying = worker->domain->destroying; /* nothing is decided: only their ends count */
+    if ((actor->flags & JZI_ACTOR_NEWS) != 0 &&
+        (destroying || (step != JZI_STEP_FAILED && !last_orders))) {
         actor->flags &= ~JZI_ACTOR_NEWS;
-        if (life->family != NULL) {
+        if (!destroying && life->family != NULL) {
             worker->domain->family->news(worker, actor);
         }
         actor->flags &= ~JZI_ACTOR_LIFE;

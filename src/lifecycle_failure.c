@@ -23,10 +23,13 @@ static bool is_wanted(const jzi_worker *worker)
 
 void jzi_lifecycle_thrown(jzi_worker *worker, const void *caller)
 {
+    if (!worker->noting) {
+        return;
+    }
     worker->failed.thrown = JZI_THROWN_PANIC;
     thrown.worker = worker;
     thrown.count = 0;
-    if (worker->noting && is_wanted(worker)) {
+    if (is_wanted(worker)) {
         thrown.count = (uint32_t)jzi_frames_here(caller, thrown.frames, JZI_FAILURE_FRAMES);
     }
 }
@@ -102,4 +105,6 @@ void jzi_life_keep_failure(jzi_worker *worker, const jzi_actor *actor)
         add_frames(&failure, worker, actor);
         jzi_board_add_failure(worker->domain->board, &failure);
     }
+    worker->failed.actor = JZX_NOBODY;
+    worker->failed.thrown = JZI_THROWN_NOT;
 }

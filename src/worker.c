@@ -36,7 +36,7 @@ bool jzi_worker_is_guarded(const jzi_worker *worker)
 void jzi_worker_crash(jzi_worker *worker, int signo, const char *text)
 {
     jzi_worker_set_reason(worker, JZX_REASON_CRASH, signo, text);
-    worker->failed.thrown = JZI_THROWN_CRASH;
+    worker->failed.thrown = worker->noting ? JZI_THROWN_CRASH : JZI_THROWN_NOT;
     longjmp(worker->panic, 1);
 }
 

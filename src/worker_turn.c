@@ -57,13 +57,16 @@ static bool may_redeliver(const jzi_actor *actor, const jzi_node *node)
            (node->msg.flags & there) != 0;
 }
 
-/* The same for one that just failed: it is remembered before its node is somebody else's. */
+/* The same for one that just failed: who wants to know of it is told before the node is somebody
+ * else's. */
 static __attribute__((noinline)) bool comes_again(jzi_worker *worker, const jzi_actor *actor,
                                                   const jzi_node *node)
 {
-    worker->failed.actor = actor->id;
-    worker->failed.tag = node->msg.tag;
-    worker->failed.kind = node->msg.kind;
+    if (jzi_unlikely(worker->noting)) {
+        worker->failed.actor = actor->id;
+        worker->failed.tag = node->msg.tag;
+        worker->failed.kind = node->msg.kind;
+    }
     return may_redeliver(actor, node);
 }
 
