@@ -111,6 +111,8 @@ static inline uint64_t jzi_tap_newest(const jzi_tap *tap)
 
 /* Thread: the worker's. */
 void jzi_histogram_add(jzi_histogram *histogram, uint64_t ns);
+/* Adds what another one has; nobody else adds to this one meanwhile. */
+void jzi_histogram_merge(jzi_histogram *histogram, const jzi_histogram *other);
 /* "spawn", "handled", ...; never NULL. */
 const char *jzi_tap_what_name(uint32_t what);
 
