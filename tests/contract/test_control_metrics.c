@@ -304,17 +304,17 @@ static void test_every_dispatcher_and_worker_has_its_samples(void)
     CHECK_EQ(rmdir(folder), 0);
 }
 
-/* One question, then it is done. */
-static jzx_behavior_result ask_and_end(jzx_context *ctx, const jzx_message *msg)
+/* One answer, then it is done: the time is noted where the answer is given. */
+static jzx_behavior_result reply_and_end(jzx_context *ctx, const jzx_message *msg)
 {
-    (void)ask_away(ctx, msg);
-    return msg->kind == JZX_KIND_REPLY ? JZX_BEHAVIOR_STOP : JZX_BEHAVIOR_OK;
+    (void)reply_at_once(ctx, msg);
+    return JZX_BEHAVIOR_STOP;
 }
 
 /* Prometheus takes a counter that goes back for a new program, and adds all of it again. */
 static void test_what_a_dispatcher_measured_stays_when_it_is_gone(void)
 {
-    enum { ASKERS = 5 };
+    enum { CALLEES = 5 };
     stage s = {0};
     char folder[] = "/tmp/jzx-flight-XXXXXX";
     jzx_system *system = NULL;
@@ -326,12 +326,12 @@ static void test_what_a_dispatcher_measured_stays_when_it_is_gone(void)
     REQUIRE_OK(jzx_control_start(s.loop, &(jzx_control_opts){.path = s.path}, &control));
     guest g = guest_open(&s);
     free(metrics(&g)); /* from now on */
-    jzx_spawn_opts replies = {.behavior = reply_at_once, .name = "callee"};
-    REQUIRE_OK(jzx_spawn(s.loop, &replies, &pass_on_to));
-    for (int i = 0; i < ASKERS; i++) {
-        jzx_actor_id asker = JZX_NOBODY;
-        jzx_spawn_opts asks = {.behavior = ask_and_end, .dispatcher = "pinned"};
-        REQUIRE_OK(jzx_spawn(s.loop, &asks, &asker));
+    jzx_actor_id asker = JZX_NOBODY;
+    jzx_spawn_opts asks = {.behavior = ask_away, .name = "asker"};
+    REQUIRE_OK(jzx_spawn(s.loop, &asks, &asker));
+    for (int i = 0; i < CALLEES; i++) {
+        jzx_spawn_opts replies = {.behavior = reply_and_end, .dispatcher = "pinned"};
+        REQUIRE_OK(jzx_spawn(s.loop, &replies, &pass_on_to));
         REQUIRE_OK(jzx_send_u64(s.loop, asker, 0, TAG_WORK));
         REQUIRE_OK(jzx_system_run_until_idle(system, PATIENCE_MS));
     }
@@ -343,8 +343,8 @@ static void test_what_a_dispatcher_measured_stays_when_it_is_gone(void)
         text = metrics(&g);
     }
     CHECK_EQ(count_of(text, "\njzx_dispatcher_actors{"), 1);
-    CHECK_EQ(check_histogram(text, "jzx_ask_seconds"), ASKERS);
-    CHECK_VALUE(text, "jzx_asks_total", ASKERS);
+    CHECK_EQ(check_histogram(text, "jzx_ask_seconds"), CALLEES);
+    CHECK_VALUE(text, "jzx_asks_total", CALLEES);
     free(text);
     guest_close(&g);
     jzx_control_stop(control);
