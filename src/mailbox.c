@@ -117,7 +117,7 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
         jzi_mailbox_put(worker, actor, node);
     }
     if (jzi_unlikely(worker->careful)) {
-        jzi_worker_saw_send(worker, actor, node);
+        jzi_worker_saw_send(worker, actor, node, JZI_SENT_NOW);
     }
     return JZX_OK;
 }
@@ -145,7 +145,7 @@ jzx_err jzi_mailbox_send_plain(jzi_worker *worker, jzx_actor_id to, uint64_t pay
     jzi_mailbox_fill(&node->msg, payload, len, tag, flags, worker->ctx.self);
     jzi_mailbox_put(worker, actor, node);
     if (jzi_unlikely(worker->careful)) {
-        jzi_worker_saw_send(worker, actor, node);
+        jzi_worker_saw_send(worker, actor, node, JZI_SENT_NOW);
     }
     return JZX_OK;
 }

@@ -338,13 +338,13 @@ void jzi_peek_tap(const jzi_view *view, uint32_t dispatcher, uint32_t worker, ui
     let_go(view);
 }
 
-static void add_times(const jzi_tap *tap, jzi_times *out)
+static void add_times(const jzi_histogram times[JZI_TIME_KINDS], jzi_times *out)
 {
     for (uint32_t kind = 0; kind < JZI_TIME_KINDS; kind++) {
         for (uint32_t i = 0; i < JZI_TIME_BUCKETS; i++) {
-            out[kind].buckets[i] += jzi_count_get(&tap->times[kind].buckets[i]);
+            out[kind].buckets[i] += jzi_count_get(&times[kind].buckets[i]);
         }
-        out[kind].sum_ns += jzi_count_get(&tap->times[kind].sum_ns);
+        out[kind].sum_ns += jzi_count_get(&times[kind].sum_ns);
     }
 }
 
@@ -357,9 +357,12 @@ void jzi_peek_times(const jzi_view *view, jzi_times out[JZI_TIME_KINDS])
         for (uint32_t j = 0; loop != NULL && j < loop->domain.worker_count; j++) {
             const jzi_tap *tap = tap_of(view, i, j);
             if (tap != NULL) {
-                add_times(tap, out);
+                add_times(tap->times, out);
             }
         }
+    }
+    if (view->system != NULL) {
+        add_times(view->system->gone_times, out);
     }
     let_go(view);
 }

@@ -92,7 +92,7 @@ size_t jzi_peek_events(const jzi_view *view, uint32_t dispatcher, uint32_t worke
 /* The seq of its newest event, and how many were over the rate. */
 void jzi_peek_tap(const jzi_view *view, uint32_t dispatcher, uint32_t worker, uint64_t *out_newest,
                   uint64_t *out_skipped);
-/* Sums of all workers; what is gone is gone. */
+/* Sums of all workers, also of those that are gone. */
 typedef struct jzi_times {
     uint64_t buckets[JZI_TIME_BUCKETS];
     uint64_t sum_ns;

@@ -200,6 +200,19 @@ static void leave_closed(jzi_post *post, jzi_actor *actor)
     }
 }
 
+/* Notes where a message comes from and, while somebody wants to know, when it was sent. One with a
+ * deadline has no place for that. */
+static void mark(const jzx_sender *sender, jzi_node *node)
+{
+    const jzi_post *post = sender->post;
+    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0 ? JZI_HAND_INSIDE : 0;
+    if (jzi_unlikely(atomic_load_explicit(&post->timing, memory_order_relaxed) != 0) &&
+        (node->msg.flags & JZI_MSG_DEADLINE) == 0) {
+        node->msg.reserved |= JZI_HAND_TIMED;
+        node->msg.deadline_ns = post->env->now_ns(post->env->ctx);
+    }
+}
+
 /* Reserves, pushes, wakes. The node was made before: after the reservation nothing but the loop's
  * end can go wrong, so no slot is ever left for this thread to give back. */
 static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jzi_node *node,
@@ -218,7 +231,7 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
         node->msg.flags |= JZI_MSG_DOOMED;
     }
     node->stamp = jzx_id_slot(to);
-    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0 ? JZI_HAND_INSIDE : 0;
+    mark(sender, node);
     if (jzi_unlikely(!jzi_post_push(post, node))) {
         leave_closed(post, actor);
         give_node(sender, node, node->msg.flags);
@@ -407,7 +420,7 @@ bool jzi_far_redirect(jzi_worker *worker, const jzi_node *from, jzx_actor_id to)
     node->msg.flags |= block;
     node->stamp = jzx_id_slot(to);
     node->ops = from->ops;
-    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0 ? JZI_HAND_INSIDE : 0;
+    mark(sender, node);
     if (!jzi_post_push(sender->post, node)) {
         leave_closed(sender->post, actor);
         node->msg.flags &= (uint16_t)~JZI_MSG_BLOCK;

@@ -167,6 +167,12 @@ static void retire(jzx_system *system, uint32_t index)
     for (size_t i = 0; i < sizeof counters / sizeof(uint64_t); i++) {
         (&system->gone.accepted)[i] += (&counters.accepted)[i];
     }
+    for (uint32_t i = 0; i < loop->domain.worker_count; i++) {
+        const jzi_tap *tap = loop->domain.workers[i]->tap;
+        for (uint32_t kind = 0; tap != NULL && kind < JZI_TIME_KINDS; kind++) {
+            jzi_histogram_merge(&system->gone_times[kind], &tap->times[kind]);
+        }
+    }
     jzi_loop_free(loop);
 }
 

@@ -41,6 +41,7 @@ struct jzx_system {
     _Atomic uint32_t retired;      /* somebody is to be reaped */
     uint32_t used;                 /* indexes below this were used at least once */
     jzx_counters gone;             /* of dispatchers that are no more */
+    jzi_histogram gone_times[JZI_TIME_KINDS];
     jzi_observer observer;         /* what a dispatcher gets: the user's, or one that passes on */
     jzi_observer listener;         /* the user's. On the thread of "loop" only */
     _Atomic uint32_t listener_seq; /* counts them: what happened under another one is not told */

@@ -101,3 +101,11 @@ void jzi_histogram_add(jzi_histogram *histogram, uint64_t ns)
     jzi_count_add(&histogram->buckets[bucket], 1);
     jzi_count_add(&histogram->sum_ns, ns);
 }
+
+void jzi_histogram_merge(jzi_histogram *histogram, const jzi_histogram *other)
+{
+    for (uint32_t i = 0; i < JZI_TIME_BUCKETS; i++) {
+        jzi_count_add(&histogram->buckets[i], jzi_count_get(&other->buckets[i]));
+    }
+    jzi_count_add(&histogram->sum_ns, jzi_count_get(&other->sum_ns));
+}

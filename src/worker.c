@@ -343,9 +343,14 @@ void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
     uint32_t policy = jzi_door_policy(&actor->door);
     bool over =
         (node->msg.flags & JZI_MSG_DOOMED) != 0 && jzi_actor_used(actor) > jzi_actor_cap(actor);
+    uint64_t sent_ns = 0;
     node->msg.flags &= (uint16_t)~JZI_MSG_DOOMED;
-    if (node->msg.reserved == 0) {
+    if ((node->msg.reserved & JZI_HAND_INSIDE) == 0) {
         jzi_count_add(&worker->counters.async_arrived, 1);
+    }
+    if (jzi_unlikely((node->msg.reserved & JZI_HAND_TIMED) != 0)) {
+        sent_ns = node->msg.deadline_ns;
+        node->msg.deadline_ns = 0;
     }
     node->msg.reserved = 0;
     if (worker->domain->destroying) {
@@ -368,7 +373,7 @@ void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
         jzi_worker_accepted_ordinary(worker, actor, node, 0);
     }
     if (jzi_unlikely(worker->careful)) {
-        jzi_worker_saw_send(worker, actor, node);
+        jzi_worker_saw_send(worker, actor, node, sent_ns);
     }
 }
 

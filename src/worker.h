@@ -404,7 +404,10 @@ void jzi_worker_turn_ended(jzi_worker *worker);
 void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node);
 void jzi_worker_handled(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node,
                         uint32_t result);
-void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node);
+/* `sent_ns`: when, of one that came from another thread; 0: nobody knows. */
+#define JZI_SENT_NOW UINT64_MAX
+void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node,
+                         uint64_t sent_ns);
 void jzi_worker_ask_took(jzi_worker *worker, uint64_t asked_ns);
 
 /* The actor in a slot that is known to have been made. */

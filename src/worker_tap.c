@@ -14,6 +14,8 @@
 /* Times are taken in stretches of a tick or more, and after each one comes a rest of so many times
  * its length: so they cost little where there is much to do. */
 #define REST_TIMES 63u
+/* But not longer than this per message of the stretch: who has little to do can be timed often. */
+#define REST_PER_MESSAGE_NS UINT64_C(50000)
 #define TICK_LONG_NS UINT64_C(5000000) /* longer ones were sleep */
 /* In a pool another worker may have handed over the message: then its wait is not known. */
 #define POOL_PATIENCE_NS UINT64_C(50000000)
@@ -29,12 +31,32 @@ static bool is_always_careful(const jzi_worker *worker)
     return is_exact(worker) || (worker->wanted & (CAREFUL & ~JZI_WANT_TIMES)) != 0;
 }
 
+/* A number below `sides`. By chance, so that a program that does the same again and again is not
+ * always met at the same place. */
+static uint32_t roll(jzi_tap *tap, uint32_t sides)
+{
+    tap->dice = tap->dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(tap->dice >> 33) % sides;
+}
+
+/* During a stretch other threads note when they send. */
+static void ask_senders(jzi_worker *worker)
+{
+    jzi_tap *tap = worker->tap;
+    if (tap != NULL && tap->asking != tap->sampling) {
+        tap->asking = tap->sampling;
+        (void)atomic_fetch_add_explicit(&worker->post->timing, tap->asking ? 1u : UINT32_MAX,
+                                        memory_order_relaxed);
+    }
+}
+
 /* Sends go the long way while somebody wants to see them, or one of them is to be timed. */
 void jzi_worker_set_quick(jzi_worker *worker)
 {
+    ask_senders(worker);
     uint32_t bits = worker->tap == NULL ? 0 : worker->tap->bits;
-    bool sample =
-        worker->tap != NULL && worker->tap->sampling && worker->tap->sample.target == JZX_NOBODY;
+    bool sample = worker->tap != NULL && worker->tap->sampling &&
+                  (worker->tap->sample.target == JZX_NOBODY || worker->tap->choice > 0);
     if (!worker->pooled) { /* there they never do */
         worker->quick = (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) == 0 && !sample;
         worker->quick_slots = worker->quick ? worker->slots_made : 0;
@@ -243,7 +265,7 @@ void jzi_worker_turn_begins(jzi_worker *worker)
     }
     tap->turn_ns = 0;
     if (--tap->until_timed == 0) {
-        tap->until_timed = JZI_TIMED_TURNS;
+        tap->until_timed = 1 + roll(tap, 2 * JZI_TIMED_TURNS - 1);
         tap->turn_ns = exact_now(worker);
     }
 }
@@ -254,6 +276,15 @@ void jzi_worker_turn_ended(jzi_worker *worker)
     if (tap != NULL && tap->turn_ns != 0) {
         jzi_histogram_add(&tap->times[JZI_TIME_TURN], exact_now(worker) - tap->turn_ns);
         tap->turn_ns = 0;
+    }
+}
+
+/* Nobody is a candidate any more: the sample waits. */
+static void settle_sample(jzi_worker *worker)
+{
+    if (worker->tap->choice > 0) {
+        worker->tap->choice = 0;
+        jzi_worker_set_quick(worker);
     }
 }
 
@@ -286,7 +317,10 @@ static void end_stretch(jzi_worker *worker)
         }
         tap->sample.target = JZX_NOBODY;
     }
-    tap->rest_ns = now + REST_TIMES * length;
+    uint64_t messages = jzi_count_get(&worker->counters.handled) - tap->stretch_handled + 1;
+    uint64_t rest = REST_TIMES * length;
+    tap->rest_ns =
+        now + (rest < messages * REST_PER_MESSAGE_NS ? rest : messages * REST_PER_MESSAGE_NS);
     worker->careful = false;
 }
 
@@ -298,9 +332,11 @@ void jzi_worker_pace_times(jzi_worker *worker)
     }
     if (worker->careful) {
         end_stretch(worker);
-    } else if (worker->now_ns >= tap->rest_ns) {
+    } else if (worker->now_ns >= tap->rest_ns && roll(tap, 2) == 0) {
         worker->careful = tap->sampling = true;
+        tap->choice = 0;
         tap->stretch_ns = worker->now_ns;
+        tap->stretch_handled = jzi_count_get(&worker->counters.handled);
         tap->turn_ns = 0;
     }
     jzi_worker_set_quick(worker);
@@ -315,6 +351,7 @@ void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const j
     if ((tap->bits & JZI_WANT_PROBES) != 0) {
         jzi_usdt_receive(actor->id, node->msg.sender, node->msg.tag);
     }
+    settle_sample(worker);
     tap->begun_ns = (tap->bits & JZI_WANT_MESSAGES) != 0 ? exact_now(worker) : 0;
     if (tap->sample.target != JZX_NOBODY) {
         uint64_t now = tap->begun_ns != 0 ? tap->begun_ns : worker->now_ns;
@@ -353,7 +390,26 @@ void jzi_worker_handled(jzi_worker *worker, const jzi_actor *actor, const jzi_no
     jzi_tap_write(tap, &event);
 }
 
-void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node)
+/* One of those that are sent before the next message is handed over becomes the sample, each with
+ * the same chance: the first of a burst waits shortest, the first that arrived has waited longest.
+ */
+static void consider_sample(jzi_worker *worker, jzx_actor_id target, uint32_t stamp,
+                            uint64_t sent_ns)
+{
+    jzi_tap *tap = worker->tap;
+    if (tap->sample.target != JZX_NOBODY && tap->choice == 0) {
+        return;
+    }
+    tap->choice++;
+    if (roll(tap, tap->choice) == 0) {
+        tap->sample.target = target;
+        tap->sample.stamp = stamp;
+        tap->sample.sent_ns = sent_ns == JZI_SENT_NOW ? exact_now(worker) : sent_ns;
+    }
+}
+
+void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node,
+                         uint64_t sent_ns)
 {
     jzi_tap *tap = worker->tap;
     if (tap == NULL) {
@@ -362,11 +418,8 @@ void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_n
     if ((tap->bits & JZI_WANT_PROBES) != 0) {
         jzi_usdt_send(node->msg.sender, actor->id, node->msg.tag);
     }
-    if (tap->sampling && tap->sample.target == JZX_NOBODY) {
-        tap->sample.target = actor->id;
-        tap->sample.stamp = node->stamp;
-        tap->sample.sent_ns = exact_now(worker);
-        jzi_worker_set_quick(worker);
+    if (tap->sampling && sent_ns != 0) {
+        consider_sample(worker, actor->id, node->stamp, sent_ns);
     }
     if ((tap->bits & JZI_WANT_SENDS) == 0 || (!is_traced(worker, node->msg.sender, node->msg.tag) &&
                                               !is_traced(worker, actor->id, node->msg.tag))) {

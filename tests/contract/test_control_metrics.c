@@ -304,6 +304,54 @@ static void test_every_dispatcher_and_worker_has_its_samples(void)
     CHECK_EQ(rmdir(folder), 0);
 }
 
+/* One answer, then it is done: the time is noted where the answer is given. */
+static jzx_behavior_result reply_and_end(jzx_context *ctx, const jzx_message *msg)
+{
+    (void)reply_at_once(ctx, msg);
+    return JZX_BEHAVIOR_STOP;
+}
+
+/* Prometheus takes a counter that goes back for a new program, and adds all of it again. */
+static void test_what_a_dispatcher_measured_stays_when_it_is_gone(void)
+{
+    enum { CALLEES = 5 };
+    stage s = {0};
+    char folder[] = "/tmp/jzx-flight-XXXXXX";
+    jzx_system *system = NULL;
+    jzx_control *control = NULL;
+    REQUIRE(mkdtemp(folder) != NULL);
+    (void)snprintf(s.path, sizeof s.path, "%s/socket", folder);
+    REQUIRE_OK(jzx_system_create(NULL, &system));
+    s.loop = jzx_system_loop(system);
+    REQUIRE_OK(jzx_control_start(s.loop, &(jzx_control_opts){.path = s.path}, &control));
+    guest g = guest_open(&s);
+    free(metrics(&g)); /* from now on */
+    jzx_actor_id asker = JZX_NOBODY;
+    jzx_spawn_opts asks = {.behavior = ask_away, .name = "asker"};
+    REQUIRE_OK(jzx_spawn(s.loop, &asks, &asker));
+    for (int i = 0; i < CALLEES; i++) {
+        jzx_spawn_opts replies = {.behavior = reply_and_end, .dispatcher = "pinned"};
+        REQUIRE_OK(jzx_spawn(s.loop, &replies, &pass_on_to));
+        REQUIRE_OK(jzx_send_u64(s.loop, asker, 0, TAG_WORK));
+        REQUIRE_OK(jzx_system_run_until_idle(system, PATIENCE_MS));
+    }
+    char *text = metrics(&g);
+    for (long end = now_ms() + PATIENCE_MS;
+         now_ms() < end && count_of(text, "\njzx_dispatcher_actors{") > 1;) {
+        REQUIRE_OK(jzx_system_run_until_idle(system, PATIENCE_MS));
+        free(text);
+        text = metrics(&g);
+    }
+    CHECK_EQ(count_of(text, "\njzx_dispatcher_actors{"), 1);
+    CHECK_EQ(check_histogram(text, "jzx_ask_seconds"), CALLEES);
+    CHECK_VALUE(text, "jzx_asks_total", CALLEES);
+    free(text);
+    guest_close(&g);
+    jzx_control_stop(control);
+    CHECK_OK(jzx_system_destroy(system));
+    CHECK_EQ(rmdir(folder), 0);
+}
+
 /* A file of the repository. Owned by the caller. */
 static char *read_source(const char *name)
 {
@@ -508,6 +556,8 @@ static const jzt_test tests[] = {
     {"a_minute_begins_anew_with_each_request", test_a_minute_begins_anew_with_each_request},
     {"every_dispatcher_and_worker_has_its_samples",
      test_every_dispatcher_and_worker_has_its_samples},
+    {"what_a_dispatcher_measured_stays_when_it_is_gone",
+     test_what_a_dispatcher_measured_stays_when_it_is_gone},
     {"the_documented_names_are_those_that_are_given",
      test_the_documented_names_are_those_that_are_given},
     {"the_dashboard_uses_names_that_are_given", test_the_dashboard_uses_names_that_are_given},
