@@ -1,5 +1,5 @@
 /* Goal: what happens to the program around it does not confuse the control, nor the control the
- * program: another directory, fork(2), a pipe that nobody reads. */
+ * program: its end, another directory, fork(2), a pipe that nobody reads. */
 /* not on: pinned pool2 (nothing here depends on the dispatcher) */
 #define _GNU_SOURCE
 #include "control_fixture.h"
@@ -9,6 +9,40 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+
+/* Nobody runs the loop, as when it is destroyed: each of the questions waits for it in vain. */
+static void test_an_end_does_not_wait_for_what_was_asked(void)
+{
+    enum { CALLERS = 12, QUESTIONS = 25 };
+    static const char *const questions[] = {
+        "{\"op\":\"actor\",\"actor\":\"w0\"}\n",
+        "{\"op\":\"restart\",\"actor\":\"w0\"}\n",
+        "{\"op\":\"doctor\"}\n",
+        "{\"op\":\"stuck\",\"limit_ms\":1}\n",
+    };
+    program p;
+    caller c[CALLERS];
+    make_program(&p);
+    spawn_tree(&p, 2);
+    serve(&p, JZX_CONTROL_ALL);
+    for (int i = 0; i < CALLERS; i++) {
+        call(&c[i], &p);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        for (int j = 0; j < QUESTIONS; j++) {
+            const char *question = questions[(i + j) % 4];
+            say(&c[i], question, strlen(question));
+        }
+    }
+    pause_ms(20); /* it is at it */
+    uint64_t began = clock_ms();
+    CHECK_OK(jzx_loop_destroy(p.loop));
+    CHECK(clock_ms() - began < 3000);
+    for (int i = 0; i < CALLERS; i++) {
+        hang_up(&c[i]);
+    }
+    remove_directory(&p);
+}
 
 /* The program goes elsewhere, as daemons do. */
 static void test_a_relative_path_is_where_the_program_was(void)
@@ -216,6 +250,7 @@ static void test_a_program_of_small_stacks_is_served(void)
 }
 
 static const jzt_test tests[] = {
+    {"an_end_does_not_wait_for_what_was_asked", test_an_end_does_not_wait_for_what_was_asked},
     {"a_relative_path_is_where_the_program_was", test_a_relative_path_is_where_the_program_was},
     {"a_child_keeps_neither_the_socket_nor_its_connections",
      test_a_child_keeps_neither_the_socket_nor_its_connections},
