@@ -203,6 +203,9 @@ void jzx_control_stop(jzx_control *control)
         JZI_PUBLISH_READY(control->view.board->control, NULL);
         return;
     }
+    if (control->probe != NULL) {
+        jzi_probe_stop(control->probe);
+    }
     jzi_control_socket_wake(&server->socket);
     jzi_thread_join(server->thread, server->pid);
     end_watching(control);

@@ -100,7 +100,8 @@ static bool visit(jzi_client *client, jzx_actor_id supervisor, jzx_actor_id chil
     it->child = child;
     it->err = JZX_OK;
     atomic_store_explicit(&it->state, ASKED, memory_order_relaxed);
-    jzi_visit_end end = jzi_visit_go(view, visit, jzx_id_dispatcher(supervisor), VISIT_NS);
+    jzi_visit_end end = jzi_visit_go(view, visit, jzx_id_dispatcher(supervisor), VISIT_NS,
+                                     jzi_control_over(client->control));
     uint32_t asked = ASKED;
     bool good = false;
     if (end == JZI_VISIT_ANSWERED) {

@@ -236,7 +236,8 @@ static bool write_visit(jzi_client *client, jzx_actor_id id)
     }
     jzi_detail *detail = jzi_visit_payload(visit);
     detail->id = id;
-    jzi_visit_end end = jzi_visit_go(view, visit, jzx_id_dispatcher(id), VISIT_NS);
+    jzi_visit_end end = jzi_visit_go(view, visit, jzx_id_dispatcher(id), VISIT_NS,
+                                     jzi_control_over(client->control));
     bool ok = true;
     if (end == JZI_VISIT_ANSWERED && detail->found) {
         write_detail(client, detail);

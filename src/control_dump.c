@@ -31,6 +31,7 @@ typedef struct dump {
     jzi_symbols symbols;
     jzi_json text;
     int fd;
+    int32_t patience_ms;
     jzx_err err; /* the first one; then nothing more is written */
     uint64_t now_ns;
 } dump;
@@ -41,7 +42,7 @@ static void flush(dump *to)
         to->err = JZX_ERR_NO_MEMORY;
     }
     if (to->err == JZX_OK) {
-        to->err = jzi_dump_write(to->fd, to->text.bytes, to->text.len);
+        to->err = jzi_dump_write(to->fd, to->text.bytes, to->text.len, to->patience_ms);
     }
     jzi_json_clear(&to->text);
 }
@@ -141,10 +142,13 @@ static void put_events(dump *to)
     jzi_flight_free(view, &flight);
 }
 
-static jzx_err dump_to(jzx_control *control, int fd, const char *why)
+static jzx_err dump_to(jzx_control *control, int fd, int32_t patience_ms, const char *why)
 {
     char date[JZI_DATE_SIZE];
-    dump to = {.control = control, .fd = fd, .now_ns = jzi_control_now_ns(control)};
+    dump to = {.control = control,
+               .fd = fd,
+               .patience_ms = patience_ms,
+               .now_ns = jzi_control_now_ns(control)};
     to.names = jzi_names_open(&control->view);
     if (to.names == NULL) {
         return JZX_ERR_NO_MEMORY;
@@ -170,15 +174,16 @@ jzx_err jzx_control_dump(jzx_control *control, int fd)
     if (control == NULL || fd < 0) {
         return JZX_ERR_INVALID_ARG;
     }
-    return dump_to(control, fd, "the program asked");
+    return dump_to(control, fd, JZI_DUMP_BLOCKS, "the program asked");
 }
 
+/* On the control's thread, whose end others wait for. */
 jzx_err jzi_record_dump(jzx_control *control, const char *why)
 {
     int fd;
     jzx_err err = jzi_dump_file_open(control->opts.dump_path, &fd);
     if (err == JZX_OK) {
-        err = dump_to(control, fd, why);
+        err = dump_to(control, fd, JZI_DUMP_PATIENCE_MS, why);
         jzi_dump_file_close(fd);
     }
     return err;

@@ -181,7 +181,8 @@ static const char *line_end(const jzi_guest *guest)
 
 static bool may_answer(const jzi_guest *guest)
 {
-    return !guest->leaving && !guest->gone && waiting(guest) < ANSWER_UP_TO;
+    return !guest->leaving && !guest->gone && waiting(guest) < ANSWER_UP_TO &&
+           !jzi_control_is_over(guest->client.control);
 }
 
 bool jzi_guest_has_line(const jzi_guest *guest)

@@ -330,7 +330,8 @@ void jzi_server_ping_first(jzi_server *server)
     bool fresh = server->pinged_ns != 0 && start_ns - server->pinged_ns < 2 * PING_NS;
     jzi_server_ping(server, start_ns);
     bool open = !fresh;
-    while (open && jzi_control_now_ns(server->control) - start_ns <= SILENT_NS) {
+    while (open && jzi_control_now_ns(server->control) - start_ns <= SILENT_NS &&
+           !jzi_control_is_over(server->control)) {
         open = false;
         for (uint32_t i = 0; i < JZI_PINGS; i++) {
             jzi_ping *ping = &server->pings[i];

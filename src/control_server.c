@@ -159,6 +159,11 @@ static void serve(jzi_server *server)
     tick(server, now_ns);
 }
 
+const _Atomic uint32_t *jzi_control_over(const jzx_control *control)
+{
+    return &control->server->stop;
+}
+
 void *jzi_server_run(void *arg)
 {
     jzi_server *server = arg;

@@ -66,6 +66,12 @@ bool jzi_find_actor(jzi_client *client, const char *text, jzx_actor_id *out_id);
 
 /* Now, on the program's clock; and on that of the world. */
 uint64_t jzi_control_now_ns(const jzx_control *control);
+/* Not 0 as soon as somebody waits for the control's end: then nothing is waited for any more. */
+const _Atomic uint32_t *jzi_control_over(const jzx_control *control);
+static inline bool jzi_control_is_over(const jzx_control *control)
+{
+    return atomic_load_explicit(jzi_control_over(control), memory_order_relaxed) != 0;
+}
 /* An object as in `actors`; the members that need two looks are null. */
 void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *sight);
 /* The name of an actor or null; "" is null too. */

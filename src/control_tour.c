@@ -33,10 +33,12 @@ static bool look_around(const jzi_tour *tour, stop *stops, size_t count)
     return waiting;
 }
 
-static void wait_for_all(const jzi_tour *tour, stop *stops, size_t count, jzi_silence *silence)
+static void wait_for_all(const jzx_control *control, const jzi_tour *tour, stop *stops,
+                         size_t count, jzi_silence *silence)
 {
     uint64_t end = jzi_clock_now_ns(NULL) + tour->timeout_ns;
-    while (look_around(tour, stops, count) && jzi_clock_now_ns(NULL) < end) {
+    while (look_around(tour, stops, count) && jzi_clock_now_ns(NULL) < end &&
+           !jzi_control_is_over(control)) {
         jzi_thread_pause(PAUSE_NS);
     }
     for (size_t i = 0; i < count; i++) {
@@ -71,7 +73,7 @@ bool jzi_tour_go(jzx_control *control, const jzi_tour *tour, jzi_silence *silenc
             jzi_visit_drop(visit);
         }
     }
-    wait_for_all(tour, stops, count, silence);
+    wait_for_all(control, tour, stops, count, silence);
     return whole;
 }
 

@@ -5,11 +5,12 @@
 #include <jzx/system.h>
 
 #include "base/publish.h"
+#include "os/control_socket.h"
+#include "os/dump_signal.h"
 #include "os/process.h"
 #include "system.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What somebody asked for in the environment. */
@@ -49,10 +50,28 @@ static uint32_t read_allow(const char *list)
 static int32_t read_signal(const char *name)
 {
     int32_t signo = name == NULL || *name == '\0' ? 0 : jzi_signal_number(name);
-    if (name != NULL && *name != '\0' && signo == 0) {
-        complain("JZX_CONTROL_DUMP", name, "there is no such signal; QUIT is customary.");
+    if (name != NULL && *name != '\0' && !jzi_dump_signal_is_usable(signo)) {
+        complain("JZX_CONTROL_DUMP", name,
+                 signo == 0 ? "there is no such signal; QUIT is customary."
+                            : "this signal is not for dumps; QUIT is customary.");
+        return 0;
     }
     return signo;
+}
+
+static void complain_of(jzx_err err, const char *place)
+{
+    char reason[120];
+    char why[200];
+    if (err == JZX_ERR_IO) {
+        jzi_control_socket_explain(reason, sizeof reason);
+    } else {
+        (void)snprintf(reason, sizeof reason, "%s",
+                       err == JZX_ERR_NOT_SUPPORTED ? "The kernel has no membarrier(2)."
+                                                    : jzx_strerror(err));
+    }
+    (void)snprintf(why, sizeof why, "%s The program runs without a control.", reason);
+    complain("JZX_CONTROL", place, why);
 }
 
 /* The first loop or system of the process that is not simulated is served; if that fails the
@@ -60,7 +79,7 @@ static int32_t read_signal(const char *name)
 static void serve_if_asked(jzx_loop *loop)
 {
     static _Atomic uint32_t served;
-    const char *place = getenv("JZX_CONTROL");
+    const char *place = jzi_process_wish("JZX_CONTROL");
     const jzx_env *env = loop->worker.env;
     if (place == NULL || *place == '\0' || strcmp(place, "0") == 0 || env->pick != NULL ||
         (env->flags & JZX_ENV_EXACT_CLOCK) != 0 ||
@@ -70,13 +89,12 @@ static void serve_if_asked(jzx_loop *loop)
     bool automatic = strcmp(place, "auto") == 0 || strcmp(place, "1") == 0;
     jzx_control_opts opts = {
         .path = automatic ? NULL : place,
-        .allow = read_allow(getenv("JZX_CONTROL_ALLOW")),
-        .dump_signal = read_signal(getenv("JZX_CONTROL_DUMP")),
+        .allow = read_allow(jzi_process_wish("JZX_CONTROL_ALLOW")),
+        .dump_signal = read_signal(jzi_process_wish("JZX_CONTROL_DUMP")),
     };
     jzx_err err = jzx_control_start(loop, &opts, NULL);
     if (err != JZX_OK) {
-        complain("JZX_CONTROL", place,
-                 err == JZX_ERR_IO ? jzi_process_error_text() : jzx_strerror(err));
+        complain_of(err, place);
     }
 }
 

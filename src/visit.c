@@ -4,6 +4,8 @@
 #include "os/clock.h"
 #include "os/thread.h"
 
+#define SLICE_NS UINT64_C(5000000)
+
 struct jzi_visit {
     jzi_errand errand; /* first */
     jzx_allocator alloc;
@@ -103,16 +105,19 @@ bool jzi_visit_is_answered(jzi_visit *visit)
 }
 
 jzi_visit_end jzi_visit_go(const jzi_view *view, jzi_visit *visit, uint32_t dispatcher,
-                           uint64_t timeout_ns)
+                           uint64_t timeout_ns, const _Atomic uint32_t *over)
 {
     if (!jzi_visit_send(view, visit, dispatcher)) {
         return JZI_VISIT_GONE;
     }
     uint64_t end = jzi_clock_now_ns(NULL) + timeout_ns;
     (void)pthread_mutex_lock(&visit->lock);
-    for (uint64_t now = jzi_clock_now_ns(NULL); !visit->answered && now < end;
+    for (uint64_t now = jzi_clock_now_ns(NULL);
+         !visit->answered && now < end &&
+         (over == NULL || atomic_load_explicit(over, memory_order_relaxed) == 0);
          now = jzi_clock_now_ns(NULL)) {
-        jzi_cond_wait(&visit->told, &visit->lock, end - now);
+        uint64_t left = end - now;
+        jzi_cond_wait(&visit->told, &visit->lock, left < SLICE_NS ? left : SLICE_NS);
     }
     bool answered = visit->answered;
     (void)pthread_mutex_unlock(&visit->lock);

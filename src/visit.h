@@ -22,9 +22,10 @@ typedef enum jzi_visit_end {
     JZI_VISIT_SILENT, /* not in time: the payload may still be written to */
     JZI_VISIT_GONE    /* there is no such dispatcher */
 } jzi_visit_end;
-/* Once per visit. Thread: any that runs no loop. */
+/* Once per visit. Does not wait on when *over is set, which is looked at now and then; NULL: never.
+ * Thread: any that runs no loop. */
 jzi_visit_end jzi_visit_go(const jzi_view *view, jzi_visit *visit, uint32_t dispatcher,
-                           uint64_t timeout_ns);
+                           uint64_t timeout_ns, const _Atomic uint32_t *over);
 /* The same without waiting, and the look whether it is answered by now. */
 bool jzi_visit_send(const jzi_view *view, jzi_visit *visit, uint32_t dispatcher);
 bool jzi_visit_is_answered(jzi_visit *visit);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 enum { BACKLOG = 128, LINES_MAX = 1024, LOCK_TRIES = 100 };
+#define REFUSED_NS UINT64_C(50000000)
 
 static jzx_err refusal(void)
 {
@@ -44,6 +46,82 @@ static char *copy_text(const jzx_allocator *alloc, const char *text)
 static void free_text(const jzx_allocator *alloc, char *text)
 {
     jzi_free(alloc, text, text == NULL ? 0 : strlen(text) + 1);
+}
+
+/* Descriptors. A child of fork(2) must not keep them: while it lives, clients of a program that is
+ * gone would not be hung up on, and its socket would look served. So the child closes what is noted
+ * here, and nothing is opened, closed or noted while a fork is under way. */
+
+enum { NOTED_MAX = 65536 }; /* a descriptor above is not noted */
+static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t noted[NOTED_MAX / 64];
+static int noted_max = -1; /* the highest there ever was */
+
+static bool is_noted(int fd)
+{
+    return fd >= 0 && fd < NOTED_MAX && (noted[fd / 64] >> (fd % 64) & 1u) != 0;
+}
+
+static void note_open(int fd)
+{
+    if (fd >= 0 && fd < NOTED_MAX) {
+        noted[fd / 64] |= UINT64_C(1) << (fd % 64);
+        noted_max = fd > noted_max ? fd : noted_max;
+    }
+}
+
+/* In a child it may be somebody else's by now. */
+static void close_noted(int fd)
+{
+    (void)pthread_mutex_lock(&noted_lock);
+    if (is_noted(fd)) {
+        noted[fd / 64] &= ~(UINT64_C(1) << (fd % 64));
+        (void)close(fd);
+    } else if (fd >= NOTED_MAX) {
+        (void)close(fd);
+    }
+    (void)pthread_mutex_unlock(&noted_lock);
+}
+
+static void before_fork(void)
+{
+    (void)pthread_mutex_lock(&noted_lock);
+}
+static void after_fork(void)
+{
+    (void)pthread_mutex_unlock(&noted_lock);
+}
+static void in_child(void)
+{
+    for (int fd = 0; fd <= noted_max; fd++) {
+        if (is_noted(fd)) {
+            (void)close(fd);
+        }
+    }
+    memset(noted, 0, sizeof noted);
+    noted_max = -1;
+    (void)pthread_mutex_unlock(&noted_lock);
+}
+
+static int watch_forks_result;
+static void watch_forks(void)
+{
+    watch_forks_result = pthread_atfork(before_fork, after_fork, in_child);
+}
+
+static int open_socket(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, watch_forks);
+    if (watch_forks_result != 0) {
+        errno = watch_forks_result;
+        return -1;
+    }
+    (void)pthread_mutex_lock(&noted_lock);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    note_open(fd);
+    (void)pthread_mutex_unlock(&noted_lock);
+    return fd;
 }
 
 /* Files. */
@@ -103,7 +181,7 @@ static bool private_directory(const char *path)
 static bool default_directory(char out[JZI_CONTROL_PATH_MAX + 1])
 {
     enum { NAME_BYTES = 24 };
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
     if (runtime != NULL && runtime[0] == '/' &&
         strlen(runtime) + sizeof "/jzx" + NAME_BYTES < JZI_CONTROL_PATH_MAX) {
         (void)snprintf(out, JZI_CONTROL_PATH_MAX + 1, "%s/jzx", runtime);
@@ -210,6 +288,22 @@ static bool serve_at(jzi_control_socket *socket, const char *path, uint32_t mode
     return good;
 }
 
+/* The program may go to another directory: from here on the path is absolute. */
+static bool settle_path(jzi_control_socket *socket)
+{
+    char whole[PATH_MAX];
+    if (socket->file.path[0] == '/' || realpath(socket->file.path, whole) == NULL) {
+        return true;
+    }
+    char *copy = copy_text(&socket->alloc, whole);
+    if (copy == NULL) {
+        return false;
+    }
+    free_text(&socket->alloc, socket->file.path);
+    socket->file.path = copy;
+    return true;
+}
+
 /* In the default directory; a second control of this process has a number. */
 static bool serve_at_default(jzi_control_socket *socket, uint32_t mode)
 {
@@ -260,6 +354,31 @@ static void leave_link(jzi_control_socket *socket)
     }
 }
 
+void jzi_control_socket_explain(char *out, size_t cap)
+{
+    const char *words = strerrordesc_np(errno);
+    switch (errno) {
+    case EADDRINUSE:
+        words = "Another program is served there";
+        break;
+    case EEXIST:
+        words = "Something is there that is not a socket of this user's, and it stays";
+        break;
+    case ENAMETOOLONG:
+        words = "The path of a socket has at most 107 bytes";
+        break;
+    case ENOENT:
+        words = "There is no such directory";
+        break;
+    case EACCES:
+        words = "The directory is not this user's, or the default one is open to others";
+        break;
+    default:
+        break;
+    }
+    (void)snprintf(out, cap, "%s.", words == NULL ? "Unknown error" : words);
+}
+
 jzx_err jzi_control_socket_open(jzi_control_socket *out, const jzx_allocator *alloc,
                                 const char *path, uint32_t mode)
 {
@@ -268,8 +387,9 @@ jzx_err jzi_control_socket_open(jzi_control_socket *out, const jzx_allocator *al
     if (err != JZX_OK) {
         return err;
     }
-    out->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (out->fd < 0 || !(path == NULL ? serve_at_default(out, mode) : serve_at(out, path, mode))) {
+    out->fd = open_socket();
+    if (out->fd < 0 || !(path == NULL ? serve_at_default(out, mode)
+                                      : serve_at(out, path, mode) && settle_path(out))) {
         err = refusal();
         int saved = errno;
         jzi_control_socket_close(out);
@@ -284,9 +404,7 @@ jzx_err jzi_control_socket_open(jzi_control_socket *out, const jzx_allocator *al
 
 void jzi_control_socket_abandon(const jzi_control_socket *socket)
 {
-    if (socket->fd >= 0) {
-        (void)close(socket->fd);
-    }
+    close_noted(socket->fd);
 }
 
 void jzi_control_socket_close(jzi_control_socket *socket)
@@ -326,6 +444,9 @@ bool jzi_control_socket_wait(jzi_control_socket *socket, bool *listens, jzi_cont
     struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u),
                             .tv_nsec = (long)(ns % 1000000000u)};
     int ready = ppoll(fds, (nfds_t)(count + 2), ns == UINT64_MAX ? NULL : &time, NULL);
+    if (ready < 0 && errno != EINTR) {
+        jzi_thread_pause(REFUSED_NS); /* as without RLIMIT_NOFILE: it must not spin */
+    }
     if (ready <= 0) { /* also when it was interrupted */
         for (size_t i = 0; i < count + 2; i++) {
             fds[i].revents = 0;
@@ -353,9 +474,12 @@ bool jzi_control_socket_wait(jzi_control_socket *socket, bool *listens, jzi_cont
 jzx_err jzi_control_accept(const jzi_control_socket *socket, int *out_fd)
 {
     int fd;
+    (void)pthread_mutex_lock(&noted_lock);
     do {
         fd = accept4(socket->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     } while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+    note_open(fd);
+    (void)pthread_mutex_unlock(&noted_lock);
     if (fd < 0) {
         return errno == EAGAIN ? JZX_ERR_AGAIN : refusal();
     }
@@ -391,5 +515,5 @@ jzx_err jzi_control_write(int fd, const char *bytes, size_t len, size_t *out_len
 
 void jzi_control_hang_up(int fd)
 {
-    (void)close(fd);
+    close_noted(fd);
 }

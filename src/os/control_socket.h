@@ -2,7 +2,8 @@
  *
  * The file never has wider permissions than asked for, not even while it is made. One that is there
  * already is replaced only if it is a socket of this user's that nobody serves. At the end only
- * what was made here is removed. Nothing here raises SIGPIPE. */
+ * what was made here is removed. Nothing here raises SIGPIPE. A child of fork(2) has neither the
+ * socket nor its connections: they are closed in it at once. */
 #ifndef JZI_OS_CONTROL_SOCKET_H
 #define JZI_OS_CONTROL_SOCKET_H
 
@@ -31,10 +32,12 @@ typedef struct jzi_control_socket {
  * Errors: IO, NO_FDS, NO_MEMORY. */
 jzx_err jzi_control_socket_open(jzi_control_socket *socket, const jzx_allocator *alloc,
                                 const char *path, uint32_t mode);
+/* What errno says after IO, as a sentence that helps. */
+void jzi_control_socket_explain(char *out, size_t cap);
 /* Closes it and removes what is ours. */
 void jzi_control_socket_close(jzi_control_socket *socket);
-/* After fork(2), in the child: only closes. The descriptor that wakes stays open: a signal handler
- * may know it. */
+/* After fork(2), in the child: only closes what is still open. The descriptor that wakes stays
+ * open: a signal handler may know it. */
 void jzi_control_socket_abandon(const jzi_control_socket *socket);
 
 /* Has the wait end, now or when it begins. Async-signal-safe. Thread: any. */

@@ -55,23 +55,33 @@ void jzi_dump_file_close(int fd)
     }
 }
 
-static bool wait_for_room(int fd)
+static bool wait_for_room(int fd, int32_t patience_ms)
 {
-    enum { PATIENCE_MS = 5000 };
     struct pollfd one = {.fd = fd, .events = POLLOUT};
-    return poll(&one, 1, PATIENCE_MS) == 1;
+    int ready;
+    do {
+        ready = poll(&one, 1, patience_ms < 0 ? JZI_DUMP_PATIENCE_MS : patience_ms);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) {
+        errno = EAGAIN;
+    }
+    return ready == 1;
 }
 
-jzx_err jzi_dump_write(int fd, const char *bytes, size_t len)
+/* Where there is room in a pipe, there is room for PIPE_BUF. */
+jzx_err jzi_dump_write(int fd, const char *bytes, size_t len, int32_t patience_ms)
 {
+    bool hurried = patience_ms >= 0;
     while (len > 0) {
-        ssize_t done = write(fd, bytes, len);
+        if (hurried && !wait_for_room(fd, patience_ms)) {
+            return JZX_ERR_IO;
+        }
+        ssize_t done = write(fd, bytes, hurried && len > PIPE_BUF ? PIPE_BUF : len);
         if (done >= 0) {
             bytes += done;
             len -= (size_t)done;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            if (!wait_for_room(fd)) {
-                errno = EAGAIN;
+            if (!wait_for_room(fd, patience_ms)) {
                 return JZX_ERR_IO;
             }
         } else if (errno != EINTR) {

@@ -13,9 +13,11 @@
 jzx_err jzi_dump_file_open(const char *path, int *out_fd);
 void jzi_dump_file_close(int fd); /* standard error stays open */
 
-/* All of it, also where the descriptor does not block: it is waited for up to 5 s. Errors: IO, with
- * errno. */
-jzx_err jzi_dump_write(int fd, const char *bytes, size_t len);
+/* All of it. A descriptor that takes nothing is waited for no longer than so many milliseconds at a
+ * time, whether it blocks or not: a pipe that nobody reads holds nobody up. JZI_DUMP_BLOCKS: one
+ * that blocks may do so. Errors: IO, with errno. */
+enum { JZI_DUMP_BLOCKS = -1, JZI_DUMP_PATIENCE_MS = 5000 };
+jzx_err jzi_dump_write(int fd, const char *bytes, size_t len, int32_t patience_ms);
 
 /* "2026-11-16 16:50:11 UTC" */
 enum { JZI_DATE_SIZE = 32 };

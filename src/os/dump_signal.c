@@ -38,8 +38,7 @@ static void on_signal(int signo)
     (void)atomic_fetch_sub(&inside, 1);
 }
 
-/* Those of a crash belong to the guard; the first two cannot be caught. */
-static bool is_usable(int32_t signo)
+bool jzi_dump_signal_is_usable(int32_t signo)
 {
     static const int others[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,
                                  SIGILL,  SIGABRT, SIGTRAP, SIGSYS};
@@ -79,7 +78,7 @@ static void leave_signal(int32_t signo)
 jzx_err jzi_dump_signal_open(int32_t signo, int wake_fd, jzi_dump_signal **out_signal)
 {
     jzi_dump_signal *place = NULL;
-    if (!is_usable(signo)) {
+    if (!jzi_dump_signal_is_usable(signo)) {
         return JZX_ERR_INVALID_ARG;
     }
     (void)pthread_mutex_lock(&lock);

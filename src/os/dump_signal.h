@@ -9,6 +9,8 @@
 /* A place of the process; never given back to the system, as a handler may still be looking. */
 typedef struct jzi_dump_signal jzi_dump_signal;
 
+/* Not those of a crash, which are the guard's, nor those that cannot be caught. */
+bool jzi_dump_signal_is_usable(int32_t signo);
 /* Installs the handler, once for all that use the signal; what was there is not called meanwhile.
  * wake_fd is an eventfd, and stays open until this is closed. Thread: any. Errors: INVALID_ARG (a
  * signal that is not for this), NO_MEMORY (32 are in use). */

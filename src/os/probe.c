@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROBES_MAX = 256, SIGNAL_COUNT = 65 };
+enum { PROBES_MAX = 256, SIGNAL_COUNT = 65, STACK_LEAST = 262144 };
 enum { STATE_IDLE, STATE_ASKED, STATE_LOOKING };
 
 struct jzi_probe {
@@ -266,7 +266,17 @@ jzx_err jzi_thread_start(void *(*run)(void *arg), void *arg, const char *name,
         (void)sigdelset(&all, faults[i]);
     }
     (void)pthread_sigmask(SIG_SETMASK, &all, &saved);
-    int code = pthread_create(out_thread, NULL, run, arg);
+    pthread_attr_t attr;
+    int code = pthread_attr_init(&attr);
+    if (code == 0) {
+        size_t bytes = 0;
+        (void)pthread_attr_getstacksize(&attr, &bytes);
+        if (bytes < STACK_LEAST) { /* RLIMIT_STACK is low */
+            (void)pthread_attr_setstacksize(&attr, STACK_LEAST);
+        }
+        code = pthread_create(out_thread, &attr, run, arg);
+        (void)pthread_attr_destroy(&attr);
+    }
     (void)pthread_sigmask(SIG_SETMASK, &saved, NULL);
     if (code != 0) {
         return JZX_ERR_NO_MEMORY;

@@ -19,7 +19,8 @@ uint64_t jzi_wall_clock_ms(void);
 int32_t jzi_signal_number(const char *name);
 /* Writes "jzx: SENTENCE" to standard error: for what somebody asked for in the environment. */
 void jzi_process_complain(const char *sentence);
-/* What errno says; valid until the next call. */
-const char *jzi_process_error_text(void);
+/* What the environment says; NULL: nothing, or the process has more rights than who started it
+ * (set-user-ID), who must not choose what is written where with them. */
+const char *jzi_process_wish(const char *name);
 
 #endif

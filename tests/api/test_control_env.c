@@ -197,7 +197,25 @@ static void test_a_failure_costs_a_line_and_not_the_program(void)
     set_up();
     REQUIRE(setenv("JZX_CONTROL", "/tmp/no/such/place/sock", 1) == 0);
     in_child(serves_nobody);
-    CHECK_STR(complaint, "jzx: JZX_CONTROL=/tmp/no/such/place/sock: No such file or directory\n");
+    CHECK_STR(complaint,
+              "jzx: JZX_CONTROL=/tmp/no/such/place/sock: There is no such directory. The "
+              "program runs without a control.\n");
+    clean_up();
+}
+
+/* What is wrong, in words that help. */
+static void test_what_stands_in_the_way_is_told(void)
+{
+    char longer[200];
+    set_up();
+    REQUIRE(setenv("JZX_CONTROL", directory, 1) == 0);
+    in_child(serves_nobody);
+    CHECK(strstr(complaint, "Something is there that is not a socket of this user's") != NULL);
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    REQUIRE(setenv("JZX_CONTROL", longer, 1) == 0);
+    in_child(serves_nobody);
+    CHECK(strstr(complaint, "has at most 107 bytes. The program runs") != NULL);
     clean_up();
 }
 
@@ -209,7 +227,11 @@ static void test_words_that_mean_nothing_are_told(void)
     REQUIRE(setenv("JZX_CONTROL_DUMP", "NOSUCH", 1) == 0);
     in_child(serves_the_first_loop);
     CHECK(strstr(complaint, "JZX_CONTROL_ALLOW=halt: ") != NULL);
-    CHECK(strstr(complaint, "JZX_CONTROL_DUMP=NOSUCH: ") != NULL);
+    CHECK(strstr(complaint, "JZX_CONTROL_DUMP=NOSUCH: there is no such signal") != NULL);
+    REQUIRE(unsetenv("JZX_CONTROL_ALLOW") == 0);
+    REQUIRE(setenv("JZX_CONTROL_DUMP", "KILL", 1) == 0);
+    in_child(serves_the_first_loop); /* without it, but served */
+    CHECK(strstr(complaint, "JZX_CONTROL_DUMP=KILL: this signal is not for dumps") != NULL);
     clean_up();
 }
 
@@ -242,6 +264,7 @@ static const jzt_test tests[] = {
     {"a_system_is_served_as_well", test_a_system_is_served_as_well},
     {"without_the_word_nothing_is_served", test_without_the_word_nothing_is_served},
     {"a_failure_costs_a_line_and_not_the_program", test_a_failure_costs_a_line_and_not_the_program},
+    {"what_stands_in_the_way_is_told", test_what_stands_in_the_way_is_told},
     {"words_that_mean_nothing_are_told", test_words_that_mean_nothing_are_told},
     {"simulated_loops_do_not_count", test_simulated_loops_do_not_count},
 };

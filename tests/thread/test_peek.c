@@ -290,13 +290,13 @@ static void a_stuck_loop_is_seen_and_its_visit_times_out(void)
     CHECK_EQ(sight.mailbox, 0);
     jzi_visit *late = jzi_visit_make(&view, sizeof(jzx_loop *), say_hello);
     REQUIRE(late != NULL);
-    CHECK_EQ(jzi_visit_go(&view, late, 0, 20000000), JZI_VISIT_SILENT);
+    CHECK_EQ(jzi_visit_go(&view, late, 0, 20000000, NULL), JZI_VISIT_SILENT);
     jzi_visit_drop(late);
     jzi_visit *wanted = jzi_visit_make(&view, sizeof(jzx_loop *), say_hello);
     REQUIRE(wanted != NULL && jzi_visit_send(&view, wanted, 0));
     CHECK(!jzi_visit_is_answered(wanted));
     jzi_visit *nowhere = jzi_visit_make(&view, sizeof(jzx_loop *), say_hello);
-    CHECK_EQ(jzi_visit_go(&view, nowhere, 7, 20000000), JZI_VISIT_GONE);
+    CHECK_EQ(jzi_visit_go(&view, nowhere, 7, 20000000, NULL), JZI_VISIT_GONE);
     jzi_visit_drop(nowhere);
     atomic_store(&let_out, 1);
     (void)pthread_join(thread, NULL);
