@@ -4,16 +4,21 @@
 const KEY = "jzx-token";
 let token = null;
 
-/** Takes the token out of the address, so that it is in no bookmark and no screenshot. */
+/** Takes the token out of the address, so that it is in no bookmark and no screenshot. True: there was
+ * one, and nothing else. */
 export function takeToken() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  const words = new URLSearchParams(location.hash.slice(1));
+  const given = words.get("token");
   try {
     if (given) sessionStorage.setItem(KEY, given);
-    token = given || sessionStorage.getItem(KEY);
+    token = given || token || sessionStorage.getItem(KEY);
   } catch {
-    token = given; // no storage: this page's memory has to do
+    token = given || token; // no storage: this page's memory has to do
   }
-  if (given) history.replaceState(null, "", location.pathname + location.search);
+  words.delete("token");
+  const rest = words.toString();
+  if (given) history.replaceState(null, "", location.pathname + location.search + (rest && `#${rest}`));
+  return Boolean(given) && !rest;
 }
 
 export const hasToken = () => Boolean(token);

@@ -3,10 +3,11 @@
 import { ApiError, get, takeToken } from "./api.js";
 import { Charts, History } from "./charts.js";
 import { Detail } from "./detail.js";
-import { $, count, el, span, toast } from "./dom.js";
+import { $, count, el, nameOf, plain, span, toast } from "./dom.js";
 import { Header } from "./header.js";
 import { Lists } from "./lists.js";
 import { Model } from "./model.js";
+import { Place } from "./place.js";
 import { Search } from "./search.js";
 import { Trace } from "./trace.js";
 import { Tree } from "./tree.js";
@@ -31,7 +32,8 @@ const KEYS = [
 takeToken();
 const model = new Model();
 const history = new History(["rate", "queued", "restarts", "failures", "latency"]);
-const charts = new Charts(history);
+const place = new Place(goTo);
+const charts = new Charts(history, { onWindow: (minutes) => place.note({ minutes: String(minutes) }, false) });
 const header = new Header();
 let program = null;
 let paused = false;
@@ -42,6 +44,7 @@ let opener = null;
 
 const detail = new Detail({
   onClose: () => {
+    place.note({ actor: "" });
     tree.select(null);
     if (opener !== null && tree.drawn.has(opener)) tree.focus(opener);
     else tree.focus(tree.focused);
@@ -56,7 +59,7 @@ const detail = new Detail({
 });
 const trace = new Trace({ onOpen: (id) => openActor(id), program: () => program });
 const tree = new Tree(model, { onOpen: (id) => openActor(id), onToggle: () => refreshTree() });
-const lists = new Lists({ onOpen: (id) => openActor(id), known: (id) => model.actors.get(id), trace });
+const lists = new Lists({ onOpen: (id) => openActor(id), known: (id) => model.actors.get(id), onShow: (list) => place.note({ list }), trace });
 const search = new Search({
   onChoose: async (id) => {
     await reveal(id);
@@ -77,8 +80,21 @@ async function reveal(id) {
   }
 }
 
+/** The visitor went back, or opened an address that says more than where the console is. */
+function goTo({ actor, list, minutes }) {
+  if (takeToken()) {
+    place.note({ actor: detail.id ?? "", list: lists.active.name, minutes: String(charts.minutes) }, false);
+    return;
+  }
+  if (lists.active.name !== list && lists.tab(list)) lists.show(list);
+  if (charts.minutes !== Number(minutes)) charts.choose(minutes);
+  if (actor && actor !== detail.id) openActor(actor);
+  else if (!actor) detail.close();
+}
+
 function openActor(id) {
   opener = id;
+  place.note({ actor: id });
   tree.select(id);
   detail.allow = program?.allow || [];
   detail.open(id).catch(trouble);
@@ -120,8 +136,10 @@ function takeProgram(next) {
     lists.reset();
     newestFailure = null;
     clearTicker();
-    detail.close();
-    if (before) toast(`Another run of the program: ${next.name}, pid ${next.pid}.`);
+    if (before) {
+      detail.close();
+      toast(`Another run of the program: ${plain(next.name)}, pid ${next.pid}.`);
+    }
   } else {
     const values = sample(next, before);
     if (values) {
@@ -146,6 +164,7 @@ async function readFailures() {
   newestFailure = Math.max(...failures.map((f) => f.seq));
   const fresh = failures.filter((f) => known !== null && f.seq > known);
   for (const failure of fresh) model.noteFailure(failure.actor);
+  for (const failure of fresh.slice(0, 3)) await model.meet(failure.actor);
   const last = failures.reduce((a, b) => (a.seq > b.seq ? a : b));
   tickerFrom = { failure: last, at: performance.now() - last.ago_ms };
 }
@@ -168,10 +187,10 @@ function drawTicker(now) {
       el("button", {
         type: "button",
         class: "link-button",
-        text: failure.name || failure.actor,
+        text: nameOf({ name: failure.name, id: failure.actor }),
         onclick: () => openActor(failure.actor),
       }),
-      el("span", { text: ` ${failure.reason}${failure.text ? `: ${failure.text}` : ""}` }),
+      el("span", { text: ` ${failure.reason}${failure.text ? `: ${plain(failure.text)}` : ""}` }),
       el("span", { class: "quiet ticker-ago", "aria-hidden": "true" }),
     );
     box.classList.remove("ticker-new");
@@ -194,9 +213,7 @@ function trouble(error) {
   if (!(error instanceof ApiError)) console.error(error);
   const text = !(error instanceof ApiError)
     ? `This page has a fault: ${error.message}.`
-    : error.code === "UNREACHABLE" || error.reached
-      ? error.message
-      : `The program cannot be reached: ${error.message}`;
+    : error.message;
   header.showTrouble(`${text} Trying again.`);
   document.body.classList.add("unreachable");
 }
@@ -221,9 +238,8 @@ async function look() {
       await readFailures();
       tree.draw(now);
     }
-    $("tree-count").textContent = model.large
-      ? `${count(model.total)} actors; the top, and what you open`
-      : `${count(model.total)} actors`;
+    const actors = `${count(model.total)} ${model.total === 1 ? "actor" : "actors"}`;
+    $("tree-count").textContent = model.large ? `${actors}; the top, and what you open` : actors;
     charts.draw(Date.now());
     drawTicker(now);
     await Promise.all([lists.refresh(now), readStuck(now), detail.refresh()]);
@@ -334,6 +350,7 @@ function start() {
   document.addEventListener("keydown", shortcut);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.draw());
   search.start();
+  goTo(place.read());
   run();
   lists.doctor().catch(() => {}); // the tab asks again when it is seen
 }

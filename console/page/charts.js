@@ -59,8 +59,9 @@ function roundUp(value, floor) {
 }
 
 export class Charts {
-  constructor(history) {
+  constructor(history, { onWindow }) {
     this.history = history;
+    this.onWindow = onWindow;
     this.minutes = 2;
     this.cursor = null; // a share of the width, or null
     this.now = 0;
@@ -104,23 +105,25 @@ export class Charts {
 
   makeWindows() {
     const buttons = [...$("window").querySelectorAll("button")];
-    const choose = (button) => {
+    this.choose = (minutes) => {
+      const button = buttons.find((one) => one.dataset.minutes === String(minutes)) ?? buttons[0];
       this.minutes = Number(button.dataset.minutes);
       for (const other of buttons) {
         other.setAttribute("aria-checked", other === button);
         other.tabIndex = other === button ? 0 : -1;
       }
+      this.onWindow(this.minutes);
       this.draw();
     };
     buttons.forEach((button, at) => {
-      button.addEventListener("click", () => choose(button));
+      button.addEventListener("click", () => this.choose(button.dataset.minutes));
       button.addEventListener("keydown", (event) => {
         const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
         if (!step) return;
         event.preventDefault();
         const next = buttons[(at + step + buttons.length) % buttons.length];
         next.focus();
-        choose(next);
+        this.choose(next.dataset.minutes);
       });
     });
   }

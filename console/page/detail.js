@@ -9,6 +9,7 @@ import {
   count,
   el,
   nameOf,
+  plain,
   share,
   short,
   span,
@@ -140,7 +141,7 @@ export class Detail {
     this.draw("facts", [actor, detail?.names, detail?.groups, detail?.behaviors], () =>
       this.facts(actor, detail),
     );
-    this.draw("actions", [actor.id, this.allow, actor.parent !== null], () => this.actions(actor));
+    this.draw("actions", [actor.id, this.allow, actor.parent !== null, hasToken()], () => this.actions(actor));
     this.draw("history", answer.history, () => this.history(answer.history || []));
     this.draw(
       "failures",
@@ -207,8 +208,8 @@ export class Detail {
       ["Dead letters", count(actor.dead)],
       ["Memory", bytes(actor.memory)],
     ];
-    if (detail?.names?.length) rows.push(["Names", detail.names.join(", ")]);
-    if (detail?.groups?.length) rows.push(["Groups", detail.groups.join(", ")]);
+    if (detail?.names?.length) rows.push(["Names", detail.names.map(plain).join(", ")]);
+    if (detail?.groups?.length) rows.push(["Groups", detail.groups.map(plain).join(", ")]);
     const parent = actor.parent ? [el("dt", { text: "Parent" }), el("dd", {}, this.link(actor.parent))] : [];
     return [
       el(
@@ -224,7 +225,7 @@ export class Detail {
     return el("button", {
       type: "button",
       class: "link-button",
-      text: name || this.known(id)?.row.name || id,
+      text: nameOf({ name: name || this.known(id)?.row.name, id }),
       title: id,
       onclick: () => this.onOpen(id),
     });
@@ -394,7 +395,7 @@ export class Detail {
           el(
             "li",
             {},
-            child.id ? this.link(child.id, child.name) : el("span", { text: child.name || "?" }),
+            child.id ? this.link(child.id, child.name) : el("span", { text: nameOf({ name: child.name, id: "?" }) }),
             el("span", {
               class: "quiet",
               text: ` ${child.state}, ${child.mode}${child.restarts ? `, ↻ ${child.restarts}` : ""}${child.due_ms !== null && child.due_ms !== undefined ? `, again in ${span(child.due_ms)}` : ""}`,
@@ -424,7 +425,7 @@ export function failureCard(failure, frames, onOpen) {
     { class: "failure" },
     who,
     el("strong", { text: `${failure.reason}${code}` }),
-    failure.text ? el("span", { class: "failure-text", text: failure.text }) : null,
+    failure.text ? el("span", { class: "failure-text", text: plain(failure.text) }) : null,
     el("span", {
       class: "quiet failure-when",
       text: `${when}, incarnation ${failure.incarnation}${failure.tag === null || failure.tag === undefined ? "" : `, tag ${tagText(failure.tag)}`}`,

@@ -122,8 +122,38 @@ export function backtrace(frames, key, open) {
   return box;
 }
 
-/** What an actor is called: its name, or its id if it has none. */
-export const nameOf = (actor) => actor.name || actor.id;
+/** Signs that are not seen, or that turn a text round, are shown as such: "\u202egnp.exe" is no picture. */
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+export const plain = (text) => (text ?? "").replace(UNSEEN, "\ufffd");
+
+/** What an actor is called: its name, or its id if it has none that can be seen. */
+export const nameOf = ({ name, id }) => (name?.trim() ? plain(name) : id);
+
+let pen = null;
+const cuts = new Map();
+/** As much of a text as is this wide, in the font of the tree's names. */
+export function cut(text, width) {
+  const key = `${Math.round(width)} ${text}`;
+  if (cuts.has(key)) return cuts.get(key);
+  if (!pen) {
+    pen = document.createElement("canvas").getContext("2d");
+    pen.font = `680 12.5px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
+  }
+  const signs = [...text.slice(0, 200)];
+  const fits = (n) => pen.measureText(signs.slice(0, n).join("")).width;
+  let [low, high] = [1, signs.length];
+  if (fits(high) <= width) low = high;
+  else {
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (fits(middle) + 12 <= width) low = middle;
+      else high = middle - 1;
+    }
+  }
+  if (cuts.size > 4000) cuts.clear();
+  cuts.set(key, low === signs.length ? text : `${signs.slice(0, low).join("")}…`);
+  return cuts.get(key);
+}
 
 /** Hands a file to the browser. */
 export function download(name, text, type) {

@@ -1,7 +1,22 @@
 // The top of the page: which program, how it is, and what is wrong.
 
 import { GLYPHS, shapePath } from "./tree.js";
-import { $, bytes, count, el, micros, setAttr, setText, share, short, span, svg, tagText } from "./dom.js";
+import {
+  $,
+  bytes,
+  count,
+  el,
+  micros,
+  nameOf,
+  plain,
+  setAttr,
+  setText,
+  share,
+  short,
+  span,
+  svg,
+  tagText,
+} from "./dom.js";
 
 const NUMBERS = [
   ["actors", "Actors", (p) => count(p.actors)],
@@ -60,9 +75,9 @@ export class Header {
   }
 
   show(program) {
-    setText($("program"), program.name);
+    setText($("program"), plain(program.name));
     setText($("whereabouts"), `pid ${program.pid} · up ${span(program.uptime_ms)} · Jazz ${program.version}`);
-    document.title = `${program.name} · Jazz console`;
+    document.title = `${plain(program.name)} · Jazz console`;
     for (const [key, , text] of NUMBERS) setText(this.values.get(key), text(program, this.rate));
     $("numbers")
       .querySelector(".number-failures")
@@ -148,11 +163,11 @@ export class Header {
     let text = "";
     if (running.length > 0) {
       const worst = running.reduce((a, b) => (a.for_ms > b.for_ms ? a : b));
-      text = `⚠ ${worst.name || worst.actor} has been in the same code for ${span(worst.for_ms)}, with tag ${tagText(worst.tag)}`;
+      text = `⚠ ${nameOf({ name: worst.name, id: worst.actor })} has been in the same code for ${span(worst.for_ms)}, with tag ${tagText(worst.tag)}`;
     } else if (cycles.length > 0) text = `⚠ ${cycles[0].length} actors wait for each other in a circle`;
     else if (silent.length > 0) text = `⚠ dispatcher ${silent[0].name} does not answer`;
     else if (full.length > 0)
-      text = `⚠ ${full.length === 1 ? `The mailbox of ${full[0].name || full[0].id} is full` : `${count(full.length)} mailboxes are full`}`;
+      text = `⚠ ${full.length === 1 ? `The mailbox of ${nameOf(full[0])} is full` : `${count(full.length)} mailboxes are full`}`;
     $("stuck-line").hidden = !text;
     if (text) setText($("stuck-line"), text);
   }

@@ -1,16 +1,20 @@
 // Where everybody stands in the picture. Pure: a view goes in, places come out.
 //
 // Wide: from left to right, a parent beside the middle of its children; children without children
-// of their own stand together on a tray of some columns. Narrow: one below the other, indented.
+// of their own stand together on a tray of some columns. Outline, where the stage is narrow or the
+// tree is much deeper than it is wide: one below the other, indented.
+
+import { nameOf } from "./dom.js";
 
 const CELL = { height: 36, least: 128, most: 172 };
 const GAP = { column: 38, subtree: 9, tray: 6 };
-const INDENT = 20;
+const INDENT = { most: 20, least: 7 };
+const OUTLINE = { width: 330, row: 35 }; // where there is room
 const NARROW_ROW = 40;
 const RESERVE_MS = 15000;
 
 /** Width of a text of so many characters, near enough: the picture must not depend on fonts. */
-const widthOf = (view) => Math.min(22, (view.actor.row.name || view.id).length) * 7.5;
+const widthOf = (view) => Math.min(22, nameOf(view.actor.row).length) * 7.5;
 
 /** Who stands on the tray. Whom the user closed stays where it was, and so does a supervisor without
  * children: they may come any moment. */
@@ -110,23 +114,28 @@ function wide(forest, columns, now) {
   measure(forest.kids, 0, plan.widths);
   // In the order of reading: a parent, what is on its tray, then the other children.
   const { bottom } = placeKids(forest, GAP.tray, 0, 0, plan, null);
-  return { ...plan.out, width: plan.out.right + 4, height: bottom - GAP.subtree, narrow: false };
+  return { ...plan.out, width: plan.out.right + 4, height: bottom - GAP.subtree, outline: false };
 }
 
-function narrow(forest, width) {
-  const out = { nodes: [], trays: [], links: [], right: width, width, narrow: true };
-  let y = NARROW_ROW / 2;
+const depthOf = (kids) => (kids.length === 0 ? 0 : 1 + Math.max(...kids.map((kid) => depthOf(kid.kids))));
+
+function outline(forest, width, row = NARROW_ROW) {
+  const out = { nodes: [], trays: [], links: [], right: width, width, outline: true };
+  // Names keep some room, however deep they are.
+  const step = Math.max(INDENT.least, Math.min(INDENT.most, (width - 170) / depthOf(forest.kids)));
+  const indent = (depth) => Math.min(depth * step, width - 130);
+  let y = row / 2;
   const walk = (node, depth, parent) => {
-    const x = Math.min(depth, 6) * INDENT;
+    const x = indent(depth);
     const spot = { id: node.id, view: node, x, y, width: width - x - 4, parent, depth };
     out.nodes.push(spot);
     if (parent) out.links.push({ from: parent, to: { x, y } });
-    y += NARROW_ROW;
+    y += row;
     for (const kid of node.kids) walk(kid, depth + 1, spot);
     if (node.hidden > 0) group(node, depth + 1, spot);
   };
   const group = (owner, depth, parent) => {
-    const x = Math.min(depth, 6) * INDENT;
+    const x = indent(depth);
     const { hidden } = owner;
     out.nodes.push({
       id: `${owner.id}+`,
@@ -140,24 +149,29 @@ function narrow(forest, width) {
       depth,
     });
     if (parent) out.links.push({ from: parent, to: { x, y } });
-    y += NARROW_ROW;
+    y += row;
   };
   for (const root of forest.kids) walk(root, 0, null);
   if (forest.hidden > 0) group(forest, 0, null);
-  out.height = y - NARROW_ROW / 2;
+  out.height = y - row / 2;
   return out;
 }
 
 /** The picture of a forest ({kids}) for a stage of this size: that number of columns per tray which
  * shows it largest. */
 export function layout(forest, stage, now) {
-  if (stage.narrow) return narrow(forest, stage.width);
+  if (stage.narrow) return { ...outline(forest, stage.width), narrow: true };
+  const fit = (picture) => {
+    picture.scale = Math.min(stage.width / picture.width, stage.height / picture.height);
+    return picture;
+  };
   let best = null;
   for (let columns = 1; columns <= 6; columns++) {
-    const picture = wide(forest, columns, now);
-    picture.scale = Math.min(stage.width / picture.width, stage.height / picture.height);
+    const picture = fit(wide(forest, columns, now));
     if (!best || picture.scale > best.scale * 1.02) best = picture;
     if (best.scale >= 1) break;
   }
-  return best;
+  if (best.scale >= 0.7) return best;
+  const list = fit(outline(forest, Math.min(OUTLINE.width, stage.width), OUTLINE.row));
+  return list.scale > best.scale * 1.25 ? list : best;
 }

@@ -2,7 +2,7 @@
 // found, and the flight recorder. Only the one that is seen is asked for.
 
 import { get } from "./api.js";
-import { $, backtrace, count, el, setText, short, span, tagText } from "./dom.js";
+import { $, backtrace, count, el, nameOf, setText, short, span, tagText } from "./dom.js";
 import { failureCard } from "./detail.js";
 
 const clock = (ago) => new Date(Date.now() - ago).toLocaleTimeString("en-GB");
@@ -24,7 +24,7 @@ const cell = (text, title) => el("td", { text: text ?? "–", title });
 const empty = (text) => el("p", { class: "empty", text });
 
 export class Lists {
-  constructor({ onOpen, trace, known }) {
+  constructor({ onOpen, onShow, trace, known }) {
     this.onOpen = onOpen;
     this.known = known;
     this.letters = [];
@@ -43,6 +43,7 @@ export class Lists {
     this.add("record", "Recorder", 2000, () => this.record());
     $("tabs").addEventListener("keydown", (event) => this.key(event));
     this.show("failures");
+    this.onShow = onShow; // from now on
   }
 
   add(name, title, every, refresh, content) {
@@ -101,6 +102,7 @@ export class Lists {
       }
     }
     if (this.started) this.refresh(performance.now()).catch(() => {});
+    this.onShow?.(name);
   }
 
   key(event) {
@@ -156,7 +158,7 @@ export class Lists {
       el("button", {
         type: "button",
         class: "link-button",
-        text: name || this.known(id)?.row.name || id,
+        text: nameOf({ name: name || this.known(id)?.row.name, id }),
         title: id,
         onclick: () => this.onOpen(id),
       }),
@@ -335,7 +337,7 @@ export class Lists {
     return el("button", {
       type: "button",
       class: "link-button",
-      text: name || this.known(id)?.row.name || id,
+      text: nameOf({ name: name || this.known(id)?.row.name, id }),
       title: id,
       onclick: () => this.onOpen(id),
     });

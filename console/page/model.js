@@ -8,6 +8,8 @@ const MORE = 60; // siblings that one click on a group adds
 const MOST = 600; // siblings of one parent that are ever shown
 const FLASH_MS = 2600; // how long a restart or a failure stays marked
 const GHOST_MS = 2200; // how long one who is gone stays in the picture
+const STEADY_MS = 15000; // how long the picture keeps to fewer siblings once it had to
+const GUESTS = 6; // of a large program: who failed out of sight, and is shown for a moment
 const TROUBLE = new Set(["stuck", "failed", "restarting", "stopping", "stopped"]);
 
 export class Model {
@@ -21,6 +23,10 @@ export class Model {
     this.limits = new Map(); // id -> siblings shown below it, as the user said
     this.pinned = new Map(); // id -> row, of one who was searched for, and its parents
     this.stuck = new Map(); // id -> since when it is in the same code
+    this.openDepth = 1;
+    this.guests = new Map(); // id -> {row, until}
+    this.roomy = true; // the stage is no phone's
+    this.crowds = { count: 0, until: 0 }; // open parents of many
     this.lastAt = 0;
   }
 
@@ -32,6 +38,8 @@ export class Model {
     this.open.clear();
     this.limits.clear();
     this.stuck.clear();
+    this.guests.clear();
+    this.crowds = { count: 0, until: 0 };
     this.lastAt = 0;
   }
 
@@ -50,6 +58,7 @@ export class Model {
     const rows = new Map(first.actors.map((row) => [row.id, row]));
     if (this.large) await this.refreshOpened(rows);
     await this.refreshPinned(rows);
+    this.seatGuests(rows);
     // Those at the top that did not come, or their children: who is what was not said.
     this.beyond = this.large ? Math.max(0, first.matched - rows.size) : 0;
     return rows;
@@ -97,6 +106,14 @@ export class Model {
     }
   }
 
+  /** Those who failed out of sight stay for as long as the mark does. */
+  seatGuests(rows, now = performance.now()) {
+    for (const [id, { row, until }] of this.guests) {
+      if (now > until) this.guests.delete(id);
+      else if (!rows.has(id)) rows.set(id, row);
+    }
+  }
+
   /** Puts new rows in the place of the old ones and notes what changed. */
   take(rows, now = performance.now()) {
     const before = this.actors;
@@ -117,7 +134,17 @@ export class Model {
       if (parent && parent !== actor) parent.kids.push(actor);
       else this.roots.push(actor);
     }
+    this.openDepth = this.depthOpen();
+    this.countCrowds(now);
     this.lastAt = now;
+  }
+
+  /** How many have many children to show: at once when it grows, later when it falls. */
+  countCrowds(now) {
+    let count = this.roots.length > 8 ? 1 : 0;
+    for (const { row } of this.actors.values()) if (row.children > 8 && this.isOpen(row)) count++;
+    if (count >= this.crowds.count || now > this.crowds.until)
+      this.crowds = { count, until: now + STEADY_MS };
   }
 
   flash(actor, kind, now) {
@@ -144,7 +171,8 @@ export class Model {
     const left = new Map(); // parent -> ghosts; where many come and go, two say it
     for (const [id, old] of before) {
       const ghosts = left.get(old.row.parent) ?? 0;
-      if (fresh.has(id) || !fresh.has(old.row.parent) || ghosts >= 2) continue;
+      const orphan = old.row.parent !== null && !fresh.has(old.row.parent);
+      if (fresh.has(id) || orphan || ghosts >= 2) continue;
       left.set(old.row.parent, ghosts + 1);
       const goneAt = old.goneAt || now;
       if (now - goneAt > GHOST_MS) continue;
@@ -152,8 +180,8 @@ export class Model {
         row: { ...old.row, state: "terminated", mailbox: 0, running: false, children: 0 },
         kids: [],
         rate: null,
-        flash: "",
-        flashUntil: 0,
+        flash: old.flash,
+        flashUntil: old.flashUntil,
         goneAt,
       });
     }
@@ -168,12 +196,37 @@ export class Model {
   /** A failure was reported of this actor: mark it, also if it was up again by the next look. */
   noteFailure(id, now = performance.now()) {
     const actor = this.actors.get(id);
-    if (actor) this.flash(actor, actor.flash === "restarted" ? "restarted" : "failed", now);
+    if (!actor) return;
+    const again = actor.flash === "restarted" && !actor.goneAt;
+    this.flash(actor, again ? "restarted" : "failed", now);
+  }
+
+  /** Of a large program, one who failed and is not among those who were asked for: shown beside its
+   * siblings for a moment, or its next parent in the picture is marked in its place. */
+  async meet(id, now = performance.now()) {
+    if (!this.large || this.actors.has(id) || this.guests.size >= GUESTS) return;
+    const find = (one) =>
+      get("actor", { actor: one }).then(
+        (answer) => answer.actor,
+        (error) => {
+          if (!error.reached) throw error;
+          return null; // it ended
+        },
+      );
+    const row = await find(id);
+    if (!row) return;
+    let up = row.parent;
+    for (let guard = 0; up !== null && !this.actors.has(up) && guard < 32; guard++)
+      up = (await find(up))?.parent ?? null;
+    if (up === row.parent) {
+      this.guests.set(id, { row, until: now + FLASH_MS });
+      this.take(new Map([...this.rowsNow(), [id, row]]));
+      this.noteFailure(id, now);
+    } else if (up !== null) this.noteFailure(up, now);
   }
 
   depthOpen() {
     // As deep as some hundred rows allow.
-    if (this.large) return 2;
     const wide = [];
     for (const actor of this.actors.values()) {
       if (actor.row.children > 0) wide[actor.row.depth] = (wide[actor.row.depth] || 0) + 1;
@@ -187,16 +240,16 @@ export class Model {
   isOpen(row) {
     const said = this.open.get(row.id);
     if (said !== undefined) return said;
-    if (this.large) return row.depth < 2;
-    return row.depth < this.depthOpen();
+    return row.depth < (this.large ? 2 : this.openDepth);
   }
 
   limit(id, few = false) {
     const said = this.limits.get(id);
     if (said !== undefined) return said;
     if (few) return 5;
-    const count = this.total;
-    return count <= 250 ? 12 : 8;
+    // The fewer have many, the more of theirs there is room for.
+    if (this.roomy && this.crowds.count <= 2) return this.crowds.count <= 1 ? 48 : 20;
+    return this.total <= 250 ? 12 : 8;
   }
 
   showMore(id) {
@@ -250,8 +303,12 @@ export class Model {
       hidden: 0,
       parents: total > 0,
       said: this.open.has(row.id),
+      alarm: "", // of somebody below who is not shown
     };
-    if (!open) return node;
+    if (!open) {
+      node.alarm = alarmOf(actor, now);
+      return node;
+    }
     const shown = this.choose(actor, total, now);
     node.kids = shown.map((kid) => this.viewOf(kid, now, level + 1));
     node.hidden = Math.max(0, total - shown.filter((kid) => !kid.goneAt).length);
@@ -279,6 +336,15 @@ export class Model {
 /** Siblings of one name are told by a few of them. */
 function alike(kids) {
   return kids.length > 5 && kids.every((kid) => kid.row.name === kids[0].row.name && kid.row.children === 0);
+}
+
+/** How somebody below is marked, if anybody is. */
+function alarmOf(actor, now) {
+  for (const kid of actor.kids) {
+    const kind = kid.flashUntil > now ? kid.flash : alarmOf(kid, now);
+    if (kind) return kind;
+  }
+  return "";
 }
 
 const idOf = (actor) => actor.row.id;

@@ -2,7 +2,7 @@
 // Chrome's and Perfetto's viewers open.
 
 import { get } from "./api.js";
-import { count, download, el, micros, setText, svg, tagText } from "./dom.js";
+import { count, cut, download, el, micros, nameOf, setText, svg, tagText } from "./dom.js";
 
 const LANES = 14;
 const ROWS = 200;
@@ -186,7 +186,7 @@ export class Trace {
     root.append(...this.scale(x, from, until, height));
     for (const lane of lanes) {
       const y = rowOf.get(lane.id);
-      const label = lane.name || lane.id;
+      const label = nameOf(lane);
       root.append(
         svg("path", { class: "lane", d: `M${left} ${y}H${width - 12}` }),
         svg("text", {
@@ -194,7 +194,7 @@ export class Trace {
           x: left - 10,
           y: y + 4,
           "text-anchor": "end",
-          text: label.length > 19 ? `${label.slice(0, 18)}…` : label,
+          text: cut(label, left - 16),
         }),
       );
     }
@@ -284,7 +284,7 @@ export class Trace {
           ? el("button", {
               type: "button",
               class: "link-button",
-              text: name || id,
+              text: nameOf({ name, id }),
               title: id,
               onclick: () => this.onOpen(id),
             })

@@ -1,6 +1,6 @@
 // The supervision tree as a picture: drawing it, and moving in it by pointer and by keys.
 
-import { $, count, nameOf, setAttr, setText, short, span, svg } from "./dom.js";
+import { $, count, cut, nameOf, setAttr, setText, short, span, svg } from "./dom.js";
 import { layout } from "./layout.js";
 import { stateOf } from "./model.js";
 import { Viewport } from "./viewport.js";
@@ -28,18 +28,14 @@ export function shapePath(supervisor) {
     : `M-${RADIUS} 0a${RADIUS} ${RADIUS} 0 1 0 ${RADIUS * 2} 0a${RADIUS} ${RADIUS} 0 1 0 -${RADIUS * 2} 0z`;
 }
 
-function cut(text, width) {
-  const most = Math.max(6, Math.floor((width - 30) / 7));
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
-}
-
 /** The line under a name: two facts at most, and no more of them than fit. */
 function subline(actor, view, width, now) {
   const { row } = actor;
   const state = stateOf(actor);
   const parts = [];
   if (state === "stuck") parts.push(`stuck for ${span(now - actor.stuckSince)}`);
-  else if (state !== "running") parts.push(state === "terminated" ? "ended" : state);
+  else if (state === "terminated") parts.push(actor.flash === "failed" ? "failed" : "ended");
+  else if (state !== "running") parts.push(state);
   if (row.restarts > 0) parts.push(`↻ ${short(row.restarts)}`);
   if (row.cap > 0 && row.mailbox >= row.cap) parts.push("mailbox full");
   else if (row.mailbox > 0) parts.push(`${short(row.mailbox)} waiting`);
@@ -92,6 +88,8 @@ export class Tree {
   }
 
   draw(now = performance.now()) {
+    const narrow = this.isNarrow();
+    this.model.roomy = !narrow;
     const forest = this.model.view(now);
     $("tree-empty").hidden = Boolean(forest);
     if (!forest) {
@@ -102,7 +100,6 @@ export class Tree {
       this.picture = null;
       return;
     }
-    const narrow = this.isNarrow();
     this.picture = layout(
       forest,
       { narrow, width: this.stage.clientWidth - (narrow ? 16 : 32), height: this.stage.clientHeight - 24 },
@@ -117,13 +114,13 @@ export class Tree {
     const [links, trays] = this.layers;
     this.links = this.reuse(this.links, this.picture.links, links, () => svg("path", { class: "link" }));
     this.picture.links.forEach(({ from, to }, at) => {
-      const narrow = this.picture.narrow;
-      const x = narrow ? from.x + 12.5 : from.x + from.width;
+      const { outline } = this.picture;
+      const x = outline ? from.x + 12.5 : from.x + from.width;
       const mid = (x + to.x) / 2;
       setAttr(
         this.links[at],
         "d",
-        narrow
+        outline
           ? `M${x} ${from.y + 14}V${to.y - 6}Q${x} ${to.y + 0.5} ${x + 6} ${to.y + 0.5}H${to.x}`
           : `M${x} ${from.y}C${mid} ${from.y} ${mid} ${to.y} ${to.x} ${to.y}`,
       );
@@ -245,7 +242,8 @@ export class Tree {
     const { row } = actor;
     const state = stateOf(actor);
     const filled = row.cap > 0 ? Math.min(1, row.mailbox / row.cap) : 0;
-    const flash = actor.flashUntil > now ? ` flash flash-${actor.flash}` : "";
+    const kind = actor.flashUntil > now ? actor.flash : spot.view.alarm;
+    const flash = kind ? ` flash flash-${kind}` : "";
     const loud = filled >= 0.8 ? " brimming" : "";
     const chosen = row.id === this.selected ? " selected" : "";
     setAttr(
@@ -266,7 +264,7 @@ export class Tree {
     );
     const room = spot.width - (parents ? 18 : 0);
     const below = subline(actor, spot.view, room, now);
-    setText(parts.name, cut(nameOf(row), room));
+    setText(parts.name, cut(nameOf(row), room - 34));
     setText(parts.sub, below);
     setAttr(parts.name, "x", 32);
     setAttr(parts.name, "y", below ? -2 : 4);

@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { check, focusedId, same, treeOf, until } from "./browser.mjs";
-import { MadeUp } from "./made_up.mjs";
+import { ALL, MadeUp } from "./made_up.mjs";
 
 export class Doing extends MadeUp {
   tests() {
@@ -14,6 +14,8 @@ export class Doing extends MadeUp {
       "actions are offered only where the program allows them": (s) => this.lookingOnly(s),
       "an action asks first and carries the token": (s) => this.actions(s),
       "a wrong token is told": (s) => this.wrongToken(s),
+      "a token that is typed into an open page counts": () => this.lateToken(),
+      "reload and the back button keep the place": (s) => this.place(s),
       "a program that is gone is told, and its return is noticed": (s) => this.gone(s),
       "a hidden tab asks for nothing": (s) => this.hidden(s),
       "a trace is drawn, listed and handed out": (s) => this.trace(s),
@@ -177,7 +179,7 @@ export class Doing extends MadeUp {
 
   actions(s) {
     return this.on(s, null, async (page, fake) => {
-      same(await page.evaluate(() => location.href), fake.url, "the token is out of the address");
+      check(!(await page.evaluate(() => location.href)).includes("secret"), "the token is out of the address");
       fake.fail("300000002");
       await page.click('[data-id="300000002"]');
       await page.waitForSelector("#detail .failure");
@@ -224,6 +226,60 @@ export class Doing extends MadeUp {
       await page.waitForSelector("#toast.toast-bad");
       check((await page.textContent("#toast")).includes("token"), "what is wrong");
       same(fake.orders, [], "nothing was ordered");
+    });
+  }
+
+  lateToken() {
+    return this.own(this.fake({ allow: ALL }).shop(), {}, async (page, fake) => {
+      await page.click('[data-id="300000002"]');
+      await until(
+        async () => (await page.textContent("#detail .d-actions")).includes("need the token"),
+        "it says what is missing",
+      );
+      await page.evaluate(() => {
+        location.hash = "#token=secret";
+      });
+      await until(
+        async () => !(await page.textContent("#detail .d-actions")).includes("need the token"),
+        "and that it is there",
+      );
+      check(!(await page.evaluate(() => location.href)).includes("secret"), "it is out of the address");
+      await page.click("#detail [data-verb=stop]");
+      await page.click("#confirm-yes");
+      await until(() => fake.orders.length === 1, "the order");
+    });
+  }
+
+  place(s) {
+    return this.on(s, null, async (page) => {
+      const at = () =>
+        page.evaluate(() => [
+          document.getElementById("detail").hidden ? "" : document.getElementById("detail-name").textContent,
+          document.querySelector("[role=tab][aria-selected=true]").id,
+          document.querySelector("#window [aria-checked=true]").dataset.minutes,
+        ]);
+      const comes = (wanted, what) => until(async () => String(await at()) === String(wanted), what);
+      await page.click("text=60 min");
+      await page.click('[data-id="300000002"]');
+      check(await page.isHidden("#charts"), "what the panel covers is out of reach");
+      await page.click("#tab-dead");
+      const there = ["order-worker-2", "tab-dead", "60"];
+      await comes(there, "a place");
+      await page.reload();
+      await comes(there, "the same after a reload");
+      await page.waitForSelector('[data-id="300000002"].selected');
+      await page.click('[data-id="400000002"]');
+      await comes(["index", "tab-dead", "60"], "another actor");
+      await page.goBack();
+      await comes(there, "the one before");
+      await page.goBack();
+      await comes(["order-worker-2", "tab-failures", "60"], "the list before");
+      await page.goBack();
+      await comes(["", "tab-failures", "60"], "the beginning");
+      await page.goForward();
+      await comes(["order-worker-2", "tab-failures", "60"], "and forward");
+      await page.keyboard.press("Escape");
+      await page.click("text=2 min");
     });
   }
 

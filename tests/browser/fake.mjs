@@ -141,7 +141,7 @@ export class Fake {
   }
 
   fail(id, text = "SIGSEGV at 0x0 in parse+0x1c (node)", restart = true) {
-    const actor = this.actors.get(id);
+    const actor = this.find(id);
     this.failures.unshift({
       seq: this.failures.length + 1,
       at: Date.now(),

@@ -12,6 +12,8 @@ export class Seeing extends MadeUp {
       "the tree is that of the program, also when it changes": (s) => this.tree(s),
       "a crash shows within a second": (s) => this.crash(s),
       "who failed for good is told by shape and word": (s) => this.failed(s),
+      "who fails and is gone, or is out of sight, is marked as well": (s) => this.failedAway(s),
+      "at every width, and however deep, the whole tree is seen": (s) => this.widths(s),
       "charts move": (s) => this.charts(s),
       "a hostile name is only a text": (s) => this.hostile(s),
       ...(this.phoneToo ? { "a phone shows all of it without scrolling sideways": () => this.phone() } : {}),
@@ -117,6 +119,58 @@ export class Seeing extends MadeUp {
     });
   }
 
+  failedAway(s) {
+    return this.on(s, null, async (page, fake) => {
+      fake.add("700000001", "loose", null);
+      await page.waitForSelector('[data-id="700000001"]');
+      fake.fail("700000001", "for good", false);
+      fake.actors.delete("700000001");
+      await page.waitForSelector('[data-id="700000001"].s-terminated.flash-failed');
+      same(await page.textContent('[data-id="700000001"] .sub'), "failed", "the word");
+      // Below one that the visitor closed.
+      await page.click('[data-id="100000003"] .toggle');
+      await page.waitForSelector('[data-id="300000004"]', { state: "detached" });
+      fake.fail("300000004");
+      await page.waitForSelector('[data-id="100000003"].flash');
+      // One of many whom the page did not ask for.
+      fake.crowd(100000);
+      await page.waitForSelector(".node.group");
+      fake.fail((0x900000000 + 77777).toString(16));
+      await page.waitForSelector('.node.flash[aria-label^="member-77777,"]');
+    });
+  }
+
+  widths(s) {
+    const prepare = (fake) => {
+      let parent = null;
+      for (let n = 1; n <= 11; n++) parent = fake.add(`9${String(n).padStart(8, "0")}`, `level-${n}`, parent);
+    };
+    const outside = () => {
+      const stage = document.getElementById("stage").getBoundingClientRect();
+      const nodes = [...document.querySelectorAll(".node .name")].map((one) => one.getBoundingClientRect());
+      return nodes.length === 11
+        ? nodes.filter(
+            (one) =>
+              one.height < 7 ||
+              one.left < stage.left ||
+              one.right > stage.right ||
+              one.top < stage.top ||
+              one.bottom > stage.bottom,
+          ).length
+        : `${nodes.length} are drawn`;
+    };
+    return this.on(s, prepare, async (page) => {
+      try {
+        for (const width of [360, 640, 999, 1280]) {
+          await page.setViewportSize({ width, height: 800 });
+          await until(async () => (await page.evaluate(outside)) === 0, `all at ${width} px`);
+        }
+      } finally {
+        await page.setViewportSize({ width: 1440, height: 900 });
+      }
+    });
+  }
+
   charts(s) {
     return this.on(s, null, async (page, fake) => {
       const pictures = () => page.$$eval(".chart-canvas", (all) => all.map((one) => one.toDataURL()));
@@ -154,6 +208,8 @@ export class Seeing extends MadeUp {
       fake.add("600000001", HOSTILE, "100000001");
       fake.add("600000002", "x".repeat(4000), "100000001");
       fake.add("600000003", "\u202eevil\u0000name\n", "100000001");
+      fake.add("600000004", "W".repeat(40), "100000001");
+      fake.add("600000005", " \t ", "100000001");
       fake.fail("600000001", HOSTILE);
       fake.letter("600000001", "stopped");
       fake.letters[0].target_name = HOSTILE;
@@ -164,6 +220,18 @@ export class Seeing extends MadeUp {
         (await page.textContent('[data-id="600000001"] title')).includes(HOSTILE),
         "the name in the tree",
       );
+      const told = (id) => page.textContent(`[data-id="${id}"] .name`);
+      same(await told("600000003"), "\ufffdevil\ufffdname\ufffd", "signs that are not seen");
+      same(await told("600000005"), "600000005", "a name of nothing");
+      const wide = await page.$$eval(".node", (all) =>
+        all
+          .filter((one) => {
+            const [name, hit] = [".name", ".hit"].map((part) => one.querySelector(part).getBoundingClientRect());
+            return name.right > hit.right;
+          })
+          .map((one) => one.dataset.id),
+      );
+      same(wide, [], "names that leave their place");
       await until(async () => (await page.textContent("#ticker")).includes(HOSTILE), "the ticker");
       await page.click("#tab-dead");
       await until(async () => (await page.textContent("#panel-dead")).includes(HOSTILE), "the letter");
@@ -286,7 +354,7 @@ export class Seeing extends MadeUp {
       (fake) => fake.crowd(100000),
       async (page, fake) => {
         const began = Date.now();
-        await page.waitForSelector("text=+99,992 more");
+        await page.waitForSelector("text=+99,952 more");
         same(await page.textContent("#n-actors"), "100,006", "the count");
         fake.asked.length = 0;
         await until(
@@ -325,7 +393,7 @@ export class Seeing extends MadeUp {
     };
     return this.on(s, prepare, async (page) => {
       await page.waitForSelector(".node.group");
-      check((await page.$$(".node")).length < 40, "few of them are drawn");
+      check((await page.$$(".node")).length < 60, "few of them are drawn");
       const count = async () => [
         (await page.$$(".node:not(.group)")).length,
         Number(/\d+/.exec(await page.textContent(".node.group"))[0]),
