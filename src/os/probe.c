@@ -10,6 +10,7 @@
 #include "probe.h"
 
 #include "clock.h"
+#include "resume.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -31,6 +32,7 @@ struct jzi_probe {
     int32_t signo; /* this and what follows: set while nobody asks */
     jzi_probe_look look;
     void *subject;
+    jzi_call call; /* what the thread waits in that is asked; under `state` */
     sem_t wake;
 };
 
@@ -50,7 +52,7 @@ int32_t jzi_process_id(void)
 }
 
 /* Answers a question, if it is to this thread. */
-static void answer(jzi_probe *probe, int32_t tid, const void *context)
+static void answer(jzi_probe *probe, int32_t tid, void *context)
 {
     uint32_t asked = STATE_ASKED;
     if (atomic_load_explicit(&probe->tid, memory_order_relaxed) != tid ||
@@ -59,6 +61,7 @@ static void answer(jzi_probe *probe, int32_t tid, const void *context)
         return;
     }
     bool seen = probe->look(probe->subject, context);
+    jzi_call_resume(&probe->call, context);
     /* Partner: the acquire loads in jzi_probe_ask() and withdraw(). */
     atomic_store_explicit(&probe->state, seen ? STATE_IDLE : STATE_ASKED, memory_order_release);
     if (seen) {
@@ -224,6 +227,7 @@ static bool withdraw(jzi_probe *probe)
 jzi_probe_end jzi_probe_ask(jzi_probe *probe, int32_t tid, uint64_t timeout_ns)
 {
     uint64_t end = jzi_clock_now_ns(NULL) + timeout_ns;
+    jzi_call_read(tid, &probe->call);
     atomic_store_explicit(&probe->tid, tid, memory_order_relaxed);
     atomic_store_explicit(&probe->state, STATE_ASKED, memory_order_release);
     siginfo_t info = {.si_code = SI_QUEUE};
