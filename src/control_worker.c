@@ -1,6 +1,6 @@
 /* Looking at workers: who runs what for how long, and, by a signal to its thread, in which message
- * and in which function (R22). The signal interrupts calls that wait in the kernel as any signal
- * does, so it is sent only to threads that have been in one turn for a while. */
+ * and in which function (R22). Not every call that waits in the kernel goes on after a signal, so
+ * it is sent only to threads that have been in one turn for a while. */
 #include "base/alloc.h"
 #include "control_detail_steps.h"
 #include "os/frames.h"

@@ -1,15 +1,17 @@
 /* The life of a question, in `state`:
  *
- *   IDLE --ask--> ASKED --handler--> LOOKING --handler--> IDLE, and the semaphore is posted
- *                   |                   |
- *                   +--too late--> IDLE +--not the right thread--> ASKED
+ *   IDLE --ask--> HELD --> ASKED --handler--> LOOKING --handler--> IDLE, the semaphore posted
+ *                            |                   |
+ *                            +--too late--> IDLE +--not the right thread--> ASKED
  *
  * The handler looks only between ASKED and IDLE, so an asker that found the state IDLE, or made it
- * so, owns the subject again. A signal that arrives later finds nothing to do. */
+ * so, owns the subject again. A signal that arrives later only has the call that it interrupted go
+ * on: IDLE --handler--> HELD --handler--> IDLE. */
 #define _GNU_SOURCE
 #include "probe.h"
 
 #include "clock.h"
+#include "resume.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -20,7 +22,7 @@
 #include <unistd.h>
 
 enum { PROBES_MAX = 256, SIGNAL_COUNT = 65, STACK_LEAST = 262144 };
-enum { STATE_IDLE, STATE_ASKED, STATE_LOOKING };
+enum { STATE_IDLE, STATE_HELD, STATE_ASKED, STATE_LOOKING };
 
 struct jzi_probe {
     _Atomic uint32_t state;
@@ -31,6 +33,7 @@ struct jzi_probe {
     int32_t signo; /* this and what follows: set while nobody asks */
     jzi_probe_look look;
     void *subject;
+    jzi_call call; /* what the thread waits in that is asked; under `state` */
     sem_t wake;
 };
 
@@ -49,16 +52,29 @@ int32_t jzi_process_id(void)
     return (int32_t)getpid();
 }
 
-/* Answers a question, if it is to this thread. */
-static void answer(jzi_probe *probe, int32_t tid, const void *context)
+/* Moves the state on, if it is that. */
+static bool step(jzi_probe *probe, uint32_t from, uint32_t to)
 {
-    uint32_t asked = STATE_ASKED;
-    if (atomic_load_explicit(&probe->tid, memory_order_relaxed) != tid ||
-        !atomic_compare_exchange_strong_explicit(&probe->state, &asked, STATE_LOOKING,
-                                                 memory_order_acquire, memory_order_relaxed)) {
+    /* acquire: what was written before the state is seen. Partner: the release stores. */
+    return atomic_compare_exchange_strong_explicit(&probe->state, &from, to, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+/* Answers a question, if it is to this thread. */
+static void answer(jzi_probe *probe, int32_t tid, void *context)
+{
+    if (atomic_load_explicit(&probe->tid, memory_order_relaxed) != tid) {
+        return;
+    }
+    if (!step(probe, STATE_ASKED, STATE_LOOKING)) {
+        if (step(probe, STATE_IDLE, STATE_HELD)) {
+            jzi_call_resume(&probe->call, context);
+            atomic_store_explicit(&probe->state, STATE_IDLE, memory_order_release);
+        }
         return;
     }
     bool seen = probe->look(probe->subject, context);
+    jzi_call_resume(&probe->call, context);
     /* Partner: the acquire loads in jzi_probe_ask() and withdraw(). */
     atomic_store_explicit(&probe->state, seen ? STATE_IDLE : STATE_ASKED, memory_order_release);
     if (seen) {
@@ -214,7 +230,7 @@ static bool withdraw(jzi_probe *probe)
                                                     memory_order_acquire, memory_order_acquire)) {
             return false;
         }
-        if (asked == STATE_IDLE) {
+        if (asked == STATE_IDLE || asked == STATE_HELD) {
             return true;
         }
         (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* it is being looked at */
@@ -224,6 +240,10 @@ static bool withdraw(jzi_probe *probe)
 jzi_probe_end jzi_probe_ask(jzi_probe *probe, int32_t tid, uint64_t timeout_ns)
 {
     uint64_t end = jzi_clock_now_ns(NULL) + timeout_ns;
+    while (!step(probe, STATE_IDLE, STATE_HELD)) {
+        (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* a late signal has it */
+    }
+    jzi_call_read(tid, &probe->call);
     atomic_store_explicit(&probe->tid, tid, memory_order_relaxed);
     atomic_store_explicit(&probe->state, STATE_ASKED, memory_order_release);
     siginfo_t info = {.si_code = SI_QUEUE};
@@ -232,7 +252,7 @@ jzi_probe_end jzi_probe_ask(jzi_probe *probe, int32_t tid, uint64_t timeout_ns)
     info.si_value.sival_ptr = probes;
     if (syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, probe->signo, &info) == 0) {
         while (!is_stopped(probe) &&
-               atomic_load_explicit(&probe->state, memory_order_acquire) != STATE_IDLE &&
+               atomic_load_explicit(&probe->state, memory_order_acquire) > STATE_HELD &&
                wait_until(probe, end)) {
         }
     }
