@@ -257,6 +257,17 @@ static bool has_room(jzi_worker *worker, uint64_t now)
     return true;
 }
 
+/* Without asking the clock: the bucket is empty and was not filled since. One message less. */
+static bool is_used_up(jzi_worker *worker)
+{
+    jzi_tap *tap = worker->tap;
+    uint32_t rate = atomic_load_explicit(&worker->domain->board->rate, memory_order_relaxed);
+    bool empty = tap->left == 0 && rate == tap->rate &&
+                 worker->now_ns < tap->window_ns + SECOND_NS / (rate == 0 ? 1 : rate);
+    jzi_count_add(&tap->skipped, empty ? 1 : 0);
+    return empty;
+}
+
 void jzi_worker_turn_begins(jzi_worker *worker)
 {
     jzi_tap *tap = worker->tap;
@@ -352,7 +363,11 @@ void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const j
         jzi_usdt_receive(actor->id, node->msg.sender, node->msg.tag);
     }
     settle_sample(worker);
-    tap->begun_ns = (tap->bits & JZI_WANT_MESSAGES) != 0 ? exact_now(worker) : 0;
+    tap->begun_ns = 0;
+    if ((tap->bits & JZI_WANT_MESSAGES) != 0 && is_traced(worker, actor->id, node->msg.tag) &&
+        !is_used_up(worker)) {
+        tap->begun_ns = exact_now(worker);
+    }
     if (tap->sample.target != JZX_NOBODY) {
         uint64_t now = tap->begun_ns != 0 ? tap->begun_ns : worker->now_ns;
         bool here = tap->sample.target == actor->id && tap->sample.stamp == node->stamp;
@@ -368,8 +383,7 @@ void jzi_worker_handled(jzi_worker *worker, const jzi_actor *actor, const jzi_no
 {
     jzi_worker_trace(worker, JZX_TRACE_HANDLED, actor, &node->msg, result);
     jzi_tap *tap = worker->tap;
-    if (tap == NULL || (tap->bits & JZI_WANT_MESSAGES) == 0 || tap->begun_ns == 0 ||
-        !is_traced(worker, actor->id, node->msg.tag)) {
+    if (tap == NULL || (tap->bits & JZI_WANT_MESSAGES) == 0 || tap->begun_ns == 0) {
         return;
     }
     uint64_t now = exact_now(worker);
@@ -423,6 +437,9 @@ void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_n
     }
     if ((tap->bits & JZI_WANT_SENDS) == 0 || (!is_traced(worker, node->msg.sender, node->msg.tag) &&
                                               !is_traced(worker, actor->id, node->msg.tag))) {
+        return;
+    }
+    if (is_used_up(worker)) {
         return;
     }
     uint64_t now = exact_now(worker);
