@@ -38,9 +38,9 @@ struct jzx_system {
     _Atomic uint32_t closing; /* being shut down or destroyed: nothing new at the root */
     pthread_mutex_t lock;     /* the table below, counters and report; never held over user code */
     jzi_dispatcher dispatchers[JZX_DISPATCHERS_MAX];
-    _Atomic uint32_t retired;      /* somebody is to be reaped */
-    uint32_t used;                 /* indexes below this were used at least once */
-    jzx_counters gone;             /* of dispatchers that are no more */
+    _Atomic uint32_t retired; /* somebody is to be reaped */
+    uint32_t used;            /* indexes below this were used at least once */
+    jzx_counters gone;        /* of dispatchers that are no more */
     jzi_histogram gone_times[JZI_TIME_KINDS];
     jzi_observer observer;         /* what a dispatcher gets: the user's, or one that passes on */
     jzi_observer listener;         /* the user's. On the thread of "loop" only */

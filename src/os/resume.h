@@ -1,7 +1,7 @@
 /* A thread that is interrupted for a look must not notice it. Most system calls go on after a
- * handler with SA_RESTART; some, such as nanosleep(2) and poll(2), end with EINTR all the same. Those
- * that can be taken up where they were, are; but not those that wait for a signal, as pause(2): a
- * signal of the program's own that came at the same time would be missed. */
+ * handler with SA_RESTART; some, such as nanosleep(2) and poll(2), end with EINTR all the same.
+ * Those that can be taken up where they were, are; but not those that wait for a signal, as
+ * pause(2): a signal of the program's own that came at the same time would be missed. */
 #ifndef JZI_OS_RESUME_H
 #define JZI_OS_RESUME_H
 
