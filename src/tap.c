@@ -26,6 +26,7 @@ jzi_tap *jzi_tap_create(const jzx_allocator *alloc, uint32_t events)
         tap->mask = count - 1;
         tap->bytes = bytes;
         tap->until_timed = JZI_TIMED_TURNS;
+        tap->share = 1; /* until it is known how much there is to do */
     }
     return tap;
 }

@@ -53,7 +53,7 @@ typedef struct jzi_histogram {
     jzi_count sum_ns;
 } jzi_histogram;
 typedef enum jzi_time_kind {
-    JZI_TIME_TURN, /* of one actor: one in JZI_TIMED_TURNS of those in a stretch, by chance */
+    JZI_TIME_TURN, /* of one actor: one in JZI_TIMED_TURNS of those in timed ticks, by chance */
     JZI_TIME_WAIT, /* of a message between mailbox and behavior; one at a time per worker */
     JZI_TIME_ASK,  /* from an ask to its outcome, all of them */
     JZI_TIME_KINDS
@@ -71,13 +71,15 @@ typedef struct jzi_tap {
     uint32_t until_timed; /* turns */
     uint64_t turn_ns;     /* when the turn that is timed began; 0: it is not */
     uint64_t begun_ns;    /* the same of a message */
-    bool sampling;        /* messages that are sent may become the sample */
+    bool sampling;        /* the tick is timed: its turns, and messages that are sent in it */
     bool asking;          /* the worker is one of those in jzi_post.timing */
     uint32_t choice;      /* messages that the sample was chosen from so far; 0: it stays */
     uint64_t dice;
-    uint64_t stretch_ns;      /* since when times are taken; */
-    uint64_t stretch_handled; /* and what the counter was then */
-    uint64_t rest_ns;         /* until when they are not */
+    uint32_t share;         /* ticks of 64 that are timed: */
+    uint64_t share_ns;      /* since when messages are counted for that, */
+    uint64_t share_handled; /* and what the counter was then */
+    uint64_t wait_ns;       /* since when a wait outlasts its tick; 0: none does */
+    uint64_t rest_ns;       /* until when no tick is timed */
     /* What comes often is noted some times per window; failures and restarts always are. */
     struct {
         uint64_t window_ns;

@@ -54,7 +54,7 @@ struct jzi_worker {
     bool careful;             /* somebody looks at its messages, or they are simulated */
     bool noting;              /* rare events are to be noted */
     bool noting_often;        /* also those that may come in masses: spawns, stops, ends, timers */
-    bool timing;              /* times are wanted: asks always, the rest in stretches */
+    bool timing;              /* times are wanted: asks always, the rest in some ticks */
     bool hushed;              /* they did, and are not noted for a moment */
     uint32_t wanted;          /* of the board, as it was seen last */
     uint32_t probed;          /* JZI_WANT_PROBES while somebody is attached to them */
@@ -375,7 +375,7 @@ static inline void jzi_worker_look_at_board(jzi_worker *worker)
         jzi_worker_see_board(worker, wanted | worker->probed);
     }
 }
-/* While worker->timing, once per tick: begins and ends the stretches in which times are taken. */
+/* While worker->timing, once per tick: whether times are taken in it. */
 void jzi_worker_pace_times(jzi_worker *worker);
 /* After worker->hushed, once per tick: goes on noting when it is time to. */
 void jzi_worker_unhush(jzi_worker *worker);

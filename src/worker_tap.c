@@ -11,12 +11,15 @@
 #define OFTEN_NS UINT64_C(100000000)
 #define OFTEN_EVENTS 8u
 #define LONG_SLEEP_NS UINT64_C(10000000)
-/* Times are taken in stretches of a tick or more, and after each one comes a rest of so many times
- * its length: so they cost little where there is much to do. */
+/* Times are taken in some ticks, each with the same chance as any other: so nothing that a program
+ * does in a rhythm is met more often than the rest. The chance is 1 where there is little to do,
+ * and falls to 1 in 64 where there are many messages: as many as this per so long may be timed. */
+#define CHANCES 64u
+#define SHARE_NS UINT64_C(100000000)
+#define SHARE_MESSAGES UINT64_C(2000)
+/* After a wait that outlasted its tick comes a rest of so many times its length, but not where
+ * there is little to do. */
 #define REST_TIMES 63u
-/* But not longer than this per message of the stretch: who has little to do can be timed often. */
-#define REST_PER_MESSAGE_NS UINT64_C(50000)
-#define TICK_LONG_NS UINT64_C(5000000) /* longer ones were sleep */
 /* In a pool another worker may have handed over the message: then its wait is not known. */
 #define POOL_PATIENCE_NS UINT64_C(50000000)
 
@@ -39,7 +42,7 @@ static uint32_t roll(jzi_tap *tap, uint32_t sides)
     return (uint32_t)(tap->dice >> 33) % sides;
 }
 
-/* During a stretch other threads note when they send. */
+/* While a tick is timed other threads note when they send. */
 static void ask_senders(jzi_worker *worker)
 {
     jzi_tap *tap = worker->tap;
@@ -78,7 +81,8 @@ void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted)
     if (worker->tap != NULL) {
         worker->tap->bits = wanted;
         worker->tap->sampling = (wanted & JZI_WANT_TIMES) != 0;
-        worker->tap->stretch_ns = worker->now_ns;
+        worker->tap->share_ns = worker->now_ns;
+        worker->tap->share_handled = jzi_count_get(&worker->counters.handled);
         if ((wanted & JZI_WANT_TIMES) == 0) {
             worker->tap->sample.target = JZX_NOBODY;
         }
@@ -271,11 +275,11 @@ static bool is_used_up(jzi_worker *worker)
 void jzi_worker_turn_begins(jzi_worker *worker)
 {
     jzi_tap *tap = worker->tap;
-    if (tap == NULL || (tap->bits & JZI_WANT_TIMES) == 0) {
+    if (tap == NULL) {
         return;
     }
     tap->turn_ns = 0;
-    if (--tap->until_timed == 0) {
+    if (tap->sampling && --tap->until_timed == 0) {
         tap->until_timed = 1 + roll(tap, 2 * JZI_TIMED_TURNS - 1);
         tap->turn_ns = exact_now(worker);
     }
@@ -308,31 +312,56 @@ static void end_sample(jzi_worker *worker, uint64_t now)
     jzi_worker_set_quick(worker);
 }
 
-/* A tick of a stretch is over, and no new sample begins in it. It goes on until the one under way
- * has ended, so that long waits are measured as often as short ones. */
-static void end_stretch(jzi_worker *worker)
+/* How many messages there are of late says how many of the ticks are timed. */
+static void weigh_ticks(jzi_worker *worker)
+{
+    jzi_tap *tap = worker->tap;
+    uint64_t handled = jzi_count_get(&worker->counters.handled);
+    uint64_t messages = handled - tap->share_handled;
+    uint64_t length = worker->now_ns - tap->share_ns;
+    if (length < SHARE_NS && messages < SHARE_MESSAGES) {
+        return;
+    }
+    uint64_t may = length * SHARE_MESSAGES / SHARE_NS;
+    uint64_t share = messages <= may ? CHANCES : CHANCES * may / messages;
+    tap->share = share == 0 ? 1 : (uint32_t)share;
+    tap->share_ns = worker->now_ns;
+    tap->share_handled = handled;
+}
+
+/* Whether a wait is still being measured: then messages are looked at until it is over, in whatever
+ * tick, so that long ones are measured as often as short ones. */
+static bool is_waiting(jzi_worker *worker)
 {
     jzi_tap *tap = worker->tap;
     uint64_t now = worker->now_ns;
-    uint64_t most = tap->sampling ? TICK_LONG_NS : SECOND_NS;
-    uint64_t length = now - tap->stretch_ns < most ? now - tap->stretch_ns : most;
-    tap->sampling = false;
     if (tap->sample.target != JZX_NOBODY) {
         /* The tick's time may be older than the send. */
         uint64_t waited = now > tap->sample.sent_ns ? now - tap->sample.sent_ns : 0;
         if (waited < (worker->pooled ? POOL_PATIENCE_NS : SAMPLE_LATE_NS)) {
-            return;
+            return true;
         }
         if (!worker->pooled) {
             jzi_histogram_add(&tap->times[JZI_TIME_WAIT], waited);
         }
         tap->sample.target = JZX_NOBODY;
+        tap->choice = 0;
     }
-    uint64_t messages = jzi_count_get(&worker->counters.handled) - tap->stretch_handled + 1;
-    uint64_t rest = REST_TIMES * length;
-    tap->rest_ns =
-        now + (rest < messages * REST_PER_MESSAGE_NS ? rest : messages * REST_PER_MESSAGE_NS);
-    worker->careful = false;
+    return false;
+}
+
+/* Waits that last longer than their tick are paid for by a rest. */
+static void rest_after_wait(jzi_worker *worker, bool waiting)
+{
+    jzi_tap *tap = worker->tap;
+    uint64_t now = worker->now_ns;
+    if (waiting && tap->wait_ns == 0) {
+        tap->wait_ns = now;
+    } else if (!waiting && tap->wait_ns != 0) {
+        uint64_t length = now - tap->wait_ns < SECOND_NS ? now - tap->wait_ns : SECOND_NS;
+        tap->rest_ns = tap->share == CHANCES ? 0 : now + REST_TIMES * length;
+        tap->wait_ns = 0;
+    }
 }
 
 void jzi_worker_pace_times(jzi_worker *worker)
@@ -341,15 +370,11 @@ void jzi_worker_pace_times(jzi_worker *worker)
     if (tap == NULL || is_always_careful(worker)) {
         return;
     }
-    if (worker->careful) {
-        end_stretch(worker);
-    } else if (worker->now_ns >= tap->rest_ns && roll(tap, 2) == 0) {
-        worker->careful = tap->sampling = true;
-        tap->choice = 0;
-        tap->stretch_ns = worker->now_ns;
-        tap->stretch_handled = jzi_count_get(&worker->counters.handled);
-        tap->turn_ns = 0;
-    }
+    weigh_ticks(worker);
+    bool waiting = is_waiting(worker);
+    rest_after_wait(worker, waiting);
+    tap->sampling = worker->now_ns >= tap->rest_ns && roll(tap, CHANCES) < tap->share;
+    worker->careful = tap->sampling || waiting;
     jzi_worker_set_quick(worker);
 }
 
