@@ -117,8 +117,6 @@ void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_count_add(&worker->counters.failures, 1);
     if (jzi_unlikely(worker->noting)) {
-        jzi_worker_note(worker, JZI_TAP_FAIL, actor->id, worker->reason.from, 0,
-                        worker->reason.kind, (uint64_t)(int64_t)worker->reason.code);
         jzi_life_keep_failure(worker, actor);
     }
     if (worker->domain->observer.on.on_actor_fail != NULL) {

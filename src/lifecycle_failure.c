@@ -91,6 +91,8 @@ static void add_frames(jzi_failure *failure, const jzi_worker *worker, const jzi
 
 void jzi_life_keep_failure(jzi_worker *worker, const jzi_actor *actor)
 {
+    jzi_worker_note(worker, JZI_TAP_FAIL, actor->id, worker->reason.from, 0, worker->reason.kind,
+                    (uint64_t)(int64_t)worker->reason.code);
     if (is_wanted(worker)) {
         bool in_hand = worker->failed.actor == actor->id;
         jzi_failure failure = {

@@ -71,7 +71,7 @@ void jzi_life_advance(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_settle(jzi_worker *worker);
 void jzi_life_tell_room(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor);
-/* Leaves it on the board, if somebody wants to read it there. */
+/* For who looks: in the flight record, and on the board if somebody reads failures there. */
 void jzi_life_keep_failure(jzi_worker *worker, const jzi_actor *actor);
 
 typedef struct jzi_far jzi_far;

@@ -45,7 +45,8 @@ typedef struct jzi_wide_node {
 #define JZI_HAND_INSIDE 0x2u    /* on the inbound list: from the same pool */
 #define JZI_HAND_KEPT 0x4u      /* in hand: its ask was kept */
 #define JZI_HAND_UNSTASHED 0x8u /* came back from the stash */
-#define JZI_HAND_TIMED 0x10u    /* on the inbound list: deadline_ns is when it was sent */
+#define JZI_HAND_WATCHED 0x10u  /* on the inbound list: somebody wants to see it arrive, */
+#define JZI_HAND_TIMED 0x20u    /* and deadline_ns is when it was sent */
 
 #ifndef JZI_STRESS
 #define JZI_STRESS 0

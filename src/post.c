@@ -212,7 +212,7 @@ void jzi_post_reopen(jzi_post *post)
 {
     atomic_store_explicit(&post->stop, 0, memory_order_relaxed);
     atomic_store_explicit(&post->asleep, 0, memory_order_relaxed);
-    atomic_store_explicit(&post->timing, 0, memory_order_relaxed);
+    atomic_store_explicit(&post->watched, 0, memory_order_relaxed);
     /* release: whoever pushes now finds a loop that takes it in. */
     atomic_store_explicit(&post->inbound, NULL, memory_order_release);
 }

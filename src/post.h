@@ -45,8 +45,8 @@ typedef struct jzi_post {
     _Atomic uint32_t commanded; /* slots of actors with orders, by jzi_door.link */
     _Atomic uint32_t nudged;
     _Atomic uint32_t asleep;
-    _Atomic uint32_t stop;   /* jzx_loop_request_stop() */
-    _Atomic uint32_t timing; /* workers that want to know when messages were sent */
+    _Atomic uint32_t stop;    /* jzx_loop_request_stop() */
+    _Atomic uint32_t watched; /* workers that want to see what is sent, and when */
 
     unsigned char pad1[64];
     _Atomic(jzi_node *) returned[2]; /* plain, wide */

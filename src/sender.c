@@ -200,16 +200,22 @@ static void leave_closed(jzi_post *post, jzi_actor *actor)
     }
 }
 
-/* Notes where a message comes from and, while somebody wants to know, when it was sent. One with a
- * deadline has no place for that. */
-static void mark(const jzx_sender *sender, jzi_node *node)
+/* One with a deadline has no place for when it was sent. */
+static __attribute__((noinline)) void mark_watched(const jzi_post *post, jzi_node *node)
 {
-    const jzi_post *post = sender->post;
-    node->msg.reserved = (sender->flags & JZI_SENDER_INSIDE) != 0 ? JZI_HAND_INSIDE : 0;
-    if (jzi_unlikely(atomic_load_explicit(&post->timing, memory_order_relaxed) != 0) &&
-        (node->msg.flags & JZI_MSG_DEADLINE) == 0) {
+    node->msg.reserved |= JZI_HAND_WATCHED;
+    if ((node->msg.flags & JZI_MSG_DEADLINE) == 0) {
         node->msg.reserved |= JZI_HAND_TIMED;
         node->msg.deadline_ns = post->env->now_ns(post->env->ctx);
+    }
+}
+
+/* Notes where a message comes from and, while somebody wants to know, when it was sent. */
+static inline void mark(const jzx_sender *sender, jzi_node *node)
+{
+    node->msg.reserved = (uint8_t)sender->hand;
+    if (jzi_unlikely(atomic_load_explicit(&sender->post->watched, memory_order_relaxed) != 0)) {
+        mark_watched(sender->post, node);
     }
 }
 

@@ -49,6 +49,7 @@ jzx_err jzi_sender_make(jzi_post *post, jzi_directory *directory, uint32_t flags
     }
     sender->post = post;
     sender->flags = flags;
+    sender->hand = (flags & JZI_SENDER_INSIDE) != 0 ? JZI_HAND_INSIDE : 0;
     sender->directory = directory;
     if (directory != NULL) {
         jzi_directory_retain(directory);

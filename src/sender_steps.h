@@ -15,6 +15,7 @@ struct jzx_sender {
     _Atomic uint32_t
         busy; /* shared senders: one thread at a time uses the cache, others go without */
     uint32_t flags;
+    uint32_t hand;         /* JZI_HAND_*, what its messages are marked with */
     _Atomic uint64_t sent; /* counted when a cached node is taken, by whoever holds the cache */
     _Atomic uint64_t sent_else; /* the rest: nodes of their own, less sends that were refused */
     jzi_node *cache[2];         /* plain, wide */

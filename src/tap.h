@@ -72,7 +72,7 @@ typedef struct jzi_tap {
     uint64_t turn_ns;     /* when the turn that is timed began; 0: it is not */
     uint64_t begun_ns;    /* the same of a message */
     bool sampling;        /* the tick is timed: its turns, and messages that are sent in it */
-    bool asking;          /* the worker is one of those in jzi_post.timing */
+    bool asking;          /* the worker is one of those in jzi_post.watched */
     uint32_t choice;      /* messages that the sample was chosen from so far; 0: it stays */
     uint64_t dice;
     uint32_t share;         /* ticks of 64 that are timed: */

@@ -337,33 +337,25 @@ void jzi_worker_redeliver(jzi_actor *actor)
     }
 }
 
-void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
+/* False: it became a dead letter. */
+static inline __attribute__((always_inline)) bool deliver(jzi_worker *worker, jzi_actor *actor,
+                                                          jzi_node *node)
 {
-    jzi_actor *actor = jzi_actor_table_at(worker->table, node->stamp);
     uint32_t policy = jzi_door_policy(&actor->door);
     bool over =
         (node->msg.flags & JZI_MSG_DOOMED) != 0 && jzi_actor_used(actor) > jzi_actor_cap(actor);
-    uint64_t sent_ns = 0;
     node->msg.flags &= (uint16_t)~JZI_MSG_DOOMED;
-    if ((node->msg.reserved & JZI_HAND_INSIDE) == 0) {
-        jzi_count_add(&worker->counters.async_arrived, 1);
-    }
-    if (jzi_unlikely((node->msg.reserved & JZI_HAND_TIMED) != 0)) {
-        sent_ns = node->msg.deadline_ns;
-        node->msg.deadline_ns = 0;
-    }
-    node->msg.reserved = 0;
     if (worker->domain->destroying) {
         jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_LOOP_CLOSED);
-        return;
+        return false;
     }
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == 0) {
         jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_STOPPED);
-        return;
+        return false;
     }
     if (over && (policy == JZX_FULL_DROP_NEWEST || !jzi_worker_evict(worker, actor))) {
         jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_DROPPED_NEWEST);
-        return;
+        return false;
     }
     if ((node->msg.flags & JZX_MSG_URGENT) != 0) {
         (void)jzi_worker_ext(worker, actor); /* for its quotas; without it they do not count */
@@ -372,9 +364,36 @@ void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
     } else {
         jzi_worker_accepted_ordinary(worker, actor, node, 0);
     }
-    if (jzi_unlikely(worker->careful)) {
+    return true;
+}
+
+/* From inside the pool, or somebody wants to see what arrives. */
+static __attribute__((noinline)) void deliver_marked(jzi_worker *worker, jzi_node *node)
+{
+    jzi_actor *actor = jzi_actor_table_at(worker->table, node->stamp);
+    uint32_t hand = node->msg.reserved;
+    uint64_t sent_ns = 0;
+    node->msg.reserved = 0;
+    if ((hand & JZI_HAND_INSIDE) == 0) {
+        jzi_count_add(&worker->counters.async_arrived, 1);
+    }
+    if ((hand & JZI_HAND_TIMED) != 0) {
+        sent_ns = node->msg.deadline_ns;
+        node->msg.deadline_ns = 0;
+    }
+    if (deliver(worker, actor, node) && (hand & JZI_HAND_WATCHED) != 0 && worker->careful) {
         jzi_worker_saw_send(worker, actor, node, sent_ns);
     }
+}
+
+void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
+{
+    if (node->msg.reserved != 0) {
+        deliver_marked(worker, node);
+        return;
+    }
+    jzi_count_add(&worker->counters.async_arrived, 1);
+    (void)deliver(worker, jzi_actor_table_at(worker->table, node->stamp), node);
 }
 
 jzx_err jzi_worker_not_here(const jzi_worker *worker, jzx_actor_id id)

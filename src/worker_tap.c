@@ -42,13 +42,17 @@ static uint32_t roll(jzi_tap *tap, uint32_t sides)
     return (uint32_t)(tap->dice >> 33) % sides;
 }
 
-/* While a tick is timed other threads note when they send. */
+/* While sends are to be seen, or the tick is timed, other threads mark what they send. */
 static void ask_senders(jzi_worker *worker)
 {
     jzi_tap *tap = worker->tap;
-    if (tap != NULL && tap->asking != tap->sampling) {
-        tap->asking = tap->sampling;
-        (void)atomic_fetch_add_explicit(&worker->post->timing, tap->asking ? 1u : UINT32_MAX,
+    if (tap == NULL) {
+        return;
+    }
+    bool asks = tap->sampling || (tap->bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) != 0;
+    if (tap->asking != asks) {
+        tap->asking = asks;
+        (void)atomic_fetch_add_explicit(&worker->post->watched, asks ? 1u : UINT32_MAX,
                                         memory_order_relaxed);
     }
 }
