@@ -66,8 +66,10 @@ static void show(const json_t *answer)
     if (json_array_size(field_list(answer, "findings")) == 0) {
         fputs("Nothing to complain about.\n", page.out);
     } else {
-        fprintf(page.out, "%zu errors, %zu warnings, %zu notes\n", counts[0], counts[1],
-                counts[2] + counts[3]);
+        size_t notes = counts[2] + counts[3];
+        fprintf(page.out, "%zu error%s, %zu warning%s, %zu note%s\n", counts[0],
+                counts[0] == 1 ? "" : "s", counts[1], counts[1] == 1 ? "" : "s", notes,
+                notes == 1 ? "" : "s");
     }
     (void)ui_page_end(&page);
 }

@@ -98,6 +98,23 @@ static void test_the_record_has_what_happened(void)
     stage_close(&s);
 }
 
+static void test_who_is_spawned_right_after_the_start_is_in_the_record(void)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/jzt-early-%d.sock", (int)getpid());
+    stage s = {0};
+    REQUIRE_OK(jzx_loop_create(NULL, &s.loop));
+    REQUIRE_OK(jzx_control_start(s.loop, &(jzx_control_opts){.path = path}, &s.control));
+    (void)snprintf(s.path, sizeof s.path, "%s", path);
+    (void)spawn_named(&s, "early");
+    guest g = guest_open(&s);
+    say(&g, "{\"id\":1,\"op\":\"record\"}");
+    check_event(hear(&g), "spawn", "\"name\":\"early\"");
+    guest_close(&g);
+    jzx_control_stop(s.control);
+    CHECK_OK(jzx_loop_destroy(s.loop));
+}
+
 /* Failures and restarts are always noted; of what comes often, some are left out. */
 static void fail_often(stage *s, int count)
 {
@@ -436,6 +453,8 @@ static void test_a_crash_that_the_guard_caught_is_dumped(void)
 
 static const jzt_test tests[] = {
     {"the_record_has_what_happened", test_the_record_has_what_happened},
+    {"who_is_spawned_right_after_the_start_is_in_the_record",
+     test_who_is_spawned_right_after_the_start_is_in_the_record},
     {"a_limit_leaves_the_newest", test_a_limit_leaves_the_newest},
     {"a_ring_keeps_as_many_as_it_was_told", test_a_ring_keeps_as_many_as_it_was_told},
     {"wrong_limits_are_refused", test_wrong_limits_are_refused},
