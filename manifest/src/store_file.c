@@ -71,7 +71,7 @@ static const char *base_of(const char *path)
 static jzx_err canonical_new(const char *path, char **out, mfi_store_facts *facts)
 {
     struct stat st;
-    if (lstat(path, &st) == 0) {
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) { /* else it came just now */
         return mfi_say(facts, JZX_ERR_NOT_FOUND, path, "is a link to a file that is not there");
     }
     const char *base = base_of(path);

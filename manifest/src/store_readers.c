@@ -73,6 +73,24 @@ static mfi_reader *take_any(mfi_store *store)
     return NULL;
 }
 
+/* LMDB has two roots, and commits write to them in turn. A reader that loses its processor between
+ * the number of the last commit and the look at its root finds there, two commits later, a root that
+ * is not yet on disk and that the next reader does not see. So who may have been that late begins
+ * again. */
+static int begin(mfi_store *store, mfi_reader *reader)
+{
+    for (;;) {
+        int rc = reader->txn != NULL ? mdb_txn_renew(reader->txn)
+                                     : mdb_txn_begin(store->env, NULL, MDB_RDONLY, &reader->txn);
+        MDB_envinfo now;
+        rc = rc != 0 ? rc : mdb_env_info(store->env, &now);
+        if (rc != 0 || now.me_last_txnid <= mdb_txn_id(reader->txn) + 1) {
+            return rc;
+        }
+        mdb_txn_reset(reader->txn);
+    }
+}
+
 jzx_err mfi_reader_begin(mfi_store *store, mfi_reader **out)
 {
     if (mfi_store_forked(store)) {
@@ -82,8 +100,7 @@ jzx_err mfi_reader_begin(mfi_store *store, mfi_reader **out)
     if (reader == NULL) {
         return JZX_ERR_BUSY;
     }
-    int rc = reader->txn != NULL ? mdb_txn_renew(reader->txn)
-                                 : mdb_txn_begin(store->env, NULL, MDB_RDONLY, &reader->txn);
+    int rc = begin(store, reader);
     if (rc != 0) {
         give_back(reader);
         return mfi_err_of(rc);
