@@ -27,7 +27,8 @@ static jzx_behavior_result beat(jzx_context *ctx, const jzx_message *msg)
 }
 
 /* The host's own loop. It knows Jazz as one descriptor and one timeout. */
-static bool host_run(int epfd, int timer_fd, jzx_loop *loop, jzx_actor_id actor)
+static bool host_run(int epfd, int timer_fd, jzx_loop *loop, jzx_actor_id actor,
+                     const uint64_t *answered)
 {
     uint64_t beats = 0;
     while (!jzx_loop_done(loop)) {
@@ -40,7 +41,8 @@ static bool host_run(int epfd, int timer_fd, jzx_loop *loop, jzx_actor_id actor)
                 read(timer_fd, &expired, sizeof expired) != (ssize_t)sizeof expired) {
                 continue;
             }
-            if (beats < BEATS && jzx_send_u64(loop, actor, ++beats, BEAT) != JZX_OK) {
+            bool due = beats < BEATS && beats == *answered; /* one at a time */
+            if (due && jzx_send_u64(loop, actor, ++beats, BEAT) != JZX_OK) {
                 return false;
             }
         }
@@ -73,7 +75,7 @@ int main(void)
               timerfd_settime(timer_fd, 0, &every, NULL) == 0 &&
               epoll_ctl(epfd, EPOLL_CTL_ADD, timer_fd, &on_timer) == 0 &&
               epoll_ctl(epfd, EPOLL_CTL_ADD, jazz_fd, &on_jazz) == 0 &&
-              host_run(epfd, timer_fd, loop, actor) && answered == BEATS;
+              host_run(epfd, timer_fd, loop, actor, &answered) && answered == BEATS;
     if (!ok) {
         fprintf(stderr, "embed_epoll: failed\n");
     }

@@ -67,7 +67,8 @@ static void before_wait(uv_prepare_t *prepare)
 static void on_heart(uv_timer_t *timer)
 {
     app *me = timer->data;
-    if (me->beats < BEATS && jzx_send_u64(me->jazz, me->actor, ++me->beats, BEAT) != JZX_OK) {
+    int due = me->beats < BEATS && me->beats == me->answers; /* one at a time */
+    if (due && jzx_send_u64(me->jazz, me->actor, ++me->beats, BEAT) != JZX_OK) {
         me->failed = 1;
     }
 }
