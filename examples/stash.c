@@ -77,7 +77,7 @@ int main(void)
         err = jzx_send_u64(loop, store, i, tags[i]); /* the stash holds half of eight */
     }
     if (err != JZX_OK || (err = jzx_send_with(loop, store, &status)) != JZX_OK || /* is first */
-        (err = jzx_send_after(loop, store, 20, NULL, 0, CLOSE, NULL)) != JZX_OK) {
+        (err = jzx_send_after(loop, store, 300, NULL, 0, CLOSE, NULL)) != JZX_OK) {
         goto done;
     }
     err = jzx_loop_run(loop);

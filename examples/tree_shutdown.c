@@ -86,7 +86,7 @@ int main(void)
         (err = jzx_loop_set_observer(loop, &observer, stdout)) != JZX_OK ||
         (err = jzx_spawn_supervisor(loop, &farm, &id)) != JZX_OK ||
         (err = jzx_loop_run_until_started(loop, id)) != JZX_OK ||
-        (err = jzx_loop_shutdown(loop, 500, &report)) != JZX_ERR_TIMED_OUT) {
+        (err = jzx_loop_shutdown(loop, 1500, &report)) != JZX_ERR_TIMED_OUT) {
         fprintf(stderr, "tree_shutdown: %s\n", jzx_strerror(err));
     }
     printf("stopped %d, killed %d, unhandled messages %d\n", (int)report.stopped,

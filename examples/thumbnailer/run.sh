@@ -42,15 +42,23 @@ status=0
 [ "$(ls "$work/right" | wc -l)" = $pictures ] || fail "In peace it did not make all of them."
 "$thumbnailer" --status "$work/right.mf" >/dev/null || fail "In peace its status was $?."
 
+count_made() { ls "$work/to" 2>/dev/null | wc -l; }
+
 in_the_middle=0
 for round in 1 2 3 4 5 6; do
+    before=$(count_made)
     "$thumbnailer" --size 16 --slow 50 "$work/m.mf" "$work/from" "$work/to" >"$work/log" 2>&1 &
     process=$!
-    sleep 0.1$round
+    tries=200 # until it makes progress, and a little longer
+    while [ "$(count_made)" = "$before" ] && [ $tries -gt 0 ]; do
+        sleep 0.05
+        tries=$((tries - 1))
+    done
+    sleep 0.0$round
     kill -9 "$process" 2>/dev/null || { cat "$work/log"; fail "It had ended by itself."; }
     wait "$process" 2>/dev/null || true
     process=
-    made=$(ls "$work/to" | wc -l)
+    made=$(count_made)
     [ "$made" -gt 0 ] && [ "$made" -lt $pictures ] && in_the_middle=$((in_the_middle + 1))
 done
 [ "$in_the_middle" -gt 0 ] || fail "It was never killed in the middle."
