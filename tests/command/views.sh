@@ -229,6 +229,14 @@ until_says '"what":"handled"' trace -p shop --for 0.1 --json
 is_json
 run 1 trace -p shop --actor nobody && warns 'nobody'
 run 1 trace -p shop --for 0.1 --perfetto "$work/none/x" && warns 'cannot be written'
+run 1 trace -p shop --for 0.1 --perfetto /dev/full && warns 'cannot be written: No space left' &&
+    ! grep -q 'can be opened' "$err" || complain "What was not written can hardly be opened:"
+# One that does not come about leaves alone what is there, and nothing where nothing was.
+$as sh -c 'yes precious | head -n 100000 >"$1"' sh "$work/run/trace.json"
+run 1 trace -p shop --actor nobody --perfetto "$work/run/trace.json" && warns 'nobody'
+grep -q precious "$work/run/trace.json" || complain "The file that was there is gone:"
+run 1 trace -p shop --actor nobody --perfetto "$work/run/new.json" && warns 'nobody'
+[ ! -e "$work/run/new.json" ] || complain "There is a file without a trace:"
 run 0 trace -p shop --for 0.3 --sends --perfetto "$work/run/trace.json" && warns 'ui.perfetto.dev'
 cp "$work/run/trace.json" "$out"
 says '"ph":"M".*"process_name".*"shop"' && says '"thread_name".*"clock"' && says '"ph":"s"' &&
