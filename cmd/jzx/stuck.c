@@ -5,6 +5,8 @@
 #include "text.h"
 #include "view.h"
 
+enum { LIMIT_MAX_MS = 86400000 }; /* a day, as the protocol has it */
+
 static void heading(FILE *out, const char *text)
 {
     fprintf(out, "%s%s%s\n", ui_colour_on(UI_BOLD), text, ui_colour_on(UI_PLAIN));
@@ -159,7 +161,8 @@ int stuck_main(int argc, char **argv)
     const view_option options[] = {{.name = "limit",
                                     .value = "MS",
                                     .help = "what takes longer is stuck; default: 1000",
-                                    .number = &limit_ms},
+                                    .number = &limit_ms,
+                                    .most = LIMIT_MAX_MS},
                                    {0}};
     const view_spec spec = {
         .name = "stuck",

@@ -19,9 +19,8 @@ typedef struct trace {
     /* What was asked for. */
     json_t *actors; /* owned */
     const char *under;
-    const char *tag_text;
     uint64_t tag, rate;
-    bool sends;
+    bool has_tag, sends;
     double seconds; /* 0: until interrupted */
     const char *file;
     bool made; /* the file was not there before */
@@ -53,7 +52,7 @@ static json_t *request_of(const trace *t)
     if (t->under != NULL) {
         (void)json_object_set_new(request, "under", json_string(t->under));
     }
-    if (t->tag_text != NULL) {
+    if (t->has_tag) {
         (void)json_object_set_new(request, "tag", json_integer((json_int_t)t->tag));
     }
     if (t->rate > 0) {
@@ -323,17 +322,24 @@ int trace_main(int argc, char **argv)
          .value = "ACTOR",
          .help = "only of it and all below it",
          .text = &t.under},
-        {.name = "tag", .value = "N", .help = "only messages with this tag", .text = &t.tag_text},
+        {.name = "tag",
+         .value = "N",
+         .help = "only messages with this tag",
+         .number = &t.tag,
+         .most = UINT32_MAX,
+         .flag = &t.has_tag},
         {.name = "rate",
          .value = "N",
          .help = "as many per second and worker at most; default: 1000",
-         .number = &t.rate},
+         .number = &t.rate,
+         .least = 1,
+         .most = RATE_MAX},
         {.name = "sends", .help = "also what is sent; with --perfetto: arrows", .flag = &t.sends},
         {.name = "for", .value = "SECONDS", .help = "end after that time", .seconds = &t.seconds},
         {.name = "perfetto",
          .value = "FILE",
          .help = "into a file for ui.perfetto.dev or chrome://tracing",
-         .text = &t.file},
+         .file = &t.file},
         {0}};
     const view_spec spec = {.name = "trace",
                             .operands = "",
@@ -343,8 +349,7 @@ int trace_main(int argc, char **argv)
                             .live = true};
     view v;
     int status;
-    if (view_begin(&v, &spec, argc, argv, &status) &&
-        (t.tag_text == NULL || view_number(&v, "tag", t.tag_text, &t.tag, &status))) {
+    if (view_begin(&v, &spec, argc, argv, &status)) {
         t.json = v.json;
         t.seconds = v.once && t.seconds <= 0.0 ? 1.0 : t.seconds;
         t.link = view_attach(&v, &status);

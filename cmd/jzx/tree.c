@@ -15,7 +15,6 @@ enum { ANSWER_MAX = 20000, DEPTH_SHOWN = 40, LEVELS = 16, GRAFTS = 64 };
 
 typedef struct tree {
     const char *under;
-    const char *depth_text;
     uint64_t depth, limit, children;
     bool watch;
 } tree;
@@ -410,13 +409,17 @@ static int run(attach *a, const view *v, const tree *t)
 
 int tree_main(int argc, char **argv)
 {
-    tree t = {.limit = 1000, .children = 50};
+    tree t = {.limit = 1000, .children = 50, .depth = DEPTH_ANY};
     const view_option options[] = {
         {.name = "under",
          .value = "ACTOR",
          .help = "only that actor and all below it",
          .text = &t.under},
-        {.name = "depth", .value = "N", .help = "not deeper than that", .text = &t.depth_text},
+        {.name = "depth",
+         .value = "N",
+         .help = "not deeper than that",
+         .number = &t.depth,
+         .most = UINT32_MAX},
         {.name = "children",
          .value = "N",
          .help = "as many of each actor at most; 0: all; default: 50",
@@ -434,12 +437,10 @@ int tree_main(int argc, char **argv)
                             .live = true};
     view v;
     int status;
-    if (!view_begin(&v, &spec, argc, argv, &status) ||
-        (t.depth_text != NULL && !view_number(&v, "depth", t.depth_text, &t.depth, &status))) {
+    if (!view_begin(&v, &spec, argc, argv, &status)) {
         return status;
     }
     t.limit = t.limit == 0 ? UINT64_MAX : t.limit;
-    t.depth = t.depth_text == NULL ? DEPTH_ANY : t.depth;
     attach *a = view_attach(&v, &status);
     if (a == NULL) {
         return status;

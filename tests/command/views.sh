@@ -145,6 +145,21 @@ run 2 nonsense && warns "There is no command 'nonsense'"
 run 2 actor && warns '`actor` takes ACTOR'
 run 2 tree --depth x && warns 'takes a number'
 run 2 trace --for -1 && warns 'takes seconds'
+run 2 trace --rate 0 && warns 'takes a number from 1 to 100000'
+run 2 trace --rate 100001 && warns 'takes a number from 1 to 100000'
+run 2 trace --tag 4294967296 && warns 'takes a number from 0 to 4294967295'
+run 2 send a --tag 4294967296 && warns 'takes a number from 0 to 4294967295'
+run 2 send a --u64 99999999999999999999 && warns 'takes a number from 0 to 9223372036854775807'
+run 2 tree --depth 4294967296 && warns 'takes a number from 0 to'
+run 2 stuck --limit 99999999999 && warns 'takes a number from 0 to'
+run 2 record --limit 10001 && warns 'takes a number from 0 to 10000'
+for words in 'tree --under' 'trace --under' 'trace --actor' 'send a --text'; do
+    # shellcheck disable=SC2086 # the words are meant to split
+    run 2 $words "$(printf 'caf\351')" && warns 'not UTF-8'
+done
+run 2 tree -xy && warns 'There is no option -x\.'
+run 0 ps --help && never_says 'PROGRAM|--program'
+run 2 ps -p 1 && warns 'takes none'
 run 2 send a --u64 1 --text b && warns 'not both'
 run 2 tree a b && warns 'one program at most'
 run 1 tree -p "$work/no.sock" && warns 'There is no socket'
