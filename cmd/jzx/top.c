@@ -103,8 +103,9 @@ static bool print_text(top_state *state)
 {
     top_canvas canvas = {0};
     size_t columns = text_columns();
-    uint64_t places = top_model_places(&state->model);
-    int rows = (int)(places < state->model.page ? places : state->model.page);
+    /* One answer may hold fewer than were asked for. */
+    size_t held = state->model.row_count;
+    int rows = (int)(held < state->model.page ? held : state->model.page);
     top_canvas_begin(&canvas, ROWS_MAX + 1000, columns == TEXT_ALL ? PAPER_COLUMNS : (int)columns);
     top_view_head(&canvas, &state->program);
     top_canvas_line(&canvas);

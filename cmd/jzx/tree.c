@@ -139,8 +139,19 @@ static json_t *fetch_top(attach *a, const tree *t, json_t *first)
     }
     graft(a, t, list, field_u64(json_array_get(list, 0), "depth") + levels - 1);
     (void)json_object_set(best, "matched", json_object_get(first, "matched"));
+    (void)json_object_set(best, "roots", json_object_get(first, "roots"));
     json_decref(first);
     return best;
+}
+
+/* An answer that was cut does not say how many roots there are. */
+static void count_roots(attach *a, json_t *answer)
+{
+    json_t *roots = NULL;
+    if (attach_ask(a, request_of(NULL, 0, 0, 1), &roots) == ATTACH_OK) {
+        (void)json_object_set(answer, "roots", json_object_get(roots, "matched"));
+    }
+    json_decref(roots);
 }
 
 /* *out_gaps: not all children of those who are there are in it. */
@@ -151,7 +162,13 @@ static json_t *fetch(attach *a, const tree *t, bool whole, bool *out_gaps, int *
         return fetch_all(a, t, out_status);
     }
     json_t *answer = view_ask(a, request_of(t->under, t->depth, 0, ANSWER_MAX), out_status);
-    if (answer == NULL || is_whole(answer) || t->depth != DEPTH_ANY) {
+    if (answer == NULL || is_whole(answer)) {
+        return answer;
+    }
+    if (t->under == NULL) {
+        count_roots(a, answer);
+    }
+    if (t->depth != DEPTH_ANY) {
         return answer;
     }
     *out_gaps = true;
@@ -236,14 +253,16 @@ static void arrange_rows(rows *out, level *levels, const json_t *list, const tre
     }
 }
 
-static bool arrange(rows *out, const json_t *list, const tree *t, bool gaps)
+static bool arrange(rows *out, const json_t *answer, const tree *t, bool gaps)
 {
+    const json_t *list = field_list(answer, "actors");
     size_t count = json_array_size(list);
     *out = (rows){.list = calloc(2 * count + 1, sizeof(row))};
     level *levels = calloc(count + 2, sizeof *levels);
     bool *later = calloc(count + 2, sizeof *later);
     bool fine = out->list != NULL && levels != NULL && later != NULL;
     if (fine) {
+        levels[0].of = field_u64(answer, "roots");
         arrange_rows(out, levels, list, t, gaps);
         mark_last(out, later);
     } else {
@@ -364,7 +383,7 @@ static bool show(const json_t *answer, const tree *t, bool gaps, bool clear)
 {
     rows all;
     ui_page page;
-    if (!arrange(&all, field_list(answer, "actors"), t, gaps)) {
+    if (!arrange(&all, answer, t, gaps)) {
         return false;
     }
     if (!ui_page_begin(&page)) {

@@ -1,6 +1,7 @@
 /* A program to look into. What happens in it is ordered by messages: `jzx send worker-1 --tag 3`.
  * fixture [NAME]: says "ready" when it can be looked into, and ends on the order QUIT. With ALLOW=1
- * in the environment it allows everything, and with CONTROL=PATH it is served there. */
+ * in the environment it allows everything, with CONTROL=PATH it is served there, and with ROOTS=N
+ * there are as many actors without a supervisor. */
 #include <jzx/ask.h>
 #include <jzx/jzx.h>
 
@@ -87,6 +88,18 @@ static jzx_behavior_result breed(jzx_context *ctx, uint64_t count)
         }
     }
     return JZX_BEHAVIOR_OK;
+}
+
+static jzx_err spawn_roots(jzx_loop *loop, const char *count)
+{
+    jzx_err err = JZX_OK;
+    for (long i = count == NULL ? 0 : strtol(count, NULL, 10); i > 0 && err == JZX_OK; i--) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "root-%ld", i);
+        jzx_spawn_opts opts = {.behavior = idle, .name = name, .flags = JZX_SPAWN_STATELESS};
+        err = jzx_spawn(loop, &opts, NULL);
+    }
+    return err;
 }
 
 static jzx_behavior_result keep(jzx_context *ctx, const jzx_message *msg)
@@ -188,6 +201,7 @@ int main(int argc, char **argv)
     (void)signal(SIGUSR1, on_release);
     if ((err = jzx_crash_guard_install()) != JZX_OK ||
         (err = jzx_loop_create(NULL, &loop)) != JZX_OK || (err = build(loop)) != JZX_OK ||
+        (err = spawn_roots(loop, getenv("ROOTS"))) != JZX_OK ||
         (err = jzx_control_start(loop, &opts, &control)) != JZX_OK) {
         fprintf(stderr, "fixture: %s\n", jzx_strerror(err));
         return 1;

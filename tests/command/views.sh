@@ -321,6 +321,19 @@ says '^│  │  ├─ child-49 ' && says '^│  │  └─ \.\.\. and 2,950 m
     says '^│     ├─ child-49 '
 [ "$(wc -l <"$out")" -eq 112 ] || complain "There should be 108 actors and four other lines:"
 
+# As many without anybody above them are counted all the same.
+start crowd ALLOW=1 ROOTS=20000
+run 0 tree -p crowd && says '^\.\.\. and 19,951 more' && says ' of 20,008 actors are shown'
+run 0 tree -p crowd --depth 0 && says '^\.\.\. and 19,951 more'
+if $as "$jzx" top --help >/dev/null 2>&1; then
+    run 0 top -p crowd --once --limit 20000 && never_says '^ *\.\.\. *$' && says '^and [0-9]+ more'
+    more=$(sed -n 's/^and \([0-9]*\) more.*/\1/p' "$out")
+    [ $(($(grep -c ' running ' "$out") + ${more:-0})) -eq 20008 ] ||
+        complain "Those that are shown and those that are not should be all:"
+fi
+run 0 send -p crowd worker-1 --tag 9
+wait "$pid"
+
 # Two of them: one has to choose. This one allows nothing, and has its socket elsewhere.
 start other CONTROL="$work/elsewhere.sock"
 other=$pid
