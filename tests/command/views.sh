@@ -346,6 +346,21 @@ for order in stop kill restart send; do
         warns "JZX_CONTROL_$(echo $order | tr a-z A-Z)"
 done
 
+# Of several with one name those are told that have it.
+start twin
+first=$pid
+start twin
+run 2 tree -p twin && warns '2 programs have that name' && warns "^ *$first  twin" &&
+    warns "^ *$pid  twin"
+! grep -qE "^ *$shop " "$err" || complain "That one was not meant:"
+kill -9 "$first" "$pid"
+
+# What has no name of ours is not looked at, and nothing of it gets to a terminal.
+$as mv "$work/run/jzx/$other.sock" "$work/run/jzx/1-$(printf '\033')[31m.sock"
+run 1 tree -p nobody && warns "^ *$shop " && ! grep -q "$(printf '\033')" "$err" ||
+    complain "The name of a file is on the terminal as it is:"
+$as mv "$work/run/jzx/1-$(printf '\033')[31m.sock" "$work/run/jzx/$other.sock"
+
 # A program that does not answer is told, and a folder of somebody else is not looked into.
 kill -STOP "$other"
 run 0 ps && says "^ *$other  The program at .* says nothing" && says "^ *$shop  shop"
