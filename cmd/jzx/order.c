@@ -92,12 +92,11 @@ int order_main(int argc, char **argv)
          .flag = &o.has_number},
         {.name = "text", .value = "TEXT", .help = "its bytes, instead", .text = &o.text},
         {0}};
-    view_spec spec = {
-        .operands = "ACTOR...",
-        .more =
-            "ACTOR is an id or a unique name. The program has to allow it: jzx_control_start(3).\n",
-        .min = 1,
-        .max = argc};
+    view_spec spec = {.operands = "ACTOR...",
+                      .more = "ACTOR is an id or a unique name. The program has to allow it, see\n"
+                              "jzx_control_start(3).\n",
+                      .min = 1,
+                      .max = argc};
     for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++) {
         if (strcmp(argv[0], whats[i][0]) == 0) {
             spec.name = whats[i][0];

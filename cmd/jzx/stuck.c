@@ -167,12 +167,10 @@ int stuck_main(int argc, char **argv)
     const view_spec spec = {
         .name = "stuck",
         .operands = "",
-        .what = "Who is in the same code for too long, whose mailbox is full, which asks have no "
-                "answer",
+        .what = "Who is too long in the same code, whose mailbox is full, who waits for answers",
         .options = options,
-        .more =
-            "Works while the program's loops hang. Exit status: 0 nothing is stuck, 4 something\n"
-            "is; 1 it could not look.\n"};
+        .more = "Works while the program's loops hang. Exit status: 0 nothing is stuck, 4\n"
+                "something is; 1 it could not look.\n"};
     view v;
     int status;
     attach *a = view_open(&v, &spec, argc, argv, &status);

@@ -219,7 +219,7 @@ int top_main(int argc, char **argv)
         {.name = "sort",
          .value = "COLUMN",
          .text = &o.sort,
-         .help = "mailbox, rate, cpu, restarts, memory, uptime, dead, name, id or tree"},
+         .help = "the order at the start; default: mailbox"},
         {.name = "reverse", .flag = &o.reverse, .help = "the other way round"},
         {.name = "filter",
          .value = "TEXT",
@@ -228,7 +228,7 @@ int top_main(int argc, char **argv)
         {.name = "limit",
          .value = "N",
          .number = &o.limit,
-         .help = "no more rows than that; default: what fits, 50 with --once and --json"},
+         .help = "as many rows at most; default: all; 50 with --once, --json"},
         {.name = "interval",
          .value = "SECONDS",
          .seconds = &o.interval,
@@ -241,8 +241,11 @@ int top_main(int argc, char **argv)
     const view_spec spec = {.name = "top",
                             .operands = "",
                             .what = "The actors of a program and what they do, live",
-                            .more = "Keys: h shows them. --once prints one view after two looks, "
-                                    "so that there are rates.\n",
+                            .more =
+                                "Orders: mailbox, rate, cpu, restarts, memory, uptime, dead, name, "
+                                "id, tree.\n"
+                                "Keys: h shows them. --once prints one view after two looks, "
+                                "for the rates.\n",
                             .options = table,
                             .live = true};
     view v;

@@ -29,9 +29,8 @@ static void print_help(const view_spec *spec)
         printf("  %-18s %s\n", words, o->help);
     }
     if (!spec->all) {
-        fputs(
-            "  -p, --program P    which program: its pid, name or socket; default: the only one\n",
-            stdout);
+        fputs("  -p, --program P    which one: its pid, name or socket; default: the only one\n",
+              stdout);
     }
     fputs("  --json             the answers of the program, one object per line\n", stdout);
     if (spec->live) {

@@ -137,9 +137,15 @@ start() {
 }
 
 # Help and wrong calls need no program.
+run 0 --help && says '^usage: jzx' && never_says '.{81}'
 for command in ps tree actor dead trace stuck doctor record metrics stop kill restart send; do
     run 0 $command --help && says "^usage: jzx $command" && says '--json' && silent "$err"
+    never_says '.{81}' # on a terminal of the usual width
     run 2 $command --nonsense && warns "There is no option --nonsense" && silent "$out"
+done
+for command in top console manifest; do
+    $as "$jzx" --help | grep -q "^  $command " || continue # this jzx has none
+    run 0 $command --help && says "^usage: jzx $command" && never_says '.{81}'
 done
 run 2 nonsense && warns "There is no command 'nonsense'"
 run 2 actor && warns '`actor` takes ACTOR'
