@@ -408,7 +408,7 @@ static bool show(const json_t *answer, const tree *t, bool gaps, bool clear)
 
 static int run(attach *a, const view *v, const tree *t)
 {
-    bool clear = t->watch && !v->once && isatty(STDOUT_FILENO) == 1;
+    bool clear = t->watch && !v->once && ui_obeys(STDOUT_FILENO);
     int status = EXIT_FINE;
     do {
         bool gaps;

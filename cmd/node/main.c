@@ -243,7 +243,8 @@ int main(int argc, char **argv)
     (void)argc;
     static node n;
     n.options = read_options(argv);
-    n.terminal = isatty(STDOUT_FILENO) == 1;
+    const char *kind = getenv("TERM");
+    n.terminal = isatty(STDOUT_FILENO) == 1 && kind != NULL && strcmp(kind, "dumb") != 0;
     /* Signals are for the doorman: threads that start from here on have them blocked. */
     sigset_t signals;
     sigemptyset(&signals);

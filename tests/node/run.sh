@@ -104,8 +104,11 @@ refused --what
 
 # The line that changes is for terminals: this one runs beside the rest.
 if command -v script >/dev/null; then
-    script -qec "stty cols 60; exec $node --seconds 3 --no-console" /dev/null >"$work/terminal" </dev/null &
+    script -qec "stty cols 60; TERM=vt100 exec $node --seconds 3 --no-console" /dev/null \
+        >"$work/terminal" </dev/null &
     terminal=$!
+    script -qec "TERM=dumb exec $node --seconds 3 --no-console" /dev/null >"$work/dumb" </dev/null &
+    dumb=$!
 fi
 
 start --stuck --faults 120 --port 0
@@ -147,4 +150,6 @@ if [ -n "${terminal:-}" ]; then
     # Of a line that is as long as the terminal is wide the rest would stay when the next one comes.
     tr '\r' '\n' <"$work/terminal" | sed "s/^$(printf '\033')\[K//" | grep 'orders/s' >"$work/live"
     ! grep -E '.{60}' "$work/live" || fail "wider than the terminal"
+    wait "$dumb" || fail "status $? on a dumb terminal: $(cat "$work/dumb")"
+    ! grep -q "$(printf '\033')" "$work/dumb" || fail "escape sequences on a dumb terminal"
 fi
