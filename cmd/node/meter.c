@@ -29,12 +29,13 @@ jzx_behavior_result meter_init(jzx_context *ctx, void *arg)
     return node_tick_every(ctx, SECOND_MS);
 }
 
-/* A line over the one before. One that is too long for the terminal could not be written over. */
+/* A line over the one before. One that is too long for the terminal could not be written over, and
+ * the ^C that the terminal shows goes behind it. */
 static void put_line(const char *line)
 {
     struct winsize window;
-    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1;
-    printf("\r\033[K%.*s", known ? window.ws_col - 1 : 79, line);
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 3;
+    printf("\r\033[K%.*s", known ? window.ws_col - 3 : 77, line);
     fflush(stdout);
 }
 
@@ -47,7 +48,7 @@ static void show(meter *me)
     if (me->n->terminal && me->handled > 0) {
         char line[256];
         (void)snprintf(line, sizeof line,
-                       "%02" PRIu32 ":00  %" PRIu64 " orders/s, %" PRIu64 " paid/s, %" PRIu64
+                       "%02" PRIu32 ":00  %" PRIu64 " orders/s, %" PRIu64 " paid, %" PRIu64
                        " messages/s | %" PRIu64 " actors, %" PRIu64 " restarts, %" PRIu64
                        " dead | circuit %s ",
                        atomic_load(&me->n->hour), orders - me->orders, paid - me->paid,
@@ -99,7 +100,7 @@ int meter_sum_up(node *n, jzx_err err, const jzx_shutdown_report *report)
            atomic_load(&n->orders), atomic_load(&n->paid), atomic_load(&n->failed), c.failures,
            c.restarts);
     printf("%" PRIu64 " messages: %" PRIu64 " handled, %" PRIu64 " dead letters, %" PRIu64
-           " passed on, %" PRIu64 " taken back. %s\n",
+           " passed on, %" PRIu64 " taken back.\n%s\n",
            c.accepted, c.handled, c.dead, c.redirected, c.revoked,
            known == c.accepted && c.queued == 0 && c.live == 0 ? "None was lost."
                                                                : "SOME ARE MISSING.");
