@@ -274,11 +274,12 @@ static bool arrange(rows *out, const json_t *answer, const tree *t, bool gaps)
     return fine;
 }
 
-/* The branches before a name; `open` says at which depths siblings still come. */
-static void draw_branches(char *out, size_t size, const row *r, const bool *open)
+/* The branches before a name, the last `most` of them; `open` says at which depths siblings still
+ * come. */
+static void draw_branches(char *out, size_t size, const row *r, const bool *open, uint32_t most)
 {
     bool unicode = text_unicode();
-    uint32_t from = r->depth > DEPTH_SHOWN ? r->depth - DEPTH_SHOWN : 0;
+    uint32_t from = r->depth > most ? r->depth - most : 0;
     size_t used = 0;
     *out = '\0';
     for (uint32_t d = from + 1; d <= r->depth; d++) {
@@ -306,16 +307,17 @@ static size_t width_of(const row *r)
     return depth * 3 + (r->actor == NULL ? 8 : text_width(name_of(r->actor)));
 }
 
-/* How wide the columns of names and ids are. */
+/* How wide the columns of names and ids are, and how many branches leave room for a name. */
 typedef struct widths {
     size_t name, id;
+    uint32_t branches;
 } widths;
 
 static void put_row(FILE *out, const row *r, const bool *open, widths columns)
 {
     char branches[DEPTH_SHOWN * 8 + 8];
-    draw_branches(branches, sizeof branches, r, open);
-    uint32_t shown = r->depth > DEPTH_SHOWN ? DEPTH_SHOWN : r->depth;
+    draw_branches(branches, sizeof branches, r, open, columns.branches);
+    uint32_t shown = r->depth > columns.branches ? columns.branches : r->depth;
     size_t left = columns.name > shown * 3 ? columns.name - shown * 3 : 1;
     fprintf(out, "%s%s%s", ui_colour_on(UI_DIM), branches, ui_colour_on(UI_PLAIN));
     if (r->actor == NULL) {
@@ -337,7 +339,12 @@ static void put_row(FILE *out, const row *r, const bool *open, widths columns)
                                              : "-");
 }
 
-enum { OTHER_COLUMNS = 2 + 2 + 10 + 2 + 11 + 2 + 8 + 2 + 7, ID_MAX = 16, NAME_MIN = 12 };
+enum {
+    OTHER_COLUMNS = 2 + 2 + 10 + 2 + 11 + 2 + 8 + 2 + 7,
+    ID_MAX = 16,
+    NAME_MIN = 12,
+    NAME_LEFT = 6
+};
 
 static widths widths_of(const rows *all)
 {
@@ -353,7 +360,12 @@ static widths widths_of(const rows *all)
     size_t widest = all_columns == TEXT_ALL           ? 200
                     : all_columns > others + NAME_MIN ? all_columns - others
                                                       : NAME_MIN;
-    w.name = w.name > widest ? widest : w.name;
+    w.branches = DEPTH_SHOWN;
+    if (w.name > widest) {
+        uint32_t fit = (uint32_t)(widest - NAME_LEFT) / 3;
+        w.branches = fit < DEPTH_SHOWN ? fit : DEPTH_SHOWN;
+        w.name = widest;
+    }
     return w;
 }
 

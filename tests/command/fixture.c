@@ -20,6 +20,7 @@ enum {
     LETTERS = 5, /* makes u64 dead letters */
     ASK = 6,     /* asks "mute", who never answers */
     BREED = 7,   /* spawns u64 children */
+    NEST = 8,    /* spawns a child that spawns a child, u64 deep */
     QUIT = 9,
     TICK = 10
 };
@@ -77,6 +78,20 @@ static jzx_behavior_result make_letters(jzx_context *ctx, uint64_t wanted)
     return JZX_BEHAVIOR_OK;
 }
 
+static jzx_behavior_result nest(jzx_context *ctx, const jzx_message *msg)
+{
+    static const jzx_spawn_opts opts = {
+        .behavior = nest, .name = "nested", .flags = JZX_SPAWN_STATELESS};
+    jzx_actor_id child;
+    if (msg->u64 == 0) {
+        return JZX_BEHAVIOR_OK;
+    }
+    return jzx_spawn(ctx->loop, &opts, &child) == JZX_OK &&
+                   jzx_send_u64(ctx->loop, child, msg->u64 - 1, NEST) == JZX_OK
+               ? JZX_BEHAVIOR_OK
+               : JZX_BEHAVIOR_FAIL;
+}
+
 static jzx_behavior_result breed(jzx_context *ctx, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -127,6 +142,8 @@ static jzx_behavior_result work(jzx_context *ctx, const jzx_message *msg)
                                                                       : JZX_BEHAVIOR_FAIL;
     case BREED:
         return breed(ctx, msg->u64);
+    case NEST:
+        return nest(ctx, msg);
     case QUIT:
         jzx_loop_request_stop(ctx->loop);
         return JZX_BEHAVIOR_OK;

@@ -338,6 +338,15 @@ if $as "$jzx" top --help >/dev/null 2>&1; then
     [ $(($(grep -c ' running ' "$out") + ${more:-0})) -eq 20008 ] ||
         complain "Those that are shown and those that are not should be all:"
 fi
+# However deep they are, their lines fit on a terminal, and one sees who it is.
+run 0 send -p crowd worker-1 --tag 8 --u64 100
+until_says '"matched":101,' tree -p crowd --under worker-1 --json
+if command -v script >/dev/null; then
+    $as script -qec "stty cols 80; NO_COLOR=1 $jzx tree -p crowd --under worker-1 --ascii" /dev/null \
+        </dev/null 2>"$err" | tr -d '\r' >"$out"
+    [ "$(grep -c ' running ' "$out")" -eq 101 ] || complain "There should be 101 lines:"
+    never_says '.{81}' && never_says '^[ |`-]+\.\.\. '
+fi
 run 0 send -p crowd worker-1 --tag 9
 wait "$pid"
 
