@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -68,6 +69,14 @@ static attach_result lose(attach *a, const char *format, ...)
     return ATTACH_LOST;
 }
 
+/* What is no socket refuses connections just as one that nobody serves. */
+static int error_of(const char *path, int error)
+{
+    struct stat info;
+    bool refused = error == ECONNREFUSED || error == EACCES;
+    return refused && stat(path, &info) == 0 && !S_ISSOCK(info.st_mode) ? ENOTSOCK : error;
+}
+
 static void lose_connecting(attach *a)
 {
     switch (a->error) {
@@ -121,7 +130,7 @@ attach *attach_connect(const char *path)
     memcpy(address.sun_path, path, len + 1);
     a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        a->error = errno;
+        a->error = error_of(path, errno);
         lose_connecting(a);
     }
     return a;

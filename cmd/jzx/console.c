@@ -156,9 +156,8 @@ int console_main(int argc, char **argv)
         .name = "console",
         .operands = "",
         .what = "Serves a page that shows a program live, on this machine only",
-        .more =
-            "Runs until Ctrl-C. Who has the address that it prints, with the token, may do what\n"
-            "the program allows; docs/CONSOLE.md says how it is secured.\n",
+        .more = "Runs until Ctrl-C. Who has the address that it prints, with the token, may do\n"
+                "what the program allows; docs/CONSOLE.md says how it is secured.\n",
         .options = options,
         .live = true};
     view v;

@@ -142,8 +142,7 @@ int dead_main(int argc, char **argv)
     static const view_spec spec = {
         .name = "dead",
         .operands = "",
-        .what =
-            "Dead letters as they come, after those that are kept; at the end how many by reason",
+        .what = "Dead letters: those that are kept, those that come, and at the end their number",
         .live = true};
     view v;
     int status;

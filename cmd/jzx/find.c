@@ -15,12 +15,14 @@
 
 enum { GREETING_MS = 1500, PROGRAMS_MAX = 10000, PATH_BYTES = 4096 };
 
-/* The pid that a socket's name begins with: "4711.sock". 0: it is no such name. */
+/* The pid that a socket's name begins with: "4711.sock", "4711-2.sock". 0: it is no such name, and
+ * what else others put there, whose names root would print, is none of ours. */
 static pid_t pid_of_name(const char *name)
 {
     char *end;
     size_t len = strlen(name);
-    if (len < 6 || strcmp(name + len - 5, ".sock") != 0 || *name < '1' || *name > '9') {
+    if (len < 6 || strcmp(name + len - 5, ".sock") != 0 || *name < '1' || *name > '9' ||
+        strspn(name, "0123456789-") != len - 5) {
         return 0;
     }
     errno = 0;
@@ -179,10 +181,25 @@ void find_free(finding *f)
     *f = (finding){0};
 }
 
-static void list(const finding *f)
+static bool is_meant(const found *program, const char *what)
+{
+    char *end;
+    if (program->state == ATTACH_OK &&
+        strcmp(field_text(attach_greeting(program->link), "name"), what) == 0) {
+        return true;
+    }
+    long pid = strtol(what, &end, 10);
+    return *what != '\0' && *end == '\0' && pid == (long)program->pid;
+}
+
+/* The programs that are meant; `what` NULL: all. */
+static void list(const finding *f, const char *what)
 {
     for (size_t i = 0; i < f->count; i++) {
         const found *program = &f->programs[i];
+        if (what != NULL && !is_meant(program, what)) {
+            continue;
+        }
         fprintf(stderr, "  %7d  %-20s %s\n", (int)program->pid,
                 program->state == ATTACH_OK ? attach_name(program->link) : "(no answer)",
                 attach_path(program->link));
@@ -209,17 +226,6 @@ static attach *take(finding *f, size_t which, int *out_status)
     return link;
 }
 
-static bool is_meant(const found *program, const char *what)
-{
-    char *end;
-    if (program->state == ATTACH_OK &&
-        strcmp(field_text(attach_greeting(program->link), "name"), what) == 0) {
-        return true;
-    }
-    long pid = strtol(what, &end, 10);
-    return *what != '\0' && *end == '\0' && pid == (long)program->pid;
-}
-
 static attach *choose(finding *f, const char *what, int *out_status)
 {
     size_t which = 0, count = 0;
@@ -238,12 +244,12 @@ static attach *choose(finding *f, const char *what, int *out_status)
     if (count == 0) {
         *out_status = ui_fail("There is no program '%s' that can be looked into.%s", what,
                               f->count > 0 ? " These can:" : "");
-        list(f);
+        list(f, NULL);
         return NULL;
     }
     (void)ui_fail("%zu programs %s. Say which one, by -p and its pid, name or socket:", count,
                   what == NULL ? "can be looked into" : "have that name");
-    list(f);
+    list(f, what);
     *out_status = EXIT_USAGE;
     return NULL;
 }

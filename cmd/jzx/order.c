@@ -9,7 +9,7 @@
 typedef struct order {
     const char *text; /* of send; NULL: none */
     uint64_t tag, number;
-    const char *number_text;
+    bool has_number;
 } order;
 
 /* How a program gives the permission that was missing. */
@@ -35,7 +35,7 @@ static json_t *request_of(const order *o, const char *what, const char *actor)
     (void)json_object_set_new(request, "tag", json_integer((json_int_t)o->tag));
     if (o->text != NULL) {
         (void)json_object_set_new(request, "text", json_string(o->text));
-    } else if (o->number_text != NULL) {
+    } else if (o->has_number) {
         (void)json_object_set_new(request, "u64", json_integer((json_int_t)o->number));
     }
     return request;
@@ -70,15 +70,6 @@ static int give(attach *a, const view *v, const order *o, const char *actor)
     return EXIT_FINE;
 }
 
-static bool parse_payload(const view *v, order *o, int *out_status)
-{
-    if (o->text != NULL && o->number_text != NULL) {
-        *out_status = ui_usage(v->help, "A message has --u64 or --text, not both.");
-        return false;
-    }
-    return o->number_text == NULL || view_number(v, "u64", o->number_text, &o->number, out_status);
-}
-
 int order_main(int argc, char **argv)
 {
     static const char *const whats[][2] = {
@@ -89,16 +80,23 @@ int order_main(int argc, char **argv)
     };
     order o = {0};
     const view_option options[] = {
-        {.name = "tag", .value = "N", .help = "the message's tag; default: 0", .number = &o.tag},
-        {.name = "u64", .value = "N", .help = "its number", .text = &o.number_text},
+        {.name = "tag",
+         .value = "N",
+         .help = "the message's tag; default: 0",
+         .number = &o.tag,
+         .most = UINT32_MAX},
+        {.name = "u64",
+         .value = "N",
+         .help = "its number",
+         .number = &o.number,
+         .flag = &o.has_number},
         {.name = "text", .value = "TEXT", .help = "its bytes, instead", .text = &o.text},
         {0}};
-    view_spec spec = {
-        .operands = "ACTOR...",
-        .more =
-            "ACTOR is an id or a unique name. The program has to allow it: jzx_control_start(3).\n",
-        .min = 1,
-        .max = argc};
+    view_spec spec = {.operands = "ACTOR...",
+                      .more = "ACTOR is an id or a unique name. The program has to allow it, see\n"
+                              "jzx_control_start(3).\n",
+                      .min = 1,
+                      .max = argc};
     for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++) {
         if (strcmp(argv[0], whats[i][0]) == 0) {
             spec.name = whats[i][0];
@@ -110,8 +108,11 @@ int order_main(int argc, char **argv)
     }
     view v;
     int status;
-    if (!view_begin(&v, &spec, argc, argv, &status) || !parse_payload(&v, &o, &status)) {
+    if (!view_begin(&v, &spec, argc, argv, &status)) {
         return status;
+    }
+    if (o.text != NULL && o.has_number) {
+        return ui_usage(v.help, "A message has --u64 or --text, not both.");
     }
     attach *a = view_attach(&v, &status);
     if (a == NULL) {

@@ -159,14 +159,12 @@ int ps_main(int argc, char **argv)
         .operands = "",
         .what = "The Jazz programs of this user that can be looked into; for root, of all users",
         .more = "Looks in $XDG_RUNTIME_DIR/jzx and /tmp/jzx-UID. Sockets there whose program is\n"
-                "gone are removed.\n"};
+                "gone are removed.\n",
+        .all = true};
     view v;
     int status;
     if (!view_begin(&v, &spec, argc, argv, &status)) {
         return status;
-    }
-    if (v.program != NULL) {
-        return ui_usage(v.help, "`ps` shows all programs, and takes none.");
     }
     finding f;
     find_all(&f);

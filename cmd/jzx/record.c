@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { LIMIT_MAX = 10000 }; /* more are not in one answer */
+
 static ui_colour colour_of(const char *what)
 {
     if (strcmp(what, "fail") == 0 || strcmp(what, "escalate") == 0 || strcmp(what, "kill") == 0) {
@@ -69,15 +71,15 @@ int record_main(int argc, char **argv)
 {
     uint64_t limit = 1000;
     bool dump = false;
-    const view_option options[] = {
-        {.name = "limit",
-         .value = "N",
-         .help = "the newest so many events; default: 1000",
-         .number = &limit},
-        {.name = "dump",
-         .help = "have the program write it to its file instead, and say where",
-         .flag = &dump},
-        {0}};
+    const view_option options[] = {{.name = "limit",
+                                    .value = "N",
+                                    .help = "the newest so many events; default: 1000",
+                                    .number = &limit,
+                                    .most = LIMIT_MAX},
+                                   {.name = "dump",
+                                    .help = "have the program write it to its file, and say where",
+                                    .flag = &dump},
+                                   {0}};
     const view_spec spec = {.name = "record",
                             .operands = "",
                             .what = "The flight recorder: what happened last, oldest first",

@@ -5,6 +5,8 @@
 #include "text.h"
 #include "view.h"
 
+enum { LIMIT_MAX_MS = 86400000 }; /* a day, as the protocol has it */
+
 static void heading(FILE *out, const char *text)
 {
     fprintf(out, "%s%s%s\n", ui_colour_on(UI_BOLD), text, ui_colour_on(UI_PLAIN));
@@ -159,17 +161,16 @@ int stuck_main(int argc, char **argv)
     const view_option options[] = {{.name = "limit",
                                     .value = "MS",
                                     .help = "what takes longer is stuck; default: 1000",
-                                    .number = &limit_ms},
+                                    .number = &limit_ms,
+                                    .most = LIMIT_MAX_MS},
                                    {0}};
     const view_spec spec = {
         .name = "stuck",
         .operands = "",
-        .what = "Who is in the same code for too long, whose mailbox is full, which asks have no "
-                "answer",
+        .what = "Who is too long in the same code, whose mailbox is full, who waits for answers",
         .options = options,
-        .more =
-            "Works while the program's loops hang. Exit status: 0 nothing is stuck, 4 something\n"
-            "is; 1 it could not look.\n"};
+        .more = "Works while the program's loops hang. Exit status: 0 nothing is stuck, 4\n"
+                "something is; 1 it could not look.\n"};
     view v;
     int status;
     attach *a = view_open(&v, &spec, argc, argv, &status);

@@ -103,8 +103,9 @@ static bool print_text(top_state *state)
 {
     top_canvas canvas = {0};
     size_t columns = text_columns();
-    uint64_t places = top_model_places(&state->model);
-    int rows = (int)(places < state->model.page ? places : state->model.page);
+    /* One answer may hold fewer than were asked for. */
+    size_t held = state->model.row_count;
+    int rows = (int)(held < state->model.page ? held : state->model.page);
     top_canvas_begin(&canvas, ROWS_MAX + 1000, columns == TEXT_ALL ? PAPER_COLUMNS : (int)columns);
     top_view_head(&canvas, &state->program);
     top_canvas_line(&canvas);
@@ -218,7 +219,7 @@ int top_main(int argc, char **argv)
         {.name = "sort",
          .value = "COLUMN",
          .text = &o.sort,
-         .help = "mailbox, rate, cpu, restarts, memory, uptime, dead, name, id or tree"},
+         .help = "the order at the start; default: mailbox"},
         {.name = "reverse", .flag = &o.reverse, .help = "the other way round"},
         {.name = "filter",
          .value = "TEXT",
@@ -227,7 +228,7 @@ int top_main(int argc, char **argv)
         {.name = "limit",
          .value = "N",
          .number = &o.limit,
-         .help = "no more rows than that; default: what fits, 50 with --once and --json"},
+         .help = "as many rows at most; default: all; 50 with --once, --json"},
         {.name = "interval",
          .value = "SECONDS",
          .seconds = &o.interval,
@@ -240,8 +241,11 @@ int top_main(int argc, char **argv)
     const view_spec spec = {.name = "top",
                             .operands = "",
                             .what = "The actors of a program and what they do, live",
-                            .more = "Keys: h shows them. --once prints one view after two looks, "
-                                    "so that there are rates.\n",
+                            .more =
+                                "Orders: mailbox, rate, cpu, restarts, memory, uptime, dead, name, "
+                                "id, tree.\n"
+                                "Keys: h shows them. --once prints one view after two looks, "
+                                "for the rates.\n",
                             .options = table,
                             .live = true};
     view v;

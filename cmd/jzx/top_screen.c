@@ -135,10 +135,18 @@ const char *top_screen_open(void)
     if (tcgetattr(STDIN_FILENO, &before) != 0) {
         return "The terminal cannot be asked for its settings.";
     }
+    int known = 0;
+    if (setupterm(NULL, STDOUT_FILENO, &known) != OK) {
+        return "This kind of terminal is not known: is TERM right? --once does without.";
+    }
+    /* newterm() would take a dumb one, and draw one line over the other. */
+    if (cursor_address == NULL) {
+        return "This kind of terminal has lines only: is TERM right? --once does without.";
+    }
     catch_signals();
     screen = newterm(NULL, stdout, stdin);
     if (screen == NULL) {
-        return "This kind of terminal is not known: is TERM right? --once does without.";
+        return "This kind of terminal cannot be used. --once does without.";
     }
     (void)set_term(screen);
     remember("rmcup");

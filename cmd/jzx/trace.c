@@ -8,18 +8,22 @@
 #include <jzx/jzx.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+enum { RATE_MAX = 100000 }; /* docs/CONTROL.md */
 
 typedef struct trace {
     /* What was asked for. */
     json_t *actors; /* owned */
     const char *under;
-    const char *tag_text;
     uint64_t tag, rate;
-    bool sends;
+    bool has_tag, sends;
     double seconds; /* 0: until interrupted */
     const char *file;
+    bool made; /* the file was not there before */
     bool json;
     /* What came. */
     attach *link;
@@ -48,7 +52,7 @@ static json_t *request_of(const trace *t)
     if (t->under != NULL) {
         (void)json_object_set_new(request, "under", json_string(t->under));
     }
-    if (t->tag_text != NULL) {
+    if (t->has_tag) {
         (void)json_object_set_new(request, "tag", json_integer((json_int_t)t->tag));
     }
     if (t->rate > 0) {
@@ -195,18 +199,51 @@ static attach_result finish(trace *t)
     return result;
 }
 
-static int write_file(const trace *t, FILE *out)
+/* What is in a file stays until there is a trace to replace it: that may not come about. */
+static FILE *open_file(trace *t)
 {
-    bool written = perfetto_write(t->perfetto, out, attach_pid(t->link),
-                                  field_text(attach_greeting(t->link), "name"));
-    int error = errno;
-    if (fclose(out) != 0 || !written) {
-        return ui_fail("%s cannot be written: %s.", t->file, strerror(error));
+    int fd = open(t->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    t->made = fd >= 0;
+    if (fd < 0 && errno == EEXIST) {
+        fd = open(t->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     }
-    return EXIT_FINE;
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (fd >= 0 && out == NULL) {
+        (void)close(fd);
+    }
+    return out;
 }
 
-static void sum_up(const trace *t)
+/* There is no trace: leaves everything as it was. */
+static void leave_file(const trace *t, FILE *out)
+{
+    (void)fclose(out);
+    if (t->made) {
+        (void)remove(t->file);
+    }
+}
+
+/* Pipes and devices have nothing to empty. */
+static bool empty_file(FILE *out)
+{
+    return ftruncate(fileno(out), 0) == 0 || errno == EINVAL;
+}
+
+static int write_file(const trace *t, FILE *out)
+{
+    errno = 0;
+    bool written = empty_file(out) &&
+                   perfetto_write(t->perfetto, out, attach_pid(t->link),
+                                  field_text(attach_greeting(t->link), "name")) &&
+                   fflush(out) == 0;
+    int error = written ? 0 : errno != 0 ? errno : EIO;
+    if (fclose(out) != 0 && error == 0) {
+        error = errno;
+    }
+    return error == 0 ? EXIT_FINE : ui_fail("%s cannot be written: %s.", t->file, strerror(error));
+}
+
+static void sum_up(const trace *t, bool written)
 {
     (void)fflush(stdout);
     fprintf(stderr, "%s events", view_count(t->events).text);
@@ -217,7 +254,7 @@ static void sum_up(const trace *t)
         fprintf(stderr, ", %s were overwritten before they were read", view_count(t->lost).text);
     }
     fputs(t->full ? ". No more fit into one file.\n" : ".\n", stderr);
-    if (t->file != NULL) {
+    if (written) {
         fprintf(stderr, "%s can be opened with ui.perfetto.dev or chrome://tracing.\n", t->file);
     }
 }
@@ -235,8 +272,7 @@ static int run(trace *t, FILE *out)
     json_decref(answer);
     if (!begun) {
         if (out != NULL) {
-            (void)fclose(out);
-            (void)remove(t->file);
+            leave_file(t, out);
         }
         return status;
     }
@@ -246,12 +282,10 @@ static int run(trace *t, FILE *out)
         status = view_failed(t->link);
     }
     /* What came before the program went away is worth keeping. */
-    if (out != NULL) {
-        int wrote = write_file(t, out);
-        status = status == EXIT_FINE ? wrote : status;
-    }
+    int wrote = out == NULL ? EXIT_FINE : write_file(t, out);
+    status = status == EXIT_FINE ? wrote : status;
     if (!t->json || out != NULL) {
-        sum_up(t);
+        sum_up(t, out != NULL && wrote == EXIT_FINE);
     }
     return status;
 }
@@ -260,13 +294,13 @@ static int open_and_run(trace *t)
 {
     FILE *out = NULL;
     if (t->file != NULL) {
-        out = fopen(t->file, "we");
+        out = open_file(t);
         if (out == NULL) {
             return ui_fail("%s cannot be written: %s.", t->file, strerror(errno));
         }
         t->perfetto = perfetto_create();
         if (t->perfetto == NULL) {
-            (void)fclose(out);
+            leave_file(t, out);
             return ui_error(JZX_ERR_NO_MEMORY, "The trace cannot be kept");
         }
     }
@@ -288,17 +322,24 @@ int trace_main(int argc, char **argv)
          .value = "ACTOR",
          .help = "only of it and all below it",
          .text = &t.under},
-        {.name = "tag", .value = "N", .help = "only messages with this tag", .text = &t.tag_text},
+        {.name = "tag",
+         .value = "N",
+         .help = "only messages with this tag",
+         .number = &t.tag,
+         .most = UINT32_MAX,
+         .flag = &t.has_tag},
         {.name = "rate",
          .value = "N",
          .help = "as many per second and worker at most; default: 1000",
-         .number = &t.rate},
+         .number = &t.rate,
+         .least = 1,
+         .most = RATE_MAX},
         {.name = "sends", .help = "also what is sent; with --perfetto: arrows", .flag = &t.sends},
         {.name = "for", .value = "SECONDS", .help = "end after that time", .seconds = &t.seconds},
         {.name = "perfetto",
          .value = "FILE",
          .help = "into a file for ui.perfetto.dev or chrome://tracing",
-         .text = &t.file},
+         .file = &t.file},
         {0}};
     const view_spec spec = {.name = "trace",
                             .operands = "",
@@ -308,8 +349,7 @@ int trace_main(int argc, char **argv)
                             .live = true};
     view v;
     int status;
-    if (view_begin(&v, &spec, argc, argv, &status) &&
-        (t.tag_text == NULL || view_number(&v, "tag", t.tag_text, &t.tag, &status))) {
+    if (view_begin(&v, &spec, argc, argv, &status)) {
         t.json = v.json;
         t.seconds = v.once && t.seconds <= 0.0 ? 1.0 : t.seconds;
         t.link = view_attach(&v, &status);

@@ -15,7 +15,6 @@ enum { ANSWER_MAX = 20000, DEPTH_SHOWN = 40, LEVELS = 16, GRAFTS = 64 };
 
 typedef struct tree {
     const char *under;
-    const char *depth_text;
     uint64_t depth, limit, children;
     bool watch;
 } tree;
@@ -140,8 +139,19 @@ static json_t *fetch_top(attach *a, const tree *t, json_t *first)
     }
     graft(a, t, list, field_u64(json_array_get(list, 0), "depth") + levels - 1);
     (void)json_object_set(best, "matched", json_object_get(first, "matched"));
+    (void)json_object_set(best, "roots", json_object_get(first, "roots"));
     json_decref(first);
     return best;
+}
+
+/* An answer that was cut does not say how many roots there are. */
+static void count_roots(attach *a, json_t *answer)
+{
+    json_t *roots = NULL;
+    if (attach_ask(a, request_of(NULL, 0, 0, 1), &roots) == ATTACH_OK) {
+        (void)json_object_set(answer, "roots", json_object_get(roots, "matched"));
+    }
+    json_decref(roots);
 }
 
 /* *out_gaps: not all children of those who are there are in it. */
@@ -152,7 +162,13 @@ static json_t *fetch(attach *a, const tree *t, bool whole, bool *out_gaps, int *
         return fetch_all(a, t, out_status);
     }
     json_t *answer = view_ask(a, request_of(t->under, t->depth, 0, ANSWER_MAX), out_status);
-    if (answer == NULL || is_whole(answer) || t->depth != DEPTH_ANY) {
+    if (answer == NULL || is_whole(answer)) {
+        return answer;
+    }
+    if (t->under == NULL) {
+        count_roots(a, answer);
+    }
+    if (t->depth != DEPTH_ANY) {
         return answer;
     }
     *out_gaps = true;
@@ -237,14 +253,16 @@ static void arrange_rows(rows *out, level *levels, const json_t *list, const tre
     }
 }
 
-static bool arrange(rows *out, const json_t *list, const tree *t, bool gaps)
+static bool arrange(rows *out, const json_t *answer, const tree *t, bool gaps)
 {
+    const json_t *list = field_list(answer, "actors");
     size_t count = json_array_size(list);
     *out = (rows){.list = calloc(2 * count + 1, sizeof(row))};
     level *levels = calloc(count + 2, sizeof *levels);
     bool *later = calloc(count + 2, sizeof *later);
     bool fine = out->list != NULL && levels != NULL && later != NULL;
     if (fine) {
+        levels[0].of = field_u64(answer, "roots");
         arrange_rows(out, levels, list, t, gaps);
         mark_last(out, later);
     } else {
@@ -256,11 +274,12 @@ static bool arrange(rows *out, const json_t *list, const tree *t, bool gaps)
     return fine;
 }
 
-/* The branches before a name; `open` says at which depths siblings still come. */
-static void draw_branches(char *out, size_t size, const row *r, const bool *open)
+/* The branches before a name, the last `most` of them; `open` says at which depths siblings still
+ * come. */
+static void draw_branches(char *out, size_t size, const row *r, const bool *open, uint32_t most)
 {
     bool unicode = text_unicode();
-    uint32_t from = r->depth > DEPTH_SHOWN ? r->depth - DEPTH_SHOWN : 0;
+    uint32_t from = r->depth > most ? r->depth - most : 0;
     size_t used = 0;
     *out = '\0';
     for (uint32_t d = from + 1; d <= r->depth; d++) {
@@ -288,16 +307,17 @@ static size_t width_of(const row *r)
     return depth * 3 + (r->actor == NULL ? 8 : text_width(name_of(r->actor)));
 }
 
-/* How wide the columns of names and ids are. */
+/* How wide the columns of names and ids are, and how many branches leave room for a name. */
 typedef struct widths {
     size_t name, id;
+    uint32_t branches;
 } widths;
 
 static void put_row(FILE *out, const row *r, const bool *open, widths columns)
 {
     char branches[DEPTH_SHOWN * 8 + 8];
-    draw_branches(branches, sizeof branches, r, open);
-    uint32_t shown = r->depth > DEPTH_SHOWN ? DEPTH_SHOWN : r->depth;
+    draw_branches(branches, sizeof branches, r, open, columns.branches);
+    uint32_t shown = r->depth > columns.branches ? columns.branches : r->depth;
     size_t left = columns.name > shown * 3 ? columns.name - shown * 3 : 1;
     fprintf(out, "%s%s%s", ui_colour_on(UI_DIM), branches, ui_colour_on(UI_PLAIN));
     if (r->actor == NULL) {
@@ -319,7 +339,12 @@ static void put_row(FILE *out, const row *r, const bool *open, widths columns)
                                              : "-");
 }
 
-enum { OTHER_COLUMNS = 2 + 2 + 10 + 2 + 11 + 2 + 8 + 2 + 7, ID_MAX = 16, NAME_MIN = 12 };
+enum {
+    OTHER_COLUMNS = 2 + 2 + 10 + 2 + 11 + 2 + 8 + 2 + 7,
+    ID_MAX = 16,
+    NAME_MIN = 12,
+    NAME_LEFT = 6
+};
 
 static widths widths_of(const rows *all)
 {
@@ -335,7 +360,12 @@ static widths widths_of(const rows *all)
     size_t widest = all_columns == TEXT_ALL           ? 200
                     : all_columns > others + NAME_MIN ? all_columns - others
                                                       : NAME_MIN;
-    w.name = w.name > widest ? widest : w.name;
+    w.branches = DEPTH_SHOWN;
+    if (w.name > widest) {
+        uint32_t fit = (uint32_t)(widest - NAME_LEFT) / 3;
+        w.branches = fit < DEPTH_SHOWN ? fit : DEPTH_SHOWN;
+        w.name = widest;
+    }
     return w;
 }
 
@@ -365,7 +395,7 @@ static bool show(const json_t *answer, const tree *t, bool gaps, bool clear)
 {
     rows all;
     ui_page page;
-    if (!arrange(&all, field_list(answer, "actors"), t, gaps)) {
+    if (!arrange(&all, answer, t, gaps)) {
         return false;
     }
     if (!ui_page_begin(&page)) {
@@ -390,7 +420,7 @@ static bool show(const json_t *answer, const tree *t, bool gaps, bool clear)
 
 static int run(attach *a, const view *v, const tree *t)
 {
-    bool clear = t->watch && !v->once && isatty(STDOUT_FILENO) == 1;
+    bool clear = t->watch && !v->once && ui_obeys(STDOUT_FILENO);
     int status = EXIT_FINE;
     do {
         bool gaps;
@@ -410,13 +440,17 @@ static int run(attach *a, const view *v, const tree *t)
 
 int tree_main(int argc, char **argv)
 {
-    tree t = {.limit = 1000, .children = 50};
+    tree t = {.limit = 1000, .children = 50, .depth = DEPTH_ANY};
     const view_option options[] = {
         {.name = "under",
          .value = "ACTOR",
          .help = "only that actor and all below it",
          .text = &t.under},
-        {.name = "depth", .value = "N", .help = "not deeper than that", .text = &t.depth_text},
+        {.name = "depth",
+         .value = "N",
+         .help = "not deeper than that",
+         .number = &t.depth,
+         .most = UINT32_MAX},
         {.name = "children",
          .value = "N",
          .help = "as many of each actor at most; 0: all; default: 50",
@@ -434,12 +468,10 @@ int tree_main(int argc, char **argv)
                             .live = true};
     view v;
     int status;
-    if (!view_begin(&v, &spec, argc, argv, &status) ||
-        (t.depth_text != NULL && !view_number(&v, "depth", t.depth_text, &t.depth, &status))) {
+    if (!view_begin(&v, &spec, argc, argv, &status)) {
         return status;
     }
     t.limit = t.limit == 0 ? UINT64_MAX : t.limit;
-    t.depth = t.depth_text == NULL ? DEPTH_ANY : t.depth;
     attach *a = view_attach(&v, &status);
     if (a == NULL) {
         return status;

@@ -21,11 +21,17 @@ static uint64_t clock_ms(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+bool ui_obeys(int fd)
+{
+    const char *kind = getenv("TERM");
+    return isatty(fd) == 1 && kind != NULL && *kind != '\0' && strcmp(kind, "dumb") != 0;
+}
+
 void ui_init(void)
 {
     const char *no_color = getenv("NO_COLOR");
-    colours = isatty(STDOUT_FILENO) == 1 && (no_color == NULL || *no_color == '\0');
-    progress_wanted = isatty(STDERR_FILENO) == 1;
+    colours = ui_obeys(STDOUT_FILENO) && (no_color == NULL || *no_color == '\0');
+    progress_wanted = ui_obeys(STDERR_FILENO);
     progress_next_ms = clock_ms(CLOCK_MONOTONIC) + 300;
     /* A reader that goes away must not end us in the middle of a snapshot: others would have to
      * clean up behind us. */

@@ -18,8 +18,10 @@ enum {
     EXIT_WRONG = 5  /* doctor: errors */
 };
 
-/* Reads NO_COLOR and looks for terminals; once, first. */
+/* Reads NO_COLOR and TERM, and looks for terminals; once, first. */
 void ui_init(void);
+/* A terminal, and not one that would show escape sequences as text. */
+bool ui_obeys(int fd);
 
 typedef enum ui_colour {
     UI_PLAIN,

@@ -18,7 +18,7 @@ static volatile sig_atomic_t interrupted;
 
 static void print_help(const view_spec *spec)
 {
-    bool program = spec->max == 0;
+    bool program = spec->max == 0 && !spec->all;
     printf("usage: jzx %s%s [OPTIONS]%s%s\n%s.\n\nOptions:\n", spec->name,
            program ? " [PROGRAM]" : "", *spec->operands == '\0' ? "" : " ", spec->operands,
            spec->what);
@@ -28,9 +28,11 @@ static void print_help(const view_spec *spec)
                        o->value == NULL ? "" : o->value);
         printf("  %-18s %s\n", words, o->help);
     }
-    fputs("  -p, --program P    which program: its pid, name or socket; default: the only one\n"
-          "  --json             the answers of the program, one object per line\n",
-          stdout);
+    if (!spec->all) {
+        fputs("  -p, --program P    which one: its pid, name or socket; default: the only one\n",
+              stdout);
+    }
+    fputs("  --json             the answers of the program, one object per line\n", stdout);
     if (spec->live) {
         fputs("  --once             one look, not until it is interrupted\n", stdout);
     }
@@ -42,17 +44,19 @@ static void print_help(const view_spec *spec)
     }
 }
 
-bool view_number(const view *v, const char *option, const char *text, uint64_t *out,
-                 int *out_status)
+static bool parse_number(const view *v, const view_option *o, const char *text)
 {
+    uint64_t most = o->most > 0 ? o->most : INT64_MAX;
     char *end;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || number > INT64_MAX) {
-        *out_status = ui_usage(v->help, "--%s takes a number, not '%s'.", option, text);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || number < o->least ||
+        number > most) {
+        (void)ui_usage(v->help, "--%s takes a number from %llu to %llu, not '%s'.", o->name,
+                       (unsigned long long)o->least, (unsigned long long)most, text);
         return false;
     }
-    *out = number;
+    *o->number = number;
     return true;
 }
 
@@ -69,25 +73,42 @@ static bool parse_seconds(const view *v, const view_option *o, const char *text)
     return true;
 }
 
+/* What goes into a request has to be UTF-8. */
+static bool parse_text(const view *v, const view_option *o, const char *text)
+{
+    json_t *string = json_string(text);
+    if (string == NULL) {
+        (void)ui_usage(v->help, "The value of --%s is not UTF-8.", o->name);
+        return false;
+    }
+    if (o->text != NULL) {
+        *o->text = text;
+        json_decref(string);
+        return true;
+    }
+    if (*o->list == NULL) {
+        *o->list = json_array();
+    }
+    return json_array_append_new(*o->list, string) == 0 ||
+           ui_fail("There is not enough memory.") == EXIT_FINE;
+}
+
 static bool take_option(const view *v, const view_option *o, const char *value)
 {
     if (o->flag != NULL) {
         *o->flag = true;
-    } else if (o->text != NULL) {
-        *o->text = value;
-    } else if (o->number != NULL) {
-        int status;
-        return view_number(v, o->name, value, o->number, &status);
-    } else if (o->seconds != NULL) {
+    }
+    if (o->number != NULL) {
+        return parse_number(v, o, value);
+    }
+    if (o->seconds != NULL) {
         return parse_seconds(v, o, value);
-    } else if (o->list != NULL) {
-        if (*o->list == NULL) {
-            *o->list = json_array();
-        }
-        if (json_array_append_new(*o->list, json_string(value)) != 0) {
-            (void)ui_usage(v->help, "The value of --%s is not UTF-8.", o->name);
-            return false;
-        }
+    }
+    if (o->text != NULL || o->list != NULL) {
+        return parse_text(v, o, value);
+    }
+    if (o->file != NULL) {
+        *o->file = value;
     }
     return true;
 }
@@ -112,6 +133,14 @@ static void make_table(const view_spec *spec, struct option *table)
         count++;
     }
     table[count] = (struct option){0};
+}
+
+/* Of letters behind one dash getopt_long() names the wrong one itself. */
+static void refuse_option(const view *v, const char *word)
+{
+    char letter[] = {'-', (char)optopt, '\0'};
+    bool is_letter = optopt > ' ' && optopt < 0x7f && strncmp(word, "--", 2) != 0;
+    (void)ui_usage(v->help, "There is no option %s.", is_letter ? letter : word);
 }
 
 /* 1: go on, 0: help was given, -1: wrong. */
@@ -147,7 +176,7 @@ static int parse_options(view *v, int argc, char **argv)
             (void)ui_usage(v->help, "The option %s needs a value.", argv[optind - 1]);
             return -1;
         default:
-            (void)ui_usage(v->help, "There is no option %s.", argv[optind - 1]);
+            refuse_option(v, argv[optind - 1]);
             return -1;
         }
     }
@@ -165,6 +194,10 @@ bool view_begin(view *v, const view_spec *spec, int argc, char **argv, int *out_
     }
     v->operands = argv + optind;
     v->operand_count = argc - optind;
+    if (spec->all && (v->operand_count > 0 || v->program != NULL)) {
+        *out_status = ui_usage(v->help, "`%s` shows all programs, and takes none.", spec->name);
+        return false;
+    }
     if (spec->max == 0 && v->operand_count == 1 && v->program == NULL) {
         v->program = v->operands[0];
         v->operand_count = 0;

@@ -13,11 +13,14 @@ typedef struct view_option {
     const char *name;  /* "under"; NULL: the end of the table */
     const char *value; /* what --help calls the value: "ACTOR"; NULL: it has none */
     const char *help;  /* one line */
-    bool *flag;        /* set to true */
-    const char **text; /* the text itself */
-    uint64_t *number;  /* a number, from 0 */
-    double *seconds;   /* a length of time in seconds, over 0 */
-    json_t **list;     /* an array that the text is added to; made by the first */
+    bool *flag;        /* set to true; also beside a value, to tell that there is one */
+    const char **text; /* the text itself, in UTF-8 */
+    const char **file; /* the same of a path, which may be any bytes */
+    uint64_t *number;  /* a number, from `least` to `most` */
+    uint64_t least;
+    uint64_t most;   /* 0: as large as the protocol takes */
+    double *seconds; /* a length of time in seconds, over 0 */
+    json_t **list;   /* an array that the text is added to; made by the first */
 } view_option;
 
 typedef struct view_spec {
@@ -28,6 +31,7 @@ typedef struct view_spec {
     const view_option *options; /* or NULL */
     int min, max;               /* operands; of "": 0, 0 */
     bool live;                  /* it goes on until it is interrupted: takes --once */
+    bool all;                   /* it shows all programs, and takes none */
 } view_spec;
 
 typedef struct view {
@@ -50,9 +54,6 @@ attach *view_open(view *v, const view_spec *spec, int argc, char **argv, int *ou
 
 /* Asks; says what is wrong. The answer is owned by the caller; NULL: look at *out_status. */
 json_t *view_ask(attach *a, json_t *request, int *out_status);
-/* A number in a text; says what is wrong with it. */
-bool view_number(const view *v, const char *option, const char *text, uint64_t *out,
-                 int *out_status);
 /* Says why the last call on the connection failed, and returns the status for it. */
 int view_failed(const attach *a);
 

@@ -25,18 +25,18 @@ static void usage(FILE *out)
 {
     fprintf(out,
             "usage: jzx-node [OPTION...]\n"
-            "A demonstration: a shop of supervised actors under load, with faults on purpose. It\n"
-            "says where to look, and stops on Ctrl-C. Nothing leaves this machine.\n"
+            "A demonstration: a shop of supervised actors under load, with faults on purpose.\n"
+            "It says where to look, and stops on Ctrl-C. Nothing leaves this machine.\n"
             "  --load N       so many per cent of the usual orders, 1 to 10000 (100)\n"
             "  --faults N     so many faults per minute, 0 to 120 (20)\n"
             "  --stuck        after 3 s one actor loops for ever, and two wait for each other\n"
-            "  --port N       of the console; 0: any that is free (%d, or any if that is taken)\n"
+            "  --port N       of the console; 0: any that is free (%d, or any if taken)\n"
             "  --no-console   without the console\n"
             "  --seconds N    stop after so many\n"
             "  --help\n"
-            "Trouble by hand, with `jzx send ACTOR --tag N`: bank 101 (fails), 102\n"
-            "(panics), 103 (crashes), 104 (answers nobody for a while); cache 101; database 101,\n"
-            "104; mailer 104; looper 109 (loops for ever).\n",
+            "Trouble by hand, with `jzx send ACTOR --tag N`: bank 101 (fails), 102 (panics),\n"
+            "103 (crashes), 104 (answers nobody for a while); cache 101; database 101, 104;\n"
+            "mailer 104; looper 109 (loops for ever).\n",
             CONSOLE_PORT);
 }
 
@@ -152,17 +152,20 @@ static void tell_commands(const char *self, const jzx_control *control)
     static const char *const tries[][2] = {
         {"top", "who has work"},
         {"tree", "who supervises whom"},
-        {"actor bank", "all about one, with its last failures"},
+        {"actor bank", "all about one of them"},
         {"dead", "messages nobody got, and why"},
         {"trace --actor bank", "messages as they are handled"},
         {"stuck", "who does not get on"},
-        {"doctor", "what is likely to hurt one day"},
+        {"doctor", "what may hurt one day"},
         {"record", "what happened last"},
-        {"send bank --tag 103", "crashes the bank; 102 panics; see --help"},
+        {"send bank --tag 103", "crashes the bank"},
     };
     printf("\nIn another terminal:\n");
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
-        printf("  %s %-30s %s\n", jzx, tries[i][0], tries[i][1]);
+        /* By its pid, as others may run too. */
+        char words[64];
+        (void)snprintf(words, sizeof words, "%s -p %d", tries[i][0], (int)getpid());
+        printf("  %s %-30s %s\n", jzx, words, tries[i][1]);
     }
     printf("The control socket is %s\nCtrl-C stops.\n\n", jzx_control_path(control));
 }
@@ -217,8 +220,8 @@ static int run(node *n, const char *self)
         jzx_control_stop(control);
         return 1;
     }
-    printf("Jazz %s: a shop under load, process %d. Things go wrong in it on purpose.\n",
-           jzx_version(), (int)getpid());
+    printf("Jazz %s: a shop under load, process %d. Things go wrong on purpose.\n", jzx_version(),
+           (int)getpid());
     jzx_console *console = start_console(n, control);
     tell_commands(self, control);
     fflush(stdout);
@@ -240,7 +243,8 @@ int main(int argc, char **argv)
     (void)argc;
     static node n;
     n.options = read_options(argv);
-    n.terminal = isatty(STDOUT_FILENO) == 1;
+    const char *kind = getenv("TERM");
+    n.terminal = isatty(STDOUT_FILENO) == 1 && kind != NULL && strcmp(kind, "dumb") != 0;
     /* Signals are for the doorman: threads that start from here on have them blocked. */
     sigset_t signals;
     sigemptyset(&signals);

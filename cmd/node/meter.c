@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 enum { SECOND_MS = 1000 };
 
@@ -27,6 +29,16 @@ jzx_behavior_result meter_init(jzx_context *ctx, void *arg)
     return node_tick_every(ctx, SECOND_MS);
 }
 
+/* A line over the one before. One that is too long for the terminal could not be written over, and
+ * the ^C that the terminal shows goes behind it. */
+static void put_line(const char *line)
+{
+    struct winsize window;
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 3;
+    printf("\r\033[K%.*s", known ? window.ws_col - 3 : 77, line);
+    fflush(stdout);
+}
+
 static void show(meter *me)
 {
     jzx_counters now;
@@ -34,12 +46,14 @@ static void show(meter *me)
     uint64_t orders = atomic_load(&me->n->orders);
     uint64_t paid = atomic_load(&me->n->paid);
     if (me->n->terminal && me->handled > 0) {
-        printf("\r\033[K%02" PRIu32 ":00  %" PRIu64 " orders/s, %" PRIu64 " paid/s, %" PRIu64
-               " messages/s | %" PRIu64 " actors, %" PRIu64 " restarts, %" PRIu64
-               " dead letters | circuit %s ",
-               atomic_load(&me->n->hour), orders - me->orders, paid - me->paid,
-               now.handled - me->handled, now.live, now.restarts, now.dead, me->circuit);
-        fflush(stdout);
+        char line[256];
+        (void)snprintf(line, sizeof line,
+                       "%02" PRIu32 ":00  %" PRIu64 " orders/s, %" PRIu64 " paid, %" PRIu64
+                       " messages/s | %" PRIu64 " actors, %" PRIu64 " restarts, %" PRIu64
+                       " dead | circuit %s ",
+                       atomic_load(&me->n->hour), orders - me->orders, paid - me->paid,
+                       now.handled - me->handled, now.live, now.restarts, now.dead, me->circuit);
+        put_line(line);
     }
     me->orders = orders;
     me->paid = paid;
@@ -86,7 +100,7 @@ int meter_sum_up(node *n, jzx_err err, const jzx_shutdown_report *report)
            atomic_load(&n->orders), atomic_load(&n->paid), atomic_load(&n->failed), c.failures,
            c.restarts);
     printf("%" PRIu64 " messages: %" PRIu64 " handled, %" PRIu64 " dead letters, %" PRIu64
-           " passed on, %" PRIu64 " taken back. %s\n",
+           " passed on, %" PRIu64 " taken back.\n%s\n",
            c.accepted, c.handled, c.dead, c.redirected, c.revoked,
            known == c.accepted && c.queued == 0 && c.live == 0 ? "None was lost."
                                                                : "SOME ARE MISSING.");

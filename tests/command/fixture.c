@@ -1,6 +1,7 @@
 /* A program to look into. What happens in it is ordered by messages: `jzx send worker-1 --tag 3`.
  * fixture [NAME]: says "ready" when it can be looked into, and ends on the order QUIT. With ALLOW=1
- * in the environment it allows everything, and with CONTROL=PATH it is served there. */
+ * in the environment it allows everything, with CONTROL=PATH it is served there, and with ROOTS=N
+ * there are as many actors without a supervisor. */
 #include <jzx/ask.h>
 #include <jzx/jzx.h>
 
@@ -19,6 +20,7 @@ enum {
     LETTERS = 5, /* makes u64 dead letters */
     ASK = 6,     /* asks "mute", who never answers */
     BREED = 7,   /* spawns u64 children */
+    NEST = 8,    /* spawns a child that spawns a child, u64 deep */
     QUIT = 9,
     TICK = 10
 };
@@ -76,6 +78,20 @@ static jzx_behavior_result make_letters(jzx_context *ctx, uint64_t wanted)
     return JZX_BEHAVIOR_OK;
 }
 
+static jzx_behavior_result nest(jzx_context *ctx, const jzx_message *msg)
+{
+    static const jzx_spawn_opts opts = {
+        .behavior = nest, .name = "nested", .flags = JZX_SPAWN_STATELESS};
+    jzx_actor_id child;
+    if (msg->u64 == 0) {
+        return JZX_BEHAVIOR_OK;
+    }
+    return jzx_spawn(ctx->loop, &opts, &child) == JZX_OK &&
+                   jzx_send_u64(ctx->loop, child, msg->u64 - 1, NEST) == JZX_OK
+               ? JZX_BEHAVIOR_OK
+               : JZX_BEHAVIOR_FAIL;
+}
+
 static jzx_behavior_result breed(jzx_context *ctx, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -87,6 +103,18 @@ static jzx_behavior_result breed(jzx_context *ctx, uint64_t count)
         }
     }
     return JZX_BEHAVIOR_OK;
+}
+
+static jzx_err spawn_roots(jzx_loop *loop, const char *count)
+{
+    jzx_err err = JZX_OK;
+    for (long i = count == NULL ? 0 : strtol(count, NULL, 10); i > 0 && err == JZX_OK; i--) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "root-%ld", i);
+        jzx_spawn_opts opts = {.behavior = idle, .name = name, .flags = JZX_SPAWN_STATELESS};
+        err = jzx_spawn(loop, &opts, NULL);
+    }
+    return err;
 }
 
 static jzx_behavior_result keep(jzx_context *ctx, const jzx_message *msg)
@@ -114,6 +142,8 @@ static jzx_behavior_result work(jzx_context *ctx, const jzx_message *msg)
                                                                       : JZX_BEHAVIOR_FAIL;
     case BREED:
         return breed(ctx, msg->u64);
+    case NEST:
+        return nest(ctx, msg);
     case QUIT:
         jzx_loop_request_stop(ctx->loop);
         return JZX_BEHAVIOR_OK;
@@ -188,6 +218,7 @@ int main(int argc, char **argv)
     (void)signal(SIGUSR1, on_release);
     if ((err = jzx_crash_guard_install()) != JZX_OK ||
         (err = jzx_loop_create(NULL, &loop)) != JZX_OK || (err = build(loop)) != JZX_OK ||
+        (err = spawn_roots(loop, getenv("ROOTS"))) != JZX_OK ||
         (err = jzx_control_start(loop, &opts, &control)) != JZX_OK) {
         fprintf(stderr, "fixture: %s\n", jzx_strerror(err));
         return 1;

@@ -137,18 +137,40 @@ start() {
 }
 
 # Help and wrong calls need no program.
+run 0 --help && says '^usage: jzx' && never_says '.{81}'
 for command in ps tree actor dead trace stuck doctor record metrics stop kill restart send; do
     run 0 $command --help && says "^usage: jzx $command" && says '--json' && silent "$err"
+    never_says '.{81}' # on a terminal of the usual width
     run 2 $command --nonsense && warns "There is no option --nonsense" && silent "$out"
+done
+for command in top console manifest; do
+    $as "$jzx" --help | grep -q "^  $command " || continue # this jzx has none
+    run 0 $command --help && says "^usage: jzx $command" && never_says '.{81}'
 done
 run 2 nonsense && warns "There is no command 'nonsense'"
 run 2 actor && warns '`actor` takes ACTOR'
 run 2 tree --depth x && warns 'takes a number'
 run 2 trace --for -1 && warns 'takes seconds'
+run 2 trace --rate 0 && warns 'takes a number from 1 to 100000'
+run 2 trace --rate 100001 && warns 'takes a number from 1 to 100000'
+run 2 trace --tag 4294967296 && warns 'takes a number from 0 to 4294967295'
+run 2 send a --tag 4294967296 && warns 'takes a number from 0 to 4294967295'
+run 2 send a --u64 99999999999999999999 && warns 'takes a number from 0 to 9223372036854775807'
+run 2 tree --depth 4294967296 && warns 'takes a number from 0 to'
+run 2 stuck --limit 99999999999 && warns 'takes a number from 0 to'
+run 2 record --limit 10001 && warns 'takes a number from 0 to 10000'
+for words in 'tree --under' 'trace --under' 'trace --actor' 'send a --text'; do
+    # shellcheck disable=SC2086 # the words are meant to split
+    run 2 $words "$(printf 'caf\351')" && warns 'not UTF-8'
+done
+run 2 tree -xy && warns 'There is no option -x\.'
+run 0 ps --help && never_says 'PROGRAM|--program'
+run 2 ps -p 1 && warns 'takes none'
 run 2 send a --u64 1 --text b && warns 'not both'
 run 2 tree a b && warns 'one program at most'
 run 1 tree -p "$work/no.sock" && warns 'There is no socket'
-run 1 tree -p "$work" && warns 'not the socket of a Jazz program|Nobody serves'
+run 1 tree -p "$work" && warns 'not the socket of a Jazz program'
+run 1 tree -p "$work/jzx" && warns 'not the socket of a Jazz program'
 if [ -n "$as" ]; then
     run 0 ps && says 'No Jazz program'
     run 1 tree && warns 'No Jazz program' && warns 'JZX_CONTROL=auto'
@@ -229,6 +251,14 @@ until_says '"what":"handled"' trace -p shop --for 0.1 --json
 is_json
 run 1 trace -p shop --actor nobody && warns 'nobody'
 run 1 trace -p shop --for 0.1 --perfetto "$work/none/x" && warns 'cannot be written'
+run 1 trace -p shop --for 0.1 --perfetto /dev/full && warns 'cannot be written: No space left' &&
+    ! grep -q 'can be opened' "$err" || complain "What was not written can hardly be opened:"
+# One that does not come about leaves alone what is there, and nothing where nothing was.
+$as sh -c 'yes precious | head -n 100000 >"$1"' sh "$work/run/trace.json"
+run 1 trace -p shop --actor nobody --perfetto "$work/run/trace.json" && warns 'nobody'
+grep -q precious "$work/run/trace.json" || complain "The file that was there is gone:"
+run 1 trace -p shop --actor nobody --perfetto "$work/run/new.json" && warns 'nobody'
+[ ! -e "$work/run/new.json" ] || complain "There is a file without a trace:"
 run 0 trace -p shop --for 0.3 --sends --perfetto "$work/run/trace.json" && warns 'ui.perfetto.dev'
 cp "$work/run/trace.json" "$out"
 says '"ph":"M".*"process_name".*"shop"' && says '"thread_name".*"clock"' && says '"ph":"s"' &&
@@ -298,6 +328,28 @@ says '^│  │  ├─ child-49 ' && says '^│  │  └─ \.\.\. and 2,950 m
     says '^│     ├─ child-49 '
 [ "$(wc -l <"$out")" -eq 112 ] || complain "There should be 108 actors and four other lines:"
 
+# As many without anybody above them are counted all the same.
+start crowd ALLOW=1 ROOTS=20000
+run 0 tree -p crowd && says '^\.\.\. and 19,951 more' && says ' of 20,008 actors are shown'
+run 0 tree -p crowd --depth 0 && says '^\.\.\. and 19,951 more'
+if $as "$jzx" top --help >/dev/null 2>&1; then
+    run 0 top -p crowd --once --limit 20000 && never_says '^ *\.\.\. *$' && says '^and [0-9]+ more'
+    more=$(sed -n 's/^and \([0-9]*\) more.*/\1/p' "$out")
+    [ $(($(grep -c ' running ' "$out") + ${more:-0})) -eq 20008 ] ||
+        complain "Those that are shown and those that are not should be all:"
+fi
+# However deep they are, their lines fit on a terminal, and one sees who it is.
+run 0 send -p crowd worker-1 --tag 8 --u64 100
+until_says '"matched":101,' tree -p crowd --under worker-1 --json
+if command -v script >/dev/null; then
+    $as script -qec "stty cols 80; NO_COLOR=1 $jzx tree -p crowd --under worker-1 --ascii" /dev/null \
+        </dev/null 2>"$err" | tr -d '\r' >"$out"
+    [ "$(grep -c ' running ' "$out")" -eq 101 ] || complain "There should be 101 lines:"
+    never_says '.{81}' && never_says '^[ |`-]+\.\.\. '
+fi
+run 0 send -p crowd worker-1 --tag 9
+wait "$pid"
+
 # Two of them: one has to choose. This one allows nothing, and has its socket elsewhere.
 start other CONTROL="$work/elsewhere.sock"
 other=$pid
@@ -308,6 +360,21 @@ for order in stop kill restart send; do
     run 1 $order -p other worker-1 && warns 'allow' &&
         warns "JZX_CONTROL_$(echo $order | tr a-z A-Z)"
 done
+
+# Of several with one name those are told that have it.
+start twin
+first=$pid
+start twin
+run 2 tree -p twin && warns '2 programs have that name' && warns "^ *$first  twin" &&
+    warns "^ *$pid  twin"
+! grep -qE "^ *$shop " "$err" || complain "That one was not meant:"
+kill -9 "$first" "$pid"
+
+# What has no name of ours is not looked at, and nothing of it gets to a terminal.
+$as mv "$work/run/jzx/$other.sock" "$work/run/jzx/1-$(printf '\033')[31m.sock"
+run 1 tree -p nobody && warns "^ *$shop " && ! grep -q "$(printf '\033')" "$err" ||
+    complain "The name of a file is on the terminal as it is:"
+$as mv "$work/run/jzx/1-$(printf '\033')[31m.sock" "$work/run/jzx/$other.sock"
 
 # A program that does not answer is told, and a folder of somebody else is not looked into.
 kill -STOP "$other"

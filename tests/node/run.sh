@@ -10,7 +10,8 @@ jzx=${2:-}
 work=$(mktemp -d "${TMPDIR:-/tmp}/jzx-node.XXXXXX") || exit 1
 export XDG_RUNTIME_DIR="$work"
 process=
-trap '[ -z "$process" ] || kill -9 "$process" 2>/dev/null; rm -rf "$work"' EXIT
+other=
+trap '[ -z "$process$other" ] || kill -9 $process $other 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
 fail() {
@@ -63,6 +64,28 @@ refused() {
         fail "status $status for: $*"
 }
 
+# What it tells to try works as it is printed, also while another node runs. `--once`: here is no
+# terminal, and time is short.
+try_commands() {
+    "$node" --no-console >"$work/other" 2>&1 &
+    other=$!
+    wait_for grep -q '^Ctrl-C stops' "$work/other"
+    sed -n 's/^  \(.* -p [0-9]*\) .*/\1 --once/p' "$work/out" >"$work/tries"
+    [ "$(wc -l <"$work/tries")" -ge 9 ] || fail "few commands to try: $(cat "$work/tries")"
+    while read -r try; do
+        sh -c "$try" >"$work/tried" 2>&1 </dev/null
+        status=$?
+        # Something is stuck in it, and there is a mistake for the doctor.
+        case $status in
+        0 | 4 | 5) ;;
+        *) fail "status $status of: $try: $(cat "$work/tried")" ;;
+        esac
+    done <"$work/tries"
+    kill "$other"
+    wait "$other"
+    other=
+}
+
 look() { # VIEW ARGUMENT...: one look at the node, whose output has to have all patterns of $want
     "$jzx" "$@" -p "$process" >"$work/look" 2>&1 # `stuck` ends with 4 when it found something
     for pattern in $want; do
@@ -81,8 +104,11 @@ refused --what
 
 # The line that changes is for terminals: this one runs beside the rest.
 if command -v script >/dev/null; then
-    script -qec "$node --seconds 3 --no-console" /dev/null >"$work/terminal" </dev/null &
+    script -qec "stty cols 60; TERM=vt100 exec $node --seconds 3 --no-console" /dev/null \
+        >"$work/terminal" </dev/null &
     terminal=$!
+    script -qec "TERM=dumb exec $node --seconds 3 --no-console" /dev/null >"$work/dumb" </dev/null &
+    dumb=$!
 fi
 
 start --stuck --faults 120 --port 0
@@ -101,12 +127,18 @@ if [ -n "$jzx" ]; then
     wait_for look dead --once
     want='bank NAME'
     wait_for look top --once
+    try_commands
 fi
 url=$(sed -n 's/^The console: *//p' "$work/out")
 if [ -n "$url" ] && command -v curl >/dev/null; then
     curl -sf --max-time 10 "$url" | grep -qi '<html' || fail "there is no console at $url"
 fi
+# From where `make run` starts it, all of it fits on a terminal of the usual width.
+folder=$(dirname "$node")
+{ sed "s|^  $folder/|  build/release/|" "$work/out" && "$node" --help; } >"$work/wide"
+! grep -v '^The control socket' "$work/wide" | grep -E '.{81}' || fail "more than 80 columns"
 stop INT
+! grep -v '^The control socket\|^  ' "$work/out" | grep -E '.{81}' || fail "more than 80 columns"
 ! grep -q "$(printf '\r')" "$work/out" || fail "a line for terminals in a file"
 
 start --load 2000 --faults 120 --no-console
@@ -116,4 +148,9 @@ stop TERM
 if [ -n "${terminal:-}" ]; then
     wait "$terminal" || fail "status $? on a terminal: $(cat "$work/terminal")"
     grep -q 'orders/s' "$work/terminal" || fail "nothing live on a terminal"
+    # What is behind the end of a line of the terminal, as ^C, would stay when the next one comes.
+    tr '\r' '\n' <"$work/terminal" | sed "s/^$(printf '\033')\[K//" | grep 'orders/s' >"$work/live"
+    ! grep -E '.{58}' "$work/live" || fail "wider than the terminal"
+    wait "$dumb" || fail "status $? on a dumb terminal: $(cat "$work/dumb")"
+    ! grep -q "$(printf '\033')" "$work/dumb" || fail "escape sequences on a dumb terminal"
 fi

@@ -71,6 +71,16 @@ check_looks() {
     see 'ready>'
 }
 
+# What cannot be drawn on is not scribbled on.
+check_terminals() {
+    for kind in dumb nonesuch ''; do
+        run_until_end "TERM=$kind $jzx top -p $socket"
+        [ "$ended" = 1 ] || fail "status $ended with TERM=$kind"
+        see 'is TERM right?'
+    done
+    check_restored 'a terminal that is not known'
+}
+
 check_stuck() {
     start_top '' ''
     kill -USR1 "$fixture_pid"
@@ -140,6 +150,7 @@ check_program() {
 start_fixture
 pane 80 24
 check_looks
+check_terminals
 check_job_control
 check_signals
 check_stuck

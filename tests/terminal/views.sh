@@ -33,7 +33,22 @@ look_at() {
     text doctor no-backoff "$jzx doctor -p $socket" 5
 }
 
+# A terminal that is said to be dumb gets text only.
+coloured() {
+    run_until_end "$1 $jzx tree -p $socket"
+    [ "$ended" -eq 0 ] || fail "$1: tree ends with $ended"
+    t capture-pane -p -e | grep -q "$(printf '\033')\["
+}
+
+look_when_dumb() {
+    pane 80 40
+    coloured '' || fail "no colours on a terminal, so this proves nothing"
+    ! coloured TERM=dumb || fail "colours on a dumb terminal"
+    ! coloured 'env -u TERM' || fail "colours on a terminal of no known kind"
+}
+
 start_fixture
 kill -USR1 "$fixture_pid"
 look_at 80 40 text
 look_at 140 45 table
+look_when_dumb

@@ -33,7 +33,7 @@ static const char writing_more[] =
     "as by every other opening.\n";
 
 static const subcommand subcommands[] = {
-    {"stats", NULL, "", "size, commits, records, and jobs by kind and state (the default)",
+    {"stats", NULL, "", "size, commits, records, jobs by kind and state (default)",
      "\nWith --json one object.\n", cmd_stats, 0, 0, 0},
     {"jobs", "list", "", "jobs, by id", list_more, cmd_jobs_list,
      OPT_STATE | OPT_KIND | OPT_DB | OPT_LIMIT, 0, 0},
@@ -79,8 +79,8 @@ static void help_all(FILE *out)
           "  --json      for programs: an object, or an object per line\n"
           "  --help      this text; with a subcommand, about that\n"
           "\n"
-          "Reading works beside the process that has the file open. Exit status: 0 fine, 1 failed\n"
-          "or problems found, 2 called wrongly, 3 another process owns the file.\n",
+          "Reading works beside the process that has the file open. Exit status: 0 fine, 1\n"
+          "failed or problems found, 2 called wrongly, 3 another process owns the file.\n",
           out);
 }
 
