@@ -214,6 +214,12 @@ uint32_t jzi_peek_max_slots(const jzi_view *view)
     return most;
 }
 
+static bool is_at_work(const jzi_worker *worker)
+{
+    return atomic_load_explicit(&worker->thread, memory_order_relaxed) != 0;
+}
+
+/* A system steps its loop: who looks between two steps sees that somebody runs it all the same. */
 static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worker *worker,
                            jzi_worker_sight *out)
 {
@@ -221,7 +227,7 @@ static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worke
         .dispatcher = index,
         .number = worker->number,
         .tid = atomic_load_explicit(&worker->tid, memory_order_relaxed),
-        .inside = atomic_load_explicit(&worker->thread, memory_order_relaxed) != 0,
+        .inside = is_at_work(worker) || JZI_PEEK(loop->in_run),
         .asleep = !loop->domain.pooled &&
                   atomic_load_explicit(&loop->post->asleep, memory_order_relaxed) != 0,
         .actor = JZI_PEEK(worker->ctx.self),
