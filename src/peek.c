@@ -297,6 +297,23 @@ size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_sight *out, siz
     return count;
 }
 
+/* What is in hand just now: neither handled yet nor queued any more. */
+static uint64_t count_in_hand(const jzi_view *view)
+{
+    uint64_t count = 0;
+    hold(view);
+    for (uint32_t i = 0; i < loops_of(view); i++) {
+        const jzx_loop *loop = loop_at(view, i);
+        for (uint32_t j = 0; loop != NULL && j < loop->domain.worker_count; j++) {
+            const jzi_worker *worker = loop->domain.workers[j];
+            count += is_at_work(worker) && JZI_PEEK(worker->phase) == JZI_PHASE_BEHAVIOR &&
+                     JZI_PEEK(worker->in_hand) != NULL;
+        }
+    }
+    let_go(view);
+    return count;
+}
+
 void jzi_peek_counters(const jzi_view *view, jzx_counters *out)
 {
     if (view->system != NULL) {
@@ -304,6 +321,10 @@ void jzi_peek_counters(const jzi_view *view, jzx_counters *out)
     } else {
         jzx_loop_counters(view->loop, out);
     }
+    /* Those calls know of their own thread only, which has none. */
+    uint64_t in_hand = count_in_hand(view);
+    out->in_hand += in_hand;
+    out->queued -= in_hand < out->queued ? in_hand : out->queued;
 }
 
 size_t jzi_peek_letters(const jzi_view *view, uint64_t *cursor, jzx_dead_letter *out, size_t cap,
