@@ -66,6 +66,16 @@ static void test_a_relative_path_is_where_the_program_was(void)
     hang_up(&c);
     jzx_control_stop(p.control);
     CHECK(access(p.path, F_OK) != 0);
+    /* The same of dumps. */
+    REQUIRE(chdir(p.directory) == 0);
+    opts = (jzx_control_opts){.path = p.path, .dump_path = "dump"};
+    REQUIRE_OK(jzx_control_start(p.loop, &opts, &p.control));
+    REQUIRE(chdir("/") == 0);
+    call(&c, &p);
+    (void)snprintf(flight, sizeof flight, "%s/dump", p.directory);
+    CHECK_HAS(ask(&c, "{\"op\":\"dump\"}"), flight);
+    CHECK(unlink(flight) == 0);
+    hang_up(&c);
     unmake_program(&p);
     REQUIRE(chdir(before) == 0);
 }
