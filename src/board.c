@@ -117,3 +117,11 @@ size_t jzi_board_failures(jzi_board *board, jzx_actor_id actor, jzi_failure *out
     (void)pthread_mutex_unlock(&board->lock);
     return count;
 }
+
+bool jzi_failure_was_in_hook(const jzi_failure *failure)
+{
+    uint32_t reason = failure->reason.kind;
+    return failure->kind == JZI_FAILURE_HOOK &&
+           (reason == JZX_REASON_FAILED || reason == JZX_REASON_PANIC ||
+            reason == JZX_REASON_CRASH || reason == JZX_REASON_START_FAILED);
+}

@@ -44,6 +44,8 @@ typedef struct jzi_failure {
     char name[48];
 } jzi_failure;
 #define JZI_FAILURE_HOOK UINT32_MAX
+/* Whether it was code without a message that failed; others are killed, or fall with somebody. */
+bool jzi_failure_was_in_hook(const jzi_failure *failure);
 
 /* The beginning of a block that was put aside. */
 typedef struct jzi_aside {

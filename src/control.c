@@ -5,6 +5,7 @@
 #include "control_flight_steps.h"
 #include "control_server_steps.h"
 #include "os/asym.h"
+#include "os/dump_file.h"
 #include "os/frames.h"
 #include "os/probe.h"
 #include "os/process.h"
@@ -75,6 +76,16 @@ static char *make_name(const jzx_allocator *alloc, const char *given)
     return join(alloc, slash == NULL ? exe : slash + 1, "");
 }
 
+/* Where dumps go: as the options say, or beside the socket. */
+static char *make_dump_path(const jzx_allocator *alloc, const char *given, const char *socket)
+{
+    char whole[JZI_DUMP_PATH_SIZE];
+    if (given == NULL) {
+        return join(alloc, socket, ".flight");
+    }
+    return join(alloc, jzi_dump_file_settle(given, whole) ? whole : given, "");
+}
+
 /* Everything but the thread. On an error everything is undone. */
 static jzx_err make(const jzi_view *view, const jzx_control_opts *opts, jzx_control **out_control)
 {
@@ -94,8 +105,7 @@ static jzx_err make(const jzi_view *view, const jzx_control_opts *opts, jzx_cont
         control->name = make_name(alloc, opts->name);
         control->opts.name = control->name;
         control->opts.path = join(alloc, path, "");
-        control->opts.dump_path = opts->dump_path != NULL ? join(alloc, opts->dump_path, "")
-                                                          : join(alloc, path, ".flight");
+        control->opts.dump_path = make_dump_path(alloc, opts->dump_path, path);
         bool whole =
             control->name != NULL && control->opts.path != NULL && control->opts.dump_path != NULL;
         err = whole ? JZX_OK : JZX_ERR_NO_MEMORY;

@@ -104,7 +104,11 @@ static bool visit(jzi_client *client, jzx_actor_id supervisor, jzx_actor_id chil
                                      jzi_control_over(client->control));
     uint32_t asked = ASKED;
     bool good = false;
-    if (end == JZI_VISIT_ANSWERED) {
+    if (end == JZI_VISIT_ANSWERED && it->err == JZX_ERR_NOT_RESTARTABLE) {
+        good = jzi_refuse(client, "NOT_RESTARTABLE",
+                          "A temporary child is never restarted, nor one without init or the flag "
+                          "JZX_SPAWN_STATELESS.");
+    } else if (end == JZI_VISIT_ANSWERED) {
         good = give(client, it->err);
     } else if (end == JZI_VISIT_GONE) {
         good = jzi_refuse_err(client, JZX_ERR_NO_SUCH_ACTOR);

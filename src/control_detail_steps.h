@@ -44,7 +44,7 @@ typedef struct jzi_waits {
     jzi_wait *list; /* the longest first, once they are sorted */
     size_t count;
     size_t cap;
-    bool failed; /* no memory: some are missing */
+    bool cut; /* no memory, no time, or too many: some are missing */
 } jzi_waits;
 /* Those of all dispatchers that answer, at least that old. */
 void jzi_waits_gather(jzx_control *control, uint64_t min_age_ns, jzi_waits *out,

@@ -98,11 +98,12 @@ static void put_failure(dump *to, const jzi_failure *failure)
     put_format(to, " (%llx), incarnation %u: ", (unsigned long long)failure->actor,
                (unsigned)failure->incarnation);
     put_foreign(to, reason);
-    if (failure->kind == JZI_FAILURE_HOOK) {
-        put(to, ", in a hook\n");
-    } else {
-        put_format(to, ", with tag %u\n", (unsigned)failure->tag);
+    if (failure->kind != JZI_FAILURE_HOOK) {
+        put_format(to, ", with tag %u", (unsigned)failure->tag);
+    } else if (jzi_failure_was_in_hook(failure)) {
+        put(to, ", in a hook");
     }
+    put(to, "\n");
     put_frames(to, failure);
 }
 
@@ -256,7 +257,7 @@ void jzi_recorder_close(jzx_control *control)
 }
 
 /* A dump that cannot be written is not the program's trouble: `dump` says why. */
-void jzi_recorder_tick(jzx_control *control)
+void jzi_recorder_tick(jzx_control *control, bool last)
 {
     struct jzi_recorder *recorder = control->recorder;
     if (recorder == NULL) {
@@ -269,7 +270,8 @@ void jzi_recorder_tick(jzx_control *control)
         return;
     }
     uint64_t now_ns = jzi_control_now_ns(control);
-    if (recorder->crash_dump_ns == 0 || now_ns - recorder->crash_dump_ns >= CRASH_PAUSE_NS) {
+    if (last || recorder->crash_dump_ns == 0 ||
+        now_ns - recorder->crash_dump_ns >= CRASH_PAUSE_NS) {
         recorder->crash_dump_ns = now_ns;
         (void)atomic_exchange(&recorder->crashed, false);
         (void)jzi_record_dump(control, "the crash guard caught a crash");

@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-/* Whether it was code that failed; others are killed, or fall with somebody. */
-static bool is_of_code(const jzx_reason *reason)
-{
-    return reason->kind == JZX_REASON_FAILED || reason->kind == JZX_REASON_PANIC ||
-           reason->kind == JZX_REASON_CRASH || reason->kind == JZX_REASON_START_FAILED;
-}
-
 void jzi_write_failure(jzi_client *client, uint64_t now_ns, const jzi_failure *failure)
 {
     jzi_json *out = &client->out;
@@ -33,7 +26,7 @@ void jzi_write_failure(jzi_client *client, uint64_t now_ns, const jzi_failure *f
         jzi_json_u64(out, "tag", failure->tag);
         jzi_json_text(out, "kind", jzi_kind_name(failure->kind));
     }
-    jzi_json_bool(out, "hook", no_message && is_of_code(&failure->reason));
+    jzi_json_bool(out, "hook", jzi_failure_was_in_hook(failure));
     jzi_write_frames(client, "frames", failure->frames, failure->frame_count);
     jzi_json_close(out, '}');
 }

@@ -8,12 +8,12 @@
 
 /* What the recorder does by itself: it is dumped when the options' signal comes and when the crash
  * guard caught something. Both only set a flag and write to wake_fd, an eventfd of the server's;
- * then the server calls jzi_recorder_tick(), and about once per second besides. wake_fd lives until
- * the recorder is closed. Open it before the control's thread starts, close it after that ended.
- * Errors: INVALID_ARG (dump_signal is none that can be caught), ALREADY (another library's or
- * control's), NO_MEMORY. */
+ * then the server calls jzi_recorder_tick(), and about once per second besides; the last time, at
+ * its end, nothing is put off any more. wake_fd lives until the recorder is closed. Open it before
+ * the control's thread starts, close it after that ended. Errors: INVALID_ARG (dump_signal is none
+ * that can be caught), ALREADY (another library's or control's), NO_MEMORY. */
 jzx_err jzi_recorder_open(jzx_control *control, int wake_fd);
-void jzi_recorder_tick(jzx_control *control);
+void jzi_recorder_tick(jzx_control *control, bool last);
 void jzi_recorder_close(jzx_control *control);
 
 /* An event, and who wrote it. */

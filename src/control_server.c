@@ -143,7 +143,7 @@ static void serve(jzi_server *server)
                                          patience(server, now_ns));
     now_ns = jzi_control_now_ns(server->control);
     server->woken_ns = woken ? now_ns : server->woken_ns;
-    jzi_recorder_tick(server->control);
+    jzi_recorder_tick(server->control, false);
     for (uint32_t i = 0; i < count; i++) {
         jzi_guest_serve(server->guests[i], server->lines[i].read, server->lines[i].write, now_ns);
     }
@@ -170,6 +170,7 @@ void *jzi_server_run(void *arg)
     while (atomic_load_explicit(&server->stop, memory_order_acquire) == 0) {
         serve(server);
     }
+    jzi_recorder_tick(server->control, true);
     return NULL;
 }
 

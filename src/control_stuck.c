@@ -121,6 +121,7 @@ bool jzi_op_stuck(jzi_client *client, jzi_request *request)
     jzi_json_open(&client->out, "cycles", '[');
     jzi_waits_circles(control, &waits, CIRCLES_MAX, write_circle, &client->out);
     jzi_json_close(&client->out, ']');
+    jzi_json_bool(&client->out, "cut", waits.cut);
     jzi_write_silence(client, &silence);
     jzi_waits_free(control, &waits);
     return true;

@@ -8,11 +8,11 @@
 
 enum {
     SLOTS_PER_VISIT = 4096, /* so that no dispatcher is kept for long */
-    WAITS_PER_VISIT = 512,
-    ROUNDS_MAX = 64,
-    WAITS_MAX = 65536
+    WAITS_PER_VISIT = 1024,
+    WAITS_MAX = 524288
 };
 #define TOUR_NS UINT64_C(150000000)
+#define ALL_TOURS_NS UINT64_C(2000000000) /* a client waits for the answer */
 
 typedef struct ask_visit {
     uint64_t min_age_ns;
@@ -103,7 +103,7 @@ static void take(void *ctx, uint32_t dispatcher, const void *payload)
     const ask_visit *visit = payload;
     jzi_waits *waits = tour->waits;
     if (visit->count > 0 && !make_room(tour->control, waits, visit->count)) {
-        waits->failed = true;
+        waits->cut = true;
         return;
     }
     if (visit->count > 0) {
@@ -132,9 +132,11 @@ void jzi_waits_gather(jzx_control *control, uint64_t min_age_ns, jzi_waits *out,
                            .prepare = prepare,
                            .take = take,
                            .ctx = &state};
-    for (uint32_t i = 0; i < ROUNDS_MAX && state.more && !out->failed; i++) {
+    uint64_t end_ns = jzi_control_now_ns(control) + ALL_TOURS_NS;
+    while (state.more && !out->cut) {
         state.more = false;
-        out->failed = !jzi_tour_go(control, &tour, silence) || out->failed;
+        out->cut = !jzi_tour_go(control, &tour, silence) || out->cut ||
+                   (state.more && jzi_control_now_ns(control) >= end_ns);
     }
     if (out->count > 1) {
         qsort(out->list, out->count, sizeof *out->list, by_age);

@@ -31,7 +31,7 @@ void jzi_life_settle(jzi_worker *worker)
     jzi_actor *actor = worker->current;
     worker->current = NULL;
     JZI_PUBLISH_HOT(worker->ctx.self, JZX_NOBODY);
-    worker->phase = JZI_PHASE_NONE;
+    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE);
     if (actor == NULL) {
         return; /* it ended */
     }
@@ -57,8 +57,8 @@ void jzi_life_settle(jzi_worker *worker)
 static void before_hook(jzi_worker *worker, jzi_actor *actor, jzi_phase phase)
 {
     worker->hook_result = JZX_BEHAVIOR_FAIL;
-    worker->phase = (uint32_t)phase;
-    worker->in_hand = NULL;
+    JZI_PUBLISH_HOT(worker->phase, (uint32_t)phase);
+    JZI_PUBLISH_HOT(worker->in_hand, NULL);
     worker->ctx.state = actor->state;
     JZI_PUBLISH_HOT(worker->ctx.self, actor->id);
     worker->reason_by = JZX_NOBODY;
@@ -77,7 +77,7 @@ static void after_hook(jzi_worker *worker, jzi_actor *actor, jzx_behavior_result
     actor->state = worker->ctx.state;
     JZI_PUBLISH_HOT(worker->ctx.self, JZX_NOBODY);
     bool leaving = worker->phase == JZI_PHASE_LEAVE || worker->phase == JZI_PHASE_DEINIT;
-    worker->phase = JZI_PHASE_NONE;
+    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE);
     worker->hook_result = (uint32_t)result;
     bool failed = result == JZX_BEHAVIOR_FAIL || (uint32_t)result > JZX_BEHAVIOR_DEFER;
     if (failed && worker->reason_by != actor->id &&

@@ -403,7 +403,7 @@ void jzi_lifecycle_panicked(jzi_worker *worker)
     jzi_actor *actor = worker->current;
     actor->state = worker->ctx.state;
     JZI_PUBLISH_HOT(worker->ctx.self, JZX_NOBODY);
-    worker->phase = JZI_PHASE_NONE;
+    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE);
     worker->hook_result = JZX_BEHAVIOR_FAIL;
     jzi_life_advance(worker, actor);
     finish_run(worker);

@@ -99,11 +99,11 @@ jzx_err jzi_loop_run_here(jzx_loop *loop)
     if (err != JZX_OK) {
         return err;
     }
-    loop->in_run = true;
+    JZI_PUBLISH(loop->in_run, true);
     while (err == JZX_OK && !jzi_loop_stop_requested(loop) && !jzi_loop_nobody_left(loop)) {
         err = tick(loop, JZX_TIMEOUT_INFINITE);
     }
-    loop->in_run = false;
+    JZI_PUBLISH(loop->in_run, false);
     leave(loop);
     return err;
 }
@@ -111,11 +111,11 @@ jzx_err jzi_loop_run_here(jzx_loop *loop)
 jzx_err jzi_loop_serve_here(jzx_loop *loop)
 {
     jzx_err err = enter(loop, "jzx_loop_run");
-    loop->in_run = true;
+    JZI_PUBLISH(loop->in_run, true);
     while (err == JZX_OK && !jzi_loop_stop_requested(loop)) {
         err = tick(loop, JZX_TIMEOUT_INFINITE);
     }
-    loop->in_run = false;
+    JZI_PUBLISH(loop->in_run, false);
     leave(loop);
     return err;
 }
@@ -320,7 +320,7 @@ static void put_back(jzi_worker *worker)
     if (actor != NULL) {
         jzi_worker_reattach(worker);
         worker->current = NULL;
-        worker->phase = JZI_PHASE_NONE;
+        JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE);
         actor->flags |= JZI_ACTOR_QUEUED | JZI_ACTOR_LIFE;
         jzi_worker_enqueue(worker, actor);
     }

@@ -214,6 +214,12 @@ uint32_t jzi_peek_max_slots(const jzi_view *view)
     return most;
 }
 
+static bool is_at_work(const jzi_worker *worker)
+{
+    return atomic_load_explicit(&worker->thread, memory_order_relaxed) != 0;
+}
+
+/* A system steps its loop: who looks between two steps sees that somebody runs it all the same. */
 static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worker *worker,
                            jzi_worker_sight *out)
 {
@@ -221,7 +227,7 @@ static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worke
         .dispatcher = index,
         .number = worker->number,
         .tid = atomic_load_explicit(&worker->tid, memory_order_relaxed),
-        .inside = atomic_load_explicit(&worker->thread, memory_order_relaxed) != 0,
+        .inside = is_at_work(worker) || JZI_PEEK(loop->in_run),
         .asleep = !loop->domain.pooled &&
                   atomic_load_explicit(&loop->post->asleep, memory_order_relaxed) != 0,
         .actor = JZI_PEEK(worker->ctx.self),
@@ -291,6 +297,23 @@ size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_sight *out, siz
     return count;
 }
 
+/* What is in hand just now: neither handled yet nor queued any more. */
+static uint64_t count_in_hand(const jzi_view *view)
+{
+    uint64_t count = 0;
+    hold(view);
+    for (uint32_t i = 0; i < loops_of(view); i++) {
+        const jzx_loop *loop = loop_at(view, i);
+        for (uint32_t j = 0; loop != NULL && j < loop->domain.worker_count; j++) {
+            const jzi_worker *worker = loop->domain.workers[j];
+            count += is_at_work(worker) && JZI_PEEK(worker->phase) == JZI_PHASE_BEHAVIOR &&
+                     JZI_PEEK(worker->in_hand) != NULL;
+        }
+    }
+    let_go(view);
+    return count;
+}
+
 void jzi_peek_counters(const jzi_view *view, jzx_counters *out)
 {
     if (view->system != NULL) {
@@ -298,6 +321,10 @@ void jzi_peek_counters(const jzi_view *view, jzx_counters *out)
     } else {
         jzx_loop_counters(view->loop, out);
     }
+    /* Those calls know of their own thread only, which has none. */
+    uint64_t in_hand = count_in_hand(view);
+    out->in_hand += in_hand;
+    out->queued -= in_hand < out->queued ? in_hand : out->queued;
 }
 
 size_t jzi_peek_letters(const jzi_view *view, uint64_t *cursor, jzx_dead_letter *out, size_t cap,

@@ -54,13 +54,13 @@ jzx_err jzi_system_run_while(jzx_system *system, bool (*more)(jzx_system *system
         return JZX_ERR_BUSY;
     }
     system->joined = true;
-    loop->in_run = true;
+    JZI_PUBLISH(loop->in_run, true);
     while (err == JZX_OK && more(system)) {
         err = system->simulated ? step_any(system, JZX_TIMEOUT_INFINITE)
                                 : jzi_loop_step_here(loop, JZX_TIMEOUT_INFINITE);
         jzi_system_reap(system);
     }
-    loop->in_run = false;
+    JZI_PUBLISH(loop->in_run, false);
     system->joined = false;
     return err;
 }

@@ -72,7 +72,7 @@ void jzi_worker_do_chores(jzi_worker *worker)
     jzi_domain *domain = worker->domain;
     uint32_t phase = worker->phase;
     jzx_actor_id self = worker->ctx.self;
-    worker->phase = JZI_PHASE_NONE; /* it is no actor's code */
+    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE); /* it is no actor's code */
     JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     while (domain->chores != NULL) {
         jzi_node *todo = domain->chores;
@@ -94,7 +94,7 @@ void jzi_worker_do_chores(jzi_worker *worker)
             jzi_worker_release_node(worker, jzi_lane_pop(&buried));
         }
     }
-    worker->phase = phase;
+    JZI_PUBLISH_HOT(worker->phase, phase);
     JZI_PUBLISH(worker->ctx.self, self);
 }
 

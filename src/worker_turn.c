@@ -17,7 +17,7 @@ static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, 
                                                             jzi_node *node, const bool pooled)
 {
     uint32_t flags = node->msg.flags;
-    worker->in_hand = NULL;
+    JZI_PUBLISH_HOT(worker->in_hand, NULL);
     jzi_count_add(&worker->counters.handled, 1);
     actor->handled++;
     if ((flags & JZI_MSG_DROP) != 0) {
@@ -75,7 +75,7 @@ static __attribute__((noinline)) bool comes_again(jzi_worker *worker, const jzi_
 static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     bool urgent = (node->msg.flags & JZX_MSG_URGENT) != 0;
-    worker->in_hand = NULL;
+    JZI_PUBLISH_HOT(worker->in_hand, NULL);
     if (!urgent) {
         jzi_worker_reattach(worker);
     }
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) jzx_behavior_result
 deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pooled)
 {
     uint32_t flags = node->msg.flags;
-    worker->in_hand = NULL;
+    JZI_PUBLISH_HOT(worker->in_hand, NULL);
     if ((flags & JZI_MSG_EVENT) != 0) {
         if (!worker->domain->event_ops[node->ops].claim(worker, actor, node)) {
             jzi_worker_revoke(worker, actor, node);
@@ -137,7 +137,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
             jzi_worker_leave(worker, actor, 1); /* its room is free: answers come at once */
         }
     }
-    worker->in_hand = node;
+    JZI_PUBLISH_HOT(worker->in_hand, node);
     if (jzi_unlikely(worker->careful)) {
         jzi_worker_handing_over(worker, actor, node);
     }
@@ -338,7 +338,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
         jzx_behavior_result result;
         if (jzi_likely((node->msg.flags & JZI_MSG_SPECIAL) == 0)) {
             jzi_actor_unuse(actor);
-            worker->in_hand = node;
+            JZI_PUBLISH_HOT(worker->in_hand, node);
             if (exact) {
                 jzi_worker_handing_over(worker, actor, node);
             }
@@ -414,8 +414,8 @@ static void choose_next(jzi_worker *worker)
 
 static void end_run(jzi_worker *worker)
 {
-    worker->in_hand = NULL;
-    worker->phase = JZI_PHASE_NONE;
+    JZI_PUBLISH_HOT(worker->in_hand, NULL);
+    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE);
     JZI_PUBLISH_HOT(worker->ctx.self, JZX_NOBODY);
     worker->current = NULL;
 }
@@ -447,7 +447,7 @@ run_ready(jzi_worker *worker, const bool exact, const bool pooled)
 {
     jzi_actor *ended = NULL;
     uint32_t until_clock = worker->until_clock;
-    worker->phase = JZI_PHASE_BEHAVIOR;
+    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_BEHAVIOR);
     while (worker->ring_head != worker->ring_tail && worker->ring_head != worker->ring_limit) {
         if (exact) {
             choose_next(worker);
@@ -524,7 +524,7 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
 
 jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
-    worker->phase = JZI_PHASE_BEHAVIOR;
+    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_BEHAVIOR);
     worker->current = actor;
     worker->ctx.state = actor->state;
     JZI_PUBLISH_HOT(worker->ctx.self, actor->id);
@@ -534,8 +534,8 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
         worker->pooled ? deliver_pooled(worker, actor, node) : deliver_special(worker, actor, node);
     actor->flags &= worker->pooled ? ~JZI_ACTOR_LIFE : ~0u;
     actor->state = worker->ctx.state;
-    worker->phase = JZI_PHASE_NONE;
-    worker->in_hand = NULL;
+    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE);
+    JZI_PUBLISH_HOT(worker->in_hand, NULL);
     return result;
 }
 

@@ -304,7 +304,17 @@ static bool settle_path(jzi_control_socket *socket)
     return true;
 }
 
-/* In the default directory; a second control of this process has a number. */
+/* Takes the link of an earlier process with this number away; one that leads to somebody stays. */
+static void clear_stale_link(const char *path)
+{
+    struct stat seen;
+    if (lstat(path, &seen) == 0 && S_ISLNK(seen.st_mode) && !is_served(path)) {
+        (void)unlink(path);
+    }
+}
+
+/* In the default directory; a second control of this process has a number. What is in the way
+ * there may also be the link of one that is served elsewhere. */
 static bool serve_at_default(jzi_control_socket *socket, uint32_t mode)
 {
     char directory[JZI_CONTROL_PATH_MAX + 1];
@@ -313,9 +323,11 @@ static bool serve_at_default(jzi_control_socket *socket, uint32_t mode)
         return false;
     }
     (void)snprintf(path, sizeof path, "%s/%d.sock", directory, (int)getpid());
+    clear_stale_link(path);
     bool served = serve_at(socket, path, mode);
-    for (int i = 2; !served && errno == EADDRINUSE && i < 100; i++) {
+    for (int i = 2; !served && (errno == EADDRINUSE || errno == EEXIST) && i < 100; i++) {
         (void)snprintf(path, sizeof path, "%s/%d-%d.sock", directory, (int)getpid(), i);
+        clear_stale_link(path);
         served = serve_at(socket, path, mode);
     }
     return served;

@@ -1,4 +1,4 @@
-/* From /proc/self and from the clocks of the kernel. */
+/* From /proc/thread-self, as in process.c, and from the clocks of the kernel. */
 #define _GNU_SOURCE
 #include "descriptors.h"
 
@@ -10,7 +10,7 @@ void jzi_descriptors_count(uint64_t *out_open, uint64_t *out_max)
 {
     struct rlimit limit;
     uint64_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
+    DIR *folder = opendir("/proc/thread-self/fd");
     if (folder != NULL) {
         const struct dirent *entry;
         while ((entry = readdir(folder)) != NULL) {

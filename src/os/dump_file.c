@@ -13,6 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
+bool jzi_dump_file_settle(const char *path, char out[JZI_DUMP_PATH_SIZE])
+{
+    bool whole =
+        path[0] == '/' || strcmp(path, "-") == 0 || getcwd(out, JZI_DUMP_PATH_SIZE) == NULL;
+    size_t len = whole ? 0 : strlen(out);
+    size_t room = JZI_DUMP_PATH_SIZE - len;
+    int more = snprintf(out + len, room, "%s%s", whole ? "" : "/", path);
+    return more > 0 && (size_t)more < room;
+}
+
 static int open_to_add(const char *path)
 {
     return open(path,

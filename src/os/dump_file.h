@@ -4,8 +4,15 @@
 
 #include <jzx/types.h>
 
+#include <stdbool.h>
+
 /* A file that is this long when it is opened becomes PATH.old first. */
 #define JZI_DUMP_FILE_MAX (16u * 1024 * 1024)
+
+/* The path as it means the same file when the program has gone to another directory. False: it is
+ * too long. */
+enum { JZI_DUMP_PATH_SIZE = 4096 };
+bool jzi_dump_file_settle(const char *path, char out[JZI_DUMP_PATH_SIZE]);
 
 /* Opens the file to add to it, with permissions for this user only if it is made; "-" is standard
  * error. Never waits: a pipe that nobody reads is refused, and so is a symbolic link. Errors: IO,

@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A small file of /proc, ended by a zero; "" if it cannot be read. */
+/* A small file of /proc, ended by a zero; "" if it cannot be read. /proc/self is that of the first
+ * thread and has no memory, files or program any more when that one ended by pthread_exit(3). */
 static void read_small(const char *path, char *out, size_t cap)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -40,7 +41,7 @@ void jzi_process_look(jzi_process_use *out)
 {
     char text[256];
     struct rusage use = {0};
-    read_small("/proc/self/statm", text, sizeof text);
+    read_small("/proc/thread-self/statm", text, sizeof text);
     const char *second = strchr(text, ' ');
     uint64_t pages = second == NULL ? 0 : strtoull(second, NULL, 10);
     (void)getrusage(RUSAGE_SELF, &use);
@@ -54,7 +55,7 @@ void jzi_process_look(jzi_process_use *out)
 
 void jzi_process_exe(char *out, size_t cap)
 {
-    ssize_t n = readlink("/proc/self/exe", out, cap - 1);
+    ssize_t n = readlink("/proc/thread-self/exe", out, cap - 1);
     out[n < 0 ? 0 : n] = '\0';
 }
 

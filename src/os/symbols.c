@@ -135,7 +135,7 @@ static const jzi_symbol_file *open_object(jzi_symbols *symbols, const Dl_info *i
         return NULL;
     }
     file->base = info->dli_fbase;
-    const char *path = is_program(info->dli_fbase) ? "/proc/self/exe" : info->dli_fname;
+    const char *path = is_program(info->dli_fbase) ? "/proc/thread-self/exe" : info->dli_fname;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd >= 0) {
         read_file(symbols->alloc, fd, file);

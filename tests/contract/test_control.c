@@ -297,6 +297,36 @@ static void test_the_tree_has_parents_before_children(void)
     unmake_program(&p);
 }
 
+/* A message that a behavior does not return from is neither queued nor handled. */
+static void test_what_is_in_hand_is_counted(void)
+{
+    program p;
+    caller c;
+    make_program(&p);
+    jzx_actor_id id = spawn_note(&p, "busy");
+    REQUIRE_OK(jzx_send_u64(p.loop, id, 0, TAG_NOTE));
+    REQUIRE_OK(jzx_send_u64(p.loop, id, 0, TAG_STICK));
+    REQUIRE_OK(jzx_send_u64(p.loop, id, 0, TAG_NOTE));
+    serve(&p, 0);
+    run(&p);
+    WAIT_FOR(atomic_load(&p.stuck) == 1);
+    call(&c, &p);
+    const char *line = ask(&c, "{\"op\":\"program\"}");
+    CHECK_EQ(number(line, "handled"), 1);
+    CHECK_EQ(number(line, "in_hand"), 1);
+    CHECK_EQ(number(line, "queued"), 1);
+    line = ask(&c, "{\"op\":\"metrics\"}");
+    CHECK_HAS(line, "jzx_messages_in_hand 1\\n");
+    CHECK_HAS(line, "jzx_messages_queued 1\\n");
+    atomic_store(&p.let_go, true);
+    WAIT_FOR(number(ask(&c, "{\"op\":\"program\"}"), "handled") == 3);
+    line = ask(&c, "{\"op\":\"program\"}");
+    CHECK_EQ(number(line, "in_hand"), 0);
+    CHECK_EQ(number(line, "queued"), 0);
+    hang_up(&c);
+    unmake_program(&p);
+}
+
 static void test_rates_and_shares_come_with_the_second_look(void)
 {
     program p;
@@ -574,6 +604,7 @@ static const jzt_test tests[] = {
     {"actors_are_sorted_and_cut", test_actors_are_sorted_and_cut},
     {"any_window_of_the_list_is_right", test_any_window_of_the_list_is_right},
     {"the_tree_has_parents_before_children", test_the_tree_has_parents_before_children},
+    {"what_is_in_hand_is_counted", test_what_is_in_hand_is_counted},
     {"rates_and_shares_come_with_the_second_look", test_rates_and_shares_come_with_the_second_look},
     {"a_look_right_after_another_has_its_base", test_a_look_right_after_another_has_its_base},
     {"a_stuck_loop_is_still_looked_at", test_a_stuck_loop_is_still_looked_at},

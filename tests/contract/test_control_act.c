@@ -188,7 +188,7 @@ static void test_who_is_not_supervised_is_not_restarted(void)
     run(&p);
     call(&c, &p);
     CHECK_HAS(ask_patiently(&c, "{\"op\":\"restart\",\"actor\":\"once\"}"),
-              "\"error\":\"NOT_RESTARTABLE\"");
+              "\"error\":\"NOT_RESTARTABLE\",\"text\":\"A temporary child is never restarted");
     CHECK_HAS(ask_patiently(&c, "{\"op\":\"restart\",\"actor\":\"plain\"}"),
               "\"error\":\"WRONG_SUPERVISOR\"");
     CHECK_HAS(ask_patiently(&c, "{\"op\":\"restart\",\"actor\":\"sup\"}"),

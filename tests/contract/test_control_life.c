@@ -7,6 +7,7 @@
 #include "os/dump_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -65,8 +66,63 @@ static void test_a_relative_path_is_where_the_program_was(void)
     hang_up(&c);
     jzx_control_stop(p.control);
     CHECK(access(p.path, F_OK) != 0);
+    /* The same of dumps. */
+    REQUIRE(chdir(p.directory) == 0);
+    opts = (jzx_control_opts){.path = p.path, .dump_path = "dump"};
+    REQUIRE_OK(jzx_control_start(p.loop, &opts, &p.control));
+    REQUIRE(chdir("/") == 0);
+    call(&c, &p);
+    (void)snprintf(flight, sizeof flight, "%s/dump", p.directory);
+    CHECK_HAS(ask(&c, "{\"op\":\"dump\"}"), flight);
+    CHECK(unlink(flight) == 0);
+    hang_up(&c);
     unmake_program(&p);
     REQUIRE(chdir(before) == 0);
+}
+
+/* A program whose first thread has ended by pthread_exit(3): /proc/self is that thread's. */
+static void run_without_main(program *p)
+{
+    REQUIRE_OK(jzx_loop_create(NULL, &p->loop));
+    (void)spawn_note(p, "a");
+    serve(p, 0);
+    run(p);
+    pthread_exit(NULL);
+}
+
+static void test_a_program_without_its_first_thread_is_told_as_well(void)
+{
+    program p = {0};
+    caller c;
+    char link[128];
+    make_directory(&p);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        run_without_main(&p);
+    }
+    int fd = -1;
+    WAIT_FOR(fd >= 0 || (fd = try_connect(p.path)) >= 0);
+    (void)close(fd);
+    call(&c, &p);
+    char state = 'R';
+    (void)snprintf(link, sizeof link, "/proc/%d/stat", (int)child);
+    for (uint64_t end = clock_ms() + ANSWER_MS; state != 'Z' && clock_ms() < end;) {
+        FILE *file = fopen(link, "re");
+        REQUIRE(file != NULL);
+        CHECK_EQ(fscanf(file, "%*d %*s %c", &state), 1);
+        (void)fclose(file);
+    }
+    REQUIRE(state == 'Z'); /* the first thread is gone */
+    const char *line = ask(&c, "{\"op\":\"program\"}");
+    CHECK(number(line, "rss_bytes") > 0);
+    CHECK_HAS(line, "/test_control_life\"");
+    CHECK(strstr(ask(&c, "{\"op\":\"metrics\"}"), "jzx_process_open_fds 0\\n") == NULL);
+    hang_up(&c);
+    REQUIRE(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+    (void)snprintf(link, sizeof link, "%s/jzx/%d.sock", p.directory, (int)child);
+    CHECK(unlink(link) == 0 && unlink(p.path) == 0);
+    remove_directory(&p);
 }
 
 /* A child that goes on without the loop, until the pipe is closed. */
@@ -252,6 +308,8 @@ static void test_a_program_of_small_stacks_is_served(void)
 static const jzt_test tests[] = {
     {"an_end_does_not_wait_for_what_was_asked", test_an_end_does_not_wait_for_what_was_asked},
     {"a_relative_path_is_where_the_program_was", test_a_relative_path_is_where_the_program_was},
+    {"a_program_without_its_first_thread_is_told_as_well",
+     test_a_program_without_its_first_thread_is_told_as_well},
     {"a_child_keeps_neither_the_socket_nor_its_connections",
      test_a_child_keeps_neither_the_socket_nor_its_connections},
     {"a_child_that_abandons_its_loop_late_keeps_its_own_files",

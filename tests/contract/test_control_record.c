@@ -425,21 +425,31 @@ static jzx_behavior_result crash_behavior(jzx_context *ctx, const jzx_message *m
     return JZX_BEHAVIOR_OK;
 }
 
-static void test_a_crash_that_the_guard_caught_is_dumped(void)
+static void install_guard(void)
 {
     jzx_err err = jzx_crash_guard_install();
     if (err == JZX_ERR_NOT_SUPPORTED) {
         jzt_skip("There is no crash guard here.");
     }
     REQUIRE_OK(err);
-    stage s;
-    stage_open(&s, NULL, NULL);
+}
+
+static void break_one(stage *s, const char *name)
+{
     jzx_actor_id id = JZX_NOBODY;
     jzx_spawn_opts opts = {
-        .behavior = crash_behavior, .name = "glass", .flags = JZX_SPAWN_CRASH_GUARD};
-    REQUIRE_OK(jzx_spawn(s.loop, &opts, &id));
-    tell(&s, id, TAG_WORK);
-    stage_idle(&s);
+        .behavior = crash_behavior, .name = name, .flags = JZX_SPAWN_CRASH_GUARD};
+    REQUIRE_OK(jzx_spawn(s->loop, &opts, &id));
+    tell(s, id, TAG_WORK);
+    stage_idle(s);
+}
+
+static void test_a_crash_that_the_guard_caught_is_dumped(void)
+{
+    install_guard();
+    stage s;
+    stage_open(&s, NULL, NULL);
+    break_one(&s, "glass");
     char *text = await_dump(s.dump, 1);
     CHECK(strstr(text, ": the crash guard caught a crash\n") != NULL);
     CHECK(strstr(text, "glass (") != NULL);
@@ -449,6 +459,51 @@ static void test_a_crash_that_the_guard_caught_is_dumped(void)
     free(text);
     stage_close(&s);
     jzx_crash_guard_remove();
+}
+
+/* A program that crashes again and again, gives up and ends does so within the second in which
+ * crashes share a dump: what waits for the next one is written at the end. */
+static void test_the_last_crash_before_the_end_is_dumped(void)
+{
+    install_guard();
+    stage s;
+    stage_open(&s, NULL, NULL);
+    break_one(&s, "glass");
+    free(await_dump(s.dump, 1));
+    break_one(&s, "mirror");
+    jzx_control_stop(s.control);
+    s.control = NULL;
+    char *text = read_file(s.dump);
+    CHECK_EQ(count_of(text, ": the crash guard caught a crash\n"), 2);
+    CHECK_EQ(count_of(text, "== end\n"), 2);
+    CHECK(strstr(text, "mirror (") != NULL);
+    free(text);
+    stage_close(&s);
+    jzx_crash_guard_remove();
+}
+
+/* A supervisor that gives up fails without a message in hand, and in no code of its own. */
+static void test_a_dump_says_of_hooks_only_that_it_was_in_one(void)
+{
+    stage s;
+    stage_open(&s, NULL, NULL);
+    const jzx_supervisor_spec spec = {.intensity = JZX_INTENSITY_NEVER};
+    const jzx_child_spec child = {.id = "child", .behavior = obey, .flags = JZX_SPAWN_STATELESS};
+    jzx_supervisor_init init = {.name = "sup", .spec = &spec, .children = &child, .child_count = 1};
+    jzx_actor_id sup = JZX_NOBODY;
+    REQUIRE_OK(jzx_spawn_supervisor(s.loop, &init, &sup));
+    stage_idle(&s);
+    tell(&s, child_of(&s, sup), TAG_FAIL);
+    stage_idle(&s);
+    int fd = open(s.dump, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    REQUIRE(fd >= 0);
+    CHECK_OK(jzx_control_dump(s.control, fd));
+    (void)close(fd);
+    char *text = read_file(s.dump);
+    CHECK(strstr(text, ": gave_up ") != NULL);
+    CHECK(strstr(text, "in a hook") == NULL);
+    free(text);
+    stage_close(&s);
 }
 
 static const jzt_test tests[] = {
@@ -466,6 +521,9 @@ static const jzt_test tests[] = {
     {"a_signal_dumps_and_the_program_goes_on", test_a_signal_dumps_and_the_program_goes_on},
     {"signals_that_are_not_for_this_are_refused", test_signals_that_are_not_for_this_are_refused},
     {"a_crash_that_the_guard_caught_is_dumped", test_a_crash_that_the_guard_caught_is_dumped},
+    {"the_last_crash_before_the_end_is_dumped", test_the_last_crash_before_the_end_is_dumped},
+    {"a_dump_says_of_hooks_only_that_it_was_in_one",
+     test_a_dump_says_of_hooks_only_that_it_was_in_one},
 };
 
 int main(int argc, char **argv)

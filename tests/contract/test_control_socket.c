@@ -163,6 +163,31 @@ static void test_a_link_leads_to_a_socket_elsewhere(void)
     unmake_program(&p);
 }
 
+/* One control has a path of its own and a link, the next one is to be in the default place; then
+ * one is there after an earlier process with this number left its link, as in a container. */
+static void test_a_link_is_not_in_the_way_of_a_socket(void)
+{
+    program p;
+    char path[128];
+    jzx_loop *other = NULL;
+    jzx_control *second = NULL;
+    make_program(&p);
+    serve(&p, 0);
+    REQUIRE_OK(jzx_loop_create(NULL, &other));
+    CHECK_OK(jzx_control_start(other, NULL, &second));
+    (void)snprintf(path, sizeof path, "%s/jzx/%d-2.sock", p.directory, (int)getpid());
+    CHECK_STR(jzx_control_path(second), path);
+    jzx_control_stop(second);
+    jzx_control_stop(p.control);
+    second = NULL;
+    (void)snprintf(path, sizeof path, "%s/jzx/%d.sock", p.directory, (int)getpid());
+    REQUIRE(symlink("/tmp/nowhere-at-all", path) == 0);
+    CHECK_OK(jzx_control_start(other, NULL, &second));
+    CHECK_STR(jzx_control_path(second), path);
+    CHECK_OK(jzx_loop_destroy(other));
+    unmake_program(&p);
+}
+
 static void test_a_socket_that_nobody_serves_is_replaced(void)
 {
     program p;
@@ -377,6 +402,7 @@ static const jzt_test tests[] = {
     {"a_directory_that_is_open_to_others_is_not_used",
      test_a_directory_that_is_open_to_others_is_not_used},
     {"a_link_leads_to_a_socket_elsewhere", test_a_link_leads_to_a_socket_elsewhere},
+    {"a_link_is_not_in_the_way_of_a_socket", test_a_link_is_not_in_the_way_of_a_socket},
     {"a_socket_that_nobody_serves_is_replaced", test_a_socket_that_nobody_serves_is_replaced},
     {"what_is_there_and_not_ours_stays", test_what_is_there_and_not_ours_stays},
     {"bad_options_are_refused", test_bad_options_are_refused},

@@ -7,7 +7,8 @@
 
 #include <signal.h>
 
-enum { STAY = 7, SLEEP, HIDE, SERVE, PING, KEEP, ASK_PEER, PASS, STOP, LIMIT_MS = 30 };
+enum { STAY = 7, SLEEP, HIDE, SERVE, PING, KEEP, ASK_PEER, ASK_MUCH, PASS, STOP, LIMIT_MS = 30 };
+enum { MUCH = 40000 };
 
 /* An actor that stays in its code until it is released. */
 typedef struct actor {
@@ -78,6 +79,15 @@ static jzx_behavior_result behave(jzx_context *ctx, const jzx_message *msg)
         return JZX_BEHAVIOR_STOP;
     case PASS:
         CHECK(self->next == JZX_NOBODY || jzx_forward(ctx, self->next) == JZX_OK);
+        break;
+    case ASK_MUCH:
+        for (int i = 0; i < MUCH; i++) {
+            CHECK_OK(jzx_ask(ctx->loop, self->peer,
+                             &(jzx_ask_opts){.tag = KEEP,
+                                             .flags = JZX_SEND_VALUE,
+                                             .timeout_ms = JZX_ASK_NO_TIMEOUT},
+                             NULL));
+        }
         break;
     case ASK_PEER:
         CHECK_OK(jzx_ask(ctx->loop, self->peer,
@@ -378,6 +388,35 @@ static void test_asks_without_an_answer_and_circles_of_them_are_told(void)
     program_close(p);
 }
 
+/* Somebody has very many asks under way, and two others who came later wait for each other. */
+static void test_a_circle_is_found_behind_many_asks(void)
+{
+    program *p = program_open();
+    actor crowd = {0};
+    actor sink = {0};
+    actor pair[2] = {0};
+    spawn_on(p, &crowd, "crowd", NULL, 0);
+    spawn_on(p, &sink, "sink", NULL, MUCH);
+    spawn_on(p, &pair[0], "egg", NULL, 0);
+    spawn_on(p, &pair[1], "hen", NULL, 0);
+    crowd.peer = sink.id;
+    pair[0].peer = pair[1].id;
+    pair[1].peer = pair[0].id;
+    program_run(p);
+    tell(p, crowd.id, ASK_MUCH);
+    UNTIL(atomic_load(&sink.handled) == MUCH, p, "\"op\":\"program\"}");
+    tell(p, pair[0].id, ASK_PEER);
+    tell(p, pair[1].id, ASK_PEER);
+    UNTIL(atomic_load(&pair[0].handled) == 2 && atomic_load(&pair[1].handled) == 2, p,
+          "\"op\":\"program\"}");
+    UNTIL(count_at(p->answer, "cycles") == 1, p, "\"op\":\"stuck\",\"limit_ms\":1}");
+    CHECK_EQ(count_at(p->answer, "cycles.0"), 2);
+    CHECK_EQ(count_at(p->answer, "asks"), 64); /* the oldest of them */
+    CHECK_EQ(actor_at(p->answer, "asks.0.asker"), crowd.id);
+    CHECK_STR(text_at(p->answer, "cut"), "false");
+    program_close(p);
+}
+
 static void test_an_ask_that_was_passed_on_waits_for_who_has_it(void)
 {
     program *p = program_open();
@@ -429,6 +468,7 @@ static const jzt_test tests[] = {
      test_full_mailboxes_are_listed_and_a_stuck_loop_is_silent},
     {"asks_without_an_answer_and_circles_of_them_are_told",
      test_asks_without_an_answer_and_circles_of_them_are_told},
+    {"a_circle_is_found_behind_many_asks", test_a_circle_is_found_behind_many_asks},
     {"an_ask_that_was_passed_on_waits_for_who_has_it",
      test_an_ask_that_was_passed_on_waits_for_who_has_it},
     {"a_request_for_it_is_checked", test_a_request_for_it_is_checked},

@@ -245,6 +245,47 @@ static void wishes_may_change_at_any_time(void)
     CHECK_OK(jzx_loop_destroy(loop));
 }
 
+static void *run_system(void *system)
+{
+    CHECK_OK(jzx_system_run(system));
+    return NULL;
+}
+
+/* It is run step by step, one message each; between two steps nobody is inside. */
+static void a_system_that_is_run_is_never_seen_without_anybody(void)
+{
+    jzx_system *system = NULL;
+    uint64_t left = UINT64_MAX;
+    jzx_config loop = {.max_actors_per_tick = 1, .max_msgs_per_actor = 1};
+    jzx_system_config config = {.loop = &loop};
+    REQUIRE_OK(jzx_system_create(&config, &system));
+    jzi_view view = jzi_view_of(jzx_system_loop(system));
+    jzx_spawn_opts opts = {.behavior = bounce, .state = &left};
+    jzx_actor_id id;
+    REQUIRE_OK(jzx_spawn(jzx_system_loop(system), &opts, &id));
+    REQUIRE_OK(jzx_send_u64(jzx_system_loop(system), id, 0, 5));
+    jzi_worker_sight worker;
+    CHECK_EQ(jzi_peek_workers(&view, &worker, 1), 1);
+    CHECK(!worker.inside); /* nobody runs it yet */
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, run_system, system) == 0);
+    while (!worker.inside) {
+        (void)jzi_peek_workers(&view, &worker, 1);
+    }
+    uint32_t outside = 0;
+    uint64_t start = worker.handled;
+    while (worker.handled - start < 2000) {
+        (void)jzi_peek_workers(&view, &worker, 1);
+        outside += !worker.inside;
+    }
+    CHECK_EQ(outside, 0);
+    jzx_system_request_stop(system);
+    (void)pthread_join(thread, NULL);
+    (void)jzi_peek_workers(&view, &worker, 1);
+    CHECK(!worker.inside);
+    CHECK_OK(jzx_system_destroy(system));
+}
+
 static _Atomic int in_loop;
 static _Atomic int let_out;
 static jzx_behavior_result get_stuck(jzx_context *ctx, const jzx_message *msg)
@@ -311,6 +352,8 @@ static const jzt_test tests[] = {
     {"a_look_sees_whole_actors_while_a_system_storms",
      a_look_sees_whole_actors_while_a_system_storms},
     {"wishes_may_change_at_any_time", wishes_may_change_at_any_time},
+    {"a_system_that_is_run_is_never_seen_without_anybody",
+     a_system_that_is_run_is_never_seen_without_anybody},
     {"a_stuck_loop_is_seen_and_its_visit_times_out", a_stuck_loop_is_seen_and_its_visit_times_out},
 };
 
