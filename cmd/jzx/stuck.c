@@ -116,6 +116,9 @@ static void show(const json_t *answer, frames *symbols)
     show_asks(page.out, field_list(answer, "asks"));
     show_cycles(page.out, field_list(answer, "cycles"));
     view_put_silent(page.out, answer);
+    if (field_bool(answer, "cut")) {
+        fputs("There are more asks than could be looked at: some are missing here.\n", page.out);
+    }
     if (!is_stuck(answer)) {
         fprintf(page.out, "Nothing is stuck: no turn over %s, no full mailbox, no old ask.\n",
                 ui_duration(field_u64(answer, "limit_ms")).text);
