@@ -10,6 +10,9 @@ const FLASH_MS = 2600; // how long a restart or a failure stays marked
 const GHOST_MS = 2200; // how long one who is gone stays in the picture
 const STEADY_MS = 15000; // how long the picture keeps to fewer siblings once it had to
 const GUESTS = 6; // of a large program: who failed out of sight, and is shown for a moment
+const AT_ONCE = 12; // of a large program: parents whose children are asked for at a time
+const UNSAID = 36; // and how many of them in all, if the user did not say that they be open
+const DEEPEST = 512; // levels that are walked up or down by asking
 const TROUBLE = new Set(["stuck", "failed", "restarting", "stopping", "stopped"]);
 
 export class Model {
@@ -64,13 +67,17 @@ export class Model {
     return rows;
   }
 
-  /** The children of those who are open, a dozen parents at most per round. */
+  /** The children of those who are open. Whom the user opened, or wants to see more of, is asked for
+   * however many and however deep they are; of those who are open by themselves, the first. */
   async refreshOpened(rows) {
-    for (let round = 0; round < 3; round++) {
-      const parents = [...rows.values()]
-        .filter((row) => row.children > 0 && !row.asked && this.isOpen(row))
-        .slice(0, 12);
+    let unsaid = UNSAID;
+    for (let round = 0; round < DEEPEST; round++) {
+      const open = [...rows.values()].filter((row) => row.children > 0 && !row.asked && this.isOpen(row));
+      const said = open.filter((row) => this.open.has(row.id) || this.limits.has(row.id)).slice(0, AT_ONCE);
+      const others = open.filter((row) => !said.includes(row)).slice(0, Math.min(unsaid, AT_ONCE - said.length));
+      const parents = [...said, ...others];
       if (parents.length === 0) return;
+      unsaid -= others.length;
       const answers = await Promise.all(
         parents.map((row) => {
           row.asked = true;
@@ -263,7 +270,7 @@ export class Model {
   /** Opens all parents of this actor, and has it shown among however many siblings. */
   async reveal(id) {
     let at = id;
-    for (let guard = 0; at && guard < 64; guard++) {
+    for (let guard = 0; at && guard < DEEPEST; guard++) {
       let row = this.actors.get(at)?.row;
       if (!row) row = (await get("actor", { actor: at })).actor;
       if (!row) return;
@@ -287,14 +294,14 @@ export class Model {
     return {
       id: "",
       hidden: this.roots.length - shown.length + loose,
-      kids: shown.map((actor) => this.viewOf(actor, now, 0)),
+      kids: shown.map((actor) => this.viewOf(actor, now)),
     };
   }
 
-  viewOf(actor, now, level) {
+  viewOf(actor, now) {
     const { row } = actor;
     const total = Math.max(row.children, actor.kids.filter((kid) => !kid.goneAt).length);
-    const open = total > 0 && level < 60 && this.isOpen(row);
+    const open = total > 0 && this.isOpen(row);
     const node = {
       id: row.id,
       actor,
@@ -310,7 +317,7 @@ export class Model {
       return node;
     }
     const shown = this.choose(actor, total, now);
-    node.kids = shown.map((kid) => this.viewOf(kid, now, level + 1));
+    node.kids = shown.map((kid) => this.viewOf(kid, now));
     node.hidden = Math.max(0, total - shown.filter((kid) => !kid.goneAt).length);
     return node;
   }

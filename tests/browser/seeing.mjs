@@ -21,6 +21,8 @@ export class Seeing extends MadeUp {
       "ink and ground differ enough": (s) => this.contrast(s),
       "who wants less motion gets a frame, not a wave": (s) => this.calm(s),
       "100,000 actors cost the page no more than a hundred": (s) => this.crowd(s),
+      "a tall tree is found and opened to its end": (s) => this.tall(s),
+      "of many, whoever is opened shows its children": (s) => this.opened(s),
       "of many without a supervisor some are drawn, and all are counted": (s) => this.loose(s),
       "dead letters come in and are sorted by reason": (s) => this.dead(s),
       "what is stuck is said at the top": (s) => this.stuck(s),
@@ -384,6 +386,54 @@ export class Seeing extends MadeUp {
         return `${Date.now() - began} ms`;
       },
     );
+  }
+
+  tall(s) {
+    const prepare = (fake) => {
+      let parent = null;
+      for (let n = 1; n <= 200; n++) parent = fake.add(`9${String(n).padStart(8, "0")}`, `level-${n}`, parent);
+    };
+    return this.on(s, prepare, async (page) => {
+      await page.fill("#search", "level-198");
+      await page.keyboard.press("Enter");
+      await page.waitForSelector('.node[aria-label^="level-198,"]');
+      await page.focus('.node[aria-label^="level-198,"]');
+      await page.keyboard.press("ArrowRight");
+      await page.waitForSelector('.node[aria-label^="level-199,"]');
+      same(
+        await page.getAttribute('.node[aria-label^="level-199,"]', "aria-level"),
+        "199",
+        "as deep as it is",
+      );
+    });
+  }
+
+  /** Of a large program not everybody's children are asked for, but theirs whom the visitor opens. */
+  opened(s) {
+    const prepare = (fake) => {
+      fake.crowd(100000);
+      for (let n = 1; n <= 100; n++) {
+        const parent = fake.add(`5${String(n).padStart(8, "0")}`, `team-${n}`, "100000001");
+        for (let m = 1; m <= 20; m++) fake.add(`6${String(n * 100 + m).padStart(8, "0")}`, `t${n}-${m}`, parent);
+      }
+      let parent = "100000003";
+      for (let n = 1; n <= 6; n++) parent = fake.add(`7${String(n).padStart(8, "0")}`, `level-${n}`, parent);
+    };
+    return this.on(s, prepare, async (page) => {
+      await page.focus('[data-id="700000001"]');
+      for (let n = 2; n <= 6; n++) {
+        await page.keyboard.press("ArrowRight");
+        await page.waitForSelector(`[data-id="70000000${n}"]`);
+        await page.focus(`[data-id="70000000${n}"]`);
+      }
+      await page.keyboard.press("Home");
+      await page.focus('[data-id="100000001+"]');
+      await page.keyboard.press("Enter");
+      await page.waitForSelector('[data-id="500000060"]');
+      await page.focus('[data-id="500000060+"]');
+      await page.keyboard.press("Enter");
+      await page.waitForSelector('[data-id="600006003"]');
+    });
   }
 
   /** Actors that nobody supervises stand side by side at the top. */
