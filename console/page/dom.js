@@ -101,7 +101,8 @@ export const tagText = (tag) =>
 let pressed = null; // what the pointer is down on
 addEventListener("pointerdown", (event) => (pressed = event.target), true);
 for (const name of ["pointerup", "pointercancel"])
-  addEventListener(name, () => setTimeout(() => (pressed = null)), true); // after the click
+  addEventListener(name, () => setTimeout(() => (pressed = null)), true); // the click comes before that
+addEventListener("click", () => (pressed = null), true); // it has hit: what it leads to may be drawn
 
 /** Whether a click is under way in there: what it will hit must not be taken away. */
 export const isPressed = (box) => pressed !== null && box.contains(pressed);
