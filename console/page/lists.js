@@ -126,6 +126,7 @@ export class Lists {
   reset() {
     this.letters = [];
     this.next = 0;
+    this.reason = null;
     this.drawnFrom.clear();
     for (const one of this.tabs) one.askedAt = 0;
   }
@@ -208,7 +209,7 @@ export class Lists {
         el("button", {
           type: "button",
           class: "chip",
-          "aria-pressed": this.reason === reason,
+          "aria-pressed": String(this.reason === reason),
           text,
           onclick: () => {
             this.reason = reason;

@@ -471,7 +471,10 @@ export class Seeing extends MadeUp {
         ["30000000c", "30000000b", "30000000a"],
         "the newest first",
       );
+      const chosen = () => page.$$eval("#panel-dead [aria-pressed=true]", (all) => all.map((one) => one.textContent));
+      same(await chosen(), ["all"], "what is chosen is marked");
       await page.click("text=expired 2");
+      same(await chosen(), ["expired 2"], "what is chosen now");
       same(await page.$$eval("#panel-dead tbody tr", (all) => all.length), 2, "those that expired");
       fake.letter("30000000d", "expired");
       await page.waitForSelector("#panel-dead tbody tr:nth-child(3)");
@@ -480,6 +483,11 @@ export class Seeing extends MadeUp {
         "30000000d",
         "the newest is first",
       );
+      await this.renew({ page, fake });
+      fake.letter("30000000e", "stopped");
+      await page.click("#tab-dead");
+      await page.waitForSelector("#panel-dead tbody tr");
+      same(await chosen(), ["all"], "of another program all are shown");
     });
   }
 
