@@ -383,7 +383,7 @@ export class Doing extends MadeUp {
   }
 
   trace(s) {
-    return this.on(s, null, async (page) => {
+    return this.on(s, null, async (page, fake) => {
       await page.click('[data-id="100000001"]');
       await page.click("#detail >> text=Trace");
       same(await page.inputValue("#trace-who"), "100000001", "whom");
@@ -409,6 +409,13 @@ export class Doing extends MadeUp {
         "names of the lanes",
       );
       same(await file.suggestedFilename(), "orders-trace.json", "the file");
+      check(!(await page.textContent(".trace")).includes("no more fit"), "it was the whole second");
+      fake.cut = true;
+      await page.click("text=Record 1 s");
+      await until(
+        async () => (await page.textContent(".trace")).includes("no more fit, so this is what the first 740 ms"),
+        "that it was not the whole second",
+      );
     });
   }
 }

@@ -50,6 +50,7 @@ export class Fake {
       handled: 0,
       rate: 2000,
       stuckFor: 0,
+      cut: false, // a trace is full before its time is over
       actors: new Map(),
       failures: [],
       letters: [],
@@ -407,7 +408,7 @@ export class Fake {
         worker: 0,
       });
     }
-    return { ok: true, events, skipped: 120, lost: 0 };
+    return { ok: true, events, skipped: 120, lost: 0, ms: 740, cut: this.cut };
   }
 
   api(what, query) {
