@@ -163,7 +163,7 @@ export class Header {
     let text = "";
     if (running.length > 0) {
       const worst = running.reduce((a, b) => (a.for_ms > b.for_ms ? a : b));
-      text = `⚠ ${nameOf({ name: worst.name, id: worst.actor })} has been in the same code for ${span(worst.for_ms)}, with tag ${tagText(worst.tag)}`;
+      text = `⚠ ${nameOf({ name: worst.name, id: worst.actor })} has been in the same code for ${span(worst.for_ms)}, ${worst.hook ? "in a hook" : `with tag ${tagText(worst.tag)}`}`;
     } else if (cycles.length > 0) text = `⚠ ${cycles[0].length} actors wait for each other in a circle`;
     else if (silent.length > 0) text = `⚠ dispatcher ${silent[0].name} does not answer`;
     else if (full.length > 0)

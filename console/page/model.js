@@ -13,6 +13,7 @@ const GUESTS = 6; // of a large program: who failed out of sight, and is shown f
 const AT_ONCE = 12; // of a large program: parents whose children are asked for at a time
 const UNSAID = 36; // and how many of them in all, if the user did not say that they be open
 const DEEPEST = 512; // levels that are walked up or down by asking
+const IN_CODE = new Set(["starting", "running", "stopping"]); // where one can be stuck: hooks are code too
 const TROUBLE = new Set(["stuck", "failed", "restarting", "stopping", "stopped"]);
 
 export class Model {
@@ -367,6 +368,6 @@ export function isLoud(actor, now) {
 export function stateOf(actor) {
   const { row } = actor;
   if (actor.goneAt) return "terminated";
-  if (actor.stuckSince && row.state === "running") return "stuck";
+  if (actor.stuckSince && IN_CODE.has(row.state)) return "stuck";
   return row.stopping && row.state === "running" ? "stopping" : row.state;
 }

@@ -50,6 +50,7 @@ export class Fake {
       handled: 0,
       rate: 2000,
       stuckFor: 0,
+      hook: false, // who is stuck is so in a hook
       cut: false, // a trace is full before its time is over
       actors: new Map(),
       failures: [],
@@ -448,9 +449,9 @@ export class Fake {
                   worker: 0,
                   actor: "300000003",
                   name: "order-worker-3",
-                  tag: 7,
-                  kind: "user",
-                  hook: false,
+                  tag: this.hook ? null : 7,
+                  kind: this.hook ? null : "user",
+                  hook: this.hook,
                   for_ms: this.stuckFor,
                   answered: true,
                   frames: FRAMES,

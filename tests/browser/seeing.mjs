@@ -510,6 +510,14 @@ export class Seeing extends MadeUp {
           /^stuck for 5\.\d s|^stuck for [6-9]/.test(await page.textContent('[data-id="300000003"] .sub')),
         "the tree says it",
       );
+      fake.hook = true;
+      fake.actors.get("300000003").state = "starting";
+      await until(
+        async () => /5\.2 s, in a hook$/.test(await page.textContent("#stuck-line")),
+        "that it is a hook",
+      );
+      await page.waitForSelector('[data-id="300000003"].s-stuck');
+      fake.actors.get("300000003").state = "running";
       fake.stuckFor = 0;
       await page.waitForSelector("#stuck-line", { state: "hidden" });
       await page.waitForSelector('[data-id="300000003"].s-running');
