@@ -384,7 +384,7 @@ export class Lists {
     const newest = [...events].sort((a, b) => b.t_ns - a.t_ns);
     this.draw(
       "record",
-      newest.map((e) => [e.worker, e.dispatcher, e.seq]),
+      newest.map((e) => [e.worker, e.dispatcher, e.seq, span(e.ago_ms)]),
       () =>
         newest.length === 0
           ? [empty("Nothing was recorded.")]

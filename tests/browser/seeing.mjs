@@ -529,6 +529,9 @@ export class Seeing extends MadeUp {
       fake.fail("300000001");
       await page.click("#tab-record");
       await page.waitForSelector("#panel-record .what-restart");
+      const ago = () => page.textContent("#panel-record .what-restart td");
+      const first = await ago();
+      await until(async () => (await ago()) !== first, "how long ago it was grows, also when nothing happens");
     });
   }
 }
