@@ -328,6 +328,11 @@ export class Doing extends MadeUp {
       await page.waitForSelector("#banner:not([hidden])");
       check((await page.textContent("#banner")).includes("Nobody serves"), "the reason");
       same(await page.textContent("#live-text"), "not reached", "the light");
+      const release = fake.hold();
+      await page.click("#pause");
+      await page.click("#pause");
+      same(await page.textContent("#live-text"), "not reached", "the light after a pause");
+      release();
       fake.gone = false;
       await page.waitForSelector("#banner", { state: "hidden" });
       same(await page.textContent("#live-text"), "live", "it is back");
