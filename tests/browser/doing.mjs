@@ -343,9 +343,13 @@ export class Doing extends MadeUp {
         "the server is missed",
       );
       fake.renew();
+      await fake.start(fake.port);
+      await until(
+        async () => (await page.textContent("#tree-empty")) === "The program has no actors.",
+        "that it is there and has none",
+      );
       fake.name = "another";
       fake.add("700000001", "lonely", null);
-      await fake.start(fake.port);
       await until(async () => (await page.textContent("#program")) === "another", "its name");
       await until(
         async () => (await treeOf(page)).map((one) => one.id).join() === "700000001",
