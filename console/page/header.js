@@ -35,7 +35,7 @@ const LEGEND = [
   ["stuck", "stuck"],
   ["stopping", "stopping"],
 ];
-const SHOWN = 6; // dispatchers; the rest is counted
+const SHOWN = 6; // dispatchers, unless the visitor wants to see all
 
 function symbol(state, supervisor) {
   return svg(
@@ -72,6 +72,9 @@ export class Header {
       ),
     );
     this.rows = [];
+    this.showAll = false;
+    this.rest = el("button", { type: "button", class: "link-button", onclick: () => this.toggleRest() });
+    this.restItem = el("li", { class: "dispatcher" }, this.rest);
   }
 
   show(program) {
@@ -85,15 +88,25 @@ export class Header {
     this.dispatchers(program.dispatchers || []);
   }
 
+  toggleRest() {
+    this.showAll = !this.showAll;
+    this.dispatchers(this.all);
+    this.rest.focus(); // it was put behind the others
+  }
+
   dispatchers(all) {
+    this.all = all;
     const list = $("dispatchers");
-    const shown = all.slice(0, SHOWN);
+    // Who does not answer comes first: it must not be among those that are only counted.
+    const sorted = [...all].sort((a, b) => Number(a.answering) - Number(b.answering));
+    const shown = this.showAll ? sorted : sorted.slice(0, SHOWN);
     if (this.rows.length !== shown.length) {
       this.rows = shown.map(() => this.makeDispatcher());
-      list.replaceChildren(...this.rows.map((row) => row.item));
-      if (all.length > SHOWN)
-        list.append(el("li", { class: "dispatcher quiet", text: `and ${count(all.length - SHOWN)} more` }));
+      list.replaceChildren(...this.rows.map((row) => row.item), this.restItem);
     }
+    this.restItem.hidden = all.length <= SHOWN;
+    setText(this.rest, this.showAll ? "fewer" : `and ${count(all.length - SHOWN)} more`);
+    setAttr(this.rest, "aria-expanded", this.showAll);
     const twice = (name) => all.filter((other) => other.name === name).length > 1;
     shown.forEach((one, at) =>
       this.showDispatcher(this.rows[at], one, twice(one.name) ? `${one.name} ${one.index}` : one.name),

@@ -50,6 +50,8 @@ export class Fake {
       handled: 0,
       rate: 2000,
       stuckFor: 0,
+      pools: 0, // further dispatchers
+      silentPool: 0, // which of them does not answer
       hook: false, // who is stuck is so in a hook
       cut: false, // a trace is full before its time is over
       actors: new Map(),
@@ -246,6 +248,15 @@ export class Fake {
           answering: true,
           workers: [worker(0, 0.72), worker(1, 0.55)],
         },
+        ...Array.from({ length: this.pools }, (_, n) => ({
+          index: 2 + n,
+          name: `pool-${n + 1}`,
+          kind: "pool",
+          actors: 0,
+          latency_us: 40,
+          answering: this.silentPool !== n + 1,
+          workers: [worker(0, 0)],
+        })),
       ],
     };
   }

@@ -25,6 +25,7 @@ export class Seeing extends MadeUp {
       "of many, whoever is opened shows its children": (s) => this.opened(s),
       "of many without a supervisor some are drawn, and all are counted": (s) => this.loose(s),
       "dead letters come in and are sorted by reason": (s) => this.dead(s),
+      "many dispatchers are counted, and shown on request": (s) => this.dispatchers(s),
       "what is stuck is said at the top": (s) => this.stuck(s),
     };
   }
@@ -488,6 +489,30 @@ export class Seeing extends MadeUp {
       await page.click("#tab-dead");
       await page.waitForSelector("#panel-dead tbody tr");
       same(await chosen(), ["all"], "of another program all are shown");
+    });
+  }
+
+  dispatchers(s) {
+    const names = (page) => page.$$eval(".dispatcher strong", (all) => all.map((one) => one.textContent));
+    const more = (page) => page.textContent(".dispatcher .link-button");
+    const prepare = (fake) => {
+      fake.shop();
+      fake.pools = 6;
+    };
+    return this.on(s, prepare, async (page, fake) => {
+      await until(async () => (await more(page)) === "and 2 more", "those that are not shown are counted");
+      fake.pools = 28;
+      await until(async () => (await more(page)) === "and 24 more", "also when there are more of them");
+      fake.silentPool = 20;
+      await until(async () => (await names(page))[0] === "pool-20", "who does not answer is shown, and first");
+      await page.focus(".dispatcher .link-button");
+      await page.keyboard.press("Enter");
+      same((await names(page)).length, 30, "all of them on request");
+      await page.keyboard.press("Enter");
+      same((await names(page)).length, 6, "and few again");
+      fake.pools = 0;
+      await until(async () => (await names(page)).join() === "loop,pool", "two need no counting");
+      check(await page.isHidden(".dispatcher .link-button"), "nor a button");
     });
   }
 
