@@ -359,6 +359,12 @@ export class Seeing extends MadeUp {
         const began = Date.now();
         await page.waitForSelector("text=+99,952 more");
         same(await page.textContent("#n-actors"), "100,006", "the count");
+        const covered = await page.$$eval(".node:has(.toggle:not([display]))", (all) =>
+          all
+            .map((one) => [".sub", ".toggle"].map((part) => one.querySelector(part).getBoundingClientRect()))
+            .filter(([sub, toggle]) => sub.right > toggle.left),
+        );
+        same(covered, [], "words that reach under a switch");
         fake.asked.length = 0;
         await until(
           () => fake.asked.filter((one) => one.startsWith("/api/program")).length >= 2,
