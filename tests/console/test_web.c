@@ -324,6 +324,8 @@ static void test_paths_and_methods_that_are_none_are_refused(void)
     check_error(web_get(s.port, "/nothing"), 404, "NOT_FOUND");
     check_error(web_get(s.port, "/../etc/passwd"), 404, "NOT_FOUND");
     check_error(web_get(s.port, "//"), 404, "NOT_FOUND");
+    check_error(web_get(s.port, "/api/program%00"), 404, "NOT_FOUND");
+    check_error(web_get(s.port, "/app.js%00.css"), 404, "NOT_FOUND");
     check_error(web_ask(s.port, "POST", "/nothing", SITE_TOKEN_HEADER, "{}"), 404, "NOT_FOUND");
     check_error(web_get(s.port, "/api/stop"), 405, "BAD_METHOD");
     check_error(web_ask(s.port, "POST", "/api/program", SITE_TOKEN_HEADER, "{}"), 405,
