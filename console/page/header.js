@@ -97,9 +97,9 @@ export class Header {
   dispatchers(all) {
     this.all = all;
     const list = $("dispatchers");
-    // Who does not answer comes first: it must not be among those that are only counted.
-    const sorted = [...all].sort((a, b) => Number(a.answering) - Number(b.answering));
-    const shown = this.showAll ? sorted : sorted.slice(0, SHOWN);
+    // Who does not answer must not be among those that are only counted.
+    const few = new Set([...all].sort((a, b) => Number(a.answering) - Number(b.answering)).slice(0, SHOWN));
+    const shown = all.filter((one) => this.showAll || few.has(one));
     if (this.rows.length !== shown.length) {
       this.rows = shown.map(() => this.makeDispatcher());
       list.replaceChildren(...this.rows.map((row) => row.item), this.restItem);
