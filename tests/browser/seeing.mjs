@@ -20,6 +20,7 @@ export class Seeing extends MadeUp {
       "dark and light follow the system and the button": (s) => this.dark(s),
       "ink and ground differ enough": (s) => this.contrast(s),
       "who wants less motion gets a frame, not a wave": (s) => this.calm(s),
+      "the system's own colours leave nothing unseen": (s) => this.forced(s),
       "100,000 actors cost the page no more than a hundred": (s) => this.crowd(s),
       "a tall tree is found and opened to its end": (s) => this.tall(s),
       "of many, whoever is opened shows its children": (s) => this.opened(s),
@@ -348,6 +349,27 @@ export class Seeing extends MadeUp {
         getComputedStyle(node.querySelector(".hit")).stroke !== "rgba(0, 0, 0, 0)",
       ]);
       same(style, ["none", true], "animation, frame");
+    });
+  }
+
+  forced(s) {
+    return this.on(s, null, async (page) => {
+      await page.emulateMedia({ forcedColors: "active" });
+      try {
+        const style = (selector, name) =>
+          page.$eval(selector, (node, what) => getComputedStyle(node)[what], name);
+        check(
+          (await style(".meter i", "backgroundColor")) !== (await style("body", "backgroundColor")),
+          "how busy a worker is",
+        );
+        check(
+          (await style("#tab-failures", "borderBottomColor")) !== (await style("#tab-dead", "borderBottomColor")),
+          "which list is chosen",
+        );
+        same(await style('#window [aria-checked="true"]', "outlineStyle"), "solid", "which time is chosen");
+      } finally {
+        await page.emulateMedia({ forcedColors: "none" });
+      }
     });
   }
 
