@@ -68,13 +68,30 @@ export class Model {
     return rows;
   }
 
+  /** Whom the user opened, or wants to see more of. */
+  wanted(row) {
+    return this.open.has(row.id) || this.limits.has(row.id);
+  }
+
+  /** Who of these is drawn open. Of more siblings than are drawn, the first: each answer costs the
+   * program a look at all of its actors. */
+  drawnOpen(rows) {
+    const seats = new Map(); // parent -> of its children, how many were counted
+    return [...rows.values()].filter((row) => {
+      if (row.children === 0 || !this.isOpen(row)) return false;
+      const before = seats.get(row.parent) ?? 0;
+      seats.set(row.parent, before + 1);
+      return this.wanted(row) || before < this.limit(row.parent ?? "");
+    });
+  }
+
   /** The children of those who are open. Whom the user opened, or wants to see more of, is asked for
    * however many and however deep they are; of those who are open by themselves, the first. */
   async refreshOpened(rows) {
     let unsaid = UNSAID;
     for (let round = 0; round < DEEPEST; round++) {
-      const open = [...rows.values()].filter((row) => row.children > 0 && !row.asked && this.isOpen(row));
-      const said = open.filter((row) => this.open.has(row.id) || this.limits.has(row.id)).slice(0, AT_ONCE);
+      const open = this.drawnOpen(rows).filter((row) => !row.asked);
+      const said = open.filter((row) => this.wanted(row)).slice(0, AT_ONCE);
       const others = open.filter((row) => !said.includes(row)).slice(0, Math.min(unsaid, AT_ONCE - said.length));
       const parents = [...said, ...others];
       if (parents.length === 0) return;

@@ -448,7 +448,13 @@ export class Seeing extends MadeUp {
       let parent = "100000003";
       for (let n = 1; n <= 5; n++) parent = fake.add(`7${String(n).padStart(8, "0")}`, `level-${n}`, parent);
     };
-    return this.on(s, prepare, async (page) => {
+    return this.on(s, prepare, async (page, fake) => {
+      const asked = (what) => fake.asked.filter((one) => one.startsWith(what)).length;
+      await until(() => asked("/api/program") >= 2, "two looks");
+      fake.asked.length = 0;
+      await until(() => asked("/api/program") >= 3, "three more");
+      const each = asked("/api/actors") / 3;
+      check(each < 16, `a look asks ${each} times, though few of the hundred are drawn`);
       await page.focus('[data-id="700000001"]');
       for (let n = 2; n <= 5; n++) {
         await page.keyboard.press("ArrowRight");
