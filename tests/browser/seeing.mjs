@@ -441,12 +441,12 @@ export class Seeing extends MadeUp {
   opened(s) {
     const prepare = (fake) => {
       fake.crowd(100000);
-      for (let n = 1; n <= 100; n++) {
+      for (let n = 1; n <= 45; n++) {
         const parent = fake.add(`5${String(n).padStart(8, "0")}`, `team-${n}`, "100000001");
-        for (let m = 1; m <= 20; m++) fake.add(`6${String(n * 100 + m).padStart(8, "0")}`, `t${n}-${m}`, parent);
+        for (let m = 1; m <= 12; m++) fake.add(`6${String(n * 100 + m).padStart(8, "0")}`, `t${n}-${m}`, parent);
       }
       let parent = "100000003";
-      for (let n = 1; n <= 5; n++) parent = fake.add(`7${String(n).padStart(8, "0")}`, `level-${n}`, parent);
+      for (let n = 1; n <= 4; n++) parent = fake.add(`7${String(n).padStart(8, "0")}`, `level-${n}`, parent);
     };
     return this.on(s, prepare, async (page, fake) => {
       const asked = (what) => fake.asked.filter((one) => one.startsWith(what)).length;
@@ -454,9 +454,9 @@ export class Seeing extends MadeUp {
       fake.asked.length = 0;
       await until(() => asked("/api/program") >= 3, "three more");
       const each = asked("/api/actors") / 3;
-      check(each < 16, `a look asks ${each} times, though few of the hundred are drawn`);
+      check(each < 16, `a look asks ${each} times, though few of the teams are drawn`);
       await page.focus('[data-id="700000001"]');
-      for (let n = 2; n <= 5; n++) {
+      for (let n = 2; n <= 4; n++) {
         await page.keyboard.press("ArrowRight");
         await page.waitForSelector(`[data-id="70000000${n}"]`);
         await page.focus(`[data-id="70000000${n}"]`);
@@ -464,10 +464,10 @@ export class Seeing extends MadeUp {
       await page.keyboard.press("Home");
       await page.focus('[data-id="100000001+"]');
       await page.keyboard.press("Enter");
-      await page.waitForSelector('[data-id="500000060"]');
-      await page.focus('[data-id="500000060+"]');
+      await page.waitForSelector('[data-id="500000044"]');
+      await page.focus('[data-id="500000044+"]');
       await page.keyboard.press("Enter");
-      await page.waitForSelector('[data-id="600006003"]');
+      await page.waitForSelector('[data-id="600004403"]');
     });
   }
 
