@@ -94,8 +94,8 @@ static bool body_is_too_big(struct MHD_Connection *connection)
 }
 
 typedef struct framing {
-    unsigned told;   /* headers that say where the body ends */
-    bool unknown;    /* one of them in a way that we do not know */
+    unsigned told; /* headers that say where the body ends */
+    bool unknown;  /* one of them in a way that we do not know */
 } framing;
 
 static enum MHD_Result note_framing(void *cls, enum MHD_ValueKind kind, const char *name,
