@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -23,6 +24,20 @@ enum {
     MEMORY_STEP = 4096,
 };
 static const uint64_t ms_ns = 1000000;
+
+/* A path with a %00 in it would end there, and be taken for a shorter one: that byte becomes one
+ * which no path has. What a query says has its length, and keeps it. */
+static size_t unescape(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls;
+    (void)connection;
+    size_t len = MHD_http_unescape(text);
+    size_t seen = strlen(text);
+    if (text[0] == '/' && seen < len) {
+        text[seen] = '\xff';
+    }
+    return len;
+}
 
 static struct MHD_Daemon *daemon_start(jzc_http *http)
 {
@@ -40,7 +55,8 @@ static struct MHD_Daemon *daemon_start(jzc_http *http)
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_PER_CONNECTION,
         MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)MEMORY_STEP, MHD_OPTION_NOTIFY_CONNECTION,
         jzc_client_notify, http, MHD_OPTION_NOTIFY_COMPLETED, jzc_request_completed, http,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_END);
     if (daemon == NULL) {
         (void)close(fd);
     }

@@ -93,6 +93,38 @@ static bool body_is_too_big(struct MHD_Connection *connection)
            (!jzc_json_u64(length, strlen(length), &bytes) || bytes > JZC_BODY_MAX);
 }
 
+typedef struct framing {
+    unsigned told; /* headers that say where the body ends */
+    bool unknown;  /* one of them in a way that we do not know */
+} framing;
+
+static enum MHD_Result note_framing(void *cls, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    framing *f = cls;
+    (void)kind;
+    if (strcasecmp(name, "Content-Length") == 0) {
+        f->told++;
+    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        f->told++;
+        f->unknown = value == NULL || strcasecmp(value, "chunked") != 0;
+    }
+    return MHD_YES;
+}
+
+/* Told in two ways, a proxy before us may see another end of the body, and begin of the next
+ * request, than we do. */
+static bool framing_is_clear(struct MHD_Connection *connection)
+{
+    framing f = {0};
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, note_framing, &f);
+    return f.told <= 1 && !f.unknown;
+}
+
+static const jzc_refusal unclear = {
+    400, "BAD_REQUEST",
+    "Where the body ends has to be told once: by a Content-Length, or by Transfer-Encoding: "
+    "chunked."};
 static const jzc_refusal too_big = {413, "TOO_BIG", "A body has at most 4,096 bytes."};
 
 /* The headers are there. */
@@ -113,7 +145,9 @@ static enum MHD_Result request_begin(jzc_http *http, struct MHD_Connection *conn
     jzc_client_allow(http, request->client, BODY_MS);
     bool is_page = jzc_page_find(url) != NULL;
     jzc_refusal refusal = request_guard(http, request, method, is_page);
-    if (refusal.status == 0 && body_is_too_big(connection)) {
+    if (refusal.status == 0 && !framing_is_clear(connection)) {
+        refusal = unclear;
+    } else if (refusal.status == 0 && body_is_too_big(connection)) {
         refusal = too_big;
     }
     return refusal.status == 0 ? MHD_YES : request_refuse(http, request, refusal);
@@ -142,6 +176,10 @@ static enum MHD_Result note_argument(void *cls, enum MHD_ValueKind kind, const c
     if (name_len == 5 && memcmp(name, "token", 5) == 0) {
         return MHD_YES; /* the guard's */
     }
+    if (q->asked->route->kind == JZC_ROUTE_ACT) {
+        q->refusal = (jzc_refusal){400, "BAD_REQUEST", "An action has no query, but a body."};
+        return MHD_NO;
+    }
     q->refusal = jzc_asked_query(q->asked, name, name_len, value == NULL ? "" : value,
                                  value == NULL ? 0 : value_len);
     return q->refusal.status == 0 ? MHD_YES : MHD_NO;
@@ -164,11 +202,10 @@ static enum MHD_Result request_run(jzc_http *http, jzc_request *request, const c
     if (request->too_big || request->body.failed) {
         return request_refuse(http, request, too_big);
     }
-    if (request->route->kind == JZC_ROUTE_ACT) {
+    (void)MHD_get_connection_values_n(request->connection, MHD_GET_ARGUMENT_KIND, note_argument,
+                                      &q);
+    if (q.refusal.status == 0 && request->route->kind == JZC_ROUTE_ACT) {
         q.refusal = jzc_asked_body(&asked, request->body.bytes, request->body.len);
-    } else {
-        (void)MHD_get_connection_values_n(request->connection, MHD_GET_ARGUMENT_KIND, note_argument,
-                                          &q);
     }
     if (q.refusal.status == 0) {
         jzc_client_allow(http, request->client, JZC_TRACE_MS_MAX + HEADERS_MS);

@@ -148,7 +148,7 @@ function takeProgram(next) {
     }
   }
   header.show(next);
-  header.live(paused ? "paused" : "live"); // it may have been paused while this look was under way
+  tellLive(); // it may have been paused while this look was under way
   detail.allow = next.allow || [];
   return !sameProgram(before, next) || (next.counters.failures ?? 0) > (before.counters.failures ?? 0);
 }
@@ -249,6 +249,11 @@ async function look() {
   return performance.now() - began;
 }
 
+/** What the light at the top says. That the program is not reached stays true until it is. */
+function tellLive() {
+  header.live(paused || document.hidden ? "paused" : failed ? "lost" : "live");
+}
+
 let timer = 0;
 async function run() {
   clearTimeout(timer);
@@ -267,7 +272,7 @@ document.addEventListener("visibilitychange", () => {
     clearTimeout(timer);
     timer = 0;
   }
-  header.live(paused || document.hidden ? "paused" : "live");
+  tellLive();
   wake();
 });
 
@@ -275,7 +280,7 @@ function setPaused(on) {
   paused = on;
   $("pause").setAttribute("aria-pressed", on);
   $("pause").textContent = on ? "Go on" : "Pause";
-  header.live(on ? "paused" : "live");
+  tellLive();
   if (on && timer > 0) {
     clearTimeout(timer);
     timer = 0;

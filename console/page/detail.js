@@ -8,8 +8,10 @@ import {
   confirmed,
   count,
   el,
+  isPressed,
   nameOf,
   plain,
+  refill,
   share,
   short,
   span,
@@ -114,9 +116,9 @@ export class Detail {
   /** Draws a section if what it is drawn from is new. */
   draw(name, from, make) {
     const key = JSON.stringify(from);
-    if (this.shown.get(name) === key) return;
+    if (this.shown.get(name) === key || isPressed(this.sections[name])) return;
     this.shown.set(name, key);
-    this.sections[name].replaceChildren(...make().filter(Boolean));
+    refill(this.sections[name], make().filter(Boolean));
   }
 
   show(answer) {
@@ -422,7 +424,7 @@ export function failureCard(failure, frames, onOpen) {
   const code = failure.code ? ` ${failure.code}` : "";
   return el(
     "article",
-    { class: "failure" },
+    { class: "failure", "data-key": failure.seq },
     who,
     el("strong", { text: `${failure.reason}${code}` }),
     failure.text ? el("span", { class: "failure-text", text: plain(failure.text) }) : null,

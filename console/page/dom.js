@@ -98,12 +98,39 @@ export const share = (part) => (part === null || part === undefined ? "–" : `$
 export const tagText = (tag) =>
   tag === null || tag === undefined ? "–" : tag > 65535 ? `0x${tag.toString(16)}` : String(tag);
 
+let pressed = null; // what the pointer is down on
+addEventListener("pointerdown", (event) => (pressed = event.target), true);
+for (const name of ["pointerup", "pointercancel"])
+  addEventListener(name, () => setTimeout(() => (pressed = null)), true); // the click comes before that
+addEventListener("click", () => (pressed = null), true); // it has hit: what it leads to may be drawn
+
+/** Whether a click is under way in there: what it will hit must not be taken away. */
+export const isPressed = (box) => pressed !== null && box.contains(pressed);
+
+/** What a stop of the keyboard is known by when all is drawn anew: what it belongs to, and its words. */
+const signOf = (stop) =>
+  [stop.closest("[data-key]")?.dataset.key, stop.tagName, stop.title || stop.textContent].join();
+
+/** Puts other children into a box. Who has the focus keeps it, or the next in its place gets it. */
+export function refill(box, children) {
+  const stops = () => [...box.querySelectorAll("button, summary, input, [tabindex]")];
+  const old = stops();
+  const at = old.indexOf(document.activeElement);
+  const sign = at < 0 ? "" : signOf(old[at]);
+  const nth = old.slice(0, Math.max(at, 0)).filter((stop) => signOf(stop) === sign).length;
+  box.replaceChildren(...children);
+  if (at < 0) return;
+  const now = stops();
+  const again = now.filter((stop) => signOf(stop) === sign);
+  (again[nth] ?? again.at(-1) ?? now[Math.min(at, now.length - 1)])?.focus({ preventScroll: true });
+}
+
 /** The frames of a backtrace, folded; null if there are none. `open` remembers which were opened. */
 export function backtrace(frames, key, open) {
   if (!frames || frames.length === 0) return null;
   const box = el(
     "details",
-    { class: "frames", open: open.has(key) },
+    { class: "frames", open: open.has(key), "data-key": key },
     el("summary", { text: frames.length === 1 ? "1 frame" : `${frames.length} frames` }),
     el(
       "ol",

@@ -35,7 +35,7 @@ const LEGEND = [
   ["stuck", "stuck"],
   ["stopping", "stopping"],
 ];
-const SHOWN = 6; // dispatchers; the rest is counted
+const SHOWN = 6; // dispatchers, unless the visitor wants to see all
 
 function symbol(state, supervisor) {
   return svg(
@@ -72,6 +72,9 @@ export class Header {
       ),
     );
     this.rows = [];
+    this.showAll = false;
+    this.rest = el("button", { type: "button", class: "link-button", onclick: () => this.toggleRest() });
+    this.restItem = el("li", { class: "dispatcher" }, this.rest);
   }
 
   show(program) {
@@ -85,15 +88,25 @@ export class Header {
     this.dispatchers(program.dispatchers || []);
   }
 
+  toggleRest() {
+    this.showAll = !this.showAll;
+    this.dispatchers(this.all);
+    this.rest.focus(); // it was put behind the others
+  }
+
   dispatchers(all) {
+    this.all = all;
     const list = $("dispatchers");
-    const shown = all.slice(0, SHOWN);
+    // Who does not answer must not be among those that are only counted.
+    const few = new Set([...all].sort((a, b) => Number(a.answering) - Number(b.answering)).slice(0, SHOWN));
+    const shown = all.filter((one) => this.showAll || few.has(one));
     if (this.rows.length !== shown.length) {
       this.rows = shown.map(() => this.makeDispatcher());
-      list.replaceChildren(...this.rows.map((row) => row.item));
-      if (all.length > SHOWN)
-        list.append(el("li", { class: "dispatcher quiet", text: `and ${count(all.length - SHOWN)} more` }));
+      list.replaceChildren(...this.rows.map((row) => row.item), this.restItem);
     }
+    this.restItem.hidden = all.length <= SHOWN;
+    setText(this.rest, this.showAll ? "fewer" : `and ${count(all.length - SHOWN)} more`);
+    setAttr(this.rest, "aria-expanded", this.showAll);
     const twice = (name) => all.filter((other) => other.name === name).length > 1;
     shown.forEach((one, at) =>
       this.showDispatcher(this.rows[at], one, twice(one.name) ? `${one.name} ${one.index}` : one.name),
@@ -163,7 +176,7 @@ export class Header {
     let text = "";
     if (running.length > 0) {
       const worst = running.reduce((a, b) => (a.for_ms > b.for_ms ? a : b));
-      text = `⚠ ${nameOf({ name: worst.name, id: worst.actor })} has been in the same code for ${span(worst.for_ms)}, with tag ${tagText(worst.tag)}`;
+      text = `⚠ ${nameOf({ name: worst.name, id: worst.actor })} has been in the same code for ${span(worst.for_ms)}, ${worst.hook ? "in a hook" : `with tag ${tagText(worst.tag)}`}`;
     } else if (cycles.length > 0) text = `⚠ ${cycles[0].length} actors wait for each other in a circle`;
     else if (silent.length > 0) text = `⚠ dispatcher ${silent[0].name} does not answer`;
     else if (full.length > 0)

@@ -4,7 +4,7 @@
 // of their own stand together on a tray of some columns. Outline, where the stage is narrow or the
 // tree is much deeper than it is wide: one below the other, indented.
 
-import { nameOf } from "./dom.js";
+import { count, nameOf } from "./dom.js";
 
 const CELL = { height: 36, least: 128, most: 172 };
 const GAP = { column: 38, subtree: 9, tray: 6 };
@@ -104,7 +104,8 @@ function place(view, x, y, depth, plan, parent) {
 function measure(kids, depth, widths) {
   for (const kid of kids) {
     if (isLeaf(kid)) continue;
-    widths[depth] = Math.max(widths[depth] || 0, 112, widthOf(kid) * 1.08 + 62);
+    const below = count(kid.actor.row.children).length * 6.5; // "5,000 below" ends before the switch
+    widths[depth] = Math.max(widths[depth] || 0, 92 + below, 112, widthOf(kid) * 1.08 + 62);
     measure(kid.kids, depth + 1, widths);
   }
 }

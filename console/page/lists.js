@@ -2,7 +2,7 @@
 // found, and the flight recorder. Only the one that is seen is asked for.
 
 import { get } from "./api.js";
-import { $, backtrace, count, el, nameOf, setText, short, span, tagText } from "./dom.js";
+import { $, backtrace, count, el, isPressed, nameOf, refill, setText, short, span, tagText } from "./dom.js";
 import { failureCard } from "./detail.js";
 
 const clock = (ago) => new Date(Date.now() - ago).toLocaleTimeString("en-GB");
@@ -126,6 +126,7 @@ export class Lists {
   reset() {
     this.letters = [];
     this.next = 0;
+    this.reason = null;
     this.drawnFrom.clear();
     for (const one of this.tabs) one.askedAt = 0;
   }
@@ -141,11 +142,11 @@ export class Lists {
 
   draw(name, from, make) {
     const key = JSON.stringify(from);
-    if (this.drawnFrom.get(name) === key) return;
-    this.drawnFrom.set(name, key);
     const { panel } = this.tab(name);
+    if (this.drawnFrom.get(name) === key || isPressed(panel)) return;
+    this.drawnFrom.set(name, key);
     const at = panel.querySelector(".scroll")?.scrollTop ?? 0;
-    panel.replaceChildren(...make().filter(Boolean));
+    refill(panel, make().filter(Boolean));
     const scroll = panel.querySelector(".scroll");
     if (scroll) scroll.scrollTop = at;
   }
@@ -208,7 +209,7 @@ export class Lists {
         el("button", {
           type: "button",
           class: "chip",
-          "aria-pressed": this.reason === reason,
+          "aria-pressed": String(this.reason === reason),
           text,
           onclick: () => {
             this.reason = reason;
@@ -229,7 +230,7 @@ export class Lists {
           shown.map((letter) =>
             el(
               "tr",
-              {},
+              { "data-key": letter.seq },
               cell(letter.at),
               this.who(letter.target, letter.target_name),
               this.who(letter.sender, letter.sender_name, "outside"),
@@ -383,7 +384,7 @@ export class Lists {
     const newest = [...events].sort((a, b) => b.t_ns - a.t_ns);
     this.draw(
       "record",
-      newest.map((e) => [e.worker, e.dispatcher, e.seq]),
+      newest.map((e) => [e.worker, e.dispatcher, e.seq, span(e.ago_ms)]),
       () =>
         newest.length === 0
           ? [empty("Nothing was recorded.")]
@@ -393,7 +394,7 @@ export class Lists {
                 newest.map((e) =>
                   el(
                     "tr",
-                    { class: `what-${e.what}` },
+                    { class: `what-${e.what}`, "data-key": `${e.dispatcher}/${e.worker}/${e.seq}` },
                     cell(span(e.ago_ms)),
                     cell(e.what),
                     this.who(e.actor, e.name),

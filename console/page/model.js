@@ -10,6 +10,10 @@ const FLASH_MS = 2600; // how long a restart or a failure stays marked
 const GHOST_MS = 2200; // how long one who is gone stays in the picture
 const STEADY_MS = 15000; // how long the picture keeps to fewer siblings once it had to
 const GUESTS = 6; // of a large program: who failed out of sight, and is shown for a moment
+const AT_ONCE = 12; // of a large program: parents whose children are asked for at a time
+const UNSAID = 36; // and how many of them in all, if the user did not say that they be open
+const DEEPEST = 512; // levels that are walked up or down by asking
+const IN_CODE = new Set(["starting", "running", "stopping"]); // where one can be stuck: hooks are code too
 const TROUBLE = new Set(["stuck", "failed", "restarting", "stopping", "stopped"]);
 
 export class Model {
@@ -64,13 +68,34 @@ export class Model {
     return rows;
   }
 
-  /** The children of those who are open, a dozen parents at most per round. */
+  /** Whom the user opened, or wants to see more of. */
+  wanted(row) {
+    return this.open.has(row.id) || this.limits.has(row.id);
+  }
+
+  /** Who of these is drawn open. Of more siblings than are drawn, the first: each answer costs the
+   * program a look at all of its actors. */
+  drawnOpen(rows) {
+    const seats = new Map(); // parent -> of its children, how many were counted
+    return [...rows.values()].filter((row) => {
+      if (row.children === 0 || !this.isOpen(row)) return false;
+      const before = seats.get(row.parent) ?? 0;
+      seats.set(row.parent, before + 1);
+      return this.wanted(row) || before < this.limit(row.parent ?? "");
+    });
+  }
+
+  /** The children of those who are open. Whom the user opened, or wants to see more of, is asked for
+   * however many and however deep they are; of those who are open by themselves, the first. */
   async refreshOpened(rows) {
-    for (let round = 0; round < 3; round++) {
-      const parents = [...rows.values()]
-        .filter((row) => row.children > 0 && !row.asked && this.isOpen(row))
-        .slice(0, 12);
+    let unsaid = UNSAID;
+    for (let round = 0; round < DEEPEST; round++) {
+      const open = this.drawnOpen(rows).filter((row) => !row.asked);
+      const said = open.filter((row) => this.wanted(row)).slice(0, AT_ONCE);
+      const others = open.filter((row) => !said.includes(row)).slice(0, Math.min(unsaid, AT_ONCE - said.length));
+      const parents = [...said, ...others];
       if (parents.length === 0) return;
+      unsaid -= others.length;
       const answers = await Promise.all(
         parents.map((row) => {
           row.asked = true;
@@ -263,7 +288,7 @@ export class Model {
   /** Opens all parents of this actor, and has it shown among however many siblings. */
   async reveal(id) {
     let at = id;
-    for (let guard = 0; at && guard < 64; guard++) {
+    for (let guard = 0; at && guard < DEEPEST; guard++) {
       let row = this.actors.get(at)?.row;
       if (!row) row = (await get("actor", { actor: at })).actor;
       if (!row) return;
@@ -287,14 +312,14 @@ export class Model {
     return {
       id: "",
       hidden: this.roots.length - shown.length + loose,
-      kids: shown.map((actor) => this.viewOf(actor, now, 0)),
+      kids: shown.map((actor) => this.viewOf(actor, now)),
     };
   }
 
-  viewOf(actor, now, level) {
+  viewOf(actor, now) {
     const { row } = actor;
     const total = Math.max(row.children, actor.kids.filter((kid) => !kid.goneAt).length);
-    const open = total > 0 && level < 60 && this.isOpen(row);
+    const open = total > 0 && this.isOpen(row);
     const node = {
       id: row.id,
       actor,
@@ -310,7 +335,7 @@ export class Model {
       return node;
     }
     const shown = this.choose(actor, total, now);
-    node.kids = shown.map((kid) => this.viewOf(kid, now, level + 1));
+    node.kids = shown.map((kid) => this.viewOf(kid, now));
     node.hidden = Math.max(0, total - shown.filter((kid) => !kid.goneAt).length);
     return node;
   }
@@ -360,6 +385,6 @@ export function isLoud(actor, now) {
 export function stateOf(actor) {
   const { row } = actor;
   if (actor.goneAt) return "terminated";
-  if (actor.stuckSince && row.state === "running") return "stuck";
+  if (actor.stuckSince && IN_CODE.has(row.state)) return "stuck";
   return row.stopping && row.state === "running" ? "stopping" : row.state;
 }

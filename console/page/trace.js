@@ -2,7 +2,7 @@
 // Chrome's and Perfetto's viewers open.
 
 import { get } from "./api.js";
-import { count, cut, download, el, micros, nameOf, setText, svg, tagText } from "./dom.js";
+import { count, cut, download, el, micros, nameOf, setText, span, svg, tagText } from "./dom.js";
 
 const LANES = 14;
 const ROWS = 200;
@@ -131,13 +131,14 @@ export class Trace {
     }
   }
 
-  show(events, { skipped = 0, lost = 0 }) {
+  show(events, { skipped = 0, lost = 0, cut: full = false, ms = 0 }) {
     this.said.classList.remove("bad");
     this.events = events.sort((a, b) => a.t_ns - b.t_ns);
     const handled = events.filter((event) => event.what === "handled").length;
     const left =
       skipped + lost > 0 ? `; ${count(skipped)} more were over the rate, ${count(lost)} were lost` : "";
-    setText(this.said, `${count(handled)} messages handled, ${count(events.length)} events${left}.`);
+    const early = full ? `; no more fit, so this is what the first ${span(ms)} were like` : "";
+    setText(this.said, `${count(handled)} messages handled, ${count(events.length)} events${left}${early}.`);
     this.save.hidden = events.length === 0;
     this.result.replaceChildren();
     if (events.length > 0) this.result.append(this.picture(), this.table());

@@ -92,6 +92,7 @@ export class Tree {
     this.model.roomy = !narrow;
     const forest = this.model.view(now);
     $("tree-empty").hidden = Boolean(forest);
+    setText($("tree-empty"), this.model.lastAt ? "The program has no actors." : "Waiting for the program.");
     if (!forest) {
       for (const layer of this.layers) layer.replaceChildren();
       this.drawn.clear();

@@ -8,6 +8,7 @@ export class Doing extends MadeUp {
   tests() {
     return {
       "everything can be done by keys": (s) => this.keys(s),
+      "what is drawn anew takes away neither focus nor click": (s) => this.steady(s),
       "who ended while it was looked at is asked for no more": (s) => this.ended(s),
       "dialogs and panels close with Esc, and focus returns": (s) => this.escape(s),
       "the picture zooms and moves, and a drag is no click": (s) => this.zoom(s),
@@ -85,6 +86,43 @@ export class Doing extends MadeUp {
       await page.focus("#tab-failures");
       await press("ArrowRight");
       same(await focusedId(page), "tab-dead", "tabs by arrows");
+    });
+  }
+
+  /** A list changes with every look: the mailboxes of a program that works, say. */
+  steady(s) {
+    return this.on(s, null, async (page, fake) => {
+      await page.click("#tab-mailboxes");
+      const second = "#panel-mailboxes tbody tr:nth-child(2) button";
+      await page.waitForSelector(second);
+      const told = () => page.textContent("#panel-mailboxes");
+      const redrawn = async () => {
+        const before = await told();
+        await until(async () => (await told()) !== before, "the list is drawn anew");
+      };
+      const focused = () => page.evaluate(() => document.activeElement.textContent);
+      await page.focus(second);
+      const name = await focused();
+      await redrawn();
+      same(await focused(), name, "who has the focus");
+      // Another one goes to the top: the focus stays with the actor, not with the place.
+      fake.actors.get("300000009").mailbox = 60;
+      const first = "#panel-mailboxes tbody tr:nth-child(1) button";
+      await until(async () => (await page.textContent(first)) === "order-worker-9", "another is first");
+      same(await focused(), name, "who has the focus after another order");
+      const looks = () => fake.asked.filter((one) => one.includes("sort=mailbox")).length;
+      const box = await page.locator(first).boundingBox();
+      await page.mouse.move(box.x + 5, box.y + 5);
+      await page.mouse.down();
+      fake.asked.length = 0;
+      await until(() => looks() >= 2, "two more answers while the button is down");
+      await page.mouse.up();
+      await until(async () => (await page.textContent("#detail-name")) === "order-worker-9", "the click counts");
+      await page.focus("#detail .facts button");
+      const looksAtIt = () => fake.asked.filter((one) => one.startsWith("/api/actor?")).length;
+      fake.asked.length = 0;
+      await until(() => looksAtIt() >= 2, "two more looks at it");
+      same(await focused(), "orders", "the link to its parent has the focus");
     });
   }
 
@@ -290,6 +328,11 @@ export class Doing extends MadeUp {
       await page.waitForSelector("#banner:not([hidden])");
       check((await page.textContent("#banner")).includes("Nobody serves"), "the reason");
       same(await page.textContent("#live-text"), "not reached", "the light");
+      const release = fake.hold();
+      await page.click("#pause");
+      await page.click("#pause");
+      same(await page.textContent("#live-text"), "not reached", "the light after a pause");
+      release();
       fake.gone = false;
       await page.waitForSelector("#banner", { state: "hidden" });
       same(await page.textContent("#live-text"), "live", "it is back");
@@ -300,9 +343,13 @@ export class Doing extends MadeUp {
         "the server is missed",
       );
       fake.renew();
+      await fake.start(fake.port);
+      await until(
+        async () => (await page.textContent("#tree-empty")) === "The program has no actors.",
+        "that it is there and has none",
+      );
       fake.name = "another";
       fake.add("700000001", "lonely", null);
-      await fake.start(fake.port);
       await until(async () => (await page.textContent("#program")) === "another", "its name");
       await until(
         async () => (await treeOf(page)).map((one) => one.id).join() === "700000001",
@@ -345,7 +392,7 @@ export class Doing extends MadeUp {
   }
 
   trace(s) {
-    return this.on(s, null, async (page) => {
+    return this.on(s, null, async (page, fake) => {
       await page.click('[data-id="100000001"]');
       await page.click("#detail >> text=Trace");
       same(await page.inputValue("#trace-who"), "100000001", "whom");
@@ -371,6 +418,13 @@ export class Doing extends MadeUp {
         "names of the lanes",
       );
       same(await file.suggestedFilename(), "orders-trace.json", "the file");
+      check(!(await page.textContent(".trace")).includes("no more fit"), "it was the whole second");
+      fake.cut = true;
+      await page.click("text=Record 1 s");
+      await until(
+        async () => (await page.textContent(".trace")).includes("no more fit, so this is what the first 740 ms"),
+        "that it was not the whole second",
+      );
     });
   }
 }

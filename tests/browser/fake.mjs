@@ -50,6 +50,10 @@ export class Fake {
       handled: 0,
       rate: 2000,
       stuckFor: 0,
+      pools: 0, // further dispatchers
+      silentPool: 0, // which of them does not answer
+      hook: false, // who is stuck is so in a hook
+      cut: false, // a trace is full before its time is over
       actors: new Map(),
       failures: [],
       letters: [],
@@ -244,6 +248,15 @@ export class Fake {
           answering: true,
           workers: [worker(0, 0.72), worker(1, 0.55)],
         },
+        ...Array.from({ length: this.pools }, (_, n) => ({
+          index: 2 + n,
+          name: `pool-${n + 1}`,
+          kind: "pool",
+          actors: 0,
+          latency_us: 40,
+          answering: this.silentPool !== n + 1,
+          workers: [worker(0, 0)],
+        })),
       ],
     };
   }
@@ -407,7 +420,7 @@ export class Fake {
         worker: 0,
       });
     }
-    return { ok: true, events, skipped: 120, lost: 0 };
+    return { ok: true, events, skipped: 120, lost: 0, ms: 740, cut: this.cut };
   }
 
   api(what, query) {
@@ -447,9 +460,9 @@ export class Fake {
                   worker: 0,
                   actor: "300000003",
                   name: "order-worker-3",
-                  tag: 7,
-                  kind: "user",
-                  hook: false,
+                  tag: this.hook ? null : 7,
+                  kind: this.hook ? null : "user",
+                  hook: this.hook,
                   for_ms: this.stuckFor,
                   answered: true,
                   frames: FRAMES,

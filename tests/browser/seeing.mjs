@@ -20,9 +20,13 @@ export class Seeing extends MadeUp {
       "dark and light follow the system and the button": (s) => this.dark(s),
       "ink and ground differ enough": (s) => this.contrast(s),
       "who wants less motion gets a frame, not a wave": (s) => this.calm(s),
+      "the system's own colours leave nothing unseen": (s) => this.forced(s),
       "100,000 actors cost the page no more than a hundred": (s) => this.crowd(s),
+      "a tall tree is found and opened to its end": (s) => this.tall(s),
+      "of many, whoever is opened shows its children": (s) => this.opened(s),
       "of many without a supervisor some are drawn, and all are counted": (s) => this.loose(s),
       "dead letters come in and are sorted by reason": (s) => this.dead(s),
+      "many dispatchers are counted, and shown on request": (s) => this.dispatchers(s),
       "what is stuck is said at the top": (s) => this.stuck(s),
     };
   }
@@ -348,6 +352,27 @@ export class Seeing extends MadeUp {
     });
   }
 
+  forced(s) {
+    return this.on(s, null, async (page) => {
+      await page.emulateMedia({ forcedColors: "active" });
+      try {
+        const style = (selector, name) =>
+          page.$eval(selector, (node, what) => getComputedStyle(node)[what], name);
+        check(
+          (await style(".meter i", "backgroundColor")) !== (await style("body", "backgroundColor")),
+          "how busy a worker is",
+        );
+        check(
+          (await style("#tab-failures", "borderBottomColor")) !== (await style("#tab-dead", "borderBottomColor")),
+          "which list is chosen",
+        );
+        same(await style('#window [aria-checked="true"]', "outlineStyle"), "solid", "which time is chosen");
+      } finally {
+        await page.emulateMedia({ forcedColors: "none" });
+      }
+    });
+  }
+
   crowd(s) {
     return this.on(
       s,
@@ -356,6 +381,12 @@ export class Seeing extends MadeUp {
         const began = Date.now();
         await page.waitForSelector("text=+99,952 more");
         same(await page.textContent("#n-actors"), "100,006", "the count");
+        const covered = await page.$$eval(".node:has(.toggle:not([display]))", (all) =>
+          all
+            .map((one) => [".sub", ".toggle"].map((part) => one.querySelector(part).getBoundingClientRect()))
+            .filter(([sub, toggle]) => sub.right > toggle.left),
+        );
+        same(covered, [], "words that reach under a switch");
         fake.asked.length = 0;
         await until(
           () => fake.asked.filter((one) => one.startsWith("/api/program")).length >= 2,
@@ -384,6 +415,60 @@ export class Seeing extends MadeUp {
         return `${Date.now() - began} ms`;
       },
     );
+  }
+
+  tall(s) {
+    const prepare = (fake) => {
+      let parent = null;
+      for (let n = 1; n <= 200; n++) parent = fake.add(`9${String(n).padStart(8, "0")}`, `level-${n}`, parent);
+    };
+    return this.on(s, prepare, async (page) => {
+      await page.fill("#search", "level-198");
+      await page.keyboard.press("Enter");
+      await page.waitForSelector('.node[aria-label^="level-198,"]');
+      await page.focus('.node[aria-label^="level-198,"]');
+      await page.keyboard.press("ArrowRight");
+      await page.waitForSelector('.node[aria-label^="level-199,"]');
+      same(
+        await page.getAttribute('.node[aria-label^="level-199,"]', "aria-level"),
+        "199",
+        "as deep as it is",
+      );
+    });
+  }
+
+  /** Of a large program not everybody's children are asked for, but theirs whom the visitor opens. */
+  opened(s) {
+    const prepare = (fake) => {
+      fake.crowd(100000);
+      for (let n = 1; n <= 45; n++) {
+        const parent = fake.add(`5${String(n).padStart(8, "0")}`, `team-${n}`, "100000001");
+        for (let m = 1; m <= 12; m++) fake.add(`6${String(n * 100 + m).padStart(8, "0")}`, `t${n}-${m}`, parent);
+      }
+      let parent = "100000003";
+      for (let n = 1; n <= 4; n++) parent = fake.add(`7${String(n).padStart(8, "0")}`, `level-${n}`, parent);
+    };
+    return this.on(s, prepare, async (page, fake) => {
+      const asked = (what) => fake.asked.filter((one) => one.startsWith(what)).length;
+      await until(() => asked("/api/program") >= 2, "two looks");
+      fake.asked.length = 0;
+      await until(() => asked("/api/program") >= 3, "three more");
+      const each = asked("/api/actors") / 3;
+      check(each < 16, `a look asks ${each} times, though few of the teams are drawn`);
+      await page.focus('[data-id="700000001"]');
+      for (let n = 2; n <= 4; n++) {
+        await page.keyboard.press("ArrowRight");
+        await page.waitForSelector(`[data-id="70000000${n}"]`);
+        await page.focus(`[data-id="70000000${n}"]`);
+      }
+      await page.keyboard.press("Home");
+      await page.focus('[data-id="100000001+"]');
+      await page.keyboard.press("Enter");
+      await page.waitForSelector('[data-id="500000044"]');
+      await page.focus('[data-id="500000044+"]');
+      await page.keyboard.press("Enter");
+      await page.waitForSelector('[data-id="600004403"]');
+    });
   }
 
   /** Actors that nobody supervises stand side by side at the top. */
@@ -421,7 +506,10 @@ export class Seeing extends MadeUp {
         ["30000000c", "30000000b", "30000000a"],
         "the newest first",
       );
+      const chosen = () => page.$$eval("#panel-dead [aria-pressed=true]", (all) => all.map((one) => one.textContent));
+      same(await chosen(), ["all"], "what is chosen is marked");
       await page.click("text=expired 2");
+      same(await chosen(), ["expired 2"], "what is chosen now");
       same(await page.$$eval("#panel-dead tbody tr", (all) => all.length), 2, "those that expired");
       fake.letter("30000000d", "expired");
       await page.waitForSelector("#panel-dead tbody tr:nth-child(3)");
@@ -430,6 +518,35 @@ export class Seeing extends MadeUp {
         "30000000d",
         "the newest is first",
       );
+      await this.renew({ page, fake });
+      fake.letter("30000000e", "stopped");
+      await page.click("#tab-dead");
+      await page.waitForSelector("#panel-dead tbody tr");
+      same(await chosen(), ["all"], "of another program all are shown");
+    });
+  }
+
+  dispatchers(s) {
+    const names = (page) => page.$$eval(".dispatcher strong", (all) => all.map((one) => one.textContent));
+    const more = (page) => page.textContent(".dispatcher .link-button");
+    const prepare = (fake) => {
+      fake.shop();
+      fake.pools = 6;
+    };
+    return this.on(s, prepare, async (page, fake) => {
+      await until(async () => (await more(page)) === "and 2 more", "those that are not shown are counted");
+      fake.pools = 28;
+      await until(async () => (await more(page)) === "and 24 more", "also when there are more of them");
+      fake.silentPool = 20;
+      await until(async () => (await names(page)).includes("pool-20"), "who does not answer is shown");
+      await page.focus(".dispatcher .link-button");
+      await page.keyboard.press("Enter");
+      same((await names(page)).length, 30, "all of them on request");
+      await page.keyboard.press("Enter");
+      same((await names(page)).length, 6, "and few again");
+      fake.pools = 0;
+      await until(async () => (await names(page)).join() === "loop,pool", "two need no counting");
+      check(await page.isHidden(".dispatcher .link-button"), "nor a button");
     });
   }
 
@@ -452,6 +569,14 @@ export class Seeing extends MadeUp {
           /^stuck for 5\.\d s|^stuck for [6-9]/.test(await page.textContent('[data-id="300000003"] .sub')),
         "the tree says it",
       );
+      fake.hook = true;
+      fake.actors.get("300000003").state = "starting";
+      await until(
+        async () => /5\.2 s, in a hook$/.test(await page.textContent("#stuck-line")),
+        "that it is a hook",
+      );
+      await page.waitForSelector('[data-id="300000003"].s-stuck');
+      fake.actors.get("300000003").state = "running";
       fake.stuckFor = 0;
       await page.waitForSelector("#stuck-line", { state: "hidden" });
       await page.waitForSelector('[data-id="300000003"].s-running');
@@ -463,6 +588,9 @@ export class Seeing extends MadeUp {
       fake.fail("300000001");
       await page.click("#tab-record");
       await page.waitForSelector("#panel-record .what-restart");
+      const ago = () => page.textContent("#panel-record .what-restart td");
+      const first = await ago();
+      await until(async () => (await ago()) !== first, "how long ago it was grows, also when nothing happens");
     });
   }
 }

@@ -233,7 +233,47 @@ static void test_bodies_that_are_not_what_an_action_takes_are_refused(void)
         check_error(web_ask(s.port, "POST", "/api/send", SITE_TOKEN_HEADER, bodies[i]), 400,
                     "BAD_REQUEST");
     }
+    /* Nor has an action a query: whom it is about is in its body. */
+    check_error(
+        web_ask(s.port, "POST", "/api/stop?actor=b", SITE_TOKEN_HEADER, "{\"actor\":\"a\"}"), 400,
+        "BAD_REQUEST");
     CHECK_EQ(fake_asked(s.program, NULL), 0);
+    site_close(&s);
+}
+
+/* What somebody in between may read as another request than we do. */
+static void test_bodies_whose_end_is_told_in_two_ways_are_refused(void)
+{
+    static const char *const heads[] = {
+        "Content-Length: 13\r\nContent-Length: 5\r\n",
+        "Content-Length: 13\r\nContent-Length: 13\r\n",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: xchunked\r\n",
+    };
+    site s = site_open(NULL);
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        char text[512];
+        int len = snprintf(text, sizeof text,
+                           "POST /api/stop HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n" SITE_TOKEN_HEADER
+                           "%s\r\nd\r\n{\"actor\":\"a\"}\r\n0\r\n\r\n"
+                           "GET /api/program HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n",
+                           s.port, heads[i], s.port);
+        int fd = web_connect(s.port);
+        REQUIRE(web_write(fd, text, (size_t)len));
+        web_answer answer = web_read(fd, 5000); /* it is closed: what follows is nobody's */
+        CHECK_EQ(answer.status, 400);
+        CHECK(web_has(&answer, "\"BAD_REQUEST\""));
+        CHECK(!web_has(&answer, "HTTP/1.1 200"));
+        web_free(&answer);
+        (void)close(fd);
+    }
+    CHECK_EQ(fake_asked(s.program, NULL), 0);
+    /* Told once it is fine either way. */
+    CHECK_EQ(
+        status_of(web_ask(s.port, "POST", "/api/stop", SITE_TOKEN_HEADER, "{\"actor\":\"a\"}")),
+        200);
     site_close(&s);
 }
 
@@ -324,6 +364,8 @@ static void test_paths_and_methods_that_are_none_are_refused(void)
     check_error(web_get(s.port, "/nothing"), 404, "NOT_FOUND");
     check_error(web_get(s.port, "/../etc/passwd"), 404, "NOT_FOUND");
     check_error(web_get(s.port, "//"), 404, "NOT_FOUND");
+    check_error(web_get(s.port, "/api/program%00"), 404, "NOT_FOUND");
+    check_error(web_get(s.port, "/app.js%00.css"), 404, "NOT_FOUND");
     check_error(web_ask(s.port, "POST", "/nothing", SITE_TOKEN_HEADER, "{}"), 404, "NOT_FOUND");
     check_error(web_get(s.port, "/api/stop"), 405, "BAD_METHOD");
     check_error(web_ask(s.port, "POST", "/api/program", SITE_TOKEN_HEADER, "{}"), 405,
@@ -567,6 +609,8 @@ static const jzt_test tests[] = {
      test_trace_may_be_longer_than_the_patience_for_its_beginning},
     {"bodies_that_are_not_what_an_action_takes_are_refused",
      test_bodies_that_are_not_what_an_action_takes_are_refused},
+    {"bodies_whose_end_is_told_in_two_ways_are_refused",
+     test_bodies_whose_end_is_told_in_two_ways_are_refused},
     {"queries_that_a_path_does_not_know_are_refused",
      test_queries_that_a_path_does_not_know_are_refused},
     {"foreign_hosts_and_origins_are_refused", test_foreign_hosts_and_origins_are_refused},
