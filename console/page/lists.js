@@ -282,10 +282,10 @@ export class Lists {
   /** Also asked for the warning at the top of the page. Resolves to the answer. */
   async stuck() {
     const answer = await get("stuck", { limit_ms: 1000 });
-    const { running = [], full = [], asks = [], cycles = [], silent = [] } = answer;
+    const { running = [], full = [], asks = [], cycles = [], silent = [], cut = false } = answer;
     const trouble = running.length + full.length + cycles.length;
     this.badge("stuck", trouble ? count(trouble) : "", true);
-    this.draw("stuck", [running, full.map((a) => [a.id, a.mailbox]), asks, cycles, silent], () => {
+    this.draw("stuck", [running, full.map((a) => [a.id, a.mailbox]), asks, cycles, silent, cut], () => {
       const block = (title, items) =>
         items.length ? [el("h3", { text: title }), el("ul", { class: "plain" }, ...items)] : [];
       const out = [
@@ -328,7 +328,8 @@ export class Lists {
           "Did not answer",
           silent.map((text) => el("li", { text })),
         ),
-      ];
+        cut ? el("p", { text: "There are more asks than could be looked at: some are missing here." }) : null,
+      ].filter(Boolean);
       return out.length ? out : [empty("Nothing is stuck.")];
     });
     return answer;
