@@ -270,7 +270,9 @@ static void test_a_control_that_cannot_wait_does_not_spin(void)
     uint64_t cpu_ms = (uint64_t)used.tv_sec * 1000u + (uint64_t)used.tv_nsec / 1000000u;
     pause_ms(300);
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    CHECK((uint64_t)used.tv_sec * 1000u + (uint64_t)used.tv_nsec / 1000000u - cpu_ms < 20);
+    /* One that spins takes all of the 300; TSan and the workers of a pool take some for themselves.
+     */
+    CHECK((uint64_t)used.tv_sec * 1000u + (uint64_t)used.tv_nsec / 1000000u - cpu_ms < 100);
     REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
     CHECK_HAS(hear(&c), "\"ok\":true");
     hang_up(&c);
