@@ -107,7 +107,7 @@ void jzc_clients_hear(jzc_http *http)
 void jzc_clients_part(jzc_http *http)
 {
     for (jzc_client *client = http->clients; client != NULL; client = client->next) {
-        if (client->gone && !client->active) {
+        if (client->gone && (!client->active || client->receiving)) {
             client_cut(client);
         }
     }

@@ -45,8 +45,9 @@ typedef struct jzc_client {
     uint64_t deadline_ns;
     uint64_t since_ns; /* when its time began to count */
     int fd;
-    bool active; /* a request of it is being answered */
-    bool gone;   /* it will send nothing more */
+    bool active;    /* a request of it is being answered, */
+    bool receiving; /* or its body is still to come */
+    bool gone;      /* it will send nothing more */
 } jzc_client;
 
 /* A request of HTTP from its headers to the end of its answer. */

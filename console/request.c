@@ -150,7 +150,13 @@ static enum MHD_Result request_begin(jzc_http *http, struct MHD_Connection *conn
     } else if (refusal.status == 0 && body_is_too_big(connection)) {
         refusal = too_big;
     }
-    return refusal.status == 0 ? MHD_YES : request_refuse(http, request, refusal);
+    if (refusal.status != 0) {
+        return request_refuse(http, request, refusal);
+    }
+    if (request->client != NULL) {
+        request->client->receiving = true;
+    }
+    return MHD_YES;
 }
 
 static void request_body(jzc_request *request, const char *upload, size_t *upload_size)
@@ -190,6 +196,9 @@ static enum MHD_Result request_run(jzc_http *http, jzc_request *request, const c
 {
     jzc_asked asked = {.route = request->route};
     query q = {.asked = &asked};
+    if (request->client != NULL) {
+        request->client->receiving = false;
+    }
     if (request->route == NULL) {
         request->cell = jzc_cell_of_page(url);
         return request_answer(http, request);
@@ -248,7 +257,7 @@ void jzc_request_completed(void *cls, struct MHD_Connection *connection, void **
     }
     *out_request = NULL;
     if (request->client != NULL) {
-        request->client->active = false;
+        request->client->active = request->client->receiving = false;
     }
     jzc_client_allow(http, request->client, HEADERS_MS);
     jzc_question_forget(request);

@@ -151,6 +151,19 @@ static void test_client_that_closes_with_its_last_byte_makes_room_at_once(void)
         CHECK(web_write(fd, "GET / HTTP/1.1\r\nHost: ", (size_t)(1 + i % 20)));
         (void)close(fd);
     }
+    /* Also in the middle of a body. */
+    char half[128];
+    (void)snprintf(half, sizeof half,
+                   "GET /healthz HTTP/1.1\r\nHost: localhost:%u\r\nContent-Length: 9\r\n\r\nhalf",
+                   s.port);
+    int hanging = web_connect(s.port);
+    REQUIRE(hanging >= 0);
+    CHECK(web_write(hanging, half, strlen(half)));
+    (void)shutdown(hanging, SHUT_WR);
+    web_answer nothing = web_read(hanging, 10000);
+    CHECK_EQ(nothing.status, 0);
+    web_free(&nothing);
+    (void)close(hanging);
     /* One that will send nothing more still gets its answers. */
     char text[256];
     (void)snprintf(text, sizeof text,
