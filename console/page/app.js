@@ -5,6 +5,7 @@ import { Charts, History } from "./charts.js";
 import { Detail } from "./detail.js";
 import { $, count, el, nameOf, plain, span, toast } from "./dom.js";
 import { Header } from "./header.js";
+import { forgetTrays } from "./layout.js";
 import { Lists } from "./lists.js";
 import { Model } from "./model.js";
 import { Place } from "./place.js";
@@ -133,6 +134,7 @@ function takeProgram(next) {
   program = next;
   if (!sameProgram(before, next)) {
     model.reset();
+    forgetTrays();
     lists.reset();
     newestFailure = null;
     clearTicker();
@@ -230,8 +232,10 @@ async function look() {
   try {
     const [next, rows] = await Promise.all([get("program"), model.ask()]);
     wellAgain();
+    const another = program && !sameProgram(program, next);
     const fell = takeProgram(next);
-    model.take(rows);
+    // What was asked for was what of the old program is seen, and may be of the old one.
+    model.take(another ? await model.ask() : rows);
     const now = performance.now();
     tree.draw(now);
     if (fell) {

@@ -33,6 +33,9 @@ function reserve(owner, cells, now) {
   return old.cells;
 }
 
+/** Another program needs no room for those who came and went in the one before. */
+export const forgetTrays = () => reserved.clear();
+
 /** Puts the children of a view to the right of `left` and below `y`; returns where that ends, and
  * the points that a line from their parent should lead to. */
 function placeKids(view, left, y, depth, plan, parent) {

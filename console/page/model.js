@@ -44,6 +44,7 @@ export class Model {
     this.stuck.clear();
     this.guests.clear();
     this.crowds = { count: 0, until: 0 };
+    this.large = false;
     this.lastAt = 0;
   }
 

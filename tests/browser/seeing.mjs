@@ -1,6 +1,6 @@
 // What the page must show of any program, and of the worst of them.
 
-import { PHONE, check, checkPhone, same, treeOf, until } from "./browser.mjs";
+import { PHONE, check, checkPhone, focusedId, same, treeOf, until } from "./browser.mjs";
 import { ALL, MadeUp } from "./made_up.mjs";
 
 const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=2</script>'"&`;
@@ -468,6 +468,13 @@ export class Seeing extends MadeUp {
       await page.focus('[data-id="500000044+"]');
       await page.keyboard.press("Enter");
       await page.waitForSelector('[data-id="600004403"]');
+      // A small program after it is whole at its first look, and has the places that are its own.
+      await this.renew(s);
+      check(await page.isVisible('[data-id="200000001"]'), "the next program is there with its children");
+      same(await page.$$eval('[data-id="100000002+"]', (all) => all.length), 0, "none of them is only counted");
+      await page.focus('[data-id="100000001"]');
+      await page.keyboard.press("ArrowDown");
+      same(await focusedId(page), "100000005", "who has no children comes first, as always");
     });
   }
 
