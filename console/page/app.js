@@ -5,7 +5,6 @@ import { Charts, History } from "./charts.js";
 import { Detail } from "./detail.js";
 import { $, count, el, nameOf, plain, span, toast } from "./dom.js";
 import { Header } from "./header.js";
-import { forgetTrays } from "./layout.js";
 import { Lists } from "./lists.js";
 import { Model } from "./model.js";
 import { Place } from "./place.js";
@@ -134,7 +133,7 @@ function takeProgram(next) {
   program = next;
   if (!sameProgram(before, next)) {
     model.reset();
-    forgetTrays();
+    tree.reset();
     lists.reset();
     newestFailure = null;
     clearTicker();

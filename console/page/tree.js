@@ -1,7 +1,7 @@
 // The supervision tree as a picture: drawing it, and moving in it by pointer and by keys.
 
 import { $, count, cut, nameOf, setAttr, setText, short, span, svg } from "./dom.js";
-import { layout } from "./layout.js";
+import { forgetTrays, layout } from "./layout.js";
 import { stateOf } from "./model.js";
 import { Viewport } from "./viewport.js";
 
@@ -81,6 +81,12 @@ export class Tree {
       if (id !== undefined) this.setStop(id);
     });
     new ResizeObserver(() => this.draw()).observe(this.stage);
+  }
+
+  /** Another program comes: the keys begin at its first actor. */
+  reset() {
+    forgetTrays();
+    this.setStop(null);
   }
 
   isNarrow() {
