@@ -95,6 +95,8 @@ void jzi_node_pool_trim(jzi_node_pool *pool, const jzx_allocator *alloc);
 /* How many nodes are free, by walking. */
 uint64_t jzi_node_pool_count_free(const jzi_node_pool *pool);
 uint64_t jzi_node_pool_count_all(const jzi_node_pool *pool);
+/* Whether I3 holds, by walking. */
+bool jzi_node_pool_is_clean(const jzi_node_pool *pool);
 
 /* NULL when the pool is empty: grow it. */
 static inline jzi_node *jzi_node_pool_take(jzi_node_pool *pool)

@@ -505,11 +505,7 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
     jzi_worker_handled(worker, actor, node, JZX_BEHAVIOR_FAIL);
     if (comes_again(worker, actor, node)) {
         put_back(worker, actor, node);
-    } else if ((node->msg.flags & JZI_MSG_SPECIAL) == 0) {
-        jzi_node_pool_give(&worker->store->plain, node);
-        jzi_count_add(&worker->counters.handled, 1);
-        actor->handled++;
-    } else {
+    } else { /* its flags say what is left of it, not what it was: never the short way of turn() */
         leave_request(worker, actor, node, false);
         finish_as(worker, actor, node, worker->pooled);
     }
