@@ -168,7 +168,7 @@ static uint32_t count_own(const jzi_node *tail)
     uint32_t count = 0;
     const jzi_node *node = tail;
     while (node != NULL) {
-        count += (node->msg.flags & JZI_MSG_FOREIGN) == 0;
+        count += (jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) == 0;
         node = node->next == tail ? NULL : node->next;
     }
     return count;
@@ -260,8 +260,8 @@ typedef struct node_census {
 
 static void census_add(node_census *census, const jzi_node *node)
 {
-    if ((node->msg.flags & (JZI_MSG_FOREIGN | JZI_MSG_EVENT)) == 0) {
-        *((node->msg.flags & JZI_MSG_WIDE) != 0 ? &census->wide : &census->plain) += 1;
+    if ((jzi_msg_flags(&node->msg) & (JZI_MSG_FOREIGN | JZI_MSG_EVENT)) == 0) {
+        *((jzi_msg_flags(&node->msg) & JZI_MSG_WIDE) != 0 ? &census->wide : &census->plain) += 1;
     }
 }
 

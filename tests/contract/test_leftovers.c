@@ -21,7 +21,17 @@ typedef enum form {
 } form;
 typedef enum ending { RETURNS, FAILS, PANICS, CRASHES, STOPS, ENDINGS } ending;
 /* What it did before that. */
-typedef enum deed { NOTHING, TAKES, STASHES, FORWARDS, DISCARDS, REPLIES, DEEDS } deed;
+typedef enum deed {
+    NOTHING,
+    TAKES,
+    STASHES,
+    FORWARDS,
+    DISCARDS,
+    REPLIES,
+    REPLIES_STASHES,
+    REPLIES_FORWARDS,
+    DEEDS
+} deed;
 
 typedef struct parcel {
     int drops;
@@ -52,7 +62,7 @@ static void check_plain(const jzx_message *msg, episode *at)
 {
     CHECK(msg->drop == NULL);
     CHECK_EQ(msg->deadline_ns, 0);
-    CHECK_EQ(msg->flags & (JZX_MSG_COPY | JZX_MSG_URGENT | JZX_MSG_BORROWED), 0);
+    CHECK_EQ(msg->flags, msg->u64 == 1 ? JZX_MSG_VALUE : 0);
     at->plain_seen++;
 }
 
@@ -76,8 +86,15 @@ static void do_first(jzx_context *ctx, episode *at)
         CHECK_OK(jzx_discard(ctx));
         break;
     case REPLIES:
+    case REPLIES_STASHES:
+    case REPLIES_FORWARDS:
         if (jzx_is_ask(ctx)) {
             CHECK_OK(jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, 1, PLAIN));
+        }
+        if (at->first == REPLIES_STASHES) {
+            CHECK_OK(jzx_stash(ctx));
+        } else if (at->first == REPLIES_FORWARDS) {
+            CHECK_OK(jzx_forward(ctx, at->next->id));
         }
         break;
     default:
@@ -95,6 +112,12 @@ static jzx_behavior_result end_in_some_way(jzx_context *ctx, const jzx_message *
     if (msg->tag != PARCEL) {
         return JZX_BEHAVIOR_OK;
     }
+    static const uint8_t flags[FORMS] = {[URGENT_WITH_DROP] = JZX_MSG_URGENT,
+                                         [VALUE_WITH_DEADLINE] = JZX_MSG_VALUE,
+                                         [COPY_WITH_DEADLINE] = JZX_MSG_COPY,
+                                         [LONG_COPY_WITH_DEADLINE] = JZX_MSG_COPY,
+                                         [ASKED] = JZX_MSG_VALUE};
+    CHECK_EQ(msg->flags, flags[at->how]); /* and none of the runtime's own */
     do_first(ctx, at);
     switch (at->end) {
     case FAILS:
