@@ -57,7 +57,7 @@ uint32_t jzi_peek_max_slots(const jzi_view *view);
 
 /* A worker as it can be seen. */
 typedef struct jzi_worker_sight {
-    uint32_t dispatcher; /* its index; for names: jzi_peek_dispatcher() */
+    uint32_t dispatcher; /* its index; for names: jzi_peek_dispatchers() */
     uint32_t number;     /* among the workers of a pool */
     int32_t tid;         /* 0: not known */
     bool inside;         /* a thread is inside a step of it */

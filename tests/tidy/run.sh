@@ -141,6 +141,28 @@ sed -i 's/1\.2\.3/1.2.2/' man/jzx_version.3
 catches "a man page of another version" '^man/jzx_version\.3:3: .*version 1\.2\.3'
 sed -i 's/jzx_version/jzx_other/' man/jzx_version.3
 catches "a function without a man page" '^include/jzx/types\.h:7: No man page .* jzx_version'
+if command -v python3 >/dev/null; then
+    printf '/* See jzx_nothing(). */\n' >>src/actor.c
+    catches "a function that does not exist" '^src/actor\.c:2: There is no jzx_nothing'
+    printf '/* As in src/gone.c. */\n' >>src/actor.c
+    catches "a path that does not exist" '^src/actor\.c:2: There is no src/gone\.c'
+    printf '/* As in gone.h. */\n' >>src/actor.c
+    catches "a file that does not exist" '^src/actor\.c:2: There is no file gone\.h'
+    printf 'It is JZX_ERR_NONE.\n' >README.md
+    catches "a constant that does not exist" '^README\.md:1: There is no JZX_ERR_NONE'
+    printf 'See test_a_fact_R1 of unit/test_gone.c.\n' >README.md
+    catches "a test that does not exist" '^README\.md:1: There is no test test_a_fact_R1'
+    printf 'See `test_a_fact_R1` in `unit/test_gone.c`.\n' >README.md
+    catches "a suite that does not exist" '^README\.md:1: There is no tests/unit/test_gone\.c'
+    printf 'See jzx_gone(3).\n' >README.md
+    catches "a page that does not exist" '^README\.md:1: There is no manual page jzx_gone'
+    printf 'all:\n' >Makefile
+    printf 'Run `make nothing`.\n' >README.md
+    catches "a target that does not exist" '^README\.md:1: The Makefile has no target nothing'
+    printf 'It was jzx_nothing().\n' >>CHANGELOG.md
+    printf '/* jzx_version() of include/jzx/types.h, JZX_VERSION_* and types.h. */\n' >>src/actor.c
+    accepts "names that are there, and a changelog that tells of those that were"
+fi
 if command -v mandoc >/dev/null; then
     printf '.Xx nonsense\n' >>man/jzx_version.3
     catches "a man page that does not render" '^man/jzx_version\.3:9: mandoc says'

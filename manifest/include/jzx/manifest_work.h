@@ -63,7 +63,7 @@ typedef struct jzx_mf_work {
  * lets the jobs in hand finish: their handlers are told by jzx_mf_run_cancelled() and waited for.
  * What was not begun goes back to the queue, uncounted. *out_id is the supervisor. Thread: loop.
  * Errors: INVALID_ARG (no handler, kind 0, a kind twice), NEWER_STRUCT, NO_MEMORY, and as
- * jzx_supervisor_spawn(). */
+ * jzx_spawn_supervisor(). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_crew_spawn_sized(jzx_loop *loop, jzx_mf *mf,
                                                       const jzx_mf_work *works, size_t work_size,
                                                       uint32_t count, jzx_actor_id *out_id);
