@@ -109,8 +109,8 @@ void jzi_doctor_actors(jzi_doctor *doctor)
 void jzi_doctor_stuck(jzi_doctor *doctor)
 {
     jzi_worker_sight workers[SUSPECTS_MAX];
-    size_t count = jzi_find_stuck(doctor->control, STUCK_NS, workers, SUSPECTS_MAX);
-    uint64_t now = jzi_control_now_ns(doctor->control);
+    size_t count =
+        jzi_find_stuck(doctor->control, doctor->now_ns, STUCK_NS, workers, SUSPECTS_MAX);
     for (size_t i = 0; i < count; i++) {
         char name[JZX_DISPATCHER_NAME_MAX + 1];
         jzi_dispatcher_name(doctor->control, workers[i].dispatcher, name);
@@ -119,7 +119,7 @@ void jzi_doctor_stuck(jzi_doctor *doctor)
                  "jzx_run_blocking() or into pieces.",
                  "It has not returned from its code for %llu ms, and keeps dispatcher %s, worker "
                  "%u.",
-                 (unsigned long long)((now - workers[i].turn_ns) / 1000000u), name,
+                 (unsigned long long)jzi_ms_since(workers[i].turn_ns, doctor->now_ns), name,
                  (unsigned)workers[i].number);
         doctor->any_overrun = true;
     }
@@ -128,7 +128,7 @@ void jzi_doctor_stuck(jzi_doctor *doctor)
 void jzi_doctor_asks(jzi_doctor *doctor)
 {
     jzi_waits waits = {0};
-    jzi_waits_gather(doctor->control, ENDLESS_NS, &waits, &doctor->silence);
+    jzi_waits_gather(doctor->control, doctor->now_ns, ENDLESS_NS, &waits, &doctor->silence);
     for (size_t i = 0; i < waits.count; i++) {
         if (waits.list[i].endless) {
             jzi_find(doctor, JZI_WARNING, "ask-without-deadline", waits.list[i].asker,

@@ -136,7 +136,8 @@ static uint32_t depth_of(const jzi_view *view, jzx_actor_id parent)
     return depth;
 }
 
-void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *sight)
+void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *sight,
+                     uint64_t now_ns)
 {
     const jzx_control *control = client->control;
     jzi_server *server = control->server;
@@ -148,7 +149,7 @@ void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *si
                    .depth = depth_of(&control->view, sight->parent),
                    .rate = JZI_UNKNOWN,
                    .cpu = JZI_UNKNOWN,
-                   .now_ns = jzi_control_now_ns(control),
+                   .now_ns = now_ns,
                    .running = jzi_server_runs(server, sight->id)};
     jzi_write_row(&client->out, member, &row);
 }

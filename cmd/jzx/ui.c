@@ -152,7 +152,8 @@ ui_text ui_duration(uint64_t ms)
         return ui_format("%llums", (unsigned long long)ms);
     }
     if (ms < 60000) {
-        return ui_format("%.1fs", (double)ms / 1000.0);
+        /* Cut and not rounded, as `jzx top` does: one age is the same text everywhere. */
+        return ui_format("%u.%us", (unsigned)(ms / 1000), (unsigned)(ms % 1000 / 100));
     }
     static const struct {
         uint64_t ms;
