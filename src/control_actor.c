@@ -119,13 +119,15 @@ static void write_bonds(jzi_json *out, const jzi_detail *detail, const char *mem
     jzi_json_close(out, ']');
 }
 
-static void write_asks(jzi_json *out, const jzi_detail *detail)
+static void write_asks(jzi_client *client, const jzi_detail *detail)
 {
+    jzi_json *out = &client->out;
     jzi_json_open(out, "asks", '[');
     for (uint32_t i = 0; i < detail->ask_count; i++) {
         const jzi_ask_detail *ask = &detail->asks[i];
         jzi_json_open(out, NULL, '{');
         jzi_json_actor(out, "to", ask->who);
+        jzi_write_actor_name(client, "to_name", ask->who);
         jzi_json_u64(out, "age_ms", jzi_ms_since(ask->asked_ns, detail->now_ns));
         write_ms_left(out, "left_ms", detail->now_ns, ask->deadline_ns);
         jzi_json_close(out, '}');
@@ -135,6 +137,7 @@ static void write_asks(jzi_json *out, const jzi_detail *detail)
     for (uint32_t i = 0; i < detail->owed_count; i++) {
         jzi_json_open(out, NULL, '{');
         jzi_json_actor(out, "to", detail->owed[i].who);
+        jzi_write_actor_name(client, "to_name", detail->owed[i].who);
         jzi_json_u64(out, "age_ms", jzi_ms_since(detail->owed[i].asked_ns, detail->now_ns));
         jzi_json_close(out, '}');
     }
@@ -211,7 +214,7 @@ static void write_detail(jzi_client *client, const jzi_detail *detail)
     write_bonds(out, detail, "watching", JZI_BONDS_WATCHING);
     write_bonds(out, detail, "watchers", JZI_BONDS_WATCHERS);
     write_bonds(out, detail, "links", JZI_BONDS_LINKS);
-    write_asks(out, detail);
+    write_asks(client, detail);
     jzi_json_u64(out, "sources", detail->sources);
     jzi_json_u64(out, "jobs", detail->jobs);
     jzi_json_u64(out, "subscriptions", detail->subscriptions);

@@ -30,8 +30,8 @@ void jzi_write_silence(jzi_client *client, const jzi_silence *silence);
 
 /* All workers; free it with jzi_free(), count * sizeof. NULL: none, or no memory. */
 jzi_worker_sight *jzi_workers_now(jzx_control *control, size_t *out_count);
-/* In the same code for longer than limit_ns at now_ns, at two looks some milliseconds apart: at most
- * cap. */
+/* In the same code for longer than limit_ns at now_ns, at two looks some milliseconds apart: at
+ * most cap. */
 size_t jzi_find_stuck(jzx_control *control, uint64_t now_ns, uint64_t limit_ns,
                       jzi_worker_sight *out, size_t cap);
 /* How old something is; 0: it is of a later moment. */

@@ -93,8 +93,7 @@ void jzi_doctor_actors(jzi_doctor *doctor)
 void jzi_doctor_stuck(jzi_doctor *doctor)
 {
     jzi_worker_sight workers[SUSPECTS_MAX];
-    size_t count =
-        jzi_find_stuck(doctor->control, doctor->now_ns, STUCK_NS, workers, SUSPECTS_MAX);
+    size_t count = jzi_find_stuck(doctor->control, doctor->now_ns, STUCK_NS, workers, SUSPECTS_MAX);
     for (size_t i = 0; i < count; i++) {
         char name[JZX_DISPATCHER_NAME_MAX + 1];
         jzi_dispatcher_name(doctor->control, workers[i].dispatcher, name);

@@ -166,10 +166,12 @@ bool jzi_server_runs(const jzi_server *server, jzx_actor_id id)
 
 void jzi_write_actor_name(jzi_client *client, const char *member, jzx_actor_id id)
 {
-    jzi_sight sight;
-    bool named = id != JZX_NOBODY && jzi_peek_actor(&client->control->view, id, &sight) &&
-                 sight.name[0] != '\0';
-    jzi_json_text(&client->out, member, named ? sight.name : NULL);
+    const jzi_view *view = &client->control->view;
+    jzi_sight sight = {.id = JZX_NOBODY};
+    if (id != JZX_NOBODY && !jzi_peek_actor(view, id, &sight)) {
+        (void)jzi_board_name(view->board, id, sight.name);
+    }
+    jzi_json_text(&client->out, member, sight.name[0] == '\0' ? NULL : sight.name);
 }
 
 void jzi_write_frames(jzi_client *client, const char *member, void *const *frames, size_t count)

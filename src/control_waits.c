@@ -127,11 +127,8 @@ static int by_age(const void *a, const void *b)
 void jzi_waits_gather(jzx_control *control, uint64_t now_ns, uint64_t min_age_ns, jzi_waits *out,
                       jzi_silence *silence)
 {
-    ask_tour state = {.control = control,
-                      .waits = out,
-                      .now_ns = now_ns,
-                      .min_age_ns = min_age_ns,
-                      .more = true};
+    ask_tour state = {
+        .control = control, .waits = out, .now_ns = now_ns, .min_age_ns = min_age_ns, .more = true};
     const jzi_tour tour = {.payload_bytes = sizeof(ask_visit),
                            .timeout_ns = TOUR_NS,
                            .run = visit_asks,

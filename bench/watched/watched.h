@@ -32,7 +32,7 @@ typedef struct watcher {
     pthread_t thread;
     atomic_bool ended;
     int socket;
-    int more[WATCHER_TRACES - 1]; /* further connections; -1: none */
+    int more[WATCHER_TRACES - 1];      /* further connections; -1: none */
     double took_ms[WATCHER_LOOKS_MAX]; /* from a question to the end of its answer */
     size_t count;
 } watcher;

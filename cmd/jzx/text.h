@@ -25,6 +25,16 @@ size_t text_width(const char *text);
 
 /* Writes it, harmless, of any length. */
 void text_put(FILE *out, const char *text);
+/* The same up to so many columns, but at least one character; returns the columns and moves *text
+ * to what is left. */
+size_t text_put_part(FILE *out, const char **text, size_t columns);
+
+/* Text that other programs read as well: what would be harmful is written by its number, in a way
+ * that the reader takes for part of a string, and everything else as it is. */
+void text_put_json(FILE *out, const char *json);
+/* Lines of Prometheus' format, whose strings know no numbers: there it is "\\x1b" or "\\u202e", the
+ * text of a backslash and what follows. */
+void text_put_metrics(FILE *out, const char *metrics);
 /* Into a cell of that many columns: cut and padded with blanks. */
 void text_cell(FILE *out, const char *text, size_t columns);
 

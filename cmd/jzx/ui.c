@@ -1,5 +1,7 @@
 #include "ui.h"
 
+#include "text.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -49,10 +51,15 @@ const char *ui_colour_on(ui_colour colour)
 
 static void complain(const char *format, va_list args)
 {
+    char *text = NULL;
     ui_progress_end();
-    (void)fflush(stdout);
+    (void)ui_flush();
     fputs("jzx: ", stderr);
-    vfprintf(stderr, format, args);
+    /* Sentences of programs and names of files may hold anything. */
+    if (vasprintf(&text, format, args) >= 0) {
+        text_put(stderr, text);
+        free(text);
+    }
 }
 
 int ui_fail(const char *format, ...)
@@ -92,6 +99,11 @@ bool ui_flush(void)
         output_errno = errno != 0 ? errno : EIO;
     }
     return output_errno == 0;
+}
+
+void ui_lose_output(int error)
+{
+    output_errno = output_errno == 0 ? error : output_errno;
 }
 
 int ui_finish(int status)

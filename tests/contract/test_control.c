@@ -370,7 +370,8 @@ static void test_rates_and_shares_come_with_the_second_look(void)
     unmake_program(&p);
 }
 
-/* With empty mailboxes `jzx top` shows first who keeps the program busy, not who was spawned first. */
+/* With empty mailboxes `jzx top` shows first who keeps the program busy, not who was spawned first.
+ */
 static void test_equal_mailboxes_are_sorted_by_rate(void)
 {
     static const char *const sorts[] = {"mailbox", "cpu", "restarts", "dead", "memory", "rate"};

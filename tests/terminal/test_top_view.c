@@ -347,7 +347,8 @@ static void test_the_head_names_who_hangs(void)
         "\"running\",\"actor\":\"10f\",\"name\":\"worker-1\",\"for_ms\":5299,\"busy\":1.0}]}]}",
         0, NULL);
     json_t *stuck = json_loads(
-        "{\"running\":[{\"dispatcher\":\"loop\",\"actor\":\"10f\",\"tag\":7,\"for_ms\":5299}]}", 0, NULL);
+        "{\"running\":[{\"dispatcher\":\"loop\",\"actor\":\"10f\",\"tag\":7,\"for_ms\":5299}]}", 0,
+        NULL);
     top_program_take(&program, answer);
     CHECK(program.silent);
     top_program_take_stuck(&program, stuck);
