@@ -62,6 +62,16 @@ static bool is_harmful(uint32_t c)
            (c >= 0xfff9 && c <= 0xfffb) || c > 0x10ffff;
 }
 
+bool text_is_harmful(const void *at, size_t len, unsigned *out_code)
+{
+    char one[5] = "";
+    size_t taken;
+    memcpy(one, at, len < 4 ? len : 4);
+    uint32_t c = decode(one, &taken);
+    *out_code = c == UINT32_MAX ? *(const uint8_t *)at : c;
+    return is_harmful(c);
+}
+
 /* How the next character is shown: its bytes, or a '?'. Returns its columns. */
 static size_t next_char(const char **text, const char **out_bytes, size_t *out_len)
 {

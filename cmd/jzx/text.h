@@ -20,6 +20,10 @@ void text_use_ascii(void);
  * ellipsis. */
 size_t text_fit(char *out, size_t size, const char *text, size_t columns);
 
+/* Whether terminals would obey the character at `at`, or it is none; *out_code is its number. At
+ * least `len` bytes are there. */
+bool text_is_harmful(const void *at, size_t len, unsigned *out_code);
+
 /* How many columns the whole takes, as text_fit() would write it. */
 size_t text_width(const char *text);
 
