@@ -31,6 +31,7 @@ void jzi_board_deinit(jzi_board *board)
     }
     jzi_free(alloc, board->failures,
              board->failures == NULL ? 0 : JZI_FAILURES_KEPT * sizeof *board->failures);
+    jzi_free(alloc, board->names, board->names == NULL ? 0 : JZI_NAMES_KEPT * sizeof *board->names);
     (void)pthread_mutex_destroy(&board->lock);
 }
 
@@ -79,10 +80,14 @@ jzx_err jzi_board_keep_failures(jzi_board *board)
         return JZX_OK;
     }
     jzi_failure *ring = jzi_alloc_zeroed(&board->alloc, JZI_FAILURES_KEPT * sizeof *ring);
-    if (ring == NULL) {
+    jzi_kept_name *names = jzi_alloc_zeroed(&board->alloc, JZI_NAMES_KEPT * sizeof *names);
+    if (ring == NULL || names == NULL) {
+        jzi_free(&board->alloc, ring, ring == NULL ? 0 : JZI_FAILURES_KEPT * sizeof *ring);
+        jzi_free(&board->alloc, names, names == NULL ? 0 : JZI_NAMES_KEPT * sizeof *names);
         return JZX_ERR_NO_MEMORY;
     }
     (void)pthread_mutex_lock(&board->lock);
+    board->names = names;
     JZI_PUBLISH_READY(board->failures, ring); /* lifecycle_failure.c looks at it without the lock */
     (void)pthread_mutex_unlock(&board->lock);
     return JZX_OK;
@@ -116,6 +121,39 @@ size_t jzi_board_failures(jzi_board *board, jzx_actor_id actor, jzi_failure *out
     }
     (void)pthread_mutex_unlock(&board->lock);
     return count;
+}
+
+/* Neighbours end together, and have neighbouring slots. */
+static jzi_kept_name *place_of(const jzi_board *board, jzx_actor_id id)
+{
+    uint32_t at = jzx_id_slot(id) + jzx_id_dispatcher(id) * 31u + jzx_id_generation(id) * 7u;
+    return &board->names[at % JZI_NAMES_KEPT];
+}
+
+void jzi_board_keep_name(jzi_board *board, jzx_actor_id id, const char *name)
+{
+    (void)pthread_mutex_lock(&board->lock);
+    jzi_kept_name *at = board->names == NULL ? NULL : place_of(board, id);
+    if (at != NULL && at->id != id) {
+        size_t length = strlen(name);
+        length = length < sizeof at->name ? length : sizeof at->name - 1;
+        memcpy(at->name, name, length);
+        at->name[length] = '\0';
+        at->id = id;
+    }
+    (void)pthread_mutex_unlock(&board->lock);
+}
+
+bool jzi_board_name(jzi_board *board, jzx_actor_id id, char out[48])
+{
+    (void)pthread_mutex_lock(&board->lock);
+    const jzi_kept_name *at = board->names == NULL ? NULL : place_of(board, id);
+    bool known = at != NULL && at->id == id && id != JZX_NOBODY;
+    if (known) {
+        memcpy(out, at->name, sizeof at->name);
+    }
+    (void)pthread_mutex_unlock(&board->lock);
+    return known;
 }
 
 bool jzi_failure_was_in_hook(const jzi_failure *failure)

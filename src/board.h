@@ -27,6 +27,7 @@
 #define JZI_WANT_PROBES 0x10u  /* somebody is attached to the probes of messages; a worker's own */
 
 #define JZI_FAILURES_KEPT 64u
+#define JZI_NAMES_KEPT 1024u
 #define JZI_FAILURE_FRAMES 32u
 
 /* One failure, as `jzx actor` shows it. */
@@ -46,6 +47,12 @@ typedef struct jzi_failure {
 #define JZI_FAILURE_HOOK UINT32_MAX
 /* Whether it was code without a message that failed; others are killed, or fall with somebody. */
 bool jzi_failure_was_in_hook(const jzi_failure *failure);
+
+/* How one was called who has ended. */
+typedef struct jzi_kept_name {
+    jzx_actor_id id; /* JZX_NOBODY: a free place */
+    char name[48];
+} jzi_kept_name;
 
 /* The beginning of a block that was put aside. */
 typedef struct jzi_aside {
@@ -70,6 +77,7 @@ typedef struct jzi_board {
     jzi_aside *aside;
     jzi_failure *failures; /* a ring of JZI_FAILURES_KEPT; NULL: nobody asked for them */
     uint64_t failure_count;
+    jzi_kept_name *names; /* JZI_NAMES_KEPT, by id; as `failures` */
     /* A crash was turned into a failure. With the lock held: only to wake somebody. */
     void (*on_crash)(void *ctx);
     void *on_crash_ctx;
@@ -103,11 +111,17 @@ void jzi_board_leave(jzi_board *board);
 /* Sets and clears wishes. Thread: any. */
 void jzi_board_want(jzi_board *board, uint32_t set, uint32_t clear);
 
-/* Keeps failures from now on. Errors: NO_MEMORY. */
+/* Keeps failures, and the names of who ended, from now on. Errors: NO_MEMORY. */
 jzx_err jzi_board_keep_failures(jzi_board *board);
 /* Adds one; seq is filled in. Thread: any. */
 void jzi_board_add_failure(jzi_board *board, const jzi_failure *failure);
 /* The newest first, of this actor or (JZX_NOBODY) of all; returns how many. Thread: any. */
 size_t jzi_board_failures(jzi_board *board, jzx_actor_id actor, jzi_failure *out, size_t cap);
+
+/* One with a name ends: dead letters and traces go on to name it, until another takes its place.
+ * Thread: any. */
+void jzi_board_keep_name(jzi_board *board, jzx_actor_id id, const char *name);
+/* False: it is not known any more. Thread: any. */
+bool jzi_board_name(jzi_board *board, jzx_actor_id id, char out[48]);
 
 #endif

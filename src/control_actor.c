@@ -23,13 +23,11 @@ static void write_history(jzi_client *client, uint32_t history)
     jzi_json_close(&client->out, ']');
 }
 
-static void write_doing(jzi_client *client, const jzi_worker_sight *worker)
+static void write_doing(jzi_client *client, const jzi_worker_sight *worker, uint64_t now_ns)
 {
     jzi_json *out = &client->out;
-    uint64_t now = jzi_control_now_ns(client->control);
-    uint64_t for_ns = now > worker->turn_ns ? now - worker->turn_ns : 0;
     jzi_doing doing = {.answered = false};
-    if (for_ns >= LOOK_AFTER_NS) {
+    if (now_ns >= worker->turn_ns + LOOK_AFTER_NS) {
         jzi_look_at_worker(client->control, worker, &doing);
     }
     if (doing.answered && doing.actor != worker->actor) {
@@ -38,7 +36,8 @@ static void write_doing(jzi_client *client, const jzi_worker_sight *worker)
     }
     jzi_json_open(out, "doing", '{');
     jzi_json_bool(out, "running", true);
-    jzi_json_u64(out, "for_ms", for_ns / 1000000u);
+    jzi_json_u64(out, "for_ms", jzi_ms_since(worker->turn_ns, now_ns));
+    jzi_json_u64(out, "since_ns", worker->turn_ns);
     if (!doing.answered || doing.hook) {
         jzi_json_null(out, "tag");
         jzi_json_null(out, "kind");
@@ -51,7 +50,7 @@ static void write_doing(jzi_client *client, const jzi_worker_sight *worker)
     jzi_json_close(out, '}');
 }
 
-static void write_whether_doing(jzi_client *client, jzx_actor_id id)
+static void write_whether_doing(jzi_client *client, jzx_actor_id id, uint64_t now_ns)
 {
     const jzx_allocator *alloc = &client->control->view.alloc;
     size_t count = 0;
@@ -63,7 +62,7 @@ static void write_whether_doing(jzi_client *client, jzx_actor_id id)
     if (at == count) {
         jzi_json_null(&client->out, "doing");
     } else {
-        write_doing(client, &workers[at]);
+        write_doing(client, &workers[at], now_ns);
     }
     jzi_free(alloc, workers, count * sizeof *workers);
 }
@@ -87,18 +86,12 @@ static void write_names(jzi_client *client, jzx_actor_id id)
     jzi_json_close(&client->out, ']');
 }
 
-/* What is left until then, or how old it is; both of one clock. */
-static uint64_t ms_between(uint64_t from_ns, uint64_t to_ns)
-{
-    return to_ns > from_ns ? (to_ns - from_ns) / 1000000u : 0;
-}
-
 static void write_ms_left(jzi_json *out, const char *member, uint64_t now_ns, uint64_t due_ns)
 {
     if (due_ns == 0) {
         jzi_json_null(out, member);
     } else {
-        jzi_json_u64(out, member, ms_between(now_ns, due_ns));
+        jzi_json_u64(out, member, jzi_ms_since(now_ns, due_ns));
     }
 }
 
@@ -109,7 +102,7 @@ static void write_timers(jzi_json *out, const jzi_detail *detail)
         const jzi_timer_detail *timer = &detail->timers[i];
         jzi_json_open(out, NULL, '{');
         jzi_json_u64(out, "tag", timer->tag);
-        jzi_json_u64(out, "due_ms", ms_between(detail->now_ns, timer->due_ns));
+        jzi_json_u64(out, "due_ms", jzi_ms_since(detail->now_ns, timer->due_ns));
         jzi_json_u64(out, "period_ms", timer->period_ms);
         jzi_json_close(out, '}');
     }
@@ -126,14 +119,16 @@ static void write_bonds(jzi_json *out, const jzi_detail *detail, const char *mem
     jzi_json_close(out, ']');
 }
 
-static void write_asks(jzi_json *out, const jzi_detail *detail)
+static void write_asks(jzi_client *client, const jzi_detail *detail)
 {
+    jzi_json *out = &client->out;
     jzi_json_open(out, "asks", '[');
     for (uint32_t i = 0; i < detail->ask_count; i++) {
         const jzi_ask_detail *ask = &detail->asks[i];
         jzi_json_open(out, NULL, '{');
         jzi_json_actor(out, "to", ask->who);
-        jzi_json_u64(out, "age_ms", ms_between(ask->asked_ns, detail->now_ns));
+        jzi_write_actor_name(client, "to_name", ask->who);
+        jzi_json_u64(out, "age_ms", jzi_ms_since(ask->asked_ns, detail->now_ns));
         write_ms_left(out, "left_ms", detail->now_ns, ask->deadline_ns);
         jzi_json_close(out, '}');
     }
@@ -142,7 +137,8 @@ static void write_asks(jzi_json *out, const jzi_detail *detail)
     for (uint32_t i = 0; i < detail->owed_count; i++) {
         jzi_json_open(out, NULL, '{');
         jzi_json_actor(out, "to", detail->owed[i].who);
-        jzi_json_u64(out, "age_ms", ms_between(detail->owed[i].asked_ns, detail->now_ns));
+        jzi_write_actor_name(client, "to_name", detail->owed[i].who);
+        jzi_json_u64(out, "age_ms", jzi_ms_since(detail->owed[i].asked_ns, detail->now_ns));
         jzi_json_close(out, '}');
     }
     jzi_json_close(out, ']');
@@ -218,7 +214,7 @@ static void write_detail(jzi_client *client, const jzi_detail *detail)
     write_bonds(out, detail, "watching", JZI_BONDS_WATCHING);
     write_bonds(out, detail, "watchers", JZI_BONDS_WATCHERS);
     write_bonds(out, detail, "links", JZI_BONDS_LINKS);
-    write_asks(out, detail);
+    write_asks(client, detail);
     jzi_json_u64(out, "sources", detail->sources);
     jzi_json_u64(out, "jobs", detail->jobs);
     jzi_json_u64(out, "subscriptions", detail->subscriptions);
@@ -227,7 +223,7 @@ static void write_detail(jzi_client *client, const jzi_detail *detail)
 }
 
 /* False: it ended meanwhile, or there is no memory; refused. */
-static bool write_visit(jzi_client *client, jzx_actor_id id)
+static bool write_visit(jzi_client *client, jzx_actor_id id, uint64_t now_ns)
 {
     const jzi_view *view = &client->control->view;
     jzi_visit *visit = jzi_visit_make(view, sizeof(jzi_detail), jzi_detail_look);
@@ -236,6 +232,7 @@ static bool write_visit(jzi_client *client, jzx_actor_id id)
     }
     jzi_detail *detail = jzi_visit_payload(visit);
     detail->id = id;
+    detail->now_ns = now_ns;
     jzi_visit_end end = jzi_visit_go(view, visit, jzx_id_dispatcher(id), VISIT_NS,
                                      jzi_control_over(client->control));
     bool ok = true;
@@ -253,7 +250,7 @@ static bool write_visit(jzi_client *client, jzx_actor_id id)
     return ok;
 }
 
-static bool write_failures(jzi_client *client, jzx_actor_id id)
+static bool write_failures(jzi_client *client, jzx_actor_id id, uint64_t now_ns)
 {
     const jzi_view *view = &client->control->view;
     size_t bytes = FAILURES_SHOWN * sizeof(jzi_failure);
@@ -261,11 +258,10 @@ static bool write_failures(jzi_client *client, jzx_actor_id id)
     if (list == NULL) {
         return jzi_refuse_err(client, JZX_ERR_NO_MEMORY);
     }
-    uint64_t now = jzi_control_now_ns(client->control);
     size_t count = jzi_board_failures(view->board, id, list, FAILURES_SHOWN);
     jzi_json_open(&client->out, "failures", '[');
     for (size_t i = 0; i < count; i++) {
-        jzi_write_failure(client, now, &list[i]);
+        jzi_write_failure(client, now_ns, &list[i]);
     }
     jzi_json_close(&client->out, ']');
     jzi_free(&view->alloc, list, bytes);
@@ -283,8 +279,10 @@ bool jzi_op_actor(jzi_client *client, jzi_request *request)
         return jzi_refuse(client, "NO_SUCH_ACTOR", "There is no actor %llx.",
                           (unsigned long long)id);
     }
-    jzi_write_sight(client, "actor", &sight);
+    uint64_t now_ns = jzi_control_now_ns(client->control); /* of all ages in the answer */
+    jzi_json_u64(&client->out, "now_ns", now_ns);
+    jzi_write_sight(client, "actor", &sight, now_ns);
     write_history(client, sight.history);
-    write_whether_doing(client, id);
-    return write_visit(client, id) && write_failures(client, id);
+    write_whether_doing(client, id, now_ns);
+    return write_visit(client, id, now_ns) && write_failures(client, id, now_ns);
 }

@@ -73,13 +73,13 @@ static void look_at_children(jzi_detail *out, const jzi_family *family)
     }
 }
 
-static void look_at_family(jzi_detail *out, const jzi_family *family)
+static void look_at_family(jzi_detail *out, const jzi_family *family, uint64_t clock_ns)
 {
     out->supervises = true;
     out->strategy = family->policy.strategy;
     out->intensity = family->policy.intensity;
     out->period_ns = family->policy.period_ns;
-    out->restarts = jzi_window_within(&family->window, out->now_ns, family->policy.period_ns);
+    out->restarts = jzi_window_within(&family->window, clock_ns, family->policy.period_ns);
     look_at_children(out, family);
 }
 
@@ -104,7 +104,7 @@ static uint32_t count_sources(const jzi_actor *actor)
     return count;
 }
 
-static void look_behind(jzi_detail *out, const jzi_actor *actor)
+static void look_behind(jzi_detail *out, const jzi_actor *actor, uint64_t clock_ns)
 {
     const jzi_extra *extra = jzi_extra_of(actor);
     out->revoked = actor->ext->revoked;
@@ -123,7 +123,7 @@ static void look_behind(jzi_detail *out, const jzi_actor *actor)
         look_at_asks(out, extra);
     }
     if (jzi_family_of(actor) != NULL) {
-        look_at_family(out, jzi_family_of(actor));
+        look_at_family(out, jzi_family_of(actor), clock_ns);
     }
 }
 
@@ -135,12 +135,11 @@ void jzi_detail_look(jzi_worker *worker, void *payload)
     if (actor == NULL) {
         return;
     }
-    out->now_ns = jzi_worker_clock(worker);
     out->behaviors = 1;
     out->full_policy = jzi_door_policy(&actor->door);
     out->max_messages = actor->kind->max_msgs;
     out->stop_timeout_ms = actor->kind->stop_timeout_ms;
     if (actor->ext != NULL) {
-        look_behind(out, actor);
+        look_behind(out, actor, jzi_worker_clock(worker));
     }
 }

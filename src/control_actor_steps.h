@@ -32,7 +32,7 @@ typedef struct jzi_detail {
     jzx_actor_id id; /* who is asked for */
     bool found;
     bool supervises;
-    uint64_t now_ns;
+    uint64_t now_ns; /* of the question: what ages and waits are counted from */
     uint32_t stashed;
     uint32_t revoked;
     uint32_t redirected;
@@ -59,7 +59,7 @@ typedef struct jzi_detail {
     jzi_child_detail children[JZI_LISTED];
 } jzi_detail;
 
-/* On the dispatcher: fills in a jzi_detail of which `id` is set. */
+/* On the dispatcher: fills in a jzi_detail of which `id` and `now_ns` are set. */
 void jzi_detail_look(jzi_worker *worker, void *payload);
 
 #endif

@@ -191,21 +191,30 @@ static uint64_t name_key(const char *name)
     return key == 0 ? UINT64_MAX : key; /* those without one come last */
 }
 
+/* The larger first; of equal ones the one with the larger second number. */
+static uint64_t larger_first(uint32_t first, uint32_t second)
+{
+    return (uint64_t)(UINT32_MAX - first) << 32 | (UINT32_MAX - second);
+}
+
+/* Among equals those that keep the program busy come first: with empty mailboxes, or without a
+ * restart, an order by id would hide them. */
 static uint64_t key_of(const question *ask, const jzi_sight *sight, size_t at)
 {
+    uint32_t done = ask->done == NULL ? 0 : ask->done[at];
     switch ((sort)ask->sort) {
     case BY_MAILBOX:
-        return UINT32_MAX - sight->mailbox;
+        return larger_first(sight->mailbox, done);
     case BY_RATE:
-        return UINT32_MAX - (ask->done == NULL ? 0 : ask->done[at]);
+        return larger_first(done, sight->mailbox);
     case BY_CPU:
-        return UINT32_MAX - samples_of(ask, sight->id);
+        return larger_first(samples_of(ask, sight->id), done);
     case BY_RESTARTS:
-        return UINT32_MAX - sight->incarnation;
+        return larger_first(sight->incarnation, done);
     case BY_MEMORY:
-        return UINT32_MAX - sight->memory;
+        return larger_first(sight->memory, done);
     case BY_DEAD:
-        return UINT32_MAX - sight->dead;
+        return larger_first(sight->dead, done);
     case BY_UPTIME:
         return sight->since_ns == 0 ? UINT64_MAX : sight->since_ns;
     case BY_NAME:

@@ -30,8 +30,15 @@ void jzi_write_silence(jzi_client *client, const jzi_silence *silence);
 
 /* All workers; free it with jzi_free(), count * sizeof. NULL: none, or no memory. */
 jzi_worker_sight *jzi_workers_now(jzx_control *control, size_t *out_count);
-/* In the same code for longer than limit_ns, at two looks some milliseconds apart: at most cap. */
-size_t jzi_find_stuck(jzx_control *control, uint64_t limit_ns, jzi_worker_sight *out, size_t cap);
+/* In the same code for longer than limit_ns at now_ns, at two looks some milliseconds apart: at
+ * most cap. */
+size_t jzi_find_stuck(jzx_control *control, uint64_t now_ns, uint64_t limit_ns,
+                      jzi_worker_sight *out, size_t cap);
+/* How old something is; 0: it is of a later moment. */
+static inline uint64_t jzi_ms_since(uint64_t then_ns, uint64_t now_ns)
+{
+    return now_ns > then_ns ? (now_ns - then_ns) / 1000000u : 0;
+}
 
 /* An ask that nobody answered yet. */
 typedef struct jzi_wait {
@@ -46,8 +53,8 @@ typedef struct jzi_waits {
     size_t cap;
     bool cut; /* no memory, no time, or too many: some are missing */
 } jzi_waits;
-/* Those of all dispatchers that answer, at least that old. */
-void jzi_waits_gather(jzx_control *control, uint64_t min_age_ns, jzi_waits *out,
+/* Those of all dispatchers that answer, at least that old at now_ns. */
+void jzi_waits_gather(jzx_control *control, uint64_t now_ns, uint64_t min_age_ns, jzi_waits *out,
                       jzi_silence *silence);
 void jzi_waits_free(jzx_control *control, jzi_waits *waits);
 /* Circles among them: calls see() with the actors of each, in order, at most cap times. */

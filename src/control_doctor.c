@@ -74,6 +74,7 @@ bool jzi_op_doctor(jzi_client *client, jzi_request *request)
     }
     doctor->client = client;
     doctor->control = control;
+    doctor->now_ns = jzi_control_now_ns(control);
     jzi_doctor_stuck(doctor);
     jzi_doctor_families(doctor);
     jzi_doctor_asks(doctor);

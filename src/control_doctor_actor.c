@@ -8,12 +8,10 @@ enum {
     WIDE = 1000,     /* children of an actor that does not supervise */
     DEAD_MANY = 100, /* dead letters that are worth a word, */
     DEAD_SHARE = 10, /* if they are at least one in so many messages */
-    RESTARTS_MANY = 10,
     SUSPECTS_MAX = 64,
     SLOW_MAX = 64,
     SLOW_MANY = 3
 };
-#define RESTARTED_LATELY_NS UINT64_C(60000000000)
 #define BETWEEN_LOOKS_NS UINT64_C(20000000)
 #define STUCK_NS UINT64_C(1000000000)
 #define ENDLESS_NS UINT64_C(1000000000)
@@ -22,11 +20,9 @@ enum {
 
 typedef struct census {
     jzi_doctor *doctor;
-    uint64_t now_ns;
     /* How many there are of each rule: of 100,000 not every one is compared with the findings. */
     uint32_t tiny;
     uint32_t dead;
-    uint32_t looping;
     uint32_t suspect_count;
     jzx_actor_id suspects[SUSPECTS_MAX]; /* with a mailbox that is full, or nearly */
 } census;
@@ -34,11 +30,6 @@ typedef struct census {
 static bool is_nearly_full(const jzi_sight *sight)
 {
     return sight->cap > 1 && (uint64_t)sight->mailbox * 10 >= (uint64_t)sight->cap * 9;
-}
-
-static bool restarted_lately(const jzi_sight *sight, uint64_t now_ns)
-{
-    return sight->since_ns == 0 || now_ns < sight->since_ns + RESTARTED_LATELY_NS;
 }
 
 /* Takes no lock and calls nothing of the program's: jzi_find() only writes. */
@@ -61,13 +52,6 @@ static bool examine(void *ctx, const jzi_sight *sight)
                  "jzx_notify_room() help against a full one.",
                  "%u of the %u messages that it accepted became dead letters.",
                  (unsigned)sight->dead, (unsigned)sight->accepted);
-    }
-    if (sight->incarnation > RESTARTS_MANY && restarted_lately(sight, all->now_ns) &&
-        all->looping++ < JZI_FINDINGS_PER_RULE) {
-        jzi_find(doctor, JZI_WARNING, "crash-loop", sight->id,
-                 "See its failures in `jzx actor`; give its supervisor a backoff_min_ms.",
-                 "It was restarted %u times, and the last time less than a minute ago.",
-                 (unsigned)(sight->incarnation - 1));
     }
     if (sight->children >= WIDE && !sight->supervises) {
         jzi_find(doctor, JZI_NOTE, "wide-parent", sight->id,
@@ -101,7 +85,7 @@ static void examine_mailboxes(const census *all)
 
 void jzi_doctor_actors(jzi_doctor *doctor)
 {
-    census all = {.doctor = doctor, .now_ns = jzi_control_now_ns(doctor->control)};
+    census all = {.doctor = doctor};
     jzi_peek_actors(&doctor->control->view, examine, &all);
     examine_mailboxes(&all);
 }
@@ -109,8 +93,7 @@ void jzi_doctor_actors(jzi_doctor *doctor)
 void jzi_doctor_stuck(jzi_doctor *doctor)
 {
     jzi_worker_sight workers[SUSPECTS_MAX];
-    size_t count = jzi_find_stuck(doctor->control, STUCK_NS, workers, SUSPECTS_MAX);
-    uint64_t now = jzi_control_now_ns(doctor->control);
+    size_t count = jzi_find_stuck(doctor->control, doctor->now_ns, STUCK_NS, workers, SUSPECTS_MAX);
     for (size_t i = 0; i < count; i++) {
         char name[JZX_DISPATCHER_NAME_MAX + 1];
         jzi_dispatcher_name(doctor->control, workers[i].dispatcher, name);
@@ -119,7 +102,7 @@ void jzi_doctor_stuck(jzi_doctor *doctor)
                  "jzx_run_blocking() or into pieces.",
                  "It has not returned from its code for %llu ms, and keeps dispatcher %s, worker "
                  "%u.",
-                 (unsigned long long)((now - workers[i].turn_ns) / 1000000u), name,
+                 (unsigned long long)jzi_ms_since(workers[i].turn_ns, doctor->now_ns), name,
                  (unsigned)workers[i].number);
         doctor->any_overrun = true;
     }
@@ -128,7 +111,7 @@ void jzi_doctor_stuck(jzi_doctor *doctor)
 void jzi_doctor_asks(jzi_doctor *doctor)
 {
     jzi_waits waits = {0};
-    jzi_waits_gather(doctor->control, ENDLESS_NS, &waits, &doctor->silence);
+    jzi_waits_gather(doctor->control, doctor->now_ns, ENDLESS_NS, &waits, &doctor->silence);
     for (size_t i = 0; i < waits.count; i++) {
         if (waits.list[i].endless) {
             jzi_find(doctor, JZI_WARNING, "ask-without-deadline", waits.list[i].asker,

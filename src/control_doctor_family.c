@@ -14,12 +14,14 @@ enum {
     PARENTS_MAX = 4096,
     SPECS_MAX = 128,
     CHILDREN_LOOKED_AT = 64,
+    CHILDREN_PER_VISIT = 8192, /* so that no dispatcher is kept for long */
     NOTES_MAX = 64,
     ROUNDS_MAX = 64,
     ATTEMPTS_MANY = 3,
     RESTARTS_MANY = 10
 };
 #define TOUR_NS UINT64_C(150000000)
+#define LATELY_NS UINT64_C(60000000000)
 
 typedef struct family_note {
     const char *rule;
@@ -37,6 +39,7 @@ typedef struct family_visit {
     uint32_t note_count;
     family_note notes[NOTES_MAX];
     family_note beyond; /* what there is no room for */
+    uint32_t children_looked_at;
     /* Of the parent that is looked at. */
     jzx_actor_id here;
     jzi_child_plan *specs[SPECS_MAX];
@@ -82,34 +85,79 @@ static void lint(family_visit *visit, const jzi_family *family)
     }
 }
 
-/* Whether it is about to give up, or goes round for ever. */
-static void examine_restarts(family_visit *visit, const jzi_family *family, uint64_t now_ns)
+/* A family whose children do not fail alone. */
+static bool takes_along(const jzi_family *family)
+{
+    return family->count > 1 && (family->policy.strategy == JZX_ONE_FOR_ALL ||
+                                 family->policy.strategy == JZX_REST_FOR_ONE);
+}
+
+/* Who fails is told, not who was restarted along; and a backoff is advised to who has none. */
+static void examine_child(family_visit *visit, const jzi_child *child, uint64_t now_ns)
+{
+    if (child->attempt >= ATTEMPTS_MANY) {
+        family_note *note = add_note(visit, JZI_WARNING, "fails-again-and-again",
+                                     "See its failures in `jzx actor`.");
+        (void)snprintf(note->text, sizeof note->text, "Child %s has failed %u times in a row.",
+                       jzi_child_name(child), (unsigned)child->attempt);
+    }
+    if (child->caused > RESTARTS_MANY && now_ns < child->caused_ns + LATELY_NS) {
+        family_note *note =
+            add_note(visit, JZI_WARNING, "crash-loop",
+                     child->caused_late
+                         ? "See its failures in `jzx actor`. It has a backoff, which only makes it "
+                           "fail less often."
+                         : "See its failures in `jzx actor`; give it or its supervisor a "
+                           "backoff_min_ms.");
+        note->actor = child->id == JZX_NOBODY ? visit->here : child->id;
+        (void)snprintf(note->text, sizeof note->text,
+                       "%.47s failed or ended, and was restarted %u times, the last time less than "
+                       "a minute ago%s.",
+                       jzi_child_name(child)[0] == '\0' ? "It" : jzi_child_name(child),
+                       (unsigned)child->caused,
+                       takes_along(child->family) ? "; siblings were restarted along with it" : "");
+    }
+}
+
+/* Whether it is about to give up, or goes round for ever. `last` caused the last restart. */
+static void examine_window(family_visit *visit, const jzi_family *family, const jzi_child *last,
+                           uint64_t now_ns)
 {
     uint32_t within = jzi_window_within(&family->window, now_ns, family->policy.period_ns);
     uint64_t period_ms = family->policy.period_ns / 1000000u;
     bool close = within >= 2 && within * 2 >= family->policy.intensity;
     bool often = within >= RESTARTS_MANY && within * UINT64_C(1000) >= period_ms;
-    if (close || often) {
-        family_note *note =
-            add_note(visit, JZI_WARNING, "restarts-often",
-                     "See `jzx actor` of its children for why; set backoff_min_ms so that what is "
-                     "broken has time to recover.");
-        (void)snprintf(note->text, sizeof note->text,
-                       "Its children were restarted %u times within %llu ms, and it gives up "
-                       "after %u.",
-                       (unsigned)within, (unsigned long long)period_ms,
-                       (unsigned)family->policy.intensity);
+    if (!close && !often) {
+        return;
     }
-    uint32_t looked = 0;
-    for (const jzi_child *child = family->first; child != NULL && looked < CHILDREN_LOOKED_AT;
-         child = child->next, looked++) {
-        if (child->attempt >= ATTEMPTS_MANY) {
-            family_note *note = add_note(visit, JZI_WARNING, "fails-again-and-again",
-                                         "See its failures in `jzx actor`.");
-            (void)snprintf(note->text, sizeof note->text, "Child %s has failed %u times in a row.",
-                           jzi_child_name(child), (unsigned)child->attempt);
+    bool backs_off = last != NULL ? last->caused_late : family->policy.backoff_min_ns > 0;
+    const char *name = last == NULL ? "" : jzi_child_name(last);
+    family_note *note =
+        add_note(visit, JZI_WARNING, "restarts-often",
+                 backs_off ? "See `jzx actor` of that child for why. It has a backoff: what is "
+                             "broken has to be mended."
+                           : "See `jzx actor` of that child for why; set backoff_min_ms so that "
+                             "what is broken has time to recover.");
+    (void)snprintf(note->text, sizeof note->text,
+                   "Its children failed and were restarted %u times within %llu ms, and it gives "
+                   "up after %u%s%.47s%s.",
+                   (unsigned)within, (unsigned long long)period_ms,
+                   (unsigned)family->policy.intensity, name[0] == '\0' ? "" : "; the last was ",
+                   name, name[0] != '\0' && takes_along(family) ? ", and others went along" : "");
+}
+
+static void examine_restarts(family_visit *visit, const jzi_family *family, uint64_t now_ns)
+{
+    const jzi_child *last = NULL;
+    for (const jzi_child *child = family->first;
+         child != NULL && visit->children_looked_at < CHILDREN_PER_VISIT; child = child->next) {
+        visit->children_looked_at++;
+        examine_child(visit, child, now_ns);
+        if (child->caused > 0 && (last == NULL || child->caused_ns > last->caused_ns)) {
+            last = child;
         }
     }
+    examine_window(visit, family, last, now_ns);
 }
 
 static uint32_t stop_ms(const jzi_actor *actor)

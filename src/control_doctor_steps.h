@@ -20,6 +20,7 @@ typedef struct jzi_finding {
 typedef struct jzi_doctor {
     jzi_client *client;
     jzx_control *control;
+    uint64_t now_ns; /* of all ages that it tells */
     jzi_silence silence;
     bool any_watchdog;
     bool any_overrun;

@@ -344,13 +344,13 @@ void jzi_server_ping_first(jzi_server *server)
     }
 }
 
-bool jzi_control_latency(const jzx_control *control, uint32_t dispatcher, uint64_t *out_us,
-                         bool *out_answering)
+bool jzi_control_latency(const jzx_control *control, uint32_t dispatcher, uint64_t now_ns,
+                         uint64_t *out_us, bool *out_answering)
 {
     const jzi_ping *ping = &control->server->pings[dispatcher & (JZI_PINGS - 1)];
     uint64_t ns = ping->latency_ns;
     if (ping->visit != NULL) {
-        uint64_t open_ns = jzi_control_now_ns(control) - ping->sent_ns;
+        uint64_t open_ns = now_ns > ping->sent_ns ? now_ns - ping->sent_ns : 0;
         ns = open_ns > ns || !ping->known ? open_ns : ns;
     }
     *out_us = ns / 1000;

@@ -154,6 +154,7 @@ static void write_dispatchers(jzi_metrics *to, const jzx_control *control,
                               const jzi_dispatcher_sight *list, size_t count)
 {
     static const char *const kinds[] = {"loop", "pinned", "pool"};
+    uint64_t now_ns = jzi_control_now_ns(control);
     uint64_t us;
     bool answering;
     place at;
@@ -166,7 +167,7 @@ static void write_dispatchers(jzi_metrics *to, const jzx_control *control,
     jzi_metrics_begin(to, "jzx_dispatcher_latency_seconds", "gauge",
                       "How long a dispatcher takes to answer a question put to it.");
     for (size_t i = 0; i < count; i++) {
-        if (jzi_control_latency(control, list[i].index, &us, &answering)) {
+        if (jzi_control_latency(control, list[i].index, now_ns, &us, &answering)) {
             set_place(&at, list[i].name, list[i].index);
             jzi_metrics_seconds(to, at.labels, us * 1000);
         }
@@ -174,7 +175,7 @@ static void write_dispatchers(jzi_metrics *to, const jzx_control *control,
     jzi_metrics_begin(to, "jzx_dispatcher_answering", "gauge",
                       "1 while a dispatcher answers in time, 0 while it does not.");
     for (size_t i = 0; i < count; i++) {
-        if (jzi_control_latency(control, list[i].index, &us, &answering)) {
+        if (jzi_control_latency(control, list[i].index, now_ns, &us, &answering)) {
             set_place(&at, list[i].name, list[i].index);
             jzi_metrics_u64(to, at.labels, answering);
         }

@@ -56,6 +56,8 @@ static void look_up(const jzi_view *view, jzx_actor_id id, char name[48])
     name[0] = '\0';
     if (jzi_peek_actor(view, id, &sight)) {
         memcpy(name, sight.name, sizeof sight.name);
+    } else if (jzi_board_name(view->board, id, name)) {
+        return;
     } else if (jzi_board_failures(view->board, id, &failure, 1) == 1) {
         memcpy(name, failure.name, sizeof failure.name);
     }

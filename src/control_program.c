@@ -88,6 +88,11 @@ static void write_worker(jzi_guest *guest, const jzi_worker_sight *worker, bool 
     jzi_write_actor_name(&guest->client, "name", running ? worker->actor : JZX_NOBODY);
     jzi_json_u64(out, "for_ms",
                  running && now_ns > worker->turn_ns ? (now_ns - worker->turn_ns) / 1000000u : 0);
+    if (running) {
+        jzi_json_u64(out, "since_ns", worker->turn_ns);
+    } else {
+        jzi_json_null(out, "since_ns");
+    }
     jzi_json_real(out, "busy", busy_share(guest, worker));
     jzi_json_u64(out, "handled", worker->handled);
     jzi_json_u64(out, "turns", worker->turns);
@@ -102,7 +107,8 @@ static void write_dispatcher(jzi_guest *guest, const jzi_dispatcher_sight *one, 
     jzi_json *out = &guest->client.out;
     uint64_t latency_us = 0;
     bool answering = true;
-    bool known = jzi_control_latency(guest->client.control, one->index, &latency_us, &answering);
+    bool known =
+        jzi_control_latency(guest->client.control, one->index, now_ns, &latency_us, &answering);
     jzi_json_open(out, NULL, '{');
     jzi_json_u64(out, "index", one->index);
     jzi_json_text(out, "name", one->name);

@@ -149,9 +149,9 @@ void jzi_server_ping(jzi_server *server, uint64_t now_ns);
 void jzi_server_ping_first(jzi_server *server);
 /* Nobody watches any more: memory goes back. Pings that are under way stay. */
 void jzi_server_forget(jzi_server *server);
-/* How soon a dispatcher answers. False: not known. */
-bool jzi_control_latency(const jzx_control *control, uint32_t dispatcher, uint64_t *out_us,
-                         bool *out_answering);
+/* How soon a dispatcher answers, as it is known at now_ns. False: not known. */
+bool jzi_control_latency(const jzx_control *control, uint32_t dispatcher, uint64_t now_ns,
+                         uint64_t *out_us, bool *out_answering);
 uint32_t jzi_samples_of(const jzi_samples *samples, jzx_actor_id id);
 void jzi_samples_deinit(const jzx_allocator *alloc, jzi_samples *samples);
 void jzi_look_deinit(const jzx_allocator *alloc, jzi_look *look);

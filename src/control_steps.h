@@ -73,8 +73,9 @@ static inline bool jzi_control_is_over(const jzx_control *control)
     return atomic_load_explicit(jzi_control_over(control), memory_order_relaxed) != 0;
 }
 /* An object as in `actors`; the members that need two looks are null. */
-void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *sight);
-/* The name of an actor or null; "" is null too. */
+void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *sight,
+                     uint64_t now_ns);
+/* The name of an actor, also of one that ended not long ago, or null; "" is null too. */
 void jzi_write_actor_name(jzi_client *client, const char *member, jzx_actor_id id);
 /* Name of a dispatcher into a buffer; "" if it is gone. */
 void jzi_dispatcher_name(const jzx_control *control, uint32_t index,

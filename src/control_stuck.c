@@ -1,5 +1,5 @@
 /* The operation `stuck`: what does not get on. Everything in it is older than the limit, but for
- * mailboxes, which are full or not. */
+ * mailboxes, which are full or not. All ages in an answer are of one moment, `now_ns`. */
 #include "base/alloc.h"
 #include "control_detail_steps.h"
 
@@ -28,20 +28,20 @@ static void write_running(jzi_client *client, uint64_t now_ns, const jzi_worker_
         jzi_json_text(out, "kind", jzi_kind_name(doing.kind));
     }
     jzi_json_bool(out, "hook", doing.hook);
-    jzi_json_u64(out, "for_ms", (now_ns - worker->turn_ns) / 1000000u);
+    jzi_json_u64(out, "for_ms", jzi_ms_since(worker->turn_ns, now_ns));
+    jzi_json_u64(out, "since_ns", worker->turn_ns);
     jzi_json_bool(out, "answered", doing.answered);
     jzi_write_frames(client, "frames", doing.frames, doing.frame_count);
     jzi_json_close(out, '}');
 }
 
-static void write_all_running(jzi_client *client, uint64_t limit_ns)
+static void write_all_running(jzi_client *client, uint64_t now_ns, uint64_t limit_ns)
 {
     jzi_worker_sight workers[STUCK_MAX];
-    size_t count = jzi_find_stuck(client->control, limit_ns, workers, STUCK_MAX);
-    uint64_t now = jzi_control_now_ns(client->control);
+    size_t count = jzi_find_stuck(client->control, now_ns, limit_ns, workers, STUCK_MAX);
     jzi_json_open(&client->out, "running", '[');
     for (size_t i = 0; i < count; i++) {
-        write_running(client, now, &workers[i]);
+        write_running(client, now_ns, &workers[i]);
     }
     jzi_json_close(&client->out, ']');
 }
@@ -60,7 +60,7 @@ static bool see_full(void *ctx, const jzi_sight *sight)
     return list->count < JZI_LISTED;
 }
 
-static bool write_full(jzi_client *client)
+static bool write_full(jzi_client *client, uint64_t now_ns)
 {
     const jzx_allocator *alloc = &client->control->view.alloc;
     full_list *list = jzi_alloc_zeroed(alloc, sizeof *list);
@@ -70,7 +70,7 @@ static bool write_full(jzi_client *client)
     jzi_peek_actors(&client->control->view, see_full, list);
     jzi_json_open(&client->out, "full", '[');
     for (size_t i = 0; i < list->count; i++) {
-        jzi_write_sight(client, NULL, &list->sights[i]);
+        jzi_write_sight(client, NULL, &list->sights[i], now_ns);
     }
     jzi_json_close(&client->out, ']');
     jzi_free(alloc, list, sizeof *list);
@@ -111,12 +111,14 @@ bool jzi_op_stuck(jzi_client *client, jzi_request *request)
     jzi_waits waits = {0};
     uint64_t limit_ms = jzi_request_u64(request, "limit_ms", DEFAULT_LIMIT_MS, LIMIT_MAX_MS);
     uint64_t limit_ns = limit_ms * 1000000u;
+    uint64_t now_ns = jzi_control_now_ns(control);
     jzi_json_u64(&client->out, "limit_ms", limit_ms);
-    write_all_running(client, limit_ns);
-    if (!write_full(client)) {
+    jzi_json_u64(&client->out, "now_ns", now_ns);
+    write_all_running(client, now_ns, limit_ns);
+    if (!write_full(client, now_ns)) {
         return false;
     }
-    jzi_waits_gather(control, limit_ns, &waits, &silence);
+    jzi_waits_gather(control, now_ns, limit_ns, &waits, &silence);
     write_waits(client, &waits);
     jzi_json_open(&client->out, "cycles", '[');
     jzi_waits_circles(control, &waits, CIRCLES_MAX, write_circle, &client->out);

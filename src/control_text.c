@@ -136,7 +136,8 @@ static uint32_t depth_of(const jzi_view *view, jzx_actor_id parent)
     return depth;
 }
 
-void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *sight)
+void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *sight,
+                     uint64_t now_ns)
 {
     const jzx_control *control = client->control;
     jzi_server *server = control->server;
@@ -148,7 +149,7 @@ void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *si
                    .depth = depth_of(&control->view, sight->parent),
                    .rate = JZI_UNKNOWN,
                    .cpu = JZI_UNKNOWN,
-                   .now_ns = jzi_control_now_ns(control),
+                   .now_ns = now_ns,
                    .running = jzi_server_runs(server, sight->id)};
     jzi_write_row(&client->out, member, &row);
 }
@@ -165,10 +166,12 @@ bool jzi_server_runs(const jzi_server *server, jzx_actor_id id)
 
 void jzi_write_actor_name(jzi_client *client, const char *member, jzx_actor_id id)
 {
-    jzi_sight sight;
-    bool named = id != JZX_NOBODY && jzi_peek_actor(&client->control->view, id, &sight) &&
-                 sight.name[0] != '\0';
-    jzi_json_text(&client->out, member, named ? sight.name : NULL);
+    const jzi_view *view = &client->control->view;
+    jzi_sight sight = {.id = JZX_NOBODY};
+    if (id != JZX_NOBODY && !jzi_peek_actor(view, id, &sight)) {
+        (void)jzi_board_name(view->board, id, sight.name);
+    }
+    jzi_json_text(&client->out, member, sight.name[0] == '\0' ? NULL : sight.name);
 }
 
 void jzi_write_frames(jzi_client *client, const char *member, void *const *frames, size_t count)

@@ -1,11 +1,19 @@
 /* Operation trace: reads the workers' rings as they are written, and sends on what the client asked
  * for. Workers stop recording messages when the last trace ends. */
 #include "base/alloc.h"
+#include "control_server_steps.h"
 #include "control_trace_steps.h"
 
 #include <string.h>
 
-enum { RATE_DEFAULT = 1000, RATE_MAX = 100000, ROUND = 1024, ROUNDS = 16, CHUNK = 64 };
+enum {
+    RATE_DEFAULT = 1000,
+    RATE_MAX = 100000,
+    ROUND = 1024,
+    ROUNDS = 16,
+    CHUNK = 64,
+    FAILURES = 8
+};
 #define SECOND_NS UINT64_C(1000000000)
 
 static const jzi_view *view_of(const jzi_trace *trace)
@@ -153,6 +161,40 @@ static void write_name(jzi_trace *trace, const char *member, jzx_actor_id id)
     jzi_json_text(&trace->client->out, member, name[0] == '\0' ? NULL : name);
 }
 
+/* With what words it failed: the failure of that actor which is nearest in time. */
+static void write_failure(jzi_trace *trace, const jzi_tap_event *at)
+{
+    jzi_json *out = &trace->client->out;
+    jzi_failure found[FAILURES];
+    const jzi_failure *nearest = NULL;
+    uint64_t best_ns = SECOND_NS;
+    size_t count = jzi_board_failures(view_of(trace)->board, at->actor, found, FAILURES);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t away_ns = at->time_ns > found[i].time_ns ? at->time_ns - found[i].time_ns
+                                                          : found[i].time_ns - at->time_ns;
+        if (found[i].reason.kind == at->detail && away_ns < best_ns) {
+            nearest = &found[i];
+            best_ns = away_ns;
+        }
+    }
+    jzi_json_text(out, "text",
+                  nearest == NULL || nearest->reason.text[0] == '\0' ? NULL : nearest->reason.text);
+}
+
+/* What the number in `detail` means, in the words that `failures` and `dead` have for it. */
+static void write_reason(jzi_trace *trace, const jzi_tap_event *at)
+{
+    jzi_json *out = &trace->client->out;
+    if (at->what == JZI_TAP_FAIL || at->what == JZI_TAP_END || at->what == JZI_TAP_ESCALATE) {
+        jzi_json_text(out, "reason", jzx_reason_name(at->detail));
+    } else if (at->what == JZI_TAP_DEAD) {
+        jzi_json_text(out, "reason", jzi_dead_name(at->detail));
+    }
+    if (at->what == JZI_TAP_FAIL) {
+        write_failure(trace, at);
+    }
+}
+
 static void write_event(jzi_trace *trace, const jzi_flight_event *event)
 {
     jzi_json *out = &trace->client->out;
@@ -180,6 +222,7 @@ static void write_event(jzi_trace *trace, const jzi_flight_event *event)
         jzi_json_u64(out, "stamp", at->stamp);
     } else {
         jzi_flight_write_details(out, at);
+        write_reason(trace, at);
     }
     jzi_json_text(out, "dispatcher", where == NULL ? NULL : where->name);
     jzi_json_u64(out, "worker", event->worker);

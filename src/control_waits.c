@@ -15,6 +15,7 @@ enum {
 #define ALL_TOURS_NS UINT64_C(2000000000) /* a client waits for the answer */
 
 typedef struct ask_visit {
+    uint64_t now_ns; /* the same for all dispatchers */
     uint64_t min_age_ns;
     uint32_t from; /* slots; on the way back: where to go on */
     bool more;
@@ -24,14 +25,14 @@ typedef struct ask_visit {
 
 /* Of a slot whose ask is an actor's and not over. While the asker's side has its bit, and we are in
  * its domain, it stays so. */
-static void look_at_slot(ask_visit *visit, const jzi_ask *ask, uint64_t now_ns)
+static void look_at_slot(ask_visit *visit, const jzi_ask *ask)
 {
     uint64_t word = jzi_ask_word(ask);
     if ((word & (JZI_ASK_ASKER | JZI_ASK_DECIDED | JZI_ASK_THREAD)) != JZI_ASK_ASKER ||
         ask->asker == JZX_NOBODY) {
         return;
     }
-    uint64_t age_ns = now_ns > ask->asked_ns ? now_ns - ask->asked_ns : 0;
+    uint64_t age_ns = visit->now_ns > ask->asked_ns ? visit->now_ns - ask->asked_ns : 0;
     if (age_ns >= visit->min_age_ns) {
         visit->waits[visit->count++] = (jzi_wait){
             .asker = ask->asker,
@@ -45,12 +46,11 @@ static void look_at_slot(ask_visit *visit, const jzi_ask *ask, uint64_t now_ns)
 static void visit_asks(jzi_worker *worker, void *payload)
 {
     ask_visit *visit = payload;
-    uint64_t now = jzi_worker_clock(worker);
     uint32_t slot = visit->from;
     uint32_t end = slot + SLOTS_PER_VISIT;
     const jzi_ask *ask = jzi_ask_table_find(&worker->post->asks, slot);
     while (ask != NULL && slot < end && visit->count < WAITS_PER_VISIT) {
-        look_at_slot(visit, ask, now);
+        look_at_slot(visit, ask);
         ask = jzi_ask_table_find(&worker->post->asks, ++slot);
     }
     visit->from = slot;
@@ -61,6 +61,7 @@ static void visit_asks(jzi_worker *worker, void *payload)
 typedef struct ask_tour {
     jzx_control *control;
     jzi_waits *waits;
+    uint64_t now_ns;
     uint64_t min_age_ns;
     uint32_t from[JZX_DISPATCHERS_MAX];
     bool is_done[JZX_DISPATCHERS_MAX];
@@ -71,6 +72,7 @@ static bool prepare(void *ctx, uint32_t dispatcher, void *payload)
 {
     const ask_tour *tour = ctx;
     ask_visit *visit = payload;
+    visit->now_ns = tour->now_ns;
     visit->min_age_ns = tour->min_age_ns;
     visit->from = tour->from[dispatcher];
     return !tour->is_done[dispatcher];
@@ -122,10 +124,11 @@ static int by_age(const void *a, const void *b)
     return (left->age_ns < right->age_ns) - (left->age_ns > right->age_ns);
 }
 
-void jzi_waits_gather(jzx_control *control, uint64_t min_age_ns, jzi_waits *out,
+void jzi_waits_gather(jzx_control *control, uint64_t now_ns, uint64_t min_age_ns, jzi_waits *out,
                       jzi_silence *silence)
 {
-    ask_tour state = {.control = control, .waits = out, .min_age_ns = min_age_ns, .more = true};
+    ask_tour state = {
+        .control = control, .waits = out, .now_ns = now_ns, .min_age_ns = min_age_ns, .more = true};
     const jzi_tour tour = {.payload_bytes = sizeof(ask_visit),
                            .timeout_ns = TOUR_NS,
                            .run = visit_asks,

@@ -136,15 +136,15 @@ static bool is_still_there(const jzi_worker_sight *worker, const jzi_worker_sigh
     return false;
 }
 
-size_t jzi_find_stuck(jzx_control *control, uint64_t limit_ns, jzi_worker_sight *out, size_t cap)
+size_t jzi_find_stuck(jzx_control *control, uint64_t now_ns, uint64_t limit_ns,
+                      jzi_worker_sight *out, size_t cap)
 {
     size_t first_count = 0;
     size_t then_count = 0;
     size_t count = 0;
-    uint64_t now = jzi_control_now_ns(control);
     jzi_worker_sight *first = jzi_workers_now(control, &first_count);
     for (size_t i = 0; i < first_count && count < cap; i++) {
-        if (is_suspect(&first[i], now, limit_ns)) {
+        if (is_suspect(&first[i], now_ns, limit_ns)) {
             out[count++] = first[i];
         }
     }

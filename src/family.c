@@ -495,6 +495,9 @@ static void decide(jzi_child *child)
             jzi_window_add(&child->own, now);
         }
         child->attempt = child->bond.attempt = verdict.attempt;
+        child->caused++;
+        child->caused_late = verdict.delay_ns > 0;
+        child->caused_ns = now;
         child->bond.delay_ms = (uint32_t)(verdict.delay_ns / 1000000u);
         restart(child, verdict.delay_ns);
         break;

@@ -46,6 +46,10 @@ typedef struct jzi_child {
     uint64_t due_ns;
     jzi_window own;
     jzi_alarm alarm;
+    /* Restarts that it caused itself, and not a sibling that took it along. */
+    uint32_t caused;
+    bool caused_late; /* the last one waited for its backoff */
+    uint64_t caused_ns;
 } jzi_child;
 
 /* Children that go down together, the last first, and come up together, the first first. */

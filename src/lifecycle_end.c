@@ -394,6 +394,9 @@ static __attribute__((noinline)) void note_end(jzi_worker *worker, const jzi_act
     jzi_worker_trace(worker, JZX_TRACE_END, actor, NULL, worker->reason.kind);
     jzi_worker_note(worker, JZI_TAP_END, actor->id, JZX_NOBODY, 0, worker->reason.kind,
                     (uint64_t)(int64_t)worker->reason.code);
+    if (jzi_actor_name(actor)[0] != '\0') {
+        jzi_board_keep_name(worker->domain->board, actor->id, jzi_actor_name(actor));
+    }
 }
 
 void jzi_finish(jzi_worker *worker, jzi_actor *actor)

@@ -11,9 +11,30 @@ static void put(jzi_metrics *to, const char *words)
     jzi_json_raw(&to->text, words, strlen(words));
 }
 
+/* Characters that terminals obey are written as the text of their number: labels end up on them
+ * too. The format has no other way; to it that is a backslash and an x. True: it was one, and
+ * *value is at its last byte. */
+static bool put_control(jzi_metrics *to, const char **value)
+{
+    char text[8];
+    unsigned byte = (unsigned char)**value;
+    unsigned next = byte == 0xc2 ? (unsigned char)(*value)[1] : 0; /* C1, in UTF-8 */
+    bool c1 = next >= 0x80 && next < 0xa0;
+    if (!c1 && byte != 0x7f && (byte >= 0x20 || byte == '\n')) {
+        return false;
+    }
+    (void)snprintf(text, sizeof text, "\\\\x%02x", c1 ? next : byte);
+    put(to, text);
+    *value += c1 ? 1 : 0;
+    return true;
+}
+
 static void put_escaped(jzi_metrics *to, const char *value)
 {
     for (; *value != '\0'; value++) {
+        if (put_control(to, &value)) {
+            continue;
+        }
         switch (*value) {
         case '\\':
             put(to, "\\\\");

@@ -14,7 +14,7 @@ typedef struct jzi_metrics {
  * backslash. All are static. */
 void jzi_metrics_begin(jzi_metrics *to, const char *name, const char *type, const char *help);
 
-/* A label of a sample. The value is escaped. */
+/* A label of a sample. The value is escaped, and what terminals obey is named by its number. */
 typedef struct jzi_label {
     const char *name; /* NULL: none */
     const char *value;

@@ -98,6 +98,15 @@ void jzi_worker_do_chores(jzi_worker *worker)
     JZI_PUBLISH(worker->ctx.self, self);
 }
 
+/* Who reads of the letter later finds nobody with this id any more. */
+static void keep_name(const jzi_worker *worker, const jzi_actor *actor)
+{
+    if ((actor->flags & JZI_ACTOR_ENDING) != 0 && (jzi_actor_gate(actor) & JZI_GATE_PINS) != 0 &&
+        jzi_actor_name(actor)[0] != '\0') {
+        jzi_board_keep_name(worker->domain->board, actor->id, jzi_actor_name(actor));
+    }
+}
+
 void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason)
 {
     jzx_message *msg = &node->msg;
@@ -112,6 +121,7 @@ void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_d
     if (jzi_unlikely(worker->noting)) {
         jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
         jzi_worker_note(worker, JZI_TAP_DEAD, actor->id, msg->sender, msg->tag, reason, 0);
+        keep_name(worker, actor);
     }
     if (jzi_unlikely((jzi_msg_flags(msg) & JZI_MSG_ASK) != 0)) {
         worker->domain->on_request_died(worker, actor, node, reason);

@@ -30,9 +30,10 @@ enum { ROUNDS_MAX = 200, CLOCK_EVERY = 4096, REFRESHES_MAX = 100000 };
 #define OFTEN 10u
 
 static const char *const names[WAYS] = {
-    [WAY_OFF] = "no control",  [WAY_IDLE] = "nobody connected",
-    [WAY_TOP] = "jzx top",     [WAY_TOP_OFTEN] = "  ten times as often",
-    [WAY_METRICS] = "metrics", [WAY_TRACE] = "trace, rate 1,000"};
+    [WAY_OFF] = "no control",      [WAY_IDLE] = "nobody connected",
+    [WAY_TOP] = "jzx top",         [WAY_TOP_OFTEN] = "  ten times as often",
+    [WAY_METRICS] = "metrics",     [WAY_TRACE] = "trace, rate 1,000",
+    [WAY_UNREAD] = "unread trace", [WAY_UNREAD_TEN] = "ten unread traces"};
 
 typedef struct slice {
     double cpu_rate; /* messages per second of the loop's processor time */

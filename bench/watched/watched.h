@@ -17,10 +17,12 @@ typedef enum look_way {
     WAY_TOP_OFTEN,
     WAY_METRICS,
     WAY_TRACE,
+    WAY_UNREAD,     /* a trace with all that it may ask for, and nobody reads it */
+    WAY_UNREAD_TEN, /* ten of them */
     WAYS
 } look_way;
 
-enum { WATCHER_LOOKS_MAX = 1024 };
+enum { WATCHER_LOOKS_MAX = 1024, WATCHER_TRACES = 10 };
 
 /* One who looks, on a thread of its own: after half a period, and then once per period. */
 typedef struct watcher {
@@ -30,6 +32,7 @@ typedef struct watcher {
     pthread_t thread;
     atomic_bool ended;
     int socket;
+    int more[WATCHER_TRACES - 1];      /* further connections; -1: none */
     double took_ms[WATCHER_LOOKS_MAX]; /* from a question to the end of its answer */
     size_t count;
 } watcher;

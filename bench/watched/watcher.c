@@ -13,13 +13,23 @@
 
 enum { CHUNK = 65536 };
 
-static void connect_to(watcher *w)
+static int connect_to(const watcher *w)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", w->path);
-    w->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (w->socket < 0 || connect(w->socket, (struct sockaddr *)&address, sizeof address) != 0) {
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         watched_fail("connect", strerror(errno));
+    }
+    return fd;
+}
+
+/* Asks for as much as there is, and never reads. */
+static void trace_unread(int fd)
+{
+    static const char wish[] = "{\"id\":1,\"op\":\"trace\",\"rate\":100000,\"sends\":true}\n";
+    if (send(fd, wish, sizeof wish - 1, MSG_NOSIGNAL) != (ssize_t)(sizeof wish - 1)) {
+        watched_fail("trace", strerror(errno));
     }
 }
 
@@ -98,7 +108,17 @@ void watcher_start(watcher *w)
     if (w->how == WAY_IDLE) {
         return;
     }
-    connect_to(w);
+    w->socket = connect_to(w);
+    for (size_t i = 0; i < WATCHER_TRACES - 1; i++) {
+        w->more[i] = w->how == WAY_UNREAD_TEN ? connect_to(w) : -1;
+    }
+    if (w->how == WAY_UNREAD || w->how == WAY_UNREAD_TEN) {
+        trace_unread(w->socket);
+        for (size_t i = 0; i < WATCHER_TRACES - 1 && w->more[i] >= 0; i++) {
+            trace_unread(w->more[i]);
+        }
+        return;
+    }
     if (pthread_create(&w->thread, NULL, watch, w) != 0) {
         watched_fail("thread", "cannot be started");
     }
@@ -111,6 +131,11 @@ void watcher_stop(watcher *w)
     }
     atomic_store(&w->ended, true);
     shutdown(w->socket, SHUT_RDWR);
-    pthread_join(w->thread, NULL);
+    if (w->how != WAY_UNREAD && w->how != WAY_UNREAD_TEN) {
+        pthread_join(w->thread, NULL);
+    }
     close(w->socket);
+    for (size_t i = 0; i < WATCHER_TRACES - 1 && w->more[i] >= 0; i++) {
+        close(w->more[i]);
+    }
 }

@@ -4,6 +4,7 @@
 #include "jzx.h"
 #include "text.h"
 #include "view.h"
+#include "wrap.h"
 
 #include <string.h>
 
@@ -109,7 +110,7 @@ static void put_asks(FILE *out, const char *name, const char *word, const json_t
     {
         label(out, i == 0 ? name : "");
         fputs(word, out);
-        text_put(out, field_text(ask, "to"));
+        view_put_actor(out, field_text(ask, "to_name"), field_text(ask, "to"));
         fprintf(out, ", %s so far", ui_duration(field_u64(ask, "age_ms")).text);
         if (field_has(ask, "left_ms")) {
             fprintf(out, ", gives up in %s", ui_duration(field_u64(ask, "left_ms")).text);
@@ -176,6 +177,24 @@ static void put_detail(FILE *out, const json_t *detail)
     put_supervision(out, field_object(detail, "supervision"));
 }
 
+static void put_failure(FILE *out, const json_t *failure)
+{
+    const char *text = field_text(failure, "text");
+    long long code = (long long)field_i64(failure, "code");
+    wrap line;
+    wrap_begin(&line, out, 6);
+    wrap_put(&line, UI_PLAIN, "  %s ago ", ui_duration(field_u64(failure, "ago_ms")).text);
+    wrap_put(&line, UI_RED, "%s%s:", field_text(failure, "reason"),
+             code == 0 ? "" : ui_format(" %lld", code).text);
+    wrap_words(&line, UI_PLAIN, *text == '\0' ? "-" : text);
+    if (field_has(failure, "tag")) {
+        wrap_put(&line, UI_PLAIN, "(tag %llu,", (unsigned long long)field_u64(failure, "tag"));
+    }
+    wrap_put(&line, UI_PLAIN, "%sincarnation %llu)", field_has(failure, "tag") ? "" : "(",
+             (unsigned long long)field_u64(failure, "incarnation"));
+    wrap_end(&line);
+}
+
 static void put_failures(FILE *out, const json_t *list, frames *symbols)
 {
     size_t i;
@@ -185,19 +204,7 @@ static void put_failures(FILE *out, const json_t *list, frames *symbols)
         if (i == 0) {
             fprintf(out, "%slast failures%s\n", ui_colour_on(UI_BOLD), ui_colour_on(UI_PLAIN));
         }
-        fprintf(out, "  %s ago  %s", ui_duration(field_u64(failure, "ago_ms")).text,
-                ui_colour_on(UI_RED));
-        text_put(out, field_text(failure, "reason"));
-        fprintf(out, "%s", ui_colour_on(UI_PLAIN));
-        if (field_i64(failure, "code") != 0) {
-            fprintf(out, " %lld", (long long)field_i64(failure, "code"));
-        }
-        fputs(": ", out);
-        text_put(out, field_text(failure, "text"));
-        if (field_has(failure, "tag")) {
-            fprintf(out, ", tag %llu", (unsigned long long)field_u64(failure, "tag"));
-        }
-        fprintf(out, ", incarnation %llu\n", (unsigned long long)field_u64(failure, "incarnation"));
+        put_failure(out, failure);
         frames_put(symbols, out, field_list(failure, "frames"), "      ");
     }
 }

@@ -90,7 +90,6 @@ static void tell(const view *v, const attach *a, const jzx_console *console)
                ui_colour_on(UI_CYAN), url, ui_colour_on(UI_PLAIN));
         puts("Ctrl-C ends the console; the program goes on.");
     }
-    (void)fflush(stdout);
 }
 
 static int serve(const view *v, const wishes *w)
@@ -115,6 +114,10 @@ static int serve(const view *v, const wishes *w)
     attach_close(a); /* it is not needed any more, and the program has room for so many only */
     if (err != JZX_OK) {
         return start_failed(v, w, err);
+    }
+    if (!ui_flush()) { /* who does not get to know the address cannot use it */
+        jzx_console_stop(console);
+        return EXIT_FAILED;
     }
     if (w->open) {
         open_browser(jzx_console_url(console));

@@ -3,10 +3,11 @@
 #include "jzx.h"
 #include "text.h"
 #include "view.h"
+#include "wrap.h"
 
 #include <stdlib.h>
 
-enum { ROUND_MS = 250, PAGE = 1000 };
+enum { ROUND_MS = 250, PAGE = 1000, TIME_COLUMNS = 12, REASON_COLUMNS = 14, INDENT = 14 };
 
 typedef struct dead {
     attach *link;
@@ -16,22 +17,34 @@ typedef struct dead {
     json_t *last; /* owned: the last answer, for its totals */
 } dead;
 
-static bool put_letter(FILE *out, const json_t *letter)
+/* Also for a reader that is not there, or has no room: it is noticed before the first letter. */
+static bool put_heading(void)
+{
+    wrap line;
+    wrap_begin(&line, stdout, INDENT);
+    wrap_cell(&line, UI_BOLD, TIME_COLUMNS + 1, "TIME");
+    wrap_cell(&line, UI_BOLD, REASON_COLUMNS + 1, "REASON");
+    wrap_put(&line, UI_BOLD, "MESSAGE");
+    wrap_end(&line);
+    return ui_flush();
+}
+
+static void put_letter(FILE *out, const json_t *letter)
 {
     const char *sender = field_text(letter, "sender");
-    fprintf(out, "%s  %s", view_clock_ago(field_u64(letter, "ago_ms")).text,
-            ui_colour_on(UI_YELLOW));
-    text_cell(out, field_text(letter, "reason"), 12);
-    fprintf(out, "%s  tag %-6llu ", ui_colour_on(UI_PLAIN),
-            (unsigned long long)field_u64(letter, "tag"));
-    text_cell(out, field_text(letter, "kind"), 8);
-    fprintf(out, " %6s bytes  to ", view_count(field_u64(letter, "len")).text);
-    view_put_actor(out, field_text(letter, "target_name"), field_text(letter, "target"));
+    wrap line;
+    wrap_begin(&line, out, INDENT);
+    wrap_cell(&line, UI_PLAIN, TIME_COLUMNS + 1, view_clock_ago(field_u64(letter, "ago_ms")).text);
+    wrap_cell(&line, UI_YELLOW, REASON_COLUMNS + 1, field_text(letter, "reason"));
+    wrap_put(&line, UI_PLAIN, "tag %llu", (unsigned long long)field_u64(letter, "tag"));
+    wrap_put(&line, UI_PLAIN, " %s", field_text(letter, "kind"));
+    wrap_put(&line, UI_PLAIN, " %s bytes", view_count(field_u64(letter, "len")).text);
+    wrap_actor(&line, UI_PLAIN, " to", field_text(letter, "target_name"),
+               field_text(letter, "target"));
     if (*sender != '\0') {
-        fputs(" from ", out);
-        view_put_actor(out, field_text(letter, "sender_name"), sender);
+        wrap_actor(&line, UI_PLAIN, "from", field_text(letter, "sender_name"), sender);
     }
-    return fputc('\n', out) != EOF;
+    wrap_end(&line);
 }
 
 static bool put_letters(dead *d, const json_t *answer)
@@ -48,7 +61,7 @@ static bool put_letters(dead *d, const json_t *answer)
     }
     json_array_foreach(field_list(answer, "letters"), i, letter)
     {
-        (void)put_letter(page.out, letter);
+        put_letter(page.out, letter);
         d->shown++;
     }
     return ui_page_end(&page);
@@ -119,15 +132,18 @@ static int run(dead *d, bool once)
 {
     int status = EXIT_FINE;
     bool full = false;
+    if (!d->json && !put_heading()) {
+        return status; /* and ui_finish() says why */
+    }
     while (take_more(d, &full, &status)) {
         if (full) {
             continue;
         }
-        if (once || view_interrupted()) {
+        if (once || view_is_over()) {
             break;
         }
         view_pause(d->link, ROUND_MS);
-        if (view_interrupted()) {
+        if (view_is_over()) {
             break;
         }
     }

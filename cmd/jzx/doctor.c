@@ -3,6 +3,7 @@
 #include "jzx.h"
 #include "text.h"
 #include "view.h"
+#include "wrap.h"
 
 #include <string.h>
 
@@ -14,6 +15,17 @@ static ui_colour colour_of(const char *severity)
     return strcmp(severity, "error") == 0     ? UI_RED
            : strcmp(severity, "warning") == 0 ? UI_YELLOW
                                               : UI_CYAN;
+}
+
+enum { INDENT = 4 };
+
+static void put_sentence(FILE *out, const char *text)
+{
+    wrap line;
+    wrap_begin(&line, out, INDENT);
+    wrap_put(&line, UI_PLAIN, "%*s", INDENT - 1, "");
+    wrap_words(&line, UI_PLAIN, text);
+    wrap_end(&line);
 }
 
 static void show_one(FILE *out, const json_t *finding)
@@ -29,13 +41,11 @@ static void show_one(FILE *out, const json_t *finding)
     }
     fputs(ui_colour_on(UI_DIM), out);
     text_put(out, field_text(finding, "rule"));
-    fprintf(out, "%s\n    ", ui_colour_on(UI_PLAIN));
-    text_put(out, field_text(finding, "text"));
+    fprintf(out, "%s\n", ui_colour_on(UI_PLAIN));
+    put_sentence(out, field_text(finding, "text"));
     if (*field_text(finding, "advice") != '\0') {
-        fputs("\n    ", out);
-        text_put(out, field_text(finding, "advice"));
+        put_sentence(out, field_text(finding, "advice"));
     }
-    fputc('\n', out);
 }
 
 /* The worst first. Severities that this jzx does not know come last. */

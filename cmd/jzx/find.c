@@ -200,9 +200,12 @@ static void list(const finding *f, const char *what)
         if (what != NULL && !is_meant(program, what)) {
             continue;
         }
-        fprintf(stderr, "  %7d  %-20s %s\n", (int)program->pid,
-                program->state == ATTACH_OK ? attach_name(program->link) : "(no answer)",
-                attach_path(program->link));
+        fprintf(stderr, "  %7d  ", (int)program->pid);
+        text_cell(stderr, program->state == ATTACH_OK ? attach_name(program->link) : "(no answer)",
+                  20);
+        fputc(' ', stderr);
+        text_put(stderr, attach_path(program->link));
+        fputc('\n', stderr);
     }
 }
 

@@ -4,31 +4,6 @@
 #include "text.h"
 #include "view.h"
 
-#include <string.h>
-#include <unistd.h>
-
-/* As it is for programs; on a terminal line by line and harmless. */
-static void put_lines(const char *text)
-{
-    if (isatty(STDOUT_FILENO) != 1) {
-        fputs(text, stdout);
-        return;
-    }
-    while (*text != '\0') {
-        char line[4096];
-        size_t len = strcspn(text, "\n");
-        size_t part = len < sizeof line ? len : sizeof line - 1;
-        memcpy(line, text, part);
-        line[part] = '\0';
-        text_put(stdout, line);
-        text += part;
-        if (*text == '\n') {
-            fputc('\n', stdout);
-            text++;
-        }
-    }
-}
-
 int metrics_main(int argc, char **argv)
 {
     static const view_spec spec = {
@@ -49,7 +24,8 @@ int metrics_main(int argc, char **argv)
         if (v.json) {
             (void)view_json(answer);
         } else {
-            put_lines(field_text(answer, "text"));
+            /* The same on a terminal and in a pipe, which may end on one. */
+            text_put_metrics(stdout, field_text(answer, "text"));
             (void)ui_flush(); /* while errno is of the writing */
         }
         json_decref(answer);

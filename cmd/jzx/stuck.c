@@ -4,6 +4,9 @@
 #include "jzx.h"
 #include "text.h"
 #include "view.h"
+#include "wrap.h"
+
+#include <string.h>
 
 enum { LIMIT_MAX_MS = 86400000 }; /* a day, as the protocol has it */
 
@@ -72,7 +75,28 @@ static void show_asks(FILE *out, const json_t *list)
     }
 }
 
-static void show_cycles(FILE *out, const json_t *list)
+/* The circle is one of asks, which know the names. */
+static const char *name_of(const json_t *asks, const char *id)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(asks, i, one)
+    {
+        if (strcmp(field_text(one, "asker"), id) == 0) {
+            return field_text(one, "asker_name");
+        }
+    }
+    return "";
+}
+
+static void put_member(wrap *line, const json_t *asks, const json_t *id, const char *before)
+{
+    const char *text = json_string_value(id);
+    text = text == NULL ? "?" : text;
+    wrap_actor(line, UI_PLAIN, before, name_of(asks, text), text);
+}
+
+static void show_cycles(FILE *out, const json_t *list, const json_t *asks)
 {
     size_t i, k;
     json_t *cycle, *id;
@@ -81,16 +105,15 @@ static void show_cycles(FILE *out, const json_t *list)
     }
     json_array_foreach(list, i, cycle)
     {
-        fputs("  ", out);
+        wrap line;
+        wrap_begin(&line, out, 6);
+        wrap_put(&line, UI_PLAIN, " ");
         json_array_foreach(cycle, k, id)
         {
-            const char *text = json_string_value(id);
-            text_put(out, text == NULL ? "?" : text);
-            fputs(" -> ", out);
+            put_member(&line, asks, id, k == 0 ? "" : "->");
         }
-        const char *first = json_string_value(json_array_get(cycle, 0));
-        text_put(out, first == NULL ? "?" : first);
-        fputc('\n', out);
+        put_member(&line, asks, json_array_get(cycle, 0), "->");
+        wrap_end(&line);
     }
 }
 
@@ -114,7 +137,7 @@ static void show(const json_t *answer, frames *symbols)
     show_running(page.out, field_list(answer, "running"), symbols);
     show_full(page.out, field_list(answer, "full"));
     show_asks(page.out, field_list(answer, "asks"));
-    show_cycles(page.out, field_list(answer, "cycles"));
+    show_cycles(page.out, field_list(answer, "cycles"), field_list(answer, "asks"));
     view_put_silent(page.out, answer);
     if (field_bool(answer, "cut")) {
         fputs("There are more asks than could be looked at: some are missing here.\n", page.out);

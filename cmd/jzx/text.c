@@ -62,6 +62,16 @@ static bool is_harmful(uint32_t c)
            (c >= 0xfff9 && c <= 0xfffb) || c > 0x10ffff;
 }
 
+bool text_is_harmful(const void *at, size_t len, unsigned *out_code)
+{
+    char one[5] = "";
+    size_t taken;
+    memcpy(one, at, len < 4 ? len : 4);
+    uint32_t c = decode(one, &taken);
+    *out_code = c == UINT32_MAX ? *(const uint8_t *)at : c;
+    return is_harmful(c);
+}
+
 /* How the next character is shown: its bytes, or a '?'. Returns its columns. */
 static size_t next_char(const char **text, const char **out_bytes, size_t *out_len)
 {
@@ -143,6 +153,52 @@ void text_put(FILE *out, const char *text)
         (void)next_char(&text, &bytes, &len);
         (void)fwrite(bytes, 1, len, out);
     }
+}
+
+size_t text_put_part(FILE *out, const char **text, size_t columns)
+{
+    size_t used = 0;
+    while (**text != '\0') {
+        const char *rest = *text;
+        const char *bytes;
+        size_t len;
+        size_t wide = next_char(&rest, &bytes, &len);
+        if (used > 0 && used + wide > columns) {
+            break;
+        }
+        (void)fwrite(bytes, 1, len, out);
+        used += wide;
+        *text = rest;
+    }
+    return used;
+}
+
+/* What is harmful but for `keep`, which are characters of ASCII, by `format` and its number. */
+static void put_numbered(FILE *out, const char *text, const char *keep, const char *byte_format,
+                         const char *format)
+{
+    while (*text != '\0') {
+        size_t len;
+        uint32_t c = decode(text, &len);
+        bool kept = c < 0x80 && strchr(keep, (int)c) != NULL;
+        if (!is_harmful(c) || kept) {
+            (void)fwrite(text, 1, len, out);
+        } else {
+            uint32_t number = c == UINT32_MAX ? *(const uint8_t *)text : c;
+            fprintf(out, number < 0x100 ? byte_format : format, (unsigned)number);
+        }
+        text += len;
+    }
+}
+
+void text_put_json(FILE *out, const char *json)
+{
+    put_numbered(out, json, "", "\\u%04x", "\\u%04x");
+}
+
+void text_put_metrics(FILE *out, const char *metrics)
+{
+    put_numbered(out, metrics, "\n\t", "\\\\x%02x", "\\\\u%04x");
 }
 
 void text_cell(FILE *out, const char *text, size_t columns)

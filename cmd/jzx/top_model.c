@@ -141,9 +141,27 @@ static int compare_column(const top_row *a, const top_row *b, top_column column)
     }
 }
 
+/* Among equals those that keep the program busy; as the program sorts. */
+static int compare_busy(const top_row *a, const top_row *b, top_column column)
+{
+    switch (column) {
+    case TOP_RATE:
+        return larger_first(a->mailbox, b->mailbox);
+    case TOP_MAILBOX:
+    case TOP_CPU:
+    case TOP_RESTARTS:
+    case TOP_MEMORY:
+    case TOP_DEAD:
+        return larger_share_first(a->rate, b->rate);
+    default:
+        return 0;
+    }
+}
+
 int top_row_compare(const top_row *a, const top_row *b, top_column column)
 {
     int order = compare_column(a, b, column);
+    order = order != 0 ? order : compare_busy(a, b, column);
     return order != 0 ? order : compare_ids(a, b);
 }
 

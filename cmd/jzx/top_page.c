@@ -235,17 +235,29 @@ static void put_reasons(top_canvas *page, const json_t *reasons)
     }
 }
 
+/* On a line of its own if it does not fit on this one. */
+static void put_party(top_canvas *page, const char *word, const char *name, const char *id)
+{
+    size_t width = strlen(word) + text_width(name) + text_width(id) + 3;
+    if ((size_t)page->column + width > (size_t)page->columns) {
+        top_canvas_line(page);
+        top_put(page, TOP_PLAIN, "%*s", 14, "");
+        word += strspn(word, ", ");
+    }
+    top_put(page, TOP_PLAIN, "%s", word);
+    put_actor(page, TOP_PLAIN, name, id);
+}
+
 static void put_letter(top_canvas *page, const json_t *letter)
 {
     top_canvas_line(page);
     top_put(page, TOP_DIM, "  %7s ago  ", top_word_ms(field_u64(letter, "ago_ms")).text);
     top_put_left(page, TOP_YELLOW, 14, field_text(letter, "reason"));
-    top_put(page, TOP_PLAIN, " tag %llu, %llu bytes, to ",
-            (unsigned long long)field_u64(letter, "tag"),
+    top_put(page, TOP_PLAIN, " tag %llu, %llu bytes", (unsigned long long)field_u64(letter, "tag"),
             (unsigned long long)field_u64(letter, "len"));
-    put_actor(page, TOP_PLAIN, field_text(letter, "target_name"), field_text(letter, "target"));
+    put_party(page, ", to ", field_text(letter, "target_name"), field_text(letter, "target"));
     if (field_has(letter, "sender")) {
-        top_put(page, TOP_PLAIN, " from %s", field_text(letter, "sender"));
+        put_party(page, " from ", field_text(letter, "sender_name"), field_text(letter, "sender"));
     }
 }
 

@@ -169,19 +169,19 @@ static void put_workers(top_canvas *canvas, const top_dispatcher *dispatcher)
     }
 }
 
-/* In whom it hangs. */
+/* In whom it hangs, and for how long: since that one began its turn, as `stuck` and `actor` count,
+ * and not since we noticed. */
 static void put_silent(top_canvas *canvas, const top_dispatcher *dispatcher)
 {
-    uint64_t silent_ms = dispatcher->latency_us / 1000;
-    double seconds = (double)silent_ms / 1000.0;
     if (dispatcher->longest_actor[0] == '\0') {
-        top_put(canvas, TOP_ALARM, "NOT ANSWERING %.1f s", seconds);
-    } else if (dispatcher->longest_tag < 0) {
-        top_put(canvas, TOP_ALARM, "NOT ANSWERING %.1f s in %s", seconds,
-                dispatcher->longest_actor);
-    } else {
-        top_put(canvas, TOP_ALARM, "NOT ANSWERING %.1f s in %s (tag %lld)", seconds,
-                dispatcher->longest_actor, (long long)dispatcher->longest_tag);
+        top_put(canvas, TOP_ALARM, "NOT ANSWERING for %s",
+                top_word_ms(dispatcher->latency_us / 1000).text);
+        return;
+    }
+    top_put(canvas, TOP_ALARM, "NOT ANSWERING, for %s in %s",
+            top_word_ms(dispatcher->longest_ms).text, dispatcher->longest_actor);
+    if (dispatcher->longest_tag >= 0) {
+        top_put(canvas, TOP_ALARM, " (tag %lld)", (long long)dispatcher->longest_tag);
     }
 }
 

@@ -4,8 +4,7 @@
 #include "perfetto.h"
 #include "text.h"
 #include "view.h"
-
-#include <jzx/jzx.h>
+#include "wrap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 enum { RATE_MAX = 100000 }; /* docs/CONTROL.md */
+enum { TIME_COLUMNS = 15, WHAT_COLUMNS = 8, TAG_COLUMNS = 10, INDENT = 17 };
 
 typedef struct trace {
     /* What was asked for. */
@@ -80,41 +80,68 @@ static ui_text wall_clock(const trace *t, uint64_t t_ns)
     return ui_format("%s%03u", view_clock(wall_us / 1000).text, (unsigned)(wall_us % 1000));
 }
 
+static void put_heading(void)
+{
+    wrap line;
+    wrap_begin(&line, stdout, INDENT);
+    wrap_cell(&line, UI_BOLD, TIME_COLUMNS + 1, "TIME");
+    wrap_cell(&line, UI_BOLD, WHAT_COLUMNS + 1, "EVENT");
+    wrap_cell(&line, UI_BOLD, TAG_COLUMNS, "TAG");
+    wrap_put(&line, UI_BOLD, "%8s ", "TOOK");
+    wrap_put(&line, UI_BOLD, "ACTOR");
+    wrap_end(&line);
+}
+
+/* How it ended: of a failure, with its code and its own words; of a dead letter, why. */
+static void put_reason(wrap *line, const json_t *event)
+{
+    const char *reason = field_text(event, "reason");
+    const char *text = field_text(event, "text");
+    const char *what = field_text(event, "what");
+    if (*reason == '\0') {
+        return;
+    }
+    long long code = (long long)field_i64(event, "value");
+    bool coded = code != 0 && (strcmp(what, "fail") == 0 || strcmp(what, "end") == 0);
+    wrap_put(line, UI_RED, "%s%s%s", reason, coded ? ui_format(" %lld", code).text : "",
+             *text == '\0' ? "" : ":");
+    wrap_words(line, UI_PLAIN, text);
+}
+
 static void put_line(const trace *t, const json_t *event)
 {
-    FILE *out = stdout;
     const char *what = field_text(event, "what");
     const char *actor = field_text(event, "actor");
     const char *peer = field_text(event, "peer");
+    const char *kind = field_text(event, "kind");
     const char *result = field_text(event, "result");
     bool handled = strcmp(what, "handled") == 0, sent = strcmp(what, "sent") == 0;
-    fprintf(out, "%s%s%s  ", ui_colour_on(UI_DIM), wall_clock(t, field_u64(event, "t_ns")).text,
-            ui_colour_on(UI_PLAIN));
-    fputs(ui_colour_on(handled ? UI_PLAIN : sent ? UI_CYAN : UI_YELLOW), out);
-    text_cell(out, what, 8);
+    bool tagged = handled || sent || field_u64(event, "tag") != 0;
+    bool odd = *kind != '\0' && strcmp(kind, "user") != 0;
+    wrap line;
+    wrap_begin(&line, stdout, INDENT);
+    wrap_cell(&line, UI_DIM, TIME_COLUMNS + 1, wall_clock(t, field_u64(event, "t_ns")).text);
+    wrap_cell(&line, handled ? UI_PLAIN : sent ? UI_CYAN : UI_YELLOW, WHAT_COLUMNS + 1, what);
     ui_text tag = ui_format("tag %llu", (unsigned long long)field_u64(event, "tag"));
-    fprintf(out, "%s  %-10s %8s  ", ui_colour_on(UI_PLAIN),
-            handled || sent || field_u64(event, "tag") != 0 ? tag.text : "",
-            handled ? nanoseconds(field_u64(event, "dur_ns")).text : "");
-    view_put_actor(out, *actor == '\0' ? "" : field_text(event, "name"),
-                   *actor == '\0' ? "outside" : actor);
+    wrap_cell(&line, UI_PLAIN, TAG_COLUMNS, tagged ? tag.text : "");
+    wrap_put(&line, UI_PLAIN, "%8s ", handled ? nanoseconds(field_u64(event, "dur_ns")).text : "");
+    wrap_actor(&line, UI_PLAIN, "", *actor == '\0' ? "" : field_text(event, "name"),
+               *actor == '\0' ? "outside" : actor);
     if (*peer != '\0') {
-        fputs(handled ? " from " : sent ? " to " : " peer ", out);
-        view_put_actor(out, field_text(event, "peer_name"), peer);
+        wrap_actor(&line, UI_PLAIN,
+                   handled ? "from"
+                   : sent  ? "to"
+                           : "peer",
+                   field_text(event, "peer_name"), peer);
     }
-    if (*field_text(event, "kind") != '\0' && strcmp(field_text(event, "kind"), "user") != 0) {
-        fputs(", ", out);
-        text_put(out, field_text(event, "kind"));
+    if (odd) {
+        wrap_put(&line, UI_PLAIN, "as %s", kind);
     }
-    if (strcmp(what, "fail") == 0 || strcmp(what, "end") == 0) {
-        fprintf(out, ", %s", jzx_reason_name((uint32_t)field_u64(event, "detail")));
-    }
+    put_reason(&line, event);
     if (*result != '\0' && strcmp(result, "ok") != 0) {
-        fprintf(out, "  %s", ui_colour_on(UI_RED));
-        text_put(out, result);
-        fputs(ui_colour_on(UI_PLAIN), out);
+        wrap_put(&line, UI_RED, "%s", result);
     }
-    fputc('\n', out);
+    wrap_end(&line);
 }
 
 /* A line of the trace; follow() flushes. False: it is over, because nobody reads or nothing more
@@ -133,8 +160,7 @@ static bool take_line(trace *t, const json_t *line)
         return !t->full;
     }
     if (t->json) {
-        (void)json_dumpf(line, stdout, JSON_COMPACT);
-        fputc('\n', stdout);
+        (void)view_put_json(stdout, line);
     } else if (event != NULL) {
         put_line(t, event);
     }
@@ -145,7 +171,7 @@ static bool take_line(trace *t, const json_t *line)
 static attach_result follow(trace *t)
 {
     uint64_t deadline = now_ms() + (uint64_t)(t->seconds * 1000.0);
-    while (!view_interrupted()) {
+    while (t->perfetto == NULL ? !view_is_over() : !view_interrupted()) {
         uint64_t now = now_ms();
         int timeout = -1;
         if (t->seconds > 0.0) {
@@ -159,6 +185,10 @@ static attach_result follow(trace *t)
         if (result == ATTACH_WAIT) {
             if (!ui_flush()) {
                 break;
+            }
+            if (t->perfetto == NULL) {
+                view_pause(t->link, timeout);
+                timeout = 0;
             }
             result = attach_next(t->link, timeout, &line);
         }
@@ -275,6 +305,9 @@ static int run(trace *t, FILE *out)
             leave_file(t, out);
         }
         return status;
+    }
+    if (out == NULL && !t->json) {
+        put_heading();
     }
     attach_result result = follow(t);
     result = result == ATTACH_OK ? finish(t) : result;

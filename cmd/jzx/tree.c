@@ -434,7 +434,7 @@ static int run(attach *a, const view *v, const tree *t)
             return EXIT_FINE;
         }
         view_pause(a, 1000);
-    } while (!view_interrupted());
+    } while (!view_is_over());
     return EXIT_FINE;
 }
 

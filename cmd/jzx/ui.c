@@ -1,5 +1,7 @@
 #include "ui.h"
 
+#include "text.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -49,10 +51,15 @@ const char *ui_colour_on(ui_colour colour)
 
 static void complain(const char *format, va_list args)
 {
+    char *text = NULL;
     ui_progress_end();
-    (void)fflush(stdout);
+    (void)ui_flush();
     fputs("jzx: ", stderr);
-    vfprintf(stderr, format, args);
+    /* Sentences of programs and names of files may hold anything. */
+    if (vasprintf(&text, format, args) >= 0) {
+        text_put(stderr, text);
+        free(text);
+    }
 }
 
 int ui_fail(const char *format, ...)
@@ -92,6 +99,11 @@ bool ui_flush(void)
         output_errno = errno != 0 ? errno : EIO;
     }
     return output_errno == 0;
+}
+
+void ui_lose_output(int error)
+{
+    output_errno = output_errno == 0 ? error : output_errno;
 }
 
 int ui_finish(int status)
@@ -152,7 +164,8 @@ ui_text ui_duration(uint64_t ms)
         return ui_format("%llums", (unsigned long long)ms);
     }
     if (ms < 60000) {
-        return ui_format("%.1fs", (double)ms / 1000.0);
+        /* Cut and not rounded, as `jzx top` does: one age is the same text everywhere. */
+        return ui_format("%u.%us", (unsigned)(ms / 1000), (unsigned)(ms % 1000 / 100));
     }
     static const struct {
         uint64_t ms;

@@ -71,5 +71,7 @@ bool ui_page_begin(ui_page *page);
 bool ui_page_end(ui_page *page);
 /* Flushes what was written to stdout without a page; false: nobody reads any more. */
 bool ui_flush(void);
+/* It was found out without writing that nobody reads: why, as an errno. */
+void ui_lose_output(int error);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { OPTIONS_MAX = 24, FIRST_OPTION = 512, OPT_JSON = 256, OPT_ONCE, OPT_ASCII };
 
@@ -242,9 +243,20 @@ bool view_json(const json_t *object)
     if (!ui_page_begin(&page)) {
         return false;
     }
-    bool whole = json_dumpf(object, page.out, JSON_COMPACT) == 0;
-    fputc('\n', page.out);
+    bool whole = view_put_json(page.out, object);
     return ui_page_end(&page) && whole;
+}
+
+bool view_put_json(FILE *out, const json_t *object)
+{
+    char *text = json_dumps(object, JSON_COMPACT);
+    if (text == NULL) {
+        return false;
+    }
+    text_put_json(out, text);
+    fputc('\n', out);
+    free(text);
+    return true;
 }
 
 static void on_interrupt(int signal_number)
@@ -266,12 +278,18 @@ bool view_interrupted(void)
     return interrupted != 0;
 }
 
+bool view_is_over(void)
+{
+    return view_interrupted() || !ui_flush();
+}
+
 void view_pause(const attach *a, int ms)
 {
-    /* What comes unasked is the end of the connection. */
-    struct pollfd p = {.fd = attach_fd(a), .events = POLLIN};
-    if (!view_interrupted()) {
-        (void)poll(&p, 1, ms);
+    /* Of stdout only its end is of interest: a pipe whose reader is gone has nothing else to say
+     * while nothing is written. */
+    struct pollfd p[2] = {{.fd = attach_fd(a), .events = POLLIN}, {.fd = STDOUT_FILENO}};
+    if (!view_interrupted() && poll(p, 2, ms) > 0 && p[1].revents != 0) {
+        ui_lose_output((p[1].revents & POLLNVAL) != 0 ? EBADF : EPIPE);
     }
 }
 

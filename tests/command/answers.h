@@ -3,7 +3,8 @@
 #ifndef JZT_COMMAND_ANSWERS_H
 #define JZT_COMMAND_ANSWERS_H
 
-#define EVIL "evil\\u001b[31m\\u202ename"
+/* An escape sequence, its one-character form, and what turns the direction of writing. */
+#define EVIL "evil\\u001b[31m\\u009b1m\\u202ename"
 
 #define ACTOR                                                                                      \
     "{\"id\":\"100000003\",\"name\":\"" EVIL "\",\"parent\":\"100000001\",\"depth\":1,"            \
@@ -55,9 +56,10 @@ static const struct {
     {"record", "\"ok\":true,\"events\":[{\"seq\":1,\"t_ns\":1,\"ago_ms\":3,\"dispatcher\":\"loop\","
                "\"worker\":0,\"what\":\"restart\",\"actor\":\"100000003\",\"name\":\"" EVIL "\","
                "\"peer\":null,\"tag\":0,\"detail\":2,\"value\":0,\"text\":\"restart " EVIL "\"}]"},
-    {"metrics", "\"ok\":true,\"text\":\"# HELP a b\\na 1\\n\""},
+    {"metrics", "\"ok\":true,\"text\":\"# HELP a b\\na{who=\\\"\\\\\\\\" EVIL "\\\"} 1\\n\""},
     {"trace", "\"ok\":true"},
     {"end", "\"ok\":true"},
+    {"send", "\"ok\":true,\"new\":\"" EVIL "\""},
     {"stop", "\"ok\":false,\"error\":\"NOT_ALLOWED\",\"text\":\"No " EVIL ".\""},
 };
 enum { ANSWERS = sizeof answers / sizeof answers[0] };
@@ -69,7 +71,8 @@ static const char *const traced[] = {
     "\"event\":{\"what\":\"handled\",\"t_ns\":6000,\"dur_ns\":800,\"actor\":\"100000003\","
     "\"name\":\"" EVIL "\",\"peer\":null,\"tag\":7,\"kind\":\"user\",\"result\":\"ok\","
     "\"stamp\":17}",
-    "\"event\":{\"what\":\"fail\",\"t_ns\":5500,\"actor\":\"100000003\",\"detail\":-3}",
+    "\"event\":{\"what\":\"fail\",\"t_ns\":5500,\"actor\":\"100000003\",\"detail\":-3,"
+    "\"reason\":\"failed\",\"text\":\"" EVIL "\"}",
     "\"skipped\":120,\"lost\":0",
 };
 enum { TRACED = sizeof traced / sizeof traced[0] };

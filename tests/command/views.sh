@@ -226,7 +226,21 @@ file=$(sed -n 's/^Written to \(.*\)\.$/\1/p' "$out")
 # Dead letters: those that are kept, those that come, and how many by reason.
 run 0 send -p shop worker-1 --tag 5 --u64 3
 until_says '^ +3  stopped' dead -p shop --once
-says 'stopped +tag 77 +user .* from '
+# Also of those that are gone one sees who it was.
+says 'stopped +tag 77 +user .* to victim \([0-9a-f]+\) from worker-1 \([0-9a-f]+\)$'
+if command -v script >/dev/null; then
+    for columns in 80 60 25; do
+        $as script -qec "stty cols $columns; NO_COLOR=1 $jzx dead -p shop --once --ascii" /dev/null \
+            </dev/null 2>"$err" | tr -d '\r' >"$out"
+        never_says ".{$((columns + 1))}"
+        # Nothing is missing: without its line ends it is what a file would have.
+        tr -d ' \n' <"$out" >"$work/flat" && cp "$work/flat" "$out"
+        says 'stoppedtag77user8?0?bytestovictim\([0-9a-f]+\)fromworker-1\([0-9a-f]+\)' && never_says '\.\.\.'
+    done
+    $as script -qec "stty cols 60; NO_COLOR=1 $jzx trace -p shop --for 0.1" /dev/null \
+        </dev/null 2>"$err" | tr -d '\r' >"$out"
+    never_says '.{61}' && says '^ +from clock \([0-9a-f]+\)$'
+fi
 run 0 dead -p shop --once --json && is_json && says '"by_reason":\{'
 follow_dead
 await_letters 3
@@ -241,12 +255,12 @@ says '^ +5  stopped'
 
 # A trace: lines, JSON, and a file for Perfetto.
 until_says 'handled +tag 10 .*  mute .* from clock' trace -p shop --for 0.2
-says 'handled +tag 10 +[0-9.]+[nu]s  clock \([0-9a-f]+\) .*, timer$' && never_says 'sent ' &&
+says 'handled +tag 10 +[0-9.]+[nu]s  clock \([0-9a-f]+\) .* as timer$' && never_says 'sent ' &&
     warns '^[0-9,]+ events'
 until_says 'mute' trace -p shop --for 0.2 --actor mute --sends
 never_says 'handled .*s  clock'
-run 0 trace -p shop --for 0.1 --tag 99 && silent "$out"
-run 0 trace -p shop --for 0.1 --under crew && silent "$out"
+run 0 trace -p shop --for 0.1 --tag 99 && never_says 'tag '
+run 0 trace -p shop --for 0.1 --under crew && never_says 'tag '
 until_says '"what":"handled"' trace -p shop --for 0.1 --json
 is_json
 run 1 trace -p shop --actor nobody && warns 'nobody'
@@ -310,9 +324,48 @@ silent "$err"
 $as "$jzx" trace -p shop --json 2>"$err" | head -n 1 >"$out"
 is_json
 
-timeout 60 $as "$jzx" metrics -p shop >/dev/full 2>"$err"
-[ $? -eq 1 ] || complain "A full disk was not noticed:"
-warns 'The output cannot be written'
+# A full disk is noticed by every command, also by those that go on and have nothing to tell, and a
+# reader that is gone too. `quiet` has no dead letters.
+start quiet ALLOW=1
+quiet=$pid
+full() {
+    : >"$out"
+    timeout 20 $as "$jzx" "$@" >/dev/full 2>"$err" </dev/null
+    status=$?
+    checks=$((checks + 1))
+    [ $status -eq 1 ] || complain "jzx $* ended with $status on a full disk, not with 1:"
+    warns 'The output cannot be written: No space left'
+}
+gone() {
+    : >"$out"
+    { timeout 20 $as "$jzx" "$@" 2>"$err" </dev/null; echo $? >"$work/status"; } | true
+    checks=$((checks + 1))
+    [ "$(cat "$work/status")" -eq 141 ] ||
+        complain "jzx $* ended with $(cat "$work/status") in a pipe without a reader, not with 141:"
+}
+for command in ps tree dead trace stuck doctor record metrics stop kill restart send; do
+    full $command --help
+done
+full --help
+full --version
+for words in 'tree' 'tree --json' 'tree --watch' 'actor crew' 'actor crew --json' 'dead' \
+    'dead --json' 'dead --once' 'dead --once --json' 'trace' 'trace --tag 99' 'trace --tag 99 --json' \
+    'stuck' 'stuck --json' 'doctor' 'doctor --json' 'record' 'record --json' 'record --dump' \
+    'metrics' 'metrics --json' 'send small --tag 1' 'send small --tag 1 --json' 'top --once' \
+    'top --json' 'console' 'console --json'; do
+    $as "$jzx" --help | grep -q "^  ${words%% *} " || continue # this jzx has none
+    # shellcheck disable=SC2086 # the words are meant to split
+    full $words -p quiet
+done
+full ps
+full ps --json
+for words in 'tree --watch' 'dead' 'dead --json' 'trace --tag 99' 'trace --tag 99 --json' 'top --json'; do
+    $as "$jzx" --help | grep -q "^  ${words%% *} " || continue
+    # shellcheck disable=SC2086 # the words are meant to split
+    gone $words -p quiet
+done
+kill -9 "$quiet"
+wait "$quiet" 2>/dev/null
 
 # Many actors: the tree is cut, and says so.
 run 0 send -p shop worker-1 --tag 7 --u64 3000

@@ -154,7 +154,7 @@ static void test_actors_are_sorted_and_cut(void)
         {"{\"op\":\"actors\",\"sort\":\"name\",\"limit\":1}", "a "},
         {"{\"op\":\"actors\",\"sort\":\"id\",\"reverse\":true,\"limit\":3}", "d c b "},
         {"{\"op\":\"actors\",\"sort\":\"restarts\"}", "a b c d "},
-        {"{\"op\":\"actors\",\"sort\":\"rate\"}", "a b c d "},
+        {"{\"op\":\"actors\",\"sort\":\"rate\"}", "b d a c "},
         {"{\"op\":\"actors\",\"sort\":\"cpu\"}", "a b c d "},
         {"{\"op\":\"actors\",\"sort\":\"dead\"}", "a b c d "},
         {"{\"op\":\"actors\",\"sort\":\"uptime\"}", "a b c d "},
@@ -366,6 +366,39 @@ static void test_rates_and_shares_come_with_the_second_look(void)
     }
     CHECK(most > 0.3 && most <= 1.0);
     (void)id;
+    hang_up(&c);
+    unmake_program(&p);
+}
+
+/* With empty mailboxes `jzx top` shows first who keeps the program busy, not who was spawned first.
+ */
+static void test_equal_mailboxes_are_sorted_by_rate(void)
+{
+    static const char *const sorts[] = {"mailbox", "cpu", "restarts", "dead", "memory", "rate"};
+    program p;
+    caller c;
+    make_program(&p);
+    (void)spawn_note(&p, "idle");
+    (void)spawn_note(&p, "lively");
+    (void)spawn_note(&p, "busy");
+    serve(&p, JZX_CONTROL_SEND);
+    run(&p);
+    call(&c, &p);
+    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"mailbox\"}")), "idle lively busy ");
+    for (int i = 0; i < 15; i++) {
+        CHECK_HAS(ask(&c, i < 5 ? "{\"op\":\"send\",\"actor\":\"lively\",\"tag\":1}"
+                                : "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":1}"),
+                  "\"ok\":true");
+    }
+    WAIT_FOR(atomic_load(&p.notes) == 15);
+    pause_ms(310); /* looks that are nearer to each other have no rates */
+    for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
+        char request[80];
+        (void)snprintf(request, sizeof request, "{\"op\":\"actors\",\"sort\":\"%s\"}", sorts[i]);
+        CHECK_STR(order_of(ask(&c, request)), "busy lively idle ");
+    }
+    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"mailbox\",\"reverse\":true}")),
+              "idle lively busy ");
     hang_up(&c);
     unmake_program(&p);
 }
@@ -602,6 +635,7 @@ static const jzt_test tests[] = {
     {"every_counter_has_its_name", test_every_counter_has_its_name},
     {"actors_have_their_facts", test_actors_have_their_facts},
     {"actors_are_sorted_and_cut", test_actors_are_sorted_and_cut},
+    {"equal_mailboxes_are_sorted_by_rate", test_equal_mailboxes_are_sorted_by_rate},
     {"any_window_of_the_list_is_right", test_any_window_of_the_list_is_right},
     {"the_tree_has_parents_before_children", test_the_tree_has_parents_before_children},
     {"what_is_in_hand_is_counted", test_what_is_in_hand_is_counted},

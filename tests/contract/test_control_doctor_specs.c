@@ -119,6 +119,91 @@ static void test_an_actor_that_was_restarted_many_times_is_told(void)
     program_close(p);
 }
 
+/* What is advised after the finding of a rule. */
+static const char *advice_of(const program *p, const char *rule)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "findings.%d.advice", index_of(p->answer, rule));
+    return text_at(p->answer, path);
+}
+
+static size_t findings_of(const program *p, const char *rule)
+{
+    char word[80];
+    size_t count = 0;
+    (void)snprintf(word, sizeof word, "\"rule\":\"%s\"", rule);
+    for (const char *at = p->answer; (at = strstr(at, word)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
+/* Has one of three siblings fail so often; the last one is restarted as often. */
+static program *fail_among_siblings(const jzx_supervisor_spec *spec, unsigned failures, one *state,
+                                    jzx_actor_id *out_sup, jzx_actor_id *out_shaky)
+{
+    program *p = program_open();
+    jzx_child_spec children[] = {
+        {.id = "before", .behavior = idle, .flags = JZX_SPAWN_STATELESS},
+        {.id = "shaky", .behavior = behave, .init = begin, .arg = state},
+        {.id = "after", .behavior = idle, .flags = JZX_SPAWN_STATELESS},
+    };
+    *out_sup = supervise(p, spec, children, 3);
+    program_run(p);
+    UNTIL(actor_at(p->answer, "actor.id") != 0, p, "\"op\":\"actor\",\"actor\":\"shaky\"}");
+    *out_shaky = actor_at(p->answer, "actor.id");
+    for (unsigned i = 0; i < failures; i++) {
+        tell(p, *out_shaky, FAIL);
+        wait_handled(state, i + 1);
+        UNTIL(number_at(p->answer, "actor.incarnation") == (long)i + 2 &&
+                  strcmp(text_at(p->answer, "actor.state"), "running") == 0,
+              p, "\"op\":\"actor\",\"actor\":\"after\"}");
+    }
+    return p;
+}
+
+/* Siblings that were only taken along have as many restarts as who failed, and are not blamed. */
+static void test_who_was_restarted_along_is_not_blamed(void)
+{
+    static const uint32_t strategies[] = {JZX_ONE_FOR_ALL, JZX_REST_FOR_ONE};
+    for (size_t i = 0; i < 2; i++) {
+        one state = {0};
+        jzx_actor_id sup, shaky;
+        const jzx_supervisor_spec spec = {
+            .strategy = strategies[i], .intensity = 1000, .period_ms = 600000};
+        program *p = fail_among_siblings(&spec, 11, &state, &sup, &shaky);
+        check_found(p, "crash-loop", "warning", shaky, "shaky failed or ended, and was restarted",
+                    "fails-again-and-again");
+        CHECK_EQ(findings_of(p, "crash-loop"), 1);
+        CHECK_EQ(findings_of(p, "fails-again-and-again"), 1);
+        CHECK(strstr(p->answer, "siblings were restarted along with it") != NULL);
+        CHECK(strstr(advice_of(p, "crash-loop"), "backoff_min_ms") != NULL);
+        program_close(p);
+    }
+}
+
+static void test_a_backoff_is_advised_to_who_has_none(void)
+{
+    for (uint32_t backoff_ms = 0; backoff_ms < 2; backoff_ms++) {
+        one state = {0};
+        jzx_actor_id sup, shaky;
+        jzx_supervisor_spec spec = {.strategy = JZX_ONE_FOR_ALL,
+                                    .intensity = 20,
+                                    .period_ms = 600000,
+                                    .backoff_min_ms = backoff_ms,
+                                    .backoff_max_ms = backoff_ms};
+        program *p = fail_among_siblings(&spec, 11, &state, &sup, &shaky);
+        UNTIL(findings_of(p, "crash-loop") == 1 && findings_of(p, "restarts-often") == 1, p,
+              "\"op\":\"doctor\"}");
+        bool advised = strstr(advice_of(p, "crash-loop"), "backoff_min_ms") != NULL;
+        CHECK_EQ(advised, backoff_ms == 0);
+        advised = strstr(advice_of(p, "restarts-often"), "backoff_min_ms") != NULL;
+        CHECK_EQ(advised, backoff_ms == 0);
+        CHECK(strstr(p->answer, "; the last was shaky, and others went along.") != NULL);
+        program_close(p);
+    }
+}
+
 static const jzt_test tests[] = {
     {"live_specs_are_linted_and_each_rule_has_a_name",
      test_live_specs_are_linted_and_each_rule_has_a_name},
@@ -127,6 +212,8 @@ static const jzt_test tests[] = {
      test_supervisors_are_looked_at_however_many_there_are},
     {"restarts_that_come_often_are_told_before_it_gives_up",
      test_restarts_that_come_often_are_told_before_it_gives_up},
+    {"who_was_restarted_along_is_not_blamed", test_who_was_restarted_along_is_not_blamed},
+    {"a_backoff_is_advised_to_who_has_none", test_a_backoff_is_advised_to_who_has_none},
     {"an_actor_that_was_restarted_many_times_is_told",
      test_an_actor_that_was_restarted_many_times_is_told},
 };

@@ -196,6 +196,40 @@ static void test_also_in_a_pool(void)
     check_on("pool", "pool");
 }
 
+/* One hang has one beginning, whoever is asked, and every age in an answer is of its `now_ns`. */
+static void test_one_hang_has_one_age_everywhere(void)
+{
+    program *p = program_open();
+    actor self = {0};
+    spawn_on(p, &self, "culprit", "pinned", 0);
+    program_run(p);
+    tell(p, self.id, STAY);
+    UNTIL(count_at(p->answer, "running") == 1, p, "\"op\":\"stuck\",\"limit_ms\":%d}", LIMIT_MS);
+    long since = number_at(p->answer, "running.0.since_ns");
+    CHECK(since > 0);
+    CHECK_EQ(number_at(p->answer, "running.0.for_ms"),
+             (number_at(p->answer, "now_ns") - since) / 1000000);
+    (void)ask(p, "\"op\":\"actor\",\"actor\":\"culprit\"}");
+    CHECK_EQ(number_at(p->answer, "doing.since_ns"), since);
+    CHECK_EQ(number_at(p->answer, "doing.for_ms"),
+             (number_at(p->answer, "now_ns") - since) / 1000000);
+    (void)ask(p, "\"op\":\"program\"}");
+    long place = -1;
+    for (size_t i = 0; i < count_at(p->answer, "dispatchers"); i++) {
+        char path[64];
+        (void)snprintf(path, sizeof path, "dispatchers.%zu.workers.0.actor", i);
+        place = actor_at(p->answer, path) == self.id ? (long)i : place;
+    }
+    REQUIRE(place >= 0);
+    char path[64];
+    (void)snprintf(path, sizeof path, "dispatchers.%ld.workers.0.since_ns", place);
+    CHECK_EQ(number_at(p->answer, path), since);
+    (void)snprintf(path, sizeof path, "dispatchers.%ld.workers.0.for_ms", place);
+    CHECK_EQ(number_at(p->answer, path), (number_at(p->answer, "now_ns") - since) / 1000000);
+    release(&self);
+    program_close(p);
+}
+
 static void test_two_of_a_pool_are_both_named(void)
 {
     program *p = program_open();
@@ -452,6 +486,7 @@ static const jzt_test tests[] = {
      test_who_does_not_return_is_named_with_message_time_and_place},
     {"also_on_a_thread_of_its_own", test_also_on_a_thread_of_its_own},
     {"also_in_a_pool", test_also_in_a_pool},
+    {"one_hang_has_one_age_everywhere", test_one_hang_has_one_age_everywhere},
     {"two_of_a_pool_are_both_named", test_two_of_a_pool_are_both_named},
     {"a_hook_that_does_not_return_is_named_as_one",
      test_a_hook_that_does_not_return_is_named_as_one},

@@ -84,6 +84,11 @@ static bool comes_before(const top_row *a, const top_row *b, top_column column)
     }
     uint64_t left = key_of(a, column);
     uint64_t right = key_of(b, column);
+    if (left == right && column != TOP_ID && column != TOP_UPTIME) {
+        top_column then = column == TOP_RATE ? TOP_MAILBOX : TOP_RATE;
+        left = key_of(a, then);
+        right = key_of(b, then);
+    }
     return left != right ? left > right : a_id < b_id;
 }
 

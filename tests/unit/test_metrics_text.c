@@ -47,6 +47,14 @@ static void test_values_of_labels_are_escaped(void)
     jzi_metrics_begin(&to, "jzx_x", "gauge", "X.");
     jzi_metrics_u64(&to, (jzi_label[JZI_LABELS]){{"name", "a\"b\\c\nd"}}, 1);
     check_text(&to, "# HELP jzx_x X.\n# TYPE jzx_x gauge\njzx_x{name=\"a\\\"b\\\\c\\nd\"} 1\n");
+    /* Escape sequences are none any more; what is no control stays, as 0xa0 beside C1. */
+    jzi_metrics_begin(&to, "jzx_y", "gauge", "Y.");
+    jzi_metrics_u64(&to,
+                    (jzi_label[JZI_LABELS]){{"name", "\033[31m\x7f\xc2\x9b"
+                                                     "1m\xc2\xa0\xe5\x90\x8d"}},
+                    1);
+    check_text(&to, "# HELP jzx_y Y.\n# TYPE jzx_y gauge\n"
+                    "jzx_y{name=\"\\\\x1b[31m\\\\x7f\\\\x9b1m\xc2\xa0\xe5\x90\x8d\"} 1\n");
 }
 
 static void test_seconds_are_exact(void)

@@ -1,5 +1,7 @@
 #include "record.h"
 
+#include "text.h"
+
 #include <jzx/manifest_job.h>
 
 #include <math.h>
@@ -55,11 +57,11 @@ static bool is_utf8(jzx_mf_span span)
     return true;
 }
 
-/* Control characters could do things to a terminal; C1 ones are two bytes of UTF-8. */
+/* What could do things to a terminal. */
 static bool is_control(const uint8_t *at, size_t len)
 {
-    return (len == 1 && (at[0] < 0x20 || at[0] == 0x7f)) ||
-           (len == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+    unsigned code;
+    return text_is_harmful(at, len, &code);
 }
 
 /* One character, made harmless: at most 4 bytes and a 0. Returns how many bytes it stands for. */
@@ -108,26 +110,20 @@ void ui_end(ui_record *record)
     }
 }
 
-static bool is_escaped(uint8_t c)
-{
-    return c == '"' || c == '\\' || c < 0x20 || c == 0x7f;
-}
-
+/* Of text that is UTF-8. What terminals obey is written by its number. */
 static void json_text(FILE *out, const uint8_t *at, size_t len)
 {
     fputc('"', out);
-    for (size_t i = 0; i < len;) {
-        size_t plain = 0;
-        while (i + plain < len && !is_escaped(at[i + plain])) {
-            plain++;
-        }
-        if (plain > 0) {
-            (void)fwrite(at + i, 1, plain, out);
+    for (size_t i = 0, bytes; i < len; i += bytes) {
+        unsigned code = 0;
+        bytes = utf8_len(at + i, len - i);
+        bytes = bytes == 0 ? 1 : bytes;
+        if (text_is_harmful(at + i, bytes, &code)) {
+            fprintf(out, "\\u%04x", code);
         } else {
-            fprintf(out, at[i] < 0x20 || at[i] == 0x7f ? "\\u%04x" : "\\%c", at[i]);
-            plain = 1;
+            fputs(at[i] == '"' || at[i] == '\\' ? "\\" : "", out);
+            (void)fwrite(at + i, 1, bytes, out);
         }
-        i += plain;
     }
     fputc('"', out);
 }
