@@ -406,6 +406,11 @@ export class Doing extends MadeUp {
       same(await page.inputValue("#trace-who"), "100000001", "whom");
       await page.click("text=Record 1 s");
       await page.waitForSelector(".timeline");
+      same(
+        await page.$$eval(".timeline text", (all) => all.filter((one) => one.getScreenCTM().a < 0.99).length),
+        0,
+        "words that are shrunk",
+      );
       same(await page.$$eval(".timeline .handled", (all) => all.length), 48, "messages drawn");
       same(await page.$$eval(".timeline .arrow", (all) => all.length), 48, "arrows drawn");
       check((await page.textContent(".trace")).includes("120 more were over the rate"), "what was left out");
