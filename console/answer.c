@@ -46,15 +46,20 @@ jzc_answer *jzc_answer_error(unsigned status, const char *error, const char *tex
     return answer_of_text(status, &out);
 }
 
-jzc_answer *jzc_answer_error_since(unsigned status, const char *error, const char *text,
-                                   uint64_t since_ms)
+jzc_answer *jzc_answer_gone(const char *text, const char *end, uint64_t since_ms)
 {
     jzc_text out = {0};
-    add_error(&out, error, text);
+    add_error(&out, "NOT_REACHABLE", text);
     jzc_text_str(&out, ",\"since_ms\":");
     jzc_text_u64(&out, since_ms);
+    jzc_text_str(&out, ",\"end\":");
+    if (end == NULL) {
+        jzc_text_str(&out, "null");
+    } else {
+        jzc_text_quote(&out, end, strlen(end));
+    }
     jzc_text_str(&out, "}");
-    return answer_of_text(status, &out);
+    return answer_of_text(503, &out);
 }
 
 static bool string_is(const jzc_json_member *member, const char *text)

@@ -17,9 +17,9 @@ typedef struct jzc_answer {
 jzc_answer *jzc_answer_new(unsigned status, const char *bytes, size_t len);
 /* {"ok":false,"error":...,"text":...} */
 jzc_answer *jzc_answer_error(unsigned status, const char *error, const char *text);
-/* The same with "since_ms": for how long it has been so. */
-jzc_answer *jzc_answer_error_since(unsigned status, const char *error, const char *text,
-                                   uint64_t since_ms);
+/* Of a program that is not there: the same with "since_ms", for how long it has been so, and "end",
+ * how it went; NULL: nobody knows. */
+jzc_answer *jzc_answer_gone(const char *text, const char *end, uint64_t since_ms);
 /* A line of the program, that comes with an id: the same object without it. The status is 200, or
  * what the error in it means. *out_id is its id, 0 if it is none of its answers. */
 jzc_answer *jzc_answer_of_line(const char *line, size_t len, uint64_t *out_id);

@@ -2,6 +2,7 @@
 #include <jzx/console.h>
 
 #include "http.h"
+#include "keeper.h"
 #include "tracer.h"
 #include "wire.h"
 
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { DEFAULT_CLIENTS = 64, STOP_MS = 2000, SOCKET_PATH_MAX = 107 };
+enum { DEFAULT_CLIENTS = 64, STOP_MS = 2000, SOCKET_PATH_MAX = 107, HISTORY_MS = 1000 };
 
 struct jzx_console {
     jzc_setup setup;
@@ -43,7 +44,7 @@ static jzx_err opts_adopt(jzx_console_opts *out, const jzx_console_opts *given, 
         }
     }
     memcpy(out, given, size < sizeof *out ? size : sizeof *out);
-    return out->reserved == 0 ? JZX_OK : JZX_ERR_NEWER_STRUCT;
+    return out->reserved == 0 && out->reserved_too == 0 ? JZX_OK : JZX_ERR_NEWER_STRUCT;
 }
 
 static jzx_err setup_token(jzc_setup *setup, const char *token)
@@ -70,7 +71,10 @@ static jzx_err setup_fill(jzc_setup *setup, const jzx_console_opts *opts, const 
     if (control == NULL || control[0] == '\0' || strlen(control) > SOCKET_PATH_MAX) {
         return JZX_ERR_INVALID_ARG;
     }
-    (void)snprintf(setup->control, sizeof setup->control, "unix:%s", control);
+    (void)snprintf(setup->program.address, sizeof setup->program.address, "unix:%s", control);
+    setup->keeper.every_ms = opts->history_ms == 0                        ? HISTORY_MS
+                             : opts->history_ms == JZX_CONSOLE_NO_HISTORY ? 0
+                                                                          : opts->history_ms;
     setup->max_clients = opts->max_clients == 0 ? DEFAULT_CLIENTS : opts->max_clients;
     jzx_err err = setup_token(setup, opts->token);
     if (err != JZX_OK) {
@@ -91,17 +95,25 @@ static jzx_err actors_start(jzx_loop *loop, jzc_setup *setup)
                              .deinit = jzc_tracer_deinit,
                              .mode = JZX_TEMPORARY};
     jzx_supervisor_init traces = {.spec = &dynamic, .children = &tracer, .child_count = 1};
+    jzx_child_spec wire = {.behavior = jzc_wire,
+                           .init = jzc_wire_init,
+                           .arg = &setup->program,
+                           .deinit = jzc_wire_deinit};
+    jzx_child_spec steady = wire;
+    jzx_child_spec quick = wire;
+    jzx_child_spec patient = wire;
+    steady.id = "steady";
+    quick.id = "quick";
+    patient.id = "patient";
     jzx_child_spec children[] = {
-        {.id = "quick",
-         .behavior = jzc_wire,
-         .init = jzc_wire_init,
-         .arg = setup->control,
-         .deinit = jzc_wire_deinit},
-        {.id = "patient",
-         .behavior = jzc_wire,
-         .init = jzc_wire_init,
-         .arg = setup->control,
-         .deinit = jzc_wire_deinit},
+        {.id = "keeper",
+         .behavior = jzc_keeper,
+         .init = jzc_keeper_init,
+         .arg = &setup->keeper,
+         .deinit = jzc_keeper_deinit},
+        steady,
+        quick,
+        patient,
         {.id = "traces", .supervisor = &traces},
         {.id = "http",
          .behavior = jzc_http_behave,
@@ -180,6 +192,7 @@ static jzx_err thread_start(jzx_console *console)
 static void console_free(jzx_console *console)
 {
     jzc_place_close(&console->setup.place);
+    jzc_program_deinit(&console->setup.program);
     (void)pthread_cond_destroy(&console->changed);
     (void)pthread_mutex_destroy(&console->lock);
     free(console);
@@ -205,6 +218,8 @@ jzx_err jzx_console_start_sized(jzx_control *control, const jzx_console_opts *op
         return JZX_ERR_NO_MEMORY;
     }
     console->setup.place.fd = -1;
+    console->setup.program.process = -1;
+    console->setup.own = full.control == NULL;
     (void)pthread_mutex_init(&console->lock, NULL);
     (void)pthread_cond_init(&console->changed, NULL);
     err = setup_fill(&console->setup, &full, path);

@@ -20,6 +20,7 @@ enum {
     TAG_HANGUP = 13,
     LOOK_MS = 500,
     IDLE_S = 10,
+    LAST_RUNS = 4,
     MEMORY_PER_CONNECTION = 16384,
     MEMORY_STEP = 4096,
 };
@@ -69,7 +70,10 @@ static jzx_err find_siblings(jzx_context *ctx, jzc_http *http)
     const struct {
         const char *id;
         jzx_actor_id *out;
-    } wanted[] = {{"quick", &http->quick}, {"patient", &http->patient}, {"traces", &http->traces}};
+    } wanted[] = {{"keeper", &http->keeper},
+                  {"quick", &http->quick},
+                  {"patient", &http->patient},
+                  {"traces", &http->traces}};
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         jzx_child_info info;
         jzx_err err = jzx_supervisor_child(ctx->loop, console, wanted[i].id, &info);
@@ -92,6 +96,10 @@ static void http_close(jzx_context *ctx, jzc_http *http)
     }
     if (http->daemon != NULL) {
         jzc_questions_close(http);
+        /* Stopping cuts connections off: what they were told now has to be written before. */
+        for (int i = 0; i < LAST_RUNS; i++) {
+            (void)MHD_run(http->daemon);
+        }
         MHD_stop_daemon(http->daemon);
     }
     if (http->hangups >= 0) {
@@ -101,7 +109,7 @@ static void http_close(jzx_context *ctx, jzc_http *http)
     free(http);
 }
 
-static jzx_err http_open(jzx_context *ctx, jzc_http *http, const jzc_setup *setup)
+static jzx_err http_open(jzx_context *ctx, jzc_http *http, jzc_setup *setup)
 {
     http->setup = setup;
     http->hangups = -1;

@@ -4,7 +4,9 @@
  * readable or a time is up, and its callbacks run inside of the actor. A request that needs the
  * program is suspended, a wire is asked (jzx_ask), and the answer resumes it.
  *
- *   console (rest_for_one) -+- quick     a wire, for what a program answers from its counters
+ *   console (rest_for_one) -+- keeper    looks once per second, and knows the past
+ *                           +- steady    a wire, for the keeper
+ *                           +- quick     a wire, for what a program answers from its counters
  *                           +- patient   a wire, for what a dispatcher may have to answer
  *                           +- traces    a dynamic supervisor of tracers
  *                           `- http
@@ -13,7 +15,9 @@
 #define JZC_HTTP_H
 
 #include "answer.h"
+#include "keeper.h"
 #include "place.h"
+#include "program.h"
 #include "route.h"
 #include "wire.h"
 
@@ -25,8 +29,10 @@
 typedef struct jzc_setup {
     jzc_place place;
     char token[129];
-    char control[JZC_CONTROL_MAX + 1];
+    jzc_program program; /* the wires' */
+    jzc_keeper_setup keeper;
     unsigned max_clients;
+    bool own; /* the program is this one */
 } jzc_setup;
 
 /* An answer that several requests may share. */
@@ -69,14 +75,16 @@ typedef struct jzc_question {
     const jzc_route *route;
     jzc_request *waiters;
     jzc_cell *cell;
-    uint64_t stale_ns; /* from then on it has to be asked again */
+    uint64_t stale_ns; /* from then on it has to be asked again; of a farewell: it is told that
+                          there is none yet */
     bool asked;        /* the answer is on its way */
 } jzc_question;
 
 typedef struct jzc_http {
-    const jzc_setup *setup;
+    jzc_setup *setup;
     jzx_loop *loop;
     jzx_actor_id self;
+    jzx_actor_id keeper;
     jzx_actor_id quick;
     jzx_actor_id patient;
     jzx_actor_id traces;
@@ -134,7 +142,8 @@ void jzc_question_answered(jzx_context *ctx, jzc_http *http);
 /* The request is over, whatever it waited for. */
 void jzc_question_forget(jzc_request *request);
 void jzc_questions_look(jzc_http *http, uint64_t now);
-/* Resumes everybody with an answer that says why: libmicrohttpd stops with nobody suspended. */
+/* Resumes everybody with an answer that says why: libmicrohttpd stops with nobody suspended. Who
+ * waited for the farewell gets it. */
 void jzc_questions_close(jzc_http *http);
 
 #endif

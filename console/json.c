@@ -154,16 +154,26 @@ static const char *value_end(const char *at, const char *end, jzc_json_kind *out
     return word_end(at, end);
 }
 
-jzc_json_reader jzc_json_read(const char *text, size_t len)
+static jzc_json_reader read_from(const char *text, size_t len, char bracket)
 {
     jzc_json_reader reader = {.at = text, .end = text + len};
     reader.at = skip_blanks(reader.at, reader.end);
-    if (reader.at >= reader.end || *reader.at != '{') {
+    if (reader.at >= reader.end || *reader.at != bracket) {
         reader.bad = true;
     } else {
         reader.at++;
     }
     return reader;
+}
+
+jzc_json_reader jzc_json_read(const char *text, size_t len)
+{
+    return read_from(text, len, '{');
+}
+
+jzc_json_reader jzc_json_read_array(const char *text, size_t len)
+{
+    return read_from(text, len, '[');
 }
 
 static bool reader_stop(jzc_json_reader *reader, bool bad)
@@ -174,30 +184,63 @@ static bool reader_stop(jzc_json_reader *reader, bool bad)
     return false;
 }
 
-/* The '}' was read: nothing but blanks may follow. */
+/* The bracket was read: nothing but blanks may follow. */
 static bool reader_end(jzc_json_reader *reader)
 {
     return reader_stop(reader, skip_blanks(reader->at + 1, reader->end) != reader->end);
 }
 
-bool jzc_json_next(jzc_json_reader *reader, jzc_json_member *out)
+/* Where the next one begins; NULL: there is none. */
+static const char *reader_step(jzc_json_reader *reader, char bracket)
 {
     const char *end = reader->end;
     const char *at = skip_blanks(reader->at, end);
     if (reader->done || reader->bad || at >= end) {
-        return reader_stop(reader, !reader->done);
+        (void)reader_stop(reader, !reader->done);
+        return NULL;
     }
     reader->at = at;
-    if (*at == '}') {
-        return reader_end(reader);
+    if (*at == bracket) {
+        (void)reader_end(reader);
+        return NULL;
     }
     if (reader->begun) {
         if (*at != ',') {
-            return reader_stop(reader, true);
+            (void)reader_stop(reader, true);
+            return NULL;
         }
         at = skip_blanks(at + 1, end);
     }
     reader->begun = true;
+    return at;
+}
+
+static bool reader_value(jzc_json_reader *reader, const char *at, jzc_json_member *out)
+{
+    const char *after = value_end(at, reader->end, &out->kind);
+    if (after == NULL || after >= reader->end) {
+        return reader_stop(reader, true);
+    }
+    out->value = at;
+    out->value_len = (size_t)(after - at);
+    reader->at = after;
+    return true;
+}
+
+bool jzc_json_item(jzc_json_reader *reader, jzc_json_member *out)
+{
+    const char *at = reader_step(reader, ']');
+    *out = (jzc_json_member){0};
+    return at != NULL && reader_value(reader, at, out);
+}
+
+bool jzc_json_next(jzc_json_reader *reader, jzc_json_member *out)
+{
+    const char *end = reader->end;
+    const char *at = reader_step(reader, '}');
+    if (at == NULL) {
+        return false;
+    }
     const char *after = at < end && *at == '"' ? string_end(at, end) : NULL;
     if (after == NULL) {
         return reader_stop(reader, true);
@@ -208,15 +251,7 @@ bool jzc_json_next(jzc_json_reader *reader, jzc_json_member *out)
     if (at >= end || *at != ':') {
         return reader_stop(reader, true);
     }
-    at = skip_blanks(at + 1, end);
-    after = value_end(at, end, &out->kind);
-    if (after == NULL || after >= end) {
-        return reader_stop(reader, true);
-    }
-    out->value = at;
-    out->value_len = (size_t)(after - at);
-    reader->at = after;
-    return true;
+    return reader_value(reader, skip_blanks(at + 1, end), out);
 }
 
 bool jzc_json_is(const jzc_json_member *member, const char *name)

@@ -38,6 +38,9 @@ jzc_json_reader jzc_json_read(const char *text, size_t len);
 /* False after the last member, and when the text is bad. */
 bool jzc_json_next(jzc_json_reader *reader, jzc_json_member *out);
 bool jzc_json_is(const jzc_json_member *member, const char *name);
+/* The same for the items of an array, which have no names. */
+jzc_json_reader jzc_json_read_array(const char *text, size_t len);
+bool jzc_json_item(jzc_json_reader *reader, jzc_json_member *out);
 
 /* Digits only, and in range. */
 bool jzc_json_u64(const char *digits, size_t len, uint64_t *out);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { ANSWER_MS = 2000, FRESH_MS = 100, TRACERS_MAX = 4, TRACE_MS = 1000, TRACE_EVENTS = 1000 };
-enum { TRACE_EVENTS_MAX = 20000 };
+enum { TRACE_EVENTS_MAX = 20000, FAREWELL_MS = 8000 };
 
 static const char no_memory[] = "The console is out of memory; try again.";
 
@@ -20,6 +20,12 @@ static void question_free(jzc_question *question)
     jzc_text_free(&question->text);
     jzc_cell_give(question->cell);
     *question = (jzc_question){0};
+}
+
+/* Whether an answer is good for others, and for a moment. */
+static bool is_kept(jzc_route_kind kind)
+{
+    return kind == JZC_ROUTE_ASK || kind == JZC_ROUTE_METRICS || kind == JZC_ROUTE_HISTORY;
 }
 
 static jzc_question *question_find(jzc_http *http, const jzc_text *text)
@@ -53,6 +59,14 @@ static jzc_question *question_place(jzc_http *http)
     return oldest;
 }
 
+static jzx_actor_id who_knows(const jzc_http *http, const jzc_route *route)
+{
+    if (route->kind == JZC_ROUTE_HISTORY) {
+        return http->keeper;
+    }
+    return route->waits ? http->patient : http->quick;
+}
+
 static jzx_err ask_wire(jzc_http *http, const jzc_question *question)
 {
     jzx_ask_opts opts = {.data = question->text.bytes,
@@ -61,7 +75,7 @@ static jzx_err ask_wire(jzc_http *http, const jzc_question *question)
                          .flags = JZX_SEND_COPY,
                          .timeout_ms = ANSWER_MS,
                          .arg = (void *)(uintptr_t)question};
-    return jzx_ask(http->loop, question->route->waits ? http->patient : http->quick, &opts, NULL);
+    return jzx_ask(http->loop, who_knows(http, question->route), &opts, NULL);
 }
 
 static uint32_t at_most(uint64_t value, uint32_t limit)
@@ -80,8 +94,8 @@ static jzx_err ask_tracer(jzc_http *http, const jzc_question *question, const jz
     order.limit = at_most(jzc_asked_ours(asked, "limit", TRACE_EVENTS), TRACE_EVENTS_MAX);
     order.question_len = (uint32_t)question->text.len;
     memcpy(order.question, question->text.bytes, question->text.len);
-    jzx_err err = jzx_supervisor_start_dynamic(http->loop, http->traces,
-                                               (void *)(uintptr_t)http->setup->control, &tracer);
+    jzx_err err =
+        jzx_supervisor_start_dynamic(http->loop, http->traces, &http->setup->program, &tracer);
     if (err != JZX_OK) {
         return err;
     }
@@ -108,6 +122,17 @@ static void question_wait(jzc_question *question, jzc_request *request)
     MHD_suspend_connection(request->connection);
 }
 
+/* Nobody is asked for the farewell: it comes with the end. */
+static jzx_err question_ask(jzc_http *http, jzc_question *question, const jzc_asked *asked)
+{
+    if (question->route->kind == JZC_ROUTE_FAREWELL) {
+        question->stale_ns = jzx_loop_now(http->loop) + FAREWELL_MS * UINT64_C(1000000);
+        return JZX_OK;
+    }
+    return question->route->kind == JZC_ROUTE_TRACE ? ask_tracer(http, question, asked)
+                                                    : ask_wire(http, question);
+}
+
 /* Asks anew. The text is transferred. */
 static void question_begin(jzc_http *http, jzc_request *request, const jzc_asked *asked,
                            jzc_text *text)
@@ -117,8 +142,7 @@ static void question_begin(jzc_http *http, jzc_request *request, const jzc_asked
     if (question != NULL) {
         *question = (jzc_question){.text = *text, .route = request->route, .asked = true};
         *text = (jzc_text){0};
-        err = request->route->kind == JZC_ROUTE_TRACE ? ask_tracer(http, question, asked)
-                                                      : ask_wire(http, question);
+        err = question_ask(http, question, asked);
         if (err == JZX_OK) {
             question_wait(question, request);
             return;
@@ -139,8 +163,7 @@ void jzc_question_put(jzc_http *http, jzc_request *request, jzc_asked *asked)
         jzc_text_free(&text);
         return;
     }
-    bool shared =
-        request->route->kind == JZC_ROUTE_ASK || request->route->kind == JZC_ROUTE_METRICS;
+    bool shared = is_kept(request->route->kind) || request->route->kind == JZC_ROUTE_FAREWELL;
     jzc_question *known = shared ? question_find(http, &text) : NULL;
     if (known == NULL) {
         question_begin(http, request, asked, &text);
@@ -206,7 +229,7 @@ void jzc_question_answered(jzx_context *ctx, jzc_http *http)
         cell = cell_of_outcome(http, reply->outcome);
     }
     question_settle(question, cell);
-    bool kept = cell != NULL && (kind == JZC_ROUTE_ASK || kind == JZC_ROUTE_METRICS);
+    bool kept = cell != NULL && is_kept(kind);
     if (!kept) {
         jzc_cell_give(cell);
         question_free(question);
@@ -230,11 +253,31 @@ void jzc_question_forget(jzc_request *request)
     request->question = NULL;
 }
 
+/* Whether the console is being stopped, and whether the program with it. */
+static jzc_cell *cell_of_farewell(jzc_http *http, bool stopping)
+{
+    jzc_text text = {0};
+    jzc_text_str(&text, stopping ? "{\"ok\":true,\"stopping\":true,\"own\":"
+                                 : "{\"ok\":true,\"stopping\":false,\"own\":");
+    jzc_text_str(&text, http->setup->own ? "true}" : "false}");
+    jzc_answer *answer = text.failed ? NULL : jzc_answer_new(200, text.bytes, text.len);
+    jzc_text_free(&text);
+    return jzc_cell_of_answer(http, answer, "application/json");
+}
+
 void jzc_questions_look(jzc_http *http, uint64_t now)
 {
     for (size_t i = 0; i < http->question_cap; i++) {
         jzc_question *question = &http->questions[i];
-        if (question->cell != NULL && now >= question->stale_ns) {
+        if (question->text.len == 0 || now < question->stale_ns) {
+            continue;
+        }
+        if (question->cell != NULL) {
+            question_free(question);
+        } else if (question->route->kind == JZC_ROUTE_FAREWELL) {
+            jzc_cell *cell = cell_of_farewell(http, false);
+            question_settle(question, cell);
+            jzc_cell_give(cell);
             question_free(question);
         }
     }
@@ -245,7 +288,10 @@ void jzc_questions_close(jzc_http *http)
     for (size_t i = 0; i < http->question_cap; i++) {
         jzc_question *question = &http->questions[i];
         if (question->waiters != NULL) {
-            jzc_cell *cell = jzc_cell_error(http, 503, "STOPPING", "The console is being stopped.");
+            jzc_cell *cell =
+                question->route->kind == JZC_ROUTE_FAREWELL
+                    ? cell_of_farewell(http, true)
+                    : jzc_cell_error(http, 503, "STOPPING", "The console is being stopped.");
             question_settle(question, cell);
             jzc_cell_give(cell);
         }

@@ -19,7 +19,9 @@ typedef enum jzc_route_kind {
     JZC_ROUTE_ASK,     /* the answer is passed on */
     JZC_ROUTE_METRICS, /* its text is */
     JZC_ROUTE_TRACE,
-    JZC_ROUTE_ACT, /* POST */
+    JZC_ROUTE_HISTORY,  /* the keeper is asked, not the program */
+    JZC_ROUTE_FAREWELL, /* answered when the console is stopped, or after a while */
+    JZC_ROUTE_ACT,      /* POST */
     JZC_ROUTE_HEALTH
 } jzc_route_kind;
 

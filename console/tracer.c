@@ -4,6 +4,7 @@
 #include "answer.h"
 #include "json.h"
 #include "lines.h"
+#include "program.h"
 #include "wire.h"
 
 #include <jzx/ask.h>
@@ -17,7 +18,7 @@
 enum { TAG_NET = 10, TAG_TIME = 11, TRACE_ID = 1, GIVE_UP_MS = 3000 };
 
 typedef struct tracer {
-    const char *address;
+    const jzc_program *program;
     jzx_io_ref conn;
     jzx_request request;   /* 0: not asked yet */
     jzx_timer_id patience; /* until the program begins */
@@ -51,11 +52,12 @@ static jzx_behavior_result finish(jzx_context *ctx, const tracer *me, jzc_answer
 
 static jzx_behavior_result not_reachable(jzx_context *ctx, const tracer *me)
 {
-    return finish(ctx, me,
-                  jzc_answer_error_since(503, "NOT_REACHABLE",
-                                         "The program cannot be reached: it has ended, or its "
-                                         "control plane is off.",
-                                         0));
+    uint64_t lost_ns = me->program->lost_ns;
+    jzc_end end = jzc_program_end(me->program);
+    return finish(
+        ctx, me,
+        jzc_answer_gone(jzc_end_text(end), jzc_end_name(end),
+                        lost_ns == 0 ? 0 : (jzx_loop_now(ctx->loop) - lost_ns) / 1000000u));
 }
 
 static void add_number(jzc_text *out, const char *name, uint64_t value)
@@ -88,10 +90,11 @@ static jzx_behavior_result begin(jzx_context *ctx, tracer *me, const jzc_trace_o
     jzc_text_str(&me->order, "{\"id\":1,");
     jzc_text_add(&me->order, order->question, order->question_len);
     jzc_text_str(&me->order, "}\n");
-    bool connects = me->request != 0 && !me->order.failed &&
-                    jzx_connect(ctx->loop, me->address, ctx->self, &opts, &me->conn) == JZX_OK &&
-                    jzx_send_after(ctx->loop, ctx->self, GIVE_UP_MS, NULL, 0, TAG_TIME,
-                                   &me->patience) == JZX_OK;
+    bool connects =
+        me->request != 0 && !me->order.failed &&
+        jzx_connect(ctx->loop, me->program->address, ctx->self, &opts, &me->conn) == JZX_OK &&
+        jzx_send_after(ctx->loop, ctx->self, GIVE_UP_MS, NULL, 0, TAG_TIME, &me->patience) ==
+            JZX_OK;
     return connects ? JZX_BEHAVIOR_OK : not_reachable(ctx, me);
 }
 
@@ -198,7 +201,7 @@ jzx_behavior_result jzc_tracer_init(jzx_context *ctx, void *arg)
     if (me == NULL) {
         return jzx_fail(ctx, JZX_ERR_NO_MEMORY, "The console is out of memory.");
     }
-    me->address = arg;
+    me->program = arg;
     ctx->state = me;
     return JZX_BEHAVIOR_OK;
 }

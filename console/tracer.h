@@ -19,7 +19,7 @@ typedef struct jzc_trace_order {
     char question[JZC_QUESTION_MAX];
 } jzc_trace_order;
 
-/* The argument of init is the program's address, as that of a wire. */
+/* The argument of init is a jzc_program that outlives the actor, as that of a wire. */
 jzx_behavior_result jzc_tracer_init(jzx_context *ctx, void *arg);
 jzx_behavior_result jzc_tracer(jzx_context *ctx, const jzx_message *msg);
 void jzc_tracer_deinit(jzx_context *ctx);

@@ -4,6 +4,7 @@
 #include "answer.h"
 #include "json.h"
 #include "lines.h"
+#include "program.h"
 
 #include <jzx/ask.h>
 #include <jzx/loop.h>
@@ -34,7 +35,7 @@ typedef struct waiting {
 /* W1  conn is 0 exactly while `waiting` is empty and nobody was asked in the last 10 s, or the
  *     program cannot be reached. */
 typedef struct wire {
-    const char *address;
+    jzc_program *program; /* borrowed; other wires have it too */
     jzx_io_ref conn;
     bool greeted;
     jzc_lines in;
@@ -44,7 +45,6 @@ typedef struct wire {
     unsigned count;
     uint64_t next_id;
     uint64_t used_ns; /* when it was asked last */
-    uint64_t lost_ns; /* since when it cannot be reached; 0: it can, or nobody tried */
     uint64_t retry_ns;
     uint32_t backoff_ms;
     jzx_timer_id look;
@@ -70,10 +70,10 @@ static void reply(jzx_context *ctx, jzx_request request, jzc_answer *answer)
 
 static jzc_answer *not_reachable(const wire *me, uint64_t now)
 {
-    return jzc_answer_error_since(503, "NOT_REACHABLE",
-                                  "The program cannot be reached: it has ended, or its control "
-                                  "plane is off.",
-                                  me->lost_ns == 0 ? 0 : (now - me->lost_ns) / ms_ns);
+    uint64_t lost_ns = me->program->lost_ns;
+    jzc_end end = jzc_program_end(me->program);
+    return jzc_answer_gone(jzc_end_text(end), jzc_end_name(end),
+                           lost_ns == 0 ? 0 : (now - lost_ns) / ms_ns);
 }
 
 /* Ends the connection and everybody's wait. With an error it is that of the program's greeting. */
@@ -86,8 +86,8 @@ static void wire_lose(jzx_context *ctx, wire *me, const char *error, const char 
     me->conn = 0;
     jzc_lines_free(&me->in);
     jzc_text_free(&me->out);
-    if (me->lost_ns == 0) {
-        me->lost_ns = now;
+    if (error == NULL) { /* one that refuses us is there */
+        jzc_program_lost(me->program, now);
     }
     me->retry_ns = now + me->backoff_ms * ms_ns;
     me->backoff_ms = me->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : me->backoff_ms * 2;
@@ -115,7 +115,7 @@ static bool wire_connect(jzx_context *ctx, wire *me)
         return false;
     }
     me->greeted = false;
-    if (jzx_connect(ctx->loop, me->address, ctx->self, &opts, &me->conn) != JZX_OK) {
+    if (jzx_connect(ctx->loop, me->program->address, ctx->self, &opts, &me->conn) != JZX_OK) {
         me->conn = 0;
         wire_lose(ctx, me, NULL, NULL);
         return false;
@@ -204,6 +204,19 @@ const char *jzc_greeting_error(const char *line, size_t len, const char **out_te
     return NULL;
 }
 
+uint64_t jzc_greeting_pid(const char *line, size_t len)
+{
+    jzc_json_reader reader = jzc_json_read(line, len);
+    jzc_json_member member;
+    uint64_t pid = 0;
+    while (jzc_json_next(&reader, &member)) {
+        if (jzc_json_is(&member, "pid")) {
+            (void)jzc_json_u64(member.value, member.value_len, &pid);
+        }
+    }
+    return pid;
+}
+
 /* False: the connection is over. */
 static bool wire_line(jzx_context *ctx, wire *me, const char *line, size_t len)
 {
@@ -215,7 +228,7 @@ static bool wire_line(jzx_context *ctx, wire *me, const char *line, size_t len)
             return false;
         }
         me->greeted = true;
-        me->lost_ns = 0;
+        jzc_program_met(me->program, jzc_greeting_pid(line, len));
         me->backoff_ms = BACKOFF_MIN_MS;
         if (!wire_flush(ctx, me)) {
             wire_lose(ctx, me, "NO_MEMORY", no_memory);
@@ -275,7 +288,7 @@ jzx_behavior_result jzc_wire_init(jzx_context *ctx, void *arg)
     if (me == NULL) {
         return jzx_fail(ctx, JZX_ERR_NO_MEMORY, no_memory);
     }
-    me->address = arg;
+    me->program = arg;
     me->next_id = 1;
     me->backoff_ms = BACKOFF_MIN_MS;
     ctx->state = me;

@@ -10,20 +10,20 @@
 
 #include <jzx/actor.h>
 
-#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define JZC_TAG_QUESTION 1u
 #define JZC_TAG_ANSWER 2u
 
-/* "unix:" and the path of a socket, for jzx_connect(). */
-#define JZC_CONTROL_MAX 127
-
-/* The argument of init is that address, a string that outlives the actor. */
+/* The argument of init is a jzc_program (program.h) that outlives the actor. */
 jzx_behavior_result jzc_wire_init(jzx_context *ctx, void *arg);
 jzx_behavior_result jzc_wire(jzx_context *ctx, const jzx_message *msg);
 void jzc_wire_deinit(jzx_context *ctx);
 
 /* How a program greets: NULL if all is well, else the error and a sentence. */
 const char *jzc_greeting_error(const char *line, size_t len, const char **out_text);
+/* The number of its process; 0: it does not say. */
+uint64_t jzc_greeting_pid(const char *line, size_t len);
 
 #endif

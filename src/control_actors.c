@@ -23,10 +23,14 @@ typedef enum sort {
     BY_NAME,
     BY_ID,
     BY_TREE,
+    BY_HANDLED,
+    BY_STATE,
+    BY_DISPATCHER,
     SORTS
 } sort;
-static const char *const sort_names[SORTS] = {"mailbox", "rate",   "cpu",  "restarts", "memory",
-                                              "dead",    "uptime", "name", "id",       "tree"};
+static const char *const sort_names[SORTS] = {
+    "mailbox", "rate", "cpu",  "restarts", "memory", "dead",      "uptime",
+    "name",    "id",   "tree", "handled",  "state",  "dispatcher"};
 
 /* One that passed the filters. */
 typedef struct entry {
@@ -219,6 +223,12 @@ static uint64_t key_of(const question *ask, const jzi_sight *sight, size_t at)
         return sight->since_ns == 0 ? UINT64_MAX : sight->since_ns;
     case BY_NAME:
         return name_key(sight->name);
+    case BY_HANDLED:
+        return UINT32_MAX - jzi_sight_handled(sight);
+    case BY_STATE:
+        return sight->state;
+    case BY_DISPATCHER:
+        return jzx_id_dispatcher(sight->id);
     default:
         return sight->id;
     }

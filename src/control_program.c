@@ -159,10 +159,12 @@ bool jzi_op_program(jzi_client *client, jzi_request *request)
     jzi_server *server = control->server;
     jzi_dispatcher_sight all[JZX_DISPATCHERS_MAX];
     jzx_counters totals;
-    (void)request;
+    bool watches = jzi_request_bool(request, "watch", true);
     jzi_server_ping_first(server);
     uint64_t now_ns = jzi_control_now_ns(control);
-    jzi_guest_looks_at_workers(guest, now_ns);
+    if (watches) { /* from now on it is sampled who runs */
+        jzi_guest_looks_at_workers(guest, now_ns);
+    }
     jzi_server_see_workers(server);
     jzi_peek_counters(&control->view, &totals);
     write_process(client, now_ns);

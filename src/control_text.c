@@ -100,6 +100,7 @@ void jzi_write_row(jzi_json *out, const char *member, const jzi_row *row)
     jzi_json_u64(out, "mailbox", sight->mailbox);
     jzi_json_u64(out, "cap", sight->cap);
     jzi_json_u64(out, "accepted", sight->accepted);
+    jzi_json_u64(out, "handled", jzi_sight_handled(sight));
     jzi_json_u64(out, "dead", sight->dead);
     jzi_json_real(out, "rate", row->rate);
     jzi_json_real(out, "cpu", row->cpu);

@@ -40,6 +40,12 @@ static inline uint32_t jzi_sight_done(const jzi_sight *sight)
 {
     return sight->accepted - sight->mailbox;
 }
+/* The same as a number to be read: what waits can outlive a restart, at which `accepted` begins
+ * anew, and is then the greater of the two. */
+static inline uint32_t jzi_sight_handled(const jzi_sight *sight)
+{
+    return sight->accepted < sight->mailbox ? 0 : jzi_sight_done(sight);
+}
 
 /* Looks at every actor that lives, by dispatcher and slot; stops when see() returns false. The
  * sight is borrowed for the call; see() is quick, takes no lock and calls nothing of the program's.

@@ -25,15 +25,17 @@ export const hasToken = () => Boolean(token);
 
 /** What went wrong, in a sentence: `reached` is false if the program or its server is not there. */
 export class ApiError extends Error {
-  constructor(text, code, status) {
+  constructor(text, code, status, body = {}) {
     super(text);
     this.code = code;
     this.status = status;
+    this.end = body.end ?? null; // how the program went, if it did
+    this.sinceMs = body.since_ms ?? null;
     this.reached = status !== 0 && status < 500;
   }
 }
 
-async function ask(path, options, timeout) {
+async function ask(path, { signal, ...options }, timeout) {
   const headers = { ...(options.headers || {}) };
   if (token) headers["X-Jzx-Token"] = token;
   let response;
@@ -44,7 +46,7 @@ async function ask(path, options, timeout) {
       cache: "no-store",
       credentials: "same-origin",
       redirect: "error",
-      signal: AbortSignal.timeout(timeout),
+      signal: signal ?? AbortSignal.timeout(timeout),
     });
   } catch (error) {
     const text =
@@ -68,19 +70,20 @@ async function ask(path, options, timeout) {
       body.text || `The server answered with status ${response.status}.`,
       body.error || "REFUSED",
       response.status,
+      body,
     );
   }
   return body;
 }
 
 /** GET /api/<what>?members; null members are left out. */
-export function get(what, members = {}, timeout = 5000) {
+export function get(what, members = {}, timeout = 5000, signal = null) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(members)) {
     if (value !== null && value !== undefined && value !== "") query.set(name, value);
   }
   const text = query.toString();
-  return ask(`api/${what}${text ? `?${text}` : ""}`, {}, timeout);
+  return ask(`api/${what}${text ? `?${text}` : ""}`, { signal }, timeout);
 }
 
 /** POST /api/<what>: stop, kill, restart or send. */

@@ -3,17 +3,21 @@
 import { ApiError, get, takeToken } from "./api.js";
 import { Charts, History } from "./charts.js";
 import { Detail } from "./detail.js";
-import { $, count, el, nameOf, plain, span, toast } from "./dom.js";
+import { $, count, el, nameOf, plain, radios, span, toast } from "./dom.js";
+import { Farewell, endOf } from "./end.js";
 import { Header } from "./header.js";
 import { Lists } from "./lists.js";
 import { Model } from "./model.js";
 import { Place } from "./place.js";
 import { Search } from "./search.js";
+import { Table } from "./table.js";
 import { Trace } from "./trace.js";
 import { Tree } from "./tree.js";
 
 const LOOK_MS = 500;
 const STUCK_MS = 2000;
+const PAST_MS = 1000; // how often the charts get what is new,
+const WHOLE_MS = 300000; // and all of it, which the server has made coarser meanwhile
 const THEMES = ["auto", "light", "dark"];
 const KEYS = [
   ["↑ ↓", "previous and next in the tree"],
@@ -21,7 +25,8 @@ const KEYS = [
   ["Enter", "details of an actor; more of a group"],
   ["Space", "open or close"],
   ["+ − 0", "larger, smaller, show all"],
-  ["Shift + arrows", "move the picture"],
+  ["Shift + arrows", "scroll the picture; so does the wheel, with Ctrl it zooms"],
+  ["v", "tree or table"],
   ["/", "find an actor"],
   ["p", "pause and go on"],
   ["t", "colours"],
@@ -31,7 +36,8 @@ const KEYS = [
 
 takeToken();
 const model = new Model();
-const history = new History(["rate", "queued", "restarts", "failures", "latency"]);
+const history = new History();
+const farewell = new Farewell();
 const place = new Place(goTo);
 const charts = new Charts(history, { onWindow: (minutes) => place.note({ minutes: String(minutes) }, false) });
 const header = new Header();
@@ -41,12 +47,17 @@ let failed = 0;
 let stuckAt = 0;
 let newestFailure = null;
 let opener = null;
+let end = null; // how the program, or the way to it, ended: {text, word, at}
+let pastAt = -Infinity;
+let wholeAt = -Infinity;
 
 const detail = new Detail({
   onClose: () => {
     place.note({ actor: "" });
     tree.select(null);
-    if (opener !== null && tree.drawn.has(opener)) tree.focus(opener);
+    table.select(null);
+    if (table.seen) table.scroll.focus({ preventScroll: true });
+    else if (opener !== null && tree.drawn.has(opener)) tree.focus(opener);
     else tree.focus(tree.focused);
   },
   onOpen: (id) => openActor(id),
@@ -59,6 +70,8 @@ const detail = new Detail({
 });
 const trace = new Trace({ onOpen: (id) => openActor(id), program: () => program });
 const tree = new Tree(model, { onOpen: (id) => openActor(id), onToggle: () => refreshTree() });
+const table = new Table({ onOpen: (id) => openActor(id), onTrouble: (error) => trouble(error) });
+const views = radios($("view"), (button) => show(button.dataset.view));
 const lists = new Lists({ onOpen: (id) => openActor(id), known: (id) => model.actors.get(id), onShow: (list) => place.note({ list }), trace });
 const search = new Search({
   onChoose: async (id) => {
@@ -66,6 +79,28 @@ const search = new Search({
     openActor(id);
   },
 });
+
+lists.counted = () => program?.counters.failures ?? 0;
+
+/** All actors as a tree or as a table. */
+function show(view) {
+  const asTable = view === "table";
+  views.mark(views.buttons.find((button) => button.dataset.view === (asTable ? "table" : "tree")));
+  place.note({ view: asTable ? "table" : "tree" });
+  for (const part of [$("stage"), $("legend"), $("search-form"), document.querySelector(".zoom")])
+    part.hidden = asTable;
+  table.show(asTable);
+  if (!asTable) {
+    tree.draw();
+    tellCount();
+  }
+}
+
+function tellCount() {
+  if (table.seen) return;
+  const actors = `${count(model.total)} ${model.total === 1 ? "actor" : "actors"}`;
+  $("tree-count").textContent = model.large ? `${actors}; the top, and what you open` : actors;
+}
 
 /** Has the actor shown in the tree, if it still lives. */
 async function reveal(id) {
@@ -81,11 +116,13 @@ async function reveal(id) {
 }
 
 /** The visitor went back, or opened an address that says more than where the console is. */
-function goTo({ actor, list, minutes }) {
+function goTo({ actor, list, minutes, view }) {
   if (takeToken()) {
-    place.note({ actor: detail.id ?? "", list: lists.active.name, minutes: String(charts.minutes) }, false);
+    const now = { actor: detail.id ?? "", list: lists.active.name, minutes: String(charts.minutes) };
+    place.note({ ...now, view: table.seen ? "table" : "tree" }, false);
     return;
   }
+  if (table.seen !== (view === "table")) show(view);
   if (lists.active.name !== list && lists.tab(list)) lists.show(list);
   if (charts.minutes !== Number(minutes)) charts.choose(minutes);
   if (actor && actor !== detail.id) openActor(actor);
@@ -96,6 +133,7 @@ function openActor(id) {
   opener = id;
   place.note({ actor: id });
   tree.select(id);
+  table.select(id);
   detail.allow = program?.allow || [];
   detail.open(id).catch(trouble);
 }
@@ -109,13 +147,29 @@ async function refreshTree() {
   }
 }
 
+/** What the server kept of the past, since we asked last. */
+async function readPast(now) {
+  if (now - pastAt < PAST_MS - 50) return;
+  pastAt = now;
+  const all = history.pid === null || now - wholeAt > WHOLE_MS;
+  if (all) wholeAt = now;
+  try {
+    const answer = await get("history", { after: all ? null : history.last });
+    if (!history.take(answer, all)) wholeAt = pastAt = -Infinity; // another program: at the next look
+  } catch (error) {
+    if (!error.reached) throw error;
+    history.own = true; // a server that keeps nothing
+  }
+}
+
 /** What changed between two looks at the program, as the charts want it. */
 function sample(now, before) {
   const seconds = (now.now_ns - before.now_ns) / 1e9;
   if (!(seconds > 0)) return null;
   const grown = (name) => Math.max(0, (now.counters[name] ?? 0) - (before.counters[name] ?? 0));
   return {
-    rate: grown("handled") / seconds,
+    span: seconds * 1000,
+    handled: grown("handled"),
     queued: now.counters.queued ?? 0,
     restarts: grown("restarts"),
     failures: grown("failures"),
@@ -135,6 +189,8 @@ function takeProgram(next) {
     model.reset();
     tree.reset();
     lists.reset();
+    table.reset();
+    if (before) history.clear();
     newestFailure = null;
     clearTicker();
     if (before) {
@@ -144,8 +200,8 @@ function takeProgram(next) {
   } else {
     const values = sample(next, before);
     if (values) {
-      history.add(Date.now(), values);
-      header.rate = values.rate;
+      if (history.own) history.add(Date.now(), values.span, values);
+      header.rate = history.rate() ?? (values.handled * 1000) / values.span;
     }
   }
   header.show(next);
@@ -212,16 +268,24 @@ async function readStuck(now) {
 function trouble(error) {
   failed++;
   if (!(error instanceof ApiError)) console.error(error);
+  end = error instanceof ApiError ? endOf(error, farewell.told, end) : null;
+  if (end) end.status = error.status;
   const text = !(error instanceof ApiError)
     ? `This page has a fault: ${error.message}.`
     : error.message;
-  header.showTrouble(`${text} Trying again.`);
+  header.showTrouble(end ? end.text : `${text} Trying again.`, end?.word);
+  tree.waiting = end ? end.text : "Waiting for the program.";
+  tree.draw();
   document.body.classList.add("unreachable");
 }
 
-function wellAgain() {
+/** A look that began at that time of day succeeded. */
+function wellAgain(began) {
+  // Who answers long after the farewell is another one.
+  if (farewell.told && began > farewell.told.at + 1000) farewell.told = null;
   if (failed === 0) return;
   failed = 0;
+  end = null;
   header.showTrouble(null);
   document.body.classList.remove("unreachable");
 }
@@ -230,7 +294,7 @@ async function look() {
   const began = performance.now();
   try {
     const [next, rows] = await Promise.all([get("program"), model.ask()]);
-    wellAgain();
+    wellAgain(Date.now() - (performance.now() - began));
     const another = program && !sameProgram(program, next);
     const fell = takeProgram(next);
     // What was asked for was what of the old program is seen, and may be of the old one.
@@ -241,15 +305,22 @@ async function look() {
       await readFailures();
       tree.draw(now);
     }
-    const actors = `${count(model.total)} ${model.total === 1 ? "actor" : "actors"}`;
-    $("tree-count").textContent = model.large ? `${actors}; the top, and what you open` : actors;
-    charts.draw(Date.now());
+    tellCount();
     drawTicker(now);
-    await Promise.all([lists.refresh(now), readStuck(now), detail.refresh()]);
+    await Promise.all([readPast(now), lists.refresh(now), readStuck(now), detail.refresh(), table.tick(now)]);
+    charts.draw(Date.now());
   } catch (error) {
     trouble(error);
+    await lookBack();
   }
   return performance.now() - began;
+}
+
+/** A page that comes when all is over has the past to show. */
+async function lookBack() {
+  if (history.pid !== null) return;
+  await readPast(performance.now()).catch(() => {});
+  charts.draw(end?.at ?? Date.now());
 }
 
 /** What the light at the top says. That the program is not reached stays true until it is. */
@@ -267,6 +338,8 @@ async function run() {
 }
 
 function wake() {
+  if (document.hidden) farewell.stop();
+  else farewell.start();
   if (timer === 0 && !paused && !document.hidden) run();
 }
 
@@ -321,10 +394,11 @@ function shortcut(event) {
   if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
   if (event.target.closest("input, textarea, dialog[open]")) return;
   const actions = {
-    "/": () => $("search").focus(),
+    "/": () => $(table.seen ? "filter" : "search").focus(),
     "?": showKeys,
     p: () => setPaused(!paused),
     t: nextTheme,
+    v: () => show(table.seen ? "tree" : "table"),
     "+": () => tree.viewport.zoom(1.25),
     "=": () => tree.viewport.zoom(1.25),
     "-": () => tree.viewport.zoom(0.8),
@@ -359,6 +433,7 @@ function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.draw());
   search.start();
   goTo(place.read());
+  farewell.start();
   run();
   lists.doctor().catch(() => {}); // the tab asks again when it is seen
 }

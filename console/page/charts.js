@@ -1,27 +1,68 @@
-// What happened over time, kept in this page for an hour, and drawn on canvases.
+// What happened over time: kept by the server, so that every page shows the same, and drawn on
+// canvases. Of a server that keeps nothing, what this page saw itself.
 
-import { $, count, el, micros, setText, short, span } from "./dom.js";
+import { $, clock, count, el, micros, radios, setAttr, setText, short, span } from "./dom.js";
 
-const KEPT_MS = 60 * 60 * 1000;
+const KEPT_MS = 6 * 3600 * 1000;
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800].map((seconds) => seconds * 1000);
+const NAMES = ["handled", "queued", "restarts", "failures", "latency"];
 
-/** Samples of several numbers, one row of them per look; old ones are dropped. */
+/** Rows of what happened until a time, within a span; times are those of this page's clock. */
 export class History {
-  constructor(names) {
-    this.times = [];
-    this.columns = Object.fromEntries(names.map((name) => [name, []]));
+  constructor() {
+    this.clear();
   }
 
-  add(time, values) {
+  clear() {
+    this.last = 0; // of the server's clock
+    this.pid = null;
+    this.offset = null; // from the server's clock to ours
+    this.every = 1000;
+    this.own = false; // the server keeps nothing: this page does
+    this.times = [];
+    this.spans = [];
+    this.columns = Object.fromEntries(NAMES.map((name) => [name, []]));
+  }
+
+  /** An answer of /api/history: all of it, or what came since `last`. False: it has to be asked for
+   * all of it, for it is of another program than what is here. */
+  take(answer, all, now = Date.now()) {
+    this.own = !answer.every_ms;
+    if (this.own) return true;
+    if (answer.pid !== this.pid && !all) return false;
+    if (all) {
+      const { offset } = this;
+      this.clear();
+      this.offset = offset;
+    }
+    this.pid = answer.pid;
+    this.every = answer.every_ms;
+    const offset = now - answer.now_ms;
+    if (this.offset === null) this.offset = offset;
+    else if (Math.abs(offset - this.offset) > 1500) {
+      // One of the clocks was set.
+      this.times = this.times.map((time) => time + offset - this.offset);
+      this.offset = offset;
+    }
+    for (const [end, length, handled, queued, restarts, failures, latency] of answer.rows) {
+      if (end <= this.last) continue;
+      this.last = end;
+      this.add(end + this.offset, length, { handled, queued, restarts, failures, latency });
+    }
+    return true;
+  }
+
+  add(time, length, values) {
     this.times.push(time);
-    for (const [name, column] of Object.entries(this.columns)) column.push(values[name] ?? null);
+    this.spans.push(length);
+    for (const name of NAMES) this.columns[name].push(values[name] ?? 0);
     // Now and then, not each time: this moves the whole of it.
-    if (this.times[0] < time - KEPT_MS - 60000) this.drop(time - KEPT_MS);
+    if (this.times[0] < time - KEPT_MS - 600000) this.drop(time - KEPT_MS);
   }
 
   drop(before) {
     const at = this.firstAfter(before);
-    this.times.splice(0, at);
-    for (const column of Object.values(this.columns)) column.splice(0, at);
+    for (const list of [this.times, this.spans, ...Object.values(this.columns)]) list.splice(0, at);
   }
 
   firstAfter(time) {
@@ -33,22 +74,56 @@ export class History {
     }
     return low;
   }
+
+  /** Messages per second of the newest row, if it is of now. */
+  rate(now = Date.now()) {
+    const at = this.times.length - 1;
+    if (at < 0 || now - this.times[at] > 2.5 * this.every + 1000) return null;
+    return (this.columns.handled[at] * 1000) / Math.max(1, this.spans[at]);
+  }
 }
 
+// `how` says what a point sums up, of so many milliseconds; `of` makes a number of a bucket.
 const CHARTS = [
-  { key: "rate", title: "Messages per second", format: (v) => short(v), tone: "accent", floor: 1 },
-  { key: "queued", title: "Messages waiting", format: (v) => count(v), tone: "blue", floor: 1 },
+  {
+    key: "handled",
+    title: "Messages handled per second",
+    how: (step) => `all dispatchers · mean over ${step}`,
+    of: (b) => (b.sum * 1000) / Math.max(1, b.span),
+    format: (v) => short(v),
+    tone: "accent",
+    floor: 1,
+  },
+  {
+    key: "queued",
+    title: "Messages waiting",
+    how: (step) => `in all mailboxes · most in ${step}`,
+    of: (b) => b.most,
+    format: (v) => count(v),
+    tone: "blue",
+    floor: 1,
+  },
   {
     key: "restarts",
     second: "failures",
     title: "Restarts and failures",
+    how: (step, shown) => `bars: count in ${step} · number: sum of ${shown}`,
+    of: (b) => b.sum,
     format: (v) => count(v),
     tone: "amber",
     secondTone: "red",
     bars: true,
     floor: 3,
   },
-  { key: "latency", title: "Loop latency", format: (v) => micros(v), tone: "green", floor: 50 },
+  {
+    key: "latency",
+    title: "Dispatcher latency",
+    how: (step) => `time to answer a ping · slowest of all, longest in ${step}`,
+    of: (b) => b.most,
+    format: (v) => micros(v),
+    tone: "green",
+    floor: 50,
+  },
 ];
 
 /** A round number at or above: 1, 2, 5, 10, ... */
@@ -81,13 +156,14 @@ export class Charts {
       "aria-label": spec.title,
     });
     const from = el("span", { class: "chart-from" });
+    const how = el("span", { class: "chart-how" });
     const title = spec.second
       ? [el("i", { class: "key-solid" }), "Restarts and ", el("i", { class: "key-open" }), "failures"]
       : [spec.title];
     const box = el(
       "figure",
       { class: `chart tone-${spec.tone}` },
-      el("figcaption", {}, el("span", { class: "chart-title" }, ...title), when, value),
+      el("figcaption", {}, el("span", { class: "chart-title" }, ...title), when, value, how),
       el("div", { class: "chart-area" }, canvas, top, from),
     );
     $("charts").append(box);
@@ -100,32 +176,18 @@ export class Charts {
     canvas.addEventListener("pointerleave", () => this.setCursor(null));
     canvas.addEventListener("blur", () => this.setCursor(null));
     canvas.addEventListener("keydown", (event) => this.key(event));
-    return { spec, box, value, when, top, from, canvas };
+    return { spec, box, value, when, top, from, how, canvas };
   }
 
   makeWindows() {
-    const buttons = [...$("window").querySelectorAll("button")];
+    const { buttons, mark } = radios($("window"), (button) => this.choose(button.dataset.minutes));
     this.choose = (minutes) => {
       const button = buttons.find((one) => one.dataset.minutes === String(minutes)) ?? buttons[0];
       this.minutes = Number(button.dataset.minutes);
-      for (const other of buttons) {
-        other.setAttribute("aria-checked", other === button);
-        other.tabIndex = other === button ? 0 : -1;
-      }
+      mark(button);
       this.onWindow(this.minutes);
       this.draw();
     };
-    buttons.forEach((button, at) => {
-      button.addEventListener("click", () => this.choose(button.dataset.minutes));
-      button.addEventListener("keydown", (event) => {
-        const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-        if (!step) return;
-        event.preventDefault();
-        const next = buttons[(at + step + buttons.length) % buttons.length];
-        next.focus();
-        this.choose(next.dataset.minutes);
-      });
-    });
   }
 
   key(event) {
@@ -163,7 +225,8 @@ export class Charts {
     const pen = canvas.getContext("2d");
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const buckets = this.buckets(spec, width);
+    const step = this.step(spec, width);
+    const buckets = this.buckets(spec, width, step);
     const most = Math.max(0, ...buckets.map((b) => Math.max(b.value ?? 0, b.second ?? 0)));
     const top = roundUp(most, spec.floor);
     const paint = {
@@ -184,6 +247,10 @@ export class Charts {
     this.readout(chart, paint);
     setText(chart.top, spec.format(top).replace(/\.0+(?=\D|$)/, ""));
     setText(chart.from, `${span(this.length())} ago`);
+    const words = (ms) => span(ms).replace(/\.0(?= )/, "");
+    const how = spec.how(words(step), words(this.length()));
+    setText(chart.how, this.history.own ? `${how} · kept by this page only` : how);
+    setAttr(chart.how, "title", chart.how.textContent);
   }
 
   /** Milliseconds shown: the window, or as much as there is while that is less. */
@@ -192,31 +259,38 @@ export class Charts {
     return Math.min(this.minutes * 60000, Math.max(30000, Math.ceil(age / 10000) * 10000));
   }
 
-  /** The samples of the window as one number per few pixels: the mean, or of bars the sum. */
-  buckets(spec, width) {
-    const { times, columns } = this.history;
+  /** How much time a point stands for: a round number, and no less than a row has. */
+  step(spec, width) {
+    const least = Math.max(this.history.every, (this.length() * (spec.bars ? 8 : 2)) / Math.max(20, width));
+    return STEPS.find((step) => step >= least) ?? STEPS.at(-1);
+  }
+
+  /** The rows of the window by steps of time. */
+  buckets(spec, width, step) {
+    const { times, spans, columns } = this.history;
     const length = this.length();
     const start = this.now - length;
-    const number = Math.max(10, Math.floor(width / (spec.bars ? 8 : 2)));
-    const step = length / number;
-    // Buckets stand on the clock, not on the window's edge: what is past keeps its shape.
+    // They stand on the clock, not on the window's edge: what is past keeps its shape.
     const origin = Math.floor(start / step) * step;
-    const out = Array.from({ length: number + 1 }, (_, at) => ({
+    const out = Array.from({ length: Math.floor((this.now - origin) / step) + 1 }, (_, at) => ({
       time: origin + (at + 0.5) * step,
       x: ((origin + (at + 0.5) * step - start) / length) * width,
       value: null,
       second: null,
-      n: 0,
+      sum: 0,
+      most: 0,
+      span: 0,
     }));
     for (let at = this.history.firstAfter(origin); at < times.length; at++) {
-      const bucket = out[Math.floor((times[at] - origin) / step)];
+      const bucket = out[Math.floor((times[at] - Math.min(spans[at], step) / 2 - origin) / step)];
+      if (!bucket) continue;
       const value = columns[spec.key][at];
-      if (!bucket || value === null) continue;
-      bucket.value = (bucket.value ?? 0) + value;
-      if (spec.second) bucket.second = (bucket.second ?? 0) + (columns[spec.second][at] ?? 0);
-      bucket.n++;
+      bucket.sum += value;
+      bucket.most = Math.max(bucket.most, value);
+      bucket.span += spans[at];
+      if (spec.second) bucket.second = (bucket.second ?? 0) + columns[spec.second][at];
     }
-    if (!spec.bars) for (const bucket of out) if (bucket.n > 0) bucket.value /= bucket.n;
+    for (const bucket of out) if (bucket.span > 0) bucket.value = spec.of(bucket);
     return out;
   }
 
@@ -235,8 +309,8 @@ export class Charts {
   curve({ pen, height, buckets, y, tone }) {
     const points = buckets.filter((b) => b.value !== null);
     if (points.length === 0) return;
-    // A gap is where the page did not look: no line across it. Buckets between two samples are none.
-    const far = Math.max(4 * (this.length() / buckets.length), 2500);
+    // A gap is where nobody looked: no line across it. Coarse rows leave buckets between them empty.
+    const far = Math.max(3 * (this.length() / buckets.length), 3.5 * this.history.every, 12000);
     const runs = [];
     for (const point of points) {
       const run = runs[runs.length - 1];
@@ -296,7 +370,7 @@ export class Charts {
         pen.fill();
       }
       text = this.say(spec, b.value, b.second);
-      when = new Date(b.time).toLocaleTimeString("en-GB");
+      when = clock(b.time);
     } else {
       text = this.current(spec);
     }
@@ -317,9 +391,10 @@ export class Charts {
   current(spec) {
     const { times, columns } = this.history;
     if (times.length === 0) return "–";
+    if (spec.key === "handled") return spec.format(this.history.rate(this.now) ?? 0);
     if (!spec.second) return spec.format(columns[spec.key][times.length - 1]);
     const from = this.history.firstAfter(this.now - this.minutes * 60000);
-    const sum = (name) => columns[name].slice(from).reduce((all, one) => all + (one ?? 0), 0);
+    const sum = (name) => columns[name].slice(from).reduce((all, one) => all + one, 0);
     return this.say(spec, sum(spec.key), sum(spec.second));
   }
 }

@@ -18,6 +18,7 @@ import {
   tagText,
   toast,
 } from "./dom.js";
+import { failureCard, groupsOf } from "./failures.js";
 
 const ACTIONS = {
   stop: ["Stop", "It ends in an orderly way; its supervisor decides whether it starts again."],
@@ -102,7 +103,10 @@ export class Detail {
       answer = await get("actor", { actor: id });
     } catch (error) {
       if (this.id !== id) return;
-      if (!error.reached) throw error;
+      if (!error.reached) {
+        this.lastSeen();
+        throw error;
+      }
       this.ended = error.code === "NO_SUCH_ACTOR"; // ids are not used twice
       this.draw("note", error.message, () => [el("p", { class: "note bad", text: error.message })]);
       this.sections.now.replaceChildren();
@@ -111,6 +115,17 @@ export class Detail {
       return;
     }
     if (this.id === id) this.show(answer);
+  }
+
+  /** The program is gone: what the tree knew of it last is all that can be shown. */
+  lastSeen() {
+    const row = this.known(this.id)?.row;
+    if (row && this.shown.size === 0) this.show({ actor: row, detail: null });
+    this.draw("note", "gone", () => [
+      el("p", { class: "note", text: "The program cannot be asked: this is what was seen last." }),
+    ]);
+    this.sections.actions.replaceChildren();
+    this.shown.delete("actions");
   }
 
   /** Draws a section if what it is drawn from is new. */
@@ -324,8 +339,8 @@ export class Detail {
     if (failures.length === 0) return [];
     return [
       el("h3", { text: "Last failures" }),
-      ...failures.map((failure) =>
-        failureCard(failure, backtrace(failure.frames, failure.seq, this.openFrames)),
+      ...groupsOf(failures.map((f) => ({ ...f, at: Date.now() - f.ago_ms }))).map((group) =>
+        failureCard(group, this.openFrames),
       ),
     ];
   }
@@ -407,31 +422,4 @@ export class Detail {
       ),
     ];
   }
-}
-
-/** A failure with its words; `frames` is an element or null. */
-export function failureCard(failure, frames, onOpen) {
-  const when = new Date(Date.now() - failure.ago_ms).toLocaleTimeString("en-GB");
-  const who = onOpen
-    ? el("button", {
-        type: "button",
-        class: "link-button",
-        text: nameOf({ name: failure.name, id: failure.actor }),
-        title: failure.actor,
-        onclick: () => onOpen(failure.actor),
-      })
-    : null;
-  const code = failure.code ? ` ${failure.code}` : "";
-  return el(
-    "article",
-    { class: "failure", "data-key": failure.seq },
-    who,
-    el("strong", { text: `${failure.reason}${code}` }),
-    failure.text ? el("span", { class: "failure-text", text: plain(failure.text) }) : null,
-    el("span", {
-      class: "quiet failure-when",
-      text: `${when}, incarnation ${failure.incarnation}${failure.tag === null || failure.tag === undefined ? "" : `, tag ${tagText(failure.tag)}`}`,
-    }),
-    frames,
-  );
 }

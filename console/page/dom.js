@@ -156,30 +156,72 @@ export const plain = (text) => (text ?? "").replace(UNSEEN, "\ufffd");
 /** What an actor is called: its name, or its id if it has none that can be seen. */
 export const nameOf = ({ name, id }) => (name?.trim() ? plain(name) : id);
 
+/** The fonts of what is written into the picture; parts.css has the same. */
+export const NAME_FONT = "680 13px";
+export const SUB_FONT = "600 11.5px";
+
 let pen = null;
+const widths = new Map();
+/** How wide a text is, in pixels. */
+export function widthOf(text, font) {
+  const key = `${font} ${text}`;
+  if (widths.has(key)) return widths.get(key);
+  if (!pen) pen = document.createElement("canvas").getContext("2d");
+  pen.font = `${font} ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
+  if (widths.size > 8000) widths.clear();
+  widths.set(key, pen.measureText(text).width);
+  return widths.get(key);
+}
+
+/** What a reader takes for one sign: a letter with its accents, an emoji of several parts. */
+const segmenter = Intl.Segmenter ? new Intl.Segmenter() : null;
+const signsOf = (text) => (segmenter ? [...segmenter.segment(text)].map((one) => one.segment) : [...text]);
+
 const cuts = new Map();
-/** As much of a text as is this wide, in the font of the tree's names. */
-export function cut(text, width) {
-  const key = `${Math.round(width)} ${text}`;
+/** As much of a text as is this wide; an ellipsis stands for the rest. */
+export function cut(text, width, font = NAME_FONT) {
+  const key = `${Math.floor(width)} ${font} ${text}`;
   if (cuts.has(key)) return cuts.get(key);
-  if (!pen) {
-    pen = document.createElement("canvas").getContext("2d");
-    pen.font = `680 12.5px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
-  }
-  const signs = [...text.slice(0, 200)];
-  const fits = (n) => pen.measureText(signs.slice(0, n).join("")).width;
-  let [low, high] = [1, signs.length];
-  if (fits(high) <= width) low = high;
-  else {
+  let out = text.length <= 200 && widthOf(text, font) <= width ? text : null;
+  if (out === null) {
+    const signs = signsOf(text.slice(0, 200));
+    let [low, high] = [0, signs.length];
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (fits(middle) + 12 <= width) low = middle;
+      if (widthOf(`${signs.slice(0, middle).join("")}…`, font) <= width) low = middle;
       else high = middle - 1;
     }
+    out = `${signs.slice(0, low).join("")}…`;
   }
   if (cuts.size > 4000) cuts.clear();
-  cuts.set(key, low === signs.length ? text : `${signs.slice(0, low).join("")}…`);
-  return cuts.get(key);
+  cuts.set(key, out);
+  return out;
+}
+
+/** The time of day of a moment of this page's clock. */
+export const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB");
+
+/** Buttons of which one is chosen, by arrows too. `choose` is told the button. */
+export function radios(box, choose) {
+  const buttons = [...box.querySelectorAll("[role=radio]")];
+  const mark = (button) => {
+    for (const other of buttons) {
+      other.setAttribute("aria-checked", other === button);
+      other.tabIndex = other === button ? 0 : -1;
+    }
+  };
+  buttons.forEach((button, at) => {
+    button.addEventListener("click", () => choose(button));
+    button.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const next = buttons[(at + step + buttons.length) % buttons.length];
+      next.focus();
+      choose(next);
+    });
+  });
+  return { buttons, mark };
 }
 
 /** Hands a file to the browser. */

@@ -19,13 +19,13 @@ import {
 } from "./dom.js";
 
 const NUMBERS = [
-  ["actors", "Actors", (p) => count(p.actors)],
-  ["rate", "Messages/s", (p, rate) => short(rate)],
-  ["queued", "Waiting", (p) => short(p.counters.queued)],
-  ["restarts", "Restarts", (p) => count(p.counters.restarts)],
-  ["failures", "Failures", (p) => count(p.counters.failures)],
-  ["dead", "Dead letters", (p) => short(p.counters.dead)],
-  ["memory", "Memory", (p) => bytes(p.rss_bytes)],
+  ["actors", "Actors", "that live now", (p) => count(p.actors)],
+  ["rate", "Messages/s", "handled, by all dispatchers, mean over the last second", (p, rate) => short(rate)],
+  ["queued", "Waiting", "messages in all mailboxes now", (p) => short(p.counters.queued)],
+  ["restarts", "Restarts", "of all actors since the program began", (p) => short(p.counters.restarts)],
+  ["failures", "Failures", "of all actors since the program began", (p) => short(p.counters.failures)],
+  ["dead", "Dead letters", "since the program began", (p) => short(p.counters.dead)],
+  ["memory", "Memory", "of the process, resident, now", (p) => bytes(p.rss_bytes)],
 ];
 const LEGEND = [
   ["running", "running"],
@@ -49,13 +49,26 @@ function symbol(state, supervisor) {
 export class Header {
   constructor() {
     this.rate = null;
+    this.word = "not reached";
+    this.trouble = null;
+    this.warning = "";
     this.values = new Map();
-    for (const [key, title] of NUMBERS) {
+    for (const [key, title, what] of NUMBERS) {
       const value = el("dd", { id: `n-${key}`, text: "–" });
       this.values.set(key, value);
-      $("numbers").append(el("div", { class: `number number-${key}` }, el("dt", { text: title }), value));
+      $("numbers").append(
+        el("div", { class: `number number-${key}`, title: `${title}: ${what}` }, el("dt", { text: title }), value),
+      );
     }
-    $("legend").append(
+    for (const id of ["legend", "keys-legend"]) this.legend($(id));
+    this.rows = [];
+    this.showAll = false;
+    this.rest = el("button", { type: "button", class: "link-button", onclick: () => this.toggleRest() });
+    this.restItem = el("li", { class: "dispatcher" }, this.rest);
+  }
+
+  legend(list) {
+    list.append(
       el("li", {}, symbol("running", true), "supervisor"),
       el("li", {}, symbol("running", false), "worker"),
       ...LEGEND.slice(1).map(([state, word]) => el("li", {}, symbol(state, false), word)),
@@ -71,17 +84,14 @@ export class Header {
         "mailbox",
       ),
     );
-    this.rows = [];
-    this.showAll = false;
-    this.rest = el("button", { type: "button", class: "link-button", onclick: () => this.toggleRest() });
-    this.restItem = el("li", { class: "dispatcher" }, this.rest);
   }
 
   show(program) {
     setText($("program"), plain(program.name));
+    setAttr($("program"), "title", plain(program.name));
     setText($("whereabouts"), `pid ${program.pid} · up ${span(program.uptime_ms)} · Jazz ${program.version}`);
     document.title = `${plain(program.name)} · Jazz console`;
-    for (const [key, , text] of NUMBERS) setText(this.values.get(key), text(program, this.rate));
+    for (const [key, , , text] of NUMBERS) setText(this.values.get(key), text(program, this.rate));
     $("numbers")
       .querySelector(".number-failures")
       .classList.toggle("number-bad", (program.counters.failures ?? 0) > 0);
@@ -127,11 +137,12 @@ export class Header {
 
   showDispatcher(row, one, name) {
     const workers = (one.workers || []).slice(0, 8);
-    setText(row.name, name);
+    setText(row.name, plain(name));
     setText(
       row.facts,
       one.answering ? `${one.kind} · ${micros(one.latency_us)}` : `⚠ no answer for ${micros(one.latency_us)}`,
     );
+    setAttr(row.item, "title", `${plain(name)}: ${row.facts.textContent}`);
     row.item.classList.toggle("silent", !one.answering);
     while (row.bars.children.length > workers.length) row.bars.lastChild.remove();
     while (row.bars.children.length < workers.length)
@@ -153,22 +164,30 @@ export class Header {
   }
 
   live(how) {
-    const words = { live: "live", paused: "paused", lost: "not reached" };
+    const words = { live: "live", paused: "paused", lost: this.word };
     // It changes with every look that succeeds: a light that stands still says so.
     this.beat = how === "live" && !this.beat;
     setAttr($("live"), "class", `live live-${how}${this.beat ? " beat" : ""}`);
     setText($("live-text"), words[how]);
   }
 
-  /** A sentence about what cannot be reached; null: all is well. */
-  showTrouble(text) {
-    const banner = $("banner");
-    banner.hidden = text === null;
+  /** A sentence about what cannot be reached, and a word for the light; null: all is well. */
+  showTrouble(text, word = "not reached") {
+    this.word = word;
+    this.trouble = text;
     if (text !== null) {
-      setText(banner, text);
+      setText($("banner"), text);
+      setAttr($("banner"), "title", text);
       this.live("lost");
-      $("stuck-line").hidden = true;
     }
+    this.showOne();
+  }
+
+  /** One sentence at a time has the place: the gravest. */
+  showOne() {
+    $("banner").hidden = !this.trouble;
+    $("stuck-line").hidden = Boolean(this.trouble) || !this.warning;
+    $("well").hidden = Boolean(this.trouble || this.warning);
   }
 
   showStuck({ running = [], cycles = [], full = [] }, program) {
@@ -181,7 +200,12 @@ export class Header {
     else if (silent.length > 0) text = `⚠ dispatcher ${silent[0].name} does not answer`;
     else if (full.length > 0)
       text = `⚠ ${full.length === 1 ? `The mailbox of ${nameOf(full[0])} is full` : `${count(full.length)} mailboxes are full`}`;
-    $("stuck-line").hidden = !text;
-    if (text) setText($("stuck-line"), text);
+    this.warning = text;
+    setText($("well"), "Nothing is stuck, nobody is full.");
+    if (text) {
+      setText($("stuck-line"), text);
+      setAttr($("stuck-line"), "title", text);
+    }
+    this.showOne();
   }
 }

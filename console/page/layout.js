@@ -1,20 +1,21 @@
 // Where everybody stands in the picture. Pure: a view goes in, places come out.
 //
-// Wide: from left to right, a parent beside the middle of its children; children without children
-// of their own stand together on a tray of some columns. Outline, where the stage is narrow or the
+// Wide: from left to right, a parent beside the middle of its children, or beside the first where not
+// all of it is seen at a time; children without children of their own stand together on a tray of
+// some columns. Outline, where the stage is narrow or the
 // tree is much deeper than it is wide: one below the other, indented.
 
-import { count, nameOf } from "./dom.js";
+import { NAME_FONT, count, nameOf, widthOf as measured } from "./dom.js";
 
-const CELL = { height: 36, least: 128, most: 172 };
+const CELL = { height: 36, least: 132, most: 190 };
 const GAP = { column: 38, subtree: 9, tray: 6 };
 const INDENT = { most: 20, least: 7 };
-const OUTLINE = { width: 330, row: 35 }; // where there is room
+const OUTLINE = { width: 460, row: 35 }; // where there is room
 const NARROW_ROW = 40;
 const RESERVE_MS = 15000;
 
-/** Width of a text of so many characters, near enough: the picture must not depend on fonts. */
-const widthOf = (view) => Math.min(22, nameOf(view.actor.row).length) * 7.5;
+/** Width of a name, within reason: what is longer is cut. */
+const widthOf = (view) => Math.min(165, measured(nameOf(view.actor.row).slice(0, 60), NAME_FONT));
 
 /** Who stands on the tray. Whom the user closed stays where it was, and so does a supervisor without
  * children: they may come any moment. */
@@ -63,7 +64,8 @@ function placeTray(view, leaves, cells, left, top, depth, plan, parent) {
   const { out, columns } = plan;
   const down = Math.ceil(cells / columns);
   const across = Math.ceil(cells / down);
-  const wanted = Math.max(...leaves.map((leaf) => widthOf(leaf) + (leaf.parents ? 58 : 40)), 0);
+  const more = view.hidden > 0 ? measured(`+${count(view.hidden)} more`, NAME_FONT) + 46 : 0;
+  const wanted = Math.max(...leaves.map((leaf) => widthOf(leaf) + (leaf.parents ? 66 : 44)), more);
   const width = Math.max(CELL.least, Math.min(CELL.most, wanted));
   const tray = {
     x: left - GAP.tray,
@@ -98,7 +100,8 @@ function place(view, x, y, depth, plan, parent) {
   const spot = { id: view.id, view, x, y: 0, width, parent, depth };
   out.nodes.push(spot);
   const { bottom, anchors } = placeKids(view, x + width + GAP.column, y, depth + 1, plan, spot);
-  spot.y = anchors.length ? (anchors[0].y + anchors[anchors.length - 1].y) / 2 : y + CELL.height / 2;
+  const last = plan.scrolls ? 0 : anchors.length - 1;
+  spot.y = anchors.length ? (anchors[0].y + anchors[last].y) / 2 : y + CELL.height / 2;
   for (const anchor of anchors) out.links.push({ from: spot, to: anchor });
   out.right = Math.max(out.right, x + width);
   return Math.max(bottom, y + CELL.height + GAP.subtree);
@@ -107,18 +110,20 @@ function place(view, x, y, depth, plan, parent) {
 function measure(kids, depth, widths) {
   for (const kid of kids) {
     if (isLeaf(kid)) continue;
-    const below = count(kid.actor.row.children).length * 6.5; // "5,000 below" ends before the switch
-    widths[depth] = Math.max(widths[depth] || 0, 92 + below, 112, widthOf(kid) * 1.08 + 62);
+    const below = count(kid.actor.row.children).length * 7; // "5,000 below" ends before the switch
+    widths[depth] = Math.max(widths[depth] || 0, 108 + below, 122, widthOf(kid) + 64);
     measure(kid.kids, depth + 1, widths);
   }
 }
 
-function wide(forest, columns, now) {
-  const plan = { columns, now, widths: [], out: { nodes: [], trays: [], links: [], right: 0 } };
+/** `scrolls`: not all of it is seen at a time. Then a parent stands beside the first of its children,
+ * not beside the middle of them, which may be out of sight. */
+function wide(forest, columns, now, scrolls = false) {
+  const plan = { columns, now, scrolls, widths: [], out: { nodes: [], trays: [], links: [], right: 0 } };
   measure(forest.kids, 0, plan.widths);
   // In the order of reading: a parent, what is on its tray, then the other children.
   const { bottom } = placeKids(forest, GAP.tray, 0, 0, plan, null);
-  return { ...plan.out, width: plan.out.right + 4, height: bottom - GAP.subtree, outline: false };
+  return { ...plan.out, columns, width: plan.out.right + 4, height: bottom - GAP.subtree, outline: false };
 }
 
 const depthOf = (kids) => (kids.length === 0 ? 0 : 1 + Math.max(...kids.map((kid) => depthOf(kid.kids))));
@@ -161,21 +166,23 @@ function outline(forest, width, row = NARROW_ROW) {
   return out;
 }
 
-/** The picture of a forest ({kids}) for a stage of this size: that number of columns per tray which
- * shows it largest. */
+/** The picture of a forest ({kids}) for a stage of this size, at the size in which it can be read.
+ * What does not fit is scrolled: down rather than sideways. So it is that number of columns per tray
+ * with which all of it fits, or else, of those as wide as the stage, the one that is least tall; where
+ * every one of them is too wide, an outline. */
 export function layout(forest, stage, now) {
   if (stage.narrow) return { ...outline(forest, stage.width), narrow: true };
-  const fit = (picture) => {
-    picture.scale = Math.min(stage.width / picture.width, stage.height / picture.height);
-    return picture;
-  };
   let best = null;
+  let least = null; // the narrowest
   for (let columns = 1; columns <= 6; columns++) {
-    const picture = fit(wide(forest, columns, now));
-    if (!best || picture.scale > best.scale * 1.02) best = picture;
-    if (best.scale >= 1) break;
+    const picture = wide(forest, columns, now);
+    if (!least || picture.width < least.width) least = picture;
+    if (picture.width > stage.width) continue;
+    if (!best || picture.height < best.height - 4) best = picture;
+    if (best.height <= stage.height) break;
   }
-  if (best.scale >= 0.7) return best;
-  const list = fit(outline(forest, Math.min(OUTLINE.width, stage.width), OUTLINE.row));
-  return list.scale > best.scale * 1.25 ? list : best;
+  if (best) return best.height <= stage.height ? best : wide(forest, best.columns, now, true);
+  const list = outline(forest, Math.min(OUTLINE.width, stage.width), OUTLINE.row);
+  if (least.width > stage.width * 1.3 || least.height * 2 > list.height) return list;
+  return wide(forest, least.columns, now, true);
 }

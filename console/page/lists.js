@@ -2,10 +2,8 @@
 // found, and the flight recorder. Only the one that is seen is asked for.
 
 import { get } from "./api.js";
-import { $, backtrace, count, el, isPressed, nameOf, refill, setText, short, span, tagText } from "./dom.js";
-import { failureCard } from "./detail.js";
-
-const clock = (ago) => new Date(Date.now() - ago).toLocaleTimeString("en-GB");
+import { $, backtrace, clock, count, el, isPressed, nameOf, refill, setText, short, span, tagText } from "./dom.js";
+import { FailureBook, failureCard } from "./failures.js";
 
 function table(head, rows) {
   return el(
@@ -32,6 +30,8 @@ export class Lists {
     this.reason = null;
     this.drawnFrom = new Map();
     this.frames = new Set();
+    this.book = new FailureBook();
+    this.counted = () => 0; // failures since the program began, as it says
     this.tabs = [];
     this.active = null;
     this.add("failures", "Failures", 1000, () => this.failures());
@@ -127,8 +127,12 @@ export class Lists {
     this.letters = [];
     this.next = 0;
     this.reason = null;
+    this.book.clear();
     this.drawnFrom.clear();
-    for (const one of this.tabs) one.askedAt = 0;
+    for (const one of this.tabs) {
+      one.askedAt = 0;
+      if (one.refresh) one.panel.replaceChildren(empty("Asking."));
+    }
   }
 
   /** Asks again for what is seen, if it is time. */
@@ -137,7 +141,12 @@ export class Lists {
     const tab = this.active;
     if (!tab.refresh || (tab.askedAt && now - tab.askedAt < tab.every - 50)) return;
     tab.askedAt = now;
-    await tab.refresh();
+    try {
+      await tab.refresh();
+    } catch (error) {
+      if (tab.panel.textContent === "Asking.") tab.panel.replaceChildren(empty(`Not asked in time: ${error.message}`));
+      throw error;
+    }
   }
 
   draw(name, from, make) {
@@ -168,20 +177,22 @@ export class Lists {
 
   /** Also called when the counters say that somebody failed. Resolves to the newest failures. */
   async failures() {
-    const { failures } = await get("failures", { limit: 50 });
-    this.draw(
-      "failures",
-      failures.map((f) => f.seq),
-      () =>
-        failures.length === 0
-          ? [empty("Nobody has failed.")]
-          : [
-              el(
-                "div",
-                { class: "cards" },
-                ...failures.map((f) => failureCard(f, backtrace(f.frames, f.seq, this.frames), this.onOpen)),
-              ),
-            ],
+    const { failures } = await get("failures", { limit: 64 });
+    this.book.take(failures);
+    const groups = this.book.list();
+    const earlier = Math.max(0, this.counted() - this.book.heard);
+    this.draw("failures", [groups.map((g) => [g.key, g.count]), earlier > 0], () =>
+      groups.length === 0
+        ? [empty("Nobody has failed.")]
+        : [
+            el("div", { class: "cards" }, ...groups.map((g) => failureCard(g, this.frames, this.onOpen))),
+            earlier > 0
+              ? el("p", {
+                  class: "quiet earlier",
+                  text: "Equal failures are one card. There were more before: the program keeps its last 64.",
+                })
+              : null,
+          ],
     );
     return failures;
   }
@@ -191,7 +202,7 @@ export class Lists {
     this.next = answer.next ?? this.next;
     this.letters = [
       ...answer.letters
-        .map((letter) => ({ ...letter, at: clock(letter.ago_ms) }))
+        .map((letter) => ({ ...letter, at: clock(Date.now() - letter.ago_ms) }))
         .sort((a, b) => b.seq - a.seq),
       ...this.letters,
     ].slice(0, 500);

@@ -1,7 +1,7 @@
-// Where the visitor is, kept behind the '#' of the address: whose panel is open, which list, how much
-// time the charts show. A reload, the back button and a copied address find it again.
+// Where the visitor is, kept behind the '#' of the address: whose panel is open, which list, tree or
+// table, how much time the charts show. A reload, the back button and a copied address find it again.
 
-const USUAL = { actor: "", list: "failures", minutes: "2" };
+const USUAL = { actor: "", list: "failures", minutes: "2", view: "tree" };
 
 export class Place {
   /** `onGo` is told the new place when the visitor goes back, or types another address. */

@@ -175,11 +175,14 @@ export class Trace {
     const most = this.events.slice(0, 400);
     const from = most[0].t_ns;
     const until = Math.max(...most.map((event) => event.t_ns + (event.dur_ns || 0)), from + 1000);
-    const [left, width] = [150, 1000];
+    // As wide as there is room, and never shrunk: what is wider is scrolled.
+    const [left, width] = [150, Math.max(700, this.box.clientWidth || 1000)];
     const x = (t) => left + ((t - from) / (until - from)) * (width - left - 12);
     const height = TOP + lanes.length * LANE + 8;
     const root = svg("svg", {
       class: "timeline",
+      width,
+      height,
       viewBox: `0 0 ${width} ${height}`,
       role: "img",
       "aria-label": `Messages of ${lanes.length} actors over ${micros((until - from) / 1000)}`,
@@ -190,13 +193,11 @@ export class Trace {
       const label = nameOf(lane);
       root.append(
         svg("path", { class: "lane", d: `M${left} ${y}H${width - 12}` }),
-        svg("text", {
-          class: "lane-name",
-          x: left - 10,
-          y: y + 4,
-          "text-anchor": "end",
-          text: cut(label, left - 16),
-        }),
+        svg(
+          "text",
+          { class: "lane-name", x: left - 10, y: y + 4, "text-anchor": "end", text: cut(label, left - 16) },
+          svg("title", { text: `${label}\n${lane.id}` }),
+        ),
       );
     }
     root.append(...this.arrows(most, rowOf, x), ...this.marks(most, rowOf, x));

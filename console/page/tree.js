@@ -1,6 +1,6 @@
 // The supervision tree as a picture: drawing it, and moving in it by pointer and by keys.
 
-import { $, count, cut, nameOf, setAttr, setText, short, span, svg } from "./dom.js";
+import { $, SUB_FONT, count, cut, nameOf, setAttr, setText, short, span, svg, widthOf } from "./dom.js";
 import { forgetTrays, layout } from "./layout.js";
 import { stateOf } from "./model.js";
 import { Viewport } from "./viewport.js";
@@ -43,9 +43,8 @@ function subline(actor, view, width, now) {
   else if (row.supervisor && state === "running" && row.mailbox === 0)
     parts.push(`${count(row.children)} below`);
   if (!row.supervisor && actor.rate !== null && state === "running") parts.push(`${short(actor.rate)}/s`);
-  const most = Math.floor((width - 34) / 5.5);
   const two = parts.slice(0, 2).join(" · ");
-  return two.length <= most ? two : (parts[0] ?? "");
+  return widthOf(two, SUB_FONT) <= width ? two : cut(parts[0] ?? "", width, SUB_FONT);
 }
 
 function describe(actor) {
@@ -73,6 +72,7 @@ export class Tree {
     this.picture = null;
     this.focused = null; // id that has the tab stop
     this.selected = null; // id whose detail is open
+    this.waiting = "Waiting for the program.";
     this.viewport = new Viewport(this.stage, this.root, this.world, () => this.picture);
     this.root.addEventListener("keydown", (event) => this.key(event));
     this.root.addEventListener("click", (event) => this.click(event));
@@ -98,7 +98,7 @@ export class Tree {
     this.model.roomy = !narrow;
     const forest = this.model.view(now);
     $("tree-empty").hidden = Boolean(forest);
-    setText($("tree-empty"), this.model.lastAt ? "The program has no actors." : "Waiting for the program.");
+    setText($("tree-empty"), this.model.lastAt ? "The program has no actors." : this.waiting);
     if (!forest) {
       for (const layer of this.layers) layer.replaceChildren();
       this.drawn.clear();
@@ -107,11 +107,9 @@ export class Tree {
       this.picture = null;
       return;
     }
-    this.picture = layout(
-      forest,
-      { narrow, width: this.stage.clientWidth - (narrow ? 16 : 32), height: this.stage.clientHeight - 24 },
-      now,
-    );
+    if (this.stage.clientWidth === 0) return; // the table is seen in its place
+    const room = this.viewport.room();
+    this.picture = layout(forest, { narrow, ...room, width: narrow ? room.width + 16 : room.width }, now);
     this.drawLinks();
     this.drawNodes(now);
     this.viewport.update(narrow);
@@ -237,7 +235,8 @@ export class Tree {
       "d",
       "M-8 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM4 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0z",
     );
-    setText(parts.name, `+${count(spot.hidden)} more`);
+    setText(parts.name, cut(`+${count(spot.hidden)} more`, spot.width - 37));
+    setText(parts.title, `${count(spot.hidden)} more are not drawn; a click shows some of them`);
     setAttr(parts.name, "x", 32);
     setAttr(parts.name, "y", 4);
     setAttr(parts.g, "aria-label", `${count(spot.hidden)} more. Enter shows some of them.`);
@@ -269,15 +268,15 @@ export class Tree {
       "stroke-dasharray",
       `${(Math.sqrt(filled) * AROUND).toFixed(1)} ${AROUND.toFixed(1)}`,
     );
-    const room = spot.width - (parents ? 18 : 0);
+    const room = spot.width - 37 - (parents ? 22 : 0);
     const below = subline(actor, spot.view, room, now);
-    setText(parts.name, cut(nameOf(row), room - 34));
+    setText(parts.name, cut(nameOf(row), room));
     setText(parts.sub, below);
     setAttr(parts.name, "x", 32);
     setAttr(parts.name, "y", below ? -2 : 4);
     setAttr(parts.sub, "x", 32);
     setAttr(parts.sub, "y", 12);
-    setText(parts.title, `${nameOf(row)}\n${row.id}`);
+    setText(parts.title, `${nameOf(row)}\n${row.id}${below ? `\n${below}` : ""}`);
     setAttr(parts.g, "aria-label", describe(actor));
     if (parents) {
       setAttr(parts.g, "aria-expanded", open);

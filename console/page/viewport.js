@@ -1,7 +1,13 @@
-// Zoom and pan of the tree. Until the user moves it, the picture is kept fitted to its stage.
+// Zoom and scroll of the tree. The stage scrolls by itself, with bars, wheel and fingers; by itself
+// the picture is never so small that it cannot be read: what does not fit is scrolled to.
 
-const SMALLEST = 0.15;
+const SMALLEST = 0.25;
 const LARGEST = 3;
+const FITTED = { least: 1, most: 1.25 }; // as long as the user does not say otherwise
+const MARGIN = { x: 16, y: 12 };
+// Below these, names and the line under them would be smaller than 11 pixels: then there are none.
+const NAMES_FROM = 11 / 13;
+const SUBS_FROM = 11 / 11.5;
 
 export class Viewport {
   constructor(stage, root, world, picture) {
@@ -9,8 +15,6 @@ export class Viewport {
     this.root = root;
     this.world = world;
     this.picture = picture;
-    this.x = 0;
-    this.y = 0;
     this.scale = 1;
     this.fitted = true;
     this.narrow = false;
@@ -24,36 +28,47 @@ export class Viewport {
     }
   }
 
+  /** How much of the picture is seen at a time. The bar at the foot counts as if it were there: a
+   * picture that fits only without it would come and go. */
+  room() {
+    return { width: this.stage.clientWidth - 2 * MARGIN.x, height: this.stage.offsetHeight - 2 * MARGIN.y - 2 };
+  }
+
   update(narrow) {
     if (narrow !== this.narrow) this.fitted = true;
     this.narrow = narrow;
     this.stage.classList.toggle("stage-narrow", narrow);
     const picture = this.picture();
-    // On a phone the page scrolls, and the picture is as long as it has to be.
-    this.stage.style.height =
-      narrow && picture ? `${Math.ceil(picture.height * (this.fitted ? 1 : this.scale)) + 16}px` : "";
-    if (this.fitted) this.place();
+    if (!picture) return;
+    if (this.fitted) {
+      const { width, height } = this.room();
+      const scale = Math.min(width / picture.width, height / picture.height);
+      this.scale = narrow ? 1 : Math.max(FITTED.least, Math.min(FITTED.most, scale));
+    }
     this.apply();
   }
 
-  place() {
-    const picture = this.picture();
-    if (!picture) return;
-    if (this.narrow) {
-      [this.x, this.y, this.scale] = [8, 8, 1];
-      return;
-    }
-    const [width, height] = [this.stage.clientWidth, this.stage.clientHeight];
-    const scale = Math.min((width - 32) / picture.width, (height - 24) / picture.height);
-    this.scale = Math.max(0.5, Math.min(1.25, scale));
-    // What does not fit begins at its top left.
-    this.x = Math.max(16, (width - picture.width * this.scale) / 2);
-    this.y = Math.max(12, (height - picture.height * this.scale) / 2);
-  }
-
   apply() {
+    const picture = this.picture();
+    const margin = this.narrow ? { x: 8, y: 8 } : MARGIN;
+    const [width, height] = [picture.width * this.scale, picture.height * this.scale];
+    // On a phone the page scrolls, and the stage is as tall as the picture has to be.
+    const tall = `${Math.ceil(height) + 2 * margin.y}px`;
+    if (this.stage.style.height !== (this.narrow ? tall : "")) this.stage.style.height = this.narrow ? tall : "";
+    const seen = { width: this.stage.clientWidth, height: this.narrow ? 0 : this.stage.clientHeight };
+    const size = {
+      width: Math.max(seen.width, Math.ceil(width) + 2 * margin.x),
+      height: Math.max(seen.height, Math.ceil(height) + 2 * margin.y),
+    };
+    for (const side of ["width", "height"]) {
+      if (this.root.style[side] !== `${size[side]}px`) this.root.style[side] = `${size[side]}px`;
+    }
+    this.x = Math.max(margin.x, (seen.width - width) / 2);
+    this.y = Math.max(margin.y, (seen.height - height) / 2);
     const text = `translate(${this.x.toFixed(2)} ${this.y.toFixed(2)}) scale(${this.scale.toFixed(4)})`;
     if (this.world.getAttribute("transform") !== text) this.world.setAttribute("transform", text);
+    this.stage.classList.toggle("no-names", this.scale < NAMES_FROM);
+    this.stage.classList.toggle("no-subs", this.scale < SUBS_FROM);
   }
 
   fit() {
@@ -61,21 +76,23 @@ export class Viewport {
     this.update(this.narrow);
   }
 
-  /** Zooms by a factor; the point stays where it is. */
+  /** Zooms by a factor; the point of the stage stays where it is. */
   zoom(factor, px = this.stage.clientWidth / 2, py = this.stage.clientHeight / 2) {
-    const scale = Math.max(SMALLEST, Math.min(LARGEST, this.scale * factor));
-    this.x = px - (px - this.x) * (scale / this.scale);
-    this.y = py - (py - this.y) * (scale / this.scale);
-    this.scale = scale;
+    if (!this.picture()) return;
+    const at = {
+      x: (px + this.stage.scrollLeft - this.x) / this.scale,
+      y: (py + this.stage.scrollTop - this.y) / this.scale,
+    };
+    this.scale = Math.max(SMALLEST, Math.min(LARGEST, this.scale * factor));
     this.fitted = false;
     this.apply();
+    this.stage.scrollLeft = at.x * this.scale + this.x - px;
+    this.stage.scrollTop = at.y * this.scale + this.y - py;
   }
 
   pan(dx, dy) {
-    this.x += dx;
-    this.y += dy;
-    this.fitted = false;
-    this.apply();
+    this.stage.scrollLeft -= dx;
+    this.stage.scrollTop -= dy;
   }
 
   nudge(key) {
@@ -83,36 +100,31 @@ export class Viewport {
     this.pan(dx, dy);
   }
 
-  /** Moves the picture so that this spot is seen. */
+  /** Scrolls so that this spot is seen. */
   bringIn(spot) {
+    const { stage } = this;
     const margin = 24;
     const left = this.x + spot.x * this.scale;
     const right = left + spot.width * this.scale;
     const top = this.y + (spot.y - 18) * this.scale;
     const bottom = this.y + (spot.y + 18) * this.scale;
-    let [dx, dy] = [0, 0];
-    if (right > this.stage.clientWidth - margin) dx = this.stage.clientWidth - margin - right;
-    if (left + dx < margin) dx = margin - left;
-    if (bottom > this.stage.clientHeight - margin) dy = this.stage.clientHeight - margin - bottom;
-    if (top + dy < margin) dy = margin - top;
-    // While all of it is fitted nothing is out of sight but the margin.
-    if (Math.abs(dx) > margin || Math.abs(dy) > margin) this.pan(dx, dy);
+    if (right + margin > stage.scrollLeft + stage.clientWidth) stage.scrollLeft = right + margin - stage.clientWidth;
+    if (left - margin < stage.scrollLeft) stage.scrollLeft = left - margin;
+    if (bottom + margin > stage.scrollTop + stage.clientHeight) stage.scrollTop = bottom + margin - stage.clientHeight;
+    if (top - margin < stage.scrollTop) stage.scrollTop = top - margin;
   }
 
+  /** With Ctrl it zooms; else it scrolls, which the browser does. */
   wheel(event) {
-    // Where the page itself scrolls, the wheel is the page's unless Ctrl says otherwise.
-    const pageScrolls = document.documentElement.scrollHeight > innerHeight + 1;
-    if (pageScrolls && !event.ctrlKey && !event.metaKey) return;
+    if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     const box = this.stage.getBoundingClientRect();
     const lines = event.deltaMode === 1 ? 16 : 1;
-    if (event.shiftKey) this.pan(-event.deltaY * lines, 0);
-    else
-      this.zoom(
-        Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.0016)),
-        event.clientX - box.left,
-        event.clientY - box.top,
-      );
+    this.zoom(
+      Math.exp(-event.deltaY * lines * 0.004),
+      event.clientX - box.left,
+      event.clientY - box.top,
+    );
   }
 
   down(event) {
@@ -126,7 +138,7 @@ export class Viewport {
     if (!old) return;
     const [dx, dy] = [event.clientX - old.x, event.clientY - old.y];
     if (this.pointers.size === 2) this.pinch(event, old);
-    else if (!(this.narrow && event.pointerType === "touch")) {
+    else if (event.pointerType === "mouse") {
       old.far += Math.abs(dx) + Math.abs(dy);
       if (old.far > 5) {
         this.dragged = true;
@@ -143,7 +155,6 @@ export class Viewport {
     const before = Math.hypot(old.x - other.x, old.y - other.y) || 1;
     const after = Math.hypot(event.clientX - other.x, event.clientY - other.y) || 1;
     const box = this.stage.getBoundingClientRect();
-    this.pan((event.clientX - old.x) / 2, (event.clientY - old.y) / 2);
     this.zoom(
       after / before,
       (event.clientX + other.x) / 2 - box.left,

@@ -59,8 +59,9 @@ export class Browser {
   }
 
   /** A page at this address. Its verify() fails if it did what it must not; its expected() names
-   * errors in the console, by a pattern, that a test provokes until then. */
-  async open(url, { wait = ".node", ...options } = {}) {
+   * errors in the console, by a pattern, that a test provokes until then; `provoked` those of its
+   * beginning. */
+  async open(url, { wait = ".node", provoked = null, ...options } = {}) {
     const context = await this.chromium.newContext({
       viewport: { width: 1440, height: 900 },
       colorScheme: "light",
@@ -70,7 +71,7 @@ export class Browser {
     page.setDefaultTimeout(20000);
     const origin = new URL(url).origin;
     const wrong = [];
-    let pattern = null;
+    let pattern = provoked;
     page.expected = (provoked) => {
       pattern = provoked;
     };

@@ -111,7 +111,7 @@ export class Doing extends MadeUp {
       await until(async () => (await page.textContent(first)) === "order-worker-9", "another is first");
       same(await focused(), name, "who has the focus after another order");
       const looks = () => fake.asked.filter((one) => one.includes("sort=mailbox")).length;
-      const box = await page.locator(first).boundingBox();
+      const box = await until(() => page.locator(first).boundingBox(), "where it is");
       await page.mouse.move(box.x + 5, box.y + 5);
       await page.mouse.down();
       fake.asked.length = 0;
@@ -173,18 +173,26 @@ export class Doing extends MadeUp {
     return this.on(s, null, async (page) => {
       const place = () => page.getAttribute(".world", "transform");
       const fitted = await place();
+      const scrolled = () => page.$eval("#stage", (stage) => [stage.scrollLeft, stage.scrollTop].map(Math.round));
       await page.mouse.move(500, 300);
+      await page.keyboard.down("Control");
       await page.mouse.wheel(0, -300);
-      await until(async () => (await place()) !== fitted, "the wheel zooms");
-      await page.keyboard.press("0");
-      same(await place(), fitted, "0 fits it again");
+      await page.keyboard.up("Control");
+      await until(async () => (await place()) !== fitted, "Ctrl and the wheel zoom");
+      const larger = await place();
+      const [left, top] = await scrolled();
+      await page.mouse.wheel(0, 60);
+      await until(async () => (await scrolled())[1] > top, "the wheel scrolls");
+      same(await place(), larger, "and does not zoom");
       const box = await page.locator('[data-id="300000005"] .hit').boundingBox();
       await page.mouse.move(box.x + 20, box.y + 10);
       await page.mouse.down();
-      await page.mouse.move(box.x + 90, box.y + 60, { steps: 4 });
+      await page.mouse.move(box.x - 50, box.y + 10, { steps: 4 });
       await page.mouse.up();
-      check((await place()) !== fitted, "a drag moves it");
+      await until(async () => (await scrolled())[0] > left, "a drag moves it");
       check(await page.isHidden("#detail"), "a drag opens nothing");
+      await page.keyboard.press("0");
+      same(await place(), fitted, "0 fits it again");
       await page.click("#zoom-fit");
       await page.click('[data-id="100000003"] .toggle');
       await page.waitForSelector('[data-id="300000005"]', { state: "detached" });
@@ -398,6 +406,11 @@ export class Doing extends MadeUp {
       same(await page.inputValue("#trace-who"), "100000001", "whom");
       await page.click("text=Record 1 s");
       await page.waitForSelector(".timeline");
+      same(
+        await page.$$eval(".timeline text", (all) => all.filter((one) => one.getScreenCTM().a < 0.99).length),
+        0,
+        "words that are shrunk",
+      );
       same(await page.$$eval(".timeline .handled", (all) => all.length), 48, "messages drawn");
       same(await page.$$eval(".timeline .arrow", (all) => all.length), 48, "arrows drawn");
       check((await page.textContent(".trace")).includes("120 more were over the rate"), "what was left out");

@@ -51,9 +51,17 @@ export class Fake {
       rate: 2000,
       stuckFor: 0,
       pools: 0, // further dispatchers
+      poolName: null, // of all of them
       silentPool: 0, // which of them does not answer
       hook: false, // who is stuck is so in a hook
       cut: false, // a trace is full before its time is over
+      end: null, // how it is gone, and when
+      endedAt: 0,
+      past: [], // rows of /api/history, with ages instead of times
+      orders100k: new Map(), // of a crowd: what was sorted once
+      everyMs: 1000, // 0: no past is kept
+      stopping: null, // the farewell: {own}
+      partings: [],
       actors: new Map(),
       failures: [],
       letters: [],
@@ -88,6 +96,7 @@ export class Fake {
       mailbox: 0,
       cap: 64,
       accepted: 0,
+      handled: 0,
       dead: 0,
       rate: null,
       cpu: 0.01,
@@ -141,7 +150,70 @@ export class Fake {
       parent: "100000002",
       restarts: 0,
       accepted: n,
+      handled: n,
+      mailbox: n % 7,
     };
+  }
+
+  /** Everybody, those of the crowd made up; in the order that a query asks for. */
+  sorted(query) {
+    const words = ["sort", "reverse", "filter", "state"].map((name) => query.get(name)).join();
+    if (this.many === 0 || !this.orders100k.has(words)) this.orders100k.set(words, this.sort(query));
+    return this.orders100k.get(words);
+  }
+
+  sort(query) {
+    const wanted = query.get("filter");
+    const state = query.get("state");
+    const rows = [
+      ...this.actors.values(),
+      ...Array.from({ length: this.many }, (_, n) => this.crowdRow(n + 1)),
+    ].filter(
+      (row) => (!wanted || row.id.includes(wanted) || (row.name || "").includes(wanted)) && (!state || row.state === state),
+    );
+    const key = query.get("sort") === "uptime" ? "uptime_ms" : query.get("sort");
+    const texts = ["name", "id", "state", "dispatcher"].includes(key);
+    const order = (a, b) =>
+      (texts ? (a[key] < b[key] ? -1 : a[key] > b[key] ? 1 : 0) : (b[key] ?? 0) - (a[key] ?? 0)) || (a.id < b.id ? -1 : 1);
+    rows.sort((a, b) => (query.get("reverse") === "true" ? -order(a, b) : order(a, b)));
+    return rows;
+  }
+
+  /** What the server kept: what a test put there, and a row for each second since the program began. */
+  history(query) {
+    const now = Date.now();
+    const rows = [...this.past];
+    const began = Math.ceil(this.started / 1000) * 1000;
+    for (let end = Math.max(began, now - 900000) + 1000; end <= now && this.everyMs; end += 1000)
+      rows.push([end, 1000, this.rate, 21, 0, 0, 61, 0]);
+    for (const failure of this.failures) {
+      const row = rows.find(([end]) => end >= failure.at);
+      if (row) {
+        row[4]++;
+        row[5]++;
+      }
+    }
+    return {
+      ok: true,
+      pid: this.pid,
+      now_ms: now,
+      every_ms: this.everyMs,
+      rows: rows.filter(([end]) => end > Number(query.get("after") || 0)),
+    };
+  }
+
+  /** The console is stopped: who waits for the farewell gets it. */
+  part(stopping) {
+    this.stopping = stopping;
+    for (const done of this.partings.splice(0)) done();
+  }
+
+  async farewell() {
+    await new Promise((done) => {
+      this.partings.push(done);
+      setTimeout(done, 5000).unref();
+    });
+    return { ok: true, stopping: Boolean(this.stopping), own: this.stopping?.own ?? true };
   }
 
   fail(id, text = "SIGSEGV at 0x0 in parse+0x1c (node)", restart = true) {
@@ -188,7 +260,7 @@ export class Fake {
     const now = Date.now();
     this.handled += (this.rate * (now - this.lastAt)) / 1000;
     for (const actor of this.actors.values())
-      if (!actor.supervisor) actor.accepted += Math.round(((now - this.lastAt) / 1000) * (this.rate / 20));
+      if (!actor.supervisor) actor.handled = actor.accepted += Math.round(((now - this.lastAt) / 1000) * (this.rate / 20));
     this.lastAt = now;
   }
 
@@ -250,7 +322,7 @@ export class Fake {
         },
         ...Array.from({ length: this.pools }, (_, n) => ({
           index: 2 + n,
-          name: `pool-${n + 1}`,
+          name: this.poolName ?? `pool-${n + 1}`,
           kind: "pool",
           actors: 0,
           latency_us: 40,
@@ -279,7 +351,10 @@ export class Fake {
     const depth = query.has("depth") ? Number(query.get("depth")) : Infinity;
     const under = query.get("under");
     let rows;
-    if (query.get("filter")) {
+    const sort = query.get("sort") ?? "tree";
+    if (sort !== "tree" && !(sort === "name" && query.get("filter"))) {
+      rows = this.sorted(query);
+    } else if (query.get("filter")) {
       const wanted = query.get("filter");
       rows = [...this.actors.values()].filter(
         (a) => a.id.includes(wanted) || (a.name || "").includes(wanted),
@@ -289,15 +364,15 @@ export class Fake {
     } else {
       const from = under ? (this.actors.get(under)?.depth ?? 2) : 0;
       rows = this.under(under, limit).filter((a) => a.depth - from <= depth);
-      if (query.get("sort") === "mailbox") rows.sort((a, b) => b.mailbox - a.mailbox);
     }
+    const offset = Number(query.get("offset") || 0);
     return {
       ok: true,
       total: this.actors.size + this.many,
       matched: rows.length,
       took_us: 100,
       since_ms: 500,
-      actors: rows.slice(0, limit),
+      actors: rows.slice(offset, offset + limit),
     };
   }
 
@@ -431,8 +506,12 @@ export class Fake {
         return this.list(query);
       case "actor":
         return this.actor(query);
+      case "history":
+        return this.history(query);
+      case "farewell":
+        return this.farewell();
       case "failures":
-        return { ok: true, failures: this.aged(this.failures).slice(0, 50) };
+        return { ok: true, failures: this.aged(this.failures).slice(0, Number(query.get("limit") || 64)) };
       case "dead": {
         const after = Number(query.get("after") || 0);
         const by = {};
@@ -546,11 +625,18 @@ export class Fake {
         return send(404, "text/plain", "There is no such page.");
       }
     }
-    if (this.gone)
-      return json(503, { ok: false, error: "UNREACHABLE", text: "Nobody serves /tmp/jzx-0/4711.sock." });
     const what = url.pathname.slice(5);
+    const ours = what === "history" || what === "farewell"; // the console's own knowledge
+    if (this.gone && !ours)
+      return json(503, {
+        ok: false,
+        error: "NOT_REACHABLE",
+        text: this.end ? `The program has ended: ${this.end}.` : "Nobody serves /tmp/jzx-0/4711.sock.",
+        since_ms: this.end ? Date.now() - this.endedAt : 0,
+        end: this.end,
+      });
     if (request.method === "POST") return this.order(what, request, json);
-    const answer = this.api(what, url.searchParams);
+    const answer = await this.api(what, url.searchParams);
     if (!answer) return json(404, { ok: false, error: "UNKNOWN_OP", text: `There is no ${what}.` });
     return json(answer.ok ? 200 : 404, answer);
   }

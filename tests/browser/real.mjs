@@ -28,7 +28,7 @@ export class Real {
   }
 
   async stop() {
-    if (!this.child || this.child.exitCode !== null) return;
+    if (!this.child || this.child.exitCode !== null || this.child.signalCode !== null) return;
     const ended = new Promise((resolve) => this.child.once("exit", resolve));
     this.child.kill("SIGTERM");
     await ended;
@@ -49,11 +49,13 @@ export class Real {
     return {
       "a real program: the tree is what jzx tree says": () => this.tree(),
       "a real program: charts move, and a picture is taken": () => this.charts(),
+      "a real program: all of it as a table": () => this.table(),
       "a real program: a phone shows all of it without scrolling sideways": () => this.phone(),
       "a real program: a crash shows within a second": () => this.crash(),
       "a real program: a trace is recorded": () => this.trace(),
       "a real program: an actor's failures have their backtrace": () => this.detail(),
       "a real program: it ends, and another one comes": () => this.gone(),
+      "a real program: in another process, how it ended is told": () => this.away(),
     };
   }
 
@@ -173,6 +175,52 @@ export class Real {
     page.verify();
   }
 
+  async table() {
+    const { page } = this;
+    await page.click("#view [data-view=table]");
+    await page.waitForSelector(".t-space .t-row:not(.t-asking)");
+    const rates = () => page.$$eval(".t-space .t-row:not([hidden]) .t-rate", (all) => all.map((one) => one.textContent));
+    await until(async () => /^[1-9]/.test((await rates())[0]), "who handles most is first");
+    await page.mouse.move(5, 5);
+    await this.browser.shoot(page, "console-table");
+    await page.click(".t-head .t-name button");
+    await until(async () => (await page.textContent('.t-space [data-at="0"] .t-name')) === "audit", "by name");
+    await page.click("#view [data-view=tree]");
+    page.verify();
+  }
+
+  /** `jzx console` for the node that runs: it shuts down, the next one is killed. */
+  async away() {
+    for (const [signal, words] of [
+      ["SIGTERM", "it shut down properly"],
+      ["SIGKILL", "it crashed, was killed, or left by exit()"],
+    ]) {
+      if (this.child.exitCode !== null || this.child.signalCode !== null) await this.start();
+      const console = spawn(this.command, ["console", "--port", "0", "--json", String(this.child.pid)], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      process.once("exit", () => console.kill("SIGKILL"));
+      let said = "";
+      console.stdout.on("data", (data) => {
+        said += data;
+      });
+      await until(() => said.includes("\n"), "the console says where it is");
+      const page = await this.browser.open(JSON.parse(said).url);
+      try {
+        page.expected(/status of 503/);
+        await until(async () => (await page.textContent("#live-text")) === "live", "it is live");
+        this.child.kill(signal);
+        await until(async () => (await page.textContent("#banner")).includes(words), words);
+        check((await page.$$(".node")).length > 20, "the last tree is there");
+      } finally {
+        await page.context().close();
+        const over = new Promise((resolve) => console.once("exit", resolve));
+        console.kill("SIGTERM");
+        await over;
+      }
+    }
+  }
+
   async phone() {
     const page = await this.browser.open(this.url, PHONE);
     await page.waitForSelector('.node[aria-label^="bank,"]');
@@ -203,6 +251,11 @@ export class Real {
     const old = await page.textContent("#whereabouts");
     await this.stop();
     await page.waitForSelector("#banner:not([hidden])");
+    await until(
+      async () => (await page.textContent("#banner")).startsWith("The program ended: it shut down properly."),
+      "that it shut down",
+    );
+    await this.browser.shoot(page, "console-ended");
     await this.start(port);
     await page.waitForSelector("#banner", { state: "hidden" });
     await until(async () => (await page.textContent("#whereabouts")) !== old, "the new one's pid");

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Browser } from "./browser.mjs";
 import { Doing } from "./doing.mjs";
+import { Places } from "./places.mjs";
 import { Real } from "./real.mjs";
 import { Seeing } from "./seeing.mjs";
 
@@ -27,7 +28,7 @@ const real =
     : null;
 const page = join(here, "../../console/page");
 const madeUp = new Seeing(browser, page, !real);
-const tests = { ...madeUp.tests(), ...new Doing(browser, page).tests() };
+const tests = { ...madeUp.tests(), ...new Doing(browser, page).tests(), ...new Places(browser, page).tests() };
 const waiting = Object.entries(tests).filter(([name]) => filter.test(name));
 
 // Most of a test is waiting for the next look of its page, so several run at a time.

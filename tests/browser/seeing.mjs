@@ -13,7 +13,7 @@ export class Seeing extends MadeUp {
       "a crash shows within a second": (s) => this.crash(s),
       "who failed for good is told by shape and word": (s) => this.failed(s),
       "who fails and is gone, or is out of sight, is marked as well": (s) => this.failedAway(s),
-      "at every width, and however deep, the whole tree is seen": (s) => this.widths(s),
+      "at every width, and however deep, the tree can be read and scrolled to": (s) => this.widths(s),
       "charts move": (s) => this.charts(s),
       "a hostile name is only a text": (s) => this.hostile(s),
       ...(this.phoneToo ? { "a phone shows all of it without scrolling sideways": () => this.phone() } : {}),
@@ -149,17 +149,19 @@ export class Seeing extends MadeUp {
       let parent = null;
       for (let n = 1; n <= 11; n++) parent = fake.add(`9${String(n).padStart(8, "0")}`, `level-${n}`, parent);
     };
+    // Nobody is beside the stage; who is below it is scrolled to.
     const outside = () => {
-      const stage = document.getElementById("stage").getBoundingClientRect();
+      const box = document.getElementById("stage");
+      const stage = box.getBoundingClientRect();
       const nodes = [...document.querySelectorAll(".node .name")].map((one) => one.getBoundingClientRect());
       return nodes.length === 11
         ? nodes.filter(
             (one) =>
-              one.height < 7 ||
+              one.height < 11 ||
               one.left < stage.left ||
               one.right > stage.right ||
-              one.top < stage.top ||
-              one.bottom > stage.bottom,
+              one.top + box.scrollTop < stage.top ||
+              one.bottom + box.scrollTop > stage.top + box.scrollHeight,
           ).length
         : `${nodes.length} are drawn`;
     };

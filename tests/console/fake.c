@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CLIENTS_MAX = 32, OPS_MAX = 16, LINE_CAP = 8192 };
@@ -42,6 +43,9 @@ struct fake {
     } asked[OPS_MAX];
     unsigned asked_all;
     unsigned hasty;
+    unsigned long pid;
+    unsigned handled;
+    unsigned queued;
     char last[LINE_CAP];
 };
 
@@ -139,6 +143,25 @@ static void answer_trace(client *c, unsigned long id)
     c->traces = true;
 }
 
+static unsigned long long now_ns(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec;
+}
+
+static void answer_program(const fake *f, char *text, size_t cap, unsigned long id)
+{
+    unsigned long long now = now_ns();
+    (void)snprintf(text, cap,
+                   "{\"id\":%lu,\"ok\":true,\"op\":\"program\",\"n\":%u,\"pid\":%lu,"
+                   "\"uptime_ms\":%llu,\"now_ns\":%llu,\"counters\":{\"accepted\":9,"
+                   "\"handled\":%u,\"queued\":%u,\"restarts\":2,\"failures\":3,\"dead\":4},"
+                   "\"dispatchers\":[{\"name\":\"l\",\"latency_us\":35},{\"name\":\"p\","
+                   "\"latency_us\":null},{\"name\":\"q\",\"latency_us\":61}]}\n",
+                   id, f->asked_all, f->pid, now / 1000000u, now, f->handled, f->queued);
+}
+
 static void answer(fake *f, client *c, const char *line)
 {
     char op[16];
@@ -180,6 +203,8 @@ static void answer(fake *f, client *c, const char *line)
                        "{\"id\":%lu,\"ok\":true,\"text\":\"# HELP jzx_up \\\"one\\\"\\njzx_up "
                        "1\\n\\u00e9\\n\"}\n",
                        id);
+    } else if (strcmp(op, "program") == 0) {
+        answer_program(f, text, sizeof text, id);
     } else {
         (void)snprintf(text, sizeof text, "{\"id\":%lu,\"ok\":true,\"op\":\"%s\",\"n\":%u}\n", id,
                        op, f->asked_all);
@@ -218,8 +243,12 @@ static void greet(fake *f)
     } else if (f->mode == FAKE_NONSENSE) {
         say_string(c, "220 mail.example ESMTP\n");
     } else {
-        say_string(c,
-                   "{\"jzx\":\"0.1.0\",\"protocol\":1,\"pid\":1,\"name\":\"fake\",\"allow\":[]}\n");
+        char line[128];
+        (void)snprintf(line, sizeof line,
+                       "{\"jzx\":\"0.1.0\",\"protocol\":1,\"pid\":%lu,\"name\":\"fake\","
+                       "\"allow\":[]}\n",
+                       f->pid);
+        say_string(c, line);
     }
 }
 
@@ -310,6 +339,7 @@ fake *fake_start(void)
     (void)pthread_mutex_init(&f->lock, NULL);
     f->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     f->actors = 3;
+    f->pid = 1;
     open_socket(f);
     if (pthread_create(&f->thread, NULL, serve, f) != 0) {
         abort();
@@ -334,6 +364,30 @@ void fake_leave(fake *f)
     close_all(f);
     (void)pthread_mutex_unlock(&f->lock);
     wake(f);
+}
+
+void fake_close(fake *f)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    (void)unlink(f->path);
+    close_all(f);
+    (void)pthread_mutex_unlock(&f->lock);
+    wake(f);
+}
+
+void fake_set_pid(fake *f, unsigned long pid)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    f->pid = pid;
+    (void)pthread_mutex_unlock(&f->lock);
+}
+
+void fake_set_counters(fake *f, unsigned handled, unsigned queued)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    f->handled = handled;
+    f->queued = queued;
+    (void)pthread_mutex_unlock(&f->lock);
 }
 
 void fake_return(fake *f)

@@ -26,6 +26,13 @@ const char *fake_path(const fake *f);
 void fake_leave(fake *f);
 /* Comes back at the same path. */
 void fake_return(fake *f);
+/* Goes away as a program that shuts down: its socket goes with it. */
+void fake_close(fake *f);
+
+/* The process that it says it is; 1 at first. One who comes with another is another program. */
+void fake_set_pid(fake *f, unsigned long pid);
+/* What its counters have handled, and how much waits. They stay so. */
+void fake_set_counters(fake *f, unsigned handled, unsigned queued);
 
 void fake_set_mode(fake *f, fake_mode mode);
 /* The number of actors that `actors` answers with, of about 300 bytes each. */

@@ -19,7 +19,8 @@ typedef struct site {
     uint16_t port;
 } site;
 
-/* opts may be NULL; its control and, if it has none, its token are set. */
+/* opts may be NULL; its control is set and, if it has none, its token. The keeper of the past asks
+ * the program nothing unless opts say so: what others ask is counted. */
 static inline site site_open(const jzx_console_opts *opts)
 {
     site s = {.program = fake_start()};
@@ -29,6 +30,7 @@ static inline site site_open(const jzx_console_opts *opts)
     }
     full.control = fake_path(s.program);
     full.token = full.token == NULL ? SITE_TOKEN : full.token;
+    full.history_ms = full.history_ms == 0 ? JZX_CONSOLE_NO_HISTORY : full.history_ms;
     REQUIRE_OK(jzx_console_start(NULL, &full, &s.console));
     s.port = jzx_console_port(s.console);
     return s;

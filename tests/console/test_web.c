@@ -39,6 +39,8 @@ static void test_each_endpoint_asks_its_op_and_passes_the_answer_on_without_the_
         {"/api/stuck?limit_ms=10", ",\"op\":\"stuck\",\"limit_ms\":10}"},
         {"/api/doctor", ",\"op\":\"doctor\"}"},
         {"/api/record?limit=9&text=1", ",\"op\":\"record\",\"limit\":9,\"text\":true}"},
+        {"/api/actors?sort=handled&reverse=1&offset=40",
+         ",\"op\":\"actors\",\"sort\":\"handled\",\"offset\":40,\"reverse\":true}"},
         {"/api/actors?sort=tree&limit=7&filter=a%22b%5C&under=1&depth=2",
          ",\"op\":\"actors\",\"sort\":\"tree\",\"limit\":7,\"filter\":\"a\\\"b\\\\\","
          "\"under\":\"1\",\"depth\":2}"},

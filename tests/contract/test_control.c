@@ -98,9 +98,9 @@ static void test_actors_have_their_facts(void)
     (void)snprintf(part, sizeof part, "\"parent\":\"%llx\",\"depth\":1,\"state\":\"running\"",
                    (unsigned long long)sup);
     CHECK_HAS(line, part);
-    CHECK_HAS(line,
-              "\"mailbox\":0,\"cap\":1024,\"accepted\":0,\"dead\":0,\"rate\":null,\"cpu\":null,"
-              "\"restarts\":0,\"incarnation\":1,\"children\":0,\"memory\":");
+    CHECK_HAS(line, "\"mailbox\":0,\"cap\":1024,\"accepted\":0,\"handled\":0,\"dead\":0,\"rate\":"
+                    "null,\"cpu\":null,"
+                    "\"restarts\":0,\"incarnation\":1,\"children\":0,\"memory\":");
     CHECK_HAS(line, "\"dispatcher\":\"loop\",\"supervisor\":false,\"stopping\":false,"
                     "\"running\":false}");
     CHECK_HAS(line, "\"since_ms\":null");
@@ -337,6 +337,11 @@ static void test_rates_and_shares_come_with_the_second_look(void)
     serve(&p, JZX_CONTROL_SEND);
     run(&p);
     call(&c, &p);
+    /* One who keeps a log only: nobody is sampled for it. */
+    for (int i = 0; i < 2; i++) {
+        CHECK_HAS(ask(&c, "{\"op\":\"program\",\"watch\":false}"), "\"busy\":null");
+        pause_ms(350);
+    }
     CHECK_HAS(ask(&c, "{\"op\":\"actors\"}"), "\"rate\":null,\"cpu\":null");
     CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"busy\":null");
     for (int i = 0; i < 10; i++) {
@@ -357,6 +362,14 @@ static void test_rates_and_shares_come_with_the_second_look(void)
     CHECK(share != NULL && strtod(share + 6, NULL) > 0.3 && strtod(share + 6, NULL) <= 1.0);
     CHECK_HAS(line, "\"running\":true");
     CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"cpu\"}")), "busy idle ");
+    line = ask(&c, "{\"op\":\"actors\",\"sort\":\"handled\"}");
+    CHECK_STR(order_of(line), "busy idle ");
+    CHECK(number(line, "handled") >= 10 && number(line, "handled") <= 11);
+    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"handled\",\"reverse\":true}")),
+              "idle busy ");
+    /* Both run, on the same dispatcher: the order is that of their ids. */
+    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"state\"}")), "busy idle ");
+    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"dispatcher\"}")), "busy idle ");
     line = ask(&c, "{\"op\":\"program\"}");
     const char *busy = strstr(line, "\"busy\":");
     double most = 0;

@@ -21,9 +21,14 @@ typedef struct jzx_console_opts {
     uint16_t port;        /* 0: any that is free; see jzx_console_url() */
     uint16_t max_clients; /* connections at a time; 0: 64 */
     uint32_t reserved;
-    const char *token; /* for actions and, when not on loopback, for everything; NULL: made up */
-    const char *host;  /* a further name that may be in Host, for one who is not on loopback */
+    const char *token;   /* for actions and, when not on loopback, for everything; NULL: made up */
+    const char *host;    /* a further name that may be in Host, for one who is not on loopback */
+    uint32_t history_ms; /* the charts have a sample per so many ms; 0: 1,000 */
+    uint32_t reserved_too;
 } jzx_console_opts;
+
+/* For history_ms: no past is kept, and a console that nobody looks at is not even connected. */
+#define JZX_CONSOLE_NO_HISTORY UINT32_MAX
 
 /* Serves the console. `control` may be NULL if opts->control says whom to show; if both are given
  * it is opts->control. Thread: any. Errors: INVALID_ARG, NEWER_STRUCT, NO_MEMORY, ADDRESS_IN_USE,
