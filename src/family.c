@@ -170,6 +170,7 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
     child->ordered = false;
     if (up) {
         JZI_PUBLISH(actor->ext->life->since_ns, jzi_worker_clock(worker));
+        child->up_ns = worker->now_ns;
         child->fresh = child->manual = false;
         if (child->want == JZI_WANT_AGAIN) {
             child->want = JZI_WANT_UP;
@@ -419,7 +420,7 @@ static void restart(jzi_child *child, uint64_t delay_ns)
     }
 }
 
-static jzi_child *find_child(const jzi_worker *worker, const jzi_family *family, jzx_actor_id id)
+jzi_child *jzi_family_find(const jzi_worker *worker, const jzi_family *family, jzx_actor_id id)
 {
     const jzi_actor *actor = jzi_worker_is_far(worker, id) ? NULL : jzi_worker_find(worker, id);
     if (actor != NULL) {
@@ -428,7 +429,7 @@ static jzi_child *find_child(const jzi_worker *worker, const jzi_family *family,
         jzi_child *child = here ? (jzi_child *)life->bond : NULL;
         return child != NULL && child->family == family ? child : NULL;
     }
-    jzi_child *child = family->first;
+    jzi_child *child = id == JZX_NOBODY ? NULL : family->first;
     while (child != NULL && child->id != id) {
         child = child->next;
     }
@@ -442,7 +443,7 @@ jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id
     if (family == NULL) {
         return self == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_ERR_WRONG_SUPERVISOR;
     }
-    jzi_child *child = find_child(worker, family, child_id);
+    jzi_child *child = jzi_family_find(worker, family, child_id);
     const jzi_actor *actor = child == NULL ? NULL : actor_of(child);
     if (actor == NULL) {
         return child == NULL ? JZX_ERR_WRONG_SUPERVISOR : JZX_ERR_NO_SUCH_ACTOR;

@@ -44,6 +44,7 @@ typedef struct jzi_child {
     bool forget;      /* the spec goes with the actor */
     bool ordered;     /* it ends because somebody said so, not by itself */
     uint64_t due_ns;
+    uint64_t up_ns; /* when it was last heard to be up; of one elsewhere that is all we know */
     jzi_window own;
     jzi_alarm alarm;
 } jzi_child;
@@ -101,6 +102,9 @@ void jzi_family_remove(jzi_family *family, jzi_child *child);
  * is not a failure: nothing is counted against it. Errors: NO_SUCH_ACTOR, WRONG_SUPERVISOR,
  * NOT_RESTARTABLE, STOPPING, CHILD_RESTARTING (also while others are). */
 jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child);
+
+/* A child by its actor, in this domain or another; NULL: it is none of this family. */
+jzi_child *jzi_family_find(const jzi_worker *worker, const jzi_family *family, jzx_actor_id id);
 
 void jzi_child_set_state(jzi_child *child, jzi_child_state state);
 /* The id of a child's spec, or a plain parent's child's name. */

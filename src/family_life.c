@@ -184,6 +184,7 @@ jzx_err jzi_family_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_
     child->fresh = !up;
     if (up) {
         JZI_PUBLISH(actor->ext->life->since_ns, jzi_worker_clock(worker));
+        child->up_ns = worker->now_ns;
     }
     if (out_id != NULL) {
         *out_id = child->id;
@@ -199,6 +200,7 @@ static void child_started(jzi_child *child)
         return; /* other orders are under way */
     }
     jzi_child_set_state(child, JZI_CHILD_UP);
+    child->up_ns = jzi_worker_clock(child->family->domain->acting);
     child->fresh = child->manual = false;
     if (child->want == JZI_WANT_AGAIN) {
         child->want = JZI_WANT_UP;

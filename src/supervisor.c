@@ -271,20 +271,11 @@ jzx_err jzx_supervisor_terminate(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id 
     if (err != JZX_OK) {
         return err;
     }
-    const jzi_actor *found = jzi_lifecycle_child(worker, actor);
-    if (found == NULL) {
+    if (jzi_lifecycle_child(worker, actor) == NULL) {
         return actor == JZX_NOBODY ? JZX_ERR_NO_SUCH_CHILD : JZX_OK;
     }
-    jzi_child *child = NULL;
-    if (jzi_worker_is_far(worker, actor)) {
-        child = family->first;
-        while (child != NULL && child->id != actor) {
-            child = child->next;
-        }
-    } else if (jzi_life_of(found) != NULL && found->ext->life->far == NULL) {
-        child = (jzi_child *)found->ext->life->bond;
-    }
-    if (child == NULL || child->family != family) {
+    jzi_child *child = jzi_family_find(worker, family, actor);
+    if (child == NULL) {
         return JZX_ERR_NO_SUCH_CHILD;
     }
     jzi_family_end(family, child);

@@ -121,29 +121,29 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
     JZI_ENTER(loop, "jzx_supervisor_plan");
     const jzi_actor *actor = jzi_worker_find(worker, sup);
     if (actor == NULL) {
-        return JZX_ERR_NO_SUCH_ACTOR;
+        return jzi_worker_not_here(worker, sup);
     }
     if ((actor->kind->flags & JZI_KIND_SUPERVISOR) == 0) {
         return JZX_ERR_WRONG_SUPERVISOR;
     }
     const jzi_family *family = jzi_family_of(actor);
-    const jzi_actor *found = jzi_worker_find(worker, child_actor);
-    const jzi_life *life = found == NULL ? NULL : jzi_life_of(found);
-    const jzi_child *child =
-        life == NULL || life->far != NULL ? NULL : (const jzi_child *)life->bond;
-    if (family == NULL || child == NULL || child->family != family) {
+    const jzi_child *child = family == NULL ? NULL : jzi_family_find(worker, family, child_actor);
+    if (child == NULL) {
         return JZX_ERR_NO_SUCH_CHILD;
     }
+    /* The desk of one that lives elsewhere is not ours to read (R32): what was heard has to do. */
+    const jzi_actor *found =
+        jzi_worker_is_far(worker, child_actor) ? NULL : jzi_worker_find(worker, child_actor);
+    bool deferred = found != NULL && (found->flags & JZI_ACTOR_DEFERRED) != 0;
     uint64_t now = jzi_worker_clock(worker);
     jzi_case it = {
         .mode = child->bond.mode,
         .reason = JZX_REASON_FAILED,
-        .action =
-            (found->flags & JZI_ACTOR_DEFERRED) != 0 && family->policy.action == JZX_ACTION_RESUME
-                ? JZX_ACTION_RESTART /* it is stopping: it cannot go on */
-                : family->policy.action,
+        .action = deferred && family->policy.action == JZX_ACTION_RESUME
+                      ? JZX_ACTION_RESTART /* it is stopping: it cannot go on */
+                      : family->policy.action,
         .attempt = child->attempt,
-        .up_since_ns = life->since_ns,
+        .up_since_ns = found != NULL ? found->ext->life->since_ns : child->up_ns,
         .own = child->plan->spec.intensity != 0 ? &child->own : NULL,
         .own_period_ns = (uint64_t)child->plan->spec.period_ms * 1000000u,
         .random = UINT32_MAX / 2, /* the middle of the jitter */
