@@ -322,11 +322,35 @@ static void begin_group(jzi_child *child, uint64_t delay_ns)
     jzi_family_step(family);
 }
 
+/* A failure that ends all children: the one that failed first, then the others, the last first.
+ */
+static void begin_end_of_all(jzi_child *child)
+{
+    jzi_family *family = child->family;
+    for (jzi_child *it = family->first; it != NULL; it = it->next) {
+        it->want = JZI_WANT_GONE;
+        jzi_alarm_clear(family->domain->acting->io, &it->alarm);
+    }
+    family->phase = JZI_GROUP_DOWN;
+    family->due_ns = 0;
+    family->cursor = family->last;
+    if (child->state != JZI_CHILD_ABSENT) {
+        jzi_family_order_end(child); /* by itself: it was not told to */
+    }
+    jzi_family_step(family);
+}
+
 /* Decisions. */
 
+/* Jitter is a courtesy, not a secret; the entropy is asked for by the first who needs it. */
 static uint32_t next_random(jzi_family *family)
 {
-    uint32_t x = family->random;
+    const jzx_env *env = family->domain->acting->env;
+    if (family->random == 0 &&
+        env->entropy(env->ctx, &family->random, sizeof family->random) != JZX_OK) {
+        family->random = (uint32_t)family->self;
+    }
+    uint32_t x = family->random == 0 ? 1u : family->random;
     x ^= x << 13;
     x ^= x >> 17;
     x ^= x << 5;
@@ -473,6 +497,7 @@ static void decide(jzi_child *child)
         return; /* what becomes of it is no longer ours to say */
     }
     uint64_t now = jzi_worker_clock(family->domain->acting);
+    const jzi_policy policy = jzi_policy_with(&family->policy, &child->backoff);
     uint64_t own_period =
         child->plan == NULL ? 0 : (uint64_t)child->plan->spec.period_ms * 1000000u;
     bool was_up = child->bond.reason.kind != JZX_REASON_START_FAILED;
@@ -483,12 +508,12 @@ static void decide(jzi_child *child)
         .up_since_ns = was_up ? now - child->bond.uptime_ns : 0,
         .own = child->plan != NULL && child->plan->spec.intensity != 0 ? &child->own : NULL,
         .own_period_ns = own_period,
-        .random = family->policy.backoff_jitter > 0 ? next_random(family) : 0,
+        .random = policy.backoff_jitter > 0 ? next_random(family) : 0,
     };
     /* The attempt starts over after a quiet time, whatever the decider says to it. */
-    jzi_verdict verdict = jzi_policy_decide(&family->policy, &family->window, &it, now);
+    jzi_verdict verdict = jzi_policy_decide(&policy, &family->window, &it, now);
     it.action = chosen_action(child, verdict.attempt);
-    verdict = jzi_policy_decide(&family->policy, &family->window, &it, now);
+    verdict = jzi_policy_decide(&policy, &family->window, &it, now);
     switch ((jzi_verdict_kind)verdict.what) {
     case JZI_VERDICT_RESTART:
         jzi_window_add(&family->window, now);
@@ -508,6 +533,9 @@ static void decide(jzi_child *child)
         if (child->state != JZI_CHILD_ABSENT) {
             jzi_family_order_end(child);
         }
+        break;
+    case JZI_VERDICT_STOP_ALL:
+        begin_end_of_all(child);
         break;
     case JZI_VERDICT_ESCALATE:
         escalate(child, JZX_REASON_ESCALATED);

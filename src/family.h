@@ -34,6 +34,7 @@ typedef struct jzi_child {
     struct jzi_child *prev;
     struct jzi_family *family;
     jzi_child_plan *plan; /* counted; NULL: a plain parent's child */
+    jzi_backoff backoff;  /* its own; what is 0 is the family's */
     void *arg;            /* for init */
     jzx_actor_id id;
     uint32_t state;   /* jzi_child_state */

@@ -80,6 +80,7 @@ jzx_err jzi_family_add(jzi_family *family, jzi_child_plan *plan, void *arg, jzi_
         return JZX_ERR_NO_MEMORY;
     }
     child->plan = plan;
+    child->backoff = jzi_spec_backoff(&plan->spec);
     child->arg = arg;
     child->bond.mode = plan->spec.mode;
     *out_child = child;
@@ -118,13 +119,6 @@ static jzi_family *new_family(jzi_worker *worker, jzi_actor *parent, const jzi_p
     family->domain = worker->domain;
     family->self = parent->id;
     family->policy = *policy;
-    if (policy->backoff_jitter > 0) {
-        if (worker->env->entropy(worker->env->ctx, &family->random, sizeof family->random) !=
-            JZX_OK) {
-            family->random = (uint32_t)parent->id; /* jitter is a courtesy, not a secret */
-        }
-    }
-    family->random |= 1u;
     JZI_PUBLISH(parent->ext->life->family, family);
     return family;
 }

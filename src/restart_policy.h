@@ -24,6 +24,20 @@ typedef struct jzi_policy {
     void *decide_ctx;
 } jzi_policy;
 
+/* What a child may say about its delays itself; what is 0 is its parent's. */
+typedef struct jzi_backoff {
+    uint32_t min_ms; /* JZX_BACKOFF_NONE: no delay */
+    uint32_t max_ms;
+    uint32_t reset_ms;
+    double factor;
+    double jitter;
+} jzi_backoff;
+
+/* What is wrong with it, in a sentence (a literal); NULL: nothing. */
+const char *jzi_backoff_wrong(const jzi_backoff *backoff);
+/* The policy as it is for a child with a backoff of its own. */
+jzi_policy jzi_policy_with(const jzi_policy *policy, const jzi_backoff *own);
+
 /* Fills in defaults and checks. NULL is all defaults. *out_why names the field that is wrong, in a
  * sentence (a literal), or is "". Errors: BAD_SPEC, TOO_BIG (intensity); then *out is unchanged. */
 jzx_err jzi_policy_make(const jzx_supervisor_spec *spec, jzi_policy *out, const char **out_why);
@@ -58,6 +72,7 @@ typedef enum jzi_verdict_kind {
     JZI_VERDICT_RESTART, /* after delay_ns; costs one */
     JZI_VERDICT_RESUME,
     JZI_VERDICT_STOP,     /* the child ends */
+    JZI_VERDICT_STOP_ALL, /* it and all its siblings do */
     JZI_VERDICT_ESCALATE, /* the parent fails with ESCALATED */
     JZI_VERDICT_GIVE_UP   /* the parent fails with GAVE_UP */
 } jzi_verdict_kind;
@@ -83,6 +98,7 @@ typedef struct jzi_verdict {
 /* The decision. Pure: the caller adds to the windows when it follows a RESTART.
  *   - A normal reason is never given to the action: RESTART if the mode wants it, else STOP.
  *   - Actions out of range: ESCALATE. RESUME after START_FAILED, KILLED or CRASH: RESTART.
+ *   - STOP under one_for_all: STOP_ALL. Other strategies say who is restarted, not who ends.
  *   - RESTART of what the mode does not want (temporary): STOP.
  *   - Over the shared or the child's own limit: on_limit decides, GIVE_UP or STOP.
  *   - delay = min * factor^(attempt - 1), jittered, never above max, 0 if min is 0.

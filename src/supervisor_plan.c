@@ -73,6 +73,21 @@ static bool ends_all(const jzi_family *family, const jzi_child *child)
     return true;
 }
 
+static void add_end(steps *list, const jzi_family *family, const jzi_child *child, bool all)
+{
+    bool with_supervisor = ends_all(family, child);
+    add(list, JZX_PLAN_END, child, 0);
+    for (const jzi_child *it = family->last; it != NULL && (all || with_supervisor);
+         it = it->prev) {
+        if (it != child && it->id != JZX_NOBODY) {
+            add(list, JZX_PLAN_END, it, 0);
+        }
+    }
+    if (with_supervisor) {
+        add(list, JZX_PLAN_END, NULL, 0);
+    }
+}
+
 static void add_verdict(steps *list, const jzi_family *family, const jzi_child *child,
                         const jzi_verdict *verdict)
 {
@@ -93,15 +108,8 @@ static void add_verdict(steps *list, const jzi_family *family, const jzi_child *
     case JZI_VERDICT_RESUME:
         return; /* nobody stops, nobody starts */
     case JZI_VERDICT_STOP:
-        add(list, JZX_PLAN_END, child, 0);
-        if (ends_all(family, child)) {
-            for (const jzi_child *it = family->last; it != NULL; it = it->prev) {
-                if (it != child && it->id != JZX_NOBODY) {
-                    add(list, JZX_PLAN_END, it, 0);
-                }
-            }
-            add(list, JZX_PLAN_END, NULL, 0);
-        }
+    case JZI_VERDICT_STOP_ALL:
+        add_end(list, family, child, verdict->what == JZI_VERDICT_STOP_ALL);
         return;
     case JZI_VERDICT_ESCALATE:
         add_end_of_all(list, family, JZX_PLAN_ESCALATE);
@@ -136,6 +144,7 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
         jzi_worker_is_far(worker, child_actor) ? NULL : jzi_worker_find(worker, child_actor);
     bool deferred = found != NULL && (found->flags & JZI_ACTOR_DEFERRED) != 0;
     uint64_t now = jzi_worker_clock(worker);
+    const jzi_policy policy = jzi_policy_with(&family->policy, &child->backoff);
     jzi_case it = {
         .mode = child->bond.mode,
         .reason = JZX_REASON_FAILED,
@@ -148,7 +157,7 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
         .own_period_ns = (uint64_t)child->plan->spec.period_ms * 1000000u,
         .random = UINT32_MAX / 2, /* the middle of the jitter */
     };
-    jzi_verdict verdict = jzi_policy_decide(&family->policy, &family->window, &it, now);
+    jzi_verdict verdict = jzi_policy_decide(&policy, &family->window, &it, now);
     steps list = {.out = out, .cap = cap};
     add_verdict(&list, family, child, &verdict);
     *out_count = list.count;

@@ -180,7 +180,11 @@ static const char *wrong_choice(const jzx_child_spec *child)
         child->low_water > (child->mailbox_cap != 0 ? child->mailbox_cap : JZX_MAILBOX_CAP_MAX)) {
         return "low_water is above mailbox_cap";
     }
-    return NULL;
+    if (child->reserved != 0) {
+        return "reserved is not 0";
+    }
+    jzi_backoff backoff = jzi_spec_backoff(child);
+    return jzi_backoff_wrong(&backoff);
 }
 
 static const char *wrong_code(const jzx_child_spec *child, const jzi_policy *policy)

@@ -38,7 +38,7 @@ typedef enum jzx_action {
     JZX_ACTION_RESUME =
         1, /* goes on with its old state and its next message. After a failed start, */
            /* a kill or a crash-guard hit it is a RESTART */
-    JZX_ACTION_STOP = 2,     /* the child ends; its spec stays */
+    JZX_ACTION_STOP = 2, /* the child ends; its spec stays. With JZX_ONE_FOR_ALL: all children */
     JZX_ACTION_ESCALATE = 3, /* the supervisor fails with ESCALATED */
     JZX_ACTIONS = 4
 } jzx_action;
@@ -59,6 +59,7 @@ typedef enum jzx_auto_shutdown {
 #define JZX_INTENSITY_NEVER UINT32_MAX /* not even one restart */
 #define JZX_INTENSITY_MAX 65536u
 #define JZX_CHILD_ID_MAX 47
+#define JZX_BACKOFF_NONE UINT32_MAX /* for a child whose parent has a backoff: not for this one */
 
 /* A failure, as a decider sees it. Borrowed for the call. */
 typedef struct jzx_failure {
@@ -125,6 +126,14 @@ typedef struct jzx_child_spec {
     uint32_t drain;
     uint32_t flags;         /* JZX_SPAWN_* */
     const char *dispatcher; /* where it runs, copied; NULL: with its supervisor. See jzx/system.h */
+    /* A backoff of its own; what is 0 here is the supervisor's, also after it was reconfigured. Who
+     * takes others along (JZX_ONE_FOR_ALL, JZX_REST_FOR_ONE) waits for its own time. */
+    uint32_t backoff_min_ms; /* JZX_BACKOFF_NONE: it is restarted at once */
+    uint32_t backoff_max_ms; /* 0: the supervisor's, or backoff_min_ms if that is longer */
+    uint32_t backoff_reset_ms;
+    uint32_t reserved;
+    double backoff_factor;
+    double backoff_jitter;
 } jzx_child_spec;
 
 /* A supervisor and its children. A dynamic one has exactly one child spec, which makes its
