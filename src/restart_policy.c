@@ -221,7 +221,8 @@ static bool is_normal(uint32_t reason_kind)
 
 bool jzi_policy_wants(uint32_t mode, uint32_t reason_kind)
 {
-    return mode == JZX_PERMANENT || (mode == JZX_TRANSIENT && !is_normal(reason_kind));
+    return mode == JZX_PERMANENT || (mode == JZX_TRANSIENT && !is_normal(reason_kind)) ||
+           (mode == JZI_MODE_SERVICE && reason_kind != JZX_REASON_SHUTDOWN);
 }
 
 /* After these there is no state to go on with. */
@@ -303,7 +304,7 @@ jzi_verdict jzi_policy_decide(const jzi_policy *policy, const jzi_window *shared
     if (verdict.what != JZI_VERDICT_RESTART) {
         return verdict;
     }
-    bool over = jzi_window_is_full(shared, now_ns, policy->period_ns) ||
+    bool over = (!policy->unlimited && jzi_window_is_full(shared, now_ns, policy->period_ns)) ||
                 (it->own != NULL && jzi_window_is_full(it->own, now_ns, it->own_period_ns));
     if (over) {
         verdict.what =

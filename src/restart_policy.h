@@ -11,6 +11,7 @@
 typedef struct jzi_policy {
     uint32_t strategy;
     uint32_t intensity; /* 0: not even one restart */
+    bool unlimited;     /* there is no shared limit: each child has one of its own */
     uint32_t action;
     uint32_t on_limit;
     uint32_t auto_shutdown;
@@ -65,6 +66,9 @@ uint32_t jzi_window_within(const jzi_window *window, uint64_t now_ns, uint64_t p
 /* Moves what fits, the newest, into another ring (a changed intensity). */
 void jzi_window_copy(jzi_window *to, const jzi_window *from);
 
+/* A child that is spawned to be permanent, besides jzx_restart_mode: nobody but its parent's code
+ * could keep it down, so a stop does. */
+#define JZI_MODE_SERVICE 3u
 /* Whether this end of a child is to be followed by a restart. */
 bool jzi_policy_wants(uint32_t mode, uint32_t reason_kind);
 

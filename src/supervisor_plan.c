@@ -153,8 +153,8 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
                       : family->policy.action,
         .attempt = child->attempt,
         .up_since_ns = found != NULL ? found->ext->life->since_ns : child->up_ns,
-        .own = child->plan->spec.intensity != 0 ? &child->own : NULL,
-        .own_period_ns = (uint64_t)child->plan->spec.period_ms * 1000000u,
+        .own = child->limited ? &child->own : NULL,
+        .own_period_ns = child->own_period_ns,
         .random = UINT32_MAX / 2, /* the middle of the jitter */
     };
     jzi_verdict verdict = jzi_policy_decide(&policy, &family->window, &it, now);

@@ -6,7 +6,8 @@
  * backs off, it answers every call below. docs/SUPERVISION.md teaches this from the beginning.
  *
  * Children may run on other dispatchers (jzx/system.h). The calls that look at or change a
- * supervisor belong to its own one: elsewhere they return WRONG_DISPATCHER. */
+ * supervisor belong to its own one: elsewhere they return WRONG_DISPATCHER, and jzx/admin.h has a
+ * form of them that goes by message, from every dispatcher and every thread. */
 #ifndef JZX_SUPERVISOR_H
 #define JZX_SUPERVISOR_H
 
@@ -59,7 +60,6 @@ typedef enum jzx_auto_shutdown {
 #define JZX_INTENSITY_NEVER UINT32_MAX /* not even one restart */
 #define JZX_INTENSITY_MAX 65536u
 #define JZX_CHILD_ID_MAX 47
-#define JZX_BACKOFF_NONE UINT32_MAX /* for a child whose parent has a backoff: not for this one */
 
 /* A failure, as a decider sees it. Borrowed for the call. */
 typedef struct jzx_failure {
@@ -143,6 +143,9 @@ typedef struct jzx_supervisor_init {
     const jzx_supervisor_spec *spec; /* NULL: all defaults */
     const jzx_child_spec *children;
     size_t child_count;
+    const char
+        *dispatcher; /* where it runs; NULL: with its parent. See jzx/system.h. Of a nested */
+                     /* one that of its child spec counts first */
 } jzx_supervisor_init;
 
 /* Structs that grow: the sizes the caller was compiled with, also of nested supervisors. */
@@ -211,6 +214,19 @@ static inline JZX_NODISCARD jzx_err jzx_set_child_policy(jzx_context *ctx,
 {
     return jzx_set_child_policy_sized(ctx, spec, sizeof *spec);
 }
+
+/* Has its parent restart an actor that runs, in place (R18): a supervisor, a parent with a policy,
+ * or, for jzx_spawn_opts.restart, any parent and the root. It goes as after a failure, with the
+ * reason SHUTDOWN, but nobody failed: no limit counts it, it does not back off, and siblings are
+ * not taken along. A stop that was asked for before or meanwhile wins.
+ *
+ * OK: it has begun. If the actor or its parent lives on another dispatcher: it was asked for, and
+ * the parent does it when it hears of it, unless one of the errors below holds by then.
+ * Thread: loop, also inside actors; jzx_system_restart(): any. Errors: NO_SUCH_ACTOR,
+ * WRONG_SUPERVISOR (nobody supervises it), NOT_RESTARTABLE (temporary; neither init nor STATELESS),
+ * STOPPING, CHILD_RESTARTING (its parent has not heard yet that it runs, or restarts others),
+ * NO_MEMORY (only for actors elsewhere). */
+JZX_API jzx_err jzx_restart(jzx_loop *loop, jzx_actor_id id);
 
 /* The calls below take the id of a supervisor. They begin what they ask for and return; watch the
  * child, or run the loop, to see it done. Thread: loop. Common errors: NO_SUCH_ACTOR,

@@ -210,10 +210,12 @@ static inline bool sm_dynamic(int c)
     return c != SM_ROOT && plans[c].type == SM_SUPERVISOR && plans[c].spec.strategy == JZX_DYNAMIC;
 }
 
+static bool sm_root_in_order; /* jzx_config.root_stop */
+
 /* Children of these stop at the same time; of the others one after the other. */
 static inline bool sm_parallel(int c)
 {
-    return c != SM_ROOT && (plans[c].type == SM_PARENT || sm_dynamic(c));
+    return c == SM_ROOT ? !sm_root_in_order : (plans[c].type == SM_PARENT || sm_dynamic(c));
 }
 
 /* Whether c is below, or is, the cell `top`. */
