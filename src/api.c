@@ -83,9 +83,8 @@ static jzx_err send_far(jzx_loop *loop, jzx_actor_id to, uint64_t payload, size_
 static jzx_err spawn(jzi_worker *worker, const jzx_spawn_opts *opts, jzx_actor_id *out_id)
 {
     jzi_actor *parent = jzi_lifecycle_spawner(worker);
-    const jzi_family *family = parent == NULL ? NULL : jzi_family_of(parent);
-    if (family != NULL && family->adopts) {
-        return jzi_family_spawn(worker, parent, opts, out_id);
+    if (jzi_unlikely(jzi_family_takes(worker, parent, opts->restart))) {
+        return jzi_family_spawn(worker, parent, opts, false, out_id);
     }
     jzi_birth birth = {.parent = parent, .asked = true};
     return jzi_lifecycle_spawn(worker, opts, &birth, out_id);

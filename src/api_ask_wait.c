@@ -118,6 +118,19 @@ static jzx_err ask_and_wait(jzx_sender *sender, jzx_actor_id to, const jzx_ask_o
     return err;
 }
 
+jzx_err jzi_ask_wait(jzx_sender *sender, jzx_actor_id to, const jzx_ask_opts *opts,
+                     jzx_message *msg, bool *out_sent)
+{
+    jzx_reply reply = {.target = to, .callee = to, .tag = opts->tag, .outcome = UINT32_MAX};
+    *out_sent = false;
+    if (jzi_worker_here != NULL) {
+        return JZX_ERR_DEADLOCK;
+    }
+    jzx_err err = ask_and_wait(sender, to, opts, &reply, msg);
+    *out_sent = reply.outcome != UINT32_MAX;
+    return err;
+}
+
 jzx_err jzx_ask_wait_sized(jzx_sender *sender, jzx_actor_id to, const jzx_ask_opts *opts,
                            size_t opts_size, jzx_reply *out, size_t out_size, jzx_message *msg)
 {

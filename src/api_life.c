@@ -121,7 +121,7 @@ jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id)
 
 /* Shutdown. */
 
-/* The root's children one after the other, the youngest first. */
+/* One of the root's children ended, or there were none: the next one in order, or all are down. */
 static void stop_next_root(jzx_loop *loop)
 {
     jzi_worker *worker = loop->domain.acting;
@@ -136,8 +136,28 @@ static void stop_next_root(jzx_loop *loop)
         jzi_alarm_clear(&loop->io, &loop->shutdown_alarm);
         return;
     }
-    jzi_actor *actor = jzi_worker_slot(worker, worker->domain->root_last);
-    jzi_lifecycle_finish(worker, actor, actor->kind->stop_timeout_ms, loop->shutdown_deadline_ns);
+    if (worker->domain->root_in_order) {
+        jzi_actor *actor = jzi_worker_slot(worker, worker->domain->root_last);
+        jzi_lifecycle_finish(worker, actor, actor->kind->stop_timeout_ms,
+                             loop->shutdown_deadline_ns);
+    }
+}
+
+/* Tells all of the root's children, the youngest first; or the youngest, if they go in order. */
+static void stop_root(jzx_loop *loop)
+{
+    jzi_worker *worker = loop->domain.acting;
+    uint32_t slot = worker->domain->root_last;
+    if (slot == JZI_NO_ACTOR || worker->domain->root_in_order) {
+        stop_next_root(loop);
+        return;
+    }
+    while (slot != JZI_NO_ACTOR) {
+        jzi_actor *actor = jzi_worker_slot(worker, slot);
+        slot = jzi_siblings_of(worker, actor)->prev;
+        jzi_lifecycle_finish(worker, actor, actor->kind->stop_timeout_ms,
+                             loop->shutdown_deadline_ns);
+    }
 }
 
 static void count_ended(jzi_worker *worker, jzx_actor_id id, const char *name, bool root)
@@ -196,7 +216,7 @@ void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeou
         loop->shutdown_alarm.fire = kill_root;
         jzi_alarm_set(&loop->io, &loop->shutdown_alarm, deadline - now);
     }
-    stop_next_root(loop);
+    stop_root(loop);
 }
 
 jzx_err jzx_loop_begin_shutdown(jzx_loop *loop, uint32_t timeout_ms)

@@ -100,11 +100,17 @@ static bool visit(jzi_client *client, jzx_actor_id supervisor, jzx_actor_id chil
     it->child = child;
     it->err = JZX_OK;
     atomic_store_explicit(&it->state, ASKED, memory_order_relaxed);
-    jzi_visit_end end = jzi_visit_go(view, visit, jzx_id_dispatcher(supervisor), VISIT_NS,
+    /* The root of each dispatcher is a parent of its own. */
+    jzx_actor_id where = supervisor == JZX_NOBODY ? child : supervisor;
+    jzi_visit_end end = jzi_visit_go(view, visit, jzx_id_dispatcher(where), VISIT_NS,
                                      jzi_control_over(client->control));
     uint32_t asked = ASKED;
     bool good = false;
-    if (end == JZI_VISIT_ANSWERED && it->err == JZX_ERR_NOT_RESTARTABLE) {
+    if (end == JZI_VISIT_ANSWERED && it->err == JZX_ERR_WRONG_SUPERVISOR &&
+        supervisor == JZX_NOBODY) {
+        good = jzi_refuse(client, "WRONG_SUPERVISOR",
+                          "Nobody supervises this actor, so nobody can restart it.");
+    } else if (end == JZI_VISIT_ANSWERED && it->err == JZX_ERR_NOT_RESTARTABLE) {
         good = jzi_refuse(client, "NOT_RESTARTABLE",
                           "A temporary child is never restarted, nor one without init or the flag "
                           "JZX_SPAWN_STATELESS.");
@@ -133,10 +139,6 @@ bool jzi_op_restart(jzi_client *client, jzi_request *request)
     }
     if (!jzi_peek_actor(&client->control->view, id, &sight)) {
         return jzi_refuse_err(client, JZX_ERR_NO_SUCH_ACTOR);
-    }
-    if (sight.parent == JZX_NOBODY) {
-        return jzi_refuse(client, "WRONG_SUPERVISOR",
-                          "Nobody supervises this actor, so nobody can restart it.");
     }
     return visit(client, sight.parent, id);
 }

@@ -63,7 +63,8 @@ static void look_at_children(jzi_detail *out, const jzi_family *family)
                       : child->state == JZI_CHILD_DOWN && child->want == JZI_WANT_UP ? child->due_ns
                                                                                      : 0,
             .state = child->state,
-            .mode = child->bond.mode,
+            .mode =
+                child->bond.mode == JZI_MODE_SERVICE ? (uint32_t)JZX_PERMANENT : child->bond.mode,
             .restarts = child->bond.restarts,
             .attempt = child->attempt,
         };

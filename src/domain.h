@@ -76,7 +76,9 @@ typedef struct jzi_domain {
     bool shutting_down;  /* the root takes no new children */
     uint32_t root_first; /* actors without a parent, in the order of spawning; slots */
     uint32_t root_last;
-    uint64_t watch_seq; /* the last jzx_watch_ref */
+    struct jzi_life *root_life; /* its news, and its family */
+    bool root_in_order;         /* a shutdown stops them one after the other */
+    uint64_t watch_seq;         /* the last jzx_watch_ref */
     jzi_dead_letters dead_letters;
     jzi_observer observer;
     /* In a pool: code of the user's that is due and must not run with the floor. Errands, and

@@ -11,6 +11,23 @@ static jzi_actor *self_of(const jzi_family *family)
     return actor;
 }
 
+jzi_life *jzi_family_life(const jzi_family *family)
+{
+    return family->self == JZX_NOBODY ? family->domain->root_life : self_of(family)->ext->life;
+}
+
+void jzi_family_wake(jzi_family *family)
+{
+    jzi_worker *worker = family->domain->acting;
+    if (family->self == JZX_NOBODY) {
+        worker->domain->family->wake_root(worker);
+        return;
+    }
+    jzi_actor *self = self_of(family);
+    self->flags |= JZI_ACTOR_NEWS;
+    jzi_lifecycle_wake(worker, self);
+}
+
 /* NULL: it is gone already, stopped where it lives, and only the news of it is still to be heard.
  * Then there is nobody to give an order to. */
 static jzi_actor *actor_of(const jzi_child *child)
@@ -61,7 +78,7 @@ void jzi_family_order_end(jzi_child *child)
         timeout_ms = 5000; /* it failed: there is nothing to be brutal about */
     }
     jzi_lifecycle_finish(child->family->domain->acting, actor, timeout_ms,
-                         self_of(child->family)->ext->life->deadline_ns);
+                         jzi_family_life(child->family)->deadline_ns);
 }
 
 static void order_clean(jzi_child *child, uint32_t command)
@@ -71,8 +88,7 @@ static void order_clean(jzi_child *child, uint32_t command)
     jzi_actor *actor = actor_of(child);
     if (actor != NULL) {
         jzi_lifecycle_order(child->family->domain->acting, actor, command,
-                            shutdown_ms(child, actor),
-                            self_of(child->family)->ext->life->deadline_ns);
+                            shutdown_ms(child, actor), jzi_family_life(child->family)->deadline_ns);
     }
 }
 
@@ -94,25 +110,17 @@ static void order_start(jzi_child *child)
 static void due(jzi_io *io, jzi_alarm *alarm)
 {
     jzi_child *child = jzi_container_of(alarm, jzi_child, alarm);
-    jzi_actor *parent = self_of(child->family);
-    jzi_life *life = parent->ext->life;
-    if (child->bond.news == 0) {
-        child->bond.next_news = NULL;
-        *(life->news == NULL ? &life->news : &life->news_last->next_news) = &child->bond;
-        life->news_last = &child->bond;
-    }
-    child->bond.news |= JZI_NEWS_DUE;
-    parent->flags |= JZI_ACTOR_NEWS;
-    jzi_lifecycle_wake(io->domain->acting, parent);
+    (void)io;
+    jzi_news_add(jzi_family_life(child->family), &child->bond, JZI_NEWS_DUE);
+    jzi_family_wake(child->family);
 }
 
 static void group_due(jzi_io *io, jzi_alarm *alarm)
 {
     jzi_family *family = jzi_container_of(alarm, jzi_family, alarm);
-    jzi_actor *parent = self_of(family);
+    (void)io;
     family->due_ns = 0;
-    parent->flags |= JZI_ACTOR_NEWS;
-    jzi_lifecycle_wake(io->domain->acting, parent);
+    jzi_family_wake(family);
 }
 
 /* Starts a child by itself: now, or when its backoff is over. */
@@ -135,7 +143,7 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
     const jzx_child_spec *spec = &child->plan->spec;
     bool nested = child->plan->nested != NULL;
     jzx_spawn_opts opts = {
-        .behavior = nested ? jzi_family_behavior : spec->behavior,
+        .behavior = nested ? self_of(child->family)->behavior : spec->behavior,
         .state = nested ? child->plan->nested : child->arg,
         .deinit = spec->deinit,
         .drop_msg = spec->drop_msg,
@@ -170,6 +178,7 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
     child->ordered = false;
     if (up) {
         JZI_PUBLISH(actor->ext->life->since_ns, jzi_worker_clock(worker));
+        child->up_ns = worker->now_ns;
         child->fresh = child->manual = false;
         if (child->want == JZI_WANT_AGAIN) {
             child->want = JZI_WANT_UP;
@@ -321,30 +330,55 @@ static void begin_group(jzi_child *child, uint64_t delay_ns)
     jzi_family_step(family);
 }
 
+/* A failure that ends all children: the one that failed first, then the others, the last first.
+ */
+static void begin_end_of_all(jzi_child *child)
+{
+    jzi_family *family = child->family;
+    for (jzi_child *it = family->first; it != NULL; it = it->next) {
+        it->want = JZI_WANT_GONE;
+        jzi_alarm_clear(family->domain->acting->io, &it->alarm);
+    }
+    family->phase = JZI_GROUP_DOWN;
+    family->due_ns = 0;
+    family->cursor = family->last;
+    if (child->state != JZI_CHILD_ABSENT) {
+        jzi_family_order_end(child); /* by itself: it was not told to */
+    }
+    jzi_family_step(family);
+}
+
 /* Decisions. */
 
+/* Jitter is a courtesy, not a secret; the entropy is asked for by the first who needs it. */
 static uint32_t next_random(jzi_family *family)
 {
-    uint32_t x = family->random;
+    const jzx_env *env = family->domain->acting->env;
+    if (family->random == 0 &&
+        env->entropy(env->ctx, &family->random, sizeof family->random) != JZX_OK) {
+        family->random = (uint32_t)family->self;
+    }
+    uint32_t x = family->random == 0 ? 1u : family->random;
     x ^= x << 13;
     x ^= x >> 17;
     x ^= x << 5;
     return family->random = x;
 }
 
-/* The parent fails because of a child. */
+/* The parent fails because of a child; the root cannot, so the child ends. */
 static void escalate(jzi_child *child, jzx_reason_kind kind)
 {
     jzi_family *family = child->family;
     jzi_worker *worker = family->domain->acting;
-    jzi_actor *self = self_of(family);
+    bool root = family->self == JZX_NOBODY;
+    jzi_actor *self = root ? NULL : self_of(family);
     const jzx_reason *cause = &child->bond.reason;
     char detail[JZX_REASON_TEXT_MAX + 1];
     (void)jzx_reason_format(cause, detail, sizeof detail);
     jzx_reason reason = {.kind = (uint32_t)kind, .code = cause->code, .from = child->id};
     (void)snprintf(reason.text, sizeof reason.text, "child %s: %.36s", jzi_child_name(child),
                    detail);
-    family->over = true;
+    family->over = !root;
     jzi_count_add(&worker->counters.escalations, 1);
     if (jzi_unlikely(worker->noting)) {
         jzi_worker_note(worker, JZI_TAP_ESCALATE, family->self, child->id, 0, (uint32_t)kind, 0);
@@ -357,7 +391,7 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
         jzx_escalation_event event = {
             .supervisor = family->self,
             .child = child->id,
-            .supervisor_name = jzi_actor_name(self),
+            .supervisor_name = root ? "root" : jzi_actor_name(self),
             .child_name = jzi_child_name(child),
             .cause = cause,
             .reason = (uint32_t)kind,
@@ -366,7 +400,14 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
         };
         on->on_escalate(worker->domain->observer.ctx, &event);
     }
-    jzi_lifecycle_fail_with(worker, self, &reason);
+    if (!root) {
+        jzi_lifecycle_fail_with(worker, self, &reason);
+    } else if (family->policy.strategy == JZX_ONE_FOR_ALL) {
+        begin_end_of_all(child);
+    } else {
+        child->want = JZI_WANT_GONE;
+        jzi_family_order_end(child);
+    }
 }
 
 /* What was cleaned up cannot go on. */
@@ -412,14 +453,13 @@ static void restart(jzi_child *child, uint64_t delay_ns)
         family->phase = JZI_GROUP_WAIT;
         family->due_ns = child->due_ns;
         /* The next look at it comes by news, so that a lack of memory does not keep us here. */
-        self_of(family)->flags |= JZI_ACTOR_NEWS;
-        jzi_lifecycle_wake(family->domain->acting, self_of(family));
+        jzi_family_wake(family);
     } else {
         jzi_family_start_when_due(child);
     }
 }
 
-static jzi_child *find_child(const jzi_worker *worker, const jzi_family *family, jzx_actor_id id)
+jzi_child *jzi_family_find(const jzi_worker *worker, const jzi_family *family, jzx_actor_id id)
 {
     const jzi_actor *actor = jzi_worker_is_far(worker, id) ? NULL : jzi_worker_find(worker, id);
     if (actor != NULL) {
@@ -428,7 +468,7 @@ static jzi_child *find_child(const jzi_worker *worker, const jzi_family *family,
         jzi_child *child = here ? (jzi_child *)life->bond : NULL;
         return child != NULL && child->family == family ? child : NULL;
     }
-    jzi_child *child = family->first;
+    jzi_child *child = id == JZX_NOBODY ? NULL : family->first;
     while (child != NULL && child->id != id) {
         child = child->next;
     }
@@ -438,11 +478,13 @@ static jzi_child *find_child(const jzi_worker *worker, const jzi_family *family,
 jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child_id)
 {
     const jzi_actor *self = jzi_worker_find(worker, parent);
-    jzi_family *family = self == NULL ? NULL : jzi_family_of(self);
+    jzi_family *family = parent == JZX_NOBODY ? worker->domain->root_life->family
+                         : self == NULL       ? NULL
+                                              : jzi_family_of(self);
     if (family == NULL) {
         return self == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_ERR_WRONG_SUPERVISOR;
     }
-    jzi_child *child = find_child(worker, family, child_id);
+    jzi_child *child = jzi_family_find(worker, family, child_id);
     const jzi_actor *actor = child == NULL ? NULL : actor_of(child);
     if (actor == NULL) {
         return child == NULL ? JZX_ERR_WRONG_SUPERVISOR : JZX_ERR_NO_SUCH_ACTOR;
@@ -450,8 +492,7 @@ jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id
     if (family->stopping || family->over || worker->domain->destroying) {
         return JZX_ERR_STOPPING;
     }
-    bool stateless = (actor->kind->flags & (JZX_SPAWN_STATELESS | JZI_KIND_SUPERVISOR)) != 0;
-    if (child->bond.mode == JZX_TEMPORARY || (actor->kind->init == NULL && !stateless)) {
+    if (!jzi_family_can_restart(child->bond.mode, actor)) {
         return JZX_ERR_NOT_RESTARTABLE;
     }
     if (family->starting || family->phase != JZI_GROUP_NONE || child->state != JZI_CHILD_UP ||
@@ -472,22 +513,21 @@ static void decide(jzi_child *child)
         return; /* what becomes of it is no longer ours to say */
     }
     uint64_t now = jzi_worker_clock(family->domain->acting);
-    uint64_t own_period =
-        child->plan == NULL ? 0 : (uint64_t)child->plan->spec.period_ms * 1000000u;
+    const jzi_policy policy = jzi_policy_with(&family->policy, &child->backoff);
     bool was_up = child->bond.reason.kind != JZX_REASON_START_FAILED;
     jzi_case it = {
         .mode = child->bond.mode,
         .reason = child->bond.reason.kind,
         .attempt = child->attempt,
         .up_since_ns = was_up ? now - child->bond.uptime_ns : 0,
-        .own = child->plan != NULL && child->plan->spec.intensity != 0 ? &child->own : NULL,
-        .own_period_ns = own_period,
-        .random = family->policy.backoff_jitter > 0 ? next_random(family) : 0,
+        .own = child->limited ? &child->own : NULL,
+        .own_period_ns = child->own_period_ns,
+        .random = policy.backoff_jitter > 0 ? next_random(family) : 0,
     };
     /* The attempt starts over after a quiet time, whatever the decider says to it. */
-    jzi_verdict verdict = jzi_policy_decide(&family->policy, &family->window, &it, now);
+    jzi_verdict verdict = jzi_policy_decide(&policy, &family->window, &it, now);
     it.action = chosen_action(child, verdict.attempt);
-    verdict = jzi_policy_decide(&family->policy, &family->window, &it, now);
+    verdict = jzi_policy_decide(&policy, &family->window, &it, now);
     switch ((jzi_verdict_kind)verdict.what) {
     case JZI_VERDICT_RESTART:
         jzi_window_add(&family->window, now);
@@ -510,6 +550,9 @@ static void decide(jzi_child *child)
         if (child->state != JZI_CHILD_ABSENT) {
             jzi_family_order_end(child);
         }
+        break;
+    case JZI_VERDICT_STOP_ALL:
+        begin_end_of_all(child);
         break;
     case JZI_VERDICT_ESCALATE:
         escalate(child, JZX_REASON_ESCALATED);

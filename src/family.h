@@ -34,7 +34,10 @@ typedef struct jzi_child {
     struct jzi_child *prev;
     struct jzi_family *family;
     jzi_child_plan *plan; /* counted; NULL: a plain parent's child */
-    void *arg;            /* for init */
+    jzi_backoff backoff;  /* its own; what is 0 is the family's */
+    bool limited;         /* it has a budget of its own: */
+    uint64_t own_period_ns;
+    void *arg; /* for init */
     jzx_actor_id id;
     uint32_t state;   /* jzi_child_state */
     uint32_t want;    /* jzi_child_want */
@@ -44,6 +47,7 @@ typedef struct jzi_child {
     bool forget;      /* the spec goes with the actor */
     bool ordered;     /* it ends because somebody said so, not by itself */
     uint64_t due_ns;
+    uint64_t up_ns; /* when it was last heard to be up; of one elsewhere that is all we know */
     jzi_window own;
     jzi_alarm alarm;
     /* Restarts that it caused itself, and not a sibling that took it along. */
@@ -62,7 +66,7 @@ typedef enum jzi_group_phase {
 
 typedef struct jzi_family {
     jzi_domain *domain;
-    jzx_actor_id self;
+    jzx_actor_id self;         /* JZX_NOBODY: the root */
     jzi_supervisor_plan *plan; /* counted; NULL: a plain parent */
     jzi_policy policy;
     jzi_window window;
@@ -85,11 +89,40 @@ typedef struct jzi_family {
     jzx_reason reason;
 } jzi_family;
 
-void jzi_family_init(jzi_worker *worker);
+/* The root of a domain as a parent: it has a family and hears news, but no turns, and nobody is
+ * above it. */
+typedef struct jzi_root {
+    jzi_family family;
+    jzi_life life;
+    jzi_errand call; /* takes the place of a turn */
+    bool called;
+} jzi_root;
 
-/* jzx_spawn() by a parent with a policy. */
+void jzi_family_init(jzi_worker *worker);
+/* `policy` NULL: it only restarts what is spawned to be. Errors: NO_MEMORY. */
+jzx_err jzi_root_init(jzi_worker *worker, jzi_root *root, const jzi_policy *policy);
+/* Everybody is gone. */
+void jzi_root_deinit(jzi_worker *worker, jzi_root *root);
+
+/* Whether a parent, or the root (NULL), supervises what is spawned with these options. */
+static inline bool jzi_family_takes(const jzi_worker *worker, const jzi_actor *parent,
+                                    uint32_t restart)
+{
+    const jzi_life *life = parent == NULL        ? worker->domain->root_life
+                           : parent->ext == NULL ? NULL
+                                                 : parent->ext->life;
+    bool adopts = life != NULL && life->family != NULL && life->family->adopts;
+    return (adopts || restart != JZX_RESTART_DEFAULT) && restart != JZX_RESTART_NEVER;
+}
+/* A spawn by such a parent; `supervisor`: opts->state is the plan of one. Errors as jzx_spawn(). */
 jzx_err jzi_family_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_opts *opts,
-                         jzx_actor_id *out_id);
+                         bool supervisor, jzx_actor_id *out_id);
+/* For spawns from other threads: what the root needs to adopt the actor when it is born. Errors:
+ * NOT_RESTARTABLE, NO_MEMORY. */
+jzx_err jzi_root_child_make(const jzi_worker *clerk, const jzx_spawn_opts *opts,
+                            jzi_child **out_child);
+/* The spawn failed after all. */
+void jzi_root_child_drop(const jzi_worker *clerk, jzi_child *child);
 /* Makes the family of a plain parent, or changes its policy. NULL: children from now on are not
  * supervised. Errors: NO_MEMORY. */
 jzx_err jzi_family_set_policy(jzi_worker *worker, jzi_actor *parent, const jzi_policy *policy);
@@ -101,10 +134,19 @@ jzx_err jzi_family_add(jzi_family *family, jzi_child_plan *plan, void *arg, jzi_
 jzx_err jzi_family_start(jzi_family *family, jzi_child *child);
 void jzi_family_end(jzi_family *family, jzi_child *child);
 void jzi_family_remove(jzi_family *family, jzi_child *child);
-/* A supervisor, or a parent with a policy, restarts one child that is up, for a person who asks. It
- * is not a failure: nothing is counted against it. Errors: NO_SUCH_ACTOR, WRONG_SUPERVISOR,
- * NOT_RESTARTABLE, STOPPING, CHILD_RESTARTING (also while others are). */
+/* Whether R18 allows it. */
+static inline bool jzi_family_can_restart(uint32_t mode, const jzi_actor *actor)
+{
+    bool stateless = (actor->kind->flags & (JZX_SPAWN_STATELESS | JZI_KIND_SUPERVISOR)) != 0;
+    return mode != JZX_TEMPORARY && (actor->kind->init != NULL || stateless);
+}
+/* A supervisor, the root, or a parent with a policy, restarts one child that is up, for a person
+ * who asks. It is not a failure: nothing is counted against it. Errors: NO_SUCH_ACTOR,
+ * WRONG_SUPERVISOR, NOT_RESTARTABLE, STOPPING, CHILD_RESTARTING (also while others are). */
 jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child);
+
+/* A child by its actor, in this domain or another; NULL: it is none of this family. */
+jzi_child *jzi_family_find(const jzi_worker *worker, const jzi_family *family, jzx_actor_id id);
 
 void jzi_child_set_state(jzi_child *child, jzi_child_state state);
 /* The id of a child's spec, or a plain parent's child's name. */
@@ -115,7 +157,7 @@ static inline jzi_family *jzi_family_of(const jzi_actor *actor)
     return jzi_life_of(actor) == NULL ? NULL : actor->ext->life->family;
 }
 
-/* The built-in behavior of supervisors. */
+/* What a supervisor does with messages that are no requests; see admin.h. */
 jzx_behavior_result jzi_family_behavior(jzx_context *ctx, const jzx_message *msg);
 
 #endif

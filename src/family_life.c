@@ -30,9 +30,9 @@ static void free_window(const jzx_allocator *alloc, jzi_window *window)
     *window = (jzi_window){0};
 }
 
-static jzi_child *new_child(jzi_family *family, uint32_t intensity)
+/* A child with a budget of its own, unless intensity is 0. */
+static jzi_child *new_child(const jzx_allocator *alloc, uint32_t intensity, uint64_t period_ns)
 {
-    const jzx_allocator *alloc = &family->domain->acting->alloc;
     jzi_child *child = jzi_alloc_zeroed(alloc, sizeof *child);
     if (child == NULL) {
         return NULL;
@@ -41,12 +41,24 @@ static jzi_child *new_child(jzi_family *family, uint32_t intensity)
         jzi_free(alloc, child, sizeof *child);
         return NULL;
     }
+    child->limited = intensity != 0;
+    child->own_period_ns = period_ns;
+    return child;
+}
+
+static void free_child(const jzx_allocator *alloc, jzi_child *child)
+{
+    free_window(alloc, &child->own);
+    jzi_free(alloc, child, sizeof *child);
+}
+
+static void link_child(jzi_family *family, jzi_child *child)
+{
     child->family = family;
     child->prev = family->last;
     *(family->last == NULL ? &family->first : &family->last->next) = child;
     family->last = child;
     family->count++;
-    return child;
 }
 
 void jzi_family_remove(jzi_family *family, jzi_child *child)
@@ -69,17 +81,19 @@ void jzi_family_remove(jzi_family *family, jzi_child *child)
         }
         jzi_child_plan_release(&worker->alloc, child->plan);
     }
-    free_window(&worker->alloc, &child->own);
-    jzi_free(&worker->alloc, child, sizeof *child);
+    free_child(&worker->alloc, child);
 }
 
 jzx_err jzi_family_add(jzi_family *family, jzi_child_plan *plan, void *arg, jzi_child **out_child)
 {
-    jzi_child *child = new_child(family, plan->spec.intensity);
+    jzi_child *child = new_child(&family->domain->acting->alloc, plan->spec.intensity,
+                                 (uint64_t)plan->spec.period_ms * 1000000u);
     if (child == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
+    link_child(family, child);
     child->plan = plan;
+    child->backoff = jzi_spec_backoff(&plan->spec);
     child->arg = arg;
     child->bond.mode = plan->spec.mode;
     *out_child = child;
@@ -118,13 +132,6 @@ static jzi_family *new_family(jzi_worker *worker, jzi_actor *parent, const jzi_p
     family->domain = worker->domain;
     family->self = parent->id;
     family->policy = *policy;
-    if (policy->backoff_jitter > 0) {
-        if (worker->env->entropy(worker->env->ctx, &family->random, sizeof family->random) !=
-            JZX_OK) {
-            family->random = (uint32_t)parent->id; /* jitter is a courtesy, not a secret */
-        }
-    }
-    family->random |= 1u;
     JZI_PUBLISH(parent->ext->life->family, family);
     return family;
 }
@@ -158,37 +165,129 @@ jzx_err jzi_family_set_policy(jzi_worker *worker, jzi_actor *parent, const jzi_p
     return JZX_OK;
 }
 
-jzx_err jzi_family_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_opts *opts,
-                         jzx_actor_id *out_id)
+/* Of a parent that has none: each child has a limit of its own, and beyond it only that one ends.
+ */
+static jzi_policy no_policy(void)
 {
-    jzi_family *family = jzi_family_of(parent);
-    bool restarts = family->policy.action == JZX_ACTION_RESTART || family->policy.decide != NULL;
-    if (restarts && opts->init == NULL && (opts->flags & JZX_SPAWN_STATELESS) == 0) {
+    jzi_policy policy;
+    const char *why = NULL;
+    jzx_supervisor_spec spec = {.on_limit = JZX_LIMIT_STOP_CHILD, .intensity = JZX_INTENSITY_NEVER};
+    jzx_err err = jzi_policy_make(&spec, &policy, &why);
+    jzi_assert(err == JZX_OK);
+    policy.unlimited = true;
+    return policy;
+}
+
+/* The child that a spawn makes of itself, in no family yet. */
+static jzx_err make_spawned(const jzx_allocator *alloc, const jzi_policy *policy,
+                            const jzx_spawn_opts *opts, bool supervisor, jzi_child **out_child)
+{
+    static const uint32_t modes[] = {JZX_TRANSIENT, JZX_TRANSIENT, JZI_MODE_SERVICE};
+    bool asked = opts->restart != JZX_RESTART_DEFAULT;
+    bool restarts = asked || policy->action == JZX_ACTION_RESTART || policy->decide != NULL;
+    if (opts->restart > JZX_RESTART_PERMANENT) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (restarts && !supervisor && opts->init == NULL && (opts->flags & JZX_SPAWN_STATELESS) == 0) {
         return JZX_ERR_NOT_RESTARTABLE;
     }
-    jzi_child *child = new_child(family, 0);
+    if (opts->restart_intensity > JZX_INTENSITY_MAX &&
+        opts->restart_intensity != JZX_INTENSITY_NEVER) {
+        return JZX_ERR_TOO_BIG;
+    }
+    uint32_t intensity =
+        opts->restart_intensity == 0 && policy->unlimited ? 1 : opts->restart_intensity;
+    uint64_t period_ns = opts->restart_period_ms == 0 ? policy->period_ns
+                                                      : opts->restart_period_ms * UINT64_C(1000000);
+    jzi_child *child = new_child(alloc, intensity, period_ns);
     if (child == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    child->bond.mode = JZX_TRANSIENT;
+    child->backoff = (jzi_backoff){.min_ms = opts->backoff_min_ms, .max_ms = opts->backoff_max_ms};
+    child->bond.mode = modes[opts->restart];
     child->arg = opts->state;
-    jzi_birth birth = {.parent = parent, .bond = &child->bond, .asked = true};
-    jzx_err err = jzi_lifecycle_spawn(worker, opts, &birth, &child->id);
-    if (err != JZX_OK) {
-        jzi_family_remove(family, child);
-        return err;
-    }
-    jzi_actor *actor = jzi_worker_find(worker, child->id); /* NULL: in another domain */
+    *out_child = child;
+    return JZX_OK;
+}
+
+/* It is born, in this domain or another. */
+static void join(jzi_worker *worker, jzi_family *family, jzi_child *child, jzx_actor_id id)
+{
+    const jzi_actor *actor = jzi_worker_find(worker, id); /* NULL: in another domain */
     bool up = actor != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
+    link_child(family, child);
+    child->id = id;
     jzi_child_set_state(child, up ? JZI_CHILD_UP : JZI_CHILD_STARTING);
     child->fresh = !up;
     if (up) {
-        JZI_PUBLISH(actor->ext->life->since_ns, jzi_worker_clock(worker));
+        JZI_PUBLISH(actor->ext->life->since_ns, jzi_worker_clock(worker) | 1u);
+        child->up_ns = worker->now_ns;
+    }
+}
+
+static void adopt(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_child *child = (jzi_child *)actor->ext->life->bond;
+    join(worker, worker->domain->root_life->family, child, actor->id);
+}
+
+/* The family of a parent that is to supervise a child; NULL: no memory. */
+static jzi_family *family_for(jzi_worker *worker, jzi_actor *parent)
+{
+    if (parent == NULL) {
+        return worker->domain->root_life->family;
+    }
+    if (jzi_family_of(parent) != NULL) {
+        return jzi_family_of(parent);
+    }
+    const jzi_policy none = no_policy();
+    return jzi_life_make(worker, parent) == NULL ? NULL : new_family(worker, parent, &none);
+}
+
+jzx_err jzi_family_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_opts *opts,
+                         bool supervisor, jzx_actor_id *out_id)
+{
+    jzx_err err = jzi_lifecycle_may_spawn(worker);
+    jzi_family *family = err != JZX_OK ? NULL : family_for(worker, parent);
+    if (family == NULL) {
+        return err != JZX_OK ? err : JZX_ERR_NO_MEMORY;
+    }
+    jzi_child *child = NULL;
+    err = make_spawned(&worker->alloc, &family->policy, opts, supervisor, &child);
+    if (err != JZX_OK) {
+        return err;
+    }
+    jzx_actor_id id = JZX_NOBODY;
+    jzi_birth birth = {
+        .parent = parent, .bond = &child->bond, .supervisor = supervisor, .asked = true};
+    err = jzi_lifecycle_spawn(worker, opts, &birth, &id);
+    if (err != JZX_OK) {
+        free_child(&worker->alloc, child);
+        return err;
+    }
+    /* What the root spawns elsewhere is adopted there, when it is born. */
+    if (parent != NULL || !jzi_worker_is_far(worker, id)) {
+        join(worker, family, child, id);
     }
     if (out_id != NULL) {
-        *out_id = child->id;
+        *out_id = id;
     }
     return JZX_OK;
+}
+
+jzx_err jzi_root_child_make(const jzi_worker *clerk, const jzx_spawn_opts *opts,
+                            jzi_child **out_child)
+{
+    /* The policy of a root never changes: it may be read from here. */
+    return make_spawned(&clerk->alloc, &clerk->domain->root_life->family->policy, opts, false,
+                        out_child);
+}
+
+void jzi_root_child_drop(const jzi_worker *clerk, jzi_child *child)
+{
+    if (child != NULL) {
+        free_child(&clerk->alloc, child);
+    }
 }
 
 /* News. */
@@ -199,6 +298,7 @@ static void child_started(jzi_child *child)
         return; /* other orders are under way */
     }
     jzi_child_set_state(child, JZI_CHILD_UP);
+    child->up_ns = jzi_worker_clock(child->family->domain->acting);
     child->fresh = child->manual = false;
     if (child->want == JZI_WANT_AGAIN) {
         child->want = JZI_WANT_UP;
@@ -300,16 +400,18 @@ static void hear(jzi_child *child, uint32_t news)
             jzi_family_order_end(child);
         }
     }
+    if ((news & JZI_NEWS_ASKED) != 0) { /* whoever asked was told what could be known there */
+        const jzi_family *family = child->family;
+        (void)jzi_family_restart(family->domain->acting, family->self, child->id);
+    }
     if ((news & JZI_NEWS_DUE) != 0 && child->state == JZI_CHILD_DOWN &&
         child->want == JZI_WANT_UP) {
         jzi_family_start_when_due(child);
     }
 }
 
-static void family_news(jzi_worker *worker, jzi_actor *parent)
+static void hear_all(jzi_life *life)
 {
-    jzi_life *life = parent->ext->life;
-    jzi_family *family = life->family;
     while (life->news != NULL) {
         jzi_child *child = (jzi_child *)life->news;
         uint32_t news = child->bond.news;
@@ -317,8 +419,64 @@ static void family_news(jzi_worker *worker, jzi_actor *parent)
         child->bond.news = 0;
         hear(child, news);
     }
+    jzi_family_step(life->family);
+}
+
+static void family_news(jzi_worker *worker, jzi_actor *parent)
+{
     (void)worker;
-    jzi_family_step(family);
+    hear_all(parent->ext->life);
+}
+
+/* The root. */
+
+static void answer_call(jzi_worker *worker, jzi_errand *errand)
+{
+    jzi_root *root = jzi_container_of(errand, jzi_root, call);
+    root->called = false;
+    if (!worker->domain->destroying) { /* then nothing is decided: only their ends count */
+        hear_all(&root->life);
+    }
+}
+
+static void wake_root(jzi_worker *worker)
+{
+    jzi_root *root = jzi_container_of(worker->domain->root_life, jzi_root, life);
+    if (!root->called && !worker->domain->destroying) {
+        root->called = true;
+        root->called = jzi_errand_post(worker->post, &root->call);
+    }
+}
+
+jzx_err jzi_root_init(jzi_worker *worker, jzi_root *root, const jzi_policy *policy)
+{
+    root->family.domain = worker->domain;
+    root->family.policy = policy == NULL ? no_policy() : *policy;
+    root->family.adopts = policy != NULL;
+    root->life.family = &root->family;
+    root->life.deadline_ns = UINT64_MAX;
+    root->call.run = answer_call;
+    if (!make_window(&worker->alloc, &root->family.window, root->family.policy.intensity)) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    worker->domain->root_life = &root->life;
+    return JZX_OK;
+}
+
+static void forget_all(jzi_worker *worker, jzi_family *family)
+{
+    while (family->first != NULL) {
+        jzi_child_set_state(family->first, JZI_CHILD_ABSENT);
+        jzi_family_remove(family, family->first);
+    }
+    jzi_alarm_clear(worker->io, &family->alarm);
+}
+
+void jzi_root_deinit(jzi_worker *worker, jzi_root *root)
+{
+    root->life.news = NULL;
+    forget_all(worker, &root->family);
+    free_window(&worker->alloc, &root->family.window);
 }
 
 /* The family's own life. */
@@ -395,13 +553,9 @@ static void family_forget(jzi_worker *worker, jzi_actor *parent)
 {
     jzi_life *life = parent->ext->life;
     jzi_family *family = life->family;
-    while (family->first != NULL) {
-        jzi_child_set_state(family->first, JZI_CHILD_ABSENT);
-        jzi_family_remove(family, family->first);
-    }
+    forget_all(worker, family);
     life->news = NULL;
     JZI_PUBLISH(life->family, NULL);
-    jzi_alarm_clear(worker->io, &family->alarm);
     if (family->plan != NULL) {
         jzi_supervisor_plan_release(&worker->alloc, family->plan);
     }
@@ -417,11 +571,13 @@ void jzi_family_init(jzi_worker *worker)
         .started = family_started,
         .stop_all = family_stop_all,
         .forget = family_forget,
+        .wake_root = wake_root,
+        .adopt = adopt,
     };
     worker->domain->family = &ops;
 }
 
-/* Nobody sends to a supervisor; what comes is released and forgotten. */
+/* What comes is released and forgotten. */
 jzx_behavior_result jzi_family_behavior(jzx_context *ctx, const jzx_message *msg)
 {
     jzi_worker *worker = jzi_container_of(ctx, jzi_worker, ctx);

@@ -6,6 +6,10 @@
 
 #define JZI_NEWS_DUE 0x100u /* a backoff is over; besides JZI_NEWS_* */
 
+/* What is the parent's, also if that is the root. */
+jzi_life *jzi_family_life(const jzi_family *family);
+/* Has the parent look at its family. */
+void jzi_family_wake(jzi_family *family);
 /* Whether its children stop one after the other. */
 bool jzi_family_in_order(const jzi_family *family);
 /* One step further with the children that go down and up together. */

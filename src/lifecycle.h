@@ -17,6 +17,9 @@
 #define JZI_NEWS_EXITED 0x8u       /* stopped by itself; clean, and can be started again */
 #define JZI_NEWS_DOWN 0x10u        /* clean, as ordered */
 #define JZI_NEWS_ENDED 0x20u       /* gone */
+#define JZI_NEWS_ASKED 0x40u       /* it is up, and somebody wants it restarted */
+/* These are about no failure and no end: they have no reason. */
+#define JZI_NEWS_PLAIN (JZI_NEWS_STARTED | JZI_NEWS_DOWN | JZI_NEWS_ASKED)
 
 /* What ties a child to a parent that supervises it. The parent's family owns it. */
 typedef struct jzi_bond {
@@ -66,12 +69,16 @@ typedef struct jzi_family_ops {
     void (*stop_all)(jzi_worker *worker, jzi_actor *parent, bool kill);
     /* All children are gone: frees the family. */
     void (*forget)(jzi_worker *worker, jzi_actor *parent);
+    /* The same as `news`, soon, for the root, which has no turns. */
+    void (*wake_root)(jzi_worker *worker);
+    /* An actor that the root supervises was born here: its bond becomes the root's. */
+    void (*adopt)(jzi_worker *worker, jzi_actor *actor);
 } jzi_family_ops;
 
 /* What a spawn has besides the caller's options. Zeroed is a plain one. */
 typedef struct jzi_birth {
     jzi_actor *parent; /* NULL: the root */
-    jzi_bond *bond;    /* the parent supervises it */
+    jzi_bond *bond;    /* the parent supervises it; the root does once it is born */
     bool supervisor;   /* it is one: opts->state is its plan */
     bool asked;        /* by user code, which may be stopping itself */
 } jzi_birth;
@@ -117,8 +124,12 @@ void jzi_lifecycle_finish_children(jzi_worker *worker, const struct jzi_life *li
  * given its time as well. */
 void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands,
                          uint32_t timeout_ms, uint64_t parent_deadline_ns);
+/* Puts news on a parent's list, once; whoever calls sees to it that they are heard. */
+void jzi_news_add(jzi_life *above, jzi_bond *bond, uint32_t news);
 /* An actor with a life fails because of another one, a child or one it is linked to. */
 void jzi_lifecycle_fail_with(jzi_worker *worker, jzi_actor *actor, const jzx_reason *reason);
+/* Tells the parent of a supervised actor, in whatever domain, that somebody wants it restarted. */
+void jzi_lifecycle_ask_restart(jzi_worker *worker, jzi_actor *actor);
 /* Has lifecycle look at an actor in its next turn. */
 void jzi_lifecycle_wake(jzi_worker *worker, jzi_actor *actor);
 
@@ -141,7 +152,8 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
                                 const jzx_spawn_opts *opts, const jzi_birth *birth,
                                 jzx_actor_id *out_id);
 /* The checks of jzi_lifecycle_spawn() alone. */
-jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts);
+jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts,
+                            const jzi_birth *birth);
 /* The links of a child among its siblings, for its parent's domain. */
 jzi_siblings *jzi_far_siblings(const jzi_actor *actor);
 static inline jzi_siblings *jzi_siblings_of(const jzi_worker *worker, jzi_actor *actor)

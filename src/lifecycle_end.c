@@ -83,15 +83,19 @@ void jzi_set_deadline(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
     }
 }
 
-void jzi_hear(jzi_worker *worker, jzi_actor *parent, jzi_bond *bond, uint32_t news)
+void jzi_news_add(jzi_life *above, jzi_bond *bond, uint32_t news)
 {
-    jzi_life *above = parent->ext->life;
     if (bond->news == 0) {
         bond->next_news = NULL;
         *(above->news == NULL ? &above->news : &above->news_last->next_news) = bond;
         above->news_last = bond;
     }
     bond->news |= news;
+}
+
+void jzi_hear(jzi_worker *worker, jzi_actor *parent, jzi_bond *bond, uint32_t news)
+{
+    jzi_news_add(parent->ext->life, bond, news);
     parent->flags |= JZI_ACTOR_NEWS;
     jzi_lifecycle_wake(worker, parent);
 }
@@ -103,16 +107,24 @@ void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news)
     if (bond == NULL) {
         return;
     }
-    if (news != JZI_NEWS_STARTED && news != JZI_NEWS_DOWN) {
+    if ((news & ~JZI_NEWS_PLAIN) != 0) {
         bond->reason = worker->reason;
         bool was_up = life->since_ns != 0 && worker->now_ns > life->since_ns;
         bond->uptime_ns = was_up ? worker->now_ns - life->since_ns : 0;
     }
-    if (life->far == NULL) {
+    if (actor->parent == JZI_NO_ACTOR) {
+        jzi_news_add(worker->domain->root_life, bond, news);
+        worker->domain->family->wake_root(worker);
+    } else if (life->far == NULL) {
         jzi_hear(worker, jzi_worker_slot(worker, actor->parent), bond, news);
     } else if (news != JZI_NEWS_ENDED) { /* its corpse says so */
         jzi_far_tell(worker, life->far, news);
     }
+}
+
+void jzi_lifecycle_ask_restart(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_tell_parent(worker, actor, JZI_NEWS_ASKED);
 }
 
 /* All at once, the youngest first: a plain parent's children do not depend on each other's order;

@@ -141,7 +141,7 @@ static void obey(jzi_worker *worker, jzi_errand *errand)
 void jzi_far_tell(jzi_worker *worker, jzi_far *far, uint32_t news)
 {
     (void)worker;
-    if (news != JZI_NEWS_STARTED && news != JZI_NEWS_DOWN) {
+    if ((news & ~JZI_NEWS_PLAIN) != 0) {
         far->reason = far->own.reason;
         far->uptime_ns = far->own.uptime_ns;
     }
@@ -157,7 +157,7 @@ static void hear(jzi_worker *worker, jzi_errand *errand)
     jzi_far *far = jzi_container_of(errand, jzi_far, word);
     jzi_actor *parent = jzi_worker_slot(worker, far->parent);
     uint32_t news = atomic_exchange_explicit(&far->news, 0, memory_order_acq_rel);
-    if ((news & ~(JZI_NEWS_STARTED | JZI_NEWS_DOWN)) != 0) {
+    if ((news & ~JZI_NEWS_PLAIN) != 0) {
         far->bond->reason = far->reason;
         far->bond->uptime_ns = far->uptime_ns;
     }
@@ -254,7 +254,10 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
     }
     jzi_born(worker, actor);
     jzi_directory_unborn(worker->domain->directory, -1);
-    if (life != NULL && life->bond != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
+    if (root && life != NULL && life->bond != NULL) {
+        worker->domain->family->adopt(worker, actor);
+    } else if (life != NULL && life->bond != NULL &&
+               jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
         jzi_far_tell(worker, far, JZI_NEWS_STARTED);
     }
     if (root && worker->domain->shutting_down && !worker->domain->destroying) {

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "registry.h"
+#include "restart_policy.h"
 
 #include <string.h>
 
@@ -15,7 +16,29 @@ enum { DEFAULT_STOP_MS = 5000 };
 #define HISTORY_RUNNING                                                                            \
     ((JZI_HISTORY_NEW << 3 | JZX_STATE_STARTING) << 3 | (uint32_t)JZX_STATE_RUNNING)
 
-static inline jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts *opts, uint32_t cap)
+/* What is said about restarts. */
+static __attribute__((noinline)) jzx_err check_restart(const jzx_spawn_opts *opts)
+{
+    jzi_backoff backoff = {.min_ms = opts->backoff_min_ms, .max_ms = opts->backoff_max_ms};
+    if (opts->restart > JZX_RESTART_NEVER || opts->reserved2 != 0 ||
+        jzi_backoff_wrong(&backoff) != NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    return opts->restart_intensity > JZX_INTENSITY_MAX &&
+                   opts->restart_intensity != JZX_INTENSITY_NEVER
+               ? JZX_ERR_TOO_BIG
+               : JZX_OK;
+}
+
+/* Whether anything is said about restarts. */
+static inline bool says_restart(const jzx_spawn_opts *opts)
+{
+    return (opts->restart | opts->restart_intensity | opts->restart_period_ms |
+            opts->backoff_min_ms | opts->backoff_max_ms | opts->reserved2) != 0;
+}
+
+static inline jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts *opts,
+                                 const jzi_birth *birth, uint32_t cap)
 {
     bool redirect = opts->drain == JZX_DRAIN_REDIRECT;
     if (opts->behavior == NULL || opts->full_policy > JZX_FULL_DROP_OLDEST ||
@@ -28,6 +51,15 @@ static inline jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts 
     }
     if (cap > JZX_MAILBOX_CAP_MAX) {
         return JZX_ERR_TOO_BIG;
+    }
+    if (jzi_unlikely(says_restart(opts))) {
+        jzx_err err = check_restart(opts);
+        if (err != JZX_OK) {
+            return err;
+        }
+        if (birth->bond == NULL && opts->restart != JZX_RESTART_NEVER) {
+            return JZX_ERR_INVALID_ARG; /* a budget or a backoff for one that is not restarted */
+        }
     }
     if (opts->low_water != JZX_LOW_WATER_EMPTY && opts->low_water > cap) {
         return JZX_ERR_INVALID_ARG;
@@ -275,9 +307,11 @@ static void undo_far(jzi_worker *clerk, jzi_post *down, jzi_actor *actor, jzi_fa
     }
 }
 
-jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts)
+jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts,
+                            const jzi_birth *birth)
 {
-    return check_opts(clerk, opts, opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap);
+    return check_opts(clerk, opts, birth,
+                      opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap);
 }
 
 jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
@@ -285,7 +319,7 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
                                 jzx_actor_id *out_id)
 {
     uint32_t cap = opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap;
-    jzx_err err = check_opts(clerk, opts, cap);
+    jzx_err err = check_opts(clerk, opts, birth, cap);
     if (err != JZX_OK) {
         return err;
     }
@@ -306,7 +340,9 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
     atomic_fetch_add_explicit(&actor->door.gate, JZI_GATE_PIN, memory_order_release);
     jzi_far *far = jzi_far_make(clerk, actor, down, up, birth);
     jzi_birth below = *birth;
-    below.bond = far == NULL ? NULL : jzi_far_bond(far);
+    if (up != NULL) {
+        below.bond = far == NULL ? NULL : jzi_far_bond(far);
+    }
     if (far == NULL || !make_ext(clerk, actor, opts, &below) ||
         (up != NULL && jzi_life_make(clerk, actor) == NULL)) {
         undo_far(clerk, down, actor, far);
@@ -404,7 +440,7 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
                             jzx_actor_id *out_id)
 {
     uint32_t cap = opts->mailbox_cap == 0 ? worker->default_cap : opts->mailbox_cap;
-    jzx_err err = check_opts(worker, opts, cap);
+    jzx_err err = check_opts(worker, opts, birth, cap);
     if (err == JZX_OK && birth->asked) {
         err = jzi_lifecycle_may_spawn(worker);
     }

@@ -250,6 +250,7 @@ void jzi_loop_free(jzx_loop *loop)
     jzi_job_deinit(worker, loop->system == NULL ? loop->jobs : NULL);
     jzx_allocator alloc = worker->alloc;
     const jzx_env *env = worker->env;
+    jzi_root_deinit(worker, &loop->root);
     jzi_io_deinit(&loop->io);
     jzi_timers_deinit(&loop->timers);
     env->poller_close(env->ctx, loop->poller);

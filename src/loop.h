@@ -4,7 +4,7 @@
 
 #include <jzx/system.h>
 
-#include "lifecycle.h"
+#include "family.h"
 
 /* In a system: to be shut down, and to say how that went. */
 typedef struct jzi_last_call {
@@ -21,6 +21,7 @@ struct jzx_loop {
     jzi_post *post;
     jzi_timers timers;
     jzi_io io;
+    jzi_root root;
     void *poller;
     uint64_t last_poll_ns;
     uint64_t tick_budget_ns;
@@ -49,6 +50,10 @@ struct jzx_loop {
     struct jzi_pool *pool; /* threads of its own; NULL: whoever runs the loop runs its actors */
 };
 
+/* The size of jzx_supervisor_spec when jzx_config.root_policy_size came. */
+#define JZI_ROOT_POLICY_FIRST ((size_t)72)
+_Static_assert(JZI_ROOT_POLICY_FIRST <= sizeof(jzx_supervisor_spec), "structs only grow");
+
 /* What a dispatcher of a system has besides a config. */
 typedef struct jzi_place {
     jzx_system *system;
@@ -73,6 +78,14 @@ jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_lo
 void jzi_loop_end_actors(jzx_loop *loop);
 bool jzi_loop_close(jzx_loop *loop);
 void jzi_loop_free(jzx_loop *loop);
+
+/* jzx_ask_wait(), and whether the request was sent: else its data is still the caller's. */
+struct jzx_ask_opts;
+jzx_err jzi_ask_wait(struct jzx_sender *sender, jzx_actor_id to, const struct jzx_ask_opts *opts,
+                     jzx_message *msg, bool *out_sent);
+/* jzx_restart() of an actor in another domain. Thread: any. */
+jzx_err jzi_restart_far(const jzi_directory *directory, const jzx_allocator *alloc,
+                        jzx_actor_id id);
 
 /* jzx_loop_begin_shutdown() in its own domain. */
 void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeout_ms);

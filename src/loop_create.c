@@ -81,10 +81,34 @@ static jzx_err check_dispatcher(jzx_config *config)
     return config->workers > JZX_WORKERS_MAX ? JZX_ERR_TOO_BIG : JZX_OK;
 }
 
+/* The rules by which the root restarts its children; *out_policy is only set if there are any. */
+static jzx_err check_root(const jzx_config *config, jzi_policy *out_policy)
+{
+    jzx_supervisor_spec spec;
+    jzi_policy policy;
+    const char *why = NULL;
+    if (config->root_policy == NULL) {
+        return config->root_policy_size == 0 ? JZX_OK : JZX_ERR_INVALID_ARG;
+    }
+    size_t size = config->root_policy_size == 0 ? JZI_ROOT_POLICY_FIRST : config->root_policy_size;
+    jzx_err err = jzi_struct_adopt(&spec, sizeof spec, config->root_policy, size);
+    if (err == JZX_OK) {
+        err = jzi_policy_make(&spec, &policy, &why);
+    }
+    if (err == JZX_OK &&
+        (policy.strategy == JZX_DYNAMIC || policy.auto_shutdown != JZX_AUTO_NEVER)) {
+        err = JZX_ERR_BAD_SPEC;
+    }
+    if (err == JZX_OK) {
+        *out_policy = policy;
+    }
+    return err;
+}
+
 static jzx_err check_config(jzx_config *config)
 {
-    if (config->poller > JZX_POLLER_URING ||
-        (config->env != NULL && config->env->size < sizeof(jzx_env))) {
+    if (config->poller > JZX_POLLER_URING || config->root_stop > JZX_ROOT_STOP_IN_ORDER ||
+        config->reserved != 0 || (config->env != NULL && config->env->size < sizeof(jzx_env))) {
         return JZX_ERR_INVALID_ARG;
     }
     jzx_err err = check_dispatcher(config);
@@ -171,6 +195,15 @@ static jzx_err find_post(jzx_loop *loop, const jzx_config *config, const jzi_pla
     return JZX_OK;
 }
 
+static jzx_err init_root(jzx_loop *loop, const jzx_config *config)
+{
+    jzi_policy policy;
+    jzx_err err = check_root(config, &policy);
+    return err != JZX_OK ? err
+                         : jzi_root_init(&loop->worker, &loop->root,
+                                         config->root_policy == NULL ? NULL : &policy);
+}
+
 /* Opens what can fail; on an error everything opened so far is closed again. */
 static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_place *place)
 {
@@ -218,17 +251,24 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
     loop->domain.on_redirect = jzi_far_redirect;
     jzi_timers_init(&loop->timers, worker);
     jzi_io_init(&loop->io, worker, loop->poller);
+    loop->domain.root_in_order = config->root_stop == JZX_ROOT_STOP_IN_ORDER;
+    err = init_root(loop, config);
+    if (err != JZX_OK) {
+        goto fail_late;
+    }
     if (config->dispatcher != JZX_DISPATCHER_LOOP) {
         err = jzi_pool_open(loop, config,
                             env->pick != NULL || (env->flags & JZX_ENV_EXACT_CLOCK) != 0);
         if (err != JZX_OK) {
-            jzi_io_deinit(&loop->io);
-            jzi_timers_deinit(&loop->timers);
-            env->poller_close(env->ctx, loop->poller);
-            goto fail;
+            jzi_root_deinit(worker, &loop->root);
+            goto fail_late;
         }
     }
     return JZX_OK;
+fail_late:
+    jzi_io_deinit(&loop->io);
+    jzi_timers_deinit(&loop->timers);
+    env->poller_close(env->ctx, loop->poller);
 fail:
     if (place == NULL) {
         jzi_registry_destroy(loop->domain.registry);

@@ -41,24 +41,35 @@ static const char *wrong_choice(const jzx_supervisor_spec *spec)
     return NULL;
 }
 
+const char *jzi_backoff_wrong(const jzi_backoff *backoff)
+{
+    if (backoff->max_ms != 0 && backoff->max_ms < backoff->min_ms &&
+        backoff->min_ms != JZX_BACKOFF_NONE) {
+        return "backoff_max_ms is below backoff_min_ms";
+    }
+    if (!isfinite(backoff->factor)) {
+        return "backoff_factor is no finite number";
+    }
+    if (backoff->factor != 0 && backoff->factor < 1) {
+        return "backoff_factor is below 1";
+    }
+    if (!isfinite(backoff->jitter)) {
+        return "backoff_jitter is no finite number";
+    }
+    if (backoff->jitter < 0 || backoff->jitter > 1) {
+        return "backoff_jitter is not between 0 and 1";
+    }
+    return NULL;
+}
+
+/* A supervisor has no parent whose backoff it could refuse: there the longest time is just that. */
 static const char *wrong_backoff(const jzx_supervisor_spec *spec)
 {
     if (spec->backoff_max_ms != 0 && spec->backoff_max_ms < spec->backoff_min_ms) {
         return "backoff_max_ms is below backoff_min_ms";
     }
-    if (!isfinite(spec->backoff_factor)) {
-        return "backoff_factor is no finite number";
-    }
-    if (spec->backoff_factor != 0 && spec->backoff_factor < 1) {
-        return "backoff_factor is below 1";
-    }
-    if (!isfinite(spec->backoff_jitter)) {
-        return "backoff_jitter is no finite number";
-    }
-    if (spec->backoff_jitter < 0 || spec->backoff_jitter > 1) {
-        return "backoff_jitter is not between 0 and 1";
-    }
-    return NULL;
+    return jzi_backoff_wrong(
+        &(jzi_backoff){.factor = spec->backoff_factor, .jitter = spec->backoff_jitter});
 }
 
 static jzx_err check(const jzx_supervisor_spec *spec, const char **out_why)
@@ -115,6 +126,32 @@ jzx_err jzi_policy_make(const jzx_supervisor_spec *spec, jzi_policy *out, const 
         .decide_ctx = spec->decide_ctx,
     };
     return JZX_OK;
+}
+
+jzi_policy jzi_policy_with(const jzi_policy *policy, const jzi_backoff *own)
+{
+    jzi_policy merged = *policy;
+    if (own->min_ms == JZX_BACKOFF_NONE) {
+        merged.backoff_min_ns = 0;
+    } else if (own->min_ms != 0) {
+        merged.backoff_min_ns = own->min_ms * NS_PER_MS;
+        if (merged.backoff_max_ns < merged.backoff_min_ns) {
+            merged.backoff_max_ns = merged.backoff_min_ns;
+        }
+    }
+    if (own->max_ms != 0) {
+        merged.backoff_max_ns = own->max_ms * NS_PER_MS;
+    }
+    if (own->reset_ms != 0) {
+        merged.backoff_reset_ns = own->reset_ms * NS_PER_MS;
+    }
+    if (own->factor != 0) {
+        merged.backoff_factor = own->factor;
+    }
+    if (own->jitter != 0) {
+        merged.backoff_jitter = own->jitter;
+    }
+    return merged;
 }
 
 /* The stamp with `age_rank` older ones before it: 0 is the oldest. */
@@ -184,7 +221,8 @@ static bool is_normal(uint32_t reason_kind)
 
 bool jzi_policy_wants(uint32_t mode, uint32_t reason_kind)
 {
-    return mode == JZX_PERMANENT || (mode == JZX_TRANSIENT && !is_normal(reason_kind));
+    return mode == JZX_PERMANENT || (mode == JZX_TRANSIENT && !is_normal(reason_kind)) ||
+           (mode == JZI_MODE_SERVICE && reason_kind != JZX_REASON_SHUTDOWN);
 }
 
 /* After these there is no state to go on with. */
@@ -196,7 +234,7 @@ static bool has_no_state(uint32_t reason_kind)
 }
 
 /* What the mode and the action ask for; the limits come later. */
-static uint32_t asked_for(const jzi_case *it)
+static uint32_t asked_for(const jzi_policy *policy, const jzi_case *it)
 {
     uint32_t action = is_normal(it->reason) ? JZX_ACTION_RESTART : it->action;
     if (action == JZX_ACTION_RESUME && has_no_state(it->reason)) {
@@ -208,7 +246,7 @@ static uint32_t asked_for(const jzi_case *it)
     case JZX_ACTION_RESUME:
         return JZI_VERDICT_RESUME;
     case JZX_ACTION_STOP:
-        return JZI_VERDICT_STOP;
+        return policy->strategy == JZX_ONE_FOR_ALL ? JZI_VERDICT_STOP_ALL : JZI_VERDICT_STOP;
     default:
         return JZI_VERDICT_ESCALATE;
     }
@@ -261,11 +299,12 @@ static uint64_t delay_of(const jzi_policy *policy, uint32_t attempt, uint32_t ra
 jzi_verdict jzi_policy_decide(const jzi_policy *policy, const jzi_window *shared,
                               const jzi_case *it, uint64_t now_ns)
 {
-    jzi_verdict verdict = {.what = asked_for(it), .attempt = next_attempt(policy, it, now_ns)};
+    jzi_verdict verdict = {.what = asked_for(policy, it),
+                           .attempt = next_attempt(policy, it, now_ns)};
     if (verdict.what != JZI_VERDICT_RESTART) {
         return verdict;
     }
-    bool over = jzi_window_is_full(shared, now_ns, policy->period_ns) ||
+    bool over = (!policy->unlimited && jzi_window_is_full(shared, now_ns, policy->period_ns)) ||
                 (it->own != NULL && jzi_window_is_full(it->own, now_ns, it->own_period_ns));
     if (over) {
         verdict.what =

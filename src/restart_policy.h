@@ -11,6 +11,7 @@
 typedef struct jzi_policy {
     uint32_t strategy;
     uint32_t intensity; /* 0: not even one restart */
+    bool unlimited;     /* there is no shared limit: each child has one of its own */
     uint32_t action;
     uint32_t on_limit;
     uint32_t auto_shutdown;
@@ -23,6 +24,20 @@ typedef struct jzi_policy {
     jzx_action (*decide)(void *decide_ctx, const jzx_failure *failure);
     void *decide_ctx;
 } jzi_policy;
+
+/* What a child may say about its delays itself; what is 0 is its parent's. */
+typedef struct jzi_backoff {
+    uint32_t min_ms; /* JZX_BACKOFF_NONE: no delay */
+    uint32_t max_ms;
+    uint32_t reset_ms;
+    double factor;
+    double jitter;
+} jzi_backoff;
+
+/* What is wrong with it, in a sentence (a literal); NULL: nothing. */
+const char *jzi_backoff_wrong(const jzi_backoff *backoff);
+/* The policy as it is for a child with a backoff of its own. */
+jzi_policy jzi_policy_with(const jzi_policy *policy, const jzi_backoff *own);
 
 /* Fills in defaults and checks. NULL is all defaults. *out_why names the field that is wrong, in a
  * sentence (a literal), or is "". Errors: BAD_SPEC, TOO_BIG (intensity); then *out is unchanged. */
@@ -51,6 +66,9 @@ uint32_t jzi_window_within(const jzi_window *window, uint64_t now_ns, uint64_t p
 /* Moves what fits, the newest, into another ring (a changed intensity). */
 void jzi_window_copy(jzi_window *to, const jzi_window *from);
 
+/* A child that is spawned to be permanent, besides jzx_restart_mode: nobody but its parent's code
+ * could keep it down, so a stop does. */
+#define JZI_MODE_SERVICE 3u
 /* Whether this end of a child is to be followed by a restart. */
 bool jzi_policy_wants(uint32_t mode, uint32_t reason_kind);
 
@@ -58,6 +76,7 @@ typedef enum jzi_verdict_kind {
     JZI_VERDICT_RESTART, /* after delay_ns; costs one */
     JZI_VERDICT_RESUME,
     JZI_VERDICT_STOP,     /* the child ends */
+    JZI_VERDICT_STOP_ALL, /* it and all its siblings do */
     JZI_VERDICT_ESCALATE, /* the parent fails with ESCALATED */
     JZI_VERDICT_GIVE_UP   /* the parent fails with GAVE_UP */
 } jzi_verdict_kind;
@@ -83,6 +102,7 @@ typedef struct jzi_verdict {
 /* The decision. Pure: the caller adds to the windows when it follows a RESTART.
  *   - A normal reason is never given to the action: RESTART if the mode wants it, else STOP.
  *   - Actions out of range: ESCALATE. RESUME after START_FAILED, KILLED or CRASH: RESTART.
+ *   - STOP under one_for_all: STOP_ALL. Other strategies say who is restarted, not who ends.
  *   - RESTART of what the mode does not want (temporary): STOP.
  *   - Over the shared or the child's own limit: on_limit decides, GIVE_UP or STOP.
  *   - delay = min * factor^(attempt - 1), jittered, never above max, 0 if min is 0.

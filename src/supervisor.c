@@ -1,22 +1,12 @@
 /* Supervisors as their callers see them: making one, and asking it for things. All of it only reads
  * the family or gives an order; what follows happens in the actors' own turns. */
+#include "admin.h"
 #include "family.h"
 #include "loop.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
-
-/* The arguments of a plan that came to nothing stay the caller's. */
-static void disown(jzi_supervisor_plan *plan)
-{
-    for (uint32_t i = 0; i < plan->child_count; i++) {
-        plan->children[i]->drops_arg = false;
-        if (plan->children[i]->nested != NULL) {
-            disown(plan->children[i]->nested);
-        }
-    }
-}
 
 jzx_err jzx_spawn_supervisor_sized(jzx_loop *loop, const jzx_supervisor_init *init,
                                    jzx_supervisor_sizes sizes, jzx_actor_id *out_id)
@@ -34,11 +24,19 @@ jzx_err jzx_spawn_supervisor_sized(jzx_loop *loop, const jzx_supervisor_init *in
     if (err != JZX_OK) {
         return err;
     }
-    jzx_spawn_opts opts = {.behavior = jzi_family_behavior, .state = plan, .name = plan->name};
-    jzi_birth birth = {.parent = jzi_lifecycle_spawner(worker), .supervisor = true, .asked = true};
-    err = jzi_lifecycle_spawn(worker, &opts, &birth, out_id);
+    jzx_spawn_opts opts = {.behavior = jzi_admin_behavior,
+                           .state = plan,
+                           .name = plan->name,
+                           .dispatcher = plan->dispatcher[0] == '\0' ? NULL : plan->dispatcher};
+    jzi_actor *parent = jzi_lifecycle_spawner(worker);
+    if (jzi_family_takes(worker, parent, JZX_RESTART_DEFAULT)) {
+        err = jzi_family_spawn(worker, parent, &opts, true, out_id);
+    } else {
+        jzi_birth birth = {.parent = parent, .supervisor = true, .asked = true};
+        err = jzi_lifecycle_spawn(worker, &opts, &birth, out_id);
+    }
     if (err != JZX_OK) {
-        disown(plan);
+        jzi_supervisor_plan_disown(plan);
         jzi_supervisor_plan_release(&worker->alloc, plan);
     }
     return err;
@@ -180,6 +178,28 @@ static jzx_err taken(const jzi_child *child)
     }
 }
 
+/* Adds a child and starts it; the plan is taken over on JZX_OK. */
+static jzx_err start_plan(jzi_family *family, jzi_child_plan *plan, jzx_actor_id *out_id)
+{
+    jzi_child *child = find_child(family, plan->id);
+    if (child != NULL) {
+        return taken(child);
+    }
+    jzx_err err = jzi_family_add(family, plan, plan->spec.arg, &child);
+    if (err != JZX_OK) {
+        return err;
+    }
+    child->fresh = true;
+    err = jzi_family_start(family, child);
+    if (err != JZX_OK) {
+        plan->refs++; /* the removal gives one back */
+        jzi_family_remove(family, child);
+    } else if (out_id != NULL) {
+        *out_id = child->id;
+    }
+    return err;
+}
+
 jzx_err jzx_supervisor_start_child_sized(jzx_loop *loop, jzx_actor_id sup,
                                          const jzx_child_spec *spec, jzx_supervisor_sizes sizes,
                                          jzx_actor_id *out_id)
@@ -196,30 +216,30 @@ jzx_err jzx_supervisor_start_child_sized(jzx_loop *loop, jzx_actor_id sup,
     if (err != JZX_OK) {
         return err;
     }
-    jzi_child *child = find_child(family, plan->id);
-    if (child != NULL) {
-        err = taken(child);
-    } else {
-        err = jzi_family_add(family, plan, plan->spec.arg, &child);
-        if (err == JZX_OK) {
-            child->fresh = true;
-            err = jzi_family_start(family, child);
-            if (err == JZX_OK) {
-                if (out_id != NULL) {
-                    *out_id = child->id;
-                }
-                return JZX_OK;
-            }
-            plan->refs++; /* the removal gives one back */
-            jzi_family_remove(family, child);
-        }
+    err = start_plan(family, plan, out_id);
+    if (err != JZX_OK) {
+        jzi_child_plan_disown(plan); /* nothing was transferred */
+        jzi_child_plan_release(&worker->alloc, plan);
     }
-    plan->drops_arg = false; /* nothing was transferred */
-    if (plan->nested != NULL) {
-        disown(plan->nested);
-    }
-    jzi_child_plan_release(&worker->alloc, plan);
     return err;
+}
+
+jzx_err jzi_supervisor_start_plan(jzx_loop *loop, jzx_actor_id sup, jzi_child_plan *plan,
+                                  jzx_actor_id *out_id)
+{
+    JZI_ENTER(loop, "jzx_admin_ask");
+    jzi_family *family = NULL;
+    jzx_err err = find_family(worker, sup, STATIC, true, &family);
+    if (err == JZX_OK) {
+        err = jzi_child_plan_settle(plan, &family->policy);
+    }
+    return err != JZX_OK ? err : start_plan(family, plan, out_id);
+}
+
+jzx_err jzi_supervisor_restart_now(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child)
+{
+    JZI_ENTER(loop, "jzx_admin_ask");
+    return jzi_family_restart(worker, sup, child);
 }
 
 jzx_err jzx_supervisor_start_dynamic(jzx_loop *loop, jzx_actor_id sup, void *arg,
@@ -271,20 +291,11 @@ jzx_err jzx_supervisor_terminate(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id 
     if (err != JZX_OK) {
         return err;
     }
-    const jzi_actor *found = jzi_lifecycle_child(worker, actor);
-    if (found == NULL) {
+    if (jzi_lifecycle_child(worker, actor) == NULL) {
         return actor == JZX_NOBODY ? JZX_ERR_NO_SUCH_CHILD : JZX_OK;
     }
-    jzi_child *child = NULL;
-    if (jzi_worker_is_far(worker, actor)) {
-        child = family->first;
-        while (child != NULL && child->id != actor) {
-            child = child->next;
-        }
-    } else if (jzi_life_of(found) != NULL && found->ext->life->far == NULL) {
-        child = (jzi_child *)found->ext->life->bond;
-    }
-    if (child == NULL || child->family != family) {
+    jzi_child *child = jzi_family_find(worker, family, actor);
+    if (child == NULL) {
         return JZX_ERR_NO_SUCH_CHILD;
     }
     jzi_family_end(family, child);

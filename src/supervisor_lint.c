@@ -81,8 +81,16 @@ static bool cannot_trip(const jzi_policy *policy, budget limit)
     return false;
 }
 
-static void lint_budgets(lint *it, const jzi_child_plan *child, const jzi_policy *policy)
+/* The supervisor's rules with the child's own backoff. */
+static jzi_policy policy_for(const jzi_policy *policy, const jzi_child_plan *child)
 {
+    jzi_backoff own = jzi_spec_backoff(&child->spec);
+    return jzi_policy_with(policy, &own);
+}
+
+static void lint_budgets(lint *it, const jzi_child_plan *child, const jzi_policy *given)
+{
+    const jzi_policy merged = policy_for(given, child), *policy = &merged;
     budget shared = shared_budget(policy), own = own_budget(child);
     bool owns = has_own_budget(child);
     if (policy->backoff_min_ns == 0 && is_fast(shared) && (!owns || is_fast(own))) {
@@ -263,9 +271,12 @@ static void lint_child(lint *it, const jzi_supervisor_plan *plan, uint32_t index
 /* What concerns the supervisor as such. */
 static void lint_policy(lint *it, const jzi_supervisor_plan *plan)
 {
-    bool restarts = false, significant = false;
+    bool restarts = false, significant = false, trips = false;
     for (uint32_t i = 0; i < plan->child_count; i++) {
-        restarts = restarts || plan->children[i]->spec.mode != JZX_TEMPORARY;
+        jzi_policy policy = policy_for(&plan->policy, plan->children[i]);
+        bool restarted = plan->children[i]->spec.mode != JZX_TEMPORARY;
+        restarts = restarts || restarted;
+        trips = trips || (restarted && !cannot_trip(&policy, shared_budget(&policy)));
         significant = significant || plan->children[i]->spec.significant != 0;
     }
     if (plan->policy.auto_shutdown != JZX_AUTO_NEVER && !significant) {
@@ -273,7 +284,7 @@ static void lint_policy(lint *it, const jzi_supervisor_plan *plan)
             "auto_shutdown has no effect, because no child is significant: set significant "
             "for one, or leave auto_shutdown out");
     }
-    if (restarts && cannot_trip(&plan->policy, shared_budget(&plan->policy))) {
+    if (restarts && !trips) {
         say(it, "limit-unreachable",
             "a child that always fails never reaches the limit, because the backoff spreads "
             "intensity restarts over more than period_ms: lower intensity or backoff, or "

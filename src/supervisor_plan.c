@@ -73,6 +73,21 @@ static bool ends_all(const jzi_family *family, const jzi_child *child)
     return true;
 }
 
+static void add_end(steps *list, const jzi_family *family, const jzi_child *child, bool all)
+{
+    bool with_supervisor = ends_all(family, child);
+    add(list, JZX_PLAN_END, child, 0);
+    for (const jzi_child *it = family->last; it != NULL && (all || with_supervisor);
+         it = it->prev) {
+        if (it != child && it->id != JZX_NOBODY) {
+            add(list, JZX_PLAN_END, it, 0);
+        }
+    }
+    if (with_supervisor) {
+        add(list, JZX_PLAN_END, NULL, 0);
+    }
+}
+
 static void add_verdict(steps *list, const jzi_family *family, const jzi_child *child,
                         const jzi_verdict *verdict)
 {
@@ -93,15 +108,8 @@ static void add_verdict(steps *list, const jzi_family *family, const jzi_child *
     case JZI_VERDICT_RESUME:
         return; /* nobody stops, nobody starts */
     case JZI_VERDICT_STOP:
-        add(list, JZX_PLAN_END, child, 0);
-        if (ends_all(family, child)) {
-            for (const jzi_child *it = family->last; it != NULL; it = it->prev) {
-                if (it != child && it->id != JZX_NOBODY) {
-                    add(list, JZX_PLAN_END, it, 0);
-                }
-            }
-            add(list, JZX_PLAN_END, NULL, 0);
-        }
+    case JZI_VERDICT_STOP_ALL:
+        add_end(list, family, child, verdict->what == JZI_VERDICT_STOP_ALL);
         return;
     case JZI_VERDICT_ESCALATE:
         add_end_of_all(list, family, JZX_PLAN_ESCALATE);
@@ -121,34 +129,35 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
     JZI_ENTER(loop, "jzx_supervisor_plan");
     const jzi_actor *actor = jzi_worker_find(worker, sup);
     if (actor == NULL) {
-        return JZX_ERR_NO_SUCH_ACTOR;
+        return jzi_worker_not_here(worker, sup);
     }
     if ((actor->kind->flags & JZI_KIND_SUPERVISOR) == 0) {
         return JZX_ERR_WRONG_SUPERVISOR;
     }
     const jzi_family *family = jzi_family_of(actor);
-    const jzi_actor *found = jzi_worker_find(worker, child_actor);
-    const jzi_life *life = found == NULL ? NULL : jzi_life_of(found);
-    const jzi_child *child =
-        life == NULL || life->far != NULL ? NULL : (const jzi_child *)life->bond;
-    if (family == NULL || child == NULL || child->family != family) {
+    const jzi_child *child = family == NULL ? NULL : jzi_family_find(worker, family, child_actor);
+    if (child == NULL) {
         return JZX_ERR_NO_SUCH_CHILD;
     }
+    /* The desk of one that lives elsewhere is not ours to read (R32): what was heard has to do. */
+    const jzi_actor *found =
+        jzi_worker_is_far(worker, child_actor) ? NULL : jzi_worker_find(worker, child_actor);
+    bool deferred = found != NULL && (found->flags & JZI_ACTOR_DEFERRED) != 0;
     uint64_t now = jzi_worker_clock(worker);
+    const jzi_policy policy = jzi_policy_with(&family->policy, &child->backoff);
     jzi_case it = {
         .mode = child->bond.mode,
         .reason = JZX_REASON_FAILED,
-        .action =
-            (found->flags & JZI_ACTOR_DEFERRED) != 0 && family->policy.action == JZX_ACTION_RESUME
-                ? JZX_ACTION_RESTART /* it is stopping: it cannot go on */
-                : family->policy.action,
+        .action = deferred && family->policy.action == JZX_ACTION_RESUME
+                      ? JZX_ACTION_RESTART /* it is stopping: it cannot go on */
+                      : family->policy.action,
         .attempt = child->attempt,
-        .up_since_ns = life->since_ns,
-        .own = child->plan->spec.intensity != 0 ? &child->own : NULL,
-        .own_period_ns = (uint64_t)child->plan->spec.period_ms * 1000000u,
+        .up_since_ns = found != NULL ? found->ext->life->since_ns : child->up_ns,
+        .own = child->limited ? &child->own : NULL,
+        .own_period_ns = child->own_period_ns,
         .random = UINT32_MAX / 2, /* the middle of the jitter */
     };
-    jzi_verdict verdict = jzi_policy_decide(&family->policy, &family->window, &it, now);
+    jzi_verdict verdict = jzi_policy_decide(&policy, &family->window, &it, now);
     steps list = {.out = out, .cap = cap};
     add_verdict(&list, family, child, &verdict);
     *out_count = list.count;

@@ -152,6 +152,13 @@ static void adopt_checked(void *out, size_t known, const void *given, size_t giv
 
 /* --- checking --- */
 
+static bool is_dispatcher(const char *name)
+{
+    return name == NULL ||
+           (name[0] != '\0' && memchr(name, '\0', JZX_DISPATCHER_NAME_MAX + 1) != NULL);
+}
+static const char no_dispatcher[] = "dispatcher is no name of 1 to 31 bytes";
+
 static const char *wrong_choice(const jzx_child_spec *child)
 {
     if (child->mode > JZX_TEMPORARY) {
@@ -160,9 +167,8 @@ static const char *wrong_choice(const jzx_child_spec *child)
     if (child->full_policy > JZX_FULL_DROP_OLDEST) {
         return "full_policy is no jzx_full_policy";
     }
-    if (child->dispatcher != NULL &&
-        (child->dispatcher[0] == '\0' || strlen(child->dispatcher) > JZX_DISPATCHER_NAME_MAX)) {
-        return "dispatcher is no name of 1 to 31 bytes";
+    if (!is_dispatcher(child->dispatcher)) {
+        return no_dispatcher;
     }
     if (child->drain > JZX_DRAIN_REDIRECT) {
         return "drain is no jzx_drain_policy";
@@ -180,7 +186,11 @@ static const char *wrong_choice(const jzx_child_spec *child)
         child->low_water > (child->mailbox_cap != 0 ? child->mailbox_cap : JZX_MAILBOX_CAP_MAX)) {
         return "low_water is above mailbox_cap";
     }
-    return NULL;
+    if (child->reserved != 0) {
+        return "reserved is not 0";
+    }
+    jzi_backoff backoff = jzi_spec_backoff(child);
+    return jzi_backoff_wrong(&backoff);
 }
 
 static const char *wrong_code(const jzx_child_spec *child, const jzi_policy *policy)
@@ -367,6 +377,9 @@ static jzx_err read_supervisor(walk *it, const place *above, const jzx_superviso
          jzi_struct_adopt(&spec, sizeof spec, init->spec, it->sizes->spec) != JZX_OK)) {
         return blame_supervisor(it, above, JZX_ERR_NEWER_STRUCT, newer);
     }
+    if (!is_dispatcher(init->dispatcher)) {
+        return blame_supervisor(it, above, JZX_ERR_BAD_SPEC, no_dispatcher);
+    }
     const char *what = "";
     jzx_err err = jzi_policy_make(&spec, policy, &what);
     return err == JZX_OK ? JZX_OK : blame_supervisor(it, above, err, what);
@@ -419,6 +432,9 @@ static void fill_in(jzi_child_plan *plan, const jzi_policy *policy)
     memcpy(plan->id, spec->id, strlen(spec->id));
     spec->id = plan->id;
     spec->supervisor = NULL;
+    if (spec->dispatcher == NULL && plan->nested != NULL && plan->nested->dispatcher[0] != '\0') {
+        spec->dispatcher = plan->nested->dispatcher;
+    }
     if (spec->dispatcher != NULL) {
         memcpy(plan->dispatcher, spec->dispatcher, strlen(spec->dispatcher));
         spec->dispatcher = plan->dispatcher;
@@ -472,6 +488,9 @@ static jzi_supervisor_plan *copy_supervisor(const jzx_allocator *alloc,
     jzi_assert(err == JZX_OK);
     for (size_t i = 0; init.name != NULL && i < JZX_NAME_MAX && init.name[i] != '\0'; i++) {
         plan->name[i] = init.name[i];
+    }
+    if (init.dispatcher != NULL) {
+        memcpy(plan->dispatcher, init.dispatcher, strlen(init.dispatcher));
     }
     if (init.child_count > 0) {
         plan->children = jzi_alloc_zeroed(alloc, init.child_count * sizeof(void *));
@@ -540,17 +559,45 @@ jzx_err jzi_child_plan_make(const jzx_allocator *alloc, const jzx_child_spec *sp
     if (spec == NULL) {
         return blame_child(&it, &where, JZX_ERR_INVALID_ARG, "spec is NULL");
     }
-    jzx_err err = check_child(&it, &where, spec, policy);
+    /* Of a supervisor that is not known: one that allows whatever some supervisor would. */
+    static const jzi_policy any = {.auto_shutdown = JZX_AUTO_ANY_SIGNIFICANT};
+    jzx_err err = check_child(&it, &where, spec, policy == NULL ? &any : policy);
     if (err != JZX_OK) {
         return err;
     }
-    jzi_child_plan *plan = copy_child(alloc, spec, sizes, policy);
+    jzi_child_plan *plan = copy_child(alloc, spec, sizes, policy == NULL ? &any : policy);
     if (plan == NULL) {
         return blame_child(&it, &where, JZX_ERR_NO_MEMORY, "no memory is left to copy it");
     }
     own_argument(plan);
     *out_plan = plan;
     return JZX_OK;
+}
+
+jzx_err jzi_child_plan_settle(jzi_child_plan *plan, const jzi_policy *policy)
+{
+    if (wrong_significance(&plan->spec, policy) != NULL) {
+        return JZX_ERR_BAD_SPEC;
+    }
+    if (plan->spec.period_ms == 0) {
+        plan->spec.period_ms = (uint32_t)(policy->period_ns / NS_PER_MS);
+    }
+    return JZX_OK;
+}
+
+void jzi_child_plan_disown(jzi_child_plan *plan)
+{
+    plan->drops_arg = false;
+    if (plan->nested != NULL) {
+        jzi_supervisor_plan_disown(plan->nested);
+    }
+}
+
+void jzi_supervisor_plan_disown(jzi_supervisor_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->child_count; i++) {
+        jzi_child_plan_disown(plan->children[i]);
+    }
 }
 
 void jzi_child_plan_release(const jzx_allocator *alloc, jzi_child_plan *plan)

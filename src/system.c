@@ -467,6 +467,17 @@ jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_s
     }
     system->alloc = loop.allocator;
     system->config = loop;
+    if (loop.root_policy != NULL) {
+        size_t size = loop.root_policy_size == 0 ? JZI_ROOT_POLICY_FIRST : loop.root_policy_size;
+        err = jzi_struct_adopt(&system->root_policy, sizeof system->root_policy, loop.root_policy,
+                               size);
+        if (err != JZX_OK) {
+            jzi_free(&loop.allocator, system, sizeof *system);
+            return err;
+        }
+        system->config.root_policy = &system->root_policy;
+        system->config.root_policy_size = sizeof system->root_policy;
+    }
     system->env = loop.env != NULL ? loop.env : jzx_env_epoll();
     system->simulated =
         system->env->pick != NULL || (system->env->flags & JZX_ENV_EXACT_CLOCK) != 0;
@@ -523,27 +534,34 @@ jzx_err jzx_system_spawn_sized(jzx_system *system, const jzx_spawn_opts *opts, s
     if (err == JZX_OK && atomic_load_explicit(&system->closing, memory_order_relaxed) != 0) {
         err = JZX_ERR_STOPPING;
     }
+    jzi_worker clerk = {
+        .domain = &jzi_system_main(system)->domain,
+        .alloc = system->alloc,
+        .env = system->env,
+        .default_cap = jzi_system_main(system)->post->default_cap,
+    };
+    jzi_child *child = NULL;
+    if (err == JZX_OK && jzi_family_takes(&clerk, NULL, known.restart)) {
+        err = jzi_root_child_make(&clerk, &known, &child);
+    }
+    jzi_birth birth = {.bond = child == NULL ? NULL : &child->bond, .asked = true};
     if (err == JZX_OK) {
-        jzi_worker main_clerk = {.default_cap = jzi_system_main(system)->post->default_cap};
-        err = jzi_lifecycle_check(&main_clerk, &known);
+        err = jzi_lifecycle_check(&clerk, &known, &birth);
     }
     if (err == JZX_OK) {
         err = jzi_system_find(system, known.dispatcher == NULL ? "loop" : known.dispatcher, &loop);
     }
     if (err != JZX_OK) {
+        jzi_root_child_drop(&clerk, child);
         return err;
     }
-    jzi_worker clerk = {
-        .domain = &loop->domain,
-        .alloc = system->alloc,
-        .env = system->env,
-        .now_ns = system->env->now_ns(system->env->ctx),
-        .default_cap = loop->post->default_cap,
-        .default_max_msgs = loop->post->default_max_msgs,
-    };
-    jzi_birth birth = {.asked = true};
+    clerk.domain = &loop->domain;
+    clerk.now_ns = system->env->now_ns(system->env->ctx);
+    clerk.default_cap = loop->post->default_cap;
+    clerk.default_max_msgs = loop->post->default_max_msgs;
     err = jzi_lifecycle_spawn_far(&clerk, loop->post, NULL, &known, &birth, out_id);
     if (err != JZX_OK) {
+        jzi_root_child_drop(&clerk, child);
         unused(&loop->domain, loop->post);
     }
     return err;
@@ -565,6 +583,12 @@ jzx_err jzx_system_stop(jzx_system *system, jzx_actor_id id)
 jzx_err jzx_system_kill(jzx_system *system, jzx_actor_id id)
 {
     return command(system, id, JZI_GATE_KILL);
+}
+
+jzx_err jzx_system_restart(jzx_system *system, jzx_actor_id id)
+{
+    return system == NULL ? JZX_ERR_INVALID_ARG
+                          : jzi_restart_far(system->directory, &system->alloc, id);
 }
 
 jzx_err jzx_system_sender(jzx_system *system, uint32_t flags, jzx_sender **out_sender)

@@ -26,7 +26,8 @@ typedef struct jzi_system_end {
 struct jzx_system {
     jzx_allocator alloc;
     const jzx_env *env;
-    jzx_config config; /* of every dispatcher */
+    jzx_config config;               /* of every dispatcher */
+    jzx_supervisor_spec root_policy; /* config.root_policy points to it, unless NULL */
     bool simulated;
     bool joined; /* inside jzx_system_run() or its like */
     uint32_t pool_workers;

@@ -45,6 +45,8 @@ typedef enum jzx_drain_policy {
     JZX_DRAIN_REDIRECT = 2 /* sent on to redirect_to; what is refused there becomes a dead letter */
 } jzx_drain_policy;
 
+#define JZX_BACKOFF_NONE UINT32_MAX /* for a child whose parent has a backoff: not for this one */
+
 /* For stop_timeout_ms and shutdown_ms, where 0 is the default. */
 #define JZX_SHUTDOWN_INFINITE UINT32_MAX
 #define JZX_SHUTDOWN_BRUTAL (UINT32_MAX - 1) /* killed at once instead of being asked */
@@ -63,6 +65,14 @@ typedef enum jzx_drain_policy {
           /* values, copies, and data with drop that was not taken */
 
 #define JZX_SPAWN_REGISTER 0x40u /* under its `name`, which must be free: see jzx/registry.h */
+
+/* Whether an actor is restarted by whoever is its parent, also by the root (R18, R19). */
+typedef enum jzx_spawn_restart {
+    JZX_RESTART_DEFAULT = 0,   /* as the parent's policy says; without one it is not */
+    JZX_RESTART_TRANSIENT = 1, /* after a failure */
+    JZX_RESTART_PERMANENT = 2, /* also after it returned STOP. jzx_stop() ends it for good */
+    JZX_RESTART_NEVER = 3      /* also if the parent has a policy */
+} jzx_spawn_restart;
 
 struct jzx_signal;
 
@@ -100,6 +110,15 @@ typedef struct jzx_spawn_opts {
     uint32_t flags;           /* JZX_SPAWN_* */
     uint32_t reserved;
     const char *dispatcher; /* where it runs, by name; NULL: with its parent. See jzx/system.h */
+    /* Supervision of this one actor. Without a policy of the parent it has a budget of its own, and
+     * beyond it the actor ends as any child that failed; with one, the parent's limits hold as
+     * well. What is 0 in the backoff is the parent's. A first start that fails is its end. */
+    uint32_t restart;           /* jzx_spawn_restart */
+    uint32_t restart_intensity; /* restarts within restart_period_ms; 0: 1, or only the parent's */
+    uint32_t restart_period_ms; /* 0: 5,000, or the parent's */
+    uint32_t backoff_min_ms;    /* delay of the first restart; JZX_BACKOFF_NONE */
+    uint32_t backoff_max_ms;    /* delays double up to it; 0: 30,000 */
+    uint32_t reserved2;
 } jzx_spawn_opts;
 
 /* Makes an actor. Its id works at once; its code runs after this call: init and PRE_START first, if
@@ -107,7 +126,8 @@ typedef struct jzx_spawn_opts {
  * CHILD_ENDED or CHILD_FAILED.
  * Thread: loop. Errors: INVALID_ARG (no behavior, unknown policy or flag, low_water above the cap,
  * another supervisor than 0 or the running actor, redirect_to without REDIRECT or the other way
- * round), NOT_RESTARTABLE (the parent's policy would restart it; give it init or STATELESS),
+ * round, restart_intensity and the like for one that is not restarted), NOT_RESTARTABLE (`restart`
+ * or the parent's policy would restart it; give it init or STATELESS),
  * NEWER_STRUCT, TOO_BIG (cap), MAX_ACTORS, NO_MEMORY, STOPPING (the spawning actor is ending, or
  * the loop is shut down or destroyed), NO_SUCH_DISPATCHER, MAX_DISPATCHERS, NO_THREADS. */
 JZX_API JZX_NODISCARD jzx_err jzx_spawn_sized(jzx_loop *loop, const jzx_spawn_opts *opts,

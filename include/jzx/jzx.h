@@ -3,6 +3,7 @@
 #define JZX_JZX_H
 
 #include <jzx/actor.h>
+#include <jzx/admin.h>
 #include <jzx/ask.h>
 #include <jzx/behavior.h>
 #include <jzx/blocking.h>

@@ -9,6 +9,7 @@ extern "C" {
 #endif
 
 struct jzx_env;
+struct jzx_supervisor_spec;
 
 typedef enum jzx_poller_kind {
     JZX_POLLER_AUTO = 0, /* epoll */
@@ -23,6 +24,13 @@ typedef enum jzx_dispatcher_kind {
     JZX_DISPATCHER_POOL = 2    /* on `workers` threads, while somebody runs the loop */
 } jzx_dispatcher_kind;
 #define JZX_IDLE_NO_SPIN UINT32_MAX
+
+/* How a shutdown stops the actors without a parent. */
+typedef enum jzx_root_stop {
+    JZX_ROOT_STOP_TOGETHER = 0, /* all at once: they wait for each other's work no longer than it */
+                                /* takes the slowest one */
+    JZX_ROOT_STOP_IN_ORDER = 1  /* one after the other, the one started last first */
+} jzx_root_stop;
 
 /* Zero is the default everywhere, and so is a NULL config. The environment variable
  * JZX_POLLER=epoll|uring overrides `poller` unless `env` is given, and JZX_DISPATCHER=pinned or
@@ -44,11 +52,21 @@ typedef struct jzx_config {
     uint32_t idle_spin_us;        /* as in jzx_dispatcher_spec */
     uint32_t cpu_count;           /* likewise */
     const uint32_t *cpus;
+    /* How the root restarts the actors and supervisors that are spawned outside of actors, from the
+     * beginning on; each dispatcher of a system has a root with a budget of its own. They count as
+     * transient, as with jzx_set_child_policy(). Nobody is above the root: where another parent
+     * would fail, the child ends (JZX_ONE_FOR_ALL: all of them), and the observer's on_escalate has
+     * the supervisor JZX_NOBODY. NULL: they end when they fail. Borrowed for the call. */
+    const struct jzx_supervisor_spec *root_policy;
+    size_t root_policy_size; /* sizeof(jzx_supervisor_spec); 0: what it was in version 0.1 */
+    uint32_t root_stop;      /* jzx_root_stop */
+    uint32_t reserved;
 } jzx_config;
 
 /* On any error *out_loop is unchanged and nothing is left behind. No thread is started, no signal
- * handler installed. Thread: any. Errors: INVALID_ARG, NEWER_STRUCT, TOO_BIG, NO_MEMORY, NO_FDS,
- * and what the environment reports. */
+ * handler installed. Thread: any. Errors: INVALID_ARG, NEWER_STRUCT, TOO_BIG, BAD_SPEC
+ * (root_policy, also JZX_DYNAMIC and auto_shutdown), NO_MEMORY, NO_FDS, and what the environment
+ * reports. */
 JZX_API JZX_NODISCARD jzx_err jzx_loop_create_sized(const jzx_config *config, size_t config_size,
                                                     jzx_loop **out_loop);
 static inline JZX_NODISCARD jzx_err jzx_loop_create(const jzx_config *config, jzx_loop **out_loop)
@@ -76,10 +94,11 @@ typedef struct jzx_shutdown_report {
 } jzx_shutdown_report;
 
 /* Begins to stop everything (R22): spawns are refused from now on, except by actors for themselves
- * until they stop; the root's children are stopped one after the other, the one started last first,
- * each as jzx_stop() does; after timeout_ms (0: 30,000; JZX_SHUTDOWN_INFINITE) whatever is left is
- * killed. jzx_loop_run() returns when nobody is left; then the loop can be used again. A second
- * call can only shorten the time. Thread: loop, also inside actors. Errors: INVALID_ARG. */
+ * until they stop; the root's children are stopped, the one started last first, all at the same
+ * time or one after the other (jzx_config.root_stop), each as jzx_stop() does; after timeout_ms (0:
+ * 30,000; JZX_SHUTDOWN_INFINITE) whatever is left is killed. jzx_loop_run() returns when nobody is
+ * left; then the loop can be used again. A second call can only shorten the time. Thread: loop,
+ * also inside actors. Errors: INVALID_ARG. */
 JZX_API jzx_err jzx_loop_begin_shutdown(jzx_loop *loop, uint32_t timeout_ms);
 /* Begins it, runs the loop until nobody is left, and reports. out may be NULL. Thread: loop,
  * outside of actors. Errors: TIMED_OUT (all ended, but somebody had to be killed: the report says

@@ -6,7 +6,8 @@
  * backs off, it answers every call below. docs/SUPERVISION.md teaches this from the beginning.
  *
  * Children may run on other dispatchers (jzx/system.h). The calls that look at or change a
- * supervisor belong to its own one: elsewhere they return WRONG_DISPATCHER. */
+ * supervisor belong to its own one: elsewhere they return WRONG_DISPATCHER, and jzx/admin.h has a
+ * form of them that goes by message, from every dispatcher and every thread. */
 #ifndef JZX_SUPERVISOR_H
 #define JZX_SUPERVISOR_H
 
@@ -38,7 +39,7 @@ typedef enum jzx_action {
     JZX_ACTION_RESUME =
         1, /* goes on with its old state and its next message. After a failed start, */
            /* a kill or a crash-guard hit it is a RESTART */
-    JZX_ACTION_STOP = 2,     /* the child ends; its spec stays */
+    JZX_ACTION_STOP = 2, /* the child ends; its spec stays. With JZX_ONE_FOR_ALL: all children */
     JZX_ACTION_ESCALATE = 3, /* the supervisor fails with ESCALATED */
     JZX_ACTIONS = 4
 } jzx_action;
@@ -125,6 +126,14 @@ typedef struct jzx_child_spec {
     uint32_t drain;
     uint32_t flags;         /* JZX_SPAWN_* */
     const char *dispatcher; /* where it runs, copied; NULL: with its supervisor. See jzx/system.h */
+    /* A backoff of its own; what is 0 here is the supervisor's, also after it was reconfigured. Who
+     * takes others along (JZX_ONE_FOR_ALL, JZX_REST_FOR_ONE) waits for its own time. */
+    uint32_t backoff_min_ms; /* JZX_BACKOFF_NONE: it is restarted at once */
+    uint32_t backoff_max_ms; /* 0: the supervisor's, or backoff_min_ms if that is longer */
+    uint32_t backoff_reset_ms;
+    uint32_t reserved;
+    double backoff_factor;
+    double backoff_jitter;
 } jzx_child_spec;
 
 /* A supervisor and its children. A dynamic one has exactly one child spec, which makes its
@@ -134,6 +143,9 @@ typedef struct jzx_supervisor_init {
     const jzx_supervisor_spec *spec; /* NULL: all defaults */
     const jzx_child_spec *children;
     size_t child_count;
+    const char
+        *dispatcher; /* where it runs; NULL: with its parent. See jzx/system.h. Of a nested */
+                     /* one that of its child spec counts first */
 } jzx_supervisor_init;
 
 /* Structs that grow: the sizes the caller was compiled with, also of nested supervisors. */
@@ -202,6 +214,19 @@ static inline JZX_NODISCARD jzx_err jzx_set_child_policy(jzx_context *ctx,
 {
     return jzx_set_child_policy_sized(ctx, spec, sizeof *spec);
 }
+
+/* Has its parent restart an actor that runs, in place (R18): a supervisor, a parent with a policy,
+ * or, for jzx_spawn_opts.restart, any parent and the root. It goes as after a failure, with the
+ * reason SHUTDOWN, but nobody failed: no limit counts it, it does not back off, and siblings are
+ * not taken along. A stop that was asked for before or meanwhile wins.
+ *
+ * OK: it has begun. If the actor or its parent lives on another dispatcher: it was asked for, and
+ * the parent does it when it hears of it, unless one of the errors below holds by then.
+ * Thread: loop, also inside actors; jzx_system_restart(): any. Errors: NO_SUCH_ACTOR,
+ * WRONG_SUPERVISOR (nobody supervises it), NOT_RESTARTABLE (temporary; neither init nor STATELESS),
+ * STOPPING, CHILD_RESTARTING (its parent has not heard yet that it runs, or restarts others),
+ * NO_MEMORY (only for actors elsewhere). */
+JZX_API jzx_err jzx_restart(jzx_loop *loop, jzx_actor_id id);
 
 /* The calls below take the id of a supervisor. They begin what they ask for and return; watch the
  * child, or run the loop, to see it done. Thread: loop. Common errors: NO_SUCH_ACTOR,

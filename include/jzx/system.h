@@ -135,6 +135,9 @@ static inline JZX_NODISCARD jzx_err jzx_system_spawn(jzx_system *system, const j
  * mailbox. Errors: NO_SUCH_ACTOR. */
 JZX_API jzx_err jzx_system_stop(jzx_system *system, jzx_actor_id id);
 JZX_API jzx_err jzx_system_kill(jzx_system *system, jzx_actor_id id);
+/* jzx_restart() (jzx/supervisor.h) from any thread: OK is that it was asked for. Errors:
+ * NO_SUCH_ACTOR, STOPPING, NO_MEMORY. */
+JZX_API jzx_err jzx_system_restart(jzx_system *system, jzx_actor_id id);
 /* A sender that reaches the actors of every dispatcher. Errors as jzx_sender_open(). Thread: any.
  */
 JZX_API JZX_NODISCARD jzx_err jzx_system_sender(jzx_system *system, uint32_t flags,

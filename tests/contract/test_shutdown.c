@@ -5,6 +5,8 @@
 
 enum { WORK = 1 };
 
+static const jzx_config in_order = {.root_stop = JZX_ROOT_STOP_IN_ORDER};
+
 static void test_a_loop_with_nobody_in_it_is_down_at_once_R22(void)
 {
     rig r;
@@ -22,12 +24,12 @@ static void test_a_loop_with_nobody_in_it_is_down_at_once_R22(void)
     life_close(&r);
 }
 
-static void test_the_roots_children_stop_one_after_the_other_the_last_first_R22(void)
+static void test_in_order_the_roots_children_stop_one_after_the_other_the_last_first_R22(void)
 {
     rig r;
     life a, b, c;
     jzx_shutdown_report report;
-    life_open(&r, NULL);
+    life_open(&r, &in_order);
     life_spawn(&r, &a, "a");
     life_spawn(&r, &b, "b");
     life_spawn(&r, &c, "c");
@@ -70,7 +72,7 @@ static void test_an_actor_that_needs_a_while_gets_it_R22(void)
     rig r;
     life a, b;
     jzx_shutdown_report report;
-    life_open(&r, NULL);
+    life_open(&r, &in_order);
     spawn_reluctant(&r, &a, "a", 400, 0);
     spawn_reluctant(&r, &b, "b", 300, 0);
     rig_idle(&r);
@@ -82,12 +84,57 @@ static void test_an_actor_that_needs_a_while_gets_it_R22(void)
     life_close(&r);
 }
 
-static void test_past_the_deadline_whoever_is_left_is_killed_and_named_R22(void)
+/* Unless an order is asked for: nobody waits for anybody, and it takes as long as the slowest. */
+static void test_the_roots_children_stop_together_R22(void)
 {
     rig r;
     life a, b, c;
     jzx_shutdown_report report;
     life_open(&r, NULL);
+    spawn_reluctant(&r, &a, "a", 400, 0);
+    spawn_reluctant(&r, &b, "b", 300, 0);
+    life_spawn(&r, &c, "c");
+    rig_idle(&r);
+    uint64_t begin = jzx_sim_now(r.sim);
+    CHECK_OK(jzx_loop_shutdown(r.loop, 2000, &report));
+    CHECK_ENDED(&r, &a, JZX_REASON_NORMAL);
+    CHECK_ENDED(&r, &b, JZX_REASON_NORMAL);
+    CHECK_ENDED(&r, &c, JZX_REASON_SHUTDOWN);
+    CHECK(c.end_ns - begin < 10 * MS);
+    CHECK(b.end_ns - begin >= 300 * MS && b.end_ns - begin < 310 * MS);
+    CHECK_EQ(report.stopped, 3);
+    CHECK_EQ(report.in_time, 1);
+    CHECK(report.duration_ns >= 400 * MS && report.duration_ns < 420 * MS);
+    life_close(&r);
+}
+
+/* Two that use up their time use up the same time; the others are not late for it. */
+static void test_deadlines_of_the_roots_children_run_together_R22(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        rig r;
+        life a, b, c;
+        jzx_shutdown_report report;
+        life_open(&r, i == 0 ? NULL : &in_order);
+        spawn_reluctant(&r, &a, "a", 0, 300);
+        spawn_reluctant(&r, &b, "b", 0, 200);
+        spawn_reluctant(&r, &c, "c", 100, 0);
+        rig_idle(&r);
+        CHECK_EQ(jzx_loop_shutdown(r.loop, 5000, &report), JZX_ERR_TIMED_OUT);
+        CHECK_EQ(report.killed, 2);
+        CHECK_EQ(report.stopped, 1);
+        uint64_t want = i == 0 ? 300 : 600;
+        CHECK(report.duration_ns >= want * MS && report.duration_ns < (want + 20) * MS);
+        life_close(&r);
+    }
+}
+
+static void test_past_the_deadline_whoever_is_left_is_killed_and_named_R22(void)
+{
+    rig r;
+    life a, b, c;
+    jzx_shutdown_report report;
+    life_open(&r, &in_order);
     life_spawn(&r, &a, "a");
     spawn_reluctant(&r, &b, "b", 0, JZX_SHUTDOWN_INFINITE);
     life_spawn(&r, &c, "c");
@@ -251,7 +298,7 @@ static void test_an_actor_may_begin_it_and_run_returns_when_nobody_is_left_R22(v
     rig r;
     life a, b, child;
     jzx_shutdown_report report;
-    life_open(&r, NULL);
+    life_open(&r, &in_order);
     life_name(&child, "child");
     life_spawn(&r, &a, "a");
     life_spawn(&r, &b, "b");
@@ -382,9 +429,12 @@ static void test_a_child_born_in_the_last_moment_does_not_keep_the_system_up_R22
 static const jzt_test tests[] = {
     {"a_loop_with_nobody_in_it_is_down_at_once_R22",
      test_a_loop_with_nobody_in_it_is_down_at_once_R22},
-    {"the_roots_children_stop_one_after_the_other_the_last_first_R22",
-     test_the_roots_children_stop_one_after_the_other_the_last_first_R22},
+    {"in_order_the_roots_children_stop_one_after_the_other_the_last_first_R22",
+     test_in_order_the_roots_children_stop_one_after_the_other_the_last_first_R22},
     {"an_actor_that_needs_a_while_gets_it_R22", test_an_actor_that_needs_a_while_gets_it_R22},
+    {"the_roots_children_stop_together_R22", test_the_roots_children_stop_together_R22},
+    {"deadlines_of_the_roots_children_run_together_R22",
+     test_deadlines_of_the_roots_children_run_together_R22},
     {"past_the_deadline_whoever_is_left_is_killed_and_named_R22",
      test_past_the_deadline_whoever_is_left_is_killed_and_named_R22},
     {"one_that_runs_out_of_its_own_time_does_not_cost_the_others_theirs_R22",

@@ -42,9 +42,11 @@ typedef struct sm_plan {
     int parent; /* a cell, or SM_ROOT */
     char name[16];
     uint32_t mode, shutdown_ms, significant, flags, intensity, period_ms;
-    bool hooks;               /* has on_signal */
-    bool stateless;           /* no init */
-    bool policy;              /* a parent: restarts its children */
+    bool hooks;                                                /* has on_signal */
+    bool stateless;                                            /* no init */
+    bool policy;                                               /* a parent: restarts its children */
+    uint32_t backoff_min_ms, backoff_max_ms, backoff_reset_ms; /* its own; 0: its parent's */
+    double backoff_factor;
     uint32_t defer_ms;        /* PRE_STOP puts a stop off for so long */
     bool defer_stops;         /* ... and then calls jzx_stop() instead of returning STOP */
     uint32_t bad_hook;        /* the signal that fails, or SM_BAD_DEINIT; 0: none */
@@ -154,6 +156,7 @@ typedef struct sm_cell {
     uint32_t all_restarts;
     sm_phase phase; /* of a group restart */
     int who, base;
+    bool all_end; /* the group is not started again */
     uint64_t group_at, group_due;
 } sm_cell;
 
@@ -207,10 +210,12 @@ static inline bool sm_dynamic(int c)
     return c != SM_ROOT && plans[c].type == SM_SUPERVISOR && plans[c].spec.strategy == JZX_DYNAMIC;
 }
 
+static bool sm_root_in_order; /* jzx_config.root_stop */
+
 /* Children of these stop at the same time; of the others one after the other. */
 static inline bool sm_parallel(int c)
 {
-    return c != SM_ROOT && (plans[c].type == SM_PARENT || sm_dynamic(c));
+    return c == SM_ROOT ? !sm_root_in_order : (plans[c].type == SM_PARENT || sm_dynamic(c));
 }
 
 /* Whether c is below, or is, the cell `top`. */
@@ -345,12 +350,24 @@ static inline uint32_t sm_backoff_reset(const jzx_supervisor_spec *spec)
     return spec->backoff_reset_ms != 0 ? spec->backoff_reset_ms : period > max ? period : max;
 }
 
-/* The delay before a restart: min, min * factor, ..., at most max. */
-static inline uint32_t sm_backoff(const jzx_supervisor_spec *spec, uint32_t attempt)
+/* The delay before a restart of c: min, min * factor, ..., at most max; its own where it says so.
+ */
+static inline uint32_t sm_backoff(const jzx_supervisor_spec *spec, int c, uint32_t attempt)
 {
-    double factor = spec->backoff_factor == 0 ? 2.0 : spec->backoff_factor;
-    double delay = spec->backoff_min_ms;
+    const sm_plan *own = &plans[c];
+    double factor = own->backoff_factor != 0    ? own->backoff_factor
+                    : spec->backoff_factor != 0 ? spec->backoff_factor
+                                                : 2.0;
+    double delay = own->backoff_min_ms != 0 ? own->backoff_min_ms : spec->backoff_min_ms;
     double max = sm_backoff_max(spec);
+    if (own->backoff_min_ms == JZX_BACKOFF_NONE) {
+        delay = 0;
+    }
+    if (own->backoff_max_ms != 0) {
+        max = own->backoff_max_ms;
+    } else if (max < delay) {
+        max = delay;
+    }
     for (uint32_t i = 1; i < attempt && delay < max; i++) {
         delay *= factor;
     }

@@ -68,6 +68,12 @@ static inline void sg_actor_plan(sm_plan *plan)
     if (plan->type == SM_PARENT && plan->shutdown_ms != JZX_SHUTDOWN_BRUTAL) {
         plan->shutdown_ms = 0; /* far more than its children need */
     }
+    if (supervised && sg_chance(25)) {
+        plan->backoff_min_ms = SG_PICK(0, 10, 40, 300, JZX_BACKOFF_NONE);
+        plan->backoff_max_ms = SG_PICK(0, 0, 300, 500);
+        plan->backoff_reset_ms = SG_PICK(0, 0, 205);
+        plan->backoff_factor = SG_PICK(0, 0, 1, 3);
+    }
     if (supervised && sg_chance(15)) {
         plan->intensity = SG_PICK(JZX_INTENSITY_NEVER, 1, 2, 3);
         plan->period_ms = SG_PICK(0, 95, 1005);
@@ -179,7 +185,11 @@ static inline jzx_child_spec sg_child(int c, const sm_plan *plan)
                            .significant = plan->significant,
                            .intensity = plan->intensity,
                            .period_ms = plan->period_ms,
-                           .flags = plan->flags};
+                           .flags = plan->flags,
+                           .backoff_min_ms = plan->backoff_min_ms,
+                           .backoff_max_ms = plan->backoff_max_ms,
+                           .backoff_reset_ms = plan->backoff_reset_ms,
+                           .backoff_factor = plan->backoff_factor};
     if (plan->type == SM_SUPERVISOR) {
         spec.supervisor = sg_init(c);
         return spec;

@@ -354,6 +354,7 @@ static inline bool sm_stop_kids(int p)
 
 typedef enum sm_verdict {
     SM_END_IT,
+    SM_END_ALL,
     SM_RESTART_IT,
     SM_RESUME_IT,
     SM_ESCALATE_IT,
@@ -424,7 +425,10 @@ static inline sm_verdict sm_judge(int p, int c, uint32_t kind, bool clean)
         if (plans[c].significant != 0) {
             sm_vague("a significant child is stopped by the action");
         }
-        return SM_END_IT;
+        if (y->spec.strategy == JZX_ONE_FOR_ALL && clean && mode == JZX_TEMPORARY) {
+            sm_vague("a temporary child stops, and fails in doing so");
+        }
+        return y->spec.strategy == JZX_ONE_FOR_ALL ? SM_END_ALL : SM_END_IT;
     }
     if (y->spec.action == JZX_ACTION_RESUME && own_fault) {
         if (clean) {
@@ -449,6 +453,7 @@ static inline void sm_group_begin(int p, int c, uint32_t kind)
     y->group_at = M.now;
     y->group_due = M.now + M.cell[c].delay;
     y->phase = SM_STOPPING;
+    y->all_end = false;
     for (int i = 0; i < y->count; i++) {
         sm_cell *k = &M.cell[y->list[i]];
         bool rests = k->life == SM_RUN || k->life == SM_NONE || (retry && k->life == SM_HALT);
@@ -468,7 +473,8 @@ static inline void sm_again(int p, int c, uint32_t kind, bool clean)
     sm_cell *x = &M.cell[c];
     sm_cell *y = &M.cell[p];
     uint64_t uptime = M.now - x->started_at;
-    uint32_t reset = sm_backoff_reset(&y->spec);
+    uint32_t reset =
+        plans[c].backoff_reset_ms != 0 ? plans[c].backoff_reset_ms : sm_backoff_reset(&y->spec);
     if (kind != JZX_REASON_START_FAILED && x->attempt > 0 && uptime >= reset) {
         if (uptime == reset) {
             sm_vague("the quiet period ends just now");
@@ -480,7 +486,7 @@ static inline void sm_again(int p, int c, uint32_t kind, bool clean)
         sm_vague("whether a failed start drops the queue");
     }
     x->attempt++;
-    x->delay = sm_backoff(&y->spec, x->attempt);
+    x->delay = sm_backoff(&y->spec, c, x->attempt);
     x->due = M.now + x->delay;
     x->sibling = false;
     x->single = y->spec.strategy == JZX_ONE_FOR_ONE || y->spec.strategy == JZX_DYNAMIC;
@@ -513,6 +519,22 @@ static inline void sm_let_end(int c, bool clean)
     }
 }
 
+/* one_for_all and the action STOP: it ends, then the others do, the last one first. */
+static inline void sm_end_all(int p, int c, uint32_t kind, bool clean)
+{
+    sm_cell *y = &M.cell[p];
+    bool plain = plans[p].type == SM_PARENT;
+    M.cell[c].delay = 0;
+    sm_group_begin(p, c, kind);
+    y->all_end = true;
+    for (int i = 0; plain && i < y->count; i++) {
+        if (M.cell[y->list[i]].begun_step == M.step) {
+            sm_vague("a child is ended that may not have started yet");
+        }
+    }
+    sm_let_end(c, clean);
+}
+
 static inline void sm_decide(int c, uint32_t kind, bool clean)
 {
     int p = plans[c].parent;
@@ -528,6 +550,10 @@ static inline void sm_decide(int c, uint32_t kind, bool clean)
     }
     if (verdict == SM_END_IT) {
         sm_let_end(c, clean);
+        return;
+    }
+    if (verdict == SM_END_ALL) {
+        sm_end_all(p, c, kind, clean);
         return;
     }
     uint32_t why = verdict == SM_GIVE_UP ? JZX_REASON_GAVE_UP : JZX_REASON_ESCALATED;

@@ -159,21 +159,25 @@ static inline void sm_start_next(int c)
 static inline void sm_group_stop(int p)
 {
     sm_cell *y = &M.cell[p];
-    if (M.cell[y->who].life == SM_CLEAN) {
+    if (M.cell[y->who].life == SM_CLEAN || (y->all_end && M.cell[y->who].life == SM_LEAVE)) {
         return; /* the one that failed goes first */
     }
     for (int i = y->count - 1; i >= y->base; i--) {
         int k = y->list[i];
         sm_cell *x = &M.cell[k];
+        if (x->life == SM_HALT && y->all_end) {
+            sm_end_halted(k);
+            return;
+        }
         if (x->life == SM_NONE || x->life == SM_HALT) {
             continue;
         }
         if (x->life == SM_RUN) {
+            bool ends = y->all_end || plans[k].mode == JZX_TEMPORARY;
             sm_mark_own(p, false);
             sm_mark_order(p, k, false);
-            x->parked = true;
-            sm_ask(k, plans[k].mode == JZX_TEMPORARY ? SM_THEN_END : SM_THEN_HALT,
-                   JZX_REASON_SHUTDOWN);
+            x->parked = !y->all_end;
+            sm_ask(k, ends ? SM_THEN_END : SM_THEN_HALT, JZX_REASON_SHUTDOWN);
         } else if (!x->asked) {
             sm_vague("a child stops by itself while its group goes down");
         }
@@ -182,7 +186,7 @@ static inline void sm_group_stop(int p)
     if (M.cell[y->who].delay > 0 && y->group_at != M.now) {
         sm_vague("stops that take time before a backoff");
     }
-    y->phase = SM_WAITING;
+    y->phase = y->all_end ? SM_QUIET : SM_WAITING;
     M.changes++;
 }
 

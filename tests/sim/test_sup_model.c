@@ -36,7 +36,10 @@ static void open_run(uint64_t seed)
     M.now = 1000;
     jzx_sim_opts sim = {.seed = seed | 1, .cost_ns = JZX_SIM_NO_COST};
     sim.flags = sg_chance(20) ? JZX_SIM_FIFO : 0;
-    jzx_config config = {.max_actors = 4096};
+    sm_root_in_order = sg_chance(40);
+    jzx_config config = {.max_actors = 4096,
+                         .root_stop =
+                             sm_root_in_order ? JZX_ROOT_STOP_IN_ORDER : JZX_ROOT_STOP_TOGETHER};
     jzx_kit_opts opts = {.sim = &sim, .config = &config};
     REQUIRE_OK(jzx_kit_open(&opts, &R.kit));
     R.loop = R.kit->loop;
@@ -130,7 +133,7 @@ static bool random_op(void)
     return so_advance();
 }
 
-/* The root's children stop one after the other, the last one first (R22). */
+/* The root's children stop together, or one after the other, the last one first (R22). */
 static void shut_down(void)
 {
     jzx_shutdown_report report = {0};

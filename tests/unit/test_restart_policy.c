@@ -505,6 +505,32 @@ static void test_the_limit_concerns_restarts_only_R19(void)
     }
 }
 
+/* Only the action STOP, and only under one_for_all: ends that no action asked for are one child's.
+ */
+static void test_the_action_stop_ends_all_under_one_for_all_R19(void)
+{
+    static const struct {
+        uint32_t strategy, mode, reason, action, what;
+    } rows[] = {
+        {JZX_ONE_FOR_ALL, JZX_PERMANENT, JZX_REASON_FAILED, JZX_ACTION_STOP, JZI_VERDICT_STOP_ALL},
+        {JZX_ONE_FOR_ALL, JZX_TEMPORARY, JZX_REASON_CRASH, JZX_ACTION_STOP, JZI_VERDICT_STOP_ALL},
+        {JZX_ONE_FOR_ALL, JZX_TRANSIENT, JZX_REASON_NORMAL, JZX_ACTION_STOP, JZI_VERDICT_STOP},
+        {JZX_ONE_FOR_ALL, JZX_TEMPORARY, JZX_REASON_FAILED, JZX_ACTION_RESTART, JZI_VERDICT_STOP},
+        {JZX_ONE_FOR_ALL, JZX_PERMANENT, JZX_REASON_FAILED, JZX_ACTION_RESTART, JZI_VERDICT_STOP},
+        {JZX_ONE_FOR_ONE, JZX_PERMANENT, JZX_REASON_FAILED, JZX_ACTION_STOP, JZI_VERDICT_STOP},
+        {JZX_REST_FOR_ONE, JZX_PERMANENT, JZX_REASON_FAILED, JZX_ACTION_STOP, JZI_VERDICT_STOP},
+        {JZX_DYNAMIC, JZX_PERMANENT, JZX_REASON_FAILED, JZX_ACTION_STOP, JZI_VERDICT_STOP},
+    };
+    jzi_window never = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        jzi_policy policy = policy_of(&(jzx_supervisor_spec){.strategy = rows[i].strategy,
+                                                             .intensity = JZX_INTENSITY_NEVER,
+                                                             .on_limit = JZX_LIMIT_STOP_CHILD});
+        jzi_case it = {.mode = rows[i].mode, .reason = rows[i].reason, .action = rows[i].action};
+        CHECK_EQ(jzi_policy_decide(&policy, &never, &it, 1).what, rows[i].what);
+    }
+}
+
 static void test_a_child_with_a_budget_of_none_is_never_restarted_R19(void)
 {
     jzi_policy policy = policy_of(&(jzx_supervisor_spec){.on_limit = JZX_LIMIT_STOP_CHILD});
@@ -709,6 +735,8 @@ static const jzt_test tests[] = {
     {"an_action_that_is_none_escalates_R19", test_an_action_that_is_none_escalates_R19},
     {"beyond_a_limit_on_limit_decides_R19", test_beyond_a_limit_on_limit_decides_R19},
     {"the_limit_concerns_restarts_only_R19", test_the_limit_concerns_restarts_only_R19},
+    {"the_action_stop_ends_all_under_one_for_all_R19",
+     test_the_action_stop_ends_all_under_one_for_all_R19},
     {"a_child_with_a_budget_of_none_is_never_restarted_R19",
      test_a_child_with_a_budget_of_none_is_never_restarted_R19},
     {"a_child_that_flaps_gets_exactly_intensity_restarts_R19",

@@ -276,6 +276,21 @@ static void test_a_limit_that_the_backoff_keeps_from_tripping_is_found(void)
     }
 }
 
+/* A child's own backoff counts: it holds one that would flap, and lets a limit be reached. */
+static void test_a_backoff_of_its_own_is_looked_at(void)
+{
+    jzx_supervisor_spec spec = {.intensity = 1000, .period_ms = 1000};
+    jzx_child_spec children[] = {{WORKER("a"), .backoff_min_ms = 10}, {WORKER("b")}};
+    jzx_supervisor_init init = {.spec = &spec, .children = children, .child_count = 1};
+    expect(&init, "", NEVER_TRIPS);
+    init.child_count = 2;
+    expect(&init, "b", FLAPPING);
+    children[1].backoff_min_ms = 10;
+    spec.backoff_min_ms = 10;
+    children[0].backoff_min_ms = JZX_BACKOFF_NONE;
+    expect(&init, "a", FLAPPING);
+}
+
 static void test_a_budget_of_a_child_that_does_nothing_is_found(void)
 {
     static const struct {
@@ -466,6 +481,7 @@ static const jzt_test tests[] = {
      test_a_worker_without_a_limit_is_named_with_the_supervisor_that_has_one},
     {"numbers_are_in_the_sentence", test_numbers_are_in_the_sentence},
     {"a_child_that_may_flap_for_ever_is_named", test_a_child_that_may_flap_for_ever_is_named},
+    {"a_backoff_of_its_own_is_looked_at", test_a_backoff_of_its_own_is_looked_at},
     {"a_limit_that_the_backoff_keeps_from_tripping_is_found",
      test_a_limit_that_the_backoff_keeps_from_tripping_is_found},
     {"a_budget_of_a_child_that_does_nothing_is_found",
