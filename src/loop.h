@@ -36,7 +36,8 @@ struct jzx_loop {
     jzx_system *system; /* NULL: it is alone */
     bool in_step;
     bool spins;                      /* before it sleeps; see loop_tick.c */
-    bool in_run;                     /* a stop request ends the wait; steps take no notice of it */
+    bool in_run;                     /* somebody is inside a run */
+    bool heeds_stop;                 /* a stop request ends the wait; steps take no notice of it */
     void (*on_down)(jzx_loop *loop); /* in a system: its root is empty */
     bool down;
     jzi_last_call calls[2];
@@ -76,6 +77,12 @@ void jzi_loop_free(jzx_loop *loop);
 
 /* jzx_loop_begin_shutdown() in its own domain. */
 void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeout_ms);
+
+/* A run or a shutdown is over, and with it the stop that was asked for until now. */
+static inline void jzi_loop_stop_answered(jzx_loop *loop)
+{
+    atomic_store_explicit(&loop->post->stop, 0, memory_order_seq_cst);
+}
 
 /* The worker that acts for the calling thread. */
 static inline jzi_worker *jzi_loop_here(jzx_loop *loop)

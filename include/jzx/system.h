@@ -104,8 +104,9 @@ JZX_API JZX_NODISCARD jzx_err jzx_system_run(jzx_system *system);
 /* Runs "loop" until nothing is ready on any dispatcher: no message queued, no actor in its code, no
  * timer due. Errors as jzx_loop_run(), and TIMED_OUT when that is not so after timeout_ms. */
 JZX_API JZX_NODISCARD jzx_err jzx_system_run_until_idle(jzx_system *system, uint64_t timeout_ms);
-/* Makes the current, or else the next, jzx_system_run() return. Thread: any, and signal handlers.
- */
+/* Makes the current, or else the next, jzx_system_run() return; a jzx_system_shutdown() that comes
+ * first answers it. However often it was asked for until then, one run returns. Thread: any, and
+ * signal handlers. */
 JZX_API void jzx_system_request_stop(jzx_system *system);
 
 /* Stops everything as jzx_loop_shutdown() does, on all dispatchers at once and with one deadline,
