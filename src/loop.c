@@ -331,22 +331,35 @@ static void put_back(jzi_worker *worker)
     }
 }
 
-void jzi_loop_abandon(jzx_loop *loop)
+bool jzi_loop_disown(jzx_loop *loop)
 {
     jzi_domain *domain = &loop->domain;
     domain->abandoned = true;
     domain->observer = (jzi_observer){0};
     jzi_registry_abandon(domain->registry);
     if (loop->pool != NULL && !jzi_pool_abandon(loop)) {
-        const jzx_env *env = loop->worker.env;
-        env->poller_close(env->ctx, loop->poller);
-        env->fd_close(env->ctx, loop->post->wake_fd);
-        return;
+        return false;
     }
     for (uint32_t i = 0; i < domain->worker_count; i++) {
         put_back(domain->workers[i]);
     }
-    (void)end_and_free(loop);
+    return true;
+}
+
+void jzi_loop_close_fds(jzx_loop *loop)
+{
+    const jzx_env *env = loop->worker.env;
+    env->poller_close(env->ctx, loop->poller);
+    env->fd_close(env->ctx, loop->post->wake_fd);
+}
+
+void jzi_loop_abandon(jzx_loop *loop)
+{
+    if (jzi_loop_disown(loop)) {
+        (void)end_and_free(loop);
+    } else {
+        jzi_loop_close_fds(loop);
+    }
 }
 
 jzx_err jzi_loop_may_end(jzx_loop *loop)

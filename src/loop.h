@@ -67,6 +67,11 @@ jzx_err jzi_loop_create_sized(const jzx_config *config, size_t config_size, jzx_
 jzx_err jzi_loop_may_end(jzx_loop *loop);
 jzx_err jzi_loop_destroy(jzx_loop *loop);
 void jzi_loop_abandon(jzx_loop *loop);
+/* The parts of it, for a system. After fork(2): no code of the program runs here any more. False:
+ * a thread that did not come along was at work, and nobody can tell on what. */
+bool jzi_loop_disown(jzx_loop *loop);
+/* If so: only the descriptors that the loop itself has are closed. */
+void jzi_loop_close_fds(jzx_loop *loop);
 /* Makes a loop; place NULL: one of its own. */
 jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_loop **out_loop);
 /* Ends all of its actors in this thread, then closes it to everybody, then frees it: for a system

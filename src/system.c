@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "loop_steps.h"
+#include "os/probe.h"
 #include "os/thread.h"
 #include "registry.h"
 #include "sender.h"
@@ -308,7 +309,7 @@ static jzx_err add_spec(jzx_system *system, uint32_t index, const jzx_dispatcher
     return add(system, index, spec->name, &config, false, &loop);
 }
 
-static void free_system(jzx_system *system)
+void jzi_system_free(jzx_system *system)
 {
     jzx_allocator alloc = system->alloc;
     if (system->jobs != NULL) {
@@ -325,9 +326,8 @@ static void free_system(jzx_system *system)
     jzi_free(&alloc, system, sizeof *system);
 }
 
-/* Ends all actors, all of it on this thread: the others are parked. Orders and news go to and fro
- * until nobody is left. */
-static void end_all(jzx_system *system)
+/* Orders and news go to and fro until nobody is left. */
+void jzi_system_end_all(jzx_system *system)
 {
     bool more = true;
     while (more) {
@@ -342,6 +342,22 @@ static void end_all(jzx_system *system)
             jzx_loop *loop = jzi_system_loop_at(system, i);
             more = loop != NULL && (jzi_post_has_mail(loop->post) || jzi_loop_has_ready(loop) ||
                                     (!jzi_loop_nobody_left(loop) && loop->io.lingering == 0));
+        }
+    }
+}
+
+void jzi_system_free_loops(jzx_system *system)
+{
+    for (uint32_t i = 0; i < system->used; i++) {
+        jzx_loop *loop = jzi_system_loop_at(system, i);
+        if (loop != NULL) {
+            (void)jzi_loop_close(loop);
+        }
+    }
+    for (uint32_t i = 0; i < system->used; i++) {
+        jzx_loop *loop = jzi_system_loop_at(system, i);
+        if (loop != NULL) {
+            jzi_loop_free(loop);
         }
     }
 }
@@ -369,25 +385,14 @@ static jzx_err unmake(jzx_system *system)
         }
         return JZX_ERR_STUCK; /* with everything that its actor may still touch */
     }
-    end_all(system);
+    jzi_system_end_all(system);
     bool quiet = jzi_jobs_close(system->jobs, HALT_NS);
-    end_all(system);
-    for (uint32_t i = 0; i < system->used; i++) {
-        jzx_loop *loop = jzi_system_loop_at(system, i);
-        if (loop != NULL) {
-            (void)jzi_loop_close(loop);
-        }
-    }
-    for (uint32_t i = 0; i < system->used; i++) {
-        jzx_loop *loop = jzi_system_loop_at(system, i);
-        if (loop != NULL) {
-            jzi_loop_free(loop);
-        }
-    }
+    jzi_system_end_all(system);
+    jzi_system_free_loops(system);
     if (!quiet) {
         system->jobs = NULL; /* left behind with the job that does not end */
     }
-    free_system(system);
+    jzi_system_free(system);
     return quiet ? JZX_OK : JZX_ERR_STUCK;
 }
 
@@ -465,6 +470,7 @@ jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_s
     }
     system->alloc = loop.allocator;
     system->config = loop;
+    system->pid = jzi_process_id();
     system->env = loop.env != NULL ? loop.env : jzx_env_epoll();
     system->simulated =
         system->env->pick != NULL || (system->env->flags & JZX_ENV_EXACT_CLOCK) != 0;
@@ -484,7 +490,7 @@ jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_s
     }
     if (err != JZX_OK) {
         if (system->jobs == NULL) {
-            free_system(system);
+            jzi_system_free(system);
         } else {
             (void)unmake(system);
         }
