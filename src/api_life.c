@@ -262,6 +262,7 @@ jzx_err jzx_loop_shutdown_sized(jzx_loop *loop, uint32_t timeout_ms, jzx_shutdow
     while (err == JZX_OK && loop->domain.shutting_down) {
         err = jzx_loop_step(loop, JZX_TIMEOUT_INFINITE);
     }
+    jzi_loop_stop_answered(loop);
     jzx_loop_shutdown_report_sized(loop, out, out_size);
     if (err == JZX_OK && loop->report.in_time == 0) {
         err = JZX_ERR_TIMED_OUT;

@@ -216,7 +216,9 @@ void jzi_ask_deliver(jzi_worker *worker, jzi_ask *ask)
 {
     jzi_post *home = ask->home;
     if (ask->waiter != NULL) {
-        wake_thread(ask->waiter);
+        if (worker == NULL || !worker->domain->abandoned) { /* fork(2) left it in the parent */
+            wake_thread(ask->waiter);
+        }
     } else if (worker->post == home) {
         jzi_ask_post(worker, ask);
     } else if (jzi_post_push(home, &ask->errand.node)) {

@@ -162,3 +162,11 @@ jzx_err jzx_system_destroy(jzx_system *system)
     stop_control(jzx_system_loop(system));
     return not_last(jzi_system_destroy(system));
 }
+
+void jzx_system_abandon(jzx_system *system)
+{
+    if (system != NULL) {
+        stop_control(jzx_system_loop(system));
+        jzi_system_abandon(system);
+    }
+}

@@ -100,9 +100,11 @@ jzx_err jzi_loop_run_here(jzx_loop *loop)
         return err;
     }
     JZI_PUBLISH(loop->in_run, true);
+    loop->heeds_stop = true;
     while (err == JZX_OK && !jzi_loop_stop_requested(loop) && !jzi_loop_nobody_left(loop)) {
         err = tick(loop, JZX_TIMEOUT_INFINITE);
     }
+    loop->heeds_stop = false;
     JZI_PUBLISH(loop->in_run, false);
     leave(loop);
     return err;
@@ -112,9 +114,11 @@ jzx_err jzi_loop_serve_here(jzx_loop *loop)
 {
     jzx_err err = enter(loop, "jzx_loop_run");
     JZI_PUBLISH(loop->in_run, true);
+    loop->heeds_stop = true;
     while (err == JZX_OK && !jzi_loop_stop_requested(loop)) {
         err = tick(loop, JZX_TIMEOUT_INFINITE);
     }
+    loop->heeds_stop = false;
     JZI_PUBLISH(loop->in_run, false);
     leave(loop);
     return err;
@@ -142,7 +146,7 @@ jzx_err jzx_loop_run(jzx_loop *loop)
         observer.on.on_loop_start(observer.ctx);
     }
     jzx_err err = loop->pool != NULL ? jzi_pool_run(loop, JZI_GOAL_DONE) : jzi_loop_run_here(loop);
-    atomic_store_explicit(&loop->post->stop, 0, memory_order_seq_cst);
+    jzi_loop_stop_answered(loop);
     observer = loop->domain.observer;
     if (observer.on.on_loop_stop != NULL) {
         observer.on.on_loop_stop(observer.ctx);
@@ -267,6 +271,7 @@ void jzi_loop_free(jzx_loop *loop)
         jzi_registry_destroy(worker->domain->registry);
         jzi_board_deinit(&loop->own_board);
     }
+    jzi_post_shut(loop->post, loop->domain.abandoned);
     jzi_post_release(loop->post);
     jzi_free(&alloc, loop, sizeof *loop);
 }
@@ -327,22 +332,35 @@ static void put_back(jzi_worker *worker)
     }
 }
 
-void jzi_loop_abandon(jzx_loop *loop)
+bool jzi_loop_disown(jzx_loop *loop)
 {
     jzi_domain *domain = &loop->domain;
     domain->abandoned = true;
     domain->observer = (jzi_observer){0};
     jzi_registry_abandon(domain->registry);
     if (loop->pool != NULL && !jzi_pool_abandon(loop)) {
-        const jzx_env *env = loop->worker.env;
-        env->poller_close(env->ctx, loop->poller);
-        env->fd_close(env->ctx, loop->post->wake_fd);
-        return;
+        return false;
     }
     for (uint32_t i = 0; i < domain->worker_count; i++) {
         put_back(domain->workers[i]);
     }
-    (void)end_and_free(loop);
+    return true;
+}
+
+void jzi_loop_close_fds(jzx_loop *loop)
+{
+    const jzx_env *env = loop->worker.env;
+    env->poller_close(env->ctx, loop->poller);
+    env->fd_close(env->ctx, loop->post->wake_fd);
+}
+
+void jzi_loop_abandon(jzx_loop *loop)
+{
+    if (jzi_loop_disown(loop)) {
+        (void)end_and_free(loop);
+    } else {
+        jzi_loop_close_fds(loop);
+    }
 }
 
 jzx_err jzi_loop_may_end(jzx_loop *loop)

@@ -37,7 +37,8 @@ struct jzx_loop {
     jzx_system *system; /* NULL: it is alone */
     bool in_step;
     bool spins;                      /* before it sleeps; see loop_tick.c */
-    bool in_run;                     /* a stop request ends the wait; steps take no notice of it */
+    bool in_run;                     /* somebody is inside a run */
+    bool heeds_stop;                 /* a stop request ends the wait; steps take no notice of it */
     void (*on_down)(jzx_loop *loop); /* in a system: its root is empty */
     bool down;
     jzi_last_call calls[2];
@@ -71,6 +72,11 @@ jzx_err jzi_loop_create_sized(const jzx_config *config, size_t config_size, jzx_
 jzx_err jzi_loop_may_end(jzx_loop *loop);
 jzx_err jzi_loop_destroy(jzx_loop *loop);
 void jzi_loop_abandon(jzx_loop *loop);
+/* The parts of it, for a system. After fork(2): no code of the program runs here any more. False:
+ * a thread that did not come along was at work, and nobody can tell on what. */
+bool jzi_loop_disown(jzx_loop *loop);
+/* If so: only the descriptors that the loop itself has are closed. */
+void jzi_loop_close_fds(jzx_loop *loop);
 /* Makes a loop; place NULL: one of its own. */
 jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_loop **out_loop);
 /* Ends all of its actors in this thread, then closes it to everybody, then frees it: for a system
@@ -89,6 +95,12 @@ jzx_err jzi_restart_far(const jzi_directory *directory, const jzx_allocator *all
 
 /* jzx_loop_begin_shutdown() in its own domain. */
 void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeout_ms);
+
+/* A run or a shutdown is over, and with it the stop that was asked for until now. */
+static inline void jzi_loop_stop_answered(jzx_loop *loop)
+{
+    atomic_store_explicit(&loop->post->stop, 0, memory_order_seq_cst);
+}
 
 /* The worker that acts for the calling thread. */
 static inline jzi_worker *jzi_loop_here(jzx_loop *loop)

@@ -160,6 +160,13 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
     jzi_node_pool_init(&worker->wide, sizeof(jzi_wide_node));
 }
 
+/* It is not to be after all. In a system the post stays, as of a dispatcher that is gone. */
+static void close_post(jzx_loop *loop)
+{
+    (void)jzi_post_close(loop->post);
+    jzi_post_shut(loop->post, false);
+}
+
 /* The post office of a dispatcher stays when it goes, and its successor moves in. */
 static jzx_err find_post(jzx_loop *loop, const jzx_config *config, const jzi_place *place)
 {
@@ -177,9 +184,13 @@ static jzx_err find_post(jzx_loop *loop, const jzx_config *config, const jzi_pla
         atomic_store_explicit(&place->directory->posts[place->index], loop->post,
                               memory_order_release);
     } else {
-        jzi_post_reopen(loop->post);
+        jzx_err err = jzi_post_reopen(loop->post);
+        if (err != JZX_OK) {
+            return err;
+        }
     }
     if (!jzi_worker_grow_ring(worker)) { /* a birth from elsewhere cannot be refused */
+        close_post(loop);
         return JZX_ERR_NO_MEMORY;
     }
     jzi_post_retain(loop->post);
@@ -275,6 +286,7 @@ fail:
         jzi_board_deinit(&loop->own_board);
     }
     jzi_dead_letters_deinit(letters, &worker->alloc);
+    close_post(loop);
     jzi_post_release(loop->post);
     return err;
 }

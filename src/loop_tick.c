@@ -125,7 +125,8 @@ jzx_err jzi_loop_sleep(jzx_loop *loop, jzi_worker *worker, uint64_t max_ns)
         jzi_domain_rests(worker->domain);
         /* seq_cst, then the last look: pairs with jzi_post_push() and jzi_post_wake(). */
         atomic_store_explicit(&loop->post->asleep, 1, memory_order_seq_cst);
-        if (jzi_post_has_mail_now(loop->post) || (loop->in_run && jzi_loop_stop_requested(loop)) ||
+        if (jzi_post_has_mail_now(loop->post) ||
+            (loop->heeds_stop && jzi_loop_stop_requested(loop)) ||
             atomic_exchange_explicit(&loop->post->nudged, 0, memory_order_seq_cst) != 0) {
             wait = 0;
         }

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "os/thread.h"
 
 jzx_err jzi_post_create(const jzx_allocator *alloc, const jzx_env *env, uint32_t max_actors,
                         jzi_post **out_post)
@@ -61,7 +62,9 @@ void jzi_post_release(jzi_post *post)
         return;
     }
     jzx_allocator alloc = post->alloc;
-    post->env->fd_close(post->env->ctx, post->wake_fd);
+    if (post->wake_fd >= 0) {
+        post->env->fd_close(post->env->ctx, post->wake_fd);
+    }
     free_kinds(post, &alloc);
     jzi_actor_table_deinit(&post->table, &alloc);
     jzi_timer_table_deinit(&post->timers, &alloc);
@@ -94,12 +97,25 @@ void jzi_post_wake(jzi_post *post)
     if (atomic_load_explicit(&post->asleep, memory_order_seq_cst) == 0) {
         return;
     }
+    /* seq_cst, then the exchange: pairs with jzi_post_shut(), which first takes `asleep` away and
+     * then waits for those it sees here. So nobody writes to a descriptor that was closed. */
+    atomic_fetch_add_explicit(&post->wakers, 1, memory_order_seq_cst);
     /* Of several senders one makes the call. */
-    if (atomic_exchange_explicit(&post->asleep, 0, memory_order_seq_cst) == 0) {
-        return;
+    if (atomic_exchange_explicit(&post->asleep, 0, memory_order_seq_cst) != 0) {
+        atomic_fetch_add_explicit(&post->wakes, 1, memory_order_relaxed);
+        post->env->wake_signal(post->env->ctx, post->wake_fd);
     }
-    atomic_fetch_add_explicit(&post->wakes, 1, memory_order_relaxed);
-    post->env->wake_signal(post->env->ctx, post->wake_fd);
+    atomic_fetch_sub_explicit(&post->wakers, 1, memory_order_release);
+}
+
+void jzi_post_shut(jzi_post *post, bool forked)
+{
+    atomic_store_explicit(&post->asleep, 0, memory_order_seq_cst);
+    while (!forked && atomic_load_explicit(&post->wakers, memory_order_seq_cst) != 0) {
+        jzi_thread_pause(1000); /* for one write(2) of another thread */
+    }
+    post->env->fd_close(post->env->ctx, post->wake_fd);
+    post->wake_fd = -1;
 }
 
 static jzi_node *take_and_leave(jzi_post *post, jzi_node *leave)
@@ -208,13 +224,19 @@ void jzi_directory_release(jzi_directory *directory)
     jzi_free(&alloc, directory, sizeof *directory);
 }
 
-void jzi_post_reopen(jzi_post *post)
+jzx_err jzi_post_reopen(jzi_post *post)
 {
+    jzx_err err = post->env->wake_open(post->env->ctx, &post->wake_fd);
+    if (err != JZX_OK) {
+        post->wake_fd = -1;
+        return err;
+    }
     atomic_store_explicit(&post->stop, 0, memory_order_relaxed);
     atomic_store_explicit(&post->asleep, 0, memory_order_relaxed);
     atomic_store_explicit(&post->watched, 0, memory_order_relaxed);
     /* release: whoever pushes now finds a loop that takes it in. */
     atomic_store_explicit(&post->inbound, NULL, memory_order_release);
+    return JZX_OK;
 }
 
 void jzi_post_nudge(jzi_post *post)

@@ -27,7 +27,7 @@ struct jzx_sender;
 typedef struct jzi_post {
     jzx_allocator alloc;
     const jzx_env *env;
-    int wake_fd;
+    int wake_fd;          /* -1: nobody takes in here */
     uint32_t base;        /* the dispatcher's part of its actors' indexes */
     uint32_t default_cap; /* of its actors, for those who make them from elsewhere */
     uint32_t default_max_msgs;
@@ -45,6 +45,7 @@ typedef struct jzi_post {
     _Atomic uint32_t commanded; /* slots of actors with orders, by jzi_door.link */
     _Atomic uint32_t nudged;
     _Atomic uint32_t asleep;
+    _Atomic uint32_t wakers;  /* threads in jzi_post_wake() that may use wake_fd */
     _Atomic uint32_t stop;    /* jzx_loop_request_stop() */
     _Atomic uint32_t watched; /* workers that want to see what is sent, and when */
 
@@ -109,8 +110,11 @@ bool jzi_post_push(jzi_post *post, jzi_node *node);
 /* Ends the loop's sleep if it sleeps. Thread: any. */
 void jzi_post_wake(jzi_post *post);
 
-/* After jzi_post_close(): somebody takes in again. */
-void jzi_post_reopen(jzi_post *post);
+/* After jzi_post_close(): its descriptor goes back, for the post itself may stay as long as its
+ * system. Waits for those who are about to use it, unless they were left in the parent. */
+void jzi_post_shut(jzi_post *post, bool forked);
+/* After jzi_post_shut(): somebody takes in again. Errors: what wake_open reports. */
+jzx_err jzi_post_reopen(jzi_post *post);
 
 /* Has the loop's next or current sleep end without mail. Thread: any. */
 void jzi_post_nudge(jzi_post *post);

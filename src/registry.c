@@ -135,6 +135,15 @@ void jzi_registry_abandon(jzi_registry *registry)
     registry->abandoned = true;
 }
 
+bool jzi_registry_is_free(jzi_registry *registry)
+{
+    if (pthread_mutex_trylock(&registry->lock) != 0) {
+        return false;
+    }
+    (void)pthread_mutex_unlock(&registry->lock);
+    return true;
+}
+
 void jzi_registry_destroy(jzi_registry *registry)
 {
     if (registry == NULL) {

@@ -20,6 +20,8 @@ jzi_registry *jzi_registry_create(const jzx_allocator *alloc);
 void jzi_registry_close(jzi_registry *registry);
 /* After fork(2): other threads that used it are not here. */
 void jzi_registry_abandon(jzi_registry *registry);
+/* Whether nobody had its lock then. */
+bool jzi_registry_is_free(jzi_registry *registry);
 /* When nobody is alive any more. NULL is fine. */
 void jzi_registry_destroy(jzi_registry *registry);
 /* Installs the operations. */

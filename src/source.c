@@ -422,8 +422,11 @@ void jzi_io_expire(jzi_io *io, uint64_t now_ns)
 jzx_err jzi_io_wait(jzi_io *io, uint64_t timeout_ns, jzi_poll_batch *out_batch)
 {
     out_batch->count = 0;
-    return io->env->poller_wait(io->env->ctx, io->poller, timeout_ns, out_batch->events,
-                                JZI_POLL_BATCH, &out_batch->count);
+    JZI_PUBLISH(io->in_wait, true);
+    jzx_err err = io->env->poller_wait(io->env->ctx, io->poller, timeout_ns, out_batch->events,
+                                       JZI_POLL_BATCH, &out_batch->count);
+    JZI_PUBLISH(io->in_wait, false);
+    return err;
 }
 
 void jzi_io_dispatch(jzi_io *io, const jzi_poll_batch *batch)

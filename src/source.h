@@ -99,6 +99,7 @@ struct jzi_io {
     jzi_source *kept;       /* these, linked by next and pprev */
     jzi_watch_set watches;  /* descriptors and, as negative numbers, signals that are watched */
     unsigned char *scratch; /* a read buffer per worker for all connections; made on first use */
+    bool in_wait; /* inside the poller, where nothing of the loop is touched: for fork(2) */
 };
 #define JZI_SCRATCH_BYTES 65536u
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "loop_steps.h"
+#include "os/probe.h"
 #include "os/thread.h"
 #include "registry.h"
 #include "sender.h"
@@ -33,8 +34,7 @@ static jzx_err find_post(jzi_domain *domain, const char *name, jzi_post **out_po
     return err;
 }
 
-/* A spawn failed after all: a dispatcher that was made for it goes. */
-static void unused(jzi_domain *domain, const jzi_post *post)
+void jzi_system_unused(jzi_domain *domain, const jzi_post *post)
 {
     jzx_system *system = domain->system;
     jzi_dispatcher *at = &system->dispatchers[post->base >> 24];
@@ -103,7 +103,7 @@ static jzx_err add(jzx_system *system, uint32_t index, const char *name, const j
     }
     loop->domain.system = system;
     loop->domain.on_find = find_post;
-    loop->domain.on_unused = unused;
+    loop->domain.on_unused = jzi_system_unused;
     loop->domain.on_stepped = stepped;
     loop->domain.on_rest = on_rest;
     loop->domain.observer = system->observer;
@@ -310,7 +310,7 @@ static jzx_err add_spec(jzx_system *system, uint32_t index, const jzx_dispatcher
     return add(system, index, spec->name, &config, false, &loop);
 }
 
-static void free_system(jzx_system *system)
+void jzi_system_free(jzx_system *system)
 {
     jzx_allocator alloc = system->alloc;
     if (system->jobs != NULL) {
@@ -327,9 +327,8 @@ static void free_system(jzx_system *system)
     jzi_free(&alloc, system, sizeof *system);
 }
 
-/* Ends all actors, all of it on this thread: the others are parked. Orders and news go to and fro
- * until nobody is left. */
-static void end_all(jzx_system *system)
+/* Orders and news go to and fro until nobody is left. */
+void jzi_system_end_all(jzx_system *system)
 {
     bool more = true;
     while (more) {
@@ -344,6 +343,22 @@ static void end_all(jzx_system *system)
             jzx_loop *loop = jzi_system_loop_at(system, i);
             more = loop != NULL && (jzi_post_has_mail(loop->post) || jzi_loop_has_ready(loop) ||
                                     (!jzi_loop_nobody_left(loop) && loop->io.lingering == 0));
+        }
+    }
+}
+
+void jzi_system_free_loops(jzx_system *system)
+{
+    for (uint32_t i = 0; i < system->used; i++) {
+        jzx_loop *loop = jzi_system_loop_at(system, i);
+        if (loop != NULL) {
+            (void)jzi_loop_close(loop);
+        }
+    }
+    for (uint32_t i = 0; i < system->used; i++) {
+        jzx_loop *loop = jzi_system_loop_at(system, i);
+        if (loop != NULL) {
+            jzi_loop_free(loop);
         }
     }
 }
@@ -371,25 +386,14 @@ static jzx_err unmake(jzx_system *system)
         }
         return JZX_ERR_STUCK; /* with everything that its actor may still touch */
     }
-    end_all(system);
+    jzi_system_end_all(system);
     bool quiet = jzi_jobs_close(system->jobs, HALT_NS);
-    end_all(system);
-    for (uint32_t i = 0; i < system->used; i++) {
-        jzx_loop *loop = jzi_system_loop_at(system, i);
-        if (loop != NULL) {
-            (void)jzi_loop_close(loop);
-        }
-    }
-    for (uint32_t i = 0; i < system->used; i++) {
-        jzx_loop *loop = jzi_system_loop_at(system, i);
-        if (loop != NULL) {
-            jzi_loop_free(loop);
-        }
-    }
+    jzi_system_end_all(system);
+    jzi_system_free_loops(system);
     if (!quiet) {
         system->jobs = NULL; /* left behind with the job that does not end */
     }
-    free_system(system);
+    jzi_system_free(system);
     return quiet ? JZX_OK : JZX_ERR_STUCK;
 }
 
@@ -478,6 +482,7 @@ jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_s
         system->config.root_policy = &system->root_policy;
         system->config.root_policy_size = sizeof system->root_policy;
     }
+    system->pid = jzi_process_id();
     system->env = loop.env != NULL ? loop.env : jzx_env_epoll();
     system->simulated =
         system->env->pick != NULL || (system->env->flags & JZX_ENV_EXACT_CLOCK) != 0;
@@ -497,7 +502,7 @@ jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_s
     }
     if (err != JZX_OK) {
         if (system->jobs == NULL) {
-            free_system(system);
+            jzi_system_free(system);
         } else {
             (void)unmake(system);
         }
@@ -518,83 +523,4 @@ jzx_err jzi_system_destroy(jzx_system *system)
 {
     atomic_store_explicit(&system->closing, 1, memory_order_seq_cst);
     return unmake(system);
-}
-
-/* Calls from any thread. */
-
-jzx_err jzx_system_spawn_sized(jzx_system *system, const jzx_spawn_opts *opts, size_t opts_size,
-                               jzx_actor_id *out_id)
-{
-    jzx_spawn_opts known;
-    jzx_loop *loop = NULL;
-    if (system == NULL || opts == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
-    if (err == JZX_OK && atomic_load_explicit(&system->closing, memory_order_relaxed) != 0) {
-        err = JZX_ERR_STOPPING;
-    }
-    jzi_worker clerk = {
-        .domain = &jzi_system_main(system)->domain,
-        .alloc = system->alloc,
-        .env = system->env,
-        .default_cap = jzi_system_main(system)->post->default_cap,
-    };
-    jzi_child *child = NULL;
-    if (err == JZX_OK && jzi_family_takes(&clerk, NULL, known.restart)) {
-        err = jzi_root_child_make(&clerk, &known, &child);
-    }
-    jzi_birth birth = {.bond = child == NULL ? NULL : &child->bond, .asked = true};
-    if (err == JZX_OK) {
-        err = jzi_lifecycle_check(&clerk, &known, &birth);
-    }
-    if (err == JZX_OK) {
-        err = jzi_system_find(system, known.dispatcher == NULL ? "loop" : known.dispatcher, &loop);
-    }
-    if (err != JZX_OK) {
-        jzi_root_child_drop(&clerk, child);
-        return err;
-    }
-    clerk.domain = &loop->domain;
-    clerk.now_ns = system->env->now_ns(system->env->ctx);
-    clerk.default_cap = loop->post->default_cap;
-    clerk.default_max_msgs = loop->post->default_max_msgs;
-    err = jzi_lifecycle_spawn_far(&clerk, loop->post, NULL, &known, &birth, out_id);
-    if (err != JZX_OK) {
-        jzi_root_child_drop(&clerk, child);
-        unused(&loop->domain, loop->post);
-    }
-    return err;
-}
-
-static jzx_err command(jzx_system *system, jzx_actor_id id, uint64_t order)
-{
-    if (system == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    return jzi_far_command(system->directory, id, order);
-}
-
-jzx_err jzx_system_stop(jzx_system *system, jzx_actor_id id)
-{
-    return command(system, id, JZI_GATE_STOP);
-}
-
-jzx_err jzx_system_kill(jzx_system *system, jzx_actor_id id)
-{
-    return command(system, id, JZI_GATE_KILL);
-}
-
-jzx_err jzx_system_restart(jzx_system *system, jzx_actor_id id)
-{
-    return system == NULL ? JZX_ERR_INVALID_ARG
-                          : jzi_restart_far(system->directory, &system->alloc, id);
-}
-
-jzx_err jzx_system_sender(jzx_system *system, uint32_t flags, jzx_sender **out_sender)
-{
-    if (system == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    return jzi_sender_open_all(jzi_system_main(system)->post, system->directory, flags, out_sender);
 }

@@ -28,6 +28,7 @@ struct jzx_system {
     const jzx_env *env;
     jzx_config config;               /* of every dispatcher */
     jzx_supervisor_spec root_policy; /* config.root_policy points to it, unless NULL */
+    int32_t pid;                     /* of the process that made it */
     bool simulated;
     bool joined; /* inside jzx_system_run() or its like */
     uint32_t pool_workers;
@@ -68,10 +69,20 @@ jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_s
 /* Whether it may be destroyed now. Errors: BUSY. */
 jzx_err jzi_system_may_end(jzx_system *system);
 jzx_err jzi_system_destroy(jzx_system *system);
+/* See jzx_system_abandon(). */
+void jzi_system_abandon(jzx_system *system);
+
+/* The steps of an end. All of it is done on this thread: the others are parked. Ends all actors;
+ * closes and frees the dispatchers; frees the rest. */
+void jzi_system_end_all(jzx_system *system);
+void jzi_system_free_loops(jzx_system *system);
+void jzi_system_free(jzx_system *system);
 
 /* Finds a dispatcher by name, makes "pool" and "pinned". Thread: any. Errors: NO_SUCH_DISPATCHER,
  * MAX_DISPATCHERS, STOPPING, NO_THREADS, NO_MEMORY, NO_FDS. */
 jzx_err jzi_system_find(jzx_system *system, const char *name, jzx_loop **out_loop);
+/* A spawn failed after all: a dispatcher that was made for it goes. Thread: any. */
+void jzi_system_unused(jzi_domain *domain, const jzi_post *post);
 /* Frees anonymous dispatchers whose actor is gone. Thread: any. */
 void jzi_system_reap(jzx_system *system);
 /* Nobody lives anywhere, and nobody is about to. Thread: any. */

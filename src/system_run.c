@@ -50,6 +50,11 @@ static jzx_err step_any(jzx_system *system, uint64_t max_ns)
     return err;
 }
 
+static bool goes_on(jzx_system *system)
+{
+    return !jzi_loop_stop_requested(jzi_system_main(system)) && !jzi_system_nobody_left(system);
+}
+
 jzx_err jzi_system_run_while(jzx_system *system, bool (*more)(jzx_system *system))
 {
     jzx_loop *loop = jzi_system_main(system);
@@ -59,19 +64,16 @@ jzx_err jzi_system_run_while(jzx_system *system, bool (*more)(jzx_system *system
     }
     system->joined = true;
     JZI_PUBLISH(loop->in_run, true);
+    loop->heeds_stop = more == goes_on;
     while (err == JZX_OK && more(system)) {
         err = system->simulated ? step_any(system, JZX_TIMEOUT_INFINITE)
                                 : jzi_loop_step_here(loop, JZX_TIMEOUT_INFINITE);
         jzi_system_reap(system);
     }
+    loop->heeds_stop = false;
     JZI_PUBLISH(loop->in_run, false);
     system->joined = false;
     return err;
-}
-
-static bool goes_on(jzx_system *system)
-{
-    return !jzi_loop_stop_requested(jzi_system_main(system)) && !jzi_system_nobody_left(system);
 }
 
 jzx_err jzx_system_run(jzx_system *system)
@@ -83,7 +85,7 @@ jzx_err jzx_system_run(jzx_system *system)
     jzi_worker_check_thread(&loop->worker, "jzx_system_run");
     jzx_err err = jzi_system_run_while(system, goes_on);
     if (err != JZX_ERR_BUSY) {
-        atomic_store_explicit(&loop->post->stop, 0, memory_order_seq_cst);
+        jzi_loop_stop_answered(loop);
     }
     return err;
 }

@@ -251,6 +251,7 @@ jzx_err jzx_system_shutdown_sized(jzx_system *system, uint32_t timeout_ms, jzx_s
         call_all(system, collect, 0); /* when it comes back, it is open for business again */
     }
     atomic_store_explicit(&system->closing, 0, memory_order_seq_cst);
+    jzi_loop_stop_answered(loop);
     if (err == JZX_OK && report.in_time == 0) {
         err = JZX_ERR_TIMED_OUT;
     }

@@ -141,8 +141,9 @@ JZX_API JZX_NODISCARD jzx_err jzx_loop_run_until_idle(jzx_loop *loop);
  * Thread: loop. Errors as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_loop_step(jzx_loop *loop, uint64_t max_ns);
 
-/* Makes the current, or else the next, jzx_loop_run() return after its tick. Steps take no notice.
- * Thread: any, and signal handlers; the loop must not be destroyed meanwhile. */
+/* Makes the current, or else the next, jzx_loop_run() return after its tick. Steps take no notice;
+ * a jzx_loop_shutdown() that comes first answers it. However often it was asked for until then, one
+ * run returns. Thread: any, and signal handlers; the loop must not be destroyed meanwhile. */
 JZX_API void jzx_loop_request_stop(jzx_loop *loop);
 
 /* 1 when jzx_loop_run() would return now: a stop was asked for, or nobody is left. Thread: loop. */

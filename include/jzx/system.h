@@ -85,6 +85,16 @@ static inline JZX_NODISCARD jzx_err jzx_system_create(const jzx_system_config *c
  * Thread: the one of "loop", outside of actors (else BUSY). NULL is fine. */
 JZX_API jzx_err jzx_system_destroy(jzx_system *system);
 
+/* After fork(2), in the child, where no thread of the dispatchers came along: forgets the system
+ * without running code of the program, waiting for a thread or a lock, or touching what the
+ * parent's kernel objects watch. Descriptors are closed. Memory goes back if at the moment of the
+ * fork every dispatcher was at rest, in an actor's code of a pool, or the caller's own; else it is
+ * left, for a thread may have been halfway through it, with the sockets of those dispatchers. Stop
+ * a watchdog before, release senders after. The parent goes on unharmed. In the process that made
+ * the system it does nothing. Thread: the one that forked, also inside of an actor, which must not
+ * return then. NULL is fine. */
+JZX_API void jzx_system_abandon(jzx_system *system);
+
 /* The dispatcher "loop", for the thread that runs it: spawn and send through it before
  * jzx_system_run(). Never NULL. Thread: any. */
 JZX_API jzx_loop *jzx_system_loop(jzx_system *system);
@@ -104,8 +114,9 @@ JZX_API JZX_NODISCARD jzx_err jzx_system_run(jzx_system *system);
 /* Runs "loop" until nothing is ready on any dispatcher: no message queued, no actor in its code, no
  * timer due. Errors as jzx_loop_run(), and TIMED_OUT when that is not so after timeout_ms. */
 JZX_API JZX_NODISCARD jzx_err jzx_system_run_until_idle(jzx_system *system, uint64_t timeout_ms);
-/* Makes the current, or else the next, jzx_system_run() return. Thread: any, and signal handlers.
- */
+/* Makes the current, or else the next, jzx_system_run() return; a jzx_system_shutdown() that comes
+ * first answers it. However often it was asked for until then, one run returns. Thread: any, and
+ * signal handlers. */
 JZX_API void jzx_system_request_stop(jzx_system *system);
 
 /* Stops everything as jzx_loop_shutdown() does, on all dispatchers at once and with one deadline,

@@ -1,0 +1,342 @@
+/* Goal: a forked child forgets a system (R29): jzx_system_abandon() ends, whatever the threads of
+ * the parent were doing; no code of the program runs; nothing of the parent's is touched. Method:
+ * fork at rest, inside an actor and under load; the child counts what is left and says so by its
+ * exit code; an alarm ends one that hangs. */
+/* not on: pinned pool; it says itself what its dispatchers are. */
+#define _GNU_SOURCE
+#include <jzx/blocking.h>
+#include <jzx/control.h>
+#include <jzx/jzx.h>
+#include <jzx/system.h>
+#include <jzx/testkit.h>
+
+#include "support/check.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { GO = 1, FORK = 2, JOB = 3, CHILD_SECONDS = 60, PATIENCE_MS = 60000 };
+/* How a child ends; 0: all is well. */
+enum { CODE_RAN = 1, LEFT_MEMORY = 2, LEFT_FDS = 3, NOT_REFUSED = 4 };
+
+static const char *const places[] = {"loop", "pinned", "pool", "desk"};
+enum { PLACES = sizeof places / sizeof places[0] };
+
+/* Descriptors of a loop: what their links in /proc say. */
+static size_t count_loop_fds(void)
+{
+    size_t count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        char path[300];
+        char to[64] = "";
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
+        ssize_t len = readlink(path, to, sizeof to - 1);
+        count += len > 0 && (strstr(to, "[eventpoll]") != NULL || strstr(to, "[eventfd]") != NULL ||
+                             strstr(to, "[io_uring]") != NULL || strstr(to, "socket:") != NULL);
+    }
+    closedir(dir);
+    return count;
+}
+
+typedef struct stage {
+    jzx_system *system;
+    jzx_loop *loop;
+    jzx_sender *sender;
+    jzx_fault *fault;
+    jzx_actor_id ids[PLACES];
+    _Atomic uint64_t handled;
+    _Atomic uint64_t ended;
+    _Atomic bool over;
+    size_t fds; /* of loops, before */
+} stage;
+
+static void check_child(pid_t pid)
+{
+    int status = 0;
+    REQUIRE_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), 0);
+}
+
+/* In the child. */
+_Noreturn static void abandon(stage *s, bool freed)
+{
+    uint64_t ended = atomic_load(&s->ended);
+    alarm(CHILD_SECONDS);
+    jzx_system_abandon(s->system);
+    int code = 0;
+    if (atomic_load(&s->ended) != ended) {
+        code = CODE_RAN;
+    } else if (jzx_send_async_u64(s->sender, s->ids[0], 0, GO) == JZX_OK && freed) {
+        code = NOT_REFUSED;
+    } else if (count_loop_fds() != s->fds) {
+        code = LEFT_FDS;
+    }
+    if (freed) {
+        jzx_sender_release(s->sender);
+        code = code == 0 && jzx_fault_leaked(s->fault, NULL) != 0 ? LEFT_MEMORY : code;
+    }
+    _exit(code);
+}
+
+static jzx_behavior_result obey(jzx_context *ctx, const jzx_message *msg)
+{
+    stage *s = ctx->state;
+    atomic_fetch_add(&s->handled, 1);
+    if (msg->tag == FORK) {
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            abandon(s, true);
+        }
+        check_child(pid);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void count_end(jzx_context *ctx)
+{
+    stage *s = ctx->state;
+    atomic_fetch_add(&s->ended, 1);
+}
+
+/* On every dispatcher an actor, and one that is a child of another dispatcher's. */
+static jzx_behavior_result have_child(jzx_context *ctx, void *arg)
+{
+    ctx->state = arg;
+    jzx_spawn_opts opts = {
+        .behavior = obey, .state = arg, .deinit = count_end, .dispatcher = "pool"};
+    return jzx_spawn(ctx->loop, &opts, NULL) == JZX_OK ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
+}
+
+static void open_stage(stage *s, bool counted, uint32_t poller)
+{
+    s->fds = count_loop_fds();
+    jzx_config config = {.poller = poller};
+    if (counted) {
+        REQUIRE_OK(jzx_fault_create(NULL, &s->fault));
+        config.allocator = jzx_fault_allocator(s->fault);
+    }
+    jzx_dispatcher_spec desk = {.name = "desk", .kind = JZX_DISPATCHER_PINNED};
+    jzx_system_config sc = {
+        .loop = &config, .dispatchers = &desk, .dispatcher_count = 1, .pool_workers = 2};
+    REQUIRE_OK(jzx_system_create(&sc, &s->system));
+    s->loop = jzx_system_loop(s->system);
+    REQUIRE_OK(jzx_system_sender(s->system, 0, &s->sender));
+    for (int i = 0; i < PLACES; i++) {
+        jzx_spawn_opts opts = {.behavior = obey,
+                               .state = s,
+                               .init = have_child,
+                               .deinit = count_end,
+                               .dispatcher = places[i]};
+        REQUIRE_OK(jzx_system_spawn(s->system, &opts, &s->ids[i]));
+    }
+    REQUIRE_OK(jzx_system_run_until_idle(s->system, PATIENCE_MS));
+}
+
+/* The parent goes on: all of its actors answer and end. */
+static void close_stage(stage *s)
+{
+    for (int i = 0; i < PLACES; i++) {
+        uint64_t before = atomic_load(&s->handled);
+        REQUIRE_OK(jzx_send_async_u64(s->sender, s->ids[i], 0, GO));
+        while (atomic_load(&s->handled) == before) {
+            REQUIRE_OK(jzx_loop_step(s->loop, 1000000));
+        }
+    }
+    CHECK_OK(jzx_system_shutdown(s->system, PATIENCE_MS, NULL));
+    CHECK_EQ(atomic_load(&s->ended), 2 * PLACES);
+    CHECK_OK(jzx_system_destroy(s->system));
+    jzx_sender_release(s->sender);
+    if (s->fault != NULL) {
+        CHECK_EQ(jzx_fault_leaked(s->fault, NULL), 0);
+        jzx_fault_destroy(s->fault);
+    }
+    CHECK_EQ(count_loop_fds(), s->fds);
+}
+
+/* A pinned thread is at rest once it is in its poller; the system only knows that it is idle. */
+static void fork_at_rest(stage *s)
+{
+    fflush(NULL);
+    for (int tries = 0;; tries++) {
+        (void)usleep(20000);
+        pid_t pid = fork();
+        REQUIRE(pid >= 0);
+        if (pid == 0) {
+            abandon(s, true);
+        }
+        int status = 0;
+        REQUIRE_EQ(waitpid(pid, &status, 0), pid);
+        int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        if (code != LEFT_MEMORY && code != NOT_REFUSED) {
+            CHECK_EQ(code, 0);
+            return;
+        }
+        REQUIRE(tries < 100); /* never at rest: it is not, then */
+    }
+}
+
+static void test_a_child_abandons_a_system_at_rest_R29(void)
+{
+    for (uint32_t poller = JZX_POLLER_EPOLL; poller <= JZX_POLLER_URING; poller++) {
+        stage s = {0};
+        open_stage(&s, true, poller);
+        for (int i = 0; i < PLACES; i++) {
+            REQUIRE_OK(jzx_send_async_u64(s.sender, s.ids[i], 0, GO));
+        }
+        REQUIRE_OK(jzx_system_run_until_idle(s.system, PATIENCE_MS));
+        REQUIRE_OK(jzx_send_u64(s.loop, s.ids[0], 0, GO)); /* one is under way */
+        fork_at_rest(&s);
+        close_stage(&s);
+    }
+}
+
+static void test_a_child_forked_inside_an_actor_abandons_the_system_R29(void)
+{
+    stage s = {0};
+    open_stage(&s, true, 0);
+    (void)usleep(50000);
+    REQUIRE_OK(jzx_send_u64(s.loop, s.ids[0], 0, FORK));
+    REQUIRE_OK(jzx_system_run_until_idle(s.system, PATIENCE_MS));
+    close_stage(&s);
+}
+
+/* In its own process it is a mistake, and changes nothing. */
+static void test_a_system_is_not_abandoned_where_it_was_made(void)
+{
+    stage s = {0};
+    open_stage(&s, true, 0);
+    jzx_system_abandon(s.system);
+    jzx_system_abandon(NULL);
+    close_stage(&s);
+}
+
+/* Threads that are in the middle of everything: sends, spawns, stops, looks. */
+static void *make_noise(void *arg)
+{
+    stage *s = arg;
+    for (uint64_t i = 0; !atomic_load(&s->over); i++) {
+        jzx_spawn_opts opts = {.behavior = obey, .state = s, .dispatcher = places[i % PLACES]};
+        jzx_actor_id id = JZX_NOBODY;
+        jzx_counters counters;
+        jzx_err err = jzx_send_async_u64(s->sender, s->ids[i % PLACES], 0, GO);
+        CHECK(err == JZX_OK || err == JZX_ERR_MAILBOX_FULL);
+        if (i % 16 == 0 && jzx_system_spawn(s->system, &opts, &id) == JZX_OK) {
+            (void)jzx_system_stop(s->system, id);
+        }
+        jzx_system_counters(s->system, &counters);
+    }
+    return NULL;
+}
+
+static void test_a_child_abandons_a_system_under_load_R29(void)
+{
+    enum { NOISY = 2, FORKS = JZT_SANITIZED ? 20 : 100 };
+    stage s = {0};
+    pthread_t threads[NOISY];
+    open_stage(&s, false, 0);
+    for (int i = 0; i < NOISY; i++) {
+        REQUIRE_EQ(pthread_create(&threads[i], NULL, make_noise, &s), 0);
+    }
+    fflush(NULL);
+    for (int i = 0; i < FORKS; i++) {
+        REQUIRE_OK(jzx_loop_step(s.loop, 100000));
+        pid_t pid = fork();
+        REQUIRE(pid >= 0);
+        if (pid == 0) {
+            alarm(CHILD_SECONDS);
+            jzx_system_abandon(s.system);
+            _exit(0);
+        }
+        check_child(pid);
+    }
+    atomic_store(&s.over, true);
+    for (int i = 0; i < NOISY; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    REQUIRE_OK(jzx_system_run_until_idle(s.system, PATIENCE_MS));
+    close_stage(&s);
+}
+
+/* Other parts with threads of their own: blocking work that runs, and the control plane. */
+static _Atomic uint32_t begun;
+static _Atomic uint32_t go_on;
+
+static void *take_long(void *arg)
+{
+    atomic_store(&begun, 1);
+    while (atomic_load(&go_on) == 0) {
+        (void)usleep(1000);
+    }
+    return arg;
+}
+
+static jzx_behavior_result give_work(jzx_context *ctx, const jzx_message *msg)
+{
+    stage *s = ctx->state;
+    if (msg->tag == GO) {
+        CHECK_OK(jzx_run_blocking(ctx, take_long, NULL, JOB));
+    } else {
+        atomic_fetch_add(&s->handled, 1);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_a_child_leaves_blocking_work_and_control_to_the_parent_R29(void)
+{
+    stage s = {0};
+    jzx_control *control = NULL;
+    char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/jzx-fork-%d.sock", (int)getpid());
+    open_stage(&s, false, 0);
+    jzx_control_opts opts = {.path = path};
+    REQUIRE_OK(jzx_control_start(s.loop, &opts, &control));
+    jzx_spawn_opts worker = {.behavior = give_work, .state = &s};
+    jzx_actor_id id = JZX_NOBODY;
+    REQUIRE_OK(jzx_spawn(s.loop, &worker, &id));
+    REQUIRE_OK(jzx_send_u64(s.loop, id, 0, GO));
+    while (atomic_load(&begun) == 0) {
+        REQUIRE_OK(jzx_loop_step(s.loop, 1000000));
+    }
+    fflush(NULL);
+    pid_t pid = fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+        s.fds++; /* the control's wake-up stays: a handler for its dump signal may be installed */
+        abandon(&s, false);
+    }
+    check_child(pid);
+    CHECK_EQ(access(path, F_OK), 0); /* the parent's socket is still there */
+    uint64_t before = atomic_load(&s.handled);
+    atomic_store(&go_on, 1);
+    while (atomic_load(&s.handled) == before) {
+        REQUIRE_OK(jzx_loop_step(s.loop, 1000000));
+    }
+    jzx_control_stop(control);
+    close_stage(&s);
+}
+
+static const jzt_test tests[] = {
+    {"a_child_abandons_a_system_at_rest_R29", test_a_child_abandons_a_system_at_rest_R29},
+    {"a_child_forked_inside_an_actor_abandons_the_system_R29",
+     test_a_child_forked_inside_an_actor_abandons_the_system_R29},
+    {"a_system_is_not_abandoned_where_it_was_made",
+     test_a_system_is_not_abandoned_where_it_was_made},
+    {"a_child_abandons_a_system_under_load_R29", test_a_child_abandons_a_system_under_load_R29},
+    {"a_child_leaves_blocking_work_and_control_to_the_parent_R29",
+     test_a_child_leaves_blocking_work_and_control_to_the_parent_R29},
+};
+
+int main(int argc, char **argv)
+{
+    return jzt_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
