@@ -21,11 +21,12 @@
 #define MFB_PAYLOAD_BYTES 64u
 #define MFB_KEY_BYTES 16u
 #define MFB_KIND 7u
-#define MFB_JOB_BYTES 253u
+#define MFB_JOB_BYTES 257u
 #define MFB_UNIQUE_KEY_BYTES 28u
 #define MFB_READY_KEY_BYTES 19u
-#define MFB_META_BYTES 78u
-#define MFB_CHUNK_BYTES 90u
+#define MFB_SUM_BYTES 4u /* of every row of an index */
+#define MFB_META_BYTES 82u
+#define MFB_CHUNK_BYTES 94u
 
 /* What one run of a side is asked to do. */
 typedef struct mfb_run {

@@ -106,8 +106,8 @@ static void check_sizes(const mfb_run *run)
         bench_fail("the manifest's file cannot be opened with LMDB");
     }
     same_size(txn, "job", 8, MFB_JOB_BYTES);
-    same_size(txn, "unique", MFB_UNIQUE_KEY_BYTES, 8);
-    same_size(txn, "ready", MFB_READY_KEY_BYTES, 0);
+    same_size(txn, "unique", MFB_UNIQUE_KEY_BYTES, 8 + MFB_SUM_BYTES);
+    same_size(txn, "ready", MFB_READY_KEY_BYTES, MFB_SUM_BYTES);
     same_size(txn, "meta", 1, MFB_META_BYTES);
     same_size(txn, "chunk", 16, MFB_CHUNK_BYTES);
     mdb_txn_abort(txn);

@@ -68,6 +68,7 @@ static void enqueue(raw *self, MDB_txn *txn, const uint8_t *unique)
 {
     uint8_t id[8], job[MFB_JOB_BYTES], meta[MFB_META_BYTES];
     uint8_t slot[MFB_UNIQUE_KEY_BYTES], ready[MFB_READY_KEY_BYTES];
+    uint8_t holder[sizeof id + MFB_SUM_BYTES] = {0}, sum[MFB_SUM_BYTES] = {0};
     MDB_val key = {sizeof slot, slot}, there;
     memset(slot, 1, sizeof slot - MFB_KEY_BYTES);
     memcpy(slot + sizeof slot - MFB_KEY_BYTES, unique, MFB_KEY_BYTES);
@@ -82,11 +83,12 @@ static void enqueue(raw *self, MDB_txn *txn, const uint8_t *unique)
     memcpy(ready + sizeof ready - sizeof id, id, sizeof id);
     memset(meta, 3, sizeof meta);
     memcpy(meta, id, sizeof id);
+    memcpy(holder, id, sizeof id);
     self->next_id++;
     put(txn, self->trees[COUNTER], "m", 1, meta, sizeof meta);
     put(txn, self->trees[JOB], id, sizeof id, job, sizeof job);
-    put(txn, self->trees[UNIQUE], slot, sizeof slot, id, sizeof id);
-    put(txn, self->trees[READY], ready, sizeof ready, NULL, 0);
+    put(txn, self->trees[UNIQUE], slot, sizeof slot, holder, sizeof holder);
+    put(txn, self->trees[READY], ready, sizeof ready, sum, sizeof sum);
 }
 
 static void begin(void *arg)

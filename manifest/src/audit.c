@@ -2,6 +2,7 @@
 
 #include "bytes.h"
 #include "key.h"
+#include "row.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -68,6 +69,17 @@ static void check_row(mfi_check *check, uint32_t table, jzx_mf_span key, jzx_mf_
                               : "has a damaged value");
         return;
     }
+    if (mfi_row_check(table, key, value) != JZX_OK) {
+        mfi_check_problem(check, "%s of table %s was damaged: its checksum is not that of this key",
+                          mfi_check_key_text(table, key).text, jzx_mf_table_name(table));
+        return;
+    }
+    if (check->meta.schema >= MFI_SCHEMA_KEYED && mfi_row_is_old(table, value)) {
+        mfi_check_problem(check, "%s of table %s has no checksum, which a file of schema %u has",
+                          mfi_check_key_text(table, key).text, jzx_mf_table_name(table),
+                          check->meta.schema);
+        return;
+    }
     if (is_job_index(table)) {
         mfi_check_index(check, table, key);
     } else if (row_fns[table] != NULL) {
@@ -89,8 +101,7 @@ static jzx_err on_row(void *arg, jzx_mf_span key, jzx_mf_span value)
 static void check_table(mfi_check *check, uint32_t table)
 {
     table_walk walk = {check, table};
-    jzx_mf_key first = mfi_key_first(table);
-    jzx_err err = mfi_walk(check->view, &first, 0, on_row, &walk);
+    jzx_err err = mfi_walk_raw(check->view, table, on_row, &walk);
     if (err != JZX_OK && err != JZX_ERR_STOPPING) {
         mfi_check_problem(check, "table %s cannot be read to its end: %s", jzx_mf_table_name(table),
                           jzx_strerror(err));

@@ -148,7 +148,7 @@ static void check_active(mfi_check *check, const jzx_mf_job *job)
         check_held_gate(check, job);
     }
     jzx_mf_key row = mfi_key_active(job);
-    if (has_limit(check, job->kind) && !mfi_has(check->view, &row)) {
+    if (has_limit(check, job->kind) && mfi_find(check->view, &row) == JZX_ERR_NOT_FOUND) {
         mfi_check_problem(check,
                           "job %llu is active and kind %u has a limit, but it has no row in "
                           "active",
@@ -239,7 +239,7 @@ void mfi_check_job(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
         return;
     }
     jzx_mf_key row;
-    if (index_key(&job, &row) && !mfi_has(check->view, &row)) {
+    if (index_key(&job, &row) && mfi_find(check->view, &row) == JZX_ERR_NOT_FOUND) {
         mfi_check_problem(check, "job %llu is %s but has no row in %s", id_of(&job), state_of(&job),
                           jzx_mf_table_name(row.table));
     }

@@ -66,7 +66,7 @@ static void check_owner(mfi_check *check, uint32_t table, jzx_mf_span key)
 {
     uint64_t id = mfi_get_be64(key.data);
     jzx_mf_key db = jzx_mf_key_db(id);
-    if (!mfi_has(check->view, &db)) {
+    if (mfi_find(check->view, &db) == JZX_ERR_NOT_FOUND) {
         mfi_check_problem(check, "%s belongs to database %llu, which is not there",
                           mfi_check_key_text(table, key).text, (unsigned long long)id);
     }
@@ -135,7 +135,7 @@ void mfi_check_material(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
         return;
     }
     jzx_mf_key row = mfi_key_material_status(material.status, material.updated_ms, &own);
-    if (!mfi_has(check->view, &row)) {
+    if (mfi_find(check->view, &row) == JZX_ERR_NOT_FOUND) {
         mfi_check_problem(check, "%s is in status %u but has no such row in material_status",
                           mfi_check_key_text(JZX_MF_TABLE_MATERIAL, key).text, material.status);
     }

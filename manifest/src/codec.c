@@ -2,11 +2,26 @@
 
 #include "bytes.h"
 #include "crc.h"
+#include "row.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD = 10, TLV_HEAD = 6, BUF_MIN = 512 };
+/* Up to version 1 there was no checksum of the key in the head. */
+enum { HEAD = 14, OLD_HEAD = 10, TLV_HEAD = 6, BUF_MIN = 512 };
+
+static inline size_t head_of(uint32_t version)
+{
+    return version >= MFI_ROW_VERSION ? HEAD : OLD_HEAD;
+}
+
+/* Of everything but the two checksums: not even a type or a version can change unseen. Old records
+ * have it of what follows it. */
+static inline uint32_t body_sum(const uint8_t *bytes, size_t len, size_t head)
+{
+    return head == HEAD ? mfi_crc32c_more(mfi_crc32c(bytes, 4), bytes + HEAD - 2, len - (HEAD - 2))
+                        : mfi_crc32c(bytes + 8, len - 8);
+}
 
 /* A value whose head was looked at. */
 typedef struct parts {
@@ -121,6 +136,7 @@ typedef struct writing {
     mfi_buf *out;
     const mfi_rest *keep;
     knows_fn knows;
+    size_t head;
     uint8_t *tlvs;
 } writing;
 
@@ -134,16 +150,16 @@ static inline jzx_err value_begin(writing *w, size_t fixed, size_t tlvs)
     if (wide > UINT16_MAX) {
         return JZX_ERR_TOO_BIG;
     }
-    size_t size = HEAD + wide + tlvs + tlvs_kept(w->keep->tlvs, w->knows, NULL);
+    size_t size = w->head + wide + tlvs + tlvs_kept(w->keep->tlvs, w->knows, NULL);
     if (!mfi_buf_reserve(w->out, size)) {
         return JZX_ERR_NO_MEMORY;
     }
     uint8_t *bytes = w->out->bytes;
-    mfi_put_le16(bytes + 8, (uint16_t)wide);
+    mfi_put_le16(bytes + w->head - 2, (uint16_t)wide);
     if (w->keep->fixed.len > 0) {
-        memcpy(bytes + HEAD + fixed, w->keep->fixed.data, w->keep->fixed.len);
+        memcpy(bytes + w->head + fixed, w->keep->fixed.data, w->keep->fixed.len);
     }
-    w->tlvs = bytes + HEAD + wide;
+    w->tlvs = bytes + w->head + wide;
     w->out->len = size;
     return JZX_OK;
 }
@@ -154,7 +170,10 @@ static inline void value_end(const writing *w, uint8_t *tlvs, uint16_t type, uin
     uint8_t *bytes = w->out->bytes;
     mfi_put_le16(bytes, type);
     mfi_put_le16(bytes + 2, version);
-    mfi_put_le32(bytes + 4, mfi_crc32c(bytes + 8, w->out->len - 8));
+    mfi_put_le32(bytes + 4, body_sum(bytes, w->out->len, w->head));
+    if (w->head == HEAD) {
+        mfi_put_le32(bytes + MFI_ROW_SUM_AT, 0); /* whoever stores it knows the key */
+    }
 }
 
 static inline void put_f64(uint8_t *at, double v)
@@ -192,12 +211,12 @@ static inline void put_u64s(uint8_t *at, const uint64_t *v, size_t count)
         if (!count_##name(r, &size)) {                                                             \
             return JZX_ERR_TOO_BIG;                                                                \
         }                                                                                          \
-        writing w = {out, keep, knows_##name, NULL};                                               \
+        writing w = {out, keep, knows_##name, head_of(VERSION), NULL};                             \
         jzx_err err = value_begin(&w, fixed_##name, size);                                         \
         if (err != JZX_OK) {                                                                       \
             return err;                                                                            \
         }                                                                                          \
-        uint8_t *at = out->bytes + HEAD;                                                           \
+        uint8_t *at = out->bytes + w.head;                                                         \
         uint8_t *tlv = w.tlvs;
 #define PUT(size, statement)                                                                       \
     statement;                                                                                     \
@@ -223,17 +242,20 @@ static inline void put_u64s(uint8_t *at, const uint64_t *v, size_t count)
 static inline jzx_err value_open(jzx_mf_span value, uint32_t type, uint32_t newest, parts *out)
 {
     const uint8_t *bytes = value.data;
-    if (value.len < HEAD || mfi_get_le16(bytes) != type) {
-        return JZX_ERR_CORRUPT;
-    }
-    size_t fixed = mfi_get_le16(bytes + 8);
-    if (fixed > value.len - HEAD ||
-        mfi_get_le32(bytes + 4) != mfi_crc32c(bytes + 8, value.len - 8)) {
+    if (value.len < OLD_HEAD || mfi_get_le16(bytes) != type) {
         return JZX_ERR_CORRUPT;
     }
     out->version = mfi_get_le16(bytes + 2);
-    out->fixed = jzx_mf_blob(bytes + HEAD, fixed);
-    out->tlvs = jzx_mf_blob(bytes + HEAD + fixed, value.len - HEAD - fixed);
+    size_t head = head_of(out->version);
+    if (value.len < head) {
+        return JZX_ERR_CORRUPT;
+    }
+    size_t fixed = mfi_get_le16(bytes + head - 2);
+    if (fixed > value.len - head || mfi_get_le32(bytes + 4) != body_sum(bytes, value.len, head)) {
+        return JZX_ERR_CORRUPT;
+    }
+    out->fixed = jzx_mf_blob(bytes + head, fixed);
+    out->tlvs = jzx_mf_blob(bytes + head + fixed, value.len - head - fixed);
     return out->version > newest ? JZX_ERR_NEWER_SCHEMA : JZX_OK;
 }
 
@@ -348,7 +370,8 @@ static inline void get_u64s(const uint8_t *at, uint64_t *v, size_t count)
 #include "schema.def"
 #undef GET
 
-/* ---- Older versions. They are closed: nobody appends to them any more. */
+/* ---- Older versions. They are closed: nobody appends to them any more. Version 1 had the fields
+ * of version 2 and another head, so only those before it need a function. */
 
 #define no_older(p, out, rest) JZX_ERR_CORRUPT
 
@@ -389,7 +412,7 @@ static jzx_err older_generation(const parts *p, jzx_mf_generation *out, mfi_rest
         if (err != JZX_OK) {                                                                       \
             return err;                                                                            \
         }                                                                                          \
-        return p.version < (version_now) ? older(&p, out, rest) : decode_##name(&p, out, rest);    \
+        return p.version == 0 ? older(&p, out, rest) : decode_##name(&p, out, rest);               \
     }
 #include "schema.def"
 
@@ -401,14 +424,16 @@ uint32_t mfi_value_stamp(uint32_t table, jzx_mf_span value)
 #define NO_OLD
 #define RECORD(name, type, table, version, older) case table:
 #include "schema.def"
-        if (value.len >= HEAD) {
+        if (value.len >= OLD_HEAD) {
             return mfi_get_le32((const uint8_t *)value.data + 4);
         }
         break;
     default:
         break;
     }
-    return mfi_crc32c(value.data, value.len);
+    uint32_t plain = 0;
+    bool sealed = mfi_row_is_index(table, &plain) && value.len == plain + MFI_ROW_SUM_BYTES;
+    return mfi_crc32c(value.data, sealed ? plain : value.len);
 }
 
 static inline void give(void *out, size_t size, const void *record, size_t known)
@@ -459,27 +484,21 @@ jzx_err mfi_value_rest(uint32_t table, jzx_mf_span value, mfi_rest *out)
 
 jzx_err mfi_value_check(uint32_t table, jzx_mf_span value)
 {
-    switch (table) {
-    case JZX_MF_TABLE_DB_NAME:
-    case JZX_MF_TABLE_UNIQUE:
-        return value.len == 8 ? JZX_OK : JZX_ERR_CORRUPT;
-    case JZX_MF_TABLE_READY:
-    case JZX_MF_TABLE_SCHEDULED:
-    case JZX_MF_TABLE_LEASE:
-    case JZX_MF_TABLE_ACTIVE:
-    case JZX_MF_TABLE_BLOCKED:
-    case JZX_MF_TABLE_FINISHED:
-    case JZX_MF_TABLE_DEPENDENCY:
-    case JZX_MF_TABLE_MATERIAL_STATUS:
-        return value.len == 0 ? JZX_OK : JZX_ERR_CORRUPT;
-    default:
-        return mfi_value_rest(table, value, NULL);
+    uint32_t plain;
+    if (mfi_row_is_index(table, &plain)) {
+        bool fits = value.len == plain || value.len == plain + MFI_ROW_SUM_BYTES;
+        return fits ? JZX_OK : JZX_ERR_CORRUPT;
     }
+    return mfi_value_rest(table, value, NULL);
 }
 
 bool mfi_value_is_old(uint32_t table, jzx_mf_span value)
 {
-    if (value.len < HEAD) {
+    uint32_t plain;
+    if (mfi_row_is_index(table, &plain)) {
+        return mfi_row_is_old(table, value);
+    }
+    if (value.len < OLD_HEAD) {
         return false;
     }
     uint32_t version = mfi_get_le16((const uint8_t *)value.data + 2);

@@ -1,8 +1,11 @@
 /* Records as bytes (docs/MANIFEST.md has the format).
  *
- *   u16 type | u16 version | u32 crc32c of the rest | u16 fixed length | fixed fields | TLVs
+ *   u16 type | u16 version | u32 crc32c | u32 crc32c of the key | u16 fixed length | fixed fields
+ *   | TLVs
  *
- * all little-endian; a TLV is u16 tag | u32 length | bytes. schema.def is the one place that says
+ * all little-endian. The first checksum is of everything but the two, and looked at by the
+ * decoders; the second (row.h) is put there by whoever stores the record, and looked at by whoever
+ * finds it (tx.h). A TLV is u16 tag | u32 length | bytes. schema.def is the one place that says
  * which fields there are; from it come encoder, decoder, dump, the fuzzer's round trip and the
  * golden vectors. Fields are only ever appended. A reader takes shorter fixed parts (what is
  * missing is 0) and longer ones, and keeps what it does not know for the next rewrite: the rest. */
@@ -31,7 +34,8 @@ typedef struct mfi_meta {
     uint32_t reserved;
     jzx_mf_span migrate_key; /* everything up to it is done */
 } mfi_meta;
-#define MFI_SCHEMA 1u
+#define MFI_SCHEMA 2u
+#define MFI_SCHEMA_KEYED 2u /* since this one every row has a checksum of its key (row.h) */
 
 /* An event as stored; its key has seq and index. */
 typedef struct mfi_event {
@@ -94,7 +98,8 @@ jzx_err mfi_encode_chunk_v0(const mfi_chunk_v0 *record, const mfi_rest *keep, mf
 jzx_err mfi_encode_generation_v0(const mfi_generation_v0 *record, const mfi_rest *keep,
                                  mfi_buf *out);
 
-/* Whether a record has an older version than this library writes. False for what is no record. */
+/* Whether a record has an older version than this library writes, or a row of an index has no
+ * checksum yet. False for what is neither. */
 bool mfi_value_is_old(uint32_t table, jzx_mf_span value);
 /* Decodes a record of this table into its struct, of which the caller knows `size` bytes: what it
  * does not know is left out, what only it knows is 0. */
@@ -104,7 +109,7 @@ jzx_err mfi_value_rest(uint32_t table, jzx_mf_span value, mfi_rest *out);
 /* The record once more, in today's version; what is not known is kept. Errors of both ways. */
 jzx_err mfi_value_renew(uint32_t table, jzx_mf_span value, mfi_buf *out);
 /* crc32c of the body, as the header of a value has it: a stamp for conditions. For values without a
- * header (unique, db_name): crc32c of the whole. */
+ * header (unique, db_name): crc32c of the value without the row's checksum. */
 uint32_t mfi_value_stamp(uint32_t table, jzx_mf_span value);
 /* Whether a value of this table is well-formed: decodes it. Tables without records: their length.
  */

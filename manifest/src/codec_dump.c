@@ -1,6 +1,7 @@
 /* Rows as lines of text, for people. */
 #include "bytes.h"
 #include "codec.h"
+#include "row.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -278,7 +279,7 @@ static jzx_err put_record(line *l, uint32_t table, jzx_mf_span value)
 #include "schema.def"
     default:
         err = mfi_value_check(table, value);
-        if (err == JZX_OK && value.len == 8) {
+        if (err == JZX_OK && value.len >= 8) {
             put(l, " -> %" PRIu64, mfi_get_be64(value.data));
         }
         break;
@@ -291,7 +292,10 @@ jzx_err mfi_value_dump(uint32_t table, jzx_mf_span key, jzx_mf_span value, mfi_b
     line l = {.out = out};
     out->len = 0;
     put_key(&l, table, key);
-    jzx_err err = put_record(&l, table, value);
+    jzx_err err = mfi_row_check(table, key, value);
+    if (err == JZX_OK) {
+        err = put_record(&l, table, value);
+    }
     mfi_event event;
     if (err != JZX_OK) {
         put(&l, " !%s ", jzx_err_name(err));

@@ -38,21 +38,27 @@ static const uint32_t steps[256] = {
     0x79b737ba, 0x8bdcb4b9, 0x988c474d, 0x6ae7c44e, 0xbe2da0a5, 0x4c4623a6, 0x5f16d052, 0xad7d5351,
 };
 
-uint32_t mfi_crc32c_table(const void *data, size_t len)
+static uint32_t more_by_table(uint32_t before, const void *data, size_t len)
 {
     const uint8_t *at = data;
-    uint32_t crc = UINT32_MAX;
+    uint32_t crc = ~before;
     for (size_t i = 0; i < len; i++) {
         crc = steps[(crc ^ at[i]) & 0xFF] ^ crc >> 8;
     }
     return ~crc;
 }
 
+uint32_t mfi_crc32c_table(const void *data, size_t len)
+{
+    return more_by_table(0, data, len);
+}
+
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(const void *data, size_t len)
+__attribute__((target("sse4.2"))) static uint32_t more_by_sse42(uint32_t before, const void *data,
+                                                                size_t len)
 {
     const uint8_t *at = data;
-    uint64_t crc = UINT32_MAX;
+    uint64_t crc = ~before;
     for (; len >= 8; len -= 8, at += 8) {
         uint64_t word;
         memcpy(&word, at, sizeof word);
@@ -66,12 +72,17 @@ __attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(const void *data,
 }
 #endif
 
-uint32_t mfi_crc32c(const void *data, size_t len)
+uint32_t mfi_crc32c_more(uint32_t crc, const void *data, size_t len)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("sse4.2")) {
-        return crc32c_sse42(data, len);
+        return more_by_sse42(crc, data, len);
     }
 #endif
-    return mfi_crc32c_table(data, len);
+    return more_by_table(crc, data, len);
+}
+
+uint32_t mfi_crc32c(const void *data, size_t len)
+{
+    return mfi_crc32c_more(0, data, len);
 }

@@ -1,6 +1,12 @@
 #include "migrate.h"
 
 #include "key.h"
+#include "row.h"
+
+#include <string.h>
+
+/* Of values in one step: what is rewritten stays in memory until it is committed. */
+#define BYTES_MAX ((uint64_t)32 << 20)
 
 /* The cursor that meta has: a table and the last key that was looked at. META itself is written
  * with every commit, so it needs no migration. */
@@ -29,14 +35,33 @@ static jzx_err cursor_next(const mfi_view *view, jzx_mf_key *at, jzx_mf_span *va
     return err;
 }
 
+/* A row of an index only gets its checksum, which mfi_put() sees to. */
+static jzx_err index_renew(mfi_tx *tx, const jzx_mf_key *at, jzx_mf_span value)
+{
+    uint8_t copy[8] = {0}; /* the map may move */
+    if (value.len > sizeof copy) {
+        return JZX_ERR_CORRUPT;
+    }
+    if (value.len > 0) {
+        memcpy(copy, value.data, value.len);
+    }
+    return mfi_put(tx, at, copy, value.len);
+}
+
 static jzx_err row_renew(mfi_tx *tx, const jzx_mf_key *at, jzx_mf_span value, uint64_t *count)
 {
+    uint32_t plain;
     if (!mfi_value_is_old(at->table, value)) {
         return JZX_OK;
     }
-    jzx_err err = mfi_value_renew(at->table, value, &tx->buf);
-    if (err == JZX_OK) {
-        err = mfi_put(tx, at, tx->buf.bytes, tx->buf.len);
+    jzx_err err;
+    if (mfi_row_is_index(at->table, &plain)) {
+        err = index_renew(tx, at, value);
+    } else {
+        err = mfi_value_renew(at->table, value, &tx->buf);
+        if (err == JZX_OK) {
+            err = mfi_put(tx, at, tx->buf.bytes, tx->buf.len);
+        }
     }
     if (err == JZX_OK) {
         (*count)++;
@@ -71,11 +96,13 @@ jzx_err mfi_migrate_step(mfi_tx *tx, jzx_mf_key *at, uint32_t max_rows, bool *ou
         return JZX_OK;
     }
     uint64_t count = 0;
+    uint64_t bytes = 0;
     jzx_err err = cursor_open(&tx->meta, at);
-    for (uint32_t row = 0; row < max_rows && err == JZX_OK; row++) {
+    for (uint32_t row = 0; row < max_rows && bytes < BYTES_MAX && err == JZX_OK; row++) {
         jzx_mf_span value;
         err = cursor_next(&tx->view, at, &value);
         if (err == JZX_OK) {
+            bytes += value.len;
             err = row_renew(tx, at, value, &count);
         }
     }

@@ -257,7 +257,9 @@ jzx_err jzx_mf_open_sized(const char *path, const jzx_mf_opts *opts, size_t opts
     jzx_mf_recovery report = {0};
     err = mf_open(path, &known, out_mf, &report);
     if (err != JZX_OK && report.text[0] == '\0') {
-        (void)snprintf(report.text, sizeof report.text, "%.150s: %s", path, jzx_strerror(err));
+        const char *hint = err == JZX_ERR_CORRUPT ? "; `jzx manifest FILE check` says where" : "";
+        (void)snprintf(report.text, sizeof report.text, "%.150s: %s%s", path, jzx_strerror(err),
+                       hint);
     }
     if (out_report != NULL) {
         memset(out_report, 0, report_size);

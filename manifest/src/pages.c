@@ -161,12 +161,18 @@ static bool take_free_words(walk *w, tree *in, free_record *record, const uint8_
         if (!record->has_count) {
             record->has_count = true;
             record->left = get64(words);
-            if (record->left >= all) {
+            /* LMDB makes them as long as they must be, or leaves them empty. */
+            if (record->left + 1 != all && record->left != 0) {
                 return mfi_pages_problem(w, in, record->page,
                                          "the free list has %llu pages in %llu words",
                                          (unsigned long long)record->left, (unsigned long long)all);
             }
-        } else if (record->left > 0) {
+        } else if (record->left == 0) {
+            if (get64(words) != 0) {
+                return mfi_pages_problem(w, in, record->page,
+                                         "the free list has a page where it should be empty");
+            }
+        } else {
             record->left--;
             if (!take_free_page(w, in, record, get64(words))) {
                 return false;

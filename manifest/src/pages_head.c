@@ -238,6 +238,17 @@ static jzx_err take_meta(int fd, const metas *both, uint32_t which, uint32_t pag
         }
     }
     const uint8_t *page = both->bytes[which];
+    /* Commits take turns. Pages that do not follow each other were not left by two of them: the
+     * number of one was damaged, and what looks like the last commit may not be it. */
+    uint64_t other = get64(both->bytes[1 - which] + META_TXNID_AT);
+    uint64_t own = get64(page + META_TXNID_AT);
+    if (other + 1 != own && own + 1 != other && other + own != 0) {
+        (void)snprintf(text, MFI_PAGES_TEXT,
+                       "page %u: the meta page has commit %llu, the other one %llu, and these do "
+                       "not follow each other",
+                       which, (unsigned long long)own, (unsigned long long)other);
+        return JZX_ERR_CORRUPT;
+    }
     mfi_pages_meta meta = {
         .free_db = mfi_pages_db_at(page + META_FREE_AT),
         .main_db = mfi_pages_db_at(page + META_MAIN_AT),

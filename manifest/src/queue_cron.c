@@ -93,10 +93,10 @@ jzx_err mfi_cron_put(mfi_tx *tx, const jzx_mf_cron *record)
 jzx_err mfi_cron_del(mfi_tx *tx, jzx_mf_span name)
 {
     jzx_mf_key key = mfi_key_name(JZX_MF_TABLE_CRON, name);
-    if (!mfi_has(&tx->view, &key)) {
+    jzx_err err = mfi_del(tx, &key);
+    if (err == JZX_ERR_NOT_FOUND) {
         return JZX_OK;
     }
-    jzx_err err = mfi_del(tx, &key);
     tx->news.schedule = true;
     return err == JZX_OK ? mfi_tell(tx, &key, JZX_MF_DEL) : err;
 }

@@ -61,8 +61,12 @@ static jzx_err adopt(mfi_tx *tx, uint64_t parent, uint64_t child)
     jzx_err err;
     while ((err = take_dependency(tx, child, &grandchild)) == JZX_OK) {
         jzx_mf_key row = mfi_key_dependency(parent, grandchild);
-        err = mfi_has(&tx->view, &row) ? mfi_record_of_row(tx, grandchild, one_less, NULL)
-                                       : mfi_put_empty(tx, &row);
+        err = mfi_find(&tx->view, &row);
+        if (err == JZX_OK) {
+            err = mfi_record_of_row(tx, grandchild, one_less, NULL);
+        } else if (err == JZX_ERR_NOT_FOUND) {
+            err = mfi_put_empty(tx, &row);
+        }
         if (err != JZX_OK) {
             return err;
         }

@@ -22,6 +22,9 @@ jzx_err jzx_mf_stamp(jzx_mf_snap *snap, const jzx_mf_key *key, uint64_t *out_sta
     jzx_mf_span value;
     jzx_err err = mfi_get(&snap->view, key, &value);
     if (err == JZX_OK) {
+        err = mfi_value_check(key->table, value);
+    }
+    if (err == JZX_OK) {
         *out_stamp = mfi_value_stamp(key->table, value);
     }
     return err;
@@ -384,7 +387,7 @@ jzx_err jzx_mf_dump(jzx_mf_snap *snap, uint32_t table, jzx_mf_line_fn fn, void *
         return JZX_ERR_INVALID_ARG;
     }
     each e = {.snap = snap, .fn.line = fn, .arg = arg, .table = table};
-    jzx_err err = walk_table(&e, table, line_row);
+    jzx_err err = mfi_walk_raw(&snap->view, table, line_row, &e);
     mfi_buf_free(&e.line);
     return err;
 }

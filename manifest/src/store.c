@@ -3,6 +3,7 @@
 
 #include "codec.h"
 #include "key.h"
+#include "row.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -153,7 +154,11 @@ static jzx_err look_at_meta(const mfi_store *store, MDB_txn *txn, uint32_t *out_
                        "has a table meta without a manifest's record");
     }
     mfi_meta meta;
-    jzx_err err = mfi_decode_meta(jzx_mf_blob(value.mv_data, value.mv_size), &meta, NULL);
+    jzx_mf_span span = jzx_mf_blob(value.mv_data, value.mv_size);
+    jzx_err err = mfi_row_check(key.table, jzx_mf_blob(key.bytes, key.len), span);
+    if (err == JZX_OK) {
+        err = mfi_decode_meta(span, &meta, NULL);
+    }
     if (err == JZX_ERR_NEWER_SCHEMA) {
         return mfi_say(facts, err, store->path, "was written by a newer version of this library");
     }
@@ -194,7 +199,8 @@ static jzx_err open_table(mfi_store *store, MDB_txn *txn, uint32_t table, unsign
                    mdb_strerror(rc));
 }
 
-/* An older schema may have had fewer tables. */
+/* Before schema 1 there may have been fewer tables. Since then one that is missing was lost, and to
+ * make an empty one of it would hide that. */
 static jzx_err open_tables(mfi_store *store, MDB_txn *txn, mfi_store_facts *facts)
 {
     uint32_t schema = 0;
@@ -202,7 +208,7 @@ static jzx_err open_tables(mfi_store *store, MDB_txn *txn, mfi_store_facts *fact
     if (err == JZX_OK) {
         err = look_at_meta(store, txn, &schema, facts);
     }
-    unsigned flags = schema < MFI_SCHEMA && !store->readonly ? MDB_CREATE : 0;
+    unsigned flags = schema == 0 && !store->readonly ? MDB_CREATE : 0;
     for (uint32_t table = JZX_MF_TABLE_META + 1; err == JZX_OK && table < JZX_MF_TABLES; table++) {
         err = open_table(store, txn, table, flags, facts);
     }

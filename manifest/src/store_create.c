@@ -4,6 +4,7 @@
 #include "bytes.h"
 #include "codec.h"
 #include "key.h"
+#include "row.h"
 
 #include <string.h>
 
@@ -38,6 +39,7 @@ static jzx_err put_meta(MDB_txn *txn, MDB_dbi dbi, uint64_t now_ms)
     jzx_err err = mfi_encode_meta(&meta, NULL, &buf);
     if (err == JZX_OK) {
         jzx_mf_key key = mfi_key_meta();
+        mfi_row_seal(key.table, jzx_mf_blob(key.bytes, key.len), buf.bytes, buf.len);
         MDB_val at = {key.len, key.bytes};
         MDB_val value = {buf.len, buf.bytes};
         err = mfi_err_of(mdb_put(txn, dbi, &at, &value, 0));

@@ -400,6 +400,9 @@ jzx_err mfi_expect(mfi_tx *tx, const jzx_mf_key *key, uint64_t stamp)
     if (err == JZX_ERR_NOT_FOUND) {
         return stamp == JZX_MF_ABSENT ? JZX_OK : JZX_ERR_CONFLICT;
     }
+    if (err == JZX_OK) {
+        err = mfi_value_check(key->table, value); /* a damaged one is no other one */
+    }
     if (err != JZX_OK) {
         return err;
     }

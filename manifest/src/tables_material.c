@@ -44,7 +44,7 @@ static jzx_err material_store(mfi_tx *tx, const jzx_mf_key *key, const material_
     jzx_mf_key before = row_of(key, &now->record);
     jzx_mf_key after = row_of(key, record);
     bool was_there = now->is_there;
-    if (was_there && !mfi_has(&tx->view, &before)) {
+    if (was_there && mfi_find(&tx->view, &before) != JZX_OK) {
         return JZX_ERR_CORRUPT;
     }
     /* From the first write on, what *now and *record point to may have moved. */

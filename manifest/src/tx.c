@@ -2,6 +2,7 @@
 
 #include "bytes.h"
 #include "key.h"
+#include "row.h"
 
 #include <jzx/manifest_watch.h>
 
@@ -23,22 +24,103 @@ static MDB_dbi dbi_of(const mfi_view *view, const jzx_mf_key *key)
     return mfi_store_dbi(view->store, key->table);
 }
 
+static jzx_mf_span span_of(const MDB_val *val)
+{
+    return jzx_mf_blob(val->mv_data, val->mv_size);
+}
+
+/* ---- What is found is what was stored, and what is not found is not there (docs/adr/0024). */
+
+static int compare(const MDB_val *a, const MDB_val *b)
+{
+    size_t shorter = a->mv_size < b->mv_size ? a->mv_size : b->mv_size;
+    int order = memcmp(a->mv_data, b->mv_data, shorter);
+    return order != 0 ? order : a->mv_size < b->mv_size ? -1 : a->mv_size > b->mv_size;
+}
+
+static jzx_err row_check(uint32_t table, const MDB_val *key, const MDB_val *value)
+{
+    return mfi_row_check(table, span_of(key), span_of(value));
+}
+
+/* The first row at or after `from`: its key and value, or NOT_FOUND. Both it and the row before it
+ * are looked at: their checksums hold, and they are on their sides of `from`. Then nothing can be
+ * between them, wherever a damaged key would have sent the search.
+ *
+ * The cursor is new: one that has been used looks at the page where it is first, and a damaged key
+ * there could keep it from searching. Afterwards the row is *out_step away from where it is. */
+static jzx_err cursor_place(MDB_cursor *cursor, const jzx_mf_key *from, MDB_val *key,
+                            MDB_val *value, MDB_cursor_op *out_step)
+{
+    *out_step = MDB_GET_CURRENT;
+    MDB_val wanted = key_val(from);
+    *key = wanted;
+    int rc = mdb_cursor_get(cursor, key, value, from->len == 0 ? MDB_FIRST : MDB_SET_RANGE);
+    bool is_end = rc == MDB_NOTFOUND;
+    if (rc != 0 && !is_end) {
+        return mfi_err_of(rc);
+    }
+    int order = is_end ? 1 : compare(key, &wanted);
+    if (order < 0 || (!is_end && row_check(from->table, key, value) != JZX_OK)) {
+        return JZX_ERR_CORRUPT;
+    }
+    if (from->len == 0 || order == 0) {
+        return is_end ? JZX_ERR_NOT_FOUND : JZX_OK; /* nothing can be before it */
+    }
+    MDB_val before;
+    MDB_val its_value;
+    rc = mdb_cursor_get(cursor, &before, &its_value, is_end ? MDB_LAST : MDB_PREV);
+    if (rc != 0 && rc != MDB_NOTFOUND) {
+        return mfi_err_of(rc);
+    }
+    if (rc == 0 &&
+        (compare(&before, &wanted) >= 0 || row_check(from->table, &before, &its_value) != JZX_OK)) {
+        return JZX_ERR_CORRUPT;
+    }
+    *out_step = rc == 0 ? MDB_NEXT : MDB_FIRST;
+    return is_end ? JZX_ERR_NOT_FOUND : JZX_OK;
+}
+
+/* A search that found nothing: NOT_FOUND if that is so, or CORRUPT. If the row is there after all,
+ * a damaged key of a branch sent the search past it. */
+static jzx_err prove_absence(const mfi_view *view, const jzx_mf_key *key)
+{
+    MDB_cursor *cursor;
+    int rc = mdb_cursor_open(view->txn, dbi_of(view, key), &cursor);
+    if (rc != 0) {
+        return mfi_err_of(rc);
+    }
+    MDB_val wanted = key_val(key);
+    MDB_val at;
+    MDB_val value;
+    MDB_cursor_op ignored;
+    jzx_err err = cursor_place(cursor, key, &at, &value, &ignored);
+    if (err == JZX_OK) {
+        err = compare(&at, &wanted) == 0 ? JZX_ERR_CORRUPT : JZX_ERR_NOT_FOUND;
+    }
+    mdb_cursor_close(cursor);
+    return err;
+}
+
 jzx_err mfi_get(const mfi_view *view, const jzx_mf_key *key, jzx_mf_span *out)
 {
     MDB_val at = key_val(key);
     MDB_val value;
     int rc = mdb_get(view->txn, dbi_of(view, key), &at, &value);
+    if (rc == MDB_NOTFOUND) {
+        return prove_absence(view, key);
+    }
     if (rc != 0) {
         return mfi_err_of(rc);
     }
-    *out = jzx_mf_blob(value.mv_data, value.mv_size);
-    return JZX_OK;
+    *out = span_of(&value);
+    return row_check(key->table, &at, &value);
 }
 
-bool mfi_has(const mfi_view *view, const jzx_mf_key *key)
+jzx_err mfi_find(const mfi_view *view, const jzx_mf_key *key)
 {
     jzx_mf_span ignored;
-    return mfi_get(view, key, &ignored) == JZX_OK;
+    return mfi_get(view, key, &ignored);
 }
 
 jzx_err mfi_get_id(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
@@ -48,19 +130,31 @@ jzx_err mfi_get_id(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
     if (err != JZX_OK) {
         return err;
     }
-    if (value.len != 8) {
+    if (value.len < 8) {
         return JZX_ERR_CORRUPT;
     }
     *out = mfi_get_be64(value.data);
     return JZX_OK;
 }
 
+/* A new row goes where it belongs, between two that are who they say: among damaged keys the next
+ * search would not find it. LMDB searches for its place just as it was searched for here. */
 jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, const void *value, size_t len)
 {
-    MDB_val at = key_val(key);
-    MDB_val what = val_of(value, len);
+    jzx_err err = mfi_find(&tx->view, key);
+    if (err != JZX_OK && err != JZX_ERR_NOT_FOUND) {
+        return err;
+    }
     tx->writes++;
-    return mfi_err_of(mdb_put(tx->view.txn, dbi_of(&tx->view, key), &at, &what, 0));
+    MDB_val at = key_val(key);
+    MDB_val room = val_of(NULL, mfi_row_room(key->table, len));
+    int rc = mdb_put(tx->view.txn, dbi_of(&tx->view, key), &at, &room, MDB_RESERVE);
+    if (rc != 0) {
+        return mfi_err_of(rc);
+    }
+    memcpy(room.mv_data, value, len);
+    mfi_row_seal(key->table, jzx_mf_blob(key->bytes, key->len), room.mv_data, len);
+    return JZX_OK;
 }
 
 jzx_err mfi_put_id(mfi_tx *tx, const jzx_mf_key *key, uint64_t id)
@@ -75,11 +169,27 @@ jzx_err mfi_put_empty(mfi_tx *tx, const jzx_mf_key *key)
     return mfi_put(tx, key, "", 0);
 }
 
+/* The row, not another one that a damaged key makes look like it. */
 jzx_err mfi_del(mfi_tx *tx, const jzx_mf_key *key)
 {
+    MDB_cursor *cursor;
+    int rc = mdb_cursor_open(tx->view.txn, dbi_of(&tx->view, key), &cursor);
+    if (rc != 0) {
+        return mfi_err_of(rc);
+    }
     MDB_val at = key_val(key);
-    tx->writes++;
-    return mfi_err_of(mdb_del(tx->view.txn, dbi_of(&tx->view, key), &at, NULL));
+    MDB_val value;
+    rc = mdb_cursor_get(cursor, &at, &value, MDB_SET_KEY);
+    jzx_err err = rc == MDB_NOTFOUND ? prove_absence(&tx->view, key) : mfi_err_of(rc);
+    if (err == JZX_OK) {
+        err = row_check(key->table, &at, &value);
+    }
+    if (err == JZX_OK) {
+        tx->writes++;
+        err = mfi_err_of(mdb_cursor_del(cursor, 0));
+    }
+    mdb_cursor_close(cursor);
+    return err;
 }
 
 static bool begins_with(const MDB_val *row, const jzx_mf_key *from, uint32_t prefix_len)
@@ -95,15 +205,12 @@ jzx_err mfi_seek(const mfi_view *view, const jzx_mf_key *from, uint32_t prefix_l
     if (rc != 0) {
         return mfi_err_of(rc);
     }
-    MDB_val at = key_val(from);
+    MDB_val at;
     MDB_val what;
-    rc = mdb_cursor_get(cursor, &at, &what, from->len == 0 ? MDB_FIRST : MDB_SET_RANGE);
-    jzx_err err = mfi_err_of(rc);
+    MDB_cursor_op ignored;
+    jzx_err err = cursor_place(cursor, from, &at, &what, &ignored);
     if (err == JZX_OK && !begins_with(&at, from, prefix_len)) {
         err = JZX_ERR_NOT_FOUND;
-    }
-    if (err == JZX_OK && at.mv_size > JZX_MF_KEY_BYTES) {
-        err = JZX_ERR_CORRUPT;
     }
     if (err == JZX_OK) {
         uint32_t table = from->table; /* key and from may be the same */
@@ -111,7 +218,7 @@ jzx_err mfi_seek(const mfi_view *view, const jzx_mf_key *from, uint32_t prefix_l
         key->len = (uint32_t)at.mv_size;
         key->table = table;
         if (value != NULL) {
-            *value = jzx_mf_blob(what.mv_data, what.mv_size);
+            *value = span_of(&what);
         }
     }
     mdb_cursor_close(cursor);
@@ -131,6 +238,18 @@ jzx_mf_key mfi_key_after(const jzx_mf_key *key)
     return next;
 }
 
+/* The row after this one. NOT_FOUND at the end of the table. */
+static jzx_err cursor_next(MDB_cursor *cursor, uint32_t table, MDB_val *key, MDB_val *value)
+{
+    MDB_val before = *key;
+    int rc = mdb_cursor_get(cursor, key, value, MDB_NEXT);
+    if (rc != 0) {
+        return mfi_err_of(rc);
+    }
+    return compare(&before, key) < 0 ? row_check(table, key, value) : JZX_ERR_CORRUPT;
+}
+
+/* The row that ends it, because it has another prefix, is one that was looked at, too. */
 jzx_err mfi_walk(const mfi_view *view, const jzx_mf_key *from, uint32_t prefix_len, mfi_row_fn fn,
                  void *arg)
 {
@@ -139,19 +258,39 @@ jzx_err mfi_walk(const mfi_view *view, const jzx_mf_key *from, uint32_t prefix_l
     if (rc != 0) {
         return mfi_err_of(rc);
     }
-    MDB_val at = key_val(from);
+    MDB_val at;
     MDB_val what;
-    rc = mdb_cursor_get(cursor, &at, &what, from->len == 0 ? MDB_FIRST : MDB_SET_RANGE);
+    MDB_cursor_op step;
+    jzx_err found = cursor_place(cursor, from, &at, &what, &step);
+    if (found == JZX_OK && mdb_cursor_get(cursor, &at, &what, step) != 0) {
+        found = JZX_ERR_CORRUPT;
+    }
     jzx_err err = JZX_OK;
-    while (rc == 0 && err == JZX_OK && begins_with(&at, from, prefix_len)) {
-        err = fn(arg, jzx_mf_blob(at.mv_data, at.mv_size), jzx_mf_blob(what.mv_data, what.mv_size));
-        rc = mdb_cursor_get(cursor, &at, &what, MDB_NEXT);
+    while (found == JZX_OK && err == JZX_OK && begins_with(&at, from, prefix_len)) {
+        err = fn(arg, span_of(&at), span_of(&what));
+        if (err == JZX_OK) {
+            found = cursor_next(cursor, from->table, &at, &what);
+        }
     }
     mdb_cursor_close(cursor);
-    if (err != JZX_OK) {
-        return err;
+    return err != JZX_OK || found == JZX_ERR_NOT_FOUND ? err : found;
+}
+
+jzx_err mfi_walk_raw(const mfi_view *view, uint32_t table, mfi_row_fn fn, void *arg)
+{
+    MDB_cursor *cursor;
+    int rc = mdb_cursor_open(view->txn, mfi_store_dbi(view->store, table), &cursor);
+    if (rc != 0) {
+        return mfi_err_of(rc);
     }
-    return rc == 0 || rc == MDB_NOTFOUND ? JZX_OK : mfi_err_of(rc);
+    MDB_val at;
+    MDB_val what;
+    jzx_err err = JZX_OK;
+    while (err == JZX_OK && (rc = mdb_cursor_get(cursor, &at, &what, MDB_NEXT)) == 0) {
+        err = fn(arg, span_of(&at), span_of(&what));
+    }
+    mdb_cursor_close(cursor);
+    return err != JZX_OK || rc == MDB_NOTFOUND ? err : mfi_err_of(rc);
 }
 
 uint64_t mfi_entries(const mfi_view *view, uint32_t table)
@@ -201,15 +340,20 @@ jzx_err mfi_tell(mfi_tx *tx, const jzx_mf_key *key, uint32_t change)
 }
 
 /* A commit whose events are only partly there counts as forgotten. */
-static void note_first_event(mfi_tx *tx)
+static jzx_err note_first_event(mfi_tx *tx)
 {
     jzx_mf_key first = mfi_key_first(JZX_MF_TABLE_EVENT);
-    if (mfi_seek(&tx->view, &first, 0, &first, NULL) != JZX_OK || first.len != 12) {
+    jzx_err err = mfi_seek(&tx->view, &first, 0, &first, NULL);
+    if (err == JZX_ERR_NOT_FOUND) {
         tx->meta.event_first = tx->seq + 1;
-        return;
+        return JZX_OK;
+    }
+    if (err != JZX_OK || first.len != 12) {
+        return err != JZX_OK ? err : JZX_ERR_CORRUPT;
     }
     uint64_t seq = mfi_get_be64(first.bytes);
     tx->meta.event_first = mfi_get_be32(first.bytes + 8) == 0 ? seq : seq + 1;
+    return JZX_OK;
 }
 
 jzx_err mfi_forget_events(mfi_tx *tx, uint32_t max)
@@ -227,10 +371,7 @@ jzx_err mfi_forget_events(mfi_tx *tx, uint32_t max)
             err = mfi_del(tx, &key);
         }
     }
-    if (err == JZX_OK) {
-        note_first_event(tx);
-    }
-    return err;
+    return err == JZX_OK ? note_first_event(tx) : err;
 }
 
 jzx_err mfi_meta_load(const mfi_view *view, mfi_meta *out)
@@ -247,13 +388,14 @@ jzx_err mfi_meta_store(mfi_tx *tx)
     jzx_mf_span value;
     mfi_rest rest = {{NULL, 0}, {NULL, 0}};
     mfi_meta old;
-    if (mfi_get(&tx->view, &key, &value) == JZX_OK) {
-        jzx_err err = mfi_decode_meta(value, &old, &rest);
-        if (err != JZX_OK) {
-            return err;
-        }
+    jzx_err err = mfi_get(&tx->view, &key, &value);
+    if (err == JZX_OK) {
+        err = mfi_decode_meta(value, &old, &rest);
     }
-    jzx_err err = mfi_encode_meta(&tx->meta, &rest, &tx->buf);
+    if (err != JZX_OK && err != JZX_ERR_NOT_FOUND) {
+        return err;
+    }
+    err = mfi_encode_meta(&tx->meta, &rest, &tx->buf);
     return err != JZX_OK ? err : mfi_put(tx, &key, tx->buf.bytes, tx->buf.len);
 }
 

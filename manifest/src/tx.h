@@ -44,9 +44,14 @@ typedef struct mfi_tx {
     mfi_buf buf; /* for encoding */
 } mfi_tx;
 
-/* NOT_FOUND, or *out points into the map, until the next write of this transaction. */
+/* Every function here looks at the checksum of the rows it touches (row.h), also of those on both
+ * sides of a row that is not there: CORRUPT instead of a wrong answer.
+ *
+ * NOT_FOUND, or *out points into the map, until the next write of this transaction. */
 jzx_err mfi_get(const mfi_view *view, const jzx_mf_key *key, jzx_mf_span *out);
-bool mfi_has(const mfi_view *view, const jzx_mf_key *key);
+/* Only whether it is there: OK, NOT_FOUND, CORRUPT. */
+jzx_err mfi_find(const mfi_view *view, const jzx_mf_key *key);
+/* Seals the row: a copy of the value gets its checksum. */
 jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, const void *value, size_t len);
 /* A row of an index. */
 jzx_err mfi_put_id(mfi_tx *tx, const jzx_mf_key *key, uint64_t id); /* be64 */
@@ -68,6 +73,8 @@ jzx_mf_key mfi_key_after(const jzx_mf_key *key);
 typedef jzx_err (*mfi_row_fn)(void *arg, jzx_mf_span key, jzx_mf_span value);
 jzx_err mfi_walk(const mfi_view *view, const jzx_mf_key *from, uint32_t prefix_len, mfi_row_fn fn,
                  void *arg);
+/* Walks a whole table and looks at nothing: for those who tell what is wrong with it. */
+jzx_err mfi_walk_raw(const mfi_view *view, uint32_t table, mfi_row_fn fn, void *arg);
 uint64_t mfi_entries(const mfi_view *view, uint32_t table);
 
 /* Says that a record changed: an event, if its table is one of those that are told. */

@@ -2,6 +2,7 @@
 
 #include "codec.h"
 #include "key.h"
+#include "row.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -125,6 +126,10 @@ void cl_facts_row(void *arg, const char *table, MDB_val key, MDB_val value)
     cl_digest_row(&facts->digest, table, CL_COUNTERS, key, value);
     uint32_t number = table_of(table);
     facts->old_rows += mfi_value_is_old(number, span);
+    jzx_mf_span at = {key.mv_data, key.mv_size};
+    if (number < JZX_MF_TABLES && mfi_row_check(number, at, span) != JZX_OK) {
+        facts->broken = jzx_mf_table_name(number);
+    }
     facts->chunks += number == JZX_MF_TABLE_CHUNK;
     switch (number) {
     case JZX_MF_TABLE_META:
@@ -140,7 +145,7 @@ void cl_facts_row(void *arg, const char *table, MDB_val key, MDB_val value)
         take_generation(facts, key, span);
         break;
     case JZX_MF_TABLE_UNIQUE:
-        name(facts, number, value.mv_size == 8 ? be64(value.mv_data) : 0, 0);
+        name(facts, number, value.mv_size >= 8 ? be64(value.mv_data) : 0, 0);
         break;
     case JZX_MF_TABLE_READY:
     case JZX_MF_TABLE_SCHEDULED:

@@ -2,6 +2,7 @@
 
 #include "codec.h"
 #include "key.h"
+#include "row.h"
 #include "world.h"
 
 #include <fcntl.h>
@@ -125,6 +126,7 @@ static void take_back(MDB_txn *txn, MDB_dbi dbi, uint64_t id)
     if (mfi_encode_job(&job, NULL, &buf) != JZX_OK) {
         abort();
     }
+    mfi_row_seal(key.table, jzx_mf_blob(key.bytes, key.len), buf.bytes, buf.len);
     MDB_val changed = {buf.len, buf.bytes};
     must(mdb_put(txn, dbi, &at, &changed, 0));
     mfi_buf_free(&buf);

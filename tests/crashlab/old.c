@@ -1,13 +1,17 @@
 #include "old.h"
 
+#include "bytes.h"
 #include "codec.h"
 #include "key.h"
 #include "report.h"
+#include "row.h"
 #include "world.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define OLD_NAME "an old one"
 
 static void must(int rc)
 {
@@ -20,6 +24,7 @@ static void put(MDB_txn *txn, const jzx_mf_key *key, const mfi_buf *buf)
 {
     MDB_dbi dbi;
     jzx_mf_key copy = *key;
+    mfi_row_seal(key->table, jzx_mf_blob(key->bytes, key->len), buf->bytes, buf->len);
     MDB_val at = {copy.len, copy.bytes}, value = {buf->len, buf->bytes};
     must(mdb_dbi_open(txn, jzx_mf_table_name(key->table), 0, &dbi));
     must(mdb_put(txn, dbi, &at, &value, 0));
@@ -33,6 +38,18 @@ static void put_chunk(MDB_txn *txn, mfi_buf *buf, uint32_t number, bool old)
     must(old ? mfi_encode_chunk_v0(&before, NULL, buf) : mfi_encode_chunk(&after, NULL, buf));
     jzx_mf_key key = jzx_mf_key_chunk(CL_OLD_DB, number);
     put(txn, &key, buf);
+}
+
+/* A row of an index, from before they had checksums. */
+static void put_name(MDB_txn *txn, const char *name)
+{
+    MDB_dbi dbi;
+    uint8_t id[8];
+    jzx_mf_key key = mfi_key_name(JZX_MF_TABLE_DB_NAME, jzx_mf_text(name));
+    MDB_val at = {key.len, key.bytes}, value = {sizeof id, id};
+    mfi_put_be64(id, CL_OLD_DB);
+    must(mdb_dbi_open(txn, jzx_mf_table_name(key.table), 0, &dbi));
+    must(mdb_put(txn, dbi, &at, &value, 0));
 }
 
 /* Meta as it is, but of the old schema and with the place where its migration stands. */
@@ -60,7 +77,7 @@ static void make_new(const cl_old *old)
     jzx_mf *mf = NULL;
     jzx_mf_txn *txn = NULL;
     jzx_mf_recovery report;
-    jzx_mf_db db = {.name = jzx_mf_text("an old one")};
+    jzx_mf_db db = {.name = jzx_mf_text(OLD_NAME)};
     must(cl_world_open(old->path, 0, &mf, &report));
     must(jzx_mf_begin(mf, &txn));
     must(jzx_mf_db_put(txn, CL_OLD_DB, &db));
@@ -79,6 +96,9 @@ static void make_old(const cl_old *old)
     must(mdb_txn_begin(env, NULL, 0, &txn));
     for (uint32_t i = 0; i < old->rows; i++) {
         put_chunk(txn, &buf, i, !old->interrupted || i >= old->rows / 2);
+    }
+    if (!old->interrupted) {
+        put_name(txn, OLD_NAME);
     }
     put_meta(txn, &buf, old);
     must(mdb_txn_commit(txn));

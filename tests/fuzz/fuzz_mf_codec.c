@@ -6,13 +6,14 @@
 #include "codec.h"
 #include "crc.h"
 #include "key.h"
+#include "row.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HEAD = 8, WHOLE = 255 };
+enum { HEAD = 8, KEYED = 12, WHOLE = 255 };
 
 static void require(int fact)
 {
@@ -96,6 +97,17 @@ static void show(uint32_t table, jzx_mf_span key, jzx_mf_span value)
     mfi_buf_free(&line);
 }
 
+/* What follows the head serves as a key, too. */
+static void seal_key(uint32_t table, const uint8_t *bytes, size_t len, uint8_t *value, size_t all)
+{
+    uint32_t plain;
+    jzx_mf_span key = jzx_mf_blob(bytes, len < JZX_MF_KEY_BYTES ? len : JZX_MF_KEY_BYTES);
+    if (table < JZX_MF_TABLES && !mfi_row_is_index(table, &plain) && all >= KEYED + 2) {
+        mfi_row_seal(table, key, value, all);
+        require(mfi_row_check(table, key, jzx_mf_blob(value, all)) == JZX_OK);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2) {
@@ -113,6 +125,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         mfi_put_le16(value, (uint16_t)(table + 1));
         mfi_put_le16(value + 2, data[1]);
         mfi_put_le32(value + 4, mfi_crc32c(value + head, body));
+    }
+    if (head > 0 && data[1] >= MFI_ROW_VERSION && body >= KEYED - HEAD) {
+        mfi_put_le32(value + 4,
+                     mfi_crc32c_more(mfi_crc32c(value, 4), value + KEYED, body - (KEYED - HEAD)));
+        seal_key(table, value + KEYED, body - (KEYED - HEAD), value, head + body);
     }
     jzx_mf_span span = jzx_mf_blob(value, head + body);
     trip(table, span);

@@ -363,7 +363,7 @@ static void short_slot_value(void)
 {
     jzx_mf_job job = get_job(ids.ready);
     jzx_mf_key key = mfi_key_unique(&job, MFI_SLOT_QUEUED);
-    REQUIRE_OK(mfi_put(&tx, &key, "1234", 4));
+    REQUIRE_OK(mfi_put(&tx, &key, "12", 2));
 }
 static void short_job_key(void)
 {

@@ -7,13 +7,14 @@
 #include "codec.h"
 #include "crc.h"
 #include "key.h"
+#include "row.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD = 10, ROUNDS = 300 };
+enum { HEAD = 14, OLD_HEAD = 10, ROUNDS = 300 };
 
 /* ---- Records with random fields. Texts live in a pool. */
 
@@ -148,14 +149,19 @@ static jzx_mf_span span_of(const mfi_buf *buf)
 }
 
 /* After a change of the body: the checksum that a real writer would have put there. */
+static uint32_t sum_of(const mfi_buf *buf)
+{
+    return mfi_crc32c_more(mfi_crc32c(buf->bytes, 4), buf->bytes + 12, buf->len - 12);
+}
+
 static void stamp(mfi_buf *buf)
 {
-    mfi_put_le32(buf->bytes + 4, mfi_crc32c(buf->bytes + 8, buf->len - 8));
+    mfi_put_le32(buf->bytes + 4, sum_of(buf));
 }
 
 static size_t fixed_of(const mfi_buf *buf)
 {
-    return mfi_get_le16(buf->bytes + 8);
+    return mfi_get_le16(buf->bytes + HEAD - 2);
 }
 
 static void insert(mfi_buf *buf, size_t at, const void *bytes, size_t len)
@@ -210,7 +216,10 @@ static void test_no_flipped_bit_goes_unseen(void)
             buf.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
             jzx_err err = mfi_value_check(samples[i].table, span_of(&buf));
             bool is_version = bit >= 16 && bit < 32;
-            CHECK(err == JZX_ERR_CORRUPT || (is_version && err == JZX_ERR_NEWER_SCHEMA));
+            bool is_of_key = bit >= 64 && bit < 96; /* looked at by whoever knows the key */
+            CHECK(is_of_key
+                      ? err == JZX_OK
+                      : err == JZX_ERR_CORRUPT || (is_version && err == JZX_ERR_NEWER_SCHEMA));
             buf.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         }
         CHECK_OK(mfi_value_check(samples[i].table, span_of(&buf)));
@@ -226,7 +235,7 @@ static void test_random_bytes_with_a_right_checksum_never_crash(void)
         const sample *s = &samples[i % SAMPLES];
         REQUIRE_OK(s->make(&rng, NULL, &buf));
         for (int k = 0; k < 3; k++) {
-            buf.bytes[8 + jzt_rng_below(&rng, buf.len - 8)] = (uint8_t)jzt_rng_next(&rng);
+            buf.bytes[12 + jzt_rng_below(&rng, buf.len - 12)] = (uint8_t)jzt_rng_next(&rng);
         }
         buf.len -= (size_t)jzt_rng_below(&rng, buf.len - HEAD + 1);
         stamp(&buf);
@@ -245,6 +254,7 @@ static void test_versions_types_and_old_records_without_a_past_are_told_apart(vo
         CHECK_EQ(mfi_get_le16(buf.bytes), s->table + 1);
         CHECK_EQ(mfi_get_le16(buf.bytes + 2), s->version);
         mfi_put_le16(buf.bytes + 2, (uint16_t)(s->version + 1));
+        stamp(&buf);
         CHECK_EQ(mfi_value_check(s->table, span_of(&buf)), JZX_ERR_NEWER_SCHEMA);
         buf.bytes[buf.len - 1] ^= 1; /* a newer value must be whole too */
         CHECK_EQ(mfi_value_check(s->table, span_of(&buf)), JZX_ERR_CORRUPT);
@@ -276,7 +286,7 @@ static void test_a_short_fixed_part_ends_between_fields_and_the_rest_is_zero(voi
         REQUIRE(block != NULL);
         mfi_buf cut = {block, HEAD + fixed, HEAD + fixed};
         memcpy(block, buf.bytes, cut.len);
-        mfi_put_le16(block + 8, (uint16_t)fixed);
+        mfi_put_le16(block + HEAD - 2, (uint16_t)fixed);
         stamp(&cut);
         jzx_mf_wal back = {.reserved = 77};
         jzx_err err = mfi_decode_wal(span_of(&cut), &back, NULL);
@@ -305,7 +315,7 @@ static void test_what_a_newer_library_wrote_survives_a_rewrite(void)
         REQUIRE_OK(s->make(&rng, NULL, &buf));
         size_t fixed = fixed_of(&buf);
         insert(&buf, HEAD + fixed, fields, sizeof fields);
-        mfi_put_le16(buf.bytes + 8, (uint16_t)(fixed + sizeof fields));
+        mfi_put_le16(buf.bytes + HEAD - 2, (uint16_t)(fixed + sizeof fields));
         insert(&buf, buf.len, tlv, sizeof tlv);
         insert(&buf, buf.len, empty, sizeof empty);
         stamp(&buf);
@@ -463,9 +473,9 @@ static void test_records_of_schema_0_are_read_as_new_ones(void)
     CHECK(generation.current == 7 && generation.updated_ms == 0);
     /* A closed version does not grow. */
     static const uint8_t more[] = {1, 2, 3, 4};
-    insert(&buf, HEAD + 4, more, sizeof more);
-    mfi_put_le16(buf.bytes + 8, 8);
-    stamp(&buf);
+    insert(&buf, OLD_HEAD + 4, more, sizeof more);
+    mfi_put_le16(buf.bytes + OLD_HEAD - 2, 8);
+    mfi_put_le32(buf.bytes + 4, mfi_crc32c(buf.bytes + 8, buf.len - 8));
     CHECK_EQ(mfi_decode_generation(span_of(&buf), &generation, NULL), JZX_ERR_CORRUPT);
     mfi_buf_free(&buf);
     mfi_buf_free(&again);
@@ -543,12 +553,84 @@ static void test_the_bytes_of_every_version_are_what_they_always_were(void)
         jzx_err err = mfi_value_renew(v->table, span_of(&kept), &renewed);
         CHECK_OK(err);
         bool is_old = mfi_value_is_old(v->table, span_of(&kept));
-        CHECK_EQ(is_old, v->version < 1);
+        CHECK_EQ(is_old, v->version < 2);
         CHECK(is_old || same_span(span_of(&kept), span_of(&renewed)));
     }
     mfi_buf_free(&made);
     mfi_buf_free(&kept);
     mfi_buf_free(&renewed);
+}
+
+/* What files of schema 1 have: the same fields behind a shorter head, without a checksum of the
+ * key. */
+static void test_records_of_schema_1_are_read_and_become_new_ones(void)
+{
+    mfi_buf kept = {0}, renewed = {0};
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const vector v = {samples[i].name, samples[i].table, 1, NULL};
+        char path[1024];
+        golden_path(&v, path, sizeof path);
+        golden_read(path, &kept);
+        jzx_mf_span value = span_of(&kept);
+        CHECK_OK(mfi_value_check(v.table, value));
+        CHECK(mfi_value_is_old(v.table, value) && mfi_row_is_old(v.table, value));
+        CHECK_OK(mfi_row_check(v.table, jzx_mf_text("any key"), value));
+        REQUIRE_OK(mfi_value_renew(v.table, value, &renewed));
+        CHECK(!mfi_value_is_old(v.table, span_of(&renewed)));
+        CHECK(same_span(jzx_mf_blob(kept.bytes + OLD_HEAD, kept.len - OLD_HEAD),
+                        jzx_mf_blob(renewed.bytes + HEAD, renewed.len - HEAD)));
+    }
+    mfi_buf_free(&kept);
+    mfi_buf_free(&renewed);
+}
+
+/* ---- Rows: the checksum of a key. */
+
+/* Every bit of every key, and of every value that an index has, of rows of every table. */
+static void test_no_flipped_bit_of_a_key_goes_unseen(void)
+{
+    jzt_rng rng = jzt_rng_seeded();
+    mfi_buf buf = {0};
+    for (uint32_t table = 0; table < JZX_MF_TABLES; table++) {
+        uint32_t plain = 0;
+        uint8_t key[JZX_MF_KEY_BYTES];
+        size_t key_len = 1 + (size_t)jzt_rng_below(&rng, sizeof key);
+        draw_bytes(&rng, key, key_len);
+        if (mfi_row_is_index(table, &plain)) {
+            REQUIRE(mfi_buf_reserve(&buf, mfi_row_room(table, plain)));
+            draw_bytes(&rng, buf.bytes, plain);
+            buf.len = mfi_row_room(table, plain);
+        } else {
+            for (int i = 0; i < SAMPLES; i++) {
+                if (samples[i].table == table) {
+                    REQUIRE_OK(samples[i].make(&rng, NULL, &buf));
+                }
+            }
+            plain = (uint32_t)buf.len;
+            CHECK_EQ(mfi_row_room(table, buf.len), buf.len);
+        }
+        jzx_mf_span at = jzx_mf_blob(key, key_len);
+        mfi_row_seal(table, at, buf.bytes, plain);
+        REQUIRE_OK(mfi_row_check(table, at, span_of(&buf)));
+        REQUIRE_OK(mfi_value_check(table, span_of(&buf)));
+        CHECK(!mfi_row_is_old(table, span_of(&buf)));
+        for (size_t bit = 0; bit < key_len * 8; bit++) {
+            key[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            CHECK_EQ(mfi_row_check(table, at, span_of(&buf)), JZX_ERR_CORRUPT);
+            key[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        for (size_t bit = 0; bit < buf.len * 8; bit++) {
+            buf.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            CHECK(mfi_row_check(table, at, span_of(&buf)) != JZX_OK ||
+                  mfi_value_check(table, span_of(&buf)) != JZX_OK);
+            buf.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        /* Another table, a shorter key: other rows. */
+        CHECK(mfi_row_check((table + 1) % JZX_MF_TABLES, at, span_of(&buf)) != JZX_OK);
+        CHECK_EQ(mfi_row_check(table, jzx_mf_blob(key, key_len - 1), span_of(&buf)),
+                 JZX_ERR_CORRUPT);
+    }
+    mfi_buf_free(&buf);
 }
 
 /* ---- Checksums. */
@@ -572,6 +654,8 @@ static void test_the_checksum_is_crc32c_with_and_without_the_instruction(void)
         const uint8_t *at = pool + jzt_rng_below(&rng, 16);
         size_t len = (size_t)jzt_rng_below(&rng, 300);
         CHECK_EQ(mfi_crc32c(at, len), mfi_crc32c_table(at, len));
+        size_t part = (size_t)jzt_rng_below(&rng, len + 1);
+        CHECK_EQ(mfi_crc32c_more(mfi_crc32c(at, part), at + part, len - part), mfi_crc32c(at, len));
     }
 }
 
@@ -581,7 +665,7 @@ static void test_a_stamp_is_the_checksum_of_the_body(void)
     mfi_buf buf = {0};
     for (int i = 0; i < SAMPLES; i++) {
         REQUIRE_OK(samples[i].make(&rng, NULL, &buf));
-        uint32_t want = mfi_crc32c(buf.bytes + 8, buf.len - 8);
+        uint32_t want = sum_of(&buf);
         CHECK_EQ(mfi_value_stamp(samples[i].table, span_of(&buf)), want);
     }
     mfi_buf_free(&buf);
@@ -610,7 +694,15 @@ static void test_rows_of_indexes_have_their_length(void)
 static void check_line(const jzx_mf_key *key, jzx_mf_span value, const char *line)
 {
     mfi_buf out = {0};
-    CHECK_OK(mfi_value_dump(key->table, jzx_mf_blob(key->bytes, key->len), value, &out));
+    uint8_t sealed[4096];
+    jzx_mf_span at = jzx_mf_blob(key->bytes, key->len);
+    size_t len = mfi_row_room(key->table, value.len);
+    REQUIRE(len <= sizeof sealed);
+    if (value.len > 0) {
+        memcpy(sealed, value.data, value.len);
+    }
+    mfi_row_seal(key->table, at, sealed, value.len);
+    CHECK_OK(mfi_value_dump(key->table, at, jzx_mf_blob(sealed, len), &out));
     CHECK_STR((const char *)out.bytes, line);
     CHECK_EQ(strlen((const char *)out.bytes), out.len);
     mfi_buf_free(&out);
@@ -680,7 +772,7 @@ static void test_rows_of_indexes_are_shown_by_their_keys(void)
     key.len -= 3;
     check_line(&key, none, "finished state=dead finished=4 ?=0000000000");
     key = mfi_key_name(JZX_MF_TABLE_DB_NAME, jzx_mf_text("main"));
-    check_line(&key, jzx_mf_text("x"), "db_name name=\"main\" !JZX_ERR_CORRUPT 78");
+    check_line(&key, jzx_mf_text("x"), "db_name name=\"main\" !JZX_ERR_CORRUPT 78c32991a3");
 }
 
 static void test_any_bytes_can_be_shown(void)
@@ -733,6 +825,8 @@ static const jzt_test tests[] = {
     T(empty_texts_and_the_id_of_a_job_take_no_room),
     T(records_of_schema_0_are_read_as_new_ones),
     T(the_bytes_of_every_version_are_what_they_always_were),
+    T(records_of_schema_1_are_read_and_become_new_ones),
+    T(no_flipped_bit_of_a_key_goes_unseen),
     T(the_checksum_is_crc32c_with_and_without_the_instruction),
     T(a_stamp_is_the_checksum_of_the_body),
     T(rows_of_indexes_have_their_length),

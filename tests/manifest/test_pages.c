@@ -164,7 +164,7 @@ static void test_each_damage_is_named(void)
         {8, 136, 8, 0, "the last page is said to be 0"},
         {8, 136, 8, 70000, "the last page is said to be 70000"},
         {8, 136, 8, 3, "but the last one is 3"},
-        {8, 144, 8, 4, "the other one's commit"},
+        {8, 144, 8, 4, "has commit 4, the other one 0, and these do not follow each other"},
     };
     image in = make_image();
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
@@ -417,10 +417,21 @@ static void test_a_long_free_list_is_walked(void)
     expect(&in, JZX_ERR_CORRUPT, "the free list names page");
     /* One that is in use: the page it is written on. */
     set(&in, page + 32, words[2], 8);
-    set(&in, page + 16, 1, 8);
-    set(&in, page + 24, page / PAGE, 8);
+    size_t at = page + 24;
+    uint64_t larger = 0; /* numbers descend: in the place of the last one that is larger */
+    for (uint64_t number = UINT64_MAX; number > page / PAGE; at += 8) {
+        larger = number;
+        memcpy(&number, in.bytes + at, sizeof number);
+    }
+    at -= 16;
+    set(&in, at, page / PAGE, 8);
     expect(&in, JZX_ERR_CORRUPT, "is on the free list, and used");
-    set(&in, page + 24, words[1], 8);
+    set(&in, at, larger, 8);
+    /* One page more or less than there is room for, or none. */
+    set(&in, page + 16, words[0] - 1, 8);
+    expect(&in, JZX_ERR_CORRUPT, "the free list has ");
+    set(&in, page + 16, 0, 8);
+    expect(&in, JZX_ERR_CORRUPT, "where it should be empty");
     set(&in, page + 16, 100000, 8);
     expect(&in, JZX_ERR_CORRUPT, "the free list has 100000 pages in");
     free(in.bytes);

@@ -13,7 +13,7 @@ typedef struct tally {
 static bool tally_has(tally *t, const jzx_mf_key *key)
 {
     t->rows[key->table]++;
-    return mfi_has(&t->k->tx.view, key);
+    return mfi_find(&t->k->tx.view, key) == JZX_OK;
 }
 
 static bool tally_is_limited(tally *t, uint16_t kind)

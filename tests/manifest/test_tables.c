@@ -57,8 +57,8 @@ static void make_newer(mfi_tx *tx, const jzx_mf_key *key)
     uint8_t bytes[4096];
     jzx_mf_span value;
     REQUIRE_OK(mfi_get(&tx->view, key, &value));
-    size_t fixed = mfi_get_le16((const uint8_t *)value.data + 8);
-    size_t head = 10 + fixed;
+    size_t fixed = mfi_get_le16((const uint8_t *)value.data + 12);
+    size_t head = 14 + fixed;
     memcpy(bytes, value.data, head);
     memcpy(bytes + head, newer_fields, sizeof newer_fields);
     memcpy(bytes + head + sizeof newer_fields, (const uint8_t *)value.data + head,
@@ -66,8 +66,8 @@ static void make_newer(mfi_tx *tx, const jzx_mf_key *key)
     size_t len = value.len + sizeof newer_fields;
     memcpy(bytes + len, newer_tlv, sizeof newer_tlv);
     len += sizeof newer_tlv;
-    mfi_put_le16(bytes + 8, (uint16_t)(fixed + sizeof newer_fields));
-    mfi_put_le32(bytes + 4, mfi_crc32c(bytes + 8, len - 8));
+    mfi_put_le16(bytes + 12, (uint16_t)(fixed + sizeof newer_fields));
+    mfi_put_le32(bytes + 4, mfi_crc32c_more(mfi_crc32c(bytes, 4), bytes + 12, len - 12));
     REQUIRE_OK(mfi_put(tx, key, bytes, len));
 }
 
@@ -89,7 +89,7 @@ static void flip_a_bit(mfi_tx *tx, const jzx_mf_key *key)
     jzx_mf_span value;
     REQUIRE_OK(mfi_get(&tx->view, key, &value));
     memcpy(bytes, value.data, value.len);
-    bytes[12] ^= 1;
+    bytes[14] ^= 1;
     REQUIRE_OK(mfi_put(tx, key, bytes, value.len));
 }
 
@@ -217,7 +217,7 @@ static void test_what_belongs_to_a_database_goes_with_it_and_nothing_else_does(v
     CHECK_EQ(mfi_entries(&tx->view, JZX_MF_TABLE_GATE), 10);
     for (uint16_t gate_class = 1; gate_class <= 4; gate_class++) {
         jzx_mf_key gate = jzx_mf_key_gate(255, gate_class);
-        CHECK_EQ(mfi_has(&tx->view, &gate), gate_class % 2 == 0);
+        CHECK_EQ(mfi_find(&tx->view, &gate), gate_class % 2 == 0 ? JZX_OK : JZX_ERR_NOT_FOUND);
     }
     CHECK_EQ(mfi_entries(&tx->view, JZX_MF_TABLE_JOB), 9);
     mft_tx_remove(&t);
@@ -259,7 +259,7 @@ static void check_material_index(const mfi_tx *tx, const char *id, uint8_t statu
 {
     jzx_mf_key key = jzx_mf_key_material(jzx_mf_text(id));
     jzx_mf_key row = mfi_key_material_status(status, updated, &key);
-    CHECK(mfi_has(&tx->view, &row));
+    CHECK_OK(mfi_find(&tx->view, &row));
     CHECK_EQ(mfi_entries(&tx->view, JZX_MF_TABLE_MATERIAL_STATUS),
              mfi_entries(&tx->view, JZX_MF_TABLE_MATERIAL));
 }

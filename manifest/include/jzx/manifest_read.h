@@ -24,7 +24,7 @@ typedef struct jzx_mf_snap jzx_mf_snap;
  * IN_DOUBT (the disk failed where the last commit is written down). */
 typedef jzx_err (*jzx_mf_read_fn)(jzx_mf_snap *snap, void *arg);
 JZX_API jzx_err jzx_mf_read(jzx_mf *mf, jzx_mf_read_fn fn, void *arg);
-/* The last commit that it sees. */
+/* The last commit that it sees; 0: the record that says so is damaged (other reads say CORRUPT). */
 JZX_API uint64_t jzx_mf_snap_seq(const jzx_mf_snap *snap);
 
 /* Of a record read from this snapshot: for jzx_mf_expect(). Errors: NOT_FOUND. */

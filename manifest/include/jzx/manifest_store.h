@@ -18,10 +18,12 @@ extern "C" {
 typedef struct jzx_mf jzx_mf;
 
 /* Bits of jzx_mf_opts.flags. */
-#define JZX_MF_READONLY 0x1u    /* reads only, also beside an owner and of a newer schema */
-#define JZX_MF_MUST_EXIST 0x2u  /* else a file that is not there is created */
-#define JZX_MF_NO_VERIFY 0x4u   /* does not walk the pages of the file before it is used */
-#define JZX_MF_NO_RESERVE 0x8u  /* no FILE-reserve */
+#define JZX_MF_READONLY 0x1u   /* reads only, also beside an owner and of a newer schema */
+#define JZX_MF_MUST_EXIST 0x2u /* else a file that is not there is created */
+#define JZX_MF_NO_VERIFY                                                                           \
+    0x4u                       /* does not walk the pages of the file before it is used, nor check \
+                                  one of an older schema before it is migrated */
+#define JZX_MF_NO_RESERVE 0x8u /* no FILE-reserve */
 #define JZX_MF_ALL_EVENTS 0x10u /* jobs, logs and metrics are put into the events too */
 
 typedef enum jzx_mf_alarm_kind {
@@ -179,9 +181,10 @@ typedef struct jzx_mf_check_report {
 /* Called for every problem with a sentence, and now and then with a NULL sentence and how much was
  * done of how much. Returns 0 to go on. */
 typedef int (*jzx_mf_check_fn)(void *arg, const char *problem, uint64_t done, uint64_t total);
-/* Looks at every page and every record of a file, and at whether the indexes say what the records
- * say. Changes nothing; also beside a process that has it open. `fn` and `out` may be NULL.
- * Thread: any. Errors: CORRUPT (there are problems), and those of jzx_mf_open(). */
+/* Looks at every page and every record of a file, at the checksums of all keys, and at whether the
+ * indexes say what the records say. Changes nothing; also beside a process that has it open. `fn`
+ * and `out` may be NULL. Thread: any. Errors: CORRUPT (there are problems), and those of
+ * jzx_mf_open(). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_check(const char *path, jzx_mf_check_fn fn, void *arg,
                                            jzx_mf_check_report *out);
 
