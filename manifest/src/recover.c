@@ -121,6 +121,7 @@ jzx_err mfi_recover(mfi_writer *writer, jzx_mf_recovery *report)
         return err;
     }
     mf->boot = tx->boot = ++tx->meta.boot;
+    orphans.closed = tx->meta.clean != 0;
     tx->meta.clean = 0;
     tx->next_job = &mf->next_job;
     atomic_store(&mf->next_job, tx->meta.job_ids);

@@ -35,6 +35,41 @@ static void test_a_commit_gives_a_receipt_with_a_slot_for_each_operation(void)
     mft_dir_remove(&dir);
 }
 
+/* Nothing is merged unless it was asked for, and then the receipt says how often and into what. */
+static void test_a_receipt_tells_new_jobs_from_those_that_were_met(void)
+{
+    mft_dir dir = mft_dir_make();
+    jzx_mf *mf = mft_open(&dir, NULL);
+    jzx_mf_txn *txn = mft_begin(mf);
+    for (int i = 0; i < 1000; i++) {
+        CHECK_OK(jzx_mf_job_enqueue(txn, &(jzx_mf_job_spec){.kind = KIND}, NULL));
+    }
+    uint64_t first = 0;
+    jzx_mf_job_spec one = {.kind = KIND + 1, .unique = JZX_MF_EXCLUSIVE};
+    CHECK_OK(jzx_mf_job_enqueue(txn, &one, &first));
+    CHECK_OK(jzx_mf_job_enqueue(txn, &one, NULL));
+    one.flags = JZX_MF_REPLACE;
+    CHECK_OK(jzx_mf_job_enqueue(txn, &one, NULL));
+    jzx_mf_receipt *receipt = NULL;
+    REQUIRE_OK(jzx_mf_commit(txn, 0, &receipt));
+    CHECK_EQ(receipt->jobs_new, 1001);
+    CHECK_EQ(receipt->jobs_met, 2);
+    CHECK_EQ(receipt->slots[1001].outcome, JZX_MF_EXISTS_QUEUED);
+    CHECK_EQ(receipt->slots[1001].id, first);
+    CHECK_EQ(receipt->slots[1002].outcome, JZX_MF_REPLACED);
+    CHECK_EQ(receipt->slots[1002].id, first);
+    jzx_mf_receipt_free(receipt);
+    jzx_mf_stats stats;
+    CHECK_OK(jzx_mf_stats_read(mf, &stats));
+    CHECK_EQ(stats.entries[JZX_MF_TABLE_JOB], 1001);
+    txn = mft_begin(mf);
+    one.unique = 0; /* what is to be replaced has to be said */
+    CHECK_EQ(jzx_mf_job_enqueue(txn, &one, NULL), JZX_ERR_INVALID_ARG);
+    jzx_mf_abort(txn);
+    CHECK_OK(jzx_mf_close(mf, 0));
+    mft_dir_remove(&dir);
+}
+
 static jzx_err read_generation(jzx_mf_snap *snap, void *arg)
 {
     jzx_mf_generation generation;
@@ -370,6 +405,8 @@ int main(int argc, char **argv)
     static const jzt_test tests[] = {
         {"a_commit_gives_a_receipt_with_a_slot_for_each_operation",
          test_a_commit_gives_a_receipt_with_a_slot_for_each_operation},
+        {"a_receipt_tells_new_jobs_from_those_that_were_met",
+         test_a_receipt_tells_new_jobs_from_those_that_were_met},
         {"a_refused_operation_undoes_those_before_it",
          test_a_refused_operation_undoes_those_before_it},
         {"an_operation_that_is_refused_at_once_was_not_added",
