@@ -36,7 +36,11 @@ struct mfi_store {
     uint64_t (*clock_ms)(void *arg);
     void *clock_arg;
     uint64_t reserve_bytes;
-    char *path; /* canonical */
+    uint64_t sure_bytes; /* of the file, from its start on: allocated, without a hole */
+    uint64_t map_bytes;  /* LMDB writes no further */
+    uint64_t page_bytes;
+    bool sees_pages; /* LMDB's transactions are as store_space.c knows them */
+    char *path;      /* canonical */
     mfi_claim claim;
 };
 
@@ -92,6 +96,15 @@ uint32_t mfi_byte_order(void);
 
 /* A new manifest at PATH, whole or not at all. ALREADY: there is one now. */
 jzx_err mfi_create(const char *path, uint64_t now_ms, mfi_store_facts *facts);
+
+/* store_space.c */
+
+/* Whether a transaction that has just begun is as we know them. */
+void mfi_space_learn(mfi_store *store, const MDB_txn *fresh);
+/* The file as it is, and the reserve. */
+void mfi_space_begin(mfi_store *store);
+/* Blocks for these bytes of a file, which is that long then. Returns errno. */
+int mfi_allocate(int fd, uint64_t from, uint64_t to);
 
 /* store_readers.c */
 jzx_err mfi_readers_init(mfi_store *store, uint32_t cap);

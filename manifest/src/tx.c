@@ -60,6 +60,7 @@ jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, const void *value, size_t len
     MDB_val at = key_val(key);
     MDB_val what = val_of(value, len);
     tx->writes++;
+    tx->written += len;
     return mfi_err_of(mdb_put(tx->view.txn, dbi_of(&tx->view, key), &at, &what, 0));
 }
 

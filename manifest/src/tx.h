@@ -35,7 +35,8 @@ typedef struct mfi_tx {
     uint64_t boot;
     uint64_t seq;         /* of this commit */
     uint32_t event_index; /* next one within the commit */
-    uint64_t writes;      /* in this transaction so far */
+    uint64_t writes;      /* in this transaction so far, */
+    uint64_t written;     /* and bytes of their values */
     bool all_events;
     _Atomic uint64_t *next_job; /* ids come from here; NULL: from meta */
     mfi_meta meta;              /* as it will be stored; job_ids and event_first may be raised */

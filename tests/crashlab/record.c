@@ -332,6 +332,7 @@ cl_fault cl_rec_fault(const cl_target *t, cl_call kind)
         in->on_sync = kind == CALL_SYNC;
         in->on_dsync = kind == CALL_WRITE && t->dsync;
         in->on_minor = t->minor;
+        in->on_allocate = kind == CALL_ALLOCATE;
         in->was_write = kind == CALL_WRITE;
     }
     return rec.fault;
