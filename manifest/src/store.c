@@ -124,6 +124,10 @@ static jzx_err find_or_create(mfi_store *store, const mfi_store_opts *opts, mfi_
 static jzx_err open_env(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
 {
     uint64_t map = opts->map_max != 0 ? opts->map_max : MAP_DEFAULT;
+    jzx_err err = mfi_lock_prepare(store, facts);
+    if (err != JZX_OK) {
+        return err;
+    }
     int rc = mdb_env_create(&store->env);
     rc = rc != 0 ? rc : mdb_env_set_maxdbs(store->env, MFI_DBS_MAX);
     rc = rc != 0 ? rc : mdb_env_set_mapsize(store->env, (size_t)map);
@@ -133,7 +137,7 @@ static jzx_err open_env(mfi_store *store, const mfi_store_opts *opts, mfi_store_
     rc = rc != 0 ? rc : mdb_env_open(store->env, store->path, flags, 0660);
     if (rc == 0) {
         facts->readers_reaped = mfi_store_reap(store);
-        return JZX_OK;
+        return mfi_lock_compare(store, facts);
     }
     const char *hint = rc == EACCES   ? "; readers too must be able to write its -lock file"
                        : rc == ENOMEM ? "; map_max may be more than the address space has"

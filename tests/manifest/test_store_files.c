@@ -453,7 +453,97 @@ static void test_a_disk_too_full_for_the_reserve_can_be_opened(void)
     kit_drop(&k);
 }
 
+/* A name that is not the manifest's own file is neither followed nor written through. */
+static void check_planted(const char *suffix, bool hard, bool readonly)
+{
+    kit k = kit_make();
+    char *victim = name_in(&k, "victim");
+    FILE *file = fopen(victim, "w");
+    REQUIRE(file != NULL);
+    (void)fputs("precious", file);
+    (void)fclose(file);
+    mfi_store_close(kit_open(&k));
+    char name[128];
+    (void)snprintf(name, sizeof name, "%s%s", k.path, suffix);
+    (void)unlink(name);
+    REQUIRE_EQ(hard ? link(victim, name) : symlink("victim", name), 0);
+    mfi_store_opts opts = kit_opts();
+    opts.readonly = readonly;
+    kit_refused_with(k.path, &opts, JZX_ERR_NO_ACCESS, hard ? "hard links" : "symbolic link");
+    char text[16] = {0};
+    file = fopen(victim, "r");
+    REQUIRE(file != NULL);
+    CHECK(fread(text, 1, sizeof text - 1, file) == 8 && strcmp(text, "precious") == 0);
+    (void)fclose(file);
+    (void)unlink(name);
+    mfi_store_close(kit_open(&k));
+    kit_drop(&k);
+}
+
+static void test_a_planted_companion_is_refused_and_its_target_left_alone(void)
+{
+    check_planted("-lock", false, false);
+    check_planted("-lock", false, true);
+    check_planted("-lock", true, false);
+    check_planted("-owner", false, false);
+    check_planted("-owner", true, false);
+}
+
+static void test_a_companion_that_is_no_file_is_refused(void)
+{
+    kit k = kit_make();
+    mfi_store_close(kit_open(&k));
+    char name[128];
+    (void)snprintf(name, sizeof name, "%s-lock", k.path);
+    REQUIRE_EQ(unlink(name), 0);
+    REQUIRE_EQ(mkfifo(name, 0600), 0);
+    kit_refused(&k, JZX_ERR_NO_ACCESS, "no regular file");
+    (void)unlink(name);
+    mfi_store_close(kit_open(&k));
+    if (geteuid() == 0) {
+        REQUIRE_EQ(chown(name, 12345, 12345), 0);
+        kit_refused(&k, JZX_ERR_NO_ACCESS, "belongs to another user");
+    }
+    kit_drop(&k);
+}
+
+/* LMDB maps it: a hole there is a SIGBUS on a full disk. */
+static void test_the_lock_file_has_its_blocks(void)
+{
+    kit k = kit_make();
+    mfi_store *store = kit_open(&k);
+    char name[128];
+    struct stat st;
+    (void)snprintf(name, sizeof name, "%s-lock", k.path);
+    REQUIRE_EQ(stat(name, &st), 0);
+    CHECK(st.st_size >= 64 * 64);
+    CHECK(st.st_blocks * 512 >= st.st_size);
+    mfi_store_close(store);
+    kit_drop(&k);
+}
+
+/* A new file is made without one: its name could be guessed. */
+static void test_a_new_file_has_no_lock_file_until_it_has_its_name(void)
+{
+    kit k = kit_make();
+    char name[128];
+    char *victim = name_in(&k, "victim");
+    for (unsigned i = 0; i < 500; i++) {
+        (void)snprintf(name, sizeof name, "%s.tmp-%ld.%u-lock", k.path, (long)getpid(), i);
+        REQUIRE_EQ(symlink("victim", name), 0);
+    }
+    mfi_store_close(kit_open(&k));
+    CHECK(!is_there(victim));
+    kit_drop(&k);
+}
+
 static const jzt_test tests[] = {
+    {"a_planted_companion_is_refused_and_its_target_left_alone",
+     test_a_planted_companion_is_refused_and_its_target_left_alone},
+    {"a_companion_that_is_no_file_is_refused", test_a_companion_that_is_no_file_is_refused},
+    {"the_lock_file_has_its_blocks", test_the_lock_file_has_its_blocks},
+    {"a_new_file_has_no_lock_file_until_it_has_its_name",
+     test_a_new_file_has_no_lock_file_until_it_has_its_name},
     {"a_death_while_creating_leaves_all_or_nothing",
      test_a_death_while_creating_leaves_all_or_nothing},
     {"an_error_while_creating_leaves_nothing", test_an_error_while_creating_leaves_nothing},
