@@ -42,7 +42,7 @@ static struct {
 
 bool cl_name_is_minor(const char *name)
 {
-    static const char *const ends[] = {"-lock", "-owner", "-reserve"};
+    static const char *const ends[] = {"-lock", "-owner"};
     size_t len = strlen(name);
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         size_t end = strlen(ends[i]);

@@ -101,7 +101,7 @@ typedef struct cl_injected {
 } cl_injected;
 cl_injected cl_injected_so_far(void);
 
-/* FILE-lock, FILE-owner, FILE-reserve: whatever a crash leaves of them must do. */
+/* FILE-lock, FILE-owner: whatever a crash leaves of them must do. */
 bool cl_name_is_minor(const char *name);
 
 #endif
