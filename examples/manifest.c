@@ -95,6 +95,6 @@ int main(void)
     if (jzx_mf_close(mf, 0) != JZX_OK || err != JZX_OK) {
         fprintf(stderr, "manifest: %s. %s\n", jzx_strerror(err), report.text);
     }
-    (void)(remove("shop") + remove("shop-lock") + remove("shop-owner") + remove("shop-reserve"));
+    (void)(remove("shop") + remove("shop-lock") + remove("shop-owner"));
     return rmdir(dir) == 0 && err == JZX_OK ? 0 : 1;
 }

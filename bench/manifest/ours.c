@@ -39,6 +39,7 @@ static void add_job(jzx_mf_txn *txn, const uint8_t key[MFB_KEY_BYTES])
 {
     static const uint8_t payload[MFB_PAYLOAD_BYTES] = {1};
     jzx_mf_job_spec spec = {.kind = MFB_KIND,
+                            .unique = JZX_MF_STATELY,
                             .key = jzx_mf_blob(key, MFB_KEY_BYTES),
                             .payload = jzx_mf_blob(payload, sizeof payload)};
     bench_check(jzx_mf_job_enqueue(txn, &spec, NULL), "jzx_mf_job_enqueue");

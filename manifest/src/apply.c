@@ -8,13 +8,24 @@ static jzx_err add_claimed(void *arg, const jzx_mf_job *job)
     return mfi_receipt_add(arg, job);
 }
 
+static jzx_err enqueue(mfi_tx *tx, const mfi_op *op, jzx_mf_receipt *receipt, jzx_mf_slot *slot)
+{
+    jzx_err err = mfi_job_enqueue(tx, op->id, &op->spec, slot);
+    if (err == JZX_OK && slot->outcome == JZX_MF_NEW) {
+        receipt->jobs_new++;
+    } else if (err == JZX_OK) {
+        receipt->jobs_met++;
+    }
+    return err;
+}
+
 static jzx_err apply_job(mfi_tx *tx, const mfi_op *op, jzx_mf_receipt *receipt, jzx_mf_slot *slot)
 {
     bool cancel = false;
     jzx_err err;
     switch (op->kind) {
     case MFI_OP_ENQUEUE:
-        return mfi_job_enqueue(tx, op->id, &op->spec, slot);
+        return enqueue(tx, op, receipt, slot);
     case MFI_OP_CLAIM:
         return mfi_job_claim(tx, &op->claim, add_claimed, receipt, &slot->outcome);
     case MFI_OP_HEARTBEAT:

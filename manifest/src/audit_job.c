@@ -203,7 +203,7 @@ static bool check_job_numbers(mfi_check *check, const jzx_mf_job *job)
                           job->state);
         return false;
     }
-    if (job->kind == 0 || job->scope > JZX_MF_SCOPE_DB || job->unique > JZX_MF_ANY ||
+    if (job->kind == 0 || job->scope > JZX_MF_SCOPE_DB || job->unique > JZX_MF_STATELY ||
         job->on_retry > JZX_MF_BOTH || job->on_parent > JZX_MF_PARENT_IGNORED ||
         job->key.len > JZX_MF_KEY_MAX || job->blocked_on.len > sizeof((mfi_resource){0}.bytes)) {
         mfi_check_problem(check, "job %llu has a kind, scope, policy or key that cannot be",
@@ -234,6 +234,7 @@ void mfi_check_job(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
         return;
     }
     job.id = mfi_get_be64(key.data);
+    job.unique = mfi_stored_policy(job.unique);
     check_counters(check, &job);
     if (!check_job_numbers(check, &job)) {
         return;

@@ -2,7 +2,6 @@
 
 #include <time.h>
 
-#define MS_PER_DAY (24u * 3600u * 1000u)
 /* Below this the two clocks may disagree: an ordinary correction is not a jump. */
 #define JUMP_MS 1000u
 
@@ -22,7 +21,7 @@ void mfi_clock_init(mfi_clock *clock, const jzx_mf_opts *opts, jzx_loop *loop, u
     clock->loop = loop;
     uint64_t wall = clock->wall_ms(clock->arg);
     uint64_t back = last_ms > wall ? last_ms - wall : 0;
-    clock->start_ms = back != 0 && back <= MS_PER_DAY ? last_ms : wall;
+    clock->start_ms = wall + back;
     clock->start_ns = jzx_loop_now(loop);
     atomic_init(&clock->ahead_ms, 0);
     *out_back_ms = back;
@@ -36,15 +35,19 @@ uint64_t mfi_clock_lease_ms(const mfi_clock *clock)
 uint64_t mfi_clock_now_ms(mfi_clock *clock)
 {
     uint64_t ahead = atomic_load_explicit(&clock->ahead_ms, memory_order_relaxed);
-    uint64_t now = mfi_clock_lease_ms(clock) + ahead;
-    uint64_t wall = clock->wall_ms(clock->arg);
-    if (wall <= now + JUMP_MS) {
-        return now;
+    for (;;) {
+        uint64_t now = mfi_clock_lease_ms(clock) + ahead;
+        uint64_t wall = clock->wall_ms(clock->arg);
+        if (wall <= now + JUMP_MS) {
+            return now;
+        }
+        /* Two threads may see a jump at once: the second one takes the first one's correction, and
+         * tells no time that is later than what others are told after it. */
+        if (atomic_compare_exchange_strong_explicit(&clock->ahead_ms, &ahead, ahead + (wall - now),
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            return wall;
+        }
     }
-    /* Two threads may see the jump at once; the first one's correction counts. */
-    (void)atomic_compare_exchange_strong_explicit(&clock->ahead_ms, &ahead, ahead + (wall - now),
-                                                  memory_order_relaxed, memory_order_relaxed);
-    return wall;
 }
 
 uint64_t mfi_clock_behind_ms(mfi_clock *clock)

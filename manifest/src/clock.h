@@ -20,9 +20,8 @@ typedef struct mfi_clock {
     _Atomic uint64_t ahead_ms; /* how far the manifest's clock is ahead of the lease clock */
 } mfi_clock;
 
-/* last_ms: the manifest's clock when it was used last. *out_back_ms: by how much the system's time
- * is behind that. More than a day behind is taken for a clock that was wrong before, and followed.
- */
+/* last_ms: the manifest's clock when it was used last; it goes on from there however far the
+ * system's time is behind. *out_back_ms: by how much it is. */
 void mfi_clock_init(mfi_clock *clock, const jzx_mf_opts *opts, jzx_loop *loop, uint64_t last_ms,
                     uint64_t *out_back_ms);
 uint64_t mfi_clock_lease_ms(const mfi_clock *clock);

@@ -42,9 +42,10 @@ jzx_err mfi_queue_fire(mfi_tx *tx, uint32_t max,
                        uint32_t *out_count); /* cron; takes ids from meta */
 jzx_err mfi_queue_prune(mfi_tx *tx, uint32_t max, uint32_t *out_count);
 /* Leases of older boots: attempt counted already, gate kept, READY at once or DEAD. *out is added
- * to. */
+ * to; `closed` says beforehand whether the boot before this one ended with a proper close. */
 typedef struct mfi_orphans {
     uint64_t found, requeued, died, repairs;
+    bool closed;
 } mfi_orphans;
 jzx_err mfi_queue_orphans(mfi_tx *tx, uint32_t max, mfi_orphans *out, uint32_t *out_count);
 

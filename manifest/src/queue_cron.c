@@ -11,7 +11,7 @@ static jzx_mf_job_spec spec_of(const jzx_mf_cron *record)
     jzx_mf_job_spec spec = {.kind = record->kind,
                             .gate_class = record->gate_class,
                             .scope = record->scope,
-                            .unique = record->unique,
+                            .unique = record->unique == 0 ? JZX_MF_STATELY : record->unique,
                             .db = record->db,
                             .key = record->key,
                             .payload = record->payload,

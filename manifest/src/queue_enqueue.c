@@ -16,12 +16,20 @@ static jzx_err check_span(jzx_mf_span span, size_t most)
     return span.data == NULL && span.len > 0 ? JZX_ERR_INVALID_ARG : JZX_OK;
 }
 
+/* An enqueue that asks for nothing makes a job. */
+static uint8_t policy_of(const jzx_mf_job_spec *spec)
+{
+    return spec->unique == 0 ? JZX_MF_ANY : spec->unique;
+}
+
 static bool numbers_are_fine(const jzx_mf_job_spec *spec)
 {
     bool choices = spec->kind != 0 && spec->scope <= JZX_MF_SCOPE_DB &&
-                   spec->unique <= JZX_MF_ANY && spec->on_retry <= JZX_MF_BOTH &&
+                   spec->unique <= JZX_MF_STATELY && spec->on_retry <= JZX_MF_BOTH &&
                    spec->on_parent <= JZX_MF_PARENT_IGNORED &&
                    (spec->flags & ~(JZX_MF_OR_ABORT | JZX_MF_REPLACE)) == 0;
+    /* Who wants to meet a job has to say which ones are the same. */
+    choices = choices && (spec->flags == 0 || spec->unique != 0);
     bool ranges = spec->priority <= UINT8_MAX && spec->after_count <= JZX_MF_AFTER_MAX &&
                   (spec->jitter_percent <= 100 || spec->jitter_percent == JZX_MF_NO_JITTER);
     return choices && ranges && (spec->scope == JZX_MF_SCOPE_DB || spec->db == 0) &&
@@ -66,7 +74,7 @@ static jzx_mf_job job_of(const mfi_tx *tx, uint64_t id, const jzx_mf_job_spec *s
                       .kind = spec->kind,
                       .gate_class = spec->gate_class,
                       .scope = spec->scope,
-                      .unique = spec->unique,
+                      .unique = policy_of(spec),
                       .on_retry = spec->on_retry,
                       .on_parent = spec->on_parent,
                       .priority = (uint8_t)spec->priority,
@@ -206,7 +214,7 @@ static jzx_err find_other(mfi_tx *tx, const jzx_mf_job_spec *spec, jzx_mf_slot *
 {
     jzx_mf_job like = {.kind = spec->kind,
                        .scope = spec->scope,
-                       .unique = spec->unique,
+                       .unique = policy_of(spec),
                        .db = spec->db,
                        .key = spec->key};
     jzx_err err = JZX_OK;
@@ -214,7 +222,7 @@ static jzx_err find_other(mfi_tx *tx, const jzx_mf_job_spec *spec, jzx_mf_slot *
         slot->outcome = JZX_MF_EXISTS_QUEUED;
         err = mfi_slot_holder(&tx->view, &like, MFI_SLOT_QUEUED, &slot->id);
     }
-    if (err == JZX_OK && slot->id == 0 && spec->unique == JZX_MF_EXCLUSIVE) {
+    if (err == JZX_OK && slot->id == 0 && like.unique == JZX_MF_EXCLUSIVE) {
         slot->outcome = JZX_MF_EXISTS_ACTIVE;
         err = mfi_slot_holder(&tx->view, &like, MFI_SLOT_ACTIVE, &slot->id);
     }

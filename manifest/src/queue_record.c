@@ -67,6 +67,7 @@ static jzx_err record_load(const mfi_view *view, uint64_t id, mfi_record *rec)
     err = mfi_decode_job(jzx_mf_blob(rec->bytes, value.len), &rec->job, &rec->rest);
     if (err == JZX_OK) {
         rec->job.id = id;
+        rec->job.unique = mfi_stored_policy(rec->job.unique);
         rec->row = row_of(&rec->job);
     }
     return err;

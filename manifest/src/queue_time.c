@@ -41,22 +41,46 @@ jzx_err mfi_queue_promote(mfi_tx *tx, uint32_t max, uint32_t *out_count)
     return each_due(tx, &from, 0, tx->now_ms, max, promote, out_count);
 }
 
-/* Who had the lease may be at work still, so the gate stays closed to all but the next attempt. */
+/* A lease ended without a word of its holder: what was left half done is looked at first, by a job
+ * of the kind that its kind names. Who had the lease may be at work still, so the gate stays closed
+ * to all but the next attempt. */
+static jzx_err lapse_unheard(mfi_tx *tx, mfi_record *rec, const char *text, uint64_t run_at_ms)
+{
+    jzx_mf_kind rules;
+    jzx_err err = mfi_kind_rules(&tx->view, rec->job.kind, &rules);
+    if (err != JZX_OK) {
+        return err;
+    }
+    mfi_lapse lapse = {.text = jzx_mf_text(text),
+                       .run_at_ms = run_at_ms,
+                       .repair_kind = rules.orphan_kind,
+                       .keep_gate = true};
+    return mfi_job_lapse(tx, rec, &lapse);
+}
+
 static jzx_err expire(mfi_tx *tx, mfi_record *rec, void *arg)
 {
     (void)arg;
     const jzx_mf_job *job = &rec->job;
     bool timed_out = job->timeout_at_ms != 0 && job->timeout_at_ms <= tx->lease_ms;
-    mfi_lapse lapse = {.text = jzx_mf_text(timed_out ? "timed out" : "lease expired"),
-                       .run_at_ms = mfi_sum_ms(tx->now_ms, mfi_backoff_ms(job)),
-                       .keep_gate = true};
-    return mfi_job_lapse(tx, rec, &lapse);
+    return lapse_unheard(tx, rec, timed_out ? "timed out" : "lease expired",
+                         mfi_sum_ms(tx->now_ms, mfi_backoff_ms(job)));
 }
 
 jzx_err mfi_queue_expire(mfi_tx *tx, uint32_t max, uint32_t *out_count)
 {
     jzx_mf_key from = mfi_key_first(JZX_MF_TABLE_LEASE);
     return each_due(tx, &from, 0, tx->lease_ms, max, expire, out_count);
+}
+
+/* How the boot of an orphan's lease ended. Only that of the last one is known: leases of one before
+ * are left by a recovery that was itself interrupted. */
+static const char *how_it_ended(const mfi_tx *tx, const jzx_mf_job *job, const mfi_orphans *orphans)
+{
+    if (job->boot + 1 != tx->boot) {
+        return "left by an earlier run of the manifest";
+    }
+    return orphans->closed ? "the manifest was closed" : "the process died";
 }
 
 static jzx_err settle_orphan(mfi_tx *tx, mfi_record *rec, void *arg)
@@ -66,16 +90,7 @@ static jzx_err settle_orphan(mfi_tx *tx, mfi_record *rec, void *arg)
     if (job->boot == tx->boot) {
         return JZX_OK;
     }
-    jzx_mf_kind rules;
-    jzx_err err = mfi_kind_rules(&tx->view, job->kind, &rules);
-    if (err != JZX_OK) {
-        return err;
-    }
-    mfi_lapse lapse = {.text = jzx_mf_text("the process died"),
-                       .run_at_ms = tx->now_ms,
-                       .repair_kind = rules.orphan_kind,
-                       .keep_gate = true};
-    err = mfi_job_lapse(tx, rec, &lapse);
+    jzx_err err = lapse_unheard(tx, rec, how_it_ended(tx, job, out), tx->now_ms);
     out->found++;
     out->requeued += mfi_job_is_queued(job);
     out->died += job->state == JZX_MF_JOB_DEAD;

@@ -5,6 +5,7 @@
 
 #include <jzx/manifest_watch.h>
 
+#include <stddef.h>
 #include <string.h>
 
 uint64_t jzx_mf_snap_seq(const jzx_mf_snap *snap)
@@ -123,6 +124,9 @@ jzx_err jzx_mf_job_get_sized(jzx_mf_snap *snap, uint64_t job, jzx_mf_job *out, s
     jzx_err err = record_get(snap, &key, out, size);
     if (err == JZX_OK && size >= sizeof out->id) {
         out->id = job; /* the first field; it is not in the record */
+    }
+    if (err == JZX_OK && size > offsetof(jzx_mf_job, unique)) {
+        out->unique = mfi_stored_policy(out->unique);
     }
     return err;
 }
@@ -289,6 +293,7 @@ static jzx_err job_row(void *arg, jzx_mf_span key, jzx_mf_span value)
         return err;
     }
     record.id = be64_at(key, 0);
+    record.unique = mfi_stored_policy(record.unique);
     return e->fn.job(e->arg, &record);
 }
 

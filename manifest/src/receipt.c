@@ -41,6 +41,8 @@ void mfi_receipt_reset(jzx_mf_receipt *receipt)
     receipt->err = JZX_OK;
     receipt->failed = UINT32_MAX;
     receipt->seq = 0;
+    receipt->jobs_new = 0;
+    receipt->jobs_met = 0;
     receipt->now_ms = 0;
 }
 

@@ -22,6 +22,8 @@ static jzx_err begin(mfi_writer *writer)
     tx->lease_ms = mfi_clock_lease_ms(&writer->mf->clock);
     tx->seq = tx->meta.commit_seq + 1;
     tx->event_index = 0;
+    tx->writes = 0;
+    tx->written = 0;
     return JZX_OK;
 }
 
@@ -32,6 +34,10 @@ static jzx_err finish(mfi_writer *writer, jzx_err err)
     tx->meta.last_ms = tx->now_ms;
     if (err == JZX_OK) {
         err = mfi_meta_store(tx);
+    }
+    if (err == JZX_OK) {
+        const mfi_writes writes = {tx->writes, tx->written};
+        err = mfi_store_make_room(writer->mf->store, tx->view.txn, &writes, false);
     }
     size_t id = mdb_txn_id(tx->view.txn);
     if (err != JZX_OK) {
@@ -166,6 +172,7 @@ jzx_err mfi_recover(mfi_writer *writer, jzx_mf_recovery *report)
         return err;
     }
     mf->boot = tx->boot = ++tx->meta.boot;
+    orphans.closed = tx->meta.clean != 0;
     tx->meta.clean = 0;
     tx->next_job = &mf->next_job;
     atomic_store(&mf->next_job, tx->meta.job_ids);

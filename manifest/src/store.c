@@ -125,15 +125,20 @@ static jzx_err find_or_create(mfi_store *store, const mfi_store_opts *opts, mfi_
 static jzx_err open_env(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
 {
     uint64_t map = opts->map_max != 0 ? opts->map_max : MAP_DEFAULT;
+    jzx_err err = mfi_lock_prepare(store, facts);
+    if (err != JZX_OK) {
+        return err;
+    }
     int rc = mdb_env_create(&store->env);
     rc = rc != 0 ? rc : mdb_env_set_maxdbs(store->env, MFI_DBS_MAX);
     rc = rc != 0 ? rc : mdb_env_set_mapsize(store->env, (size_t)map);
     rc = rc != 0 ? rc : mdb_env_set_maxreaders(store->env, store->readers_cap);
+    store->map_bytes = map;
     unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | (store->readonly ? MDB_RDONLY : 0u);
     rc = rc != 0 ? rc : mdb_env_open(store->env, store->path, flags, 0660);
     if (rc == 0) {
         facts->readers_reaped = mfi_store_reap(store);
-        return JZX_OK;
+        return mfi_lock_compare(store, facts);
     }
     const char *hint = rc == EACCES   ? "; readers too must be able to write its -lock file"
                        : rc == ENOMEM ? "; map_max may be more than the address space has"
@@ -222,7 +227,19 @@ static jzx_err open_in_txn(mfi_store *store, mfi_store_facts *facts)
     if (rc != 0) {
         return mfi_say(facts, mfi_err_of(rc), store->path, "cannot be read: %s", mdb_strerror(rc));
     }
+    if (!store->readonly) {
+        mfi_space_begin(store);
+        mfi_space_learn(store, txn);
+    }
     jzx_err err = open_tables(store, txn, facts);
+    if (err == JZX_OK && !store->readonly) {
+        const mfi_writes tables = {JZX_MF_TABLES, 0};
+        err = mfi_store_make_room(store, txn, &tables, false);
+        if (err != JZX_OK) {
+            (void)mfi_say(facts, err, store->path, "has no room on its disk to be opened: %s",
+                          jzx_strerror(err));
+        }
+    }
     if (err != JZX_OK) {
         mdb_txn_abort(txn);
         return err;
@@ -333,6 +350,16 @@ static jzx_err open_file(mfi_store *store, const mfi_store_opts *opts, mfi_store
     return err == JZX_OK ? open_in_txn(store, facts) : err;
 }
 
+/* Earlier versions had a file for the space that is in the manifest itself now. */
+static void drop_old_reserve(const char *path)
+{
+    char *name = mfi_path_with(path, "-reserve");
+    if (name != NULL) {
+        (void)unlink(name);
+        free(name);
+    }
+}
+
 static jzx_err open_claimed(mfi_store *store, const mfi_store_opts *opts, mfi_store_facts *facts)
 {
     if (!opts->readonly) {
@@ -341,6 +368,7 @@ static jzx_err open_claimed(mfi_store *store, const mfi_store_opts *opts, mfi_st
             return err;
         }
         mfi_temps_clean(store->path);
+        drop_old_reserve(store->path);
     }
     return open_file(store, opts, facts);
 }
@@ -407,8 +435,6 @@ jzx_err mfi_store_open(const char *path, const mfi_store_opts *opts, mfi_store *
         free(store);
         return err;
     }
-    (void)mfi_store_make_reserve(
-        store); /* a disk too full for it is full enough to be told later */
     *out = store;
     return JZX_OK;
 }

@@ -16,7 +16,7 @@ typedef struct mfi_store mfi_store;
 
 typedef struct mfi_store_opts {
     uint64_t map_max;
-    uint64_t reserve_bytes; /* 0: none */
+    uint64_t reserve_bytes; /* allocated, for what ends or deletes on a full disk; 0: none */
     uint32_t readers_max;
     bool readonly;
     bool must_exist;
@@ -72,9 +72,17 @@ uint32_t mfi_store_reap(mfi_store *store);
 /* Bytes of the file in use, and of these on the free list. */
 jzx_err mfi_store_size(mfi_store *store, MDB_txn *txn, uint64_t *out_used, uint64_t *out_free);
 
-/* Gives the reserve's space back to the disk; false: there was none. And makes it again. */
-bool mfi_store_give_reserve(mfi_store *store);
-jzx_err mfi_store_make_reserve(mfi_store *store);
+/* What a transaction wrote so far: rows, and bytes of their values. */
+typedef struct mfi_writes {
+    uint64_t count;
+    uint64_t bytes;
+} mfi_writes;
+/* Allocates what the commit of this transaction may touch, so that a full disk shows here:
+ * NO_SPACE, nothing was changed, and the transaction can be aborted. `grows`: it adds records, and
+ * leaves the reserve to what ends or deletes. Thread: the writer's. (store_space.c) */
+jzx_err mfi_store_make_room(mfi_store *store, MDB_txn *txn, const mfi_writes *writes, bool grows);
+/* Bytes that are allocated behind the last page. */
+uint64_t mfi_store_spare(mfi_store *store);
 
 /* A compacted copy of the last commit at a new path. ALREADY: there is something; FORKED, NOT_FOUND
  * (no such directory), NO_ACCESS, NO_SPACE, NO_MEMORY, IO. */

@@ -1,8 +1,7 @@
-/* Copies of a manifest, and the space that is kept for a bad day. */
+/* Copies of a manifest. */
 #include "store_steps.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -52,49 +51,4 @@ jzx_err mfi_store_backup(mfi_store *store, const char *path)
         free(canonical);
     }
     return err;
-}
-
-static jzx_err allocate(const char *name, uint64_t bytes)
-{
-    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0660);
-    if (fd < 0) {
-        return mfi_err_of(errno);
-    }
-    int rc;
-    do {
-        rc = posix_fallocate(fd, 0, (off_t)bytes);
-    } while (rc == EINTR);
-    if (rc == 0 && ftruncate(fd, (off_t)bytes) != 0) { /* it was larger once */
-        rc = errno;
-    }
-    (void)close(fd);
-    if (rc != 0) {
-        (void)unlink(name);
-    }
-    return mfi_err_of(rc);
-}
-
-jzx_err mfi_store_make_reserve(mfi_store *store)
-{
-    if (store->reserve_bytes == 0 || mfi_store_forked(store)) {
-        return JZX_OK;
-    }
-    char *name = mfi_path_with(store->path, "-reserve");
-    if (name == NULL) {
-        return JZX_ERR_NO_MEMORY;
-    }
-    jzx_err err = allocate(name, store->reserve_bytes);
-    free(name);
-    return err;
-}
-
-bool mfi_store_give_reserve(mfi_store *store)
-{
-    if (store->readonly || mfi_store_forked(store)) {
-        return false;
-    }
-    char *name = mfi_path_with(store->path, "-reserve");
-    bool given = name != NULL && unlink(name) == 0;
-    free(name);
-    return given;
 }

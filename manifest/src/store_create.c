@@ -10,6 +10,8 @@
 
 /* A new environment is small; whoever opens it next chooses the size of the map. */
 #define CREATE_MAP ((size_t)4 << 20)
+/* And so is its file: a disk without room for it is found full before LMDB writes. */
+#define CREATE_BYTES ((uint64_t)512 << 10)
 
 uint32_t mfi_byte_order(void)
 {
@@ -64,7 +66,11 @@ static jzx_err fill_env(MDB_env *env, const char *path, uint64_t now_ms)
 {
     int rc = mdb_env_set_maxdbs(env, MFI_DBS_MAX);
     rc = rc != 0 ? rc : mdb_env_set_mapsize(env, CREATE_MAP);
-    rc = rc != 0 ? rc : mdb_env_open(env, path, MDB_NOSUBDIR | MDB_NOTLS, 0660);
+    /* Nobody else knows of it: no lock file, whose name others could take first. */
+    rc = rc != 0 ? rc : mdb_env_open(env, path, MDB_NOSUBDIR | MDB_NOTLS | MDB_NOLOCK, 0660);
+    int fd;
+    rc = rc != 0 ? rc : mdb_env_get_fd(env, &fd);
+    rc = rc != 0 ? rc : mfi_allocate(fd, 0, CREATE_BYTES);
     MDB_txn *txn = NULL;
     rc = rc != 0 ? rc : mdb_txn_begin(env, NULL, 0, &txn);
     if (rc != 0) {

@@ -112,13 +112,17 @@ static jzx_err say_owned(mfi_store_facts *facts, const char *path, int fd)
 /* Opens FILE-owner and locks it: AGAIN when somebody removed it in between. */
 static jzx_err lock_owner(const char *name, const char *path, int *out_fd, mfi_store_facts *facts)
 {
-    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0660);
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0660);
     if (fd < 0) {
-        return mfi_say_errno(facts, name, "cannot be opened");
+        return mfi_say_no_companion(name, facts);
     }
-    jzx_err err = JZX_OK;
     struct stat by_fd;
     struct stat by_name;
+    jzx_err err = mfi_refuse_strange(path, name, fd, &by_fd, facts);
+    if (err != JZX_OK) {
+        (void)close(fd);
+        return err;
+    }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         err = errno == EWOULDBLOCK ? say_owned(facts, path, fd)
                                    : mfi_say_errno(facts, name, "cannot be locked");

@@ -5,6 +5,7 @@
 #include "store.h"
 
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define MFI_DBS_MAX 32u /* named tables; there is room for more than there are */
@@ -36,7 +37,13 @@ struct mfi_store {
     uint64_t (*clock_ms)(void *arg);
     void *clock_arg;
     uint64_t reserve_bytes;
-    char *path; /* canonical */
+    uint64_t sure_bytes; /* of the file, from its start on: allocated, without a hole */
+    uint64_t map_bytes;  /* LMDB writes no further */
+    uint64_t page_bytes;
+    dev_t lock_dev; /* of FILE-lock, as it was looked at; inode 0: it was not */
+    ino_t lock_ino;
+    bool sees_pages; /* LMDB's transactions are as store_space.c knows them */
+    char *path;      /* canonical */
     mfi_claim claim;
 };
 
@@ -92,6 +99,27 @@ uint32_t mfi_byte_order(void);
 
 /* A new manifest at PATH, whole or not at all. ALREADY: there is one now. */
 jzx_err mfi_create(const char *path, uint64_t now_ms, mfi_store_facts *facts);
+
+/* store_lock.c: companions that others may have planted. */
+
+/* Makes FILE-lock for LMDB, or looks at the one that is there: NO_ACCESS with a sentence when it is
+ * a link, is no file, has other names or belongs to somebody else; NO_SPACE. */
+jzx_err mfi_lock_prepare(mfi_store *store, mfi_store_facts *facts);
+/* After LMDB opened it: NO_ACCESS when it is another one by now. */
+jzx_err mfi_lock_compare(mfi_store *store, mfi_store_facts *facts);
+/* The rules for any companion, open as fd; and what errno says when it could not be. */
+jzx_err mfi_refuse_strange(const char *path, const char *name, int fd, struct stat *out,
+                           mfi_store_facts *facts);
+jzx_err mfi_say_no_companion(const char *name, mfi_store_facts *facts);
+
+/* store_space.c */
+
+/* Whether a transaction that has just begun is as we know them. */
+void mfi_space_learn(mfi_store *store, const MDB_txn *fresh);
+/* The file as it is, and the reserve. */
+void mfi_space_begin(mfi_store *store);
+/* Blocks for these bytes of a file, which is that long then. Returns errno. */
+int mfi_allocate(int fd, uint64_t from, uint64_t to);
 
 /* store_readers.c */
 jzx_err mfi_readers_init(mfi_store *store, uint32_t cap);

@@ -148,6 +148,7 @@ jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, const void *value, size_t len
     tx->writes++;
     MDB_val at = key_val(key);
     MDB_val room = val_of(NULL, mfi_row_room(key->table, len));
+    tx->written += room.mv_size;
     int rc = mdb_put(tx->view.txn, dbi_of(&tx->view, key), &at, &room, MDB_RESERVE);
     if (rc != 0) {
         return mfi_err_of(rc);

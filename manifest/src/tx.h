@@ -8,6 +8,8 @@
 #include "codec.h"
 #include "store.h"
 
+#include <jzx/manifest_job.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -33,7 +35,8 @@ typedef struct mfi_tx {
     uint64_t boot;
     uint64_t seq;         /* of this commit */
     uint32_t event_index; /* next one within the commit */
-    uint64_t writes;      /* in this transaction so far */
+    uint64_t writes;      /* in this transaction so far, */
+    uint64_t written;     /* and bytes of their values */
     bool all_events;
     _Atomic uint64_t *next_job; /* ids come from here; NULL: from meta */
     mfi_meta meta;              /* as it will be stored; job_ids and event_first may be raised */
@@ -84,6 +87,12 @@ jzx_err mfi_forget_events(mfi_tx *tx, uint32_t max);
 
 /* An id for a job that nobody asked for: cron, repair. */
 uint64_t mfi_new_job(mfi_tx *tx);
+
+/* The policy of a stored job: 0 was STATELY once, before it was the default for ANY. */
+static inline uint8_t mfi_stored_policy(uint8_t unique)
+{
+    return unique == 0 ? JZX_MF_STATELY : unique;
+}
 
 /* The record of the file itself. */
 jzx_err mfi_meta_load(const mfi_view *view, mfi_meta *out);

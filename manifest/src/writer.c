@@ -188,7 +188,9 @@ static void say_clean(mfi_writer *writer)
     tx->view.txn = txn;
     tx->meta.clean = 1;
     tx->meta.last_ms = mfi_clock_now_ms(&writer->mf->clock);
-    if (mfi_meta_store(tx) == JZX_OK) {
+    const mfi_writes writes = {1, 0};
+    if (mfi_meta_store(tx) == JZX_OK &&
+        mfi_store_make_room(writer->mf->store, txn, &writes, false) == JZX_OK) {
         (void)mdb_txn_commit(txn);
     } else {
         mdb_txn_abort(txn);

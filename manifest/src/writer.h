@@ -73,8 +73,11 @@ typedef struct mfi_writer {
     uint64_t pruned;
     bool careful;  /* each request in a child transaction, */
     bool spoiled;  /* because one without left something behind */
+    bool grew;     /* a request of this commit adds records */
+    bool alone;    /* this commit is for one request and nothing else */
     uint64_t room; /* bytes by which this commit may make the file larger */
     mfi_due due;
+    uint64_t hold_ms; /* time waits until then, on the lease clock: there was no room for it */
     jzx_timer_id timer;
     uint64_t timer_ms;  /* when it fires, on the lease clock; UINT64_MAX: not armed */
     uint64_t tidied_ms; /* housekeeping was done last */

@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <time.h>
 
+/* After a commit that failed what time does is tried again this much later. */
+#define HOLD_MS 1000u
+
 /* What happened to a whole commit. */
 typedef enum verdict {
     COMMITTED, /* or there was nothing to commit */
@@ -88,6 +91,7 @@ static void try_request(mfi_writer *writer, MDB_txn *parent, jzx_mf_txn *txn)
         receipt->failed = failed;
     } else if (grows) {
         writer->room -= txn->bytes;
+        writer->grew = true;
     }
 }
 
@@ -174,8 +178,10 @@ static int begin(mfi_writer *writer, MDB_txn **out)
     tx->seq = tx->meta.commit_seq + 1;
     tx->event_index = 0;
     tx->writes = 0;
+    tx->written = 0;
     tx->news = (mfi_news){0};
     writer->spoiled = false;
+    writer->grew = false;
     writer->expired = 0;
     writer->pruned = 0;
     writer->room = room_of(writer, *out);
@@ -227,7 +233,7 @@ static void count_commit(mfi_writer *writer, uint64_t ns)
  * refused. An error of the disk is never tried again on the same pages (fsync tells only once). */
 static verdict judge(mfi_writer *writer, int rc)
 {
-    if (rc != ENOSPC && rc != ENOMEM && rc != MDB_MAP_FULL && rc != MDB_TXN_FULL) {
+    if (rc != ENOSPC && rc != EDQUOT && rc != ENOMEM && rc != MDB_MAP_FULL && rc != MDB_TXN_FULL) {
         return IN_DOUBT;
     }
     MDB_txn *txn;
@@ -251,10 +257,16 @@ static verdict attempt(jzx_context *ctx, mfi_writer *writer, jzx_err *out_err)
         return rc == ENOMEM ? FAILED : IN_DOUBT;
     }
     reset_claims(writer);
-    mfi_writer_time(writer, txn);
+    if (!writer->alone) {
+        mfi_writer_time(writer, txn);
+    }
     try_batch(writer, txn);
     try_claims(ctx, writer, txn);
     jzx_err err = tx->writes != 0 && !writer->spoiled ? finish(writer) : JZX_OK;
+    if (err == JZX_OK && tx->writes != 0 && !writer->spoiled) {
+        const mfi_writes writes = {tx->writes, tx->written};
+        err = mfi_store_make_room(writer->mf->store, txn, &writes, writer->grew);
+    }
     if (err == JZX_OK) {
         mfi_writer_look_ahead(writer);
     }
@@ -336,15 +348,36 @@ static void stop_for_good(jzx_context *ctx, mfi_writer *writer, jzx_err err)
     mfi_writer_end_waits(ctx, writer);
 }
 
-/* A batch that does not fit as a whole may do so in part: each request on its own. */
+static void note_failure(mfi_writer *writer, jzx_err err)
+{
+    if (writer->batch.count == 0) { /* what time has to do would fail again at once */
+        writer->hold_ms = mfi_clock_lease_ms(&writer->mf->clock) + HOLD_MS;
+    }
+    if (err == JZX_ERR_NO_SPACE) {
+        mfi_writer_alarm(writer, JZX_MF_ALARM_DISK_FULL, err, mfi_store_spare(writer->mf->store));
+    }
+}
+
+static void note_room(mfi_writer *writer)
+{
+    writer->hold_ms = 0;
+    if (writer->grew) {
+        writer->alarms &= ~(1u << JZX_MF_ALARM_DISK_FULL);
+    }
+}
+
+/* A batch that does not fit as a whole may do so in part: each request on its own, and without what
+ * time has to do. */
 static void one_by_one(jzx_context *ctx, mfi_writer *writer, jzx_err err)
 {
     mfi_line all = writer->batch;
     writer->batch = (mfi_line){0};
+    writer->alone = true;
     for (jzx_mf_txn *txn; (txn = mfi_line_pop(&all)) != NULL;) {
         mfi_line_push(&writer->batch, txn);
         switch (try_commit(ctx, writer, &err)) {
         case COMMITTED:
+            note_room(writer);
             answer_all(ctx, writer);
             break;
         case FAILED:
@@ -354,10 +387,12 @@ static void one_by_one(jzx_context *ctx, mfi_writer *writer, jzx_err err)
             while ((txn = mfi_line_pop(&all)) != NULL) {
                 mfi_line_push(&writer->batch, txn);
             }
+            writer->alone = false;
             stop_for_good(ctx, writer, err);
             return;
         }
     }
+    writer->alone = false;
 }
 
 static void tell_news(jzx_context *ctx, mfi_writer *writer)
@@ -379,17 +414,17 @@ void mfi_writer_flush(jzx_context *ctx, mfi_writer *writer)
     }
     jzx_err err = JZX_OK;
     verdict how = try_commit(ctx, writer, &err);
-    if (how == FAILED && err == JZX_ERR_NO_SPACE && mfi_store_give_reserve(writer->mf->store)) {
-        mfi_writer_alarm(writer, JZX_MF_ALARM_DISK_FULL, err, writer->mf->opts.reserve_bytes);
-        how = try_commit(ctx, writer, &err);
-    }
     writer->look = writer->look || how != COMMITTED;
+    if (how == FAILED) {
+        note_failure(writer, err);
+    }
     if (how == COMMITTED) {
+        note_room(writer);
         answer_all(ctx, writer);
         tell_news(ctx, writer);
     } else if (how == IN_DOUBT) {
         stop_for_good(ctx, writer, err);
-    } else if (writer->batch.count > 1) {
+    } else if (writer->batch.count > 1 || err == JZX_ERR_NO_SPACE) {
         one_by_one(ctx, writer, err);
         tell_news(ctx, writer);
     } else {

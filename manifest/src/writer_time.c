@@ -24,6 +24,9 @@ bool mfi_writer_is_due(const mfi_writer *writer)
         return false;
     }
     uint64_t lease_ms = mfi_clock_lease_ms(&writer->mf->clock);
+    if (lease_ms < writer->hold_ms) {
+        return false;
+    }
     uint64_t now_ms = mfi_clock_now_ms(&writer->mf->clock);
     return due->lease_ms <= lease_ms || due->claim_ms <= lease_ms || due->scheduled_ms <= now_ms ||
            due->cron_ms <= now_ms || due->prune_ms <= now_ms;
@@ -125,6 +128,7 @@ jzx_err mfi_writer_arm(jzx_context *ctx, mfi_writer *writer)
 {
     note_claims(writer);
     uint64_t at_ms = next_ms(writer);
+    at_ms = at_ms < writer->hold_ms ? writer->hold_ms : at_ms;
     if (writer->stopping) {
         at_ms = sooner(at_ms, mfi_clock_lease_ms(&writer->mf->clock) + 1);
     }
@@ -208,8 +212,4 @@ void mfi_writer_tidy(mfi_writer *writer)
     toggle(writer, JZX_MF_ALARM_OLD_SNAPSHOT, oldest_ms >= mf->opts.snapshot_alarm_ms, oldest_ms);
     uint64_t behind_ms = mfi_clock_behind_ms(&mf->clock);
     toggle(writer, JZX_MF_ALARM_CLOCK_BACK, behind_ms != 0, behind_ms);
-    if ((writer->alarms & 1u << JZX_MF_ALARM_DISK_FULL) != 0 &&
-        mfi_store_make_reserve(mf->store) == JZX_OK) {
-        writer->alarms &= ~(1u << JZX_MF_ALARM_DISK_FULL);
-    }
 }

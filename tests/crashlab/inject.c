@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { REQUESTS = 4, K_MAX = 2000, RUN_SECONDS = 30, BIG = 9000, SHOWN_MAX = 10 };
+enum { REQUESTS = 4, K_MAX = 2000, RUN_SECONDS = 30, BIG = 700000, SHOWN_MAX = 10 };
 
 typedef struct sweep {
     const char *name;
@@ -77,14 +77,16 @@ static bool may_be_told(const run *r, jzx_err err)
     switch (r->sweep->fault) {
     case CL_FAULT_EIO:
     case CL_FAULT_EIO_LATE:
-        return err == JZX_ERR_IN_DOUBT || (in.on_minor && err == JZX_OK);
+        return err == JZX_ERR_IN_DOUBT || (in.on_minor && err == JZX_OK) ||
+               (in.on_allocate && (err == JZX_OK || err == JZX_ERR_IO));
     case CL_FAULT_ENOSPC:
         if (in.on_dsync) {
             return err == JZX_ERR_IN_DOUBT;
         }
         return err == JZX_ERR_NO_SPACE || (err == JZX_OK && !r->sweep->lasting);
     case CL_FAULT_SHORT:
-        return err == JZX_ERR_IN_DOUBT || err == JZX_ERR_NO_SPACE || (in.on_minor && err == JZX_OK);
+        return err == JZX_ERR_IN_DOUBT || err == JZX_ERR_NO_SPACE ||
+               ((in.on_minor || in.on_allocate) && err == JZX_OK);
     case CL_FAULT_EINTR:
         /* A sync that was interrupted did not say whether it was done: it counts as an error. */
         return err == JZX_OK || (in.on_sync && err == JZX_ERR_IN_DOUBT);

@@ -42,7 +42,7 @@ static struct {
 
 bool cl_name_is_minor(const char *name)
 {
-    static const char *const ends[] = {"-lock", "-owner", "-reserve"};
+    static const char *const ends[] = {"-lock", "-owner"};
     size_t len = strlen(name);
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         size_t end = strlen(ends[i]);
@@ -332,6 +332,7 @@ cl_fault cl_rec_fault(const cl_target *t, cl_call kind)
         in->on_sync = kind == CALL_SYNC;
         in->on_dsync = kind == CALL_WRITE && t->dsync;
         in->on_minor = t->minor;
+        in->on_allocate = kind == CALL_ALLOCATE;
         in->was_write = kind == CALL_WRITE;
     }
     return rec.fault;

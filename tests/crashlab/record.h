@@ -93,14 +93,15 @@ void cl_inject_stop(void);
 typedef struct cl_injected {
     uint64_t calls; /* that could have failed */
     uint32_t fired;
-    bool on_sync;   /* the first that failed was a sync, */
-    bool on_dsync;  /* a write on an O_DSYNC descriptor, */
-    bool on_minor;  /* or of one of the companion files */
-    bool was_write; /* else a truncation or an allocation */
+    bool on_sync;     /* the first that failed was a sync, */
+    bool on_dsync;    /* a write on an O_DSYNC descriptor, */
+    bool on_minor;    /* or of one of the companion files */
+    bool on_allocate; /* more room for a file: nothing of it is in use */
+    bool was_write;   /* else a truncation or an allocation */
 } cl_injected;
 cl_injected cl_injected_so_far(void);
 
-/* FILE-lock, FILE-owner, FILE-reserve: whatever a crash leaves of them must do. */
+/* FILE-lock, FILE-owner: whatever a crash leaves of them must do. */
 bool cl_name_is_minor(const char *name);
 
 #endif

@@ -172,7 +172,7 @@ static void op_enqueue(client *c)
     jzx_mf_job_spec spec = {.kind = (uint16_t)(1 + below(c, KINDS)),
                             .gate_class = (uint16_t)(one_in(c, 3) ? 1 + below(c, 2) : 0),
                             .scope = (uint8_t)below(c, 2),
-                            .unique = (uint8_t)below(c, 5),
+                            .unique = (uint8_t)below(c, 6),
                             .on_retry = (uint8_t)below(c, 3),
                             .on_parent = (uint8_t)below(c, 2),
                             .payload = some_bytes(c),
@@ -183,6 +183,7 @@ static void op_enqueue(client *c)
                             .timeout_ms = one_in(c, 4) ? 1 + below(c, 50) : 0,
                             .backoff_min_ms = 1 + below(c, 3000),
                             .flags = one_in(c, 6) ? 1 + below(c, 3) : 0};
+    spec.flags = spec.unique == 0 ? 0 : spec.flags; /* without a policy there is nothing to meet */
     spec.db = spec.scope == JZX_MF_SCOPE_DB ? some_db(c) : 0;
     spec.key = one_in(c, 3) ? jzx_mf_text("") : some_name(c, "key", 6, key);
     if (one_in(c, 4)) {

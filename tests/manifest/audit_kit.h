@@ -121,7 +121,7 @@ static inline void build_tables(void)
 
 static inline void build_queued(void)
 {
-    jzx_mf_job_spec spec = {.kind = KIND, .key = jzx_mf_text("a")};
+    jzx_mf_job_spec spec = {.kind = KIND, .unique = JZX_MF_STATELY, .key = jzx_mf_text("a")};
     ids.active = enqueue(spec);
     REQUIRE_EQ(claim(KIND, NULL), ids.active);
     ids.blocked_slot = enqueue(spec);

@@ -56,9 +56,10 @@ static void qg_place(qm_spec *spec)
     spec->db = spec->scope == JZX_MF_SCOPE_DB ? 1 + qg_below(2) : 0;
     spec->key = (char)QG_ANY(0, 0, 'a');
     spec->gate_class = (uint16_t)(qg_chance(35) ? 1 + qg_below(2) : 0);
-    spec->unique = (uint8_t)(qg_chance(70) ? spec->kind - 1u : qg_below(5));
+    static const uint8_t preferred[] = {JZX_MF_STATELY, JZX_MF_SHORT, JZX_MF_SINGLETON};
+    spec->unique = (uint8_t)(qg_chance(70) ? preferred[spec->kind - 1u] : qg_below(6));
     if (qg_chance(25)) {
-        spec->unique = JZX_MF_ANY;
+        spec->unique = (uint8_t)QG_ANY(0, JZX_MF_ANY);
     }
 }
 
@@ -109,6 +110,7 @@ static void qg_enqueue(const qm *m, qo_op *op)
     s->jitter_percent = QG_ANY(0, 50, JZX_MF_NO_JITTER, JZX_MF_NO_JITTER);
     s->flags = qg_crowded && qg_chance(50) ? JZX_MF_REPLACE
                                            : QG_ANY(0, 0, 0, JZX_MF_OR_ABORT, JZX_MF_REPLACE);
+    s->flags = s->unique == 0 ? 0 : s->flags;
 }
 
 static void qg_claim(qo_op *op)

@@ -46,7 +46,7 @@ typedef struct qm_job {
     uint64_t boot, worker, lease_until_ms, timeout_at_ms;
     uint64_t parents[QM_AFTER]; /* that have not ended */
     uint32_t parent_count;
-    uint64_t repairs; /* not 0: made at recovery for the orphan with this id */
+    uint64_t repairs; /* not 0: made for this job, whose lease lapsed */
     uint32_t progress, result;
     int32_t error_code;
     const char *error; /* NULL: none */
@@ -200,6 +200,7 @@ static qm_job *qm_add(qm *m, uint64_t id, const qm_spec *spec)
 {
     qm_job *job = &m->jobs[m->job_count++];
     *job = (qm_job){.id = id, .spec = *spec, .created_ms = m->now_ms};
+    job->spec.unique = spec->unique == 0 ? JZX_MF_ANY : spec->unique;
     job->max_attempts = spec->max_attempts == 0 ? 20 : spec->max_attempts;
     job->run_at_lo = spec->delay_ms != 0    ? m->now_ms + spec->delay_ms
                      : spec->run_at_ms != 0 ? spec->run_at_ms
@@ -574,13 +575,40 @@ static jzx_err qm_del(qm *m, uint64_t id)
 
 /* Time. */
 
+/* Nobody said how it ended: a job of the kind that its kind names goes first. */
+static bool qm_repair(qm *m, qm_job *job)
+{
+    uint16_t repair = m->kinds[job->spec.kind].orphan_kind;
+    if (repair == 0) {
+        return false;
+    }
+    qm_spec spec = {.kind = repair,
+                    .unique = JZX_MF_ANY,
+                    .scope = job->spec.scope,
+                    .db = job->spec.db,
+                    .key = job->spec.key,
+                    .priority = job->spec.priority};
+    uint64_t orphan = job->id;
+    qm_job *first = qm_add(m, QM_UNSEEN + m->unseen++, &spec);
+    first->repairs = orphan;
+    qm_place(m, first);
+    job->state = JZX_MF_JOB_WAITING;
+    job->parents[0] = first->id;
+    job->parent_count = 1;
+    return true;
+}
+
 static void qm_expire_one(qm *m, qm_job *job)
 {
     bool timed_out = job->timeout_at_ms != 0 && job->timeout_at_ms <= m->lease_now_ms;
     job->error = timed_out ? "timed out" : "lease expired";
     job->error_code = 0;
-    if (qm_fails(m, job, 0)) {
-        qm_requeue(m, job, qm_backoff(m, job)); /* with its gate */
+    if (!qm_fails(m, job, 0)) {
+        return;
+    }
+    qm_requeue(m, job, qm_backoff(m, job)); /* with its gate */
+    if (!qm_is_finished(job)) {
+        (void)qm_repair(m, job);
     }
 }
 
@@ -617,6 +645,7 @@ static void qm_cron_put(qm *m, uint32_t number, const qm_cron *cron)
     bool goes_on = entry->put && !entry->paused && entry->every_ms == cron->every_ms;
     uint64_t next_ms = goes_on ? entry->next_ms : m->now_ms + cron->every_ms;
     *entry = *cron;
+    entry->spec.unique = cron->spec.unique == 0 ? JZX_MF_STATELY : cron->spec.unique;
     entry->next_ms = next_ms;
 }
 
@@ -643,6 +672,7 @@ static void qm_time(qm *m, uint64_t now_ms, uint64_t lease_now_ms)
 }
 
 typedef struct qm_recovery {
+    bool crashed;
     uint64_t orphans, requeued, died, repairs;
 } qm_recovery;
 
@@ -650,35 +680,18 @@ typedef struct qm_recovery {
 static void qm_orphan(qm *m, qm_job *job, qm_recovery *report)
 {
     report->orphans++;
-    job->error = "the process died";
+    job->error = report->crashed ? "the process died" : "the manifest was closed";
     job->error_code = 0;
     if (!qm_fails(m, job, 0)) {
         report->died += job->state == JZX_MF_JOB_DEAD;
         return;
     }
-    uint16_t repair = m->kinds[job->spec.kind].orphan_kind;
     qm_requeue(m, job, (qm_range){m->now_ms, m->now_ms});
     if (qm_is_finished(job)) {
         return;
     }
     report->requeued++;
-    if (repair == 0) {
-        return;
-    }
-    qm_spec spec = {.kind = repair,
-                    .unique = JZX_MF_ANY,
-                    .scope = job->spec.scope,
-                    .db = job->spec.db,
-                    .key = job->spec.key,
-                    .priority = job->spec.priority};
-    uint64_t orphan = job->id;
-    qm_job *first = qm_add(m, QM_UNSEEN + m->unseen++, &spec);
-    first->repairs = orphan;
-    qm_place(m, first);
-    job->state = JZX_MF_JOB_WAITING;
-    job->parents[0] = first->id;
-    job->parent_count = 1;
-    report->repairs++;
+    report->repairs += qm_repair(m, job);
 }
 
 /* The file was opened again. Leases are settled in the order in which they would have ended. */

@@ -404,7 +404,7 @@ static uint64_t newest_time(void)
 static void reopen(bool crashed)
 {
     jzx_mf_recovery report = {0};
-    qm_recovery want = {0};
+    qm_recovery want = {.crashed = crashed};
     qr_open(&report);
     if (crashed) {
         settle_crash(report.commit_seq);

@@ -136,7 +136,7 @@ static void walk_enqueue(jzt_rng *rng)
     jzx_mf_job_spec spec = {.kind = (uint16_t)(1 + jzt_rng_below(rng, 3)),
                             .gate_class = (uint16_t)jzt_rng_below(rng, 3),
                             .scope = (uint8_t)jzt_rng_below(rng, 2),
-                            .unique = (uint8_t)jzt_rng_below(rng, 5),
+                            .unique = (uint8_t)(1 + jzt_rng_below(rng, 5)),
                             .on_retry = (uint8_t)jzt_rng_below(rng, 3),
                             .on_parent = (uint8_t)jzt_rng_below(rng, 2),
                             .key = jzx_mf_text(keys[jzt_rng_below(rng, 4)]),

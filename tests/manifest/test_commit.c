@@ -35,6 +35,41 @@ static void test_a_commit_gives_a_receipt_with_a_slot_for_each_operation(void)
     mft_dir_remove(&dir);
 }
 
+/* Nothing is merged unless it was asked for, and then the receipt says how often and into what. */
+static void test_a_receipt_tells_new_jobs_from_those_that_were_met(void)
+{
+    mft_dir dir = mft_dir_make();
+    jzx_mf *mf = mft_open(&dir, NULL);
+    jzx_mf_txn *txn = mft_begin(mf);
+    for (int i = 0; i < 1000; i++) {
+        CHECK_OK(jzx_mf_job_enqueue(txn, &(jzx_mf_job_spec){.kind = KIND}, NULL));
+    }
+    uint64_t first = 0;
+    jzx_mf_job_spec one = {.kind = KIND + 1, .unique = JZX_MF_EXCLUSIVE};
+    CHECK_OK(jzx_mf_job_enqueue(txn, &one, &first));
+    CHECK_OK(jzx_mf_job_enqueue(txn, &one, NULL));
+    one.flags = JZX_MF_REPLACE;
+    CHECK_OK(jzx_mf_job_enqueue(txn, &one, NULL));
+    jzx_mf_receipt *receipt = NULL;
+    REQUIRE_OK(jzx_mf_commit(txn, 0, &receipt));
+    CHECK_EQ(receipt->jobs_new, 1001);
+    CHECK_EQ(receipt->jobs_met, 2);
+    CHECK_EQ(receipt->slots[1001].outcome, JZX_MF_EXISTS_QUEUED);
+    CHECK_EQ(receipt->slots[1001].id, first);
+    CHECK_EQ(receipt->slots[1002].outcome, JZX_MF_REPLACED);
+    CHECK_EQ(receipt->slots[1002].id, first);
+    jzx_mf_receipt_free(receipt);
+    jzx_mf_stats stats;
+    CHECK_OK(jzx_mf_stats_read(mf, &stats));
+    CHECK_EQ(stats.entries[JZX_MF_TABLE_JOB], 1001);
+    txn = mft_begin(mf);
+    one.unique = 0; /* what is to be replaced has to be said */
+    CHECK_EQ(jzx_mf_job_enqueue(txn, &one, NULL), JZX_ERR_INVALID_ARG);
+    jzx_mf_abort(txn);
+    CHECK_OK(jzx_mf_close(mf, 0));
+    mft_dir_remove(&dir);
+}
+
 static jzx_err read_generation(jzx_mf_snap *snap, void *arg)
 {
     jzx_mf_generation generation;
@@ -268,6 +303,98 @@ static void test_what_is_not_done_in_time_is_told_closed(void)
     mft_dir_remove(&dir);
 }
 
+/* A callback that keeps the writer where it is until it is let go. */
+typedef struct brake {
+    _Atomic bool reached;
+    _Atomic bool released;
+} brake;
+
+static void on_done_brake(void *arg, const jzx_mf_receipt *receipt)
+{
+    (void)receipt;
+    brake *self = arg;
+    atomic_store(&self->reached, true);
+    while (!atomic_load(&self->released)) {
+        (void)sched_yield();
+    }
+}
+
+static void send_brake(jzx_mf *mf, brake *self)
+{
+    jzx_mf_txn *txn = mft_begin(mf);
+    CHECK_OK(jzx_mf_generation_bump(txn, 3, 1));
+    CHECK_OK(jzx_mf_commit_async(txn, on_done_brake, self));
+}
+
+static void *claim_and_give_up(void *arg)
+{
+    jzx_mf_txn *txn = mft_begin(arg);
+    CHECK_OK(jzx_mf_job_claim(txn, &(jzx_mf_claim){.max = 4}));
+    CHECK_EQ(jzx_mf_commit(txn, 100, NULL), JZX_ERR_TIMED_OUT);
+    return NULL;
+}
+
+/* The claim was committed, and its asker gave up before it could be told. */
+static void claim_for_nobody(jzx_mf *mf)
+{
+    brake before = {0};
+    brake between = {0};
+    send_brake(mf, &before);
+    while (!atomic_load(&before.reached)) {
+        (void)sched_yield();
+    }
+    send_brake(mf, &between); /* the next commit: this, and after it the claim */
+    pthread_t thread;
+    REQUIRE_EQ(pthread_create(&thread, NULL, claim_and_give_up, mf), 0);
+    jzx_mf_stats stats = {0};
+    while (stats.queued < 2) {
+        REQUIRE_OK(jzx_mf_stats_read(mf, &stats));
+        (void)sched_yield();
+    }
+    atomic_store(&before.released, true);
+    REQUIRE_EQ(pthread_join(thread, NULL), 0);
+    atomic_store(&between.released, true);
+}
+
+/* Their leases last an hour, and each has one attempt: neither is spent on an answer that reached
+ * nobody. On a slow machine the asker may give up too early: then there was no claim. */
+static void test_jobs_claimed_for_an_asker_that_gave_up_are_given_back(void)
+{
+    enum { TRIES = 100 };
+    mft_dir dir = mft_dir_make();
+    jzx_mf *mf = mft_open(&dir, NULL);
+    uint32_t attempt = 1;
+    for (uint32_t i = 0; i < TRIES && attempt == 1; i++) {
+        const jzx_mf_job_spec spec = {.kind = KIND, .lease_ms = 3600000, .max_attempts = 1};
+        for (int k = 0; k < 2; k++) {
+            (void)mft_enqueue(mf, &spec);
+        }
+        claim_for_nobody(mf);
+        jzx_mf_receipt *receipt = NULL;
+        for (int k = 0; k < 2; k++) { /* the first commit gives back, or is the one after */
+            jzx_mf_receipt_free(receipt);
+            jzx_mf_txn *txn = mft_begin(mf);
+            CHECK_OK(jzx_mf_job_claim(txn, &(jzx_mf_claim){.max = 4, .wait_ms = 5000}));
+            REQUIRE_OK(jzx_mf_commit(txn, 0, &receipt));
+            if (receipt->job_count > 0) {
+                break;
+            }
+        }
+        REQUIRE_EQ(receipt->job_count, 2);
+        attempt = receipt->jobs[0].attempt;
+        jzx_mf_txn *txn = mft_begin(mf);
+        for (uint32_t k = 0; k < 2; k++) {
+            jzx_mf_lease lease = jzx_mf_lease_of(&receipt->jobs[k]);
+            CHECK_OK(jzx_mf_job_complete(txn, &lease, jzx_mf_text("")));
+        }
+        CHECK_OK(jzx_mf_commit(txn, 0, NULL));
+        jzx_mf_receipt_free(receipt);
+    }
+    CHECK_EQ(attempt, 2);
+    CHECK_OK(jzx_mf_close(mf, 0));
+    mft_dir_remove(&dir);
+}
+
 /* An actor that commits by ask, and tries what only threads may do. */
 typedef struct asker {
     jzx_mf *mf;
@@ -370,6 +497,8 @@ int main(int argc, char **argv)
     static const jzt_test tests[] = {
         {"a_commit_gives_a_receipt_with_a_slot_for_each_operation",
          test_a_commit_gives_a_receipt_with_a_slot_for_each_operation},
+        {"a_receipt_tells_new_jobs_from_those_that_were_met",
+         test_a_receipt_tells_new_jobs_from_those_that_were_met},
         {"a_refused_operation_undoes_those_before_it",
          test_a_refused_operation_undoes_those_before_it},
         {"an_operation_that_is_refused_at_once_was_not_added",
@@ -381,6 +510,8 @@ int main(int argc, char **argv)
          test_errors_of_one_request_are_nobody_elses_in_the_same_commit},
         {"a_closing_manifest_does_what_it_accepted", test_a_closing_manifest_does_what_it_accepted},
         {"what_is_not_done_in_time_is_told_closed", test_what_is_not_done_in_time_is_told_closed},
+        {"jobs_claimed_for_an_asker_that_gave_up_are_given_back",
+         test_jobs_claimed_for_an_asker_that_gave_up_are_given_back},
         {"an_actor_commits_by_asking_and_may_not_block",
          test_an_actor_commits_by_asking_and_may_not_block},
         {"job_ids_are_known_before_the_commit_and_never_come_again",

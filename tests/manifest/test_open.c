@@ -3,6 +3,7 @@
 #include "mf_fixture.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 
 static void bump(jzx_mf *mf)
@@ -281,6 +282,85 @@ static void test_a_backup_is_a_manifest(void)
     mft_dir_remove(&dir);
 }
 
+static uint64_t set_wall_ms(void *arg)
+{
+    return *(_Atomic uint64_t *)arg;
+}
+
+static uint64_t commit_at(jzx_mf *mf)
+{
+    jzx_mf_txn *txn = mft_begin(mf);
+    jzx_mf_receipt *receipt = NULL;
+    CHECK_OK(jzx_mf_generation_bump(txn, 1, 1));
+    REQUIRE_OK(jzx_mf_commit(txn, 0, &receipt));
+    uint64_t now_ms = receipt->now_ms;
+    jzx_mf_receipt_free(receipt);
+    return now_ms;
+}
+
+/* Guarantee 7, however far the system's clock is set back between two opens. */
+static void test_the_clock_never_goes_back_over_a_restart(void)
+{
+    static const uint64_t days_back[] = {0, 1, 2, 40, 4000, 0};
+    const uint64_t day_ms = 24u * 3600 * 1000;
+    const uint64_t start_ms = 20000 * day_ms;
+    mft_dir dir = mft_dir_make();
+    _Atomic uint64_t wall_ms = start_ms;
+    const jzx_mf_opts opts = {.wall_ms = set_wall_ms, .wall_arg = &wall_ms};
+    uint64_t last_ms = 0;
+    for (size_t i = 0; i < sizeof days_back / sizeof days_back[0]; i++) {
+        wall_ms = start_ms - days_back[i] * day_ms;
+        jzx_mf *mf = NULL;
+        jzx_mf_recovery report;
+        REQUIRE_OK(jzx_mf_open(dir.file, &opts, &mf, &report));
+        uint64_t now_ms = commit_at(mf);
+        CHECK(now_ms >= last_ms);
+        CHECK(now_ms < start_ms + day_ms); /* and goes on at its own pace */
+        CHECK(report.clock_back_ms >= days_back[i] * day_ms);
+        last_ms = now_ms;
+        wall_ms = start_ms - 5000 * day_ms; /* while it is open: the same */
+        CHECK(commit_at(mf) >= last_ms);
+        CHECK_OK(jzx_mf_close(mf, 0));
+    }
+    mft_dir_remove(&dir);
+}
+
+/* Guarantee 7: an id that was given out before a commit is not given out again, though its process
+ * was killed. More of them than are reserved at once, with commits in between. */
+static void test_ids_given_out_before_a_kill_are_not_given_out_again(void)
+{
+    enum { IDS = 10000, PER_COMMIT = 1000 };
+    mft_dir dir = mft_dir_make();
+    int fds[2];
+    REQUIRE_EQ(pipe(fds), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        jzx_mf *mf = mft_open(&dir, NULL);
+        uint64_t id = 0;
+        for (int i = 0; i < IDS; i++) {
+            jzx_mf_txn *txn = mft_begin(mf);
+            bool ok = jzx_mf_job_enqueue(txn, &(jzx_mf_job_spec){.kind = 1}, &id) == JZX_OK;
+            jzx_mf_abort(txn);
+            if (!ok || (i % PER_COMMIT == 0 && commit_at(mf) == 0)) {
+                _exit(1);
+            }
+        }
+        _exit(write(fds[1], &id, sizeof id) == (ssize_t)sizeof id ? 0 : 1);
+    }
+    int status;
+    uint64_t last = 0;
+    REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
+    CHECK_EQ(status, 0);
+    REQUIRE_EQ(read(fds[0], &last, sizeof last), (ssize_t)sizeof last);
+    CHECK(last >= IDS);
+    jzx_mf *mf = mft_open(&dir, NULL);
+    CHECK(mft_enqueue(mf, &(jzx_mf_job_spec){.kind = 1}) > last);
+    CHECK_OK(jzx_mf_close(mf, 0));
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+    mft_dir_remove(&dir);
+}
+
 int main(int argc, char **argv)
 {
     static const jzt_test tests[] = {
@@ -296,6 +376,9 @@ int main(int argc, char **argv)
         {"a_shut_down_system_does_what_its_manifest_accepted",
          test_a_shut_down_system_does_what_its_manifest_accepted},
         {"a_backup_is_a_manifest", test_a_backup_is_a_manifest},
+        {"the_clock_never_goes_back_over_a_restart", test_the_clock_never_goes_back_over_a_restart},
+        {"ids_given_out_before_a_kill_are_not_given_out_again",
+         test_ids_given_out_before_a_kill_are_not_given_out_again},
     };
     return jzt_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -4,7 +4,7 @@
 
 #include <jzx/manifest_watch.h>
 
-static const jzx_mf_job_spec plain = {.kind = 1};
+static const jzx_mf_job_spec plain = {.kind = 1, .unique = JZX_MF_STATELY};
 
 static jzx_mf_job_spec with_policy(uint8_t unique)
 {
@@ -42,7 +42,9 @@ static void test_specs_that_make_no_sense_are_refused(void)
         {{.kind = 1, .scope = 2}, JZX_ERR_INVALID_ARG},
         {{.kind = 1, .db = 5}, JZX_ERR_INVALID_ARG},
         {{.kind = 1, .scope = JZX_MF_SCOPE_DB, .db = 5}, JZX_OK},
-        {{.kind = 1, .unique = 5}, JZX_ERR_INVALID_ARG},
+        {{.kind = 1, .unique = 6}, JZX_ERR_INVALID_ARG},
+        {{.kind = 1, .flags = JZX_MF_REPLACE}, JZX_ERR_INVALID_ARG},
+        {{.kind = 1, .flags = JZX_MF_OR_ABORT}, JZX_ERR_INVALID_ARG},
         {{.kind = 1, .on_retry = 3}, JZX_ERR_INVALID_ARG},
         {{.kind = 1, .on_parent = 2}, JZX_ERR_INVALID_ARG},
         {{.kind = 1, .priority = 256}, JZX_ERR_INVALID_ARG},
@@ -100,6 +102,45 @@ static void test_an_enqueue_writes_three_rows(void)
         after += mfi_entries(&k.tx.view, table);
     }
     CHECK_EQ(after - before, 3);
+    finish(&k);
+}
+
+/* Nobody asked for less: a thousand times "do this" are a thousand jobs, with a key or without. */
+static void test_without_a_policy_every_enqueue_is_a_job(void)
+{
+    kit k;
+    kit_open(&k);
+    jzx_mf_job_spec spec = {.kind = 1};
+    for (int i = 0; i < 1000; i++) {
+        spec.key = i % 2 == 0 ? jzx_mf_text("") : jzx_mf_text("a key");
+        expect(&k, &spec, JZX_MF_NEW, 0);
+    }
+    CHECK_EQ(mfi_entries(&k.tx.view, JZX_MF_TABLE_JOB), 1000);
+    CHECK_EQ(mfi_entries(&k.tx.view, JZX_MF_TABLE_UNIQUE), 0);
+    for (int i = 0; i < 1000; i++) {
+        CHECK(kit_claim_one(&k) != 0);
+    }
+    CHECK_EQ(kit_job(&k, 1).unique, JZX_MF_ANY);
+    finish(&k);
+}
+
+/* Files from before have 0 for STATELY, and the jobs in them keep their rule. */
+static void test_a_job_that_was_stored_with_policy_0_is_stately(void)
+{
+    kit k;
+    kit_open(&k);
+    uint64_t id = kit_new(&k, &plain);
+    jzx_mf_job job = kit_job(&k, id);
+    job.unique = 0;
+    jzx_mf_key key = jzx_mf_key_job(id);
+    CHECK_OK(mfi_encode_job(&job, NULL, &k.tx.buf));
+    CHECK_OK(mfi_put(&k.tx, &key, k.tx.buf.bytes, k.tx.buf.len));
+    expect(&k, &plain, JZX_MF_EXISTS_QUEUED, id);
+    (void)kit_claim_lease(&k, id);
+    CHECK_EQ(kit_job(&k, id).unique, JZX_MF_STATELY);
+    uint64_t second = kit_new(&k, &plain);
+    CHECK_EQ(kit_claim_one(&k), 0);
+    CHECK_EQ(kit_state(&k, second), JZX_MF_JOB_BLOCKED);
     finish(&k);
 }
 
@@ -219,7 +260,7 @@ static void test_or_abort_refuses_and_changes_nothing(void)
     kit k;
     kit_open(&k);
     kit_new(&k, &plain);
-    jzx_mf_job_spec spec = {.kind = 1, .flags = JZX_MF_OR_ABORT};
+    jzx_mf_job_spec spec = {.kind = 1, .unique = JZX_MF_STATELY, .flags = JZX_MF_OR_ABORT};
     jzx_mf_slot slot;
     CHECK_EQ(kit_enqueue(&k, &spec, &slot), JZX_ERR_ALREADY);
     CHECK_EQ(mfi_entries(&k.tx.view, JZX_MF_TABLE_JOB), 1);
@@ -230,7 +271,10 @@ static void test_replace_is_a_debounce(void)
 {
     kit k;
     kit_open(&k);
-    jzx_mf_job_spec spec = {.kind = 1, .flags = JZX_MF_REPLACE, .payload = jzx_mf_text("one")};
+    jzx_mf_job_spec spec = {.kind = 1,
+                            .unique = JZX_MF_STATELY,
+                            .flags = JZX_MF_REPLACE,
+                            .payload = jzx_mf_text("one")};
     uint64_t id = kit_new(&k, &spec);
     spec.payload = jzx_mf_text("two");
     spec.delay_ms = 500;
@@ -256,9 +300,11 @@ static void test_a_waiting_job_is_not_replaced(void)
     kit_open(&k);
     jzx_mf_job_spec other = {.kind = 2};
     uint64_t parent = kit_new(&k, &other);
-    jzx_mf_job_spec spec = {.kind = 1, .after = &parent, .after_count = 1};
+    jzx_mf_job_spec spec = {
+        .kind = 1, .unique = JZX_MF_STATELY, .after = &parent, .after_count = 1};
     uint64_t id = kit_new(&k, &spec);
-    jzx_mf_job_spec again = {.kind = 1, .flags = JZX_MF_REPLACE, .priority = 7};
+    jzx_mf_job_spec again = {
+        .kind = 1, .unique = JZX_MF_STATELY, .flags = JZX_MF_REPLACE, .priority = 7};
     expect(&k, &again, JZX_MF_EXISTS_QUEUED, id);
     CHECK_EQ(kit_job(&k, id).priority, 0);
     finish(&k);
@@ -596,7 +642,8 @@ static void test_who_was_woken_and_is_put_off_wakes_the_next(void)
     kit k;
     kit_open(&k);
     jzx_mf_job_spec runner = {.kind = 1, .unique = JZX_MF_SINGLETON, .priority = 9};
-    jzx_mf_job_spec debounced = {.kind = 1, .flags = JZX_MF_REPLACE, .priority = 5};
+    jzx_mf_job_spec debounced = {
+        .kind = 1, .unique = JZX_MF_STATELY, .flags = JZX_MF_REPLACE, .priority = 5};
     jzx_mf_job_spec other = with_policy(JZX_MF_SINGLETON);
     jzx_mf_lease lease = kit_claim_lease(&k, kit_new(&k, &runner));
     uint64_t second = kit_new(&k, &debounced);
@@ -614,7 +661,11 @@ static void test_a_gate_that_is_kept_is_offered_to_nobody(void)
 {
     kit k;
     kit_open(&k);
-    jzx_mf_job_spec keeper = {.kind = 1, .gate_class = 4, .flags = JZX_MF_REPLACE, .priority = 1};
+    jzx_mf_job_spec keeper = {.kind = 1,
+                              .unique = JZX_MF_STATELY,
+                              .gate_class = 4,
+                              .flags = JZX_MF_REPLACE,
+                              .priority = 1};
     jzx_mf_job_spec rival = {.kind = 1, .gate_class = 4, .unique = JZX_MF_ANY};
     uint64_t id = kit_new(&k, &keeper);
     uint64_t other = kit_new(&k, &rival);
@@ -690,6 +741,9 @@ static const jzt_test tests[] = {
     {"specs_that_make_no_sense_are_refused", test_specs_that_make_no_sense_are_refused},
     {"a_new_job_has_the_defaults", test_a_new_job_has_the_defaults},
     {"an_enqueue_writes_three_rows", test_an_enqueue_writes_three_rows},
+    {"without_a_policy_every_enqueue_is_a_job", test_without_a_policy_every_enqueue_is_a_job},
+    {"a_job_that_was_stored_with_policy_0_is_stately",
+     test_a_job_that_was_stored_with_policy_0_is_stately},
     {"stately_is_one_queued_and_one_active", test_stately_is_one_queued_and_one_active},
     {"a_job_that_ends_leaves_its_successors_slot_alone",
      test_a_job_that_ends_leaves_its_successors_slot_alone},

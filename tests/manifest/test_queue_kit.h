@@ -74,7 +74,7 @@ static inline void kit_reset(kit *k)
 
 static inline void kit_close(kit *k)
 {
-    static const char *const ends[] = {"", "-lock", "-owner", "-reserve"};
+    static const char *const ends[] = {"", "-lock", "-owner"};
     mdb_txn_abort(k->root);
     mfi_store_close(k->store);
     mfi_buf_free(&k->tx.buf);

@@ -3,7 +3,7 @@
  * Method: one fact per test on a file of its own; after each the invariants are walked. */
 #include "test_queue_check.h"
 
-static const jzx_mf_job_spec plain = {.kind = 1};
+static const jzx_mf_job_spec plain = {.kind = 1, .unique = JZX_MF_STATELY};
 
 static void finish(kit *k)
 {
@@ -284,7 +284,7 @@ static void test_an_attempt_that_does_not_count_is_given_back(void)
 /* A job runs, another one takes its place in the queue, then the first one fails. */
 static void collide(kit *k, uint8_t on_retry, uint64_t *first, uint64_t *second)
 {
-    jzx_mf_job_spec spec = {.kind = 1, .on_retry = on_retry};
+    jzx_mf_job_spec spec = {.kind = 1, .unique = JZX_MF_STATELY, .on_retry = on_retry};
     *first = kit_new(k, &spec);
     jzx_mf_lease lease = kit_claim_lease(k, *first);
     *second = kit_new(k, &spec);
@@ -447,6 +447,32 @@ static void test_orphans_are_ready_at_once_and_keep_their_gate(void)
     finish(&k);
 }
 
+/* What a job is told of its end is what happened: a close is no death. */
+static void test_an_orphan_says_how_its_lease_ended(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t boots; /* since the lease */
+        bool closed;
+    } ends[] = {{"the process died", 1, false},
+                {"the manifest was closed", 1, true},
+                {"left by an earlier run of the manifest", 2, false},
+                {"left by an earlier run of the manifest", 2, true}};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        kit k;
+        kit_open(&k);
+        uint64_t id = kit_new(&k, &plain);
+        (void)kit_claim_lease(&k, id);
+        k.tx.boot += ends[i].boots;
+        mfi_orphans orphans = {.closed = ends[i].closed};
+        uint32_t count;
+        CHECK_OK(IN_CHILD(&k, mfi_queue_orphans(&k.tx, 10, &orphans, &count)));
+        CHECK_EQ(count, 1);
+        check_text(kit_job(&k, id).error, ends[i].text);
+        finish(&k);
+    }
+}
+
 static void test_settling_orphans_again_finds_none(void)
 {
     kit k;
@@ -490,6 +516,42 @@ static void test_a_job_that_kills_its_process_dies_in_the_end(void)
     }
     CHECK_EQ(kit_state(&k, id), JZX_MF_JOB_DEAD);
     CHECK_EQ(kit_gate_holder(&k, 0, 1), 0);
+    finish(&k);
+}
+
+/* The same when only the lease ran out: nobody said how far the work came. Once per lease, and in
+ * the commit that takes it back. */
+static void test_a_repair_job_goes_before_a_job_whose_lease_ran_out(void)
+{
+    kit k;
+    kit_open(&k);
+    jzx_mf_kind rules = {.orphan_kind = 9};
+    kit_kind(&k, 1, &rules);
+    uint64_t id = kit_new(&k, &gated);
+    jzx_mf_lease late = kit_claim_lease(&k, id);
+    k.tx.meta.job_ids = k.next_id;
+    kit_pass(&k, 100);
+    CHECK_EQ(kit_do(&k, mfi_queue_expire, 10), 1);
+    CHECK_EQ(kit_do(&k, mfi_queue_expire, 10), 0);
+    CHECK_EQ(mfi_entries(&k.tx.view, JZX_MF_TABLE_JOB), 2);
+    jzx_mf_job job = kit_job(&k, id);
+    CHECK_EQ(job.state, JZX_MF_JOB_WAITING);
+    check_text(job.error, "lease expired");
+    CHECK_EQ(kit_gate_holder(&k, 0, 4), id);
+    check_fenced(&k, &late);
+    uint64_t repair = k.next_id++;
+    jzx_mf_lease lease = kit_claim_lease(&k, repair);
+    job = kit_job(&k, repair);
+    CHECK_EQ(job.kind, 9);
+    CHECK(job.payload.len == 8 && mfi_get_be64(job.payload.data) == id);
+    kit_check(&k);
+    CHECK_OK(kit_complete(&k, &lease));
+    kit_pass(&k, 5000);
+    CHECK_EQ(kit_do(&k, mfi_queue_promote, 10), 1);
+    lease = kit_claim_lease(&k, id);
+    CHECK_EQ(lease.attempt, 2);
+    CHECK_OK(kit_complete(&k, &lease));
+    CHECK_EQ(mfi_entries(&k.tx.view, JZX_MF_TABLE_JOB), 2);
     finish(&k);
 }
 
@@ -697,6 +759,9 @@ static const jzt_test tests[] = {
     {"settling_orphans_again_finds_none", test_settling_orphans_again_finds_none},
     {"a_job_that_kills_its_process_dies_in_the_end",
      test_a_job_that_kills_its_process_dies_in_the_end},
+    {"an_orphan_says_how_its_lease_ended", test_an_orphan_says_how_its_lease_ended},
+    {"a_repair_job_goes_before_a_job_whose_lease_ran_out",
+     test_a_repair_job_goes_before_a_job_whose_lease_ran_out},
     {"a_repair_job_goes_before_the_orphan", test_a_repair_job_goes_before_the_orphan},
     {"a_queued_job_is_cancelled_at_once", test_a_queued_job_is_cancelled_at_once},
     {"the_worker_of_an_active_job_hears_of_the_cancel",

@@ -246,7 +246,7 @@ static jzx_mf_job_spec any_spec(model *m, uint64_t *after, uint32_t *payload)
     jzx_mf_job_spec spec = {.kind = (uint16_t)(1 + below(m, m->width)),
                             .gate_class = (uint16_t)(one_in(m, 2) ? 0 : 1 + below(m, 2)),
                             .scope = (uint8_t)(m->width == 1 || one_in(m, 2)),
-                            .unique = (uint8_t)below(m, 5),
+                            .unique = (uint8_t)(1 + below(m, 5)),
                             .on_retry = (uint8_t)below(m, 3),
                             .on_parent = (uint8_t)below(m, 2),
                             .key = jzx_mf_text(keys[below(m, m->width)]),
@@ -590,7 +590,8 @@ static ref *first_lapsed(model *m, bool orphans)
         bool lapsed =
             orphans ? r->job.boot != m->k.tx.boot : r->job.lease_until_ms <= m->k.tx.lease_ms;
         if (r->job.state == JZX_MF_JOB_ACTIVE && lapsed &&
-            (first == NULL || r->job.lease_until_ms < first->job.lease_until_ms)) {
+            (first == NULL || r->job.lease_until_ms < first->job.lease_until_ms ||
+             (r->job.lease_until_ms == first->job.lease_until_ms && r->job.id < first->job.id))) {
             first = r;
         }
     }
@@ -600,10 +601,13 @@ static ref *first_lapsed(model *m, bool orphans)
 static void do_time(model *m)
 {
     kit_pass(&m->k, below(m, 120));
+    m->k.tx.meta.job_ids = m->k.next_id; /* repair jobs take their ids from there */
     drain(m, mfi_queue_expire);
     drain(m, mfi_queue_promote);
     for (ref *r; (r = first_lapsed(m, false)) != NULL;) {
-        mfi_lapse lapse = {.run_at_ms = m->k.tx.now_ms + ref_backoff(r), .keep_gate = true};
+        mfi_lapse lapse = {.run_at_ms = m->k.tx.now_ms + ref_backoff(r),
+                           .repair_kind = m->kinds[r->job.kind].orphan_kind,
+                           .keep_gate = true};
         ref_lapse(m, r, &lapse);
     }
     for (ref *r = m->refs; r < m->refs + JOBS; r++) {

@@ -440,7 +440,7 @@ static void test_entries_that_make_no_sense_are_refused(void)
         {{.name = name, .schedule = {"", 0}, .kind = 1}, JZX_ERR_BAD_SPEC},
         {{.name = name, .schedule = daily, .kind = 1, .priority = 256}, JZX_ERR_INVALID_ARG},
         {{.name = name, .schedule = daily, .kind = 1, .scope = 2}, JZX_ERR_INVALID_ARG},
-        {{.name = name, .schedule = daily, .kind = 1, .unique = 5}, JZX_ERR_INVALID_ARG},
+        {{.name = name, .schedule = daily, .kind = 1, .unique = 6}, JZX_ERR_INVALID_ARG},
         {{.name = name, .schedule = daily, .kind = 1, .db = 1}, JZX_ERR_INVALID_ARG},
         {{.name = {much, JZX_MF_NAME_MAX + 1}, .schedule = daily, .kind = 1}, JZX_ERR_TOO_BIG},
         {{.name = name, .schedule = {much, JZX_MF_TEXT_MAX + 1}, .kind = 1}, JZX_ERR_TOO_BIG},

@@ -334,36 +334,103 @@ static void test_copies_beside_a_writer_are_whole(void)
     kit_drop(&k);
 }
 
-static void test_the_reserve_is_given_and_made_again(void)
+static struct stat stat_of(const kit *k)
 {
+    struct stat st;
+    REQUIRE_EQ(stat(k->path, &st), 0);
+    return st;
+}
+
+/* One commit of about so many bytes, if there is room for it. */
+static jzx_err put_bytes(mfi_store *store, uint32_t number, size_t bytes, bool grows)
+{
+    static uint8_t value[1 << 20];
+    MDB_txn *txn = kit_txn(store);
+    MDB_val key = {sizeof number, &number};
+    MDB_val data = {bytes, value};
+    REQUIRE_EQ(mdb_put(txn, mfi_store_dbi(store, 1), &key, &data, 0), 0);
+    const mfi_writes writes = {1, bytes};
+    jzx_err err = mfi_store_make_room(store, txn, &writes, grows);
+    if (err != JZX_OK) {
+        mdb_txn_abort(txn);
+        return err;
+    }
+    REQUIRE_EQ(mdb_txn_commit(txn), 0);
+    return JZX_OK;
+}
+
+static void test_the_reserve_is_allocated_in_the_file(void)
+{
+    enum { RESERVE = 2 << 20 };
     kit k = kit_make();
     mfi_store_opts opts = kit_opts();
-    opts.reserve_bytes = 1 << 20;
+    opts.reserve_bytes = RESERVE;
+    mfi_store_facts facts;
+    mfi_store *store;
+    char *old = name_in(&k, "m-reserve"); /* which earlier versions had for it */
+    int fd = open(old, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    REQUIRE(fd >= 0);
+    (void)close(fd);
+    REQUIRE_OK(mfi_store_open(k.path, &opts, &store, &facts));
+    CHECK(!is_there(old));
+    CHECK(stat_of(&k).st_blocks * 512 >= RESERVE); /* not a hole */
+    CHECK(mfi_store_spare(store) >= RESERVE);
+    mfi_store_close(store);
+    kit_drop(&k);
+}
+
+/* Whatever a commit writes lies where blocks are already, before it is committed. */
+static void test_a_file_is_always_allocated_beyond_its_pages(bool counts)
+{
+    kit k = kit_make();
+    mfi_store *store = kit_open(&k);
+    CHECK(store->sees_pages); /* with this LMDB */
+    store->sees_pages = !counts;
+    for (uint32_t i = 0; i < 200; i++) {
+        CHECK_OK(put_bytes(store, i * 7 % 150, (size_t)i * 997 % 300000, true));
+        MDB_envinfo info;
+        REQUIRE_EQ(mdb_env_info(mfi_store_env(store), &info), 0);
+        struct stat st = stat_of(&k);
+        CHECK((uint64_t)st.st_size >= (info.me_last_pgno + 1) * store->page_bytes);
+        CHECK((uint64_t)st.st_size == store->sure_bytes);
+        CHECK(st.st_blocks * 512 >= st.st_size);
+    }
+    mfi_store_close(store);
+    kit_drop(&k);
+}
+
+static void test_a_commit_writes_only_where_blocks_are(void)
+{
+    test_a_file_is_always_allocated_beyond_its_pages(false);
+}
+
+static void test_what_a_commit_may_need_can_be_counted_too(void)
+{
+    test_a_file_is_always_allocated_beyond_its_pages(true);
+}
+
+static void test_a_full_disk_leaves_the_reserve_to_what_ends(void)
+{
+    enum { RESERVE = 1 << 20, PIECE = 100000 };
+    kit k = kit_make();
+    mfi_store_opts opts = kit_opts();
+    opts.reserve_bytes = RESERVE;
     mfi_store_facts facts;
     mfi_store *store;
     REQUIRE_OK(mfi_store_open(k.path, &opts, &store, &facts));
-    char *name = name_in(&k, "m-reserve");
-    struct stat st;
-    REQUIRE_EQ(stat(name, &st), 0);
-    CHECK_EQ(st.st_size, 1 << 20);
-    CHECK(st.st_blocks >= (1 << 20) / 512); /* not a hole */
-    CHECK(mfi_store_give_reserve(store));
-    CHECK(!is_there(name));
-    CHECK(!mfi_store_give_reserve(store));
-    limit_files(100000);
-    CHECK_EQ(mfi_store_make_reserve(store), JZX_ERR_NO_SPACE);
-    CHECK(!is_there(name));
-    limit_files(RLIM_INFINITY);
-    CHECK_OK(mfi_store_make_reserve(store));
-    CHECK_OK(mfi_store_make_reserve(store));
-    CHECK(is_there(name));
-    mfi_store_close(store);
-    CHECK(is_there(name));
-    /* Another size next time. */
-    opts.reserve_bytes = 1 << 16;
-    REQUIRE_OK(mfi_store_open(k.path, &opts, &store, &facts));
-    REQUIRE_EQ(stat(name, &st), 0);
-    CHECK_EQ(st.st_size, 1 << 16);
+    limit_files((rlim_t)stat_of(&k).st_size);
+    jzx_err err = JZX_OK;
+    uint32_t added = 0;
+    for (; err == JZX_OK; added++) {
+        err = put_bytes(store, added, PIECE, true);
+    }
+    CHECK_EQ(err, JZX_ERR_NO_SPACE);
+    CHECK(mfi_store_spare(store) >= RESERVE);
+    CHECK_EQ(put_bytes(store, added, PIECE, true), JZX_ERR_NO_SPACE);
+    CHECK_OK(put_bytes(store, added, PIECE, false));
+    limit_files(RLIM_INFINITY); /* and there is room again */
+    CHECK_OK(put_bytes(store, added + 1, PIECE, true));
+    CHECK(mfi_store_spare(store) >= RESERVE);
     mfi_store_close(store);
     kit_drop(&k);
 }
@@ -373,18 +440,110 @@ static void test_a_disk_too_full_for_the_reserve_can_be_opened(void)
     kit k = kit_make();
     mfi_store_close(kit_open(&k));
     mfi_store_opts opts = kit_opts();
-    opts.reserve_bytes = 1 << 20;
+    opts.reserve_bytes = 8 << 20;
     mfi_store_facts facts;
     mfi_store *store;
-    limit_files(200000);
+    limit_files((rlim_t)stat_of(&k).st_size);
     REQUIRE_OK(mfi_store_open(k.path, &opts, &store, &facts));
+    CHECK_OK(put_bytes(store, 1, 1000, false));
+    CHECK_EQ(put_bytes(store, 2, 1000, true), JZX_ERR_NO_SPACE);
     limit_files(RLIM_INFINITY);
-    CHECK(!mfi_store_give_reserve(store));
+    CHECK_OK(put_bytes(store, 2, 1000, true));
     mfi_store_close(store);
     kit_drop(&k);
 }
 
+/* A name that is not the manifest's own file is neither followed nor written through. */
+static void check_planted(const char *suffix, bool hard, bool readonly)
+{
+    kit k = kit_make();
+    char *victim = name_in(&k, "victim");
+    FILE *file = fopen(victim, "w");
+    REQUIRE(file != NULL);
+    (void)fputs("precious", file);
+    (void)fclose(file);
+    mfi_store_close(kit_open(&k));
+    char name[128];
+    (void)snprintf(name, sizeof name, "%s%s", k.path, suffix);
+    (void)unlink(name);
+    REQUIRE_EQ(hard ? link(victim, name) : symlink("victim", name), 0);
+    mfi_store_opts opts = kit_opts();
+    opts.readonly = readonly;
+    kit_refused_with(k.path, &opts, JZX_ERR_NO_ACCESS, hard ? "hard links" : "symbolic link");
+    char text[16] = {0};
+    file = fopen(victim, "r");
+    REQUIRE(file != NULL);
+    CHECK(fread(text, 1, sizeof text - 1, file) == 8 && strcmp(text, "precious") == 0);
+    (void)fclose(file);
+    (void)unlink(name);
+    mfi_store_close(kit_open(&k));
+    kit_drop(&k);
+}
+
+static void test_a_planted_companion_is_refused_and_its_target_left_alone(void)
+{
+    check_planted("-lock", false, false);
+    check_planted("-lock", false, true);
+    check_planted("-lock", true, false);
+    check_planted("-owner", false, false);
+    check_planted("-owner", true, false);
+}
+
+static void test_a_companion_that_is_no_file_is_refused(void)
+{
+    kit k = kit_make();
+    mfi_store_close(kit_open(&k));
+    char name[128];
+    (void)snprintf(name, sizeof name, "%s-lock", k.path);
+    REQUIRE_EQ(unlink(name), 0);
+    REQUIRE_EQ(mkfifo(name, 0600), 0);
+    kit_refused(&k, JZX_ERR_NO_ACCESS, "no regular file");
+    (void)unlink(name);
+    mfi_store_close(kit_open(&k));
+    if (geteuid() == 0) {
+        REQUIRE_EQ(chown(name, 12345, 12345), 0);
+        kit_refused(&k, JZX_ERR_NO_ACCESS, "belongs to another user");
+    }
+    kit_drop(&k);
+}
+
+/* LMDB maps it: a hole there is a SIGBUS on a full disk. */
+static void test_the_lock_file_has_its_blocks(void)
+{
+    kit k = kit_make();
+    mfi_store *store = kit_open(&k);
+    char name[128];
+    struct stat st;
+    (void)snprintf(name, sizeof name, "%s-lock", k.path);
+    REQUIRE_EQ(stat(name, &st), 0);
+    CHECK(st.st_size >= 64 * 64);
+    CHECK(st.st_blocks * 512 >= st.st_size);
+    mfi_store_close(store);
+    kit_drop(&k);
+}
+
+/* A new file is made without one: its name could be guessed. */
+static void test_a_new_file_has_no_lock_file_until_it_has_its_name(void)
+{
+    kit k = kit_make();
+    char name[128];
+    char *victim = name_in(&k, "victim");
+    for (unsigned i = 0; i < 500; i++) {
+        (void)snprintf(name, sizeof name, "%s.tmp-%ld.%u-lock", k.path, (long)getpid(), i);
+        REQUIRE_EQ(symlink("victim", name), 0);
+    }
+    mfi_store_close(kit_open(&k));
+    CHECK(!is_there(victim));
+    kit_drop(&k);
+}
+
 static const jzt_test tests[] = {
+    {"a_planted_companion_is_refused_and_its_target_left_alone",
+     test_a_planted_companion_is_refused_and_its_target_left_alone},
+    {"a_companion_that_is_no_file_is_refused", test_a_companion_that_is_no_file_is_refused},
+    {"the_lock_file_has_its_blocks", test_the_lock_file_has_its_blocks},
+    {"a_new_file_has_no_lock_file_until_it_has_its_name",
+     test_a_new_file_has_no_lock_file_until_it_has_its_name},
     {"a_death_while_creating_leaves_all_or_nothing",
      test_a_death_while_creating_leaves_all_or_nothing},
     {"an_error_while_creating_leaves_nothing", test_an_error_while_creating_leaves_nothing},
@@ -396,7 +555,11 @@ static const jzt_test tests[] = {
     {"a_full_disk_ends_a_copy_without_rubbish", test_a_full_disk_ends_a_copy_without_rubbish},
     {"a_full_disk_creates_nothing", test_a_full_disk_creates_nothing},
     {"copies_beside_a_writer_are_whole", test_copies_beside_a_writer_are_whole},
-    {"the_reserve_is_given_and_made_again", test_the_reserve_is_given_and_made_again},
+    {"the_reserve_is_allocated_in_the_file", test_the_reserve_is_allocated_in_the_file},
+    {"a_commit_writes_only_where_blocks_are", test_a_commit_writes_only_where_blocks_are},
+    {"what_a_commit_may_need_can_be_counted_too", test_what_a_commit_may_need_can_be_counted_too},
+    {"a_full_disk_leaves_the_reserve_to_what_ends",
+     test_a_full_disk_leaves_the_reserve_to_what_ends},
     {"a_disk_too_full_for_the_reserve_can_be_opened",
      test_a_disk_too_full_for_the_reserve_can_be_opened},
 };

@@ -5,6 +5,7 @@
 #include "bytes.h"
 #include "store_steps.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -58,6 +59,80 @@ static void test_readers_are_counted_and_have_an_age(void)
     CHECK_EQ(count, 0);
     CHECK_EQ(age, 0);
     mfi_store_close(store);
+    kit_drop(&k);
+}
+
+/* A reader that is interrupted after it was told the number of the last commit: others commit
+ * meanwhile. LMDB's calls go through here, and so do these commits. */
+static mfi_store *late_store;
+static uint32_t late_commits;
+
+static void commit_one(mfi_store *store)
+{
+    static uint32_t number;
+    number++;
+    MDB_txn *txn = kit_txn(store);
+    MDB_val key = {4, (void *)(uintptr_t) "late"};
+    MDB_val data = {sizeof number, &number};
+    REQUIRE_EQ(mdb_put(txn, mfi_store_dbi(store, 1), &key, &data, 0), 0);
+    REQUIRE_EQ(mdb_txn_commit(txn), 0);
+}
+
+static void be_late(void)
+{
+    uint32_t commits = late_commits;
+    late_commits = 0;
+    for (; commits > 0; commits--) {
+        commit_one(late_store);
+    }
+}
+
+typedef int (*renew_fn)(MDB_txn *txn);
+typedef int (*begin_fn)(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **out);
+
+int mdb_txn_renew(MDB_txn *txn)
+{
+    static renew_fn next;
+    if (next == NULL) {
+        *(void **)&next = dlsym(RTLD_NEXT, "mdb_txn_renew");
+    }
+    int rc = next(txn);
+    be_late();
+    return rc;
+}
+
+int mdb_txn_begin(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **out)
+{
+    static begin_fn next;
+    if (next == NULL) {
+        *(void **)&next = dlsym(RTLD_NEXT, "mdb_txn_begin");
+    }
+    int rc = next(env, parent, flags, out);
+    if ((flags & MDB_RDONLY) != 0) {
+        be_late();
+    }
+    return rc;
+}
+
+/* Two commits later the root that it was about to read is being written to. */
+static void test_a_reader_that_began_late_begins_again(void)
+{
+    kit k = kit_make();
+    mfi_store_facts facts;
+    late_store = open_with(&k, 8, false, &facts);
+    for (uint32_t i = 0; i < 2; i++) { /* a new transaction, then one that is used again */
+        for (uint32_t commits = 0; commits < 5; commits++) {
+            late_commits = commits;
+            mfi_reader *reader;
+            MDB_envinfo info;
+            REQUIRE_OK(mfi_reader_begin(late_store, &reader));
+            CHECK_EQ(late_commits, 0);
+            REQUIRE_EQ(mdb_env_info(mfi_store_env(late_store), &info), 0);
+            CHECK(mdb_txn_id(mfi_reader_txn(reader)) + 1 >= info.me_last_txnid);
+            mfi_reader_end(late_store, reader);
+        }
+    }
+    mfi_store_close(late_store);
     kit_drop(&k);
 }
 
@@ -379,6 +454,7 @@ static void test_a_walk_beside_a_writer_finds_no_problems(void)
 
 static const jzt_test tests[] = {
     {"readers_are_counted_and_have_an_age", test_readers_are_counted_and_have_an_age},
+    {"a_reader_that_began_late_begins_again", test_a_reader_that_began_late_begins_again},
     {"a_reader_keeps_its_commit", test_a_reader_keeps_its_commit},
     {"too_many_readers_are_told_so", test_too_many_readers_are_told_so},
     {"threads_that_come_and_go_share_a_slot", test_threads_that_come_and_go_share_a_slot},

@@ -150,7 +150,8 @@ static const char *name_in(const char *const *names, size_t count, uint32_t valu
 
 static void show_policy(ui_record *r, const jzx_mf_job *job)
 {
-    static const char *const unique[] = {"stately", "short", "singleton", "exclusive", "any"};
+    static const char *const unique[] = {"any",       "short", "singleton",
+                                         "exclusive", "any",   "stately"};
     static const char *const on_retry[] = {"coalesce", "keep_old", "both"};
     static const char *const on_parent[] = {"cancels", "ignored"};
     ui_u64(r, "attempt", job->attempt);

@@ -42,13 +42,14 @@ typedef enum jzx_mf_job_state {
 JZX_API const char *jzx_mf_job_state_name(uint32_t state);
 
 /* How many jobs with the same (scope, db, kind, key) there may be. Queued: WAITING, SCHEDULED,
- * READY or BLOCKED. */
+ * READY or BLOCKED. 0 is the default: in a job's spec ANY, every enqueue makes a job; in a schedule
+ * STATELY, so that times nobody works off do not pile up. */
 typedef enum jzx_mf_unique {
-    JZX_MF_STATELY = 0,   /* one queued and one active */
     JZX_MF_SHORT = 1,     /* one queued, any number active */
     JZX_MF_SINGLETON = 2, /* any number queued, one active */
     JZX_MF_EXCLUSIVE = 3, /* one, queued or active */
-    JZX_MF_ANY = 4        /* no rule */
+    JZX_MF_ANY = 4,       /* no rule */
+    JZX_MF_STATELY = 5    /* one queued and one active */
 } jzx_mf_unique;
 
 /* What happens when a job must go back to the queue and its place there is taken. */
@@ -69,7 +70,7 @@ typedef enum jzx_mf_on_parent {
 #define JZX_MF_NO_LIMIT UINT32_MAX
 #define JZX_MF_AFTER_MAX 64u
 
-/* Bits of jzx_mf_job_spec.flags. */
+/* Bits of jzx_mf_job_spec.flags. Both need a policy in `unique`: without one no job is met. */
 #define JZX_MF_OR_ABORT 0x1u /* a job that is there already refuses the transaction: ALREADY */
 #define JZX_MF_REPLACE 0x2u  /* a queued one gets this payload, time and priority: a debounce */
 
@@ -79,7 +80,7 @@ typedef struct jzx_mf_job_spec {
     uint16_t gate_class; /* not 0: while active it holds the gate (db, gate_class), which excludes
                             all others with the same */
     uint8_t scope;       /* JZX_MF_SCOPE_*; GLOBAL: db is 0 */
-    uint8_t unique;      /* jzx_mf_unique */
+    uint8_t unique;      /* jzx_mf_unique; 0: ANY. Jobs are merged only if this asks for it */
     uint8_t on_retry;    /* jzx_mf_on_retry */
     uint8_t on_parent;   /* jzx_mf_on_parent */
     uint64_t db;
@@ -138,7 +139,7 @@ typedef struct jzx_mf_job {
     uint16_t gate_class;
     uint8_t state; /* jzx_mf_job_state */
     uint8_t scope;
-    uint8_t unique;
+    uint8_t unique; /* never 0 */
     uint8_t on_retry;
     uint8_t on_parent;
     uint8_t priority;
@@ -158,11 +159,12 @@ static inline jzx_mf_lease jzx_mf_lease_of(const jzx_mf_job *job)
     return lease;
 }
 
+/* What an enqueue came to. The receipt counts both: jobs_new and jobs_met. */
 typedef enum jzx_mf_enqueued {
     JZX_MF_NEW = 0,
-    JZX_MF_EXISTS_QUEUED = 1, /* slot.id is the one that is there */
-    JZX_MF_EXISTS_ACTIVE = 2,
-    JZX_MF_REPLACED = 3
+    JZX_MF_EXISTS_QUEUED = 1, /* no new job: slot.id is the one that is there */
+    JZX_MF_EXISTS_ACTIVE = 2, /* likewise */
+    JZX_MF_REPLACED = 3       /* likewise, with the new payload, time and priority */
 } jzx_mf_enqueued;
 
 /* Operations of a transaction; Thread and errors as there. What is refused at commit is in
@@ -238,8 +240,9 @@ typedef struct jzx_mf_kind {
     jzx_mf_span name;     /* for people */
     uint32_t limit;       /* active at once; 0: no limit */
     uint32_t key_limit;   /* active at once with the same (scope, db, key); 0: no limit */
-    uint16_t orphan_kind; /* not 0: when a process died with such a job, a job of this kind goes
-                             before it: its payload is the orphan's id, 8 bytes big-endian */
+    uint16_t orphan_kind; /* not 0: when the lease of such a job ends unheard (the process died or
+                             closed, the time was up), a job of this kind goes before it, made in
+                             the same commit: its payload is that job's id, 8 bytes big-endian */
     uint8_t paused;       /* nothing is claimed */
     uint8_t reserved[5];
 } jzx_mf_kind;
@@ -268,7 +271,7 @@ typedef struct jzx_mf_cron {
     uint16_t kind; /* required */
     uint16_t gate_class;
     uint8_t scope;
-    uint8_t unique;
+    uint8_t unique; /* jzx_mf_unique; 0: STATELY */
     uint8_t paused;
     uint8_t reserved;
 } jzx_mf_cron;

@@ -1,9 +1,9 @@
 /* A manifest as a whole: open, close, look at, copy and check.
  *
- * A manifest is one file, FILE, with three companions: FILE-lock (LMDB's readers), FILE-owner (one
- * process at a time may write) and FILE-reserve (space to free when the disk is full). It must lie
- * on a local file system. After fork() a manifest of the parent is of no use in the child: every
- * call says JZX_ERR_FORKED. */
+ * A manifest is one file, FILE, with two companions: FILE-lock (LMDB's readers) and FILE-owner (one
+ * process at a time may write). Its space is allocated ahead of its use, in steps of 1 MiB or more.
+ * It must lie on a local file system. After fork() a manifest of the parent is of no use in the
+ * child: every call says JZX_ERR_FORKED. */
 #ifndef JZX_MANIFEST_STORE_H
 #define JZX_MANIFEST_STORE_H
 
@@ -21,15 +21,15 @@ typedef struct jzx_mf jzx_mf;
 #define JZX_MF_READONLY 0x1u   /* reads only, also beside an owner and of a newer schema */
 #define JZX_MF_MUST_EXIST 0x2u /* else a file that is not there is created */
 #define JZX_MF_NO_VERIFY                                                                           \
-    0x4u                       /* does not walk the pages of the file before it is used, nor check \
-                                  one of an older schema before it is migrated */
-#define JZX_MF_NO_RESERVE 0x8u /* no FILE-reserve */
+    0x4u                        /* does not walk the pages of the file before it is used, nor check \
+                                   one of an older schema before it is migrated */
+#define JZX_MF_NO_RESERVE 0x8u  /* keeps no space for what ends on a full disk */
 #define JZX_MF_ALL_EVENTS 0x10u /* jobs, logs and metrics are put into the events too */
 
 typedef enum jzx_mf_alarm_kind {
     JZX_MF_ALARM_MAP_80 = 1,       /* value: bytes in use, of map_max */
     JZX_MF_ALARM_MAP_95 = 2,       /* likewise */
-    JZX_MF_ALARM_DISK_FULL = 3,    /* the reserve was given up; value: its bytes */
+    JZX_MF_ALARM_DISK_FULL = 3,    /* what adds records is refused; value: bytes for what ends */
     JZX_MF_ALARM_OLD_SNAPSHOT = 4, /* value: its age in ms. While it lives the file can only grow */
     JZX_MF_ALARM_IN_DOUBT = 5,     /* a commit failed in a way that leaves its outcome open: no more
                                       writes until the manifest was closed and opened again */
@@ -62,7 +62,7 @@ typedef struct jzx_mf_opts {
     const char *dispatcher; /* borrowed for the call */
     uint64_t
         map_max; /* no record is added beyond; 16 GiB. What ends or deletes has some more room */
-    uint64_t reserve_bytes;     /* of FILE-reserve; 4 MiB */
+    uint64_t reserve_bytes;     /* allocated, for what ends or deletes on a full disk; 4 MiB */
     uint32_t queue_cap;         /* requests that may wait for the writer; 4,096 */
     uint32_t batch_bytes;       /* what goes into one commit at most; 32 MiB */
     uint32_t readers_max;       /* snapshots at once, of all processes; 1,024 */

@@ -55,6 +55,8 @@ typedef struct jzx_mf_receipt {
     uint32_t slot_count;
     uint32_t job_count; /* claimed */
     const struct jzx_mf_job *jobs;
+    uint32_t jobs_new; /* enqueues that made a job */
+    uint32_t jobs_met; /* enqueues that made none, because one was there: their slots say which */
 } jzx_mf_receipt;
 JZX_API void jzx_mf_receipt_free(jzx_mf_receipt *receipt);
 

@@ -171,7 +171,7 @@ static void lose_a_job(const driver *self)
 static void clear(const driver *self)
 {
     char path[4200];
-    static const char *const ends[] = {"", "-lock", "-owner", "-reserve"};
+    static const char *const ends[] = {"", "-lock", "-owner"};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         snprintf(path, sizeof path, "%s%s", self->file, ends[i]);
         unlink(path);
