@@ -27,7 +27,7 @@
 #define JZI_WANT_PROBES 0x10u  /* somebody is attached to the probes of messages; a worker's own */
 
 #define JZI_FAILURES_KEPT 64u
-#define JZI_NAMES_KEPT 1024u
+#define JZI_NAMES_KEPT 256u
 #define JZI_FAILURE_FRAMES 32u
 
 /* One failure, as `jzx actor` shows it. */

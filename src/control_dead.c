@@ -16,11 +16,11 @@ static void write_letter(jzi_client *client, const jzx_dead_letter *letter, uint
     jzi_json_actor(out, "target", letter->target);
     jzi_write_actor_name(client, "target_name", letter->target);
     jzi_json_actor(out, "sender", letter->sender);
-    jzi_write_actor_name(client, "sender_name", letter->sender);
     jzi_json_u64(out, "tag", letter->tag);
     jzi_json_text(out, "kind", jzi_kind_name(letter->kind));
     jzi_json_text(out, "reason", jzi_dead_name(letter->reason));
     jzi_json_u64(out, "len", letter->len);
+    jzi_write_actor_name(client, "sender_name", letter->sender);
     jzi_json_close(out, '}');
 }
 

@@ -32,9 +32,9 @@ static size_t waiting(const jzi_guest *guest)
     return guest->client.out.len - guest->written;
 }
 
-bool jzi_client_has_room(const jzi_client *client)
+size_t jzi_client_waiting(const jzi_client *client)
 {
-    return waiting((const jzi_guest *)client) < JZI_AHEAD_MAX;
+    return waiting((const jzi_guest *)client);
 }
 
 /* Refusals. */

@@ -107,11 +107,13 @@ static void pump_streams(jzi_server *server, uint64_t now_ns)
         return;
     }
     server->pumped_ns = now_ns;
+    jzi_traces_refill(server->control);
+    server->pumped_first++; /* so that nobody is always the last to get something */
     for (uint32_t i = 0; i < server->guest_count; i++) {
-        jzi_client *client = &server->guests[i]->client;
-        if (client->stream.pump != NULL && !server->guests[i]->gone) {
-            client->stream.pump(client);
-            jzi_guest_serve(server->guests[i], false, false, now_ns);
+        jzi_guest *guest = server->guests[(server->pumped_first + i) % server->guest_count];
+        if (guest->client.stream.pump != NULL && !guest->gone) {
+            guest->client.stream.pump(&guest->client);
+            jzi_guest_serve(guest, false, false, now_ns);
         }
     }
 }

@@ -11,7 +11,8 @@
 enum {
     JZI_CLIENTS_DEFAULT = 16,
     JZI_CLIENTS_MAX = 1000,
-    JZI_AHEAD_MAX = 4194304, /* bytes of answers that wait */
+    JZI_AHEAD_MAX = 4194304,  /* bytes of answers that wait; of traces: of all of them together, */
+    JZI_TRACE_LEAST = 262144, /* but each may have so many */
     JZI_WATCHED_WORKERS = 1024
 };
 
@@ -97,6 +98,7 @@ typedef struct jzi_server {
     uint64_t deaf_until_ns;       /* no connection is taken before: there are no descriptors */
     uint64_t pinged_ns;
     uint64_t pumped_ns;
+    uint32_t pumped_first; /* which guest's stream, modulo their number */
     uint64_t sampled_ns;
     uint64_t woken_ns;
     jzi_ping pings[JZI_PINGS];

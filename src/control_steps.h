@@ -32,8 +32,8 @@ struct jzi_client {
     const char *error; /* set by jzi_refuse() */
     char error_text[240];
 };
-/* Room for lines of a stream: false while the client is behind. */
-bool jzi_client_has_room(const jzi_client *client);
+/* Bytes that wait to be read by the client. */
+size_t jzi_client_waiting(const jzi_client *client);
 
 /* The parts of a control that operations use. The server's part is in control.c. */
 struct jzx_control {
@@ -47,6 +47,7 @@ struct jzx_control {
     struct jzi_server *server;
     struct jzi_recorder *recorder; /* see control_flight_steps.h. NULL: not open */
     struct jzi_trace *traces;      /* all that run, of all clients; see control_trace.c */
+    uint32_t trace_events;         /* how many more they may read until jzi_traces_refill() */
 };
 
 /* An operation: writes members of the answer to client->out and returns true, or false after
@@ -101,6 +102,9 @@ bool jzi_op_record(jzi_client *client, jzi_request *request);   /* control_recor
 bool jzi_op_dump(jzi_client *client, jzi_request *request);
 bool jzi_op_metrics(jzi_client *client, jzi_request *request); /* control_metrics.c */
 
+/* Called by the server before it pumps all streams: what traces may do together until the next
+ * time. */
+void jzi_traces_refill(jzx_control *control);
 /* Called by the server about once per second, and when the control starts and stops. */
 void jzi_metrics_tick(jzx_control *control);
 /* The probe for stuck workers: opened when the control starts, so that threads let the signal

@@ -80,8 +80,22 @@ static bool find_rings(jzi_trace *trace, bool at_start)
     return true;
 }
 
-/* How many messages the worker left out. One whose numbers are smaller than before is another one,
- * in the place of a dispatcher that was removed. */
+/* Whether lines may be added for this client. All traces share what may wait to be read, so that
+ * ten that nobody reads take little more than one; and each may have a little, so that who reads is
+ * not kept from it by those who do not. */
+static bool has_room(const jzi_trace *trace)
+{
+    size_t all = 0;
+    for (const jzi_trace *at = trace->client->control->traces; at != NULL; at = at->next) {
+        all += jzi_client_waiting(at->client);
+    }
+    size_t mine = jzi_client_waiting(trace->client);
+    return mine < JZI_TRACE_LEAST || (mine < JZI_AHEAD_MAX && all < JZI_AHEAD_MAX);
+}
+
+/* How many messages the worker left out: over the rate, or because the client does not read. One
+ * whose numbers are smaller than before is another one, in the place of a dispatcher that was
+ * removed. */
 static void count_skipped(jzi_trace *trace, jzi_trace_ring *ring)
 {
     uint64_t newest;
@@ -90,7 +104,9 @@ static void count_skipped(jzi_trace *trace, jzi_trace_ring *ring)
     if (newest < ring->cursor) {
         ring->cursor = ring->skipped = ring->order_ns = 0;
     }
-    trace->skipped += skipped >= ring->skipped ? skipped - ring->skipped : skipped;
+    uint64_t more = skipped >= ring->skipped ? skipped - ring->skipped : skipped;
+    trace->skipped += trace->stalled ? 0 : more;
+    trace->lost += trace->stalled ? more : 0;
     ring->skipped = skipped;
 }
 
@@ -231,12 +247,28 @@ static void write_event(jzi_trace *trace, const jzi_flight_event *event)
     jzi_json_raw(out, "\n", 1);
 }
 
-static void write_counts(jzi_trace *trace, uint64_t now_ns)
+static void count_all_skipped(jzi_trace *trace)
 {
-    jzi_json *out = &trace->client->out;
     for (size_t i = 0; i < trace->ring_count; i++) {
         count_skipped(trace, &trace->rings[i]);
     }
+}
+
+/* While a client does not read, workers record nothing for it: that is what costs the program. What
+ * they leave out then is lost. */
+static void stall(jzi_trace *trace, bool stalled)
+{
+    if (trace->stalled != stalled) {
+        count_all_skipped(trace); /* as it was until now */
+        trace->stalled = stalled;
+        (void)jzi_traces_tell(trace->client->control); /* without memory: as it was */
+    }
+}
+
+static void write_counts(jzi_trace *trace, uint64_t now_ns)
+{
+    jzi_json *out = &trace->client->out;
+    count_all_skipped(trace);
     trace->told_ns = now_ns;
     jzi_json_open(out, NULL, '{');
     jzi_json_u64(out, "id", trace->client->stream.id);
@@ -246,12 +278,21 @@ static void write_counts(jzi_trace *trace, uint64_t now_ns)
     jzi_json_raw(out, "\n", 1);
 }
 
-/* Until all rings are read, or for now. */
+void jzi_traces_refill(jzx_control *control)
+{
+    control->trace_events = ROUNDS * ROUND;
+}
+
+/* Until all rings are read, or for now. What is over the budget of all traces waits in the rings,
+ * or is overwritten there and counted as lost. */
 static void pump_events(jzi_trace *trace)
 {
+    jzx_control *control = trace->client->control;
     size_t count = 1;
-    for (int i = 0; i < ROUNDS && count > 0 && jzi_client_has_room(trace->client); i++) {
+    while (count > 0 && control->trace_events > 0 && has_room(trace)) {
         count = read_round(trace);
+        control->trace_events -=
+            count < control->trace_events ? (uint32_t)count : control->trace_events;
         for (size_t j = 0; j < count; j++) {
             const jzi_flight_event *event = &trace->events[j];
             if (jzi_trace_follows(trace, &event->at) && is_in_rate(trace, event)) {
@@ -265,7 +306,10 @@ static void pump(jzi_client *client)
 {
     jzi_trace *trace = client->stream.state;
     uint64_t now_ns = jzi_control_now_ns(client->control);
-    if (!jzi_client_has_room(client)) {
+    bool room = has_room(trace);
+    /* Going on begins when there is room for more than the next line. */
+    stall(trace, !room || (trace->stalled && jzi_client_waiting(client) >= JZI_TRACE_LEAST / 2));
+    if (!room) {
         return; /* what is overwritten meanwhile is counted as lost */
     }
     jzi_names_refresh(trace->names);
@@ -308,11 +352,27 @@ static void leave(jzi_trace *trace)
     (void)jzi_traces_tell(trace->client->control);
 }
 
+/* There is no next time for what is still in the rings. */
+static void count_unread(jzi_trace *trace)
+{
+    for (size_t i = 0; i < trace->ring_count; i++) {
+        uint64_t newest;
+        uint64_t skipped;
+        const jzi_trace_ring *ring = &trace->rings[i];
+        jzi_peek_tap(view_of(trace), ring->dispatcher, ring->worker, &newest, &skipped);
+        trace->lost += newest > ring->cursor ? newest - ring->cursor : 0;
+    }
+}
+
 static void end(jzi_client *client)
 {
     jzi_trace *trace = client->stream.state;
     leave(trace);
+    jzi_traces_refill(client->control);
     pump_events(trace);
+    if (!has_room(trace)) {
+        count_unread(trace);
+    }
     write_counts(trace, jzi_control_now_ns(client->control));
     client->stream.state = NULL;
     free_trace(trace);

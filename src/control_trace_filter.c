@@ -362,7 +362,7 @@ jzx_err jzi_traces_tell(jzx_control *control)
         all_have_actors = all_have_actors && trace->has_actors;
         same_tag = same_tag && trace->has_tag && trace->tag == first->tag;
         sends = sends || trace->sends;
-        rate = trace->rate > rate ? trace->rate : rate;
+        rate = trace->rate > rate && !trace->stalled ? trace->rate : rate;
     }
     if (all_have_actors && set_marks(control) != JZX_OK) {
         return JZX_ERR_NO_MEMORY;

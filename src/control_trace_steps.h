@@ -53,6 +53,7 @@ typedef struct jzi_trace {
     uint64_t skipped;
     uint64_t lost;
     uint64_t told_ns; /* when it last said how many */
+    bool stalled;     /* its client does not read: what comes meanwhile is lost to it */
 } jzi_trace;
 
 /* Looks who is below trace->under, and tells the workers. Errors: NO_MEMORY, with nothing changed.
@@ -61,8 +62,8 @@ jzx_err jzi_trace_look(jzi_trace *trace);
 /* Whether this event is of interest to the trace. An actor that was just spawned below `under` is
  * from then on. */
 bool jzi_trace_follows(jzi_trace *trace, const jzi_tap_event *event);
-/* Tells the workers what all traces of the control want together. Errors: NO_MEMORY, with nothing
- * changed. */
+/* Tells the workers what all traces of the control want together; nothing is recorded for those
+ * that are stalled. Errors: NO_MEMORY, with nothing changed. */
 jzx_err jzi_traces_tell(jzx_control *control);
 
 #endif

@@ -270,8 +270,9 @@ static bool is_used_up(jzi_worker *worker)
 {
     jzi_tap *tap = worker->tap;
     uint32_t rate = atomic_load_explicit(&worker->domain->board->rate, memory_order_relaxed);
-    bool empty = tap->left == 0 && rate == tap->rate &&
-                 worker->now_ns < tap->window_ns + SECOND_NS / (rate == 0 ? 1 : rate);
+    /* With a rate of 0 nobody reads: there is nothing to wait for. */
+    bool empty = rate == 0 || (tap->left == 0 && rate == tap->rate &&
+                               worker->now_ns < tap->window_ns + SECOND_NS / rate);
     jzi_count_add(&tap->skipped, empty ? 1 : 0);
     return empty;
 }

@@ -446,6 +446,16 @@ pid_t attach_pid(const attach *a)
     return (pid_t)field_i64(a->greeting, "pid");
 }
 
+uid_t attach_owner(const attach *a)
+{
+    struct ucred peer = {0};
+    socklen_t len = sizeof peer;
+    if (a->fd < 0 || getsockopt(a->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0) {
+        return (uid_t)-1;
+    }
+    return peer.uid;
+}
+
 pid_t attach_peer(const attach *a)
 {
     struct ucred peer = {0};

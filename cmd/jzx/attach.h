@@ -57,5 +57,7 @@ const char *attach_name(const attach *a);       /* of the program, harmless for 
 pid_t attach_pid(const attach *a);              /* what the program says */
 /* Who the kernel says is at the other end; 0: unknown, as for one in another pid namespace. */
 pid_t attach_peer(const attach *a);
+/* Whose process that is; (uid_t)-1: unknown. */
+uid_t attach_owner(const attach *a);
 
 #endif

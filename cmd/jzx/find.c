@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define ANYBODY ULLONG_MAX
 enum { GREETING_MS = 1500, PROGRAMS_MAX = 10000, PATH_BYTES = 4096 };
 
 /* The pid that a socket's name begins with: "4711.sock", "4711-2.sock". 0: it is no such name, and
@@ -54,7 +56,7 @@ static bool is_known(const finding *f, const char *path)
     return false;
 }
 
-static void add(finding *f, const char *path, pid_t pid)
+static void add(finding *f, const char *path, pid_t pid, uid_t owner)
 {
     if (f->count >= PROGRAMS_MAX || is_known(f, path)) {
         return;
@@ -69,6 +71,10 @@ static void add(finding *f, const char *path, pid_t pid)
             (void)unlink(path);
         }
         attach_close(link);
+        return;
+    }
+    if (error == 0 && attach_owner(link) != owner && attach_owner(link) != 0) {
+        attach_close(link); /* a link to what somebody else serves */
         return;
     }
     found *programs = realloc(f->programs, (f->count + 1) * sizeof *programs);
@@ -96,14 +102,16 @@ static void look_in(finding *f, const char *directory, uid_t owner)
         pid_t pid = pid_of_name(entry->d_name);
         int len = snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
         if (pid > 0 && len > 0 && (size_t)len < sizeof path) {
-            add(f, path, pid);
+            add(f, path, pid, owner);
         }
     }
     (void)closedir(dir);
 }
 
-/* Every directory PARENT/PREFIXnumberSUFFIX of the user with that number. */
-static void look_at_users(finding *f, const char *parent, const char *prefix, const char *suffix)
+/* Every directory PARENT/PREFIXnumberSUFFIX of the user with that number: `only` this one. Without
+ * a suffix also PARENT/PREFIXnumber-anything. */
+static void look_at_users(finding *f, const char *parent, const char *prefix, const char *suffix,
+                          unsigned long long only)
 {
     DIR *dir = opendir(parent);
     if (dir == NULL) {
@@ -118,7 +126,9 @@ static void look_at_users(finding *f, const char *parent, const char *prefix, co
             continue;
         }
         unsigned long long uid = strtoull(entry->d_name + len, &end, 10);
-        if (*end == '\0' && uid == (uid_t)uid) {
+        bool mine = only == ANYBODY || uid == only;
+        bool named = *end == '\0' || (*end == '-' && *suffix == '\0'); /* the spare one */
+        if (named && mine && uid == (uid_t)uid) {
             (void)snprintf(path, sizeof path, "%s/%s%s", parent, entry->d_name, suffix);
             look_in(f, path, (uid_t)uid);
         }
@@ -151,11 +161,9 @@ void find_all(finding *out)
         (void)snprintf(path, sizeof path, "%s/jzx", runtime);
         look_in(out, path, geteuid());
     }
-    (void)snprintf(path, sizeof path, "/tmp/jzx-%u", (unsigned)geteuid());
-    look_in(out, path, geteuid());
+    look_at_users(out, "/tmp", "jzx-", "", geteuid() == 0 ? ANYBODY : geteuid());
     if (geteuid() == 0) {
-        look_at_users(out, "/tmp", "jzx-", "");
-        look_at_users(out, "/run/user", "", "/jzx");
+        look_at_users(out, "/run/user", "", "/jzx", ANYBODY);
     }
     /* All of them were connected to before: they greet at the same time. */
     struct timespec start;
@@ -179,6 +187,21 @@ void find_free(finding *f)
     }
     free(f->programs);
     *f = (finding){0};
+}
+
+void find_warn(void)
+{
+    struct stat info;
+    char path[PATH_BYTES];
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    (void)snprintf(path, sizeof path, "/tmp/jzx-%u", (unsigned)geteuid());
+    if ((runtime == NULL || *runtime != '/') && lstat(path, &info) == 0 &&
+        (!S_ISDIR(info.st_mode) || info.st_uid != geteuid())) {
+        fprintf(stderr,
+                "jzx: %s belongs to another user (uid %u), so programs of yours are in %s-XXXXXX\n"
+                "instead, and are found there.\n",
+                path, (unsigned)info.st_uid, path);
+    }
 }
 
 static bool is_meant(const found *program, const char *what)

@@ -158,8 +158,8 @@ int ps_main(int argc, char **argv)
         .name = "ps",
         .operands = "",
         .what = "The Jazz programs of this user that can be looked into; for root, of all users",
-        .more = "Looks in $XDG_RUNTIME_DIR/jzx and /tmp/jzx-UID. Sockets there whose program is\n"
-                "gone are removed.\n",
+        .more = "Looks in $XDG_RUNTIME_DIR/jzx, /tmp/jzx-UID and, where another user has that,\n"
+                "/tmp/jzx-UID-XXXXXX. Sockets there whose program is gone are removed.\n",
         .all = true};
     view v;
     int status;
@@ -168,6 +168,7 @@ int ps_main(int argc, char **argv)
     }
     finding f;
     find_all(&f);
+    find_warn();
     status = EXIT_FINE;
     if (f.count > 0) {
         status = show(&f, v.json);

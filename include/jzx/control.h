@@ -27,9 +27,10 @@ typedef struct jzx_control jzx_control;
 #define JZX_CONTROL_ALL 0xFu
 
 typedef struct jzx_control_opts {
-    /* The socket. NULL: PID.sock in $XDG_RUNTIME_DIR/jzx, or in /tmp/jzx-UID where there is none.
-     * One that is there already is replaced if nobody serves it. Also with a path of its own a
-     * program is found by `jzx ps`: a link is left in that directory. */
+    /* The socket. NULL: PID.sock in $XDG_RUNTIME_DIR/jzx, or in /tmp/jzx-UID where there is none,
+     * or in /tmp/jzx-UID-XXXXXX where another user has that. One that is there already is replaced
+     * if nobody serves it. Also with a path of its own a program is found by `jzx ps`: a link is
+     * left in that directory. */
     const char *path;
     const char *name;       /* what `jzx ps` calls the program; NULL: the name of its executable */
     uint32_t allow;         /* JZX_CONTROL_*; 0: looking only */

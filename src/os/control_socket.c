@@ -6,6 +6,7 @@
 #include "thread.h"
 #include "wakeup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -160,6 +161,11 @@ static void remove_own(const jzx_allocator *alloc, jzi_own_file *file)
     *file = (jzi_own_file){0};
 }
 
+static bool is_private(const struct stat *seen)
+{
+    return S_ISDIR(seen->st_mode) && seen->st_uid == geteuid() && (seen->st_mode & 077u) == 0;
+}
+
 /* A directory that is this user's alone; made if it is not there. */
 static bool private_directory(const char *path)
 {
@@ -170,11 +176,37 @@ static bool private_directory(const char *path)
     if (lstat(path, &seen) != 0) {
         return false;
     }
-    if (!S_ISDIR(seen.st_mode) || seen.st_uid != geteuid() || (seen.st_mode & 077u) != 0) {
+    if (!is_private(&seen)) {
         errno = EACCES; /* somebody else was there first */
         return false;
     }
     return true;
+}
+
+/* Somebody else has /tmp/jzx-UID, which anybody can make: then it is /tmp/jzx-UID-XXXXXX, of a name
+ * that nobody can guess. One of this user's that is there already is taken. `jzx` looks into all
+ * that belong to the user. */
+static bool spare_directory(char out[JZI_CONTROL_PATH_MAX + 1])
+{
+    char prefix[32];
+    struct stat seen;
+    int len = snprintf(prefix, sizeof prefix, "jzx-%u-", (unsigned)geteuid());
+    DIR *dir = opendir("/tmp");
+    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (strncmp(entry->d_name, prefix, (size_t)len) != 0 || strlen(entry->d_name) > 40) {
+            continue;
+        }
+        (void)snprintf(out, JZI_CONTROL_PATH_MAX + 1, "/tmp/%.40s", entry->d_name);
+        if (lstat(out, &seen) == 0 && is_private(&seen)) {
+            (void)closedir(dir);
+            return true;
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    (void)snprintf(out, JZI_CONTROL_PATH_MAX + 1, "/tmp/%sXXXXXX", prefix);
+    return mkdtemp(out) != NULL;
 }
 
 /* Room for "/PID-99.sock" must be left. */
@@ -190,7 +222,7 @@ static bool default_directory(char out[JZI_CONTROL_PATH_MAX + 1])
         }
     }
     (void)snprintf(out, JZI_CONTROL_PATH_MAX + 1, "/tmp/jzx-%u", (unsigned)geteuid());
-    return private_directory(out);
+    return private_directory(out) || spare_directory(out);
 }
 
 static bool fill_address(struct sockaddr_un *address, const char *path)

@@ -443,6 +443,34 @@ if [ -n "$as" ]; then
     XDG_RUNTIME_DIR=$work/run
 fi
 
+# Another user made our directory in /tmp first: the program has one that nobody can guess, and is
+# found there. What is not ours of that name is not looked into.
+if [ -n "$as" ]; then
+    victim=$((61300 + $$ % 500))
+    as="setpriv --reuid=$victim --regid=$victim --clear-groups env -u XDG_RUNTIME_DIR"
+    mkdir -p "/tmp/jzx-$victim" "/tmp/jzx-$victim-planted"
+    chmod 755 "/tmp/jzx-$victim" "/tmp/jzx-$victim-planted"
+    ln -s "$work/run/jzx/$shop.sock" "/tmp/jzx-$victim-planted/$shop.sock"
+    start denied
+    spare=$(sed -n 's/^ready \(.*\)\/[0-9]*\.sock$/\1/p' "$work/denied.ready")
+    case $spare in
+    /tmp/jzx-"$victim"-??????) ;;
+    *) complain "The program is served in '$spare':" ;;
+    esac
+    [ "$(stat -c %a:%u "$spare")" = "700:$victim" ] || complain "$spare is not private:"
+    run 0 ps && says "^ *$pid  denied .*$spare/$pid.sock" && never_says shop &&
+        warns "/tmp/jzx-$victim belongs to another user \\(uid 0\\)"
+    run 0 tree && says '^shop '
+    first=$pid
+    start again # the same one is taken again
+    [ "$(sed -n 's/^ready \(.*\)\/[0-9]*\.sock$/\1/p' "$work/again.ready")" = "$spare" ] ||
+        complain "There is another directory for each program:"
+    kill -9 "$pid" "$first"
+    wait "$pid" "$first" 2>/dev/null
+    rm -rf "/tmp/jzx-$victim" "/tmp/jzx-$victim-planted" "$spare"
+    as="setpriv --reuid=$user --regid=$user --clear-groups"
+fi
+
 # Programs that ended are not shown. What one left behind that was killed is cleared away.
 kill -9 "$other"
 wait "$other" 2>/dev/null

@@ -290,9 +290,9 @@ static void test_a_dump_is_for_people(void)
                     "   -#  loop  child (#): fail: failed 42\n"
                     "   -#  loop  child (#): restart 1 by sup (#)\n"
                     "   -#  loop  child (#): start: incarnation 2\n"
-                    "   -#  loop  ID: spawn\n"
-                    "   -#  loop  ID: dead letter: tag 7: stopped\n"
-                    "   -#  loop  ID: end: normal\n"
+                    "   -#  loop  brief (#): spawn\n"
+                    "   -#  loop  brief (#): dead letter: tag 7: stopped\n"
+                    "   -#  loop  brief (#): end: normal\n"
                     "== end\n");
     free(text);
     stage_close(&s);

@@ -371,6 +371,53 @@ static uint64_t recorded(const stage *s)
 }
 
 /* Nothing of a message is looked at any more: neither recorded nor skipped. */
+/* Ten clients that do not read cost what one does: they share what may wait for them, workers
+ * record nothing while nobody reads, and each is told in the end how much it lost. One who reads
+ * beside them goes on to be served. */
+static void test_traces_that_nobody_reads_share_one_budget(void)
+{
+    enum { UNREAD = 10, HEAP = 1000, ONE_ALONE = 4194304 / 200 };
+    stage s;
+    stage_open(&s, NULL, NULL);
+    jzx_actor_id db = spawn_named(&s, "db");
+    jzi_board *board = jzi_view_of(s.loop).board;
+    guest unread[UNREAD];
+    for (int i = 0; i < UNREAD; i++) {
+        unread[i] = guest_open(&s);
+        trace(&unread[i], ",\"rate\":100000");
+    }
+    uint64_t told = 0;
+    long end = now_ms() + 20000;
+    while (atomic_load(&board->rate) != 0 && now_ms() < end) {
+        for (int i = 0; i < HEAP; i++) {
+            tell(&s, db, TAG_WORK);
+        }
+        told += HEAP;
+        stage_idle(&s);
+    }
+    REQUIRE_EQ(atomic_load(&board->rate), 0);
+    guest reads = guest_open(&s);
+    trace(&reads, ",\"rate\":100000");
+    for (int i = 0; i < HEAP; i++) {
+        tell(&s, db, TAG_WORK);
+    }
+    stage_idle(&s);
+    totals mine = end_trace(&reads);
+    CHECK_EQ(mine.handled + mine.skipped, HEAP);
+    CHECK_EQ(mine.lost, 0);
+    size_t all = 0;
+    for (int i = 0; i < UNREAD; i++) {
+        totals one = end_trace(&unread[i]);
+        all += one.handled;
+        CHECK(one.lost > 0);
+        CHECK(one.handled + one.skipped + one.lost >= told + HEAP);
+        guest_close(&unread[i]);
+    }
+    CHECK(all > 0 && all < 6 * ONE_ALONE);
+    guest_close(&reads);
+    stage_close(&s);
+}
+
 static void test_after_the_last_trace_the_program_is_as_before(void)
 {
     stage s;
@@ -502,6 +549,7 @@ static const jzt_test tests[] = {
     {"sends_come_to_who_asked_for_them", test_sends_come_to_who_asked_for_them},
     {"sends_of_other_threads_are_in_it", test_sends_of_other_threads_are_in_it},
     {"what_was_overwritten_is_counted", test_what_was_overwritten_is_counted},
+    {"traces_that_nobody_reads_share_one_budget", test_traces_that_nobody_reads_share_one_budget},
     {"after_the_last_trace_the_program_is_as_before",
      test_after_the_last_trace_the_program_is_as_before},
     {"a_client_that_hangs_up_ends_its_trace", test_a_client_that_hangs_up_ends_its_trace},
