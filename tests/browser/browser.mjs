@@ -60,7 +60,7 @@ export class Browser {
 
   /** A page at this address. Its verify() fails if it did what it must not; its expected() names
    * errors in the console, by a pattern, that a test provokes until then; `provoked` those of its
-   * beginning. */
+   * beginning. Its quiet() waits until it asks for nothing. */
   async open(url, { wait = ".node", provoked = null, ...options } = {}) {
     const context = await this.chromium.newContext({
       viewport: { width: 1440, height: 900 },
@@ -85,6 +85,20 @@ export class Browser {
       if (!to.startsWith("data:") && !to.startsWith("blob:") && new URL(to).origin !== origin)
         wrong.push(`a request left: ${to}`);
     });
+    // Nothing is asked: the farewell, which is always waited for, does not count.
+    const asking = new Set();
+    let askedAt = Date.now();
+    page.on("request", (request) => {
+      if (request.url().endsWith("/api/farewell")) return;
+      asking.add(request);
+      askedAt = Date.now();
+    });
+    for (const name of ["requestfinished", "requestfailed"]) {
+      page.on(name, (request) => {
+        if (asking.delete(request)) askedAt = Date.now();
+      });
+    }
+    page.quiet = () => until(() => asking.size === 0 && Date.now() - askedAt > 300, "the page asks for nothing");
     await page.addInitScript(() => {
       document.addEventListener("securitypolicyviolation", (event) =>
         console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),

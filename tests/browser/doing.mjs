@@ -162,7 +162,7 @@ export class Doing extends MadeUp {
       await until(() => fake.asked.length > 0, "a look is under way");
       await page.keyboard.press("p");
       release();
-      await page.waitForLoadState("networkidle");
+      await page.quiet();
       same(await page.textContent("#live-text"), "paused", "p pauses");
       await page.keyboard.press("p");
       same(await page.textContent("#live-text"), "live", "p goes on");
@@ -378,7 +378,7 @@ export class Doing extends MadeUp {
         document.dispatchEvent(new Event("visibilitychange"));
       });
       release();
-      await page.waitForLoadState("networkidle");
+      await page.quiet();
       const other = await this.browser.open(fake.url);
       try {
         asked.hidden = 0;

@@ -27,7 +27,11 @@ export class MadeUp {
 
   async renew({ fake, page }, prepare) {
     await page.emulateMedia({ colorScheme: "light", reducedMotion: "no-preference" });
-    await page.evaluate(() => document.activeElement.blur());
+    await page.evaluate(() => {
+      document.activeElement.blur();
+      const tree = document.querySelector("#view [data-view=tree]");
+      if (tree.getAttribute("aria-checked") !== "true") tree.click(); // of a test that failed
+    });
     await page.keyboard.press("Escape");
     await page.keyboard.press("0");
     await page.click("#tab-failures");

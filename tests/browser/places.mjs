@@ -81,7 +81,7 @@ function spilled() {
 export class Places extends MadeUp {
   tests() {
     return {
-      "the tree has room and can be read: 3, 50, 2,000 and 100,000 actors on two screens": (s) => this.readable(s),
+      "the tree has room and can be read: 3, 50, 2,000 and 100,000 actors on three screens": (s) => this.readable(s),
       "what is wrong is said without moving anything": (s) => this.still(s),
       "on a phone neither": () => this.stillOnPhone(),
       "labels stay in their boxes, and say all of it elsewhere": (s) => this.labels(s),
@@ -127,6 +127,11 @@ export class Places extends MadeUp {
               if (name === "low") said.push(room);
             });
           }
+          await this.sized(page, { width: 390, height: 844 }, async () => {
+            await until(() => page.$eval("#stage", (stage) => stage.classList.contains("stage-narrow")), "the outline");
+            same(await page.evaluate(smallTexts), [], `${number} actors, phone: texts too small`);
+            same(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, "nothing sideways");
+          });
           // Made smaller by hand, names go before they cannot be read.
           for (let n = 0; n < 4; n++) await page.keyboard.press("-");
           same(await page.evaluate(smallTexts), [], `${number} actors, zoomed out: texts too small`);

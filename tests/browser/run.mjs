@@ -16,7 +16,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const [modules, shots, expression = ""] = process.argv.slice(2);
 const filter = new RegExp(expression);
 const browser = new Browser(modules, shots);
-const LANES = Number(process.env.LANES || 2);
+const LANES = Number(process.env.LANES || 3);
 const began = Date.now();
 let failed = 0;
 let passed = 0;

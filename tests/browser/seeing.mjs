@@ -129,8 +129,11 @@ export class Seeing extends MadeUp {
       await page.waitForSelector('[data-id="700000001"]');
       fake.fail("700000001", "for good", false);
       fake.actors.delete("700000001");
-      await page.waitForSelector('[data-id="700000001"].s-terminated.flash-failed');
-      same(await page.textContent('[data-id="700000001"] .sub'), "failed", "the word");
+      // In one question: it stays for two seconds only.
+      await page.waitForFunction(
+        () =>
+          document.querySelector('[data-id="700000001"].s-terminated.flash-failed .sub')?.textContent === "failed",
+      );
       // Below one that the visitor closed.
       await page.click('[data-id="100000003"] .toggle');
       await page.waitForSelector('[data-id="300000004"]', { state: "detached" });
