@@ -60,7 +60,7 @@ bench-watched: deps-run
 
 bench-manifest: deps
 	@tools/build release jzx-bench-manifest
-	@build/release/jzx-bench-manifest $(quick) $(NAME)
+	@build/release/jzx-bench-manifest $(quick) $(or $(NAME),all)
 
 crashlab: deps
 	@tools/build dev crashlab

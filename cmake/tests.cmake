@@ -164,6 +164,8 @@ endfunction()
 
 jzx_add_script(tidy tidy tools/tidy)
 jzx_add_script(tidy/samples tidy tests/tidy/run.sh)
+jzx_add_script(tools/deps tools tests/tools/deps.sh)
+jzx_add_script(tools/browser_deps tools tests/tools/browser_deps.sh)
 jzx_add_script(abi/headers_gcc headers tests/abi/headers.sh gcc g++)
 jzx_add_script(abi/headers_clang headers tests/abi/headers.sh clang clang++)
 jzx_add_script(abi/protocol_gcc headers tests/abi/protocol_refused.sh gcc g++)
