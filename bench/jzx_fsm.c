@@ -66,8 +66,8 @@ static inline void step(turnstile *me, uint32_t tag, uint64_t coins)
 }
 
 /* How many events count depends on the generator (about a quarter: half of them meet a machine in
- * service, half of the others are no coin and no push), so the same events are played again, without
- * messages, and every counter has to agree. */
+ * service, half of the others are no coin and no push), so the same events are played again,
+ * without messages, and every counter has to agree. */
 static void check_counts(const turnstile *me, uint64_t ops)
 {
     turnstile model = {.random = 1};

@@ -49,7 +49,7 @@ function(jzx_add_variants folder short target source)
         set(name ${folder}/${short}@${variant})
         add_test(NAME ${name} COMMAND ${target})
         set_tests_properties(${name} PROPERTIES
-            TIMEOUT 120 LABELS on_${variant} SKIP_RETURN_CODE 77
+            TIMEOUT ${JZX_TEST_TIMEOUT} LABELS on_${variant} SKIP_RETURN_CODE 77
             ENVIRONMENT "JZX_DISPATCHER=${dispatcher};${JZX_LIGHTER_${folder}_${short}}")
     endforeach()
 endfunction()
@@ -70,15 +70,12 @@ function(jzx_add_tests folder)
         endif()
         add_test(NAME ${folder}/${short} COMMAND ${target})
         set_tests_properties(${folder}/${short} PROPERTIES
-            TIMEOUT 120 LABELS ${folder} SKIP_RETURN_CODE 77)
+            TIMEOUT ${JZX_TEST_TIMEOUT} LABELS ${folder} SKIP_RETURN_CODE 77)
         add_dependencies(${folder}_tests ${target})
         # Of the manifest's tests, those with threads of their own are for the thread sanitizer.
         file(STRINGS ${source} threads REGEX "#include <pthread.h>")
         if(folder STREQUAL "manifest" AND threads)
             set_property(TEST ${folder}/${short} APPEND PROPERTY LABELS manifest_threads)
-        endif()
-        if(short MATCHES "^model" AND folder STREQUAL "manifest")
-            set_tests_properties(${folder}/${short} PROPERTIES TIMEOUT 300)
         endif()
         if("${folder}/${short}" MATCHES "^(manifest/model.*|contract/system_shutdown|fault/sweep_calls)$")
             set_tests_properties(${folder}/${short} PROPERTIES COST ${JZX_LONG})
@@ -108,7 +105,7 @@ function(jzx_add_fuzzers)
         endif()
         add_test(NAME fuzz/${name} COMMAND ${name}
             -runs=1000000 -max_total_time=60 -timeout=10 ${found} ${kept})
-        set_tests_properties(fuzz/${name} PROPERTIES TIMEOUT 120 LABELS fuzz)
+        set_tests_properties(fuzz/${name} PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS fuzz)
     endforeach()
 endfunction()
 
@@ -159,7 +156,7 @@ include(cmake/browser.cmake)
 function(jzx_add_script name label script)
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS ${label} SKIP_RETURN_CODE 77)
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS ${label} SKIP_RETURN_CODE 77)
 endfunction()
 
 jzx_add_script(tidy tidy tools/tidy)
