@@ -308,11 +308,12 @@ void *jzx_message_take(jzx_context *ctx)
         return NULL;
     }
     uint32_t never = JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED | JZI_MSG_TAKEN;
-    if ((node->msg.flags & never) != 0) {
+    if ((jzi_msg_flags(&node->msg) & never) != 0) {
         return NULL;
     }
-    if ((node->msg.flags & JZI_MSG_DROP) != 0) {
-        node->msg.flags = (uint16_t)((node->msg.flags & ~JZI_MSG_DROP) | JZI_MSG_TAKEN);
+    if ((jzi_msg_flags(&node->msg) & JZI_MSG_DROP) != 0) {
+        jzi_msg_clear(&node->msg, JZI_MSG_DROP);
+        jzi_msg_add(&node->msg, JZI_MSG_TAKEN);
     }
     return node->msg.data;
 }

@@ -41,7 +41,7 @@ void jzx_reply_release(jzx_sender *sender, jzx_message *msg)
     if (sender == NULL || msg == NULL) {
         return;
     }
-    if ((msg->flags & JZI_MSG_BLOCK) != 0) {
+    if ((jzi_msg_flags(msg) & JZI_MSG_BLOCK) != 0) {
         const jzx_allocator alloc = jzi_sender_post(sender)->alloc;
         jzi_free(&alloc, msg->data, msg->len);
     } else if (msg->drop != NULL && msg->data != NULL) {

@@ -102,7 +102,7 @@ jzx_err jzx_unstash(jzx_context *ctx, uint32_t count)
 int jzx_was_stashed(const jzx_context *ctx)
 {
     const jzi_worker *worker = jzi_worker_with_message(ctx);
-    return worker != NULL && (worker->in_hand->msg.reserved & JZI_HAND_UNSTASHED) != 0;
+    return worker != NULL && (jzi_msg_flags(&worker->in_hand->msg) & JZI_HAND_UNSTASHED) != 0;
 }
 
 uint32_t jzx_stash_count(const jzx_context *ctx)
@@ -135,16 +135,17 @@ static jzx_send_opts opts_of(const jzi_node *node, uint32_t *out_flags)
     const jzx_message *msg = &node->msg;
     uint32_t kept = JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_URGENT | JZI_MSG_DROP |
                     JZI_MSG_DEADLINE | JZI_MSG_ASK;
-    *out_flags = msg->flags & kept;
+    *out_flags = jzi_msg_flags(msg) & kept;
+    bool timed = (*out_flags & (JZI_MSG_DEADLINE | JZI_MSG_ASK)) != 0; /* not if it was answered */
     jzx_send_opts opts = {
         .data = msg->data,
         .len = msg->len,
         .drop = msg->drop,
-        .deadline_ns = msg->deadline_ns,
+        .deadline_ns = timed ? msg->deadline_ns : 0,
         .tag = msg->tag,
         .reserved = node->ops,
     };
-    if ((msg->flags & JZX_MSG_VALUE) != 0) {
+    if ((jzi_msg_flags(msg) & JZX_MSG_VALUE) != 0) {
         opts.u64 = msg->u64;
     }
     return opts;
@@ -209,9 +210,10 @@ jzx_err jzx_forward(jzx_context *ctx, jzx_actor_id to)
         }
         return err;
     }
-    uint16_t block = worker->in_hand->msg.flags & JZI_MSG_BLOCK;
+    uint32_t block = jzi_msg_flags(&worker->in_hand->msg) & JZI_MSG_BLOCK;
     jzi_hand_empty(worker);
-    worker->in_hand->msg.flags |= block; /* a copy was made of it, and it goes as it would have */
+    jzi_msg_add(&worker->in_hand->msg,
+                block); /* a copy was made of it, and it goes as it would have */
     return JZX_OK;
 }
 

@@ -207,7 +207,7 @@ const jzx_event *jzx_bus_event_of(const jzx_context *ctx)
 {
     const jzi_worker *worker = ctx == NULL ? NULL : jzi_container_of(ctx, const jzi_worker, ctx);
     if (worker == NULL || worker->phase != JZI_PHASE_BEHAVIOR || worker->in_hand == NULL ||
-        (worker->in_hand->msg.flags & JZI_MSG_EVENT) == 0 ||
+        (jzi_msg_flags(&worker->in_hand->msg) & JZI_MSG_EVENT) == 0 ||
         worker->in_hand->ops != JZI_EVENT_BUS) {
         return NULL;
     }

@@ -19,11 +19,11 @@ static jzi_ask *find_request(const jzi_worker *worker, jzx_request request, bool
     }
     const jzi_node *node = worker->in_hand;
     if (worker->phase != JZI_PHASE_BEHAVIOR || node == NULL ||
-        (node->msg.flags & JZI_MSG_EVENT) != 0) {
+        (jzi_msg_flags(&node->msg) & JZI_MSG_EVENT) != 0) {
         return NULL;
     }
-    *out_in_hand = (node->msg.flags & JZI_MSG_ASK) != 0;
-    if (!*out_in_hand && (node->msg.reserved & JZI_HAND_KEPT) == 0) {
+    *out_in_hand = (jzi_msg_flags(&node->msg) & JZI_MSG_ASK) != 0;
+    if (!*out_in_hand && (jzi_msg_flags(&node->msg) & JZI_HAND_KEPT) == 0) {
         return NULL;
     }
     jzi_ask *it = jzi_ask_at(worker, node->ops);
@@ -35,7 +35,7 @@ static jzi_ask *find_request(const jzi_worker *worker, jzx_request request, bool
 static void take_duty(jzi_worker *worker, jzi_ask *it, bool in_hand)
 {
     if (in_hand) {
-        worker->in_hand->msg.flags &= (uint16_t)~JZI_MSG_ASK;
+        jzi_msg_clear(&worker->in_hand->msg, JZI_MSG_ASK);
     } else {
         jzi_ask_unhold(it);
     }
@@ -62,7 +62,7 @@ jzx_request jzx_request_keep(jzx_context *ctx)
     if (in_hand) {
         take_duty(worker, it, true);
         jzi_ask_hold(worker->current, it);
-        worker->in_hand->msg.reserved |= JZI_HAND_KEPT;
+        jzi_msg_add(&worker->in_hand->msg, JZI_HAND_KEPT);
     }
     return jzi_ask_id(it);
 }
@@ -148,7 +148,7 @@ static void fill_answer(jzi_worker *worker, jzi_ask *it, const jzx_send_opts *op
         .len = opts->len,
         .tag = opts->tag,
         .kind = JZX_KIND_REPLY,
-        .flags = (uint16_t)(flags | JZI_MSG_EVENT),
+        JZI_MSG_FLAGS(flags | JZI_MSG_EVENT),
         .sender = worker->ctx.self,
         .drop = opts->drop,
     };
@@ -225,7 +225,7 @@ static inline bool reply_quickly(jzx_context *ctx, uint64_t value, uint32_t tag)
     jzi_worker *worker = jzi_container_of(ctx, jzi_worker, ctx);
     jzi_node *request = worker->in_hand;
     if (jzi_unlikely(worker->pooled || worker->phase != JZI_PHASE_BEHAVIOR || request == NULL ||
-                     worker->dropping || (request->msg.flags & JZI_MSG_ASK) == 0 ||
+                     worker->dropping || (jzi_msg_flags(&request->msg) & JZI_MSG_ASK) == 0 ||
                      tag >= JZX_TAG_SYSTEM_FIRST)) {
         return false;
     }
@@ -235,7 +235,7 @@ static inline bool reply_quickly(jzx_context *ctx, uint64_t value, uint32_t tag)
         return false;
     }
     jzi_node *answer = &it->errand.node;
-    request->msg.flags &= (uint16_t)~JZI_MSG_ASK;
+    jzi_msg_clear(&request->msg, JZI_MSG_ASK);
     atomic_store_explicit(&it->word, (word | JZI_ASK_DECIDED) & ~JZI_ASK_DUTY,
                           memory_order_relaxed);
     jzi_mailbox_fill(&answer->msg, value, 0, tag, JZX_MSG_VALUE | JZI_MSG_EVENT, ctx->self);
@@ -296,7 +296,7 @@ static jzx_err delegate(jzx_context *ctx, jzx_request request, jzx_actor_id to, 
     }
     jzi_ask_pass(it, worker->ctx.self);
     if (in_hand) {
-        worker->in_hand->msg.flags |= JZI_MSG_ASK;
+        jzi_msg_add(&worker->in_hand->msg, JZI_MSG_ASK);
     } else {
         jzi_ask_hold(worker->current, it);
     }

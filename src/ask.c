@@ -162,7 +162,7 @@ void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx
         .len = sizeof *reply,
         .tag = JZX_TAG_ASK_FAILED,
         .kind = JZX_KIND_REPLY,
-        .flags = JZX_MSG_BORROWED | JZI_MSG_EVENT,
+        JZI_MSG_FLAGS(JZX_MSG_BORROWED | JZI_MSG_EVENT),
         .sender = callee,
     };
 }
@@ -187,10 +187,10 @@ static void discard(jzi_worker *worker, jzi_ask *ask)
 {
     jzx_message *msg = &ask->errand.node.msg;
     jzi_count_add(&worker->counters.late_replies, ask->reply.outcome == JZX_OUTCOME_REPLIED);
-    if ((msg->flags & JZI_MSG_BLOCK) != 0) {
+    if ((jzi_msg_flags(msg) & JZI_MSG_BLOCK) != 0) {
         jzi_free(&worker->alloc, msg->data, msg->len);
         msg->data = NULL;
-    } else if ((msg->flags & (JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED)) == 0 &&
+    } else if ((jzi_msg_flags(msg) & (JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED)) == 0 &&
                msg->data != NULL && msg->drop == NULL) {
         jzi_count_add(&worker->counters.abandoned, 1);
     }
@@ -334,7 +334,7 @@ void jzi_ask_resume(jzi_worker *worker, jzi_actor *actor)
 static void request_left(jzi_worker *worker, jzi_actor *actor, jzi_node *node, bool ok)
 {
     jzi_ask *ask = jzi_ask_at(worker, node->ops);
-    node->msg.flags &= (uint16_t)~JZI_MSG_ASK;
+    jzi_msg_clear(&node->msg, JZI_MSG_ASK);
     if (ok || jzi_worker_extra(worker, actor) == NULL) {
         jzi_ask_end(worker, ask, JZX_OUTCOME_FORGOTTEN, actor->id, NULL);
         return;
@@ -364,7 +364,7 @@ static void request_died(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
         outcome != JZX_OUTCOME_CALLEE_DIED && outcome != JZX_OUTCOME_CALLEE_RESTARTED ? NULL
         : there ? &worker->reason
                 : &gone;
-    node->msg.flags &= (uint16_t)~JZI_MSG_ASK;
+    jzi_msg_clear(&node->msg, JZI_MSG_ASK);
     jzi_ask_end(worker, jzi_ask_at(worker, node->ops), outcome, actor->id, why);
 }
 
@@ -407,7 +407,7 @@ static bool claim_answer(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 static void answer_is_handled(jzi_worker *worker, jzi_node *node)
 {
     jzi_ask *ask = jzi_container_of(node, jzi_ask, errand.node);
-    if ((node->msg.flags & JZI_MSG_BLOCK) != 0) {
+    if ((jzi_msg_flags(&node->msg) & JZI_MSG_BLOCK) != 0) {
         jzi_free(&worker->alloc, node->msg.data, node->msg.len);
     }
     jzi_ask_leave(worker, ask, JZI_ASK_ASKER);

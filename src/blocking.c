@@ -62,7 +62,7 @@ static jzx_err run_blocking(jzx_context *ctx, const jzx_blocking_opts *opts, jzx
     job->drop_result = opts->drop_result;
     job->tag = opts->tag;
     job->kind = JZX_KIND_JOB;
-    job->flags = (uint16_t)(JZI_MSG_EVENT | (opts->drop_result == NULL ? 0 : JZI_MSG_DROP));
+    job->flags = JZI_MSG_EVENT | (opts->drop_result == NULL ? 0 : JZI_MSG_DROP);
     err = jzi_job_start(worker, actor, jobs, job);
     if (err != JZX_OK) {
         jzi_job_free(worker, job);

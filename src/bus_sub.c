@@ -79,7 +79,7 @@ static void fill_message(jzx_message *msg, const jzi_bus_event *event)
         .len = event->len,
         .tag = event->tag,
         .kind = JZX_KIND_EVENT,
-        .flags = (uint16_t)((event->value ? JZX_MSG_VALUE : JZX_MSG_BORROWED) | JZI_MSG_EVENT),
+        JZI_MSG_FLAGS((event->value ? JZX_MSG_VALUE : JZX_MSG_BORROWED) | JZI_MSG_EVENT),
         .sender = event->publisher,
     };
 }
@@ -89,7 +89,7 @@ static void fill_message(jzx_message *msg, const jzi_bus_event *event)
 static bool passes_filter(jzi_worker *worker, jzi_sub *sub)
 {
     jzx_message msg = sub->node.msg;
-    msg.flags &= (uint16_t)~JZI_MSG_EVENT;
+    jzi_msg_clear(&msg, JZI_MSG_EVENT);
     jzi_user_code_begins(worker);
     int passes = sub->opts.filter(sub->opts.filter_arg, &msg);
     jzi_user_code_ends(worker);
@@ -106,7 +106,7 @@ static void tell_lag(jzi_worker *worker, jzi_sub *sub)
         .len = sizeof sub->lag,
         .tag = JZX_TAG_LAGGED,
         .kind = JZX_KIND_NOTICE,
-        .flags = JZX_MSG_BORROWED | JZI_MSG_EVENT,
+        JZI_MSG_FLAGS(JZX_MSG_BORROWED | JZI_MSG_EVENT),
     };
     worker->instead = sub->opts.resync;
 }
@@ -284,7 +284,7 @@ jzx_err jzi_bus_subscribe(jzi_worker *worker, jzi_actor *actor, jzx_bus *bus, co
         return JZX_ERR_NO_MEMORY;
     }
     sub->node.ops = JZI_EVENT_BUS;
-    sub->node.msg.flags = JZI_MSG_EVENT;
+    jzi_msg_set(&sub->node.msg, JZI_MSG_EVENT);
     sub->actor = actor;
     sub->bus = bus;
     sub->opts = *opts;

@@ -168,7 +168,7 @@ static uint32_t count_own(const jzi_node *tail)
     uint32_t count = 0;
     const jzi_node *node = tail;
     while (node != NULL) {
-        count += (node->msg.flags & JZI_MSG_FOREIGN) == 0;
+        count += (jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) == 0;
         node = node->next == tail ? NULL : node->next;
     }
     return count;
@@ -260,8 +260,8 @@ typedef struct node_census {
 
 static void census_add(node_census *census, const jzi_node *node)
 {
-    if ((node->msg.flags & (JZI_MSG_FOREIGN | JZI_MSG_EVENT)) == 0) {
-        *((node->msg.flags & JZI_MSG_WIDE) != 0 ? &census->wide : &census->plain) += 1;
+    if ((jzi_msg_flags(&node->msg) & (JZI_MSG_FOREIGN | JZI_MSG_EVENT)) == 0) {
+        *((jzi_msg_flags(&node->msg) & JZI_MSG_WIDE) != 0 ? &census->wide : &census->plain) += 1;
     }
 }
 
@@ -274,7 +274,7 @@ static void census_lane(node_census *census, const jzi_node *tail)
     }
 }
 
-/* No node was lost: what is not free is in a lane or in hand. */
+/* No node was lost: what is not free is in a lane or in hand. And what is free is clean. */
 static const char *audit_pools(const jzi_worker *worker, node_census census)
 {
     for (uint32_t i = 0; i < worker->domain->worker_count; i++) {
@@ -282,6 +282,9 @@ static const char *audit_pools(const jzi_worker *worker, node_census census)
         if (has_in_hand(each)) {
             census_add(&census, each->in_hand);
         }
+    }
+    if (!jzi_node_pool_is_clean(&worker->store->plain)) {
+        return "a free message node still has a drop or a deadline";
     }
     uint64_t plain = jzi_node_pool_count_all(&worker->store->plain) -
                      jzi_node_pool_count_free(&worker->store->plain);

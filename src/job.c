@@ -58,7 +58,7 @@ static void fill_message(jzi_job *job)
         .len = job->kind == JZX_KIND_JOB ? (size_t)job->ref : sizeof(jzx_file_event),
         .tag = job->tag,
         .kind = job->kind,
-        .flags = job->flags,
+        JZI_MSG_FLAGS(job->flags),
         .drop = job->drop_result,
     };
 }

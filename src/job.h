@@ -42,7 +42,7 @@ typedef struct jzi_job {
     void (*drop_result)(void *result);
     void (*drop_msg)(const jzx_message *msg); /* the owner's, for a result it never sees */
     uint32_t tag;
-    uint16_t flags; /* of the message */
+    uint32_t flags; /* of the message */
     uint8_t kind;   /* likewise: JZX_KIND_JOB or JZX_KIND_FILE */
     uint8_t state;
     bool ran;

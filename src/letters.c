@@ -144,7 +144,7 @@ jzx_err jzi_letters_subscribe(jzi_worker *worker, jzi_actor *actor)
     feed->node.msg = (jzx_message){
         .tag = JZX_TAG_DEAD_LETTERS,
         .kind = JZX_KIND_NOTICE,
-        .flags = JZX_MSG_VALUE | JZI_MSG_EVENT,
+        JZI_MSG_FLAGS(JZX_MSG_VALUE | JZI_MSG_EVENT),
     };
     feed->subscriber = actor->id;
     feed->told = listen(worker);

@@ -311,7 +311,7 @@ static void drop_queue(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
 {
     while (*lane != NULL) {
         jzi_node *node = jzi_lane_pop(lane);
-        if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
+        if ((jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
         }
         jzi_worker_bury(worker, actor, node, JZX_DEAD_RESTARTED);

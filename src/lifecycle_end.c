@@ -215,7 +215,7 @@ static void drain_lane(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
                                                              : JZX_DEAD_STOPPED;
     while (*lane != NULL) {
         jzi_node *node = jzi_lane_pop(lane);
-        if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
+        if ((jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
         }
         if (kind->drain == JZX_DRAIN_REDIRECT && !worker->domain->destroying &&
@@ -281,8 +281,8 @@ static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     node->msg.tag =
         reason->kind <= JZX_REASON_SHUTDOWN ? JZX_TAG_CHILD_ENDED : JZX_TAG_CHILD_FAILED;
     node->msg.kind = JZX_KIND_NOTICE;
-    node->msg.reserved = block == NULL && reason->text[0] != '\0'; /* a text was lost */
-    node->msg.flags = JZX_MSG_BORROWED | JZI_MSG_EVENT;
+    bool lost = block == NULL && reason->text[0] != '\0';
+    jzi_msg_set(&node->msg, JZX_MSG_BORROWED | JZI_MSG_EVENT | (lost ? JZI_MSG_TEXT_LOST : 0));
     node->msg.sender = actor->id;
     JZI_PUBLISH(node->msg.drop, NULL); /* where `ext` was, which others look at */
     node->ops = JZI_EVENT_CHILD;
@@ -305,7 +305,7 @@ void jzi_corpse_reason(const jzi_node *node, jzx_reason *out_reason)
     }
     *out_reason = (jzx_reason){.kind = (uint32_t)(node->msg.u64 >> 32),
                                .code = (int32_t)(uint32_t)node->msg.u64};
-    if (node->msg.reserved != 0) {
+    if ((jzi_msg_flags(&node->msg) & JZI_MSG_TEXT_LOST) != 0) {
         static const char lost[] = "(no memory)";
         for (size_t i = 0; i < sizeof lost; i++) {
             out_reason->text[i] = lost[i];
@@ -336,7 +336,7 @@ static bool claim_corpse(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
     jzi_free(&worker->alloc, (void *)(uintptr_t)node->msg.len, block == NULL ? 0 : sizeof *block);
     node->msg.data = &worker->signal;
     node->msg.len = sizeof worker->signal;
-    node->msg.reserved = 0;
+    jzi_msg_clear(&node->msg, JZI_MSG_TEXT_LOST);
     return true;
 }
 
@@ -378,7 +378,8 @@ void jzi_corpse_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
     jzi_node *node = &actor->corpse;
     jzi_unlink_child(worker, actor, parent);
     if (wants_notice(worker, actor, parent, (uint32_t)(node->msg.u64 >> 32))) {
-        node->msg.flags = JZX_MSG_BORROWED | JZI_MSG_EVENT;
+        jzi_msg_clear(&node->msg, JZI_MSG_CORPSE);
+        jzi_msg_add(&node->msg, JZI_MSG_EVENT);
         post_corpse(worker, actor, parent);
     } else {
         corpse_revoked(worker, node);

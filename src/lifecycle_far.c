@@ -202,7 +202,8 @@ void jzi_far_ended(jzi_worker *worker, jzi_actor *actor, jzi_far *far)
     jzi_post *up = far->up;        /* the record is the parent's from the push on */
     jzi_assert(actor->far == far); /* its parent may be looking at it: not to be written */
     worker->domain->away++;
-    actor->corpse.msg.flags = JZI_MSG_CORPSE;
+    jzi_msg_clear(&actor->corpse.msg, JZI_MSG_EVENT);
+    jzi_msg_add(&actor->corpse.msg, JZI_MSG_CORPSE);
     if (!jzi_post_push(up, &actor->corpse)) {
         jzi_assert(false); /* a parent's dispatcher outlives its children */
     }
@@ -212,7 +213,8 @@ void jzi_far_ended(jzi_worker *worker, jzi_actor *actor, jzi_far *far)
 void jzi_far_give_back(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_post *home = jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(actor->id));
-    actor->corpse.msg.flags = JZI_MSG_CORPSE;
+    jzi_msg_clear(&actor->corpse.msg, JZI_MSG_EVENT);
+    jzi_msg_add(&actor->corpse.msg, JZI_MSG_CORPSE);
     if (jzi_post_push(home, &actor->corpse)) {
         jzi_post_wake(home);
     }

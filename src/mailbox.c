@@ -66,7 +66,7 @@ static jzi_node *make_node(jzi_worker *worker, const jzx_send_opts *opts, uint32
         .len = opts->len,
         .tag = opts->tag,
         .kind = JZX_KIND_USER,
-        .flags = (uint16_t)flags,
+        JZI_MSG_FLAGS(flags),
         .sender = worker->ctx.self,
         .drop = opts->drop,
         .deadline_ns = opts->deadline_ns,
@@ -153,8 +153,8 @@ jzx_err jzi_mailbox_send_plain(jzi_worker *worker, jzx_actor_id to, uint64_t pay
 /* The message was sent on; what it points to went along. */
 static void moved_on(jzi_worker *worker, jzi_actor *from, jzi_node *node)
 {
-    bool foreign = (node->msg.flags & JZI_MSG_FOREIGN) != 0;
-    node->msg.flags &= (uint16_t)~JZI_MSG_BLOCK;
+    bool foreign = (jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) != 0;
+    jzi_msg_clear(&node->msg, JZI_MSG_BLOCK);
     jzi_count_add(&worker->counters.left_lane, 1);
     jzi_count_add(&worker->counters.redirected, 1);
     from->ext->redirected++;
@@ -168,7 +168,7 @@ bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, j
 {
     jzx_message *msg = &node->msg;
     jzi_actor *actor = NULL;
-    bool urgent = (msg->flags & JZX_MSG_URGENT) != 0;
+    bool urgent = (jzi_msg_flags(msg) & JZX_MSG_URGENT) != 0;
     if (worker->domain->pooled || (jzx_id_index(to) ^ worker->base) >> 24 != 0) {
         if (to == from->id || !worker->domain->on_redirect(worker, node, to)) {
             return false;
@@ -181,15 +181,14 @@ bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, j
         return false;
     }
     /* A node of its own: the old one may be a sender's. What it points to moves. */
-    bool wide = (msg->flags & JZI_MSG_WIDE) != 0;
+    bool wide = (jzi_msg_flags(msg) & JZI_MSG_WIDE) != 0;
     jzi_node *copy = take_node(worker, wide ? &worker->store->wide : &worker->store->plain);
     if (copy == NULL) {
         return false;
     }
     copy->msg = *msg;
-    copy->msg.reserved = 0;
     copy->ops = node->ops;
-    copy->msg.flags &= (uint16_t) ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO);
+    jzi_msg_clear(&copy->msg, JZI_MSG_FOREIGN | JZI_MSG_SOLO | JZI_HANDS);
     if (wide) {
         copy->msg.data = ((jzi_wide_node *)(void *)copy)->bytes;
         memcpy(copy->msg.data, msg->data, msg->len);

@@ -48,9 +48,9 @@ static inline void jzi_mailbox_fill(jzx_message *msg, uint64_t payload, size_t l
 {
     const struct {
         uint32_t tag;
-        uint8_t kind, reserved;
-        uint16_t flags;
-    } meta = {.tag = tag, .kind = JZX_KIND_USER, .flags = (uint16_t)flags};
+        uint8_t kind, flags;
+        uint16_t reserved;
+    } meta = {.tag = tag, .kind = JZX_KIND_USER, JZI_MSG_FLAGS(flags)};
     _Static_assert(sizeof meta == 8 &&
                        offsetof(jzx_message, sender) - offsetof(jzx_message, tag) == sizeof meta,
                    "the words between len and sender");

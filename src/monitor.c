@@ -147,7 +147,7 @@ void jzi_monitor_prepare(jzi_watch *watch, jzx_actor_id watcher, jzx_actor_id ta
     watch->node.ops = JZI_EVENT_WATCH;
     watch->node.msg = (jzx_message){
         .kind = JZX_KIND_NOTICE,
-        .flags = JZX_MSG_BORROWED | JZI_MSG_EVENT,
+        JZI_MSG_FLAGS(JZX_MSG_BORROWED | JZI_MSG_EVENT),
         .sender = target,
     };
     watch->signal.from = target;

@@ -91,3 +91,13 @@ uint64_t jzi_node_pool_count_all(const jzi_node_pool *pool)
     }
     return count;
 }
+
+bool jzi_node_pool_is_clean(const jzi_node_pool *pool)
+{
+    for (const jzi_node *node = pool->free_nodes; node != NULL; node = node->next) {
+        if (node->msg.drop != NULL || node->msg.deadline_ns != 0) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -25,28 +25,67 @@ typedef struct jzi_wide_node {
     unsigned char bytes[JZI_WIDE_BYTES];
 } jzi_wide_node;
 
-/* Private bits of jzx_message.flags. A message with none of them needs no work after its behavior
- * returned, which is one test on the hot path. */
-#define JZI_MSG_ASK 0x0010u      /* somebody waits for the answer: ops is the index of the ask */
-#define JZI_MSG_CORPSE 0x0020u   /* not a message: an actor that ended, see lifecycle_far.c */
-#define JZI_MSG_ERRAND 0x0040u   /* not a message: see jzi_errand in worker.h */
-#define JZI_MSG_SOLO 0x0080u     /* the node is an allocation of its own */
-#define JZI_MSG_FOREIGN 0x0100u  /* the node is a sender's and holds a reservation on the gate */
-#define JZI_MSG_WIDE 0x0200u     /* the node is a jzi_wide_node */
-#define JZI_MSG_BLOCK 0x0400u    /* data is an allocated copy of len bytes */
-#define JZI_MSG_EVENT 0x0800u    /* the node belongs to an event */
-#define JZI_MSG_DEADLINE 0x1000u /* deadline_ns counts */
-#define JZI_MSG_DROP 0x2000u     /* drop is set and data was not taken */
-#define JZI_MSG_DOOMED 0x4000u   /* from another thread, over the cap: dead-letter at intake */
-#define JZI_MSG_TAKEN 0x8000u    /* data was moved to the actor */
-#define JZI_MSG_SPECIAL 0xFF90u
-/* Bits of jzx_message.reserved, which the program does not look at. */
-#define JZI_HAND_AGAIN 0x1u     /* failed, and waits to be redelivered */
-#define JZI_HAND_INSIDE 0x2u    /* on the inbound list: from the same pool */
-#define JZI_HAND_KEPT 0x4u      /* in hand: its ask was kept */
-#define JZI_HAND_UNSTASHED 0x8u /* came back from the stash */
-#define JZI_HAND_WATCHED 0x10u  /* on the inbound list: somebody wants to see it arrive, */
-#define JZI_HAND_TIMED 0x20u    /* and deadline_ns is when it was sent */
+/* What a message is, in one word: the low byte is jzx_message.flags, which the program sees; the
+ * rest is jzx_message.reserved, which is ours. A message with none of JZI_MSG_SPECIAL needs no work
+ * after its behavior returned, which is one test on the hot path. */
+#define JZI_MSG_ASK 0x00100u      /* somebody waits for the answer: ops is the index of the ask */
+#define JZI_MSG_CORPSE 0x00200u   /* not a message: an actor that ended, see lifecycle_far.c */
+#define JZI_MSG_ERRAND 0x00400u   /* not a message: see jzi_errand in worker.h */
+#define JZI_MSG_SOLO 0x00800u     /* the node is an allocation of its own */
+#define JZI_MSG_FOREIGN 0x01000u  /* the node is a sender's and holds a reservation on the gate */
+#define JZI_MSG_WIDE 0x02000u     /* the node is a jzi_wide_node */
+#define JZI_MSG_BLOCK 0x04000u    /* data is an allocated copy of len bytes */
+#define JZI_MSG_EVENT 0x08000u    /* the node belongs to an event */
+#define JZI_MSG_DEADLINE 0x10000u /* deadline_ns counts */
+#define JZI_MSG_DROP 0x20000u     /* drop is set and data was not taken */
+#define JZI_MSG_DOOMED 0x40000u   /* from another thread, over the cap: dead-letter at intake */
+#define JZI_MSG_TAKEN 0x80000u    /* data was moved to the actor */
+#define JZI_MSG_SPECIAL 0xFF900u
+/* In a lane or in hand. */
+#define JZI_HAND_AGAIN 0x100000u     /* failed, and waits to be redelivered */
+#define JZI_HAND_KEPT 0x200000u      /* in hand: its ask was kept */
+#define JZI_HAND_UNSTASHED 0x400000u /* came back from the stash */
+/* On the inbound list, where none of those three can be. */
+#define JZI_HAND_INSIDE 0x100000u  /* from the same pool */
+#define JZI_HAND_WATCHED 0x200000u /* an observer wants to see it arrive, */
+#define JZI_HAND_TIMED 0x400000u   /* and deadline_ns is when it was sent */
+#define JZI_HANDS 0x700000u
+#define JZI_MSG_TEXT_LOST 0x800000u /* of a corpse: there was no memory for the reason's text */
+
+static inline uint32_t jzi_msg_flags(const jzx_message *msg)
+{
+    return msg->flags | (uint32_t)msg->reserved << 8;
+}
+/* None of JZI_MSG_SPECIAL; spelled out, because it is the test on the hot path. */
+static inline bool jzi_msg_is_plain(const jzx_message *msg)
+{
+    return (msg->reserved & (JZI_MSG_SPECIAL >> 8)) == 0;
+}
+static inline void jzi_msg_set(jzx_message *msg, uint32_t flags)
+{
+    msg->flags = (uint8_t)flags;
+    msg->reserved = (uint16_t)(flags >> 8);
+}
+/* These two for private flags only. */
+static inline void jzi_msg_add(jzx_message *msg, uint32_t flags)
+{
+    msg->reserved |= (uint16_t)(flags >> 8);
+}
+static inline void jzi_msg_clear(jzx_message *msg, uint32_t flags)
+{
+    msg->reserved &= (uint16_t) ~(flags >> 8);
+}
+/* A message in hand may have lost its duty to answer, and with it what made it special, but not the
+ * deadline that came with it. Before it goes into a lane again: see I3. */
+static inline void jzi_msg_settle(jzx_message *msg)
+{
+    if (jzi_msg_is_plain(msg)) {
+        msg->drop = NULL;
+        msg->deadline_ns = 0;
+    }
+}
+/* The same as jzi_msg_set() among the initializers of a message. */
+#define JZI_MSG_FLAGS(flags_) .flags = (uint8_t)(flags_), .reserved = (uint16_t)((flags_) >> 8)
 
 #ifndef JZI_STRESS
 #define JZI_STRESS 0
@@ -71,7 +110,8 @@ typedef struct jzi_node_page {
 /* Invariants:
  *   I1  Every node of `pages` is on `free_nodes`, in a lane, or in a behavior's hands.
  *   I2  free_nodes holds nodes of one size only.
- *   I3  A free plain node has neither drop nor deadline, so that plain sends need not clear them.
+ *   I3  A free plain node has neither drop nor deadline, so that plain sends need not clear them;
+ *       nor has a message in a lane without JZI_MSG_SPECIAL, whose node goes back as it is.
  */
 typedef struct jzi_node_pool {
     jzi_node *free_nodes;
@@ -95,6 +135,8 @@ void jzi_node_pool_trim(jzi_node_pool *pool, const jzx_allocator *alloc);
 /* How many nodes are free, by walking. */
 uint64_t jzi_node_pool_count_free(const jzi_node_pool *pool);
 uint64_t jzi_node_pool_count_all(const jzi_node_pool *pool);
+/* Whether I3 holds, by walking. */
+bool jzi_node_pool_is_clean(const jzi_node_pool *pool);
 
 /* NULL when the pool is empty: grow it. */
 static inline jzi_node *jzi_node_pool_take(jzi_node_pool *pool)

@@ -97,7 +97,7 @@ static void queue(jzi_worker *worker, jzi_name_wait *wait)
         .len = group ? sizeof wait->of_group : sizeof wait->of_name,
         .tag = group ? JZX_TAG_GROUP : JZX_TAG_NAME,
         .kind = JZX_KIND_NOTICE,
-        .flags = JZX_MSG_BORROWED | JZI_MSG_EVENT,
+        JZI_MSG_FLAGS(JZX_MSG_BORROWED | JZI_MSG_EVENT),
     };
     wait->place = QUEUED;
     jzi_alarm_clear(worker->io, &wait->alarm);

@@ -64,7 +64,7 @@ static bool keep_request(const jzx_allocator *alloc, const jzx_message *msg, cal
     }
     it->request.data = msg->len == 0 ? NULL : jzi_alloc(alloc, msg->len);
     if (it->request.data == NULL) {
-        it->request.flags &= (uint16_t)~JZX_MSG_COPY;
+        it->request.flags &= (uint8_t)~JZX_MSG_COPY;
         return msg->len == 0;
     }
     memcpy(it->request.data, msg->data, msg->len);

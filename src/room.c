@@ -10,7 +10,7 @@ void jzi_room_link(jzi_room *room, jzi_actor *waiter, jzx_actor_id target)
         .len = sizeof room->notice,
         .tag = JZX_TAG_ROOM,
         .kind = JZX_KIND_NOTICE,
-        .flags = JZX_MSG_BORROWED | JZI_MSG_EVENT,
+        JZI_MSG_FLAGS(JZX_MSG_BORROWED | JZI_MSG_EVENT),
         .sender = target,
     };
     room->notice.target = target;

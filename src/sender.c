@@ -58,7 +58,7 @@ static jzi_node *take_cached(jzx_sender *sender, bool wide)
 static inline __attribute__((always_inline)) jzi_node *take_node(jzx_sender *sender, bool wide,
                                                                  uint32_t *out_flags)
 {
-    *out_flags = JZI_MSG_FOREIGN | (wide ? JZI_MSG_WIDE : 0);
+    *out_flags = JZI_MSG_FOREIGN | sender->hand | (wide ? JZI_MSG_WIDE : 0);
     if ((sender->flags & JZX_SENDER_SINGLE) != 0) {
         return take_cached(sender, wide);
     }
@@ -116,7 +116,7 @@ static jzi_node *make_node(jzx_sender *sender, const jzx_send_opts *opts, uint32
         .len = opts->len,
         .tag = opts->tag,
         .kind = JZX_KIND_USER,
-        .flags = (uint16_t)flags,
+        JZI_MSG_FLAGS(flags),
         .drop = opts->drop,
         .deadline_ns = opts->deadline_ns,
     };
@@ -203,17 +203,16 @@ static void leave_closed(jzi_post *post, jzi_actor *actor)
 /* One with a deadline has no place for when it was sent. */
 static __attribute__((noinline)) void mark_watched(const jzi_post *post, jzi_node *node)
 {
-    node->msg.reserved |= JZI_HAND_WATCHED;
-    if ((node->msg.flags & JZI_MSG_DEADLINE) == 0) {
-        node->msg.reserved |= JZI_HAND_TIMED;
+    jzi_msg_add(&node->msg, JZI_HAND_WATCHED);
+    if ((jzi_msg_flags(&node->msg) & JZI_MSG_DEADLINE) == 0) {
+        jzi_msg_add(&node->msg, JZI_HAND_TIMED);
         node->msg.deadline_ns = post->env->now_ns(post->env->ctx);
     }
 }
 
-/* Notes where a message comes from and, while somebody wants to know, when it was sent. */
+/* Notes when a message was sent, while an observer wants to know. */
 static inline void mark(const jzx_sender *sender, jzi_node *node)
 {
-    node->msg.reserved = (uint8_t)sender->hand;
     if (jzi_unlikely(atomic_load_explicit(&sender->post->watched, memory_order_relaxed) != 0)) {
         mark_watched(sender->post, node);
     }
@@ -227,20 +226,20 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
     jzi_post *post = sender->post;
     uint32_t policy = jzi_door_policy(&actor->door);
     jzi_entry entry = jzi_door_enter(&actor->door, to, jzi_actor_own_used(actor), policy, margin,
-                                     (node->msg.flags & JZX_MSG_URGENT) != 0);
+                                     (jzi_msg_flags(&node->msg) & JZX_MSG_URGENT) != 0);
     jzx_err err = verdict_of(entry);
     if (jzi_unlikely(err != JZX_OK)) {
-        give_node(sender, node, node->msg.flags);
+        give_node(sender, node, jzi_msg_flags(&node->msg));
         return err;
     }
     if (entry == JZI_ENTRY_OVER) {
-        node->msg.flags |= JZI_MSG_DOOMED;
+        jzi_msg_add(&node->msg, JZI_MSG_DOOMED);
     }
     node->stamp = jzx_id_slot(to);
     mark(sender, node);
     if (jzi_unlikely(!jzi_post_push(post, node))) {
         leave_closed(post, actor);
-        give_node(sender, node, node->msg.flags);
+        give_node(sender, node, jzi_msg_flags(&node->msg));
         return atomic_load_explicit(&post->ends_alone, memory_order_relaxed) ? JZX_ERR_NO_SUCH_ACTOR
                                                                              : JZX_ERR_LOOP_CLOSED;
     }
@@ -401,36 +400,36 @@ bool jzi_far_redirect(jzi_worker *worker, const jzi_node *from, jzx_actor_id to)
     if (outlet(worker, to, &sender) != JZX_OK || find_target(sender->post, to, &actor) != JZX_OK) {
         return false;
     }
-    bool wide = (msg->flags & JZI_MSG_WIDE) != 0;
+    bool wide = (jzi_msg_flags(msg) & JZI_MSG_WIDE) != 0;
     uint32_t node_flags = 0;
     jzi_node *node = take_node(sender, wide, &node_flags);
     if (node == NULL) {
         return false;
     }
     node->msg = *msg;
-    node->msg.flags =
-        (uint16_t)((msg->flags & ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO | JZI_MSG_WIDE)) | node_flags);
+    uint32_t stays = ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO | JZI_MSG_WIDE | JZI_HANDS);
+    jzi_msg_set(&node->msg, (jzi_msg_flags(msg) & stays) | node_flags);
     if (wide) {
         node->msg.data = ((jzi_wide_node *)(void *)node)->bytes;
         memcpy(node->msg.data, msg->data, msg->len);
     }
     /* A refusal frees the copy, and it is still the old message's. */
-    uint16_t block = node->msg.flags & JZI_MSG_BLOCK;
-    node->msg.flags &= (uint16_t)~JZI_MSG_BLOCK;
+    uint32_t block = jzi_msg_flags(&node->msg) & JZI_MSG_BLOCK;
+    jzi_msg_clear(&node->msg, JZI_MSG_BLOCK);
     jzi_entry entry = jzi_door_enter(&actor->door, to, jzi_actor_own_used(actor), JZX_FULL_REJECT,
-                                     0, (msg->flags & JZX_MSG_URGENT) != 0);
+                                     0, (jzi_msg_flags(msg) & JZX_MSG_URGENT) != 0);
     if (entry != JZI_ENTRY_OK) {
-        give_node(sender, node, node->msg.flags);
+        give_node(sender, node, jzi_msg_flags(&node->msg));
         return false;
     }
-    node->msg.flags |= block;
+    jzi_msg_add(&node->msg, block);
     node->stamp = jzx_id_slot(to);
     node->ops = from->ops;
     mark(sender, node);
     if (!jzi_post_push(sender->post, node)) {
         leave_closed(sender->post, actor);
-        node->msg.flags &= (uint16_t)~JZI_MSG_BLOCK;
-        give_node(sender, node, node->msg.flags);
+        jzi_msg_clear(&node->msg, JZI_MSG_BLOCK);
+        give_node(sender, node, jzi_msg_flags(&node->msg));
         return false;
     }
     jzi_post_wake(sender->post);

@@ -250,7 +250,7 @@ jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor
         .data = &source->event,
         .len = sizeof source->event,
         .kind = JZX_KIND_IO,
-        .flags = JZX_MSG_BORROWED | JZI_MSG_EVENT,
+        JZI_MSG_FLAGS(JZX_MSG_BORROWED | JZI_MSG_EVENT),
     };
     err = jzi_source_set_interest(io, source, interest);
     if (err != JZX_OK) {

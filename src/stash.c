@@ -7,15 +7,17 @@
 jzi_node *jzi_hand_move(jzi_worker *worker)
 {
     const jzi_node *from = worker->in_hand;
-    bool wide = (from->msg.flags & JZI_MSG_WIDE) != 0;
+    bool wide = (jzi_msg_flags(&from->msg) & JZI_MSG_WIDE) != 0;
     jzi_node_pool *pool = wide ? &worker->store->wide : &worker->store->plain;
     if (pool->free_nodes == NULL && !jzi_node_pool_grow(pool, &worker->alloc)) {
         return NULL;
     }
     jzi_node *node = jzi_node_pool_take(pool);
     node->msg = from->msg;
-    node->msg.flags &= (uint16_t) ~(JZI_MSG_FOREIGN | JZI_MSG_SOLO);
-    node->msg.reserved = 0; /* it may have been put back to be redelivered; that is over */
+    jzi_msg_clear(&node->msg,
+                  JZI_MSG_FOREIGN | JZI_MSG_SOLO |
+                      JZI_HANDS); /* it may have been put back to be redelivered; that is over */
+    jzi_msg_settle(&node->msg);
     node->stamp = from->stamp;
     node->ops = from->ops;
     if (wide) { /* what the behavior looks at stays where it is */
@@ -30,7 +32,8 @@ void jzi_hand_empty(jzi_worker *worker)
 {
     jzx_message *msg = &worker->in_hand->msg;
     uint32_t moved = JZI_MSG_DROP | JZI_MSG_BLOCK | JZI_MSG_ASK;
-    msg->flags = (uint16_t)((msg->flags & ~moved) | JZI_MSG_TAKEN);
+    jzi_msg_clear(msg, moved);
+    jzi_msg_add(msg, JZI_MSG_TAKEN);
 }
 
 /* In front of everything in the lane but what came back before, still waits there and is older. */
@@ -89,8 +92,8 @@ void jzi_stash_return(jzi_worker *worker, jzi_actor *actor, uint32_t count)
     }
     for (; count > 0; count--) {
         jzi_node *node = jzi_lane_pop(&extra->stash);
-        node->msg.reserved = JZI_HAND_UNSTASHED;
-        jzi_lane_push((node->msg.flags & JZX_MSG_URGENT) != 0 ? &urgent : &user, node);
+        jzi_msg_add(&node->msg, JZI_HAND_UNSTASHED);
+        jzi_lane_push((jzi_msg_flags(&node->msg) & JZX_MSG_URGENT) != 0 ? &urgent : &user, node);
         extra->stash_count--;
     }
     if (urgent != NULL) {
@@ -107,7 +110,7 @@ static void forget_marks(jzi_node *tail)
 {
     jzi_node *node = tail;
     while (node != NULL) {
-        node->msg.reserved &= (uint8_t)~JZI_HAND_UNSTASHED;
+        jzi_msg_clear(&node->msg, JZI_HAND_UNSTASHED);
         node = node->next == tail ? NULL : node->next;
     }
 }

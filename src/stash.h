@@ -8,7 +8,7 @@
 /* Whether the message in hand can be moved elsewhere. Errors: NOT_SUPPORTED, ALREADY. */
 static inline jzx_err jzi_hand_check(const jzi_worker *worker)
 {
-    uint32_t flags = worker->in_hand->msg.flags;
+    uint32_t flags = jzi_msg_flags(&worker->in_hand->msg);
     return (flags & JZI_MSG_EVENT) != 0   ? JZX_ERR_NOT_SUPPORTED
            : (flags & JZI_MSG_TAKEN) != 0 ? JZX_ERR_ALREADY
                                           : JZX_OK;

@@ -22,7 +22,7 @@ static inline void jzi_timer_fill(jzi_worker *worker, jzi_timer *timer, jzx_acto
         .len = opts->len,
         .tag = opts->tag,
         .kind = JZX_KIND_TIMER,
-        .flags = (uint16_t)flags,
+        JZI_MSG_FLAGS(flags),
         .sender = worker->ctx.self,
         .drop = opts->drop,
     };

@@ -208,7 +208,7 @@ jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err)
 
 static void return_foreign(jzi_worker *worker, jzi_node *node)
 {
-    bool wide = (node->msg.flags & JZI_MSG_WIDE) != 0;
+    bool wide = (jzi_msg_flags(&node->msg) & JZI_MSG_WIDE) != 0;
     node->next = worker->returns[wide].first;
     worker->returns[wide].first = node;
     if (worker->returns[wide].count++ == 0) {
@@ -233,7 +233,7 @@ void jzi_worker_flush_returns(jzi_worker *worker)
 
 void jzi_worker_release_node(jzi_worker *worker, jzi_node *node)
 {
-    uint32_t flags = node->msg.flags;
+    uint32_t flags = jzi_msg_flags(&node->msg);
     if ((flags & JZI_MSG_BLOCK) != 0) {
         jzi_free(&worker->alloc, node->msg.data, node->msg.len);
     }
@@ -331,7 +331,7 @@ void jzi_worker_redeliver(jzi_actor *actor)
     for (size_t i = 0; i < 2 && may; i++) {
         jzi_node *node = lanes[i];
         while (node != NULL) { /* it may stand behind older ones that were stashed */
-            node->msg.reserved &= (uint8_t)~JZI_HAND_AGAIN;
+            jzi_msg_clear(&node->msg, JZI_HAND_AGAIN);
             node = node->next == lanes[i] ? NULL : node->next;
         }
     }
@@ -342,9 +342,9 @@ static inline __attribute__((always_inline)) bool deliver(jzi_worker *worker, jz
                                                           jzi_node *node)
 {
     uint32_t policy = jzi_door_policy(&actor->door);
-    bool over =
-        (node->msg.flags & JZI_MSG_DOOMED) != 0 && jzi_actor_used(actor) > jzi_actor_cap(actor);
-    node->msg.flags &= (uint16_t)~JZI_MSG_DOOMED;
+    bool over = (jzi_msg_flags(&node->msg) & JZI_MSG_DOOMED) != 0 &&
+                jzi_actor_used(actor) > jzi_actor_cap(actor);
+    jzi_msg_clear(&node->msg, JZI_MSG_DOOMED);
     if (worker->domain->destroying) {
         jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_LOOP_CLOSED);
         return false;
@@ -357,7 +357,7 @@ static inline __attribute__((always_inline)) bool deliver(jzi_worker *worker, jz
         jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_DROPPED_NEWEST);
         return false;
     }
-    if ((node->msg.flags & JZX_MSG_URGENT) != 0) {
+    if ((jzi_msg_flags(&node->msg) & JZX_MSG_URGENT) != 0) {
         (void)jzi_worker_ext(worker, actor); /* for its quotas; without it they do not count */
         jzi_lane_push(&actor->urgent, node);
         jzi_worker_accepted_aside(worker, actor, node, 0);
@@ -371,9 +371,9 @@ static inline __attribute__((always_inline)) bool deliver(jzi_worker *worker, jz
 static __attribute__((noinline)) void deliver_marked(jzi_worker *worker, jzi_node *node)
 {
     jzi_actor *actor = jzi_actor_table_at(worker->table, node->stamp);
-    uint32_t hand = node->msg.reserved;
+    uint32_t hand = jzi_msg_flags(&node->msg);
     uint64_t sent_ns = 0;
-    node->msg.reserved = 0;
+    jzi_msg_clear(&node->msg, JZI_HANDS);
     if ((hand & JZI_HAND_INSIDE) == 0) {
         jzi_count_add(&worker->counters.async_arrived, 1);
     }
@@ -388,7 +388,7 @@ static __attribute__((noinline)) void deliver_marked(jzi_worker *worker, jzi_nod
 
 void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
 {
-    if (node->msg.reserved != 0) {
+    if ((jzi_msg_flags(&node->msg) & JZI_HANDS) != 0) {
         deliver_marked(worker, node);
         return;
     }
@@ -409,7 +409,7 @@ jzx_err jzi_worker_not_here(const jzi_worker *worker, jzx_actor_id id)
 
 bool jzi_errand_post(jzi_post *post, jzi_errand *errand)
 {
-    errand->node.msg.flags = JZI_MSG_ERRAND;
+    jzi_msg_set(&errand->node.msg, JZI_MSG_ERRAND);
     if (!jzi_post_push(post, &errand->node)) {
         return false;
     }
@@ -419,7 +419,7 @@ bool jzi_errand_post(jzi_post *post, jzi_errand *errand)
 
 void jzi_worker_take_in(jzi_worker *worker, jzi_node *node)
 {
-    uint32_t what = node->msg.flags & (JZI_MSG_ERRAND | JZI_MSG_CORPSE | JZI_MSG_EVENT);
+    uint32_t what = jzi_msg_flags(&node->msg) & (JZI_MSG_ERRAND | JZI_MSG_CORPSE | JZI_MSG_EVENT);
     if (jzi_likely(what == 0)) {
         jzi_worker_deliver_foreign(worker, node);
     } else if (what == JZI_MSG_ERRAND) {

@@ -156,7 +156,7 @@ void jzi_worker_hold_floor(jzi_worker *worker);
 /* Code of the user's, for when nobody has the floor: run() is called without it. With the floor. */
 static inline void jzi_worker_add_chore(jzi_worker *worker, jzi_errand *errand)
 {
-    errand->node.msg.flags = JZI_MSG_ERRAND;
+    jzi_msg_set(&errand->node.msg, JZI_MSG_ERRAND);
     jzi_lane_push(&worker->domain->chores, &errand->node);
 }
 /* Does what is due, in the order it became due; the floor is given away meanwhile. Before other

@@ -4,7 +4,7 @@
 void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_message *msg)
 {
     uint32_t nothing = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_TAKEN;
-    if ((msg->flags & nothing) != 0 || msg->data == NULL || worker->domain->abandoned) {
+    if ((jzi_msg_flags(msg) & nothing) != 0 || msg->data == NULL || worker->domain->abandoned) {
         return;
     }
     if (msg->drop != NULL) {
@@ -42,7 +42,7 @@ bool jzi_worker_release_later(jzi_worker *worker, const jzi_actor *actor, jzi_no
 {
     jzx_message *msg = &node->msg;
     uint32_t nothing = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_TAKEN;
-    if ((msg->flags & nothing) != 0 || msg->data == NULL || worker->domain->destroying ||
+    if ((jzi_msg_flags(msg) & nothing) != 0 || msg->data == NULL || worker->domain->destroying ||
         (msg->drop == NULL && actor->kind->drop_msg == NULL)) {
         return false;
     }
@@ -81,7 +81,7 @@ void jzi_worker_do_chores(jzi_worker *worker)
         jzi_worker_give_floor(worker);
         while (todo != NULL) {
             jzi_node *node = jzi_lane_pop(&todo);
-            if ((node->msg.flags & JZI_MSG_ERRAND) != 0) {
+            if ((jzi_msg_flags(&node->msg) & JZI_MSG_ERRAND) != 0) {
                 jzi_errand *errand = jzi_container_of(node, jzi_errand, node);
                 errand->run(worker, errand);
             } else {
@@ -101,7 +101,7 @@ void jzi_worker_do_chores(jzi_worker *worker)
 void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason)
 {
     jzx_message *msg = &node->msg;
-    bool foreign = (msg->flags & JZI_MSG_FOREIGN) != 0;
+    bool foreign = (jzi_msg_flags(msg) & JZI_MSG_FOREIGN) != 0;
     jzi_count_add(&worker->counters.left_lane, 1);
     jzi_count_add(&worker->counters.dead, 1);
     jzi_count_add(&worker->counters.dead_by[reason], 1);
@@ -113,7 +113,7 @@ void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_d
         jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
         jzi_worker_note(worker, JZI_TAP_DEAD, actor->id, msg->sender, msg->tag, reason, 0);
     }
-    if (jzi_unlikely((msg->flags & JZI_MSG_ASK) != 0)) {
+    if (jzi_unlikely((jzi_msg_flags(msg) & JZI_MSG_ASK) != 0)) {
         worker->domain->on_request_died(worker, actor, node, reason);
     }
     if (reason != JZX_DEAD_DROPPED) {
@@ -145,7 +145,7 @@ bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor)
         return false;
     }
     jzi_node *oldest = jzi_lane_pop(&actor->user);
-    if ((oldest->msg.flags & JZI_MSG_FOREIGN) == 0) {
+    if ((jzi_msg_flags(&oldest->msg) & JZI_MSG_FOREIGN) == 0) {
         jzi_actor_unuse(actor);
     }
     if (actor->user == NULL) {

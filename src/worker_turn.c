@@ -4,7 +4,7 @@
 
 static void drop_data(jzi_worker *worker, jzi_node *node)
 {
-    node->msg.flags &= (uint16_t)~JZI_MSG_DROP;
+    jzi_msg_clear(&node->msg, JZI_MSG_DROP);
     if (node->msg.data != NULL) {
         worker->dropping = true;
         node->msg.drop(node->msg.data);
@@ -16,7 +16,7 @@ static void drop_data(jzi_worker *worker, jzi_node *node)
 static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, jzi_actor *actor,
                                                             jzi_node *node, const bool pooled)
 {
-    uint32_t flags = node->msg.flags;
+    uint32_t flags = jzi_msg_flags(&node->msg);
     JZI_PUBLISH_HOT(worker->in_hand, NULL);
     jzi_count_add(&worker->counters.handled, 1);
     actor->handled++;
@@ -43,7 +43,7 @@ static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, 
 /* A request that was not answered, kept or passed on. */
 static inline void leave_request(jzi_worker *worker, jzi_actor *actor, jzi_node *node, bool ok)
 {
-    if (jzi_unlikely((node->msg.flags & JZI_MSG_ASK) != 0)) {
+    if (jzi_unlikely((jzi_msg_flags(&node->msg) & JZI_MSG_ASK) != 0)) {
         worker->domain->on_request_left(worker, actor, node, ok);
     }
 }
@@ -53,8 +53,8 @@ static bool may_redeliver(const jzi_actor *actor, const jzi_node *node)
 {
     uint32_t there = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_DROP;
     return (actor->kind->flags & JZX_SPAWN_REDELIVER) != 0 &&
-           (node->msg.flags & (JZI_MSG_EVENT | JZI_MSG_TAKEN)) == 0 &&
-           (node->msg.flags & there) != 0;
+           (jzi_msg_flags(&node->msg) & (JZI_MSG_EVENT | JZI_MSG_TAKEN)) == 0 &&
+           (jzi_msg_flags(&node->msg) & there) != 0;
 }
 
 /* The same for one that just failed: who wants to know of it is told before the node is somebody
@@ -74,18 +74,20 @@ static __attribute__((noinline)) bool comes_again(jzi_worker *worker, const jzi_
  * older messages that it brought back from the stash itself. */
 static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
-    bool urgent = (node->msg.flags & JZX_MSG_URGENT) != 0;
+    bool urgent = (jzi_msg_flags(&node->msg) & JZX_MSG_URGENT) != 0;
     JZI_PUBLISH_HOT(worker->in_hand, NULL);
     if (!urgent) {
         jzi_worker_reattach(worker);
     }
     /* In case there is no restart after all. Its request, if it was kept, goes its own way. */
-    node->msg.reserved = (uint8_t)((node->msg.reserved & ~JZI_HAND_KEPT) | JZI_HAND_AGAIN);
+    jzi_msg_clear(&node->msg, JZI_HAND_KEPT);
+    jzi_msg_add(&node->msg, JZI_HAND_AGAIN);
+    jzi_msg_settle(&node->msg);
     jzi_lane_insert(urgent ? &actor->urgent : &actor->user, node);
     if (urgent) {
         actor->flags |= JZI_ACTOR_MIXED;
     }
-    if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
+    if ((jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) == 0) {
         jzi_actor_set_counts(actor, jzi_actor_counts(actor) + JZI_COUNTS_USED);
     } else if (worker->pooled) {
         /* relaxed: it is alive, and its own worker says so. */
@@ -111,7 +113,7 @@ static jzx_behavior_result call(jzi_worker *worker, const jzi_actor *actor, cons
 static inline __attribute__((always_inline)) jzx_behavior_result
 deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pooled)
 {
-    uint32_t flags = node->msg.flags;
+    uint32_t flags = jzi_msg_flags(&node->msg);
     JZI_PUBLISH_HOT(worker->in_hand, NULL);
     if ((flags & JZI_MSG_EVENT) != 0) {
         if (!worker->domain->event_ops[node->ops].claim(worker, actor, node)) {
@@ -147,7 +149,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
     jzx_behavior_result result = call(worker, actor, &node->msg);
     bool again = jzi_unlikely(result > JZX_BEHAVIOR_STOP) && comes_again(worker, actor, node);
     if (pooled) {
-        if (!again && (node->msg.flags & JZI_MSG_DROP) != 0) {
+        if (!again && (jzi_msg_flags(&node->msg) & JZI_MSG_DROP) != 0) {
             drop_data(worker, node); /* before the floor is back */
         }
         jzi_user_code_ends(worker);
@@ -256,8 +258,7 @@ static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor
         return leave_turn(worker, actor, JZI_OUTCOME_STOP);
     }
     jzi_node *node = worker->in_hand;
-    if (node != NULL && (node->msg.flags & JZI_MSG_SPECIAL) == 0 &&
-        comes_again(worker, actor, node)) {
+    if (node != NULL && jzi_msg_is_plain(&node->msg) && comes_again(worker, actor, node)) {
         (void)jzi_node_pool_take(&worker->store->plain);
         jzi_count_sub(&worker->counters.handled, 1);
         actor->handled--;
@@ -336,7 +337,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
             break;
         }
         jzx_behavior_result result;
-        if (jzi_likely((node->msg.flags & JZI_MSG_SPECIAL) == 0)) {
+        if (jzi_likely(jzi_msg_is_plain(&node->msg))) {
             jzi_actor_unuse(actor);
             JZI_PUBLISH_HOT(worker->in_hand, node);
             if (exact) {
@@ -492,7 +493,7 @@ jzi_actor *jzi_worker_run(jzi_worker *worker)
 void jzi_worker_drop_in_hand(jzi_worker *worker)
 {
     jzi_node *node = worker->in_hand;
-    if (node != NULL && (node->msg.flags & JZI_MSG_DROP) != 0 &&
+    if (node != NULL && (jzi_msg_flags(&node->msg) & JZI_MSG_DROP) != 0 &&
         !may_redeliver(worker->current, node)) {
         drop_data(worker, node);
     }
@@ -505,11 +506,7 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
     jzi_worker_handled(worker, actor, node, JZX_BEHAVIOR_FAIL);
     if (comes_again(worker, actor, node)) {
         put_back(worker, actor, node);
-    } else if ((node->msg.flags & JZI_MSG_SPECIAL) == 0) {
-        jzi_node_pool_give(&worker->store->plain, node);
-        jzi_count_add(&worker->counters.handled, 1);
-        actor->handled++;
-    } else {
+    } else { /* its flags say what is left of it, not what it was: never the short way of turn() */
         leave_request(worker, actor, node, false);
         finish_as(worker, actor, node, worker->pooled);
     }
@@ -543,7 +540,7 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
 static jzi_node *take_again(jzi_node **lane)
 {
     jzi_node *before = *lane;
-    while (before != NULL && (before->next->msg.reserved & JZI_HAND_AGAIN) == 0) {
+    while (before != NULL && (jzi_msg_flags(&before->next->msg) & JZI_HAND_AGAIN) == 0) {
         before = before->next == *lane ? NULL : before->next;
     }
     if (before == NULL) {
@@ -565,7 +562,7 @@ void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
         if (node == NULL) {
             continue;
         }
-        if ((node->msg.flags & JZI_MSG_FOREIGN) == 0) {
+        if ((jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
         } else if (worker->pooled) {
             jzi_worker_leave(worker, actor, 1); /* what put_back() took */

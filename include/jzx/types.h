@@ -195,10 +195,10 @@ typedef enum jzx_kind {
 } jzx_kind;
 
 /* Bits of jzx_message.flags. */
-#define JZX_MSG_VALUE 0x0001u    /* u64 holds the value; there is nothing to free */
-#define JZX_MSG_COPY 0x0002u     /* data is the runtime's copy, borrowed for the call */
-#define JZX_MSG_URGENT 0x0004u   /* came by the urgent lane */
-#define JZX_MSG_BORROWED 0x0008u /* data is borrowed for the call: I/O, notices, periodic */
+#define JZX_MSG_VALUE 0x01u    /* u64 holds the value; there is nothing to free */
+#define JZX_MSG_COPY 0x02u     /* data is the runtime's copy, borrowed for the call */
+#define JZX_MSG_URGENT 0x04u   /* came by the urgent lane */
+#define JZX_MSG_BORROWED 0x08u /* data is borrowed for the call: I/O, notices, periodic */
 
 /* What a behavior receives. Frozen: 48 bytes.
  *
@@ -213,9 +213,9 @@ typedef struct jzx_message {
     };
     size_t len;
     uint32_t tag;
-    uint8_t kind; /* jzx_kind */
-    uint8_t reserved;
-    uint16_t flags;
+    uint8_t kind;        /* jzx_kind */
+    uint8_t flags;       /* JZX_MSG_* */
+    uint16_t reserved;   /* the runtime's own */
     jzx_actor_id sender; /* 0: not sent by an actor */
     void (*drop)(void *data);
     uint64_t deadline_ns; /* on the loop's clock; 0: none. Of a timer message: when it was due */

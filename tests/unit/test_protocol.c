@@ -146,7 +146,7 @@ static bool wrong(jzx_message msg)
 
 static jzx_message with_flags(jzx_message msg, uint32_t flags)
 {
-    msg.flags = (uint16_t)flags;
+    msg.flags = (uint8_t)flags;
     return msg;
 }
 
