@@ -7,7 +7,7 @@ quick := $(if $(filter-out 0,$(QUICK)),--quick)
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-run build run tour test bench bench-watched bench-manifest crashlab crashlab-long install format check \
-	coverage fuzz soak storm races clean
+	coverage fuzz soak storm races bare clean
 
 help:
 	@echo 'make deps       install what is missing to build and test (Debian, apt-get)'
@@ -27,6 +27,7 @@ help:
 	@echo 'make soak       supervision against its model for some minutes, SEEDS=500000; all mutants of the models'
 	@echo 'make storm      a minute each of everything at once on all dispatchers, under ASan and TSan'
 	@echo 'make races      every test on every dispatcher under TSan: make test leaves some out'
+	@echo 'make bare       make run and make test in a Debian with nothing in it, as root; ARGS=--help'
 	@echo 'make clean      remove build/'
 
 deps:
@@ -60,7 +61,7 @@ bench-watched: deps-run
 
 bench-manifest: deps
 	@tools/build release jzx-bench-manifest
-	@build/release/jzx-bench-manifest $(quick) $(NAME)
+	@build/release/jzx-bench-manifest $(quick) $(or $(NAME),all)
 
 crashlab: deps
 	@tools/build dev crashlab
@@ -103,6 +104,9 @@ soak: deps
 fuzz: deps
 	@tools/build fuzz
 	@ctest --preset fuzz -j$(JOBS)
+
+bare:
+	@tools/bare-machine $(ARGS)
 
 clean:
 	@rm -rf build

@@ -10,4 +10,4 @@ add_test(NAME browser/console
     COMMAND sh ${PROJECT_SOURCE_DIR}/tests/browser/run.sh
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties(browser/console PROPERTIES
-    TIMEOUT 300 LABELS browser SKIP_RETURN_CODE 77 ENVIRONMENT "${browser_environment}")
+    TIMEOUT ${JZX_TEST_TIMEOUT} LABELS browser SKIP_RETURN_CODE 77 ENVIRONMENT "${browser_environment}")

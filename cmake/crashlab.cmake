@@ -15,4 +15,4 @@ target_link_libraries(crashlab PRIVATE
 add_test(NAME crashlab COMMAND crashlab)
 # It uses all processors.
 set_tests_properties(crashlab PROPERTIES
-    TIMEOUT 300 LABELS crashlab RUN_SERIAL ON SKIP_RETURN_CODE 77)
+    TIMEOUT ${JZX_TEST_TIMEOUT} LABELS crashlab RUN_SERIAL ON SKIP_RETURN_CODE 77)

@@ -10,7 +10,7 @@ if(tour_sources)
     add_dependencies(examples jzx-tour)
     target_link_libraries(jzx-tour PRIVATE jzx_static Threads::Threads)
     add_test(NAME tour COMMAND jzx-tour)
-    set_tests_properties(tour PROPERTIES TIMEOUT 120 LABELS example)
+    set_tests_properties(tour PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS example)
 endif()
 
 # The demonstration node crashes on purpose, which a sanitizer would take for itself.
@@ -26,7 +26,7 @@ if(node_sources AND NOT JZX_SANITIZE)
     endif()
     add_test(NAME node COMMAND sh ${PROJECT_SOURCE_DIR}/tests/node/run.sh $<TARGET_FILE:jzx-node>
         $<$<TARGET_EXISTS:jzx-command>:$<TARGET_FILE:jzx-command>>)
-    set_tests_properties(node PROPERTIES TIMEOUT 120 LABELS node SKIP_RETURN_CODE 77)
+    set_tests_properties(node PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS node SKIP_RETURN_CODE 77)
 endif()
 
 # Sanitizers and counters would only measure themselves.
@@ -35,8 +35,9 @@ if(bench_sources AND NOT JZX_SANITIZE AND NOT JZX_COVERAGE)
     add_executable(jzx-bench ${bench_sources})
     target_link_libraries(jzx-bench PRIVATE jzx_static Threads::Threads m)
     if(JZX_DEBUG)
-        add_test(NAME bench-smoke COMMAND jzx-bench pingpong --quick)
-        set_tests_properties(bench-smoke PROPERTIES TIMEOUT 120 LABELS bench-smoke)
+        add_test(NAME bench-smoke
+            COMMAND sh ${PROJECT_SOURCE_DIR}/tests/tools/bench.sh $<TARGET_FILE:jzx-bench>)
+        set_tests_properties(bench-smoke PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS bench-smoke)
     endif()
 endif()
 
@@ -97,7 +98,7 @@ function(jzx_add_example source)
         add_test(NAME example/${name} COMMAND ${target})
     endif()
     set_tests_properties(example/${name} PROPERTIES
-        TIMEOUT 120 LABELS example SKIP_RETURN_CODE 77)
+        TIMEOUT ${JZX_TEST_TIMEOUT} LABELS example SKIP_RETURN_CODE 77)
 endfunction()
 
 if(PkgConfig_FOUND)
@@ -123,7 +124,7 @@ endforeach()
 function(jzx_add_chat_test name)
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/examples/chat/run.sh
         $<TARGET_FILE:example_chat> $<TARGET_FILE:example_chat_load> ${ARGN})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS example)
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS example)
 endfunction()
 jzx_add_chat_test(example/chat)
 jzx_add_chat_test(example/chat_pool --pool 2)
@@ -139,5 +140,5 @@ if(TARGET jzx_manifest)
     add_dependencies(examples example_thumbnailer)
     add_test(NAME example/thumbnailer COMMAND sh ${PROJECT_SOURCE_DIR}/examples/thumbnailer/run.sh
         $<TARGET_FILE:example_thumbnailer>)
-    set_tests_properties(example/thumbnailer PROPERTIES TIMEOUT 120 LABELS example)
+    set_tests_properties(example/thumbnailer PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS example)
 endif()

@@ -27,7 +27,7 @@ foreach(script top top_ends views)
     add_test(NAME terminal/${script}.sh COMMAND sh ${PROJECT_SOURCE_DIR}/tests/terminal/${script}.sh
         $<TARGET_FILE:jzx-command> $<TARGET_FILE:terminal_fixture> ${PROJECT_BINARY_DIR}/screens)
     set_tests_properties(terminal/${script}.sh PROPERTIES
-        TIMEOUT 120 LABELS terminal SKIP_RETURN_CODE 77)
+        TIMEOUT ${JZX_TEST_TIMEOUT} LABELS terminal SKIP_RETURN_CODE 77)
 endforeach()
 
 # The pictures of the docs are screens that these tests saw: `cmake --build build/dev -t screenshots`.

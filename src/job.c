@@ -196,7 +196,7 @@ static void send_home(jzi_work *work, bool ran)
         }
         jzi_free(&post->alloc, job, job->bytes);
     }
-    jzi_post_release(post);
+    jzi_post_release_helper(post);
 }
 
 static void leave_behind(jzi_work *work)
@@ -226,10 +226,10 @@ static jzx_err start_out(jzi_worker *worker, jzi_jobs *jobs, jzi_job *job)
     job->state = OUT;
     job->work.ops = &work_ops;
     job->errand.run = errand_of_pool;
-    jzi_post_retain(worker->post);
+    jzi_post_retain_helper(worker->post);
     jzx_err err = jzi_jobs_submit(jobs, &job->work);
     if (err != JZX_OK) {
-        jzi_post_release(worker->post);
+        jzi_post_release_helper(worker->post);
     }
     return err;
 }
@@ -259,7 +259,7 @@ static bool call_off(jzi_worker *worker, jzi_job *job)
         jzi_alarm_clear(worker->io, &job->alarm);
         jzi_jobs_let_go(job->jobs);
     } else if (job->state == OUT && jzi_jobs_withdraw(job->jobs, &job->work)) {
-        jzi_post_release(job->post);
+        jzi_post_release_helper(job->post);
     } else {
         return false;
     }
@@ -368,17 +368,18 @@ bool jzi_job_close(jzi_worker *worker, jzi_jobs **jobs)
     return quiet;
 }
 
-/* After fork(2) there may be orphans that threads of the parent were at. */
+/* After fork(2) there may be orphans that threads of the parent were at, and others that came home
+ * while such a thread had not yet let go of the post. */
 void jzi_job_deinit(jzi_worker *worker, jzi_jobs *jobs)
 {
     while (worker->domain->orphans != NULL) {
         jzi_job *job = worker->domain->orphans;
         unlink_job(job);
         job->ran = false;
-        jzi_post_release(job->post);
         dispose(worker, job);
     }
     if (worker->domain->abandoned) {
+        jzi_post_forget_helpers(worker->post);
         jzi_jobs_abandon(jobs);
     } else {
         jzi_jobs_destroy(jobs);

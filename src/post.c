@@ -42,6 +42,11 @@ void jzi_post_retain(jzi_post *post)
     atomic_fetch_add_explicit(&post->refs, 1, memory_order_relaxed);
 }
 
+void jzi_post_retain_helper(jzi_post *post)
+{
+    atomic_fetch_add_explicit(&post->refs, JZI_POST_HELPER, memory_order_relaxed);
+}
+
 /* Those of actors whose slots nobody could give back any more, too. */
 static void free_kinds(jzi_post *post, const jzx_allocator *alloc)
 {
@@ -55,10 +60,10 @@ static void free_kinds(jzi_post *post, const jzx_allocator *alloc)
     jzi_kinds_deinit(&post->kinds, alloc);
 }
 
-void jzi_post_release(jzi_post *post)
+static void let_go(jzi_post *post, uint64_t ref)
 {
     /* acq_rel: what every owner did comes before the freeing. */
-    if (atomic_fetch_sub_explicit(&post->refs, 1, memory_order_acq_rel) != 1) {
+    if (atomic_fetch_sub_explicit(&post->refs, ref, memory_order_acq_rel) != ref) {
         return;
     }
     jzx_allocator alloc = post->alloc;
@@ -76,6 +81,24 @@ void jzi_post_release(jzi_post *post)
         page = next;
     }
     jzi_free(&alloc, post, sizeof *post);
+}
+
+void jzi_post_release(jzi_post *post)
+{
+    let_go(post, 1);
+}
+
+void jzi_post_release_helper(jzi_post *post)
+{
+    let_go(post, JZI_POST_HELPER);
+}
+
+void jzi_post_forget_helpers(jzi_post *post)
+{
+    uint64_t refs = atomic_load_explicit(&post->refs, memory_order_relaxed);
+    uint64_t others = (refs & UINT32_MAX) - (refs >> 32);
+    jzi_assert(others > 0);
+    atomic_store_explicit(&post->refs, others, memory_order_relaxed);
 }
 
 bool jzi_post_push(jzi_post *post, jzi_node *node)

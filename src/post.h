@@ -23,6 +23,10 @@ struct jzx_sender;
 
 #define JZI_LIST_END 0xFFFFFFu
 #define JZI_INBOUND_CLOSED ((jzi_node *)(uintptr_t)1)
+/* A reference that a thread of ours lets go of, counted once more in the upper half: after fork(2)
+ * such threads are not there, and it has to be known how many never will. One counter, so that a
+ * fork cannot come between the two. */
+#define JZI_POST_HELPER (UINT64_C(1) << 32 | 1)
 
 typedef struct jzi_post {
     jzx_allocator alloc;
@@ -32,7 +36,7 @@ typedef struct jzi_post {
     uint32_t default_cap; /* of its actors, for those who make them from elsewhere */
     uint32_t default_max_msgs;
     _Atomic bool ends_alone; /* of a dispatcher that goes before its system does */
-    _Atomic uint32_t refs;   /* the loop and every sender */
+    _Atomic uint64_t refs;   /* the loop and every sender; JZI_POST_HELPER: every job on a thread */
     jzi_actor_table table;
     jzi_kinds kinds; /* of its actors: an ended one may be kept by a sender longer than the loop */
     jzi_timer_table timers;
@@ -103,6 +107,11 @@ jzx_err jzi_post_create(const jzx_allocator *alloc, const jzx_env *env, uint32_t
 void jzi_post_retain(jzi_post *post);
 /* The last owner frees it. Thread: any. */
 void jzi_post_release(jzi_post *post);
+/* The same two for what a thread of ours lets go of. */
+void jzi_post_retain_helper(jzi_post *post);
+void jzi_post_release_helper(jzi_post *post);
+/* After fork(2), in the child: lets go of all that such threads held. The caller is an owner. */
+void jzi_post_forget_helpers(jzi_post *post);
 
 /* Hands a node to the loop. False: the loop is gone and the node is still the caller's.
  * Thread: any. */

@@ -75,7 +75,7 @@ static void run_guarded_in_a_system(jzx_behavior_fn behavior)
             jzx_spawn(jzx_system_loop(system), &opts, &id) != JZX_OK ||
             jzx_send_u64(jzx_system_loop(system), id, 0, 1) != JZX_OK ||
             (way == 0 && jzx_system_run(system) != JZX_OK) ||
-            (way == 1 && jzx_system_run_until_idle(system, 10000) != JZX_OK) ||
+            (way == 1 && jzx_system_run_until_idle(system, 120000) != JZX_OK) ||
             (way == 2 && jzx_loop_step(jzx_system_loop(system), 0) != JZX_OK) ||
             jzx_system_destroy(system) != JZX_OK) {
             _exit(2);

@@ -9,13 +9,13 @@ endfunction()
 
 jzx_command_program(nonsense jzt_support jzx_static)
 add_test(NAME command/nonsense COMMAND command_nonsense $<TARGET_FILE:jzx-command>)
-set_tests_properties(command/nonsense PROPERTIES TIMEOUT 300 LABELS command)
+set_tests_properties(command/nonsense PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS command)
 
 jzx_command_program(parts jzt_support jzx_static PkgConfig::JANSSON)
 target_sources(command_parts PRIVATE cmd/jzx/text.c cmd/jzx/perfetto.c)
 target_include_directories(command_parts PRIVATE cmd/jzx)
 add_test(NAME command/parts COMMAND command_parts)
-set_tests_properties(command/parts PROPERTIES TIMEOUT 60 LABELS command)
+set_tests_properties(command/parts PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS command)
 
 jzx_command_program(fixture jzx_static Threads::Threads)
 target_compile_options(command_fixture PRIVATE -g)
@@ -23,5 +23,5 @@ target_compile_options(command_fixture PRIVATE -g)
 if(NOT JZX_SANITIZE)
     add_test(NAME command/views COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/views.sh
         $<TARGET_FILE:jzx-command> $<TARGET_FILE:command_fixture>)
-    set_tests_properties(command/views PROPERTIES TIMEOUT 300 LABELS command)
+    set_tests_properties(command/views PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS command)
 endif()

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LIMIT_MS = 20000, ROOM = 1 << 20 };
+enum { LIMIT_MS = 120000, ROOM = 1 << 20 };
 
 static const char *jzx;
 static int seeds = JZT_SANITIZED ? 3 : 25;

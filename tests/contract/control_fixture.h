@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ANSWER_MS = 20000 };
+enum { ANSWER_MS = 120000 };
 
 static inline uint64_t clock_ms(void)
 {

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = 120000 };
 
 typedef struct stage {
     jzx_loop *loop;

@@ -82,7 +82,7 @@ static inline void bench_close(bench *b)
 #define UNTIL(b, condition)                                                                        \
     do {                                                                                           \
         int held_ = 0;                                                                             \
-        for (int steps_ = 0; !(held_ = (condition) ? 1 : 0) && steps_ < 5000; steps_++) {          \
+        for (int steps_ = 0; !(held_ = (condition) ? 1 : 0) && steps_ < 60000; steps_++) {         \
             REQUIRE_OK(jzx_loop_step((b)->loop, 2 * MS));                                          \
         }                                                                                          \
         jzt_check_true(JZT_REQUIRE, __FILE__, __LINE__, #condition, held_);                        \

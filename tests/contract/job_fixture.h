@@ -172,7 +172,7 @@ static inline void asker_do(rig *r, asker *self, void (*act)(jzx_context *ctx, a
 /* Steps until it holds. */
 #define AWAIT(rig_, fact_)                                                                         \
     do {                                                                                           \
-        for (int i_ = 0; !(fact_) && i_ < 20000; i_++) {                                           \
+        for (int i_ = 0; !(fact_) && i_ < 120000; i_++) {                                          \
             REQUIRE_OK(jzx_loop_step((rig_)->loop, MS));                                           \
         }                                                                                          \
         REQUIRE(fact_);                                                                            \
@@ -181,7 +181,7 @@ static inline void asker_do(rig *r, asker *self, void (*act)(jzx_context *ctx, a
 /* The same for something that happens on other threads, while the loop stands still. */
 #define AWAIT_THREADS(fact_)                                                                       \
     do {                                                                                           \
-        for (int i_ = 0; !(fact_) && i_ < 50000; i_++) {                                           \
+        for (int i_ = 0; !(fact_) && i_ < 600000; i_++) {                                          \
             nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);                                \
         }                                                                                          \
         REQUIRE(fact_);                                                                            \

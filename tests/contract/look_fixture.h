@@ -309,7 +309,7 @@ static inline bool has_function(const char *answer, const char *path, const char
 /* Asks again until it is as it should be, which is soon; then p->answer is that answer. */
 #define UNTIL(condition, p, ...)                                                                   \
     do {                                                                                           \
-        uint64_t until_ms = now_ms() + 20000;                                                      \
+        uint64_t until_ms = now_ms() + 120000;                                                     \
         (void)ask(p, __VA_ARGS__);                                                                 \
         while (!(condition) && now_ms() < until_ms) {                                              \
             nap();                                                                                 \

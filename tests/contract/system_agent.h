@@ -19,7 +19,7 @@
 #define MS UINT64_C(1000000)
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { WAIT_LIMIT_MS = 20000 };
+enum { WAIT_LIMIT_MS = 120000 };
 
 /* What an agent does for a tag; every other tag is logged and is otherwise just work. */
 enum {

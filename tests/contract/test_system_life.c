@@ -421,26 +421,33 @@ static void test_who_defers_too_long_elsewhere_is_killed_in_time_R16(void)
     for_all_pairs(deadlines_hold);
 }
 
+/* Nothing but its timer reaches it while it stops, so that looks whether it may end. */
 static jzx_behavior_result finish_later(jzx_context *ctx, const jzx_message *msg, agent *self)
 {
     (void)ctx;
-    (void)self;
-    return msg->tag == GO ? JZX_BEHAVIOR_STOP : JZX_BEHAVIOR_OK;
+    return msg->tag == GO && atomic_load(&self->number) == 1 ? JZX_BEHAVIOR_STOP : JZX_BEHAVIOR_OK;
 }
 
 /* A child that defers keeps its parent waiting, closed to sends, until it is done. */
 static void parents_wait(world *w, size_t from, size_t to)
 {
-    kin k = kin_new(w, from, to);
+    static const jzx_timer_opts looks = {.delay_ms = 1, .period_ms = 5, .tag = GO};
+    kin k = {.w = w};
+    k.parent = agent_new(w, "parent", places[from]);
+    k.parent->opts.stop_timeout_ms = WAIT_LIMIT_MS;
+    (void)agent_start(k.parent);
+    k.child = agent_new(w, "child", places[to]);
+    k.child->opts.stop_timeout_ms = WAIT_LIMIT_MS;
     k.child->stop_answer = JZX_BEHAVIOR_DEFER;
     k.child->on = finish_later;
     kin_spawn(&k);
     WAIT(w, agent_is_up(k.child));
-    REQUIRE_OK(jzx_send_after(w->loop, atomic_load(&k.child->id), 30, NULL, 0, GO, NULL));
+    REQUIRE_OK(jzx_timer_start(w->loop, atomic_load(&k.child->id), &looks, NULL));
     REQUIRE_OK(jzx_stop(w->loop, atomic_load(&k.parent->id)));
     WAIT(w, agent_signals(k.child, JZX_SIGNAL_PRE_STOP) == 1);
     CHECK_EQ(jzx_send_u64(w->loop, atomic_load(&k.child->id), 1, WORK), JZX_ERR_STOPPING);
     CHECK_EQ(jzx_send_u64(w->loop, atomic_load(&k.parent->id), 1, WORK), JZX_ERR_STOPPING);
+    atomic_store(&k.child->number, 1);
     CHECK_AGENT_ENDED(k.child, JZX_REASON_NORMAL);
     CHECK_AGENT_ENDED(k.parent, JZX_REASON_SHUTDOWN);
     CHECK(atomic_load(&k.child->end_seq) < atomic_load(&k.parent->deinit_seq));

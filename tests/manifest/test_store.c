@@ -314,7 +314,7 @@ static pid_t start_owner(const kit *k)
     pid_t pid = fork();
     REQUIRE(pid >= 0);
     if (pid == 0) {
-        (void)alarm(60); /* it must not outlive a test that failed */
+        (void)alarm(600); /* it must not outlive a test that failed */
         mfi_store *store = kit_open(k);
         (void)!write(ready[1], "x", 1);
         for (;;) {
@@ -415,7 +415,7 @@ static int fork_and_die(void *arg)
     pid_t pid = fork();
     char byte = 'x';
     if (pid == 0) {
-        (void)alarm(20);
+        (void)alarm(600);
         (void)!write(begun[1], &byte, 1);
         for (;;) {
             (void)pause();

@@ -184,7 +184,7 @@ typedef size_t (*damage_fn)(unsigned at, uint8_t *bytes, size_t len);
 
 static void run_child(damage_fn damage, unsigned from, unsigned to)
 {
-    (void)alarm(60); /* a hang is a crash */
+    (void)alarm(600); /* a hang is a crash */
     uint8_t *copy = malloc(2 * original_len);
     for (unsigned i = from; i < to && copy != NULL; i++) {
         told->at = i;

@@ -337,7 +337,7 @@ static pid_t start_reader(const kit *k, bool begins)
     pid_t pid = fork();
     REQUIRE(pid >= 0);
     if (pid == 0) {
-        (void)alarm(60); /* it must not outlive a test that failed */
+        (void)alarm(600); /* it must not outlive a test that failed */
         mfi_store_facts facts;
         mfi_store *store = open_with(k, 64, true, &facts);
         mfi_reader *reader;
@@ -430,7 +430,7 @@ static void test_a_walk_beside_a_writer_finds_no_problems(void)
     pid_t writer = fork();
     REQUIRE(writer >= 0);
     if (writer == 0) {
-        (void)alarm(60); /* it must not outlive a test that failed */
+        (void)alarm(600); /* it must not outlive a test that failed */
         mfi_store *store = kit_open(&k);
         jzt_rng rng = jzt_rng_seeded();
         kit_fill(store, &rng, 5, 100);

@@ -48,6 +48,7 @@ static void test_a_handler_that_does_not_listen_is_waited_for_and_its_work_count
     w.script = deaf;
     crew_start(&w, 1, 200);
     uint64_t id = put_any(&w);
+    watch_leases(&w, &id, 1);
     CHECK(wait_for(&w, has_running, 1));
     CHECK_OK(jzx_stop(w.loop, w.crew));
     run_for(&w, 450);
@@ -68,6 +69,7 @@ static void test_a_foreman_that_is_restarted_keeps_the_leases_of_the_jobs_in_han
     crew_start(&w, 2, 200);
     uint64_t ids[2];
     put_many(&w, ids, 2);
+    watch_leases(&w, ids, 2);
     CHECK(wait_for(&w, has_running, 2));
     run_for(&w, 20);
     CHECK(kill_foreman(&w));
@@ -169,7 +171,8 @@ static void forget(void *arg, const jzx_mf_receipt *receipt)
     CHECK_EQ(receipt->err, JZX_OK);
 }
 
-/* The first job keeps the loop, and with it the foreman, while the second one is claimed. */
+/* The first job keeps the loop, and with it the foreman, until the second one was claimed and its
+ * lease ran out. */
 static jzx_mf_verdict keep_the_loop(world *w, jzx_context *ctx, jzx_mf_run *run)
 {
     (void)ctx;
@@ -179,12 +182,19 @@ static jzx_mf_verdict keep_the_loop(world *w, jzx_context *ctx, jzx_mf_run *run)
     CHECK_EQ(stored.job.attempt, job->attempt);
     if (atomic_load(&w->runs) == 1) {
         jzx_mf_txn *txn = mft_begin(w->mf);
+        uint64_t second = 0;
         jzx_mf_job_spec spec = {
-            .kind = KIND, .unique = JZX_MF_ANY, .lease_ms = 100, .backoff_min_ms = 500};
-        CHECK_OK(jzx_mf_job_enqueue(txn, &spec, NULL));
+            .kind = KIND, .unique = JZX_MF_ANY, .lease_ms = 2000, .backoff_min_ms = 500};
+        CHECK_OK(jzx_mf_job_enqueue(txn, &spec, &second));
         CHECK_OK(jzx_mf_commit_async(txn, forget, NULL));
-        for (uint64_t end = now_ms() + 300; now_ms() < end; nap()) {
+        uint64_t end = now_ms() + WAIT_MS;
+        while (mft_state_of(w->mf, second) != JZX_MF_JOB_ACTIVE && now_ms() < end) {
+            nap();
         }
+        while (mft_state_of(w->mf, second) == JZX_MF_JOB_ACTIVE && now_ms() < end) {
+            nap();
+        }
+        CHECK_EQ(atomic_load(&w->runs), 1);
     }
     return JZX_MF_RUN_DONE;
 }

@@ -20,12 +20,12 @@ fail() {
     exit 1
 }
 
-# Tries a command until it succeeds, for at most 30 s.
+# Tries a command until it succeeds, for at most two minutes.
 wait_for() {
     tries=0
     until "$@" 2>/dev/null; do
         tries=$((tries + 1))
-        [ "$tries" -lt 300 ] || fail "in vain: $*"
+        [ "$tries" -lt 1200 ] || fail "in vain: $*"
         sleep 0.1
     done
 }
@@ -45,7 +45,7 @@ stop() {
     [ "$status" -eq 0 ] || fail "exit status $status after SIG$1"
     process=
     grep -q 'None was lost' "$work/out" || fail "no word of what became of the messages"
-    grep -q '^Stopped in [012]\.' "$work/out" || fail "$(grep Stopped "$work/out")"
+    grep -q '^Stopped in [12]\{0,1\}[0-9]\.' "$work/out" || fail "$(grep Stopped "$work/out")"
     grep -q ', 0 killed' "$work/out" || fail "$(grep Stopped "$work/out")"
     [ ! -s "$work/err" ] || fail "$(cat "$work/err")"
     left=$(find "$work" -name '*.sock')

@@ -223,7 +223,7 @@ static void test_destroy_waits_for_jobs_of_all_dispatchers_R22(void)
         }
         REQUIRE_OK(spawn(system, &askers[i], places[i % 3]));
     }
-    REQUIRE_OK(jzx_system_run_until_idle(system, 10000));
+    REQUIRE_OK(jzx_system_run_until_idle(system, 120000));
     await(&now_running, 3);
     REQUIRE(pthread_create(&opener, NULL, open_later, &gate) == 0);
     CHECK_OK(jzx_system_destroy(system));

@@ -293,7 +293,7 @@ static void run_chain(const char *const *where)
     for (uint32_t i = 0; i < THREADS; i++) {
         pthread_join(jobs[i].thread, NULL);
     }
-    CHECK_OK(jzx_system_run_until_idle(system, 10000));
+    CHECK_OK(jzx_system_run_until_idle(system, 120000));
     jzx_counters c;
     jzx_system_counters(system, &c);
     CHECK_EQ(c.accepted, c.handled + c.dead + c.redirected + c.revoked + c.queued + c.in_hand);

@@ -1,8 +1,8 @@
 /* Goal: a worker that is kept in a long behavior delays nobody else by more than a few milliseconds
  * (R34): its queue, its timers and its descriptors are taken over; and the watchdog says who it is
  * (R22). Method: actors that stay in their code until all the others were served, in pools with one
- * free worker left. The bound here is generous, since tests are no benchmarks; the 99th percentile
- * is printed. */
+ * free worker left; what is not taken over waits for a sleeper that waits for it. How long it took
+ * is printed and not judged: `jzx-bench rescue` is there for that. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
 #include "contract/system_fixture.h"
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { WORK = 1, STAY = 2, READY = 3, QUICK = 1000, BOUND_MS = 200, STAY_MAX_MS = 3000 };
+enum { WORK = 1, STAY = 2, READY = 3, QUICK = 1000, STAY_MAX_MS = WAIT_LIMIT_MS / 2 };
 
 /* Somebody who wants to be served while others sleep. */
 typedef struct quick {
@@ -76,7 +76,7 @@ static int compare_u64(const void *a, const void *b)
     return *left < *right ? -1 : *left > *right;
 }
 
-/* All were served, and 99 of 100 soon after they were due. */
+/* All were served. */
 static void check_waits(const char *what, size_t count)
 {
     static uint64_t waits[QUICK];
@@ -89,7 +89,6 @@ static void check_waits(const char *what, size_t count)
     uint64_t p99 = waits[count - 1 - count / 100];
     printf("[%s: p99 %.2f ms, max %.2f ms] ", what, (double)p99 / 1e6,
            (double)waits[count - 1] / 1e6);
-    CHECK(p99 < BOUND_MS * MS);
 }
 
 /* Stays in its code until everybody was served, and says whether that happened meanwhile. */

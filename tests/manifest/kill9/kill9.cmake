@@ -7,5 +7,5 @@ target_compile_definitions(manifest_kill9 PRIVATE _GNU_SOURCE)
 target_link_libraries(manifest_kill9 PRIVATE jzx_manifest_static Threads::Threads)
 add_test(NAME manifest/kill9 COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/run.sh
     $<TARGET_FILE:manifest_kill9>)
-set_tests_properties(manifest/kill9 PROPERTIES TIMEOUT 300 LABELS manifest)
+set_tests_properties(manifest/kill9 PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS manifest)
 add_dependencies(manifest_tests manifest_kill9)
