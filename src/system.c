@@ -6,6 +6,7 @@
 #include "os/probe.h"
 #include "os/thread.h"
 #include "registry.h"
+#include "room.h"
 #include "sender.h"
 
 #include <string.h>
@@ -381,6 +382,7 @@ static jzx_err unmake(jzx_system *system)
         for (uint32_t i = 0; i < system->used; i++) {
             if (jzi_system_loop_at(system, i) != NULL) {
                 (void)jzi_post_close(system->dispatchers[i].loop->post);
+                jzi_room_send_away(system->dispatchers[i].loop->post);
             }
         }
         return JZX_ERR_STUCK; /* with everything that its actor may still touch */
@@ -564,6 +566,11 @@ static jzx_err command(jzx_system *system, jzx_actor_id id, uint64_t order)
 jzx_err jzx_system_stop(jzx_system *system, jzx_actor_id id)
 {
     return command(system, id, JZI_GATE_STOP);
+}
+
+jzx_err jzx_system_stop_drained(jzx_system *system, jzx_actor_id id)
+{
+    return command(system, id, JZI_GATE_DRAIN);
 }
 
 jzx_err jzx_system_kill(jzx_system *system, jzx_actor_id id)

@@ -44,6 +44,12 @@ typedef struct jzx_config {
     uint32_t idle_spin_us;        /* as in jzx_dispatcher_spec */
     uint32_t cpu_count;           /* likewise */
     const uint32_t *cpus;
+    /* Messages and news of other threads and dispatchers that are taken in between two looks at
+     * timers and I/O; what is left comes in the next tick, in its order. Before an order (a stop, a
+     * kill) is obeyed all is taken in that came before it, and in a pool all that is there when
+     * code of an actor returns. 0: 4,096. */
+    uint32_t max_async_drain;
+    uint32_t reserved;
 } jzx_config;
 
 /* On any error *out_loop is unchanged and nothing is left behind. No thread is started, no signal
