@@ -258,8 +258,7 @@ static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor
         return leave_turn(worker, actor, JZI_OUTCOME_STOP);
     }
     jzi_node *node = worker->in_hand;
-    if (node != NULL && (jzi_msg_flags(&node->msg) & JZI_MSG_SPECIAL) == 0 &&
-        comes_again(worker, actor, node)) {
+    if (node != NULL && jzi_msg_is_plain(&node->msg) && comes_again(worker, actor, node)) {
         (void)jzi_node_pool_take(&worker->store->plain);
         jzi_count_sub(&worker->counters.handled, 1);
         actor->handled--;
@@ -338,7 +337,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
             break;
         }
         jzx_behavior_result result;
-        if (jzi_likely((jzi_msg_flags(&node->msg) & JZI_MSG_SPECIAL) == 0)) {
+        if (jzi_likely(jzi_msg_is_plain(&node->msg))) {
             jzi_actor_unuse(actor);
             JZI_PUBLISH_HOT(worker->in_hand, node);
             if (exact) {
