@@ -67,6 +67,15 @@ int main(void)
     check(jzx_kit_run(kit, 60 * 60000 - 58000) == JZX_OK, "an hour passes");
     check(jzx_probe_count(probe) == 1 + 60, "there were sixty reports");
 
+    jzx_reason reason;
+    check(jzx_probe_expect_state(probe, id, JZX_STATE_RUNNING, 0) == JZX_OK, "it runs");
+    check(jzx_probe_watch(probe, id, NULL) == JZX_OK, "the probe watches it");
+    check(jzx_stop(kit->loop, id) == JZX_OK &&
+              jzx_probe_expect_terminated(probe, id, 10, &reason) == JZX_OK &&
+              reason.kind == JZX_REASON_SHUTDOWN &&
+              jzx_probe_expect_state(probe, id, JZX_STATE_TERMINATED, 0) == JZX_OK,
+          "it stops when it is asked to");
+
     jzx_probe_free(probe);
     check(jzx_kit_close(kit) == NULL, "nothing was lost and nothing leaked");
     return 0;

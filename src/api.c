@@ -292,6 +292,7 @@ jzx_err jzx_sender_open(jzx_loop *loop, uint32_t flags, jzx_sender **out_sender)
     jzx_err err = jzi_sender_open(loop->post, flags, out_sender);
     if (err == JZX_OK) {
         loop->domain.shared = true;
+        jzi_timers_share(&loop->timers);
     }
     return err;
 }

@@ -20,16 +20,8 @@ static uint32_t history_of(const jzi_worker *worker, jzx_actor_id id)
     if (actor != NULL || worker == NULL || !jzi_worker_is_far(worker, id)) {
         return actor == NULL ? 0 : jzi_actor_history(actor);
     }
-    jzi_post *post = NULL;
-    const jzi_directory *directory = worker->domain->directory;
-    if (jzi_directory_look(directory, id, &post, &actor) == JZX_ERR_NO_SUCH_ACTOR) {
-        return 0;
-    }
-    /* acquire, then a second look: it is not the next tenant's. */
-    uint32_t history = atomic_load_explicit(&actor->history, memory_order_acquire);
-    bool gone = history == JZI_HISTORY_CORPSE ||
-                jzi_directory_look(directory, id, &post, &actor) == JZX_ERR_NO_SUCH_ACTOR;
-    return gone ? 0 : history;
+    return jzi_post_history(jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(id)),
+                            id);
 }
 
 jzx_state jzx_actor_state(jzx_loop *loop, jzx_actor_id id)

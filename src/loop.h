@@ -26,6 +26,7 @@ struct jzx_loop {
     uint64_t last_poll_ns;
     uint64_t tick_budget_ns;
     uint32_t max_turns;
+    uint32_t max_drain;
     _Atomic(struct jzx_watchdog *)
         watchdog;                /* set by jzx_watchdog_start(); any thread may stop it */
     _Atomic int32_t watch_signo; /* what it interrupts threads with; 0: there was none yet */

@@ -121,7 +121,11 @@ static jzx_err check_config(jzx_config *config)
     config->max_actors_per_tick = or_default(config->max_actors_per_tick, 1024);
     config->turn_budget_us = or_default(config->turn_budget_us, 200);
     config->tick_budget_us = or_default(config->tick_budget_us, 1000);
+    config->max_async_drain = or_default(config->max_async_drain, 4096);
     config->dead_letter_ring = or_default(config->dead_letter_ring, 256);
+    if (config->reserved != 0) {
+        return JZX_ERR_INVALID_ARG;
+    }
     if (config->max_actors > MAX_ACTORS_LIMIT ||
         config->default_mailbox_cap > JZX_MAILBOX_CAP_MAX ||
         config->dead_letter_ring > DEAD_LETTER_RING_MAX) {
@@ -154,6 +158,7 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
     worker->stride = worker->until_clock = 1;
     loop->tick_budget_ns = (uint64_t)config->tick_budget_us * 1000;
     loop->max_turns = config->max_actors_per_tick;
+    loop->max_drain = config->max_async_drain;
     worker->quick = true;
     worker->store = worker;
     jzi_node_pool_init(&worker->plain, sizeof(jzi_node));

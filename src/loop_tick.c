@@ -62,7 +62,7 @@ void jzi_loop_take_in(jzx_loop *loop, jzi_worker *worker)
 {
     uint64_t now = jzi_worker_clock(worker);
     if (jzi_post_has_mail(loop->post)) {
-        jzi_worker_intake(worker);
+        jzi_worker_intake_some(worker, loop->max_drain);
     }
     jzi_timers_expire(&loop->timers, now);
     jzi_io_expire(&loop->io, now);

@@ -148,6 +148,7 @@ static jzi_node *take_and_leave(jzi_post *post, jzi_node *leave)
     if (newest == JZI_INBOUND_CLOSED) {
         return NULL;
     }
+    jzi_node *last = newest;
     jzi_node *oldest = NULL;
     while (newest != NULL) {
         jzi_node *next = newest->next;
@@ -155,7 +156,21 @@ static jzi_node *take_and_leave(jzi_post *post, jzi_node *leave)
         oldest = newest;
         newest = next;
     }
+    jzi_node *kept = atomic_load_explicit(&post->taken, memory_order_relaxed);
+    if (jzi_unlikely(kept != NULL)) {
+        post->taken_last->next = oldest;
+        oldest = kept;
+        atomic_store_explicit(&post->taken, NULL, memory_order_relaxed);
+    }
+    if (last != NULL) {
+        post->taken_last = last;
+    }
     return oldest;
+}
+
+void jzi_post_keep(jzi_post *post, jzi_node *rest)
+{
+    atomic_store_explicit(&post->taken, rest, memory_order_relaxed);
 }
 
 jzi_node *jzi_post_take(jzi_post *post)
@@ -209,12 +224,23 @@ jzi_directory *jzi_directory_create(const jzx_allocator *alloc)
     return directory;
 }
 
-jzx_err jzi_directory_look(const jzi_directory *directory, jzx_actor_id id, jzi_post **out_post,
-                           const jzi_actor **out_actor)
+jzx_err jzi_post_order(jzi_post *post, jzx_actor_id id, uint64_t order)
 {
-    *out_post = jzi_directory_post(directory, jzx_id_dispatcher(id));
+    jzi_actor *actor = jzi_actor_table_slot(&post->table, jzx_id_index(id) ^ post->base);
+    bool first = false;
+    if (actor == NULL || !jzi_door_order(&actor->door, id, order, &first)) {
+        return JZX_ERR_NO_SUCH_ACTOR;
+    }
+    if (first) {
+        jzi_post_command(post, actor);
+    }
+    return JZX_OK;
+}
+
+static jzx_err look(const jzi_post *post, jzx_actor_id id, const jzi_actor **out_actor)
+{
     const jzi_actor *actor =
-        *out_post == NULL ? NULL : jzi_actor_table_slot(&(*out_post)->table, jzx_id_slot(id));
+        post == NULL ? NULL : jzi_actor_table_slot(&post->table, jzx_id_index(id) ^ post->base);
     if (actor == NULL) {
         return JZX_ERR_NO_SUCH_ACTOR;
     }
@@ -224,6 +250,25 @@ jzx_err jzi_directory_look(const jzi_directory *directory, jzx_actor_id id, jzi_
     }
     *out_actor = actor;
     return (gate & (JZI_GATE_CLOSED | JZI_GATE_ORDERS)) != 0 ? JZX_ERR_STOPPING : JZX_OK;
+}
+
+jzx_err jzi_directory_look(const jzi_directory *directory, jzx_actor_id id, jzi_post **out_post,
+                           const jzi_actor **out_actor)
+{
+    *out_post = jzi_directory_post(directory, jzx_id_dispatcher(id));
+    return look(*out_post, id, out_actor);
+}
+
+uint32_t jzi_post_history(const jzi_post *post, jzx_actor_id id)
+{
+    const jzi_actor *actor = NULL;
+    if (look(post, id, &actor) == JZX_ERR_NO_SUCH_ACTOR) {
+        return 0;
+    }
+    /* acquire, then a second look: it is not the next tenant's. */
+    uint32_t history = atomic_load_explicit(&actor->history, memory_order_acquire);
+    bool gone = history == JZI_HISTORY_CORPSE || look(post, id, &actor) == JZX_ERR_NO_SUCH_ACTOR;
+    return gone ? 0 : history;
 }
 
 void jzi_directory_retain(jzi_directory *directory)

@@ -46,6 +46,8 @@ typedef struct jzi_post {
      * allocator promises 16 bytes. */
     unsigned char pad0[64];
     _Atomic(jzi_node *) inbound;
+    _Atomic(jzi_node *) taken; /* the loop's: of what it took from there, the rest; oldest first */
+    jzi_node *taken_last;
     _Atomic uint32_t commanded; /* slots of actors with orders, by jzi_door.link */
     _Atomic uint32_t nudged;
     _Atomic uint32_t asleep;
@@ -60,9 +62,21 @@ typedef struct jzi_post {
     _Atomic uint64_t sent; /* by senders that are gone */
     _Atomic uint64_t refused[JZX_REASON_SLOTS];
     _Atomic uint64_t wakes;
-    _Atomic uint32_t registry_lock; /* guards `senders`: open, close and counters only */
+    _Atomic uint32_t registry_lock; /* guards what follows: open, close, counters and waits only */
     struct jzx_sender *senders;
+    struct jzi_room_wait *waits; /* threads that wait for room; see room_wait.c */
 } jzi_post;
+
+/* Held for a few stores; sends never take it. */
+static inline void jzi_post_lock_registry(jzi_post *post)
+{
+    while (atomic_exchange_explicit(&post->registry_lock, 1, memory_order_acquire) != 0) {
+    }
+}
+static inline void jzi_post_unlock_registry(jzi_post *post)
+{
+    atomic_store_explicit(&post->registry_lock, 0, memory_order_release);
+}
 
 /* The post offices of a system by the index of their dispatchers. They stay, and keep the slots
  * that they ever gave out, until the system and everybody who sends to it are gone (R2). Counted.
@@ -94,6 +108,10 @@ static inline jzi_post *jzi_directory_post(const jzi_directory *directory, uint3
  * STOPPING. */
 jzx_err jzi_directory_look(const jzi_directory *directory, jzx_actor_id id, jzi_post **out_post,
                            const jzi_actor **out_actor);
+/* The last states of an actor of this post, as of a moment ago; 0: it is gone. Thread: any. */
+uint32_t jzi_post_history(const jzi_post *post, jzx_actor_id id);
+/* Leaves an order (JZI_GATE_*) at an actor's door. Thread: any. Errors: NO_SUCH_ACTOR. */
+jzx_err jzi_post_order(jzi_post *post, jzx_actor_id id, uint64_t order);
 
 /* Puts an actor with orders on the list of its dispatcher, and wakes that. Thread: any. */
 void jzi_post_command(jzi_post *post, jzi_actor *actor);
@@ -130,18 +148,22 @@ void jzi_post_nudge(jzi_post *post);
 
 /* All that came, oldest first. Thread: loop. */
 jzi_node *jzi_post_take(jzi_post *post);
+/* Gives the rest of that back: it comes first in the next one. Thread: loop. */
+void jzi_post_keep(jzi_post *post, jzi_node *rest);
 /* The same, and from now on every push is refused. Thread: loop. */
 jzi_node *jzi_post_close(jzi_post *post);
 
 static inline bool jzi_post_has_mail(const jzi_post *post)
 {
     return atomic_load_explicit(&post->inbound, memory_order_relaxed) != NULL ||
+           atomic_load_explicit(&post->taken, memory_order_relaxed) != NULL ||
            atomic_load_explicit(&post->commanded, memory_order_relaxed) != JZI_LIST_END;
 }
 /* The same for the last look before a sleep: seq_cst, see above. */
 static inline bool jzi_post_has_mail_now(const jzi_post *post)
 {
     return atomic_load_explicit(&post->inbound, memory_order_seq_cst) != NULL ||
+           atomic_load_explicit(&post->taken, memory_order_relaxed) != NULL ||
            atomic_load_explicit(&post->commanded, memory_order_seq_cst) != JZI_LIST_END;
 }
 

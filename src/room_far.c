@@ -16,24 +16,21 @@
 
 #include "base/alloc.h"
 
-typedef struct jzi_room_far {
-    jzi_room room;
-    jzi_errand ask;
-    jzi_errand tell;
-    jzi_errand over;
-    jzi_post *there; /* the target's domain; NULL: it was not asked */
-    jzi_post *back;  /* the waiter's */
-    _Atomic uint32_t shares;
-    /* The target's side: without memory a question comes again, and `over` may get ahead of it. */
-    bool asked;
-    bool withdrawn;
-} jzi_room_far;
-
 static void end_shares(jzi_worker *worker, jzi_room_far *far, uint32_t count)
 {
+    jzi_room_far_end(&worker->alloc, far, count);
+}
+
+void jzi_room_far_end(const jzx_allocator *alloc, jzi_room_far *far, uint32_t count)
+{
     /* acq_rel: what the other side did comes before the freeing. */
-    if (atomic_fetch_sub_explicit(&far->shares, count, memory_order_acq_rel) == count) {
-        jzi_free(&worker->alloc, far, sizeof *far);
+    if (atomic_fetch_sub_explicit(&far->shares, count, memory_order_acq_rel) != count) {
+        return;
+    }
+    if (far->thread != NULL) {
+        jzi_room_wait_free(alloc, far);
+    } else {
+        jzi_free(alloc, far, sizeof *far);
     }
 }
 
@@ -62,7 +59,11 @@ static void be_asked(jzi_worker *worker, jzi_errand *errand)
 void jzi_room_tell(jzi_worker *worker, jzi_room *room)
 {
     jzi_room_far *far = jzi_container_of(room, jzi_room_far, room);
-    if (!jzi_errand_post(far->back, &far->tell)) {
+    if (far->thread != NULL) {
+        if (!jzi_room_wake(far)) {
+            end_shares(worker, far, 1);
+        }
+    } else if (!jzi_errand_post(far->back, &far->tell)) {
         end_shares(worker, far, 1);
     }
 }
@@ -110,16 +111,21 @@ static void be_over(jzi_worker *worker, jzi_errand *errand)
     jzi_room_settled(worker, target, told);
 }
 
+void jzi_room_far_init(jzi_room_far *far)
+{
+    far->room.far = true;
+    far->ask.run = be_asked;
+    far->tell.run = be_told;
+    far->over.run = be_over;
+}
+
 jzx_err jzi_room_request_far(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id target)
 {
     jzi_room_far *far = jzi_alloc_zeroed(&worker->alloc, sizeof *far);
     if (far == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    far->room.far = true;
-    far->ask.run = be_asked;
-    far->tell.run = be_told;
-    far->over.run = be_over;
+    jzi_room_far_init(far);
     far->back = worker->post;
     jzi_room_link(&far->room, waiter, target);
     const jzi_actor *actor = NULL;

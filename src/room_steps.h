@@ -20,6 +20,25 @@ typedef struct jzi_room {
     struct jzi_room *after;
 } jzi_room;
 
+typedef struct jzi_room_far {
+    jzi_room room;
+    jzi_errand ask;
+    jzi_errand tell;
+    jzi_errand over;
+    jzi_post *there;              /* the target's domain; NULL: it was not asked */
+    jzi_post *back;               /* the waiter's */
+    struct jzi_room_wait *thread; /* instead of an actor, a thread waits; see room_wait.c */
+    _Atomic uint32_t shares;
+    /* The target's side: without memory a question comes again, and `over` may get ahead of it. */
+    bool asked;
+    bool withdrawn;
+} jzi_room_far;
+void jzi_room_far_init(jzi_room_far *far);
+void jzi_room_far_end(const jzx_allocator *alloc, jzi_room_far *far, uint32_t count);
+/* A thread's: tells it. False: it has gone already. */
+bool jzi_room_wake(jzi_room_far *far);
+void jzi_room_wait_free(const jzx_allocator *alloc, jzi_room_far *far);
+
 /* The waiter's side. */
 void jzi_room_link(jzi_room *room, jzi_actor *waiter, jzx_actor_id target);
 void jzi_room_unlink(jzi_room *room);

@@ -184,8 +184,7 @@ static jzx_err find_target(const jzi_post *post, jzx_actor_id to, jzi_actor **ou
 {
     if (jzi_unlikely(atomic_load_explicit(&post->inbound, memory_order_relaxed) ==
                      JZI_INBOUND_CLOSED)) {
-        return atomic_load_explicit(&post->ends_alone, memory_order_relaxed) ? JZX_ERR_NO_SUCH_ACTOR
-                                                                             : JZX_ERR_LOOP_CLOSED;
+        return jzi_sender_closed(post);
     }
     *out_actor = jzi_actor_table_slot(&post->table, jzx_id_index(to) ^ post->base);
     return *out_actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_OK;
@@ -240,8 +239,7 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
     if (jzi_unlikely(!jzi_post_push(post, node))) {
         leave_closed(post, actor);
         give_node(sender, node, jzi_msg_flags(&node->msg));
-        return atomic_load_explicit(&post->ends_alone, memory_order_relaxed) ? JZX_ERR_NO_SUCH_ACTOR
-                                                                             : JZX_ERR_LOOP_CLOSED;
+        return jzi_sender_closed(post);
     }
     if ((sender->flags & JZI_SENDER_INSIDE) == 0) {
         jzi_post_wake(post);

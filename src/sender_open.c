@@ -5,19 +5,6 @@
 
 enum { SENDER_PAGES_KEPT = 64 };
 
-/* Opening, closing and counting are rare; a spin lock keeps the list of senders simple. Sends never
- * take it. */
-static void lock_registry(jzi_post *post)
-{
-    while (atomic_exchange_explicit(&post->registry_lock, 1, memory_order_acquire) != 0) {
-    }
-}
-
-static void unlock_registry(jzi_post *post)
-{
-    atomic_store_explicit(&post->registry_lock, 0, memory_order_release);
-}
-
 static size_t sender_bytes(const jzi_directory *directory)
 {
     return directory == NULL ? SENDER_BYTES : sizeof(jzx_sender);
@@ -56,13 +43,13 @@ jzx_err jzi_sender_make(jzi_post *post, jzi_directory *directory, uint32_t flags
     }
     atomic_init(&sender->refs, 1);
     jzi_post_retain(post);
-    lock_registry(post);
+    jzi_post_lock_registry(post);
     sender->next = post->senders;
     if (sender->next != NULL) {
         sender->next->prev = sender;
     }
     post->senders = sender;
-    unlock_registry(post);
+    jzi_post_unlock_registry(post);
     *out_sender = sender;
     return JZX_OK;
 }
@@ -115,7 +102,7 @@ void jzx_sender_release(jzx_sender *sender)
             jzi_post_return(post, wide != 0, sender->cache[wide], chain_end(sender->cache[wide]));
         }
     }
-    lock_registry(post);
+    jzi_post_lock_registry(post);
     if (sender->prev == NULL) {
         post->senders = sender->next;
     } else {
@@ -125,7 +112,7 @@ void jzx_sender_release(jzx_sender *sender)
         sender->next->prev = sender->prev;
     }
     atomic_fetch_add_explicit(&post->sent, sent_by(sender), memory_order_relaxed);
-    unlock_registry(post);
+    jzi_post_unlock_registry(post);
     jzi_directory *directory = sender->directory;
     for (uint32_t i = 0; directory != NULL && i < JZI_OUTLETS; i++) {
         jzx_sender_release(atomic_load_explicit(&sender->others[i], memory_order_relaxed));
@@ -139,12 +126,12 @@ void jzx_sender_release(jzx_sender *sender)
 
 uint64_t jzi_senders_sent(jzi_post *post)
 {
-    lock_registry(post);
+    jzi_post_lock_registry(post);
     uint64_t sent = atomic_load_explicit(&post->sent, memory_order_relaxed);
     for (const jzx_sender *sender = post->senders; sender != NULL; sender = sender->next) {
         sent += sent_by(sender);
     }
-    unlock_registry(post);
+    jzi_post_unlock_registry(post);
     return sent;
 }
 
@@ -152,7 +139,7 @@ uint64_t jzi_senders_sent(jzi_post *post)
 static bool collect(jzi_post *post)
 {
     bool alone = true;
-    lock_registry(post);
+    jzi_post_lock_registry(post);
     for (jzx_sender *sender = post->senders; sender != NULL && alone; sender = sender->next) {
         alone = (sender->flags & JZI_SENDER_INSIDE) != 0;
     }
@@ -165,7 +152,7 @@ static bool collect(jzi_post *post)
             }
         }
     }
-    unlock_registry(post);
+    jzi_post_unlock_registry(post);
     return alone;
 }
 
@@ -210,15 +197,7 @@ void jzi_far_trim(jzi_domain *domain)
 jzx_err jzi_far_command(const jzi_directory *directory, jzx_actor_id id, uint64_t order)
 {
     jzi_post *post = jzi_directory_post(directory, jzx_id_dispatcher(id));
-    jzi_actor *actor = post == NULL ? NULL : jzi_actor_table_slot(&post->table, jzx_id_slot(id));
-    bool first = false;
-    if (actor == NULL || !jzi_door_order(&actor->door, id, order, &first)) {
-        return JZX_ERR_NO_SUCH_ACTOR;
-    }
-    if (first) {
-        jzi_post_command(post, actor);
-    }
-    return JZX_OK;
+    return post == NULL ? JZX_ERR_NO_SUCH_ACTOR : jzi_post_order(post, id, order);
 }
 
 void jzi_far_close(jzi_worker *worker)

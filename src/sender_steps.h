@@ -26,6 +26,14 @@ struct jzx_sender {
 };
 #define SENDER_BYTES offsetof(jzx_sender, others) /* of one that needs none */
 
+/* What is said of a post that takes nothing in: of a dispatcher that went before its system, only
+ * the actor is gone. */
+static inline jzx_err jzi_sender_closed(const jzi_post *post)
+{
+    return atomic_load_explicit(&post->ends_alone, memory_order_relaxed) ? JZX_ERR_NO_SUCH_ACTOR
+                                                                         : JZX_ERR_LOOP_CLOSED;
+}
+
 /* A sender for anybody. With a directory: to every dispatcher of its system. */
 jzx_err jzi_sender_make(jzi_post *post, jzi_directory *directory, uint32_t flags,
                         jzx_sender **out_sender);

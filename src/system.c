@@ -6,6 +6,7 @@
 #include "os/probe.h"
 #include "os/thread.h"
 #include "registry.h"
+#include "room.h"
 #include "sender.h"
 
 #include <string.h>
@@ -382,6 +383,7 @@ static jzx_err unmake(jzx_system *system)
         for (uint32_t i = 0; i < system->used; i++) {
             if (jzi_system_loop_at(system, i) != NULL) {
                 (void)jzi_post_close(system->dispatchers[i].loop->post);
+                jzi_room_send_away(system->dispatchers[i].loop->post);
             }
         }
         return JZX_ERR_STUCK; /* with everything that its actor may still touch */

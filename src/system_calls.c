@@ -64,6 +64,11 @@ jzx_err jzx_system_stop(jzx_system *system, jzx_actor_id id)
     return command(system, id, JZI_GATE_STOP);
 }
 
+jzx_err jzx_system_stop_drained(jzx_system *system, jzx_actor_id id)
+{
+    return command(system, id, JZI_GATE_DRAIN);
+}
+
 jzx_err jzx_system_kill(jzx_system *system, jzx_actor_id id)
 {
     return command(system, id, JZI_GATE_KILL);

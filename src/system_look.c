@@ -2,6 +2,7 @@
 #include "system.h"
 
 #include "sender.h"
+#include "timer.h"
 
 #include <string.h>
 
@@ -61,6 +62,22 @@ void jzx_system_counters_sized(jzx_system *system, jzx_counters *out, size_t out
     unlock(system);
     memset(out, 0, out_size);
     memcpy(out, &sum, out_size < sizeof sum ? out_size : sizeof sum);
+}
+
+jzx_state jzx_system_actor_state(jzx_system *system, jzx_actor_id id)
+{
+    uint32_t history =
+        system == NULL
+            ? 0
+            : jzi_post_history(jzi_directory_post(system->directory, jzx_id_dispatcher(id)), id);
+    return history == 0 ? JZX_STATE_TERMINATED : (jzx_state)(history & 7u);
+}
+
+jzx_err jzx_system_cancel_timer(jzx_system *system, jzx_timer_id id)
+{
+    return system == NULL
+               ? JZX_ERR_INVALID_ARG
+               : jzi_timer_cancel_at(jzi_directory_post(system->directory, (uint32_t)id >> 24), id);
 }
 
 static void describe(const jzi_dispatcher *at, uint32_t index, jzx_dispatcher_info *info)

@@ -133,6 +133,14 @@ void jzi_timers_init(jzi_timers *timers, jzi_worker *worker)
     jzi_wheel_init(&timers->wheel, worker->now_ns);
 }
 
+void jzi_timers_share(jzi_timers *timers)
+{
+    if (!timers->shared) {
+        jzi_timer_table_share(timers->table);
+        timers->shared = true;
+    }
+}
+
 void jzi_timers_deinit(jzi_timers *timers)
 {
     jzi_assert(jzi_wheel_next_ns(&timers->wheel) == UINT64_MAX);

@@ -24,6 +24,11 @@ void jzi_timers_deinit(jzi_timers *timers);
 jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer_opts *opts,
                         jzx_timer_id *out_id);
 jzx_err jzi_timer_cancel(jzi_timers *timers, jzx_timer_id id);
+/* From here on other threads cancel. Thread: loop. */
+void jzi_timers_share(jzi_timers *timers);
+/* A cancel by another thread; the timers of this post are shared. Thread: any. Errors: ALREADY,
+ * NO_SUCH_TIMER. */
+jzx_err jzi_timer_cancel_at(jzi_post *post, jzx_timer_id id);
 /* Queues the messages of all that is due. */
 void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns);
 /* Ends everything an ending actor owns. */

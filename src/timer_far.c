@@ -46,11 +46,17 @@ jzx_err jzi_timer_start_far(jzi_worker *worker, jzx_actor_id target, const jzx_t
 
 jzx_err jzi_timer_cancel_far(const jzi_worker *worker, jzx_timer_id id)
 {
-    jzi_post *post = jzi_worker_is_far(worker, id)
-                         ? jzi_directory_post(worker->domain->directory, (uint32_t)id >> 24)
-                         : NULL;
+    return jzi_timer_cancel_at(
+        jzi_worker_is_far(worker, id)
+            ? jzi_directory_post(worker->domain->directory, (uint32_t)id >> 24)
+            : NULL,
+        id);
+}
+
+jzx_err jzi_timer_cancel_at(jzi_post *post, jzx_timer_id id)
+{
     jzi_timer *timer =
-        post == NULL ? NULL : jzi_timer_table_find(&post->timers, (uint32_t)id & 0xFFFFFFu);
+        post == NULL ? NULL : jzi_timer_table_find(&post->timers, (uint32_t)id ^ post->base);
     if (timer == NULL) {
         return JZX_ERR_NO_SUCH_TIMER;
     }

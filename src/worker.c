@@ -467,6 +467,26 @@ jzi_actor *jzi_worker_find_unborn(const jzi_worker *worker, jzx_actor_id id)
     return there ? actor : NULL;
 }
 
+void jzi_worker_intake_some(jzi_worker *worker, uint32_t max)
+{
+    if (atomic_load_explicit(&worker->post->commanded, memory_order_relaxed) != JZI_LIST_END) {
+        jzi_worker_intake(worker);
+        return;
+    }
+    jzi_node *node = jzi_post_take(worker->post);
+    worker->taking_in = true;
+    for (; node != NULL && max > 0; max--) {
+        jzi_node *next = node->next;
+        if (next != NULL) {
+            __builtin_prefetch(next);
+        }
+        jzi_worker_take_in(worker, node);
+        node = next;
+    }
+    jzi_post_keep(worker->post, node);
+    worker->taking_in = false;
+}
+
 void jzi_worker_intake(jzi_worker *worker)
 {
     /* Taken first and obeyed last: so whatever was sent before an order, a birth too, comes before

@@ -206,6 +206,9 @@ static inline void jzi_user_code_begins(jzi_worker *worker)
 }
 /* What the actor sent is taken in before anything else becomes known of it (R6). */
 void jzi_worker_intake(jzi_worker *worker);
+/* The same, of messages and errands at most so many, unless there are orders: before one is obeyed,
+ * all that came before it is taken in. */
+void jzi_worker_intake_some(jzi_worker *worker, uint32_t max);
 static inline void jzi_user_code_ends(jzi_worker *worker)
 {
     if (jzi_unlikely(worker->pooled)) {

@@ -1,4 +1,6 @@
 /* Probes. The struct has two owners, the test and the actor, so that either may end first. */
+#include <jzx/lifecycle.h>
+#include <jzx/monitor.h>
 #include <jzx/net.h>
 #include <jzx/testkit.h>
 
@@ -26,7 +28,16 @@ struct jzx_probe {
     size_t send_size;
     jzx_err send_result;
     bool send_done;
+    jzx_actor_id watch; /* in place of a send: whom to watch */
+    jzx_watch_ref watch_ref;
 };
+
+/* What is waited for. */
+typedef struct wanted {
+    enum { ANY, TAG, END, STATE } what;
+    uint32_t tag; /* or jzx_state */
+    jzx_actor_id actor;
+} wanted;
 
 static void probe_release(jzx_probe *probe)
 {
@@ -84,13 +95,19 @@ static void record_fill(jzx_probe_record *record, const jzx_message *msg)
         bytes_copy(record, event->data, event->data == NULL ? 0 : event->len);
         return;
     }
+    const jzx_signal *signal = jzx_message_signal(msg);
+    if (signal != NULL) {
+        record->about = signal->from;
+        record->ref = signal->ref;
+        record->reason = *signal->reason;
+    }
     if (msg->kind == JZX_KIND_NOTICE && msg->tag == JZX_TAG_ROOM) {
         bytes_copy(record, msg->data, sizeof(jzx_room_notice));
         return;
     }
     bytes_copy(record, msg->data, msg->data == NULL ? 0 : msg->len);
     bool events = msg->kind != JZX_KIND_USER && msg->kind != JZX_KIND_TIMER;
-    if (msg->drop == NULL && (msg->flags & JZX_MSG_COPY) == 0 && !events) {
+    if (jzx_message_owner(msg) == JZX_OWNER_ACTOR && !events) {
         record->data = msg->data;
     }
 }
@@ -99,7 +116,11 @@ static jzx_behavior_result probe_behavior(jzx_context *ctx, const jzx_message *m
 {
     jzx_probe *probe = ctx->state;
     if (msg->tag == PROBE_TAG_SEND && (msg->flags & JZX_MSG_VALUE) == 0 && msg->data == probe) {
-        if (probe->send_opts != NULL) {
+        if (probe->watch != JZX_NOBODY) {
+            probe->send_result = jzx_watch(ctx->loop, probe->watch, 0, &probe->watch_ref);
+            probe->watch = JZX_NOBODY;
+            probe->send_done = true;
+        } else if (probe->send_opts != NULL) {
             probe->send_result =
                 jzx_send_with_sized(ctx->loop, probe->send_to, probe->send_opts, probe->send_size);
             probe->send_opts = NULL;
@@ -182,24 +203,40 @@ void jzx_probe_forget(jzx_probe *probe)
     }
 }
 
-static jzx_probe_record *unexpected_find(jzx_probe *probe, bool any, uint32_t tag)
+static bool is_wanted(const jzx_probe_record *record, const wanted *want)
+{
+    if (want->what == END) {
+        return record->kind == JZX_KIND_NOTICE && record->tag == JZX_TAG_TERMINATED &&
+               record->about == want->actor;
+    }
+    return want->what == ANY || (want->what == TAG && record->tag == want->tag);
+}
+
+static jzx_probe_record *unexpected_find(jzx_probe *probe, const wanted *want)
 {
     for (size_t i = 0; i < probe->count; i++) {
         jzx_probe_record *record = probe->records[i];
-        if (record->expected == 0 && (any || record->tag == tag)) {
+        if (record->expected == 0 && is_wanted(record, want)) {
             return record;
         }
     }
     return NULL;
 }
 
+static bool is_there(jzx_probe *probe, const wanted *want, jzx_probe_record **out)
+{
+    if (want->what == STATE) {
+        return (uint32_t)jzx_actor_state(probe->loop, want->actor) == want->tag;
+    }
+    *out = unexpected_find(probe, want);
+    return *out != NULL || probe->gone;
+}
+
 /* Runs the loop until there is such a message or the time is over. A loop that is gone moves no
  * more; what was recorded before still counts. */
-static jzx_err probe_wait(jzx_probe *probe, bool any, uint32_t tag, uint64_t ms,
-                          jzx_probe_record **out)
+static jzx_err probe_wait(jzx_probe *probe, const wanted *want, uint64_t ms, jzx_probe_record **out)
 {
-    *out = unexpected_find(probe, any, tag);
-    if (*out != NULL || probe->gone) {
+    if (is_there(probe, want, out)) {
         return JZX_OK;
     }
     uint64_t now = jzx_loop_now(probe->loop);
@@ -209,40 +246,89 @@ static jzx_err probe_wait(jzx_probe *probe, bool any, uint32_t tag, uint64_t ms,
         if (err != JZX_OK) {
             return err;
         }
-        *out = unexpected_find(probe, any, tag);
-        if (*out != NULL || probe->gone || now >= limit) {
+        if (is_there(probe, want, out) || now >= limit) {
             return JZX_OK;
         }
         now = jzx_loop_now(probe->loop);
     }
 }
 
-jzx_err jzx_probe_expect(jzx_probe *probe, uint32_t tag, uint64_t within_ms,
-                         const jzx_probe_record **out_record)
+static jzx_err probe_take(jzx_probe *probe, const wanted *want, uint64_t ms, jzx_probe_record **out)
 {
-    jzx_probe_record *record;
-    jzx_err err = probe_wait(probe, false, tag, within_ms, &record);
+    jzx_err err = probe_wait(probe, want, ms, out);
     if (err != JZX_OK) {
         return err;
     }
-    if (record == NULL) {
+    if (*out == NULL) {
         return probe->lost > 0 ? JZX_ERR_NO_MEMORY : JZX_ERR_TIMED_OUT;
     }
-    record->expected = 1;
-    if (out_record != NULL) {
+    (*out)->expected = 1;
+    return JZX_OK;
+}
+
+jzx_err jzx_probe_expect(jzx_probe *probe, uint32_t tag, uint64_t within_ms,
+                         const jzx_probe_record **out_record)
+{
+    const wanted want = {.what = TAG, .tag = tag};
+    jzx_probe_record *record = NULL;
+    jzx_err err = probe_take(probe, &want, within_ms, &record);
+    if (err == JZX_OK && out_record != NULL) {
         *out_record = record;
     }
-    return JZX_OK;
+    return err;
+}
+
+jzx_err jzx_probe_expect_terminated(jzx_probe *probe, jzx_actor_id target, uint64_t within_ms,
+                                    jzx_reason *out_reason)
+{
+    const wanted want = {.what = END, .actor = target};
+    jzx_probe_record *record = NULL;
+    jzx_err err = probe_take(probe, &want, within_ms, &record);
+    if (err == JZX_OK && out_reason != NULL) {
+        *out_reason = record->reason;
+    }
+    return err;
+}
+
+jzx_err jzx_probe_expect_state(jzx_probe *probe, jzx_actor_id id, uint32_t state,
+                               uint64_t within_ms)
+{
+    const wanted want = {.what = STATE, .actor = id, .tag = state};
+    jzx_probe_record *record = NULL;
+    jzx_err err = probe_wait(probe, &want, within_ms, &record);
+    if (err != JZX_OK) {
+        return err;
+    }
+    return is_there(probe, &want, &record) ? JZX_OK : JZX_ERR_TIMED_OUT;
 }
 
 jzx_err jzx_probe_expect_none(jzx_probe *probe, uint64_t for_ms)
 {
-    jzx_probe_record *record;
-    jzx_err err = probe_wait(probe, true, 0, for_ms, &record);
+    const wanted want = {.what = ANY};
+    jzx_probe_record *record = NULL;
+    jzx_err err = probe_wait(probe, &want, for_ms, &record);
     if (err != JZX_OK) {
         return err;
     }
     return record != NULL ? JZX_ERR_ALREADY : JZX_OK;
+}
+
+/* Has the actor do what was left for it, and runs the loop until it did. */
+static jzx_err probe_ask(jzx_probe *probe)
+{
+    probe->send_done = false;
+    jzx_send_opts request = {.data = probe, .tag = PROBE_TAG_SEND, .flags = JZX_SEND_URGENT};
+    jzx_err err = jzx_send_with(probe->loop, probe->id, &request);
+    /* The request is ready to run, so each step that changes nothing else brings it nearer. */
+    while (err == JZX_OK && !probe->send_done && !probe->gone) {
+        err = jzx_loop_step(probe->loop, 0);
+    }
+    probe->send_opts = NULL;
+    probe->watch = JZX_NOBODY;
+    if (err != JZX_OK) {
+        return err;
+    }
+    return probe->send_done ? probe->send_result : JZX_ERR_NO_SUCH_ACTOR;
 }
 
 jzx_err jzx_probe_send_sized(jzx_probe *probe, jzx_actor_id to, const jzx_send_opts *opts,
@@ -257,16 +343,21 @@ jzx_err jzx_probe_send_sized(jzx_probe *probe, jzx_actor_id to, const jzx_send_o
     probe->send_to = to;
     probe->send_opts = opts;
     probe->send_size = opts_size;
-    probe->send_done = false;
-    jzx_send_opts request = {.data = probe, .tag = PROBE_TAG_SEND, .flags = JZX_SEND_URGENT};
-    jzx_err err = jzx_send_with(probe->loop, probe->id, &request);
-    /* The request is ready to run, so each step that changes nothing else brings it nearer. */
-    while (err == JZX_OK && !probe->send_done && !probe->gone) {
-        err = jzx_loop_step(probe->loop, 0);
+    return probe_ask(probe);
+}
+
+jzx_err jzx_probe_watch(jzx_probe *probe, jzx_actor_id target, jzx_watch_ref *out_ref)
+{
+    if (target == JZX_NOBODY) {
+        return JZX_ERR_INVALID_ARG;
     }
-    probe->send_opts = NULL;
-    if (err != JZX_OK) {
-        return err;
+    if (probe->gone) {
+        return JZX_ERR_NO_SUCH_ACTOR;
     }
-    return probe->send_done ? probe->send_result : JZX_ERR_NO_SUCH_ACTOR;
+    probe->watch = target;
+    jzx_err err = probe_ask(probe);
+    if (err == JZX_OK && out_ref != NULL) {
+        *out_ref = probe->watch_ref;
+    }
+    return err;
 }

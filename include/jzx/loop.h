@@ -60,7 +60,11 @@ typedef struct jzx_config {
     const struct jzx_supervisor_spec *root_policy;
     size_t root_policy_size; /* sizeof(jzx_supervisor_spec); 0: what it was in version 0.1 */
     uint32_t root_stop;      /* jzx_root_stop */
-    uint32_t reserved;
+    /* Messages and news of other threads and dispatchers that are taken in between two looks at
+     * timers and I/O; what is left comes in the next tick, in its order. Before an order (a stop, a
+     * kill) is obeyed all is taken in that came before it, and in a pool all that is there when
+     * code of an actor returns. 0: 4,096. */
+    uint32_t max_async_drain;
 } jzx_config;
 
 /* On any error *out_loop is unchanged and nothing is left behind. No thread is started, no signal

@@ -3,6 +3,7 @@
 #define JZX_SENDER_H
 
 #include <jzx/actor.h>
+#include <jzx/lifecycle.h>
 #include <jzx/types.h>
 
 #ifdef __cplusplus
@@ -34,9 +35,9 @@ JZX_API void jzx_sender_release(jzx_sender *sender);
  * lock, and a system call only when the loop sleeps. Messages of one thread to one actor keep their
  * order. msg->sender is 0. Where sends of several threads race, the cap may be exceeded by as many
  * messages as there are threads sending at that instant. A thread that is refused with MAILBOX_FULL
- * tries again later or sheds load; nothing wakes it. To an actor with a DROP policy that is so only
- * beyond twice the cap in flight.
- * Thread: any. Errors: as jzx_send_with(), and LOOP_CLOSED. */
+ * waits with jzx_sender_wait_room(), tries again later or sheds load. To an actor with a DROP
+ * policy that is so only beyond twice the cap in flight. Thread: any. Errors: as jzx_send_with(),
+ * and LOOP_CLOSED. */
 JZX_API JZX_NODISCARD jzx_err jzx_send_async(jzx_sender *sender, jzx_actor_id to, void *data,
                                              size_t len, uint32_t tag);
 JZX_API JZX_NODISCARD jzx_err jzx_send_async_u64(jzx_sender *sender, jzx_actor_id to,
@@ -51,6 +52,28 @@ static inline JZX_NODISCARD jzx_err jzx_send_async_with(jzx_sender *sender, jzx_
 {
     return jzx_send_async_with_sized(sender, to, opts, sizeof *opts);
 }
+
+/* As jzx_stop(), jzx_stop_drained() and jzx_kill(), with the same verdicts at once: from here on
+ * sends give STOPPING, and a late one never hits the slot's next tenant (R2). They need no memory.
+ * Thread: any. Errors: NO_SUCH_ACTOR, LOOP_CLOSED. */
+JZX_API jzx_err jzx_sender_stop(jzx_sender *sender, jzx_actor_id id);
+JZX_API jzx_err jzx_sender_stop_drained(jzx_sender *sender, jzx_actor_id id);
+JZX_API jzx_err jzx_sender_kill(jzx_sender *sender, jzx_actor_id id);
+/* As jzx_actor_state(), as of a moment ago: TERMINATED when it is gone, and so is its loop.
+ * Thread: any. */
+JZX_API jzx_state jzx_sender_actor_state(jzx_sender *sender, jzx_actor_id id);
+/* As jzx_cancel_timer() (R26): OK means that it will not be delivered (again), ALREADY that it was,
+ * or ended with its target or the loop. Thread: any. Errors: ALREADY, NO_SUCH_TIMER. */
+JZX_API jzx_err jzx_sender_cancel_timer(jzx_sender *sender, jzx_timer_id id);
+
+/* Waits until an actor has room (R12): until at or below its low-water mark, at most timeout_ms
+ * (JZX_TIMEOUT_INFINITE: as long as it takes). Those who wait are told in their order, with the
+ * actors that asked by jzx_notify_room(); whether a slot is still free when the thread sends is
+ * decided by the send. Costs a sender that does not wait nothing.
+ * Thread: any but those that run actors (DEADLOCK). Errors: NO_SUCH_ACTOR (it is gone, stopping, or
+ * ended meanwhile), TIMED_OUT, LOOP_CLOSED, NO_MEMORY, DEADLOCK. */
+JZX_API JZX_NODISCARD jzx_err jzx_sender_wait_room(jzx_sender *sender, jzx_actor_id id,
+                                                   uint64_t timeout_ms);
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@
 #define JZX_SYSTEM_H
 
 #include <jzx/actor.h>
+#include <jzx/lifecycle.h>
 #include <jzx/loop.h>
 #include <jzx/observe.h>
 #include <jzx/sender.h>
@@ -142,10 +143,16 @@ static inline JZX_NODISCARD jzx_err jzx_system_spawn(jzx_system *system, const j
 {
     return jzx_system_spawn_sized(system, opts, sizeof *opts, out_id);
 }
-/* jzx_stop() and jzx_kill() from any thread. They need no memory and cannot be refused by a full
- * mailbox. Errors: NO_SUCH_ACTOR. */
+/* jzx_stop(), jzx_stop_drained(), jzx_kill(), jzx_actor_state() and jzx_cancel_timer() from any
+ * thread, also one of another system's dispatchers, with the same verdicts. They need no memory and
+ * cannot be refused by a full mailbox. The system must not be destroyed meanwhile; jzx/sender.h has
+ * the same for a handle that outlives it, and for a loop alone. Errors: NO_SUCH_ACTOR; of the
+ * cancel: ALREADY, NO_SUCH_TIMER. */
 JZX_API jzx_err jzx_system_stop(jzx_system *system, jzx_actor_id id);
+JZX_API jzx_err jzx_system_stop_drained(jzx_system *system, jzx_actor_id id);
 JZX_API jzx_err jzx_system_kill(jzx_system *system, jzx_actor_id id);
+JZX_API jzx_state jzx_system_actor_state(jzx_system *system, jzx_actor_id id);
+JZX_API jzx_err jzx_system_cancel_timer(jzx_system *system, jzx_timer_id id);
 /* jzx_restart() (jzx/supervisor.h) from any thread: OK is that it was asked for. Errors:
  * NO_SUCH_ACTOR, STOPPING, NO_MEMORY. */
 JZX_API jzx_err jzx_system_restart(jzx_system *system, jzx_actor_id id);

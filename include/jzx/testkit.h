@@ -292,6 +292,10 @@ typedef struct jzx_probe_record {
     void *data;       /* only if the message made it the probe's (no drop, no copy): now yours */
     jzx_io_event io;  /* of a JZX_KIND_IO message; io.data is NULL, see bytes */
     unsigned char bytes[JZX_PROBE_BYTES]; /* the payload's first ones */
+    /* Of a lifecycle notice (JZX_TAG_TERMINATED, ...): whom it is about, and why. */
+    jzx_actor_id about;
+    jzx_watch_ref ref;
+    jzx_reason reason;
 } jzx_probe_record;
 
 /* Errors: as jzx_spawn(). */
@@ -311,6 +315,22 @@ JZX_API JZX_NODISCARD jzx_err jzx_probe_expect(jzx_probe *probe, uint32_t tag, u
 JZX_API JZX_NODISCARD jzx_err jzx_probe_expect_none(jzx_probe *probe, uint64_t for_ms);
 /* Takes everything recorded so far, so that jzx_probe_expect_none() looks at what follows. */
 JZX_API void jzx_probe_forget(jzx_probe *probe);
+
+/* Has the probe watch an actor, as jzx_watch() does, and runs the loop until it does. out_ref may
+ * be NULL. The end is a message with JZX_TAG_TERMINATED. Errors: as jzx_watch(), NO_SUCH_ACTOR (the
+ * probe is gone), what the loop reports. */
+JZX_API JZX_NODISCARD jzx_err jzx_probe_watch(jzx_probe *probe, jzx_actor_id target,
+                                              jzx_watch_ref *out_ref);
+/* Takes the oldest notice that a watched actor ended, and waits for it at most within_ms.
+ * out_reason may be NULL. Errors as jzx_probe_expect(). */
+JZX_API JZX_NODISCARD jzx_err jzx_probe_expect_terminated(jzx_probe *probe, jzx_actor_id target,
+                                                          uint64_t within_ms,
+                                                          jzx_reason *out_reason);
+/* Runs the loop until the actor is in this jzx_state after a step, at most within_ms; TERMINATED is
+ * the state of one that is gone. Nothing is taken from the record. Errors: TIMED_OUT, what the loop
+ * reports. */
+JZX_API JZX_NODISCARD jzx_err jzx_probe_expect_state(jzx_probe *probe, jzx_actor_id id,
+                                                     uint32_t state, uint64_t within_ms);
 
 /* The record, oldest first; NULL past its end. */
 JZX_API size_t jzx_probe_count(const jzx_probe *probe);

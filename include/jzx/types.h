@@ -124,6 +124,12 @@ JZX_API const char *jzx_version(void);
 typedef uint64_t jzx_actor_id;
 #define JZX_NOBODY ((jzx_actor_id)0)
 
+/* An id of its two halves, as jzx_id_generation() and jzx_id_index() give them: for ids that were
+ * stored or sent in parts. What is made up finds nobody. Generation 0 is nobody's. */
+static inline jzx_actor_id jzx_make_id(uint32_t generation, uint32_t index)
+{
+    return ((jzx_actor_id)generation << 32) | index;
+}
 static inline uint32_t jzx_id_generation(jzx_actor_id id)
 {
     return (uint32_t)(id >> 32);
@@ -220,6 +226,27 @@ typedef struct jzx_message {
     void (*drop)(void *data);
     uint64_t deadline_ns; /* on the loop's clock; 0: none. Of a timer message: when it was due */
 } jzx_message;
+
+/* Whose the data of a message is (R4). */
+typedef enum jzx_owner {
+    JZX_OWNER_NOBODY = 0,   /* there is none to release: a value, or data is NULL */
+    JZX_OWNER_BORROWED = 1, /* the runtime's, for the call: copies, I/O, notices, periodic timers */
+    JZX_OWNER_RUNTIME = 2,  /* the runtime's, which drops it; jzx_message_take() moves it */
+    JZX_OWNER_ACTOR = 3     /* the receiver's, which releases it */
+} jzx_owner;
+
+/* Says so of a message as a behavior gets it; looks at nothing but the message. After
+ * jzx_message_take() what was the runtime's is the actor's. NULL is nobody's. Thread: any. */
+static inline jzx_owner jzx_message_owner(const jzx_message *msg)
+{
+    if (msg == NULL || (msg->flags & JZX_MSG_VALUE) != 0 || msg->data == NULL) {
+        return JZX_OWNER_NOBODY;
+    }
+    if ((msg->flags & (JZX_MSG_COPY | JZX_MSG_BORROWED)) != 0) {
+        return JZX_OWNER_BORROWED;
+    }
+    return msg->drop != NULL ? JZX_OWNER_RUNTIME : JZX_OWNER_ACTOR;
+}
 
 /* How an actor, or one incarnation of it, ended. NORMAL and SHUTDOWN are normal ends; everything
  * else is a failure. */

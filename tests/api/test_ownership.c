@@ -7,6 +7,7 @@
 #include <jzx/jzx.h>
 #include <jzx/testkit.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { KEEP = 1, STOP = 2, FAIL = 3, PANIC = 4, TAKE = 5, TAKE_AND_PANIC = 6, CANCEL = 7 };
@@ -518,7 +519,58 @@ static void test_async_message_is_dropped_once_also_across_destroy(void)
     witness_close(&w);
 }
 
+/* What each way of sending makes of the data, as the behavior sees it. */
+typedef struct owners {
+    uint32_t seen[8];
+    uint32_t count;
+} owners;
+
+static jzx_behavior_result note_owner(jzx_context *ctx, const jzx_message *msg)
+{
+    owners *o = ctx->state;
+    jzx_owner owner = jzx_message_owner(msg);
+    CHECK_EQ(o->count, msg->tag);
+    o->seen[o->count++] = owner;
+    /* What can be moved is the runtime's, or the actor's already: now it is released here. */
+    void *moved = jzx_message_take(ctx);
+    CHECK_EQ(moved != NULL, owner == JZX_OWNER_RUNTIME || owner == JZX_OWNER_ACTOR);
+    free(moved);
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_a_message_says_whose_its_data_is_R4(void)
+{
+    static const uint32_t expected[] = {JZX_OWNER_NOBODY,  JZX_OWNER_NOBODY, JZX_OWNER_BORROWED,
+                                        JZX_OWNER_RUNTIME, JZX_OWNER_ACTOR,  JZX_OWNER_BORROWED};
+    jzx_loop *loop = NULL;
+    jzx_actor_id id = JZX_NOBODY;
+    jzx_timer_id timer = 0;
+    owners o = {0};
+    jzx_spawn_opts opts = {.behavior = note_owner, .state = &o};
+    REQUIRE_OK(jzx_loop_create(NULL, &loop));
+    REQUIRE_OK(jzx_spawn(loop, &opts, &id));
+    REQUIRE_OK(jzx_send_u64(loop, id, 42, 0));
+    REQUIRE_OK(jzx_send(loop, id, NULL, 0, 1));
+    REQUIRE_OK(jzx_send_copy(loop, id, "copy", 4, 2));
+    jzx_send_opts dropped = {.data = malloc(1), .len = 1, .drop = free, .tag = 3};
+    REQUIRE_OK(jzx_send_with(loop, id, &dropped));
+    REQUIRE_OK(jzx_send(loop, id, malloc(1), 1, 4));
+    REQUIRE_OK(jzx_loop_run_until_idle(loop));
+    jzx_timer_opts periodic = {.period_ms = 60000, .data = &o, .len = 1, .tag = 5};
+    REQUIRE_OK(jzx_timer_start(loop, id, &periodic, &timer));
+    while (o.count < 6) {
+        REQUIRE_OK(jzx_loop_step(loop, 1000000));
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        CHECK_EQ(o.seen[i], expected[i]);
+    }
+    CHECK_EQ(jzx_message_owner(NULL), JZX_OWNER_NOBODY);
+    CHECK_OK(jzx_cancel_timer(loop, timer));
+    CHECK_OK(jzx_loop_destroy(loop));
+}
+
 static const jzt_test tests[] = {
+    {"a_message_says_whose_its_data_is_R4", test_a_message_says_whose_its_data_is_R4},
     {"handled_message_is_dropped_once_however_the_behavior_ends",
      test_handled_message_is_dropped_once_however_the_behavior_ends},
     {"taken_message_is_the_actors_to_drop", test_taken_message_is_the_actors_to_drop},

@@ -207,7 +207,63 @@ static void test_probes_work_in_real_time_too(void)
     CHECK_STR(jzx_kit_close(kit), NULL);
 }
 
+static jzx_behavior_result fail_or_stop(jzx_context *ctx, const jzx_message *msg)
+{
+    return msg->tag == TAG_A ? jzx_fail(ctx, 7, "as told") : JZX_BEHAVIOR_STOP;
+}
+
+static jzx_behavior_result start_well(jzx_context *ctx, void *arg)
+{
+    (void)ctx;
+    (void)arg;
+    return JZX_BEHAVIOR_OK;
+}
+
+/* R14, R20. */
+static void test_the_end_of_a_watched_actor_is_expected_with_its_reason(void)
+{
+    jzx_kit *kit;
+    REQUIRE_OK(jzx_kit_open(NULL, &kit));
+    jzx_probe *probe = probe_open(kit);
+    jzx_spawn_opts opts = {.behavior = fail_or_stop, .init = start_well};
+    jzx_actor_id failing = JZX_NOBODY;
+    jzx_actor_id late = JZX_NOBODY;
+    jzx_watch_ref ref = 0;
+    jzx_reason reason;
+    REQUIRE_OK(jzx_spawn(kit->loop, &opts, &failing));
+    REQUIRE_OK(jzx_spawn(kit->loop, &opts, &late));
+    CHECK_EQ(jzx_probe_expect_state(probe, failing, JZX_STATE_STOPPED, 100), JZX_ERR_TIMED_OUT);
+    CHECK_OK(jzx_probe_expect_state(probe, failing, JZX_STATE_RUNNING, 0));
+    CHECK_OK(jzx_probe_watch(probe, failing, &ref));
+    CHECK_OK(jzx_probe_watch(probe, late, NULL));
+    CHECK_EQ(jzx_probe_watch(probe, JZX_NOBODY, NULL), JZX_ERR_INVALID_ARG);
+    CHECK(ref != 0);
+    CHECK_EQ(jzx_probe_expect_terminated(probe, failing, 100, &reason), JZX_ERR_TIMED_OUT);
+    REQUIRE_OK(jzx_send_after(kit->loop, late, 50000, NULL, 0, TAG_B, NULL));
+    REQUIRE_OK(jzx_send_after(kit->loop, failing, 60000, NULL, 0, TAG_A, NULL));
+    /* In any order, each by its own actor. */
+    CHECK_OK(jzx_probe_expect_terminated(probe, failing, 70000, &reason));
+    CHECK_EQ(reason.kind, JZX_REASON_FAILED);
+    CHECK_EQ(reason.code, 7);
+    CHECK_STR(reason.text, "as told");
+    CHECK_OK(jzx_probe_expect_terminated(probe, late, 0, &reason));
+    CHECK_EQ(reason.kind, JZX_REASON_NORMAL);
+    CHECK_EQ(jzx_probe_expect_terminated(probe, late, 10, NULL), JZX_ERR_TIMED_OUT); /* once */
+    CHECK_OK(jzx_probe_expect_state(probe, late, JZX_STATE_TERMINATED, 0));
+    const jzx_probe_record *record = jzx_probe_at(probe, 1);
+    REQUIRE(record != NULL);
+    CHECK(record->about == failing && record->ref == ref);
+    CHECK_OK(jzx_probe_watch(probe, late, NULL)); /* it is gone: a notice says so */
+    CHECK_OK(jzx_probe_expect_terminated(probe, late, 10, &reason));
+    CHECK_EQ(reason.kind, JZX_REASON_NOPROC);
+    CHECK_OK(jzx_probe_expect_none(probe, 1000));
+    jzx_probe_free(probe);
+    CHECK_STR(jzx_kit_close(kit), NULL);
+}
+
 static const jzt_test tests[] = {
+    {"the_end_of_a_watched_actor_is_expected_with_its_reason",
+     test_the_end_of_a_watched_actor_is_expected_with_its_reason},
     {"a_message_is_expected_by_tag_and_others_stay",
      test_a_message_is_expected_by_tag_and_others_stay},
     {"an_expectation_times_out_in_virtual_time", test_an_expectation_times_out_in_virtual_time},
