@@ -109,7 +109,10 @@ static jzx_err actors_start(jzx_loop *loop, jzc_setup *setup)
          .arg = setup,
          .deinit = jzc_http_deinit},
     };
-    jzx_supervisor_init init = {"console", &top, children, sizeof children / sizeof children[0]};
+    jzx_supervisor_init init = {.name = "console",
+                                .spec = &top,
+                                .children = children,
+                                .child_count = sizeof children / sizeof children[0]};
     jzx_actor_id id = JZX_NOBODY;
     jzx_err err = jzx_spawn_supervisor(loop, &init, &id);
     return err != JZX_OK ? err : jzx_loop_run_until_started(loop, id);
