@@ -62,7 +62,8 @@ int main(void)
                                   .init = counter_init,
                                   .arg = &sometimes,
                                   .deinit = counter_deinit}};
-    jzx_supervisor_init counters = {"counters", &spec, children, 2};
+    jzx_supervisor_init counters = {
+        .name = "counters", .spec = &spec, .children = children, .child_count = 2};
     jzx_spawn_opts interrupts = {.behavior = on_interrupt, .name = "interrupts"};
     jzx_control_opts look = {.name = "counters", .allow = JZX_CONTROL_RESTART | JZX_CONTROL_SEND};
     jzx_console_opts page = {0}; /* any free port of 127.0.0.1, a token that is made up */

@@ -72,7 +72,8 @@ int main(void)
     jzx_child_spec children[] = {
         {.id = "clock", .behavior = clock_beat, .init = clock_start, .arg = &w},
         {.id = "store", .behavior = store, .init = store_start, .arg = &w}};
-    jzx_supervisor_init init = {"app", &spec, children, 2};
+    jzx_supervisor_init init = {
+        .name = "app", .spec = &spec, .children = children, .child_count = 2};
     jzx_loop *loop = NULL;
     jzx_err err;
     if ((err = jzx_loop_create(NULL, &loop)) != JZX_OK ||

@@ -85,7 +85,8 @@ int main(void)
     jzx_child_spec children[] = {
         {"driver", driver, open_device, &dev, .flags = JZX_SPAWN_REDELIVER, .dispatcher = "pinned"},
         {"client", use_device, start_client, &user, .mode = JZX_TRANSIENT, .significant = 1}};
-    jzx_supervisor_init app = {"app", &spec, children, 2};
+    jzx_supervisor_init app = {
+        .name = "app", .spec = &spec, .children = children, .child_count = 2};
     jzx_system *system = NULL;
     jzx_err err;
     if ((err = jzx_system_create(NULL, &system)) != JZX_OK ||

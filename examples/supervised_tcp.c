@@ -78,7 +78,8 @@ int main(int argc, char **argv)
     jzx_child_spec children[] = {
         {.id = "connections", .supervisor = &pool},
         {.id = "acceptor", .behavior = acceptor, .init = open_port, .arg = &tcp}};
-    jzx_supervisor_init server = {"server", &rest, children, 2};
+    jzx_supervisor_init server = {
+        .name = "server", .spec = &rest, .children = children, .child_count = 2};
     jzx_shutdown_report report = {0};
     jzx_loop *loop = NULL;
     jzx_actor_id id = JZX_NOBODY;

@@ -77,6 +77,7 @@ typedef struct jzi_domain {
     uint32_t root_first; /* actors without a parent, in the order of spawning; slots */
     uint32_t root_last;
     struct jzi_life *root_life; /* its news, and its family */
+    bool root_adopts;           /* that has a policy for all of its children */
     bool root_in_order;         /* a shutdown stops them one after the other */
     uint64_t watch_seq;         /* the last jzx_watch_ref */
     jzi_dead_letters dead_letters;

@@ -513,7 +513,15 @@ static void decide(jzi_child *child)
         return; /* what becomes of it is no longer ours to say */
     }
     uint64_t now = jzi_worker_clock(family->domain->acting);
-    const jzi_policy policy = jzi_policy_with(&family->policy, &child->backoff);
+    const jzi_backoff *own = &child->backoff;
+    bool merge =
+        (own->min_ms | own->max_ms | own->reset_ms) != 0 || own->factor != 0 || own->jitter != 0;
+    jzi_policy merged;
+    const jzi_policy *policy = &family->policy;
+    if (merge) {
+        merged = jzi_policy_with(policy, own);
+        policy = &merged;
+    }
     bool was_up = child->bond.reason.kind != JZX_REASON_START_FAILED;
     jzi_case it = {
         .mode = child->bond.mode,
@@ -522,12 +530,12 @@ static void decide(jzi_child *child)
         .up_since_ns = was_up ? now - child->bond.uptime_ns : 0,
         .own = child->limited ? &child->own : NULL,
         .own_period_ns = child->own_period_ns,
-        .random = policy.backoff_jitter > 0 ? next_random(family) : 0,
+        .random = policy->backoff_jitter > 0 ? next_random(family) : 0,
     };
     /* The attempt starts over after a quiet time, whatever the decider says to it. */
-    jzi_verdict verdict = jzi_policy_decide(&policy, &family->window, &it, now);
+    jzi_verdict verdict = jzi_policy_decide(policy, &family->window, &it, now);
     it.action = chosen_action(child, verdict.attempt);
-    verdict = jzi_policy_decide(&policy, &family->window, &it, now);
+    verdict = jzi_policy_decide(policy, &family->window, &it, now);
     switch ((jzi_verdict_kind)verdict.what) {
     case JZI_VERDICT_RESTART:
         jzi_window_add(&family->window, now);

@@ -108,10 +108,11 @@ void jzi_root_deinit(jzi_worker *worker, jzi_root *root);
 static inline bool jzi_family_takes(const jzi_worker *worker, const jzi_actor *parent,
                                     uint32_t restart)
 {
-    const jzi_life *life = parent == NULL        ? worker->domain->root_life
-                           : parent->ext == NULL ? NULL
-                                                 : parent->ext->life;
-    bool adopts = life != NULL && life->family != NULL && life->family->adopts;
+    bool adopts = worker->domain->root_adopts;
+    if (parent != NULL) {
+        const jzi_life *life = jzi_life_of(parent);
+        adopts = life != NULL && life->family != NULL && life->family->adopts;
+    }
     return (adopts || restart != JZX_RESTART_DEFAULT) && restart != JZX_RESTART_NEVER;
 }
 /* A spawn by such a parent; `supervisor`: opts->state is the plan of one. Errors as jzx_spawn(). */

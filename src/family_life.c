@@ -460,6 +460,7 @@ jzx_err jzi_root_init(jzi_worker *worker, jzi_root *root, const jzi_policy *poli
         return JZX_ERR_NO_MEMORY;
     }
     worker->domain->root_life = &root->life;
+    worker->domain->root_adopts = root->family.adopts;
     return JZX_OK;
 }
 

@@ -108,7 +108,7 @@ static jzx_err check_root(const jzx_config *config, jzi_policy *out_policy)
 static jzx_err check_config(jzx_config *config)
 {
     if (config->poller > JZX_POLLER_URING || config->root_stop > JZX_ROOT_STOP_IN_ORDER ||
-        config->reserved != 0 || (config->env != NULL && config->env->size < sizeof(jzx_env))) {
+        (config->env != NULL && config->env->size < sizeof(jzx_env))) {
         return JZX_ERR_INVALID_ARG;
     }
     jzx_err err = check_dispatcher(config);
@@ -123,9 +123,6 @@ static jzx_err check_config(jzx_config *config)
     config->tick_budget_us = or_default(config->tick_budget_us, 1000);
     config->max_async_drain = or_default(config->max_async_drain, 4096);
     config->dead_letter_ring = or_default(config->dead_letter_ring, 256);
-    if (config->reserved != 0) {
-        return JZX_ERR_INVALID_ARG;
-    }
     if (config->max_actors > MAX_ACTORS_LIMIT ||
         config->default_mailbox_cap > JZX_MAILBOX_CAP_MAX ||
         config->dead_letter_ring > DEAD_LETTER_RING_MAX) {

@@ -68,7 +68,7 @@ void jzi_window_copy(jzi_window *to, const jzi_window *from);
 
 /* A child that is spawned to be permanent, besides jzx_restart_mode: nobody but its parent's code
  * could keep it down, so a stop does. */
-#define JZI_MODE_SERVICE 3u
+#define JZI_MODE_SERVICE 16u
 /* Whether this end of a child is to be followed by a restart. */
 bool jzi_policy_wants(uint32_t mode, uint32_t reason_kind);
 

@@ -1,4 +1,4 @@
-#include "supervisor_spec.h"
+#include "supervisor_spec_steps.h"
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -9,9 +9,7 @@ enum {
     NESTING_MAX = 64,        /* supervisors in supervisors; also what ends a spec in a circle */
     CHILDREN_MAX = 0xFFFFFF, /* of the whole tree: an id has no room for more actors */
     SHORT_TABLE = 64,        /* for the ids of up to 32 children, without an allocation */
-    SHUTDOWN_DEFAULT_MS = 5000
 };
-#define NS_PER_MS UINT64_C(1000000)
 #define SPAWN_FLAGS                                                                                \
     (JZX_SPAWN_TRAP_EXITS | JZX_SPAWN_CRASH_GUARD | JZX_SPAWN_STATELESS | JZX_SPAWN_QUIET |        \
      JZX_SPAWN_DROP_QUEUE | JZX_SPAWN_REDELIVER | JZX_SPAWN_REGISTER)
@@ -128,26 +126,14 @@ static walk walk_of(const jzx_allocator *alloc, const jzx_supervisor_sizes *size
 
 /* --- reading the caller's structs --- */
 
-static const void *child_at(const jzx_supervisor_init *init, const jzx_supervisor_sizes *sizes,
-                            size_t index)
-{
-    return (const unsigned char *)init->children + index * sizes->child;
-}
-
 static const char *id_at(const jzx_supervisor_init *init, const jzx_supervisor_sizes *sizes,
                          size_t index)
 {
     jzx_child_spec child = {0};
     size_t first = offsetof(jzx_child_spec, id) + sizeof child.id;
-    memcpy(&child, child_at(init, sizes, index), sizes->child < first ? sizes->child : first);
+    memcpy(&child, jzi_spec_child_at(init, sizes, index),
+           sizes->child < first ? sizes->child : first);
     return child.id;
-}
-
-/* What was checked before: cannot fail. */
-static void adopt_checked(void *out, size_t known, const void *given, size_t given_size)
-{
-    jzx_err err = jzi_struct_adopt(out, known, given, given_size);
-    jzi_assert(err == JZX_OK);
 }
 
 /* --- checking --- */
@@ -404,7 +390,7 @@ static jzx_err check_supervisor(walk *it, const place *above, const jzx_supervis
     }
     for (size_t i = 0; err == JZX_OK && i < init.child_count; i++) {
         place where = {.above = above, .index = i, .depth = depth};
-        err = check_child(it, &where, child_at(&init, it->sizes, i), &policy);
+        err = check_child(it, &where, jzi_spec_child_at(&init, it->sizes, i), &policy);
     }
     return err == JZX_OK ? check_unique(it, above, &init) : err;
 }
@@ -420,114 +406,7 @@ jzx_err jzx_supervisor_check_sized(const jzx_supervisor_init *init, jzx_supervis
     return check_supervisor(&it, NULL, init);
 }
 
-/* --- copies of what was checked --- */
-
-static jzi_supervisor_plan *copy_supervisor(const jzx_allocator *alloc,
-                                            const jzx_supervisor_init *given,
-                                            const jzx_supervisor_sizes *sizes);
-
-static void fill_in(jzi_child_plan *plan, const jzi_policy *policy)
-{
-    jzx_child_spec *spec = &plan->spec;
-    memcpy(plan->id, spec->id, strlen(spec->id));
-    spec->id = plan->id;
-    spec->supervisor = NULL;
-    if (spec->dispatcher == NULL && plan->nested != NULL && plan->nested->dispatcher[0] != '\0') {
-        spec->dispatcher = plan->nested->dispatcher;
-    }
-    if (spec->dispatcher != NULL) {
-        memcpy(plan->dispatcher, spec->dispatcher, strlen(spec->dispatcher));
-        spec->dispatcher = plan->dispatcher;
-    }
-    if (spec->shutdown_ms == 0) {
-        spec->shutdown_ms = plan->nested != NULL ? JZX_SHUTDOWN_INFINITE : SHUTDOWN_DEFAULT_MS;
-    }
-    if (spec->period_ms == 0) {
-        spec->period_ms = (uint32_t)(policy->period_ns / NS_PER_MS);
-    }
-}
-
-/* Does not own the argument yet: whoever is called may still run out of memory elsewhere. */
-static jzi_child_plan *copy_child(const jzx_allocator *alloc, const void *given,
-                                  const jzx_supervisor_sizes *sizes, const jzi_policy *policy)
-{
-    jzi_child_plan *plan = jzi_alloc_zeroed(alloc, sizeof *plan);
-    if (plan == NULL) {
-        return NULL;
-    }
-    plan->refs = 1;
-    adopt_checked(&plan->spec, sizeof plan->spec, given, sizes->child);
-    if (plan->spec.supervisor != NULL) {
-        plan->nested = copy_supervisor(alloc, plan->spec.supervisor, sizes);
-        if (plan->nested == NULL) {
-            jzi_free(alloc, plan, sizeof *plan);
-            return NULL;
-        }
-    }
-    fill_in(plan, policy);
-    return plan;
-}
-
-static jzi_supervisor_plan *copy_supervisor(const jzx_allocator *alloc,
-                                            const jzx_supervisor_init *given,
-                                            const jzx_supervisor_sizes *sizes)
-{
-    jzx_supervisor_init init;
-    jzx_supervisor_spec spec = {0};
-    const char *why = NULL;
-    adopt_checked(&init, sizeof init, given, sizes->init);
-    if (init.spec != NULL) {
-        adopt_checked(&spec, sizeof spec, init.spec, sizes->spec);
-    }
-    jzi_supervisor_plan *plan = jzi_alloc_zeroed(alloc, sizeof *plan);
-    if (plan == NULL) {
-        return NULL;
-    }
-    plan->refs = 1;
-    jzx_err err = jzi_policy_make(&spec, &plan->policy, &why);
-    jzi_assert(err == JZX_OK);
-    for (size_t i = 0; init.name != NULL && i < JZX_NAME_MAX && init.name[i] != '\0'; i++) {
-        plan->name[i] = init.name[i];
-    }
-    if (init.dispatcher != NULL) {
-        memcpy(plan->dispatcher, init.dispatcher, strlen(init.dispatcher));
-    }
-    if (init.child_count > 0) {
-        plan->children = jzi_alloc_zeroed(alloc, init.child_count * sizeof(void *));
-        if (plan->children == NULL) {
-            goto fail;
-        }
-        plan->child_count = (uint32_t)init.child_count;
-    }
-    for (uint32_t i = 0; i < plan->child_count; i++) {
-        plan->children[i] = copy_child(alloc, child_at(&init, sizes, i), sizes, &plan->policy);
-        if (plan->children[i] == NULL) {
-            goto fail;
-        }
-    }
-    return plan;
-fail:
-    jzi_supervisor_plan_release(alloc, plan);
-    return NULL;
-}
-
-static void own_arguments(jzi_supervisor_plan *plan);
-
-/* NULL is nothing to release, as with messages. */
-static void own_argument(jzi_child_plan *plan)
-{
-    plan->drops_arg = plan->spec.drop_arg != NULL && plan->spec.arg != NULL;
-    if (plan->nested != NULL) {
-        own_arguments(plan->nested);
-    }
-}
-
-static void own_arguments(jzi_supervisor_plan *plan)
-{
-    for (uint32_t i = 0; i < plan->child_count; i++) {
-        own_argument(plan->children[i]);
-    }
-}
+/* --- plans --- */
 
 jzx_err jzi_supervisor_plan_make(const jzx_allocator *alloc, const jzx_supervisor_init *init,
                                  const jzx_supervisor_sizes *sizes, char *why, size_t why_cap,
@@ -541,11 +420,11 @@ jzx_err jzi_supervisor_plan_make(const jzx_allocator *alloc, const jzx_superviso
     if (err != JZX_OK) {
         return err;
     }
-    jzi_supervisor_plan *plan = copy_supervisor(alloc, init, sizes);
+    jzi_supervisor_plan *plan = jzi_spec_copy_supervisor(alloc, init, sizes);
     if (plan == NULL) {
         return blame_supervisor(&it, NULL, JZX_ERR_NO_MEMORY, "no memory is left to copy it");
     }
-    own_arguments(plan);
+    jzi_spec_own_arguments(plan);
     *out_plan = plan;
     return JZX_OK;
 }
@@ -565,11 +444,11 @@ jzx_err jzi_child_plan_make(const jzx_allocator *alloc, const jzx_child_spec *sp
     if (err != JZX_OK) {
         return err;
     }
-    jzi_child_plan *plan = copy_child(alloc, spec, sizes, policy == NULL ? &any : policy);
+    jzi_child_plan *plan = jzi_spec_copy_child(alloc, spec, sizes, policy == NULL ? &any : policy);
     if (plan == NULL) {
         return blame_child(&it, &where, JZX_ERR_NO_MEMORY, "no memory is left to copy it");
     }
-    own_argument(plan);
+    jzi_spec_own_argument(plan);
     *out_plan = plan;
     return JZX_OK;
 }
@@ -583,52 +462,4 @@ jzx_err jzi_child_plan_settle(jzi_child_plan *plan, const jzi_policy *policy)
         plan->spec.period_ms = (uint32_t)(policy->period_ns / NS_PER_MS);
     }
     return JZX_OK;
-}
-
-void jzi_child_plan_disown(jzi_child_plan *plan)
-{
-    plan->drops_arg = false;
-    if (plan->nested != NULL) {
-        jzi_supervisor_plan_disown(plan->nested);
-    }
-}
-
-void jzi_supervisor_plan_disown(jzi_supervisor_plan *plan)
-{
-    for (uint32_t i = 0; i < plan->child_count; i++) {
-        jzi_child_plan_disown(plan->children[i]);
-    }
-}
-
-void jzi_child_plan_release(const jzx_allocator *alloc, jzi_child_plan *plan)
-{
-    if (plan == NULL) {
-        return;
-    }
-    jzi_assert(plan->refs > 0);
-    if (--plan->refs > 0) {
-        return;
-    }
-    jzi_supervisor_plan_release(alloc, plan->nested);
-    if (plan->drops_arg) {
-        plan->spec.drop_arg(plan->spec.arg);
-    }
-    jzi_free(alloc, plan, sizeof *plan);
-}
-
-void jzi_supervisor_plan_release(const jzx_allocator *alloc, jzi_supervisor_plan *plan)
-{
-    if (plan == NULL) {
-        return;
-    }
-    jzi_assert(plan->refs > 0);
-    if (--plan->refs > 0) {
-        return;
-    }
-    jzi_assert(plan->child_count == 0 || plan->children != NULL);
-    for (uint32_t i = 0; i < plan->child_count; i++) {
-        jzi_child_plan_release(alloc, plan->children[i]);
-    }
-    jzi_free(alloc, plan->children, plan->child_count * sizeof(void *));
-    jzi_free(alloc, plan, sizeof *plan);
 }

@@ -147,20 +147,35 @@ static jzx_err start(node *n, jzx_loop *loop, const jzx_child_spec *clerks,
     many.period_ms = 10000;
     many.backoff_min_ms = 50;
     many.backoff_max_ms = 100;
-    jzx_supervisor_init parcels = {"parcels", &many, &parcel, 1};
+    jzx_supervisor_init parcels = {
+        .name = "parcels", .spec = &many, .children = &parcel, .child_count = 1};
     desk_children[2].supervisor = &parcels;
-    jzx_supervisor_init store = {"store", &rest, store_children, COUNT(store_children)};
-    jzx_supervisor_init payment = {"payment", &backing, payment_children, COUNT(payment_children)};
-    jzx_supervisor_init desk = {"desk", &calm, desk_children, COUNT(desk_children)};
-    jzx_supervisor_init front = {"front", &calm, front_children, COUNT(front_children)};
-    jzx_supervisor_init trouble = {"trouble", &calm, trouble_children, troubles};
+    jzx_supervisor_init store = {.name = "store",
+                                 .spec = &rest,
+                                 .children = store_children,
+                                 .child_count = COUNT(store_children)};
+    jzx_supervisor_init payment = {.name = "payment",
+                                   .spec = &backing,
+                                   .children = payment_children,
+                                   .child_count = COUNT(payment_children)};
+    jzx_supervisor_init desk = {.name = "desk",
+                                .spec = &calm,
+                                .children = desk_children,
+                                .child_count = COUNT(desk_children)};
+    jzx_supervisor_init front = {.name = "front",
+                                 .spec = &calm,
+                                 .children = front_children,
+                                 .child_count = COUNT(front_children)};
+    jzx_supervisor_init trouble = {
+        .name = "trouble", .spec = &calm, .children = trouble_children, .child_count = troubles};
     jzx_child_spec branches[] = {branch("store", &store),
                                  branch("payment", &payment),
                                  branch("desk", &desk),
                                  branch("front", &front),
                                  child(n, "meter", meter_work, meter_init),
                                  branch("trouble", &trouble)};
-    jzx_supervisor_init shop = {"shop", &calm, branches, COUNT(branches)};
+    jzx_supervisor_init shop = {
+        .name = "shop", .spec = &calm, .children = branches, .child_count = COUNT(branches)};
     char why[256];
     if (jzx_supervisor_check(&shop, why, sizeof why) != JZX_OK) {
         fprintf(stderr, "jzx-node: %s\n", why);

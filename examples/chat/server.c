@@ -59,7 +59,8 @@ jzx_err chat_start(jzx_loop *loop, chat *all)
                                   .init = listener_open,
                                   .arg = all,
                                   .dispatcher = all->dispatcher}};
-    jzx_supervisor_init server = {"chat", &rest, children, 3};
+    jzx_supervisor_init server = {
+        .name = "chat", .spec = &rest, .children = children, .child_count = 3};
     jzx_actor_id id = JZX_NOBODY;
     jzx_err err = jzx_spawn_supervisor(loop, &server, &id);
     return err == JZX_OK ? jzx_loop_run_until_started(loop, id) : err;

@@ -81,13 +81,6 @@ typedef struct jzx_admin_sizes {
     size_t request;
     jzx_supervisor_sizes specs;
 } jzx_admin_sizes;
-static inline jzx_admin_sizes jzx_admin_sizes_here(void)
-{
-    jzx_admin_sizes sizes = {
-        sizeof(jzx_admin_request),
-        {sizeof(jzx_supervisor_init), sizeof(jzx_supervisor_spec), sizeof(jzx_child_spec)}};
-    return sizes;
-}
 
 /* Asks from an actor, on any dispatcher. JZX_OK: exactly one message of kind REPLY follows, as
  * jzx_ask() says.
@@ -101,7 +94,10 @@ static inline JZX_NODISCARD jzx_err jzx_admin_ask(jzx_loop *loop, jzx_actor_id s
                                                   const jzx_admin_request *request,
                                                   jzx_ask_ref *out_ref)
 {
-    return jzx_admin_ask_sized(loop, supervisor, request, jzx_admin_sizes_here(), out_ref);
+    jzx_admin_sizes sizes = {
+        sizeof(jzx_admin_request),
+        {sizeof(jzx_supervisor_init), sizeof(jzx_supervisor_spec), sizeof(jzx_child_spec)}};
+    return jzx_admin_ask_sized(loop, supervisor, request, sizes, out_ref);
 }
 /* The answer in a message of kind REPLY, borrowed like the message; NULL: it is something else,
  * also JZX_TAG_ASK_FAILED, where a jzx_reply says why there is none. Thread: any. */
@@ -119,7 +115,10 @@ static inline JZX_NODISCARD jzx_err jzx_admin_wait(jzx_sender *sender, jzx_actor
                                                    const jzx_admin_request *request,
                                                    jzx_admin_answer **out_answer)
 {
-    return jzx_admin_wait_sized(sender, supervisor, request, jzx_admin_sizes_here(), out_answer);
+    jzx_admin_sizes sizes = {
+        sizeof(jzx_admin_request),
+        {sizeof(jzx_supervisor_init), sizeof(jzx_supervisor_spec), sizeof(jzx_child_spec)}};
+    return jzx_admin_wait_sized(sender, supervisor, request, sizes, out_answer);
 }
 /* NULL is fine. Thread: any. */
 JZX_API void jzx_admin_answer_free(jzx_admin_answer *answer);

@@ -29,6 +29,7 @@ static void take_down(nest *n)
     for (size_t i = 0; i < KIDS; i++) {
         WAIT(n->w, atomic_load(&n->kid[i]->ends) >= 1);
     }
+    WAIT(n->w, world_counters(n->w).live == 1); /* the boss, who is nobody's parent here */
     nest_close(n);
 }
 

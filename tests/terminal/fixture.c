@@ -147,8 +147,10 @@ static jzx_err spawn_all(jzx_loop *loop)
         {.id = "crew", .supervisor = &crew},
         {.id = "flaky", .behavior = fall, .init = start_flaky},
     };
-    jzx_supervisor_init service = {"service", &spec, children,
-                                   sizeof children / sizeof children[0]};
+    jzx_supervisor_init service = {.name = "service",
+                                   .spec = &spec,
+                                   .children = children,
+                                   .child_count = sizeof children / sizeof children[0]};
     jzx_spawn_opts hand = {.behavior = hear, .init = start_hand, .name = "hand"};
     jzx_actor_id id = JZX_NOBODY;
     jzx_err err = jzx_spawn(loop, &hand, &id);

@@ -509,6 +509,9 @@ static void test_the_limit_concerns_restarts_only_R19(void)
  */
 static void test_the_action_stop_ends_all_under_one_for_all_R19(void)
 {
+    CHECK(jzi_policy_wants(JZI_MODE_SERVICE, JZX_REASON_NORMAL));
+    CHECK(jzi_policy_wants(JZI_MODE_SERVICE, JZX_REASON_FAILED));
+    CHECK(!jzi_policy_wants(JZI_MODE_SERVICE, JZX_REASON_SHUTDOWN)); /* a stop keeps it down */
     static const struct {
         uint32_t strategy, mode, reason, action, what;
     } rows[] = {
