@@ -1,6 +1,7 @@
 #include "family_steps.h"
 
 #include "base/alloc.h"
+#include "log.h"
 
 #include <stdio.h>
 
@@ -151,6 +152,7 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
         .stop_timeout_ms = spec->shutdown_ms,
         .flags = spec->flags,
         .dispatcher = spec->dispatcher,
+        .redeliver_max = spec->redeliver_max,
     };
     jzi_actor *parent = self_of(child->family);
     jzi_birth birth = {.parent = parent, .bond = &child->bond, .supervisor = nested};
@@ -353,7 +355,8 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
     if (on->on_supervisor_escalate != NULL) {
         on->on_supervisor_escalate(worker->domain->observer.ctx, family->self);
     }
-    if (on->on_escalate != NULL) {
+    struct jzi_log *log = jzi_domain_log(worker->domain);
+    if (on->on_escalate != NULL || log != NULL) {
         jzx_escalation_event event = {
             .supervisor = family->self,
             .child = child->id,
@@ -364,7 +367,12 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
             .restarts =
                 jzi_window_within(&family->window, worker->now_ns, family->policy.period_ns),
         };
-        on->on_escalate(worker->domain->observer.ctx, &event);
+        if (log != NULL) {
+            jzi_log_escalation(log, worker->now_ns, &event);
+        }
+        if (on->on_escalate != NULL) {
+            on->on_escalate(worker->domain->observer.ctx, &event);
+        }
     }
     jzi_lifecycle_fail_with(worker, self, &reason);
 }
@@ -391,6 +399,7 @@ static uint32_t chosen_action(jzi_child *child, uint32_t attempt)
         .uptime_ns = child->bond.uptime_ns,
         .attempt = attempt,
         .incarnation = actor == NULL ? child->bond.restarts + 1 : actor->ext->life->incarnation,
+        .failed_on = child->bond.failed_on,
     };
     uint32_t action = (uint32_t)policy->decide(policy->decide_ctx, &failure);
     return resumable(child, action);

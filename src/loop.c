@@ -4,6 +4,7 @@
 #include "family.h"
 #include "job.h"
 #include "letters.h"
+#include "log.h"
 #include "monitor.h"
 #include "os/probe.h"
 #include "registry.h"
@@ -265,6 +266,7 @@ void jzi_loop_free(jzx_loop *loop)
     if (loop->system == NULL) {
         jzi_registry_destroy(worker->domain->registry);
         jzi_board_deinit(&loop->own_board);
+        jzi_log_free(jzi_domain_log(worker->domain), true);
     }
     jzi_post_release(loop->post);
     jzi_free(&alloc, loop, sizeof *loop);
@@ -330,7 +332,10 @@ void jzi_loop_abandon(jzx_loop *loop)
 {
     jzi_domain *domain = &loop->domain;
     domain->abandoned = true;
-    domain->observer = (jzi_observer){0};
+    jzi_domain_observe(domain, loop->post, &(jzi_observer){0});
+    if (jzi_domain_log(domain) != NULL) {
+        jzi_log_set(jzi_domain_log(domain), JZX_LOG_OFF, true);
+    }
     jzi_registry_abandon(domain->registry);
     if (loop->pool != NULL && !jzi_pool_abandon(loop)) {
         const jzx_env *env = loop->worker.env;

@@ -43,6 +43,7 @@ struct jzx_system {
     jzx_counters gone;        /* of dispatchers that are no more */
     jzi_histogram gone_times[JZI_TIME_KINDS];
     jzi_observer observer;         /* what a dispatcher gets: the user's, or one that passes on */
+    struct jzi_log *log;           /* NULL: nothing is printed. With the lock */
     jzi_observer listener;         /* the user's. On the thread of "loop" only */
     _Atomic uint32_t listener_seq; /* counts them: what happened under another one is not told */
     _Atomic uint64_t unobserved;   /* callbacks that there was no memory for */
@@ -67,6 +68,9 @@ jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_s
 /* Whether it may be destroyed now. Errors: BUSY. */
 jzx_err jzi_system_may_end(jzx_system *system);
 jzx_err jzi_system_destroy(jzx_system *system);
+
+/* What JZX_LOG asks for, for a loop or for the whole system it belongs to. */
+void jzi_system_log_if_asked(jzx_loop *loop);
 
 /* Finds a dispatcher by name, makes "pool" and "pinned". Thread: any. Errors: NO_SUCH_DISPATCHER,
  * MAX_DISPATCHERS, STOPPING, NO_THREADS, NO_MEMORY, NO_FDS. */

@@ -19,6 +19,7 @@ typedef struct trace {
     /* What was asked for. */
     json_t *actors; /* owned */
     const char *under;
+    const char *correlation;
     uint64_t tag, rate;
     bool has_tag, sends;
     double seconds; /* 0: until interrupted */
@@ -54,6 +55,9 @@ static json_t *request_of(const trace *t)
     }
     if (t->has_tag) {
         (void)json_object_set_new(request, "tag", json_integer((json_int_t)t->tag));
+    }
+    if (t->correlation != NULL) {
+        (void)json_object_set_new(request, "correlation", json_string(t->correlation));
     }
     if (t->rate > 0) {
         (void)json_object_set_new(request, "rate", json_integer((json_int_t)t->rate));
@@ -105,6 +109,10 @@ static void put_line(const trace *t, const json_t *event)
     if (*field_text(event, "kind") != '\0' && strcmp(field_text(event, "kind"), "user") != 0) {
         fputs(", ", out);
         text_put(out, field_text(event, "kind"));
+    }
+    if (*field_text(event, "correlation") != '\0') {
+        fputs(", correlation ", out);
+        text_put(out, field_text(event, "correlation"));
     }
     if (strcmp(what, "fail") == 0 || strcmp(what, "end") == 0) {
         fprintf(out, ", %s", jzx_reason_name((uint32_t)field_u64(event, "detail")));
@@ -322,6 +330,10 @@ int trace_main(int argc, char **argv)
          .value = "ACTOR",
          .help = "only of it and all below it",
          .text = &t.under},
+        {.name = "correlation",
+         .value = "HEX",
+         .help = "only the requests and replies with this correlation",
+         .text = &t.correlation},
         {.name = "tag",
          .value = "N",
          .help = "only messages with this tag",

@@ -62,7 +62,13 @@ typedef enum jzx_drain_policy {
            */
           /* values, copies, and data with drop that was not taken */
 
+#define JZX_REDELIVER_NO_LIMIT UINT32_MAX /* for redeliver_max: it comes again every time */
+
 #define JZX_SPAWN_REGISTER 0x40u /* under its `name`, which must be free: see jzx/registry.h */
+
+#define JZX_SPAWN_TELL_START                                                                       \
+    0x80u /* the parent is told whenever it is RUNNING: JZX_SIGNAL_CHILD_STARTED                   \
+           */
 
 struct jzx_signal;
 
@@ -100,6 +106,11 @@ typedef struct jzx_spawn_opts {
     uint32_t flags;           /* JZX_SPAWN_* */
     uint32_t reserved;
     const char *dispatcher; /* where it runs, by name; NULL: with its parent. See jzx/system.h */
+    /* With JZX_SPAWN_REDELIVER: how often a message that the actor failed on comes again; then it
+     * is a dead letter, reason JZX_DEAD_POISON. 0: 3; JZX_REDELIVER_NO_LIMIT. Counted per message,
+     * across restarts. */
+    uint32_t redeliver_max;
+    uint32_t reserved2;
 } jzx_spawn_opts;
 
 /* Makes an actor. Its id works at once; its code runs after this call: init and PRE_START first, if

@@ -66,9 +66,10 @@ typedef struct jzx_failure {
     jzx_actor_id child;
     const char *child_id; /* of its spec; a plain parent's child: its name */
     const jzx_reason *reason;
-    uint64_t uptime_ns;   /* since the child's last start */
-    uint32_t attempt;     /* 1 for the first failure, counted until a quiet period passed */
-    uint32_t incarnation; /* of the child that failed */
+    uint64_t uptime_ns;      /* since the child's last start */
+    uint32_t attempt;        /* 1 for the first failure, counted until a quiet period passed */
+    uint32_t incarnation;    /* of the child that failed */
+    jzx_failed_on failed_on; /* what it had in hand */
 } jzx_failure;
 
 /* How children are restarted: of a supervisor, or of any actor by jzx_set_child_policy().
@@ -125,6 +126,8 @@ typedef struct jzx_child_spec {
     uint32_t drain;
     uint32_t flags;         /* JZX_SPAWN_* */
     const char *dispatcher; /* where it runs, copied; NULL: with its supervisor. See jzx/system.h */
+    uint32_t redeliver_max; /* with JZX_SPAWN_REDELIVER, as in jzx_spawn_opts */
+    uint32_t reserved;
 } jzx_child_spec;
 
 /* A supervisor and its children. A dynamic one has exactly one child spec, which makes its
