@@ -16,7 +16,7 @@ int main(void)
     int guests = 2;
     jzx_loop *loop = NULL;
     jzx_actor_id id = JZX_NOBODY;
-    jzx_spawn_opts opts = {.behavior = greet, .state = &guests};
+    jzx_spawn_opts opts = {.behavior = greet, .state = &guests, .name = "greeter"};
     jzx_err err;
     if ((err = jzx_loop_create(NULL, &loop)) != JZX_OK ||
         (err = jzx_spawn(loop, &opts, &id)) != JZX_OK ||

@@ -113,7 +113,10 @@ typedef struct jzi_actor {
     _Alignas(64) jzi_door door;
     jzx_actor_id id; /* of the tenant; its low half never changes */
     jzi_kind *kind;
-    jzi_node *urgent; /* a lane, here because most actors never use it */
+    union {
+        jzi_node *urgent;           /* a lane, here because most actors never use it */
+        jzx_actor_id failed_sender; /* of a corpse: who sent what it failed on */
+    };
     union {
         jzi_siblings siblings; /* its parent's; with a parent in another domain: in `far` */
         struct jzi_far *far;
@@ -124,6 +127,7 @@ typedef struct jzi_actor {
     union {
         uint32_t drain_stamp; /* with DRAIN: what has a lower stamp is still to be handled */
         uint32_t next_free;   /* slot number, while free */
+        uint32_t failed_tag;  /* of a corpse: the tag of what it failed on */
     };
 
     union {

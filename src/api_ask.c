@@ -64,8 +64,9 @@ jzx_err jzi_ask_check(const jzx_ask_opts *opts, uint32_t *out_flags)
     return err;
 }
 
-static inline __attribute__((always_inline)) void
-fill_in(jzi_ask *ask, jzx_actor_id to, const jzx_ask_opts *opts, uint64_t now, uint64_t slack)
+static inline __attribute__((always_inline)) void fill_in(jzi_ask *ask, jzx_actor_id to,
+                                                          const jzx_ask_opts *opts, uint64_t now,
+                                                          uint64_t slack, uint64_t inherited)
 {
     uint32_t ms = opts->timeout_ms == 0 ? DEFAULT_TIMEOUT_MS : opts->timeout_ms;
     ask->asked_ns = now;
@@ -75,11 +76,14 @@ fill_in(jzi_ask *ask, jzx_actor_id to, const jzx_ask_opts *opts, uint64_t now, u
     ask->reply.arg = opts->arg;
     ask->reply.target = to;
     ask->reply.tag = opts->tag;
+    ask->reply.correlation = opts->correlation != 0 ? opts->correlation
+                             : inherited != 0       ? inherited
+                                                    : ask->reply.ask;
 }
 
 void jzi_ask_fill(jzi_ask *ask, jzx_actor_id to, const jzx_ask_opts *opts, uint64_t now)
 {
-    fill_in(ask, to, opts, now, 0);
+    fill_in(ask, to, opts, now, 0, 0);
 }
 
 uint32_t jzi_outcome_of(jzx_err err)
@@ -105,6 +109,7 @@ static void describe(jzi_worker *worker, jzx_actor_id to, const jzx_ask_opts *op
         .tag = opts->tag,
         .queue_depth = depth == UINT32_MAX ? 0 : depth,
         .err = err,
+        .correlation = opts->correlation,
     };
     const jzi_actor *actor = jzi_worker_is_far(worker, to) ? NULL : jzi_worker_find(worker, to);
     if (actor != NULL) {
@@ -189,7 +194,7 @@ ask(jzi_worker *worker, jzx_actor_id to, const jzx_ask_opts *opts, jzx_ask_ref *
     }
     uint64_t slack = 0;
     uint64_t now = begins_at(worker, opts, &slack);
-    fill_in(it, to, opts, now, slack);
+    fill_in(it, to, opts, now, slack, jzi_worker_correlation(worker));
     jzi_ask_begin(worker, worker->current, it);
     jzx_ask_ref ref = it->reply.ask;
     if (!send_quickly(worker, to, opts, it)) {

@@ -145,7 +145,11 @@ jzx_err jzx_ask_wait_sized(jzx_sender *sender, jzx_actor_id to, const jzx_ask_op
     if (err != JZX_OK) {
         return err;
     }
-    jzx_reply reply = {.target = to, .callee = to, .tag = known.tag, .outcome = UINT32_MAX};
+    jzx_reply reply = {.target = to,
+                       .callee = to,
+                       .tag = known.tag,
+                       .outcome = UINT32_MAX,
+                       .correlation = known.correlation};
     err = ask_and_wait(sender, to, &known, &reply, msg);
     if (reply.outcome == UINT32_MAX) { /* it was not sent */
         reply.outcome = jzi_outcome_of(err);

@@ -80,8 +80,7 @@ size_t jzx_actor_children(jzx_loop *loop, jzx_actor_id id, jzx_actor_id *out, si
 
 const jzx_signal *jzx_message_signal(const jzx_message *msg)
 {
-    bool is_one = msg != NULL && msg->kind == JZX_KIND_NOTICE && msg->tag >= JZX_TAG_TERMINATED &&
-                  msg->tag <= JZX_TAG_RESTARTED;
+    bool is_one = msg != NULL && msg->kind == JZX_KIND_NOTICE && jzi_tag_is_signal(msg->tag);
     return is_one ? msg->data : NULL;
 }
 

@@ -83,6 +83,20 @@ uint64_t jzx_request_deadline(jzx_context *ctx, jzx_request request)
     return it == NULL ? 0 : it->deadline_ns;
 }
 
+uint64_t jzx_correlation(const jzx_context *ctx)
+{
+    const jzi_worker *worker = jzi_worker_with_message(ctx);
+    return worker == NULL ? 0 : jzi_worker_correlation(worker);
+}
+
+uint64_t jzx_request_correlation(jzx_context *ctx, jzx_request request)
+{
+    const jzi_worker *worker = jzi_worker_of_ctx(ctx);
+    bool in_hand = false;
+    const jzi_ask *it = worker == NULL ? NULL : find_request(worker, request, &in_hand);
+    return it == NULL ? 0 : it->reply.correlation;
+}
+
 jzx_err jzx_request_drop(jzx_context *ctx, jzx_request request)
 {
     if (jzi_worker_of_ctx(ctx) == NULL) {

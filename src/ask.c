@@ -358,6 +358,8 @@ static void request_died(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
         [JZX_DEAD_DROPPED] = JZX_OUTCOME_CALLEE_DIED,
         [JZX_DEAD_CANCELLED] = JZX_OUTCOME_CANCELLED,
         [JZX_DEAD_DISCARDED] = JZX_OUTCOME_FORGOTTEN,
+        [JZX_DEAD_FAILED_ON] = JZX_OUTCOME_FORGOTTEN, /* never: what it failed on has left it */
+        [JZX_DEAD_POISON] = JZX_OUTCOME_FORGOTTEN,
     };
     static const jzx_reason gone = {.kind = JZX_REASON_NOPROC};
     jzx_outcome outcome = outcomes[reason];
@@ -381,7 +383,22 @@ static jzx_dead_reason judge_request(jzi_worker *worker, const jzi_node *node)
         jzi_worker_clock(worker) > ask->deadline_ns) {
         return JZX_DEAD_EXPIRED;
     }
-    return jzi_ask_is_wanted(ask) ? JZX_DEAD_REASONS : JZX_DEAD_CANCELLED;
+    if (!jzi_ask_is_wanted(ask)) {
+        return JZX_DEAD_CANCELLED;
+    }
+    jzi_worker_correlate(worker, ask->reply.correlation);
+    worker->request_tries = ask->tries;
+    return JZX_DEAD_REASONS;
+}
+
+static uint32_t *tries_of_request(jzi_worker *worker, const jzi_node *node)
+{
+    return &jzi_ask_at(worker, node->ops)->tries;
+}
+
+static uint64_t correlation_of_request(jzi_worker *worker, const jzi_node *node)
+{
+    return jzi_ask_at(worker, node->ops)->reply.correlation;
 }
 
 static void answer_arrived(jzi_worker *worker, jzi_node *node)
@@ -402,6 +419,7 @@ static bool claim_answer(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
         return false;
     }
     unlink_asker(worker, ask);
+    jzi_worker_correlate(worker, ask->reply.correlation);
     worker->instead = ask->on_reply;
     return true;
 }
@@ -432,5 +450,7 @@ void jzi_ask_init(jzi_worker *worker)
                                                        .arrive = answer_arrived};
     domain->on_request_left = request_left;
     domain->on_request_died = request_died;
+    domain->on_request_tries = tries_of_request;
+    domain->on_request_correlation = correlation_of_request;
     domain->judge_request = judge_request;
 }

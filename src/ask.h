@@ -41,6 +41,7 @@ typedef struct jzi_ask {
     bool shared;                    /* several threads know it */
     bool posted;                    /* the answer is in the asker's lane */
     bool lapsed;                    /* its holder failed with it in hand */
+    uint32_t tries;                 /* of its message, with JZI_HAND_TRIED: who failed on it */
     jzi_ask_waiter *waiter;         /* of a plain thread's ask, and gone when that is through */
     struct jzi_ask *next;           /* the asker's; free: the free list */
     struct jzi_ask **pprev;         /* NULL: it is on no list */

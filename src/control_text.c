@@ -202,7 +202,7 @@ const char *jzi_kind_name(uint32_t kind)
 const char *jzi_dead_name(uint32_t reason)
 {
     static const char *const names[JZX_DEAD_REASONS] = {
-        "stopped",   "expired", "dropped_newest", "dropped_oldest", "loop_closed",
-        "restarted", "dropped", "cancelled",      "discarded"};
+        "stopped", "expired",   "dropped_newest", "dropped_oldest", "loop_closed", "restarted",
+        "dropped", "cancelled", "discarded",      "failed_on",      "poison"};
     return reason < JZX_DEAD_REASONS ? names[reason] : "unknown";
 }

@@ -236,6 +236,7 @@ static void write_event(jzi_trace *trace, const jzi_flight_event *event)
             jzi_json_text(out, "result", jzi_result_name(at->detail));
         }
         jzi_json_u64(out, "stamp", at->stamp);
+        jzi_json_actor(out, "correlation", at->correlation);
     } else {
         jzi_flight_write_details(out, at);
         write_reason(trace, at);
@@ -378,6 +379,25 @@ static void end(jzi_client *client)
     free_trace(trace);
 }
 
+/* As it is shown: hexadecimal digits. False: something else. */
+static bool read_correlation(jzi_trace *trace, jzi_request *request)
+{
+    const char *text = jzi_request_text(request, "correlation");
+    trace->correlation = 0;
+    if (text == NULL) {
+        return !jzi_request_has(request, "correlation");
+    }
+    size_t len = strlen(text);
+    if (len == 0 || len > 16 || strspn(text, "0123456789abcdefABCDEF") != len) {
+        return false;
+    }
+    for (; *text != '\0'; text++) {
+        uint32_t digit = (uint32_t)(*text <= '9' ? *text - '0' : (*text | 0x20) - 'a' + 10);
+        trace->correlation = trace->correlation << 4 | digit;
+    }
+    return trace->correlation != 0;
+}
+
 /* False: refused. */
 static bool read_filter(jzi_trace *trace, jzi_request *request)
 {
@@ -387,6 +407,10 @@ static bool read_filter(jzi_trace *trace, jzi_request *request)
     size_t count = jzi_request_list(request, "actors", &list);
     trace->has_tag = jzi_request_has(request, "tag");
     trace->tag = (uint32_t)jzi_request_u64(request, "tag", 0, UINT32_MAX);
+    if (!read_correlation(trace, request)) {
+        return jzi_refuse(client, "BAD_REQUEST",
+                          "Member 'correlation' is a number in hexadecimal digits, as text.");
+    }
     trace->rate = (uint32_t)jzi_request_u64(request, "rate", RATE_DEFAULT, RATE_MAX);
     trace->sends = jzi_request_bool(request, "sends", false);
     if (request->wrong != NULL || trace->rate == 0) {

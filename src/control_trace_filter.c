@@ -228,7 +228,8 @@ static void meet_child(jzi_trace *trace, const jzi_tap_event *event)
 
 bool jzi_trace_follows(jzi_trace *trace, const jzi_tap_event *event)
 {
-    bool tagged = !trace->has_tag || event->tag == trace->tag;
+    bool tagged = (!trace->has_tag || event->tag == trace->tag) &&
+                  (trace->correlation == 0 || event->correlation == trace->correlation);
     switch (event->what) {
     case JZI_TAP_SPAWN:
         if (trace->under != JZX_NOBODY) {

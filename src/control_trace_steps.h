@@ -38,6 +38,7 @@ typedef struct jzi_trace {
     bool sends;
     bool has_actors; /* only those of `chosen` and `below` */
     uint32_t tag;
+    uint64_t correlation; /* 0: all */
     uint32_t rate;
     jzx_actor_id under; /* JZX_NOBODY: not by subtree */
     jzi_id_set chosen;

@@ -109,6 +109,7 @@ jzx_err jzx_loop_create_sized(const jzx_config *config, size_t config_size, jzx_
 {
     jzx_err err = jzi_loop_create_sized(config, config_size, out_loop);
     if (err == JZX_OK) {
+        jzi_system_log_if_asked(*out_loop);
         serve_if_asked(*out_loop);
     }
     return err;
@@ -148,6 +149,7 @@ jzx_err jzx_system_create_sized(const jzx_system_config *config, size_t config_s
     jzx_err err =
         jzi_system_create_sized(config, config_size, loop_config_size, dispatcher_size, out_system);
     if (err == JZX_OK) {
+        jzi_system_log_if_asked(jzx_system_loop(*out_system));
         serve_if_asked(jzx_system_loop(*out_system));
     }
     return err;

@@ -34,8 +34,11 @@ enum {
     JZI_EVENT_ASK,
     JZI_EVENT_BUS,
     JZI_EVENT_NAME,
+    JZI_EVENT_STARTED,
+    JZI_EVENT_FULL,
     JZI_EVENT_KINDS
 };
+_Static_assert((unsigned)JZI_EVENT_FULL == JZI_POST_FULL, "post.h knows it by its number");
 
 /* Something that a domain does for another thread, in its own time: pushed on its inbound list as a
  * message is, and run there as part of the intake. Errands and messages of one thread keep their
@@ -49,6 +52,11 @@ typedef struct jzi_errand {
 bool jzi_errand_post(jzi_post *post, jzi_errand *errand);
 
 struct jzi_family_ops;
+
+/* Births and ends are to be told, to the observer or to the log; transitions, to the observer. */
+#define JZI_SEES_LIFE 0x1u
+#define JZI_SEES_LOG 0x2u
+#define JZI_SEES_MOVES 0x4u
 
 /* What the workers of one dispatcher share. Inside a domain everything is done directly; between
  * two domains everything is a node on the other one's inbound list. With several workers, whoever
@@ -81,7 +89,11 @@ typedef struct jzi_domain {
     bool root_in_order;         /* a shutdown stops them one after the other */
     uint64_t watch_seq;         /* the last jzx_watch_ref */
     jzi_dead_letters dead_letters;
-    jzi_observer observer;
+    jzi_observer observer; /* set by jzi_domain_observe() */
+    /* JZI_SEES_*. relaxed: what it says becomes true soon. */
+    _Atomic uint32_t sees;
+    /* Set once, by any thread, and there until the end. release and acquire: what it leads to. */
+    _Atomic(struct jzi_log *) log;
     /* In a pool: code of the user's that is due and must not run with the floor. Errands, and
      * messages that were buried and whose data is to be dropped; a lane. */
     jzi_node *chores;
@@ -122,6 +134,8 @@ typedef struct jzi_domain {
     void (*on_request_left)(jzi_worker *worker, jzi_actor *actor, jzi_node *node, bool ok);
     void (*on_request_died)(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
                             jzx_dead_reason reason);
+    uint32_t *(*on_request_tries)(jzi_worker *worker, const jzi_node *node); /* to be counted */
+    uint64_t (*on_request_correlation)(jzi_worker *worker, const jzi_node *node);
     jzx_dead_reason (*judge_request)(jzi_worker *worker, const jzi_node *node);
     struct jzi_registry *registry; /* names and groups; of a system: of all of it */
     /* An incarnation is over that subscribed to a bus, or waits for names or groups. */
@@ -131,5 +145,24 @@ typedef struct jzi_domain {
     void (*on_release_names)(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id);
     const struct jzi_family_ops *family; /* installed by jzi_family_init() */
 } jzi_domain;
+
+static inline bool jzi_domain_sees(const jzi_domain *domain, uint32_t what)
+{
+    return (atomic_load_explicit(&domain->sees, memory_order_relaxed) & what) != 0;
+}
+static inline struct jzi_log *jzi_domain_log(const jzi_domain *domain)
+{
+    return atomic_load_explicit(&domain->log, memory_order_acquire);
+}
+/* Gives the domain with this post office another observer. By its owner, or before it runs. */
+void jzi_domain_observe(jzi_domain *domain, jzi_post *post, const jzi_observer *observer);
+/* Gives it a log, which it keeps. Thread: any. */
+static inline void jzi_domain_set_log(jzi_domain *domain, struct jzi_log *log)
+{
+    if (log != NULL) {
+        atomic_store_explicit(&domain->log, log, memory_order_release);
+        atomic_fetch_or_explicit(&domain->sees, JZI_SEES_LOG, memory_order_relaxed);
+    }
+}
 
 #endif

@@ -1,6 +1,7 @@
 #include "family_steps.h"
 
 #include "base/alloc.h"
+#include "log.h"
 
 #include <stdio.h>
 
@@ -159,6 +160,7 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
         .stop_timeout_ms = spec->shutdown_ms,
         .flags = spec->flags,
         .dispatcher = spec->dispatcher,
+        .redeliver_max = spec->redeliver_max,
     };
     jzi_actor *parent = self_of(child->family);
     jzi_birth birth = {.parent = parent, .bond = &child->bond, .supervisor = nested};
@@ -387,7 +389,8 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
     if (on->on_supervisor_escalate != NULL) {
         on->on_supervisor_escalate(worker->domain->observer.ctx, family->self);
     }
-    if (on->on_escalate != NULL) {
+    struct jzi_log *log = jzi_domain_log(worker->domain);
+    if (on->on_escalate != NULL || log != NULL) {
         jzx_escalation_event event = {
             .supervisor = family->self,
             .child = child->id,
@@ -398,7 +401,12 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
             .restarts =
                 jzi_window_within(&family->window, worker->now_ns, family->policy.period_ns),
         };
-        on->on_escalate(worker->domain->observer.ctx, &event);
+        if (log != NULL) {
+            jzi_log_escalation(log, worker->now_ns, &event);
+        }
+        if (on->on_escalate != NULL) {
+            on->on_escalate(worker->domain->observer.ctx, &event);
+        }
     }
     if (!root) {
         jzi_lifecycle_fail_with(worker, self, &reason);
@@ -432,6 +440,7 @@ static uint32_t chosen_action(jzi_child *child, uint32_t attempt)
         .uptime_ns = child->bond.uptime_ns,
         .attempt = attempt,
         .incarnation = actor == NULL ? child->bond.restarts + 1 : actor->ext->life->incarnation,
+        .failed_on = child->bond.failed_on,
     };
     uint32_t action = (uint32_t)policy->decide(policy->decide_ctx, &failure);
     return resumable(child, action);
@@ -457,22 +466,6 @@ static void restart(jzi_child *child, uint64_t delay_ns)
     } else {
         jzi_family_start_when_due(child);
     }
-}
-
-jzi_child *jzi_family_find(const jzi_worker *worker, const jzi_family *family, jzx_actor_id id)
-{
-    const jzi_actor *actor = jzi_worker_is_far(worker, id) ? NULL : jzi_worker_find(worker, id);
-    if (actor != NULL) {
-        jzi_life *life = jzi_life_of(actor);
-        bool here = life != NULL && life->far == NULL && life->bond != NULL;
-        jzi_child *child = here ? (jzi_child *)life->bond : NULL;
-        return child != NULL && child->family == family ? child : NULL;
-    }
-    jzi_child *child = id == JZX_NOBODY ? NULL : family->first;
-    while (child != NULL && child->id != id) {
-        child = child->next;
-    }
-    return child;
 }
 
 jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child_id)

@@ -20,7 +20,7 @@ jzx_err jzx_loop_set_observer_sized(jzx_loop *loop, const jzx_observer *observer
             return err;
         }
     }
-    loop->domain.observer = (jzi_observer){.on = known, .ctx = ctx};
+    jzi_domain_observe(&loop->domain, loop->post, &(jzi_observer){.on = known, .ctx = ctx});
     return JZX_OK;
 }
 

@@ -19,8 +19,8 @@ typedef struct jzi_kind {
     uint32_t stop_timeout_ms; /* JZX_SHUTDOWN_* too */
     uint32_t drain;           /* jzx_drain_policy */
     uint32_t flags;
-    uint32_t zero;  /* the members above are compared as bytes */
-    uint64_t users; /* actors of this kind */
+    uint32_t redeliver_max;
+    uint64_t users; /* actors of this kind; the members above are compared as bytes */
     struct jzi_kind *next;
 } jzi_kind;
 

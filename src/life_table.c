@@ -30,9 +30,10 @@ const char *jzx_state_name(uint32_t state)
 
 const char *jzx_signal_name(uint32_t kind)
 {
-    static const char *const names[] = {"unknown",   "pre_start",    "post_start",   "pre_stop",
-                                        "post_stop", "pre_restart",  "post_restart", "terminated",
-                                        "exit",      "child_failed", "child_ended",  "restarted"};
+    static const char *const names[] = {
+        "unknown",     "pre_start",    "post_start",   "pre_stop", "post_stop",
+        "pre_restart", "post_restart", "terminated",   "exit",     "child_failed",
+        "child_ended", "restarted",    "child_started"};
     return kind < sizeof names / sizeof names[0] ? names[kind] : names[0];
 }
 

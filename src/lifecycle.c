@@ -3,13 +3,17 @@
 #include "monitor.h"
 #include "restart_policy.h"
 
-void jzi_move(jzi_actor *actor, jzx_life_event event)
+void jzi_move(jzi_worker *worker, jzi_actor *actor, jzx_life_event event)
 {
-    int state = jzx_lifecycle_next(jzi_actor_state_of(actor), (uint32_t)event);
+    uint32_t from = jzi_actor_state_of(actor);
+    int state = jzx_lifecycle_next(from, (uint32_t)event);
     jzi_assert(state >= 0);
     jzi_actor_set_history(actor, jzi_history_add(jzi_actor_history(actor), (uint32_t)state));
     actor->flags = (actor->flags & ~(7u << JZI_ACTOR_STATE_SHIFT)) | (uint32_t)state
                                                                          << JZI_ACTOR_STATE_SHIFT;
+    if (jzi_unlikely(jzi_domain_sees(worker->domain, JZI_SEES_MOVES))) {
+        jzi_tell_move(worker, actor, from, (uint32_t)state);
+    }
 }
 
 void jzi_lifecycle_wake(jzi_worker *worker, jzi_actor *actor)
@@ -38,6 +42,7 @@ void jzi_life_settle(jzi_worker *worker)
     jzi_life *life = jzi_life_of(actor);
     if (life != NULL && jzi_actor_step_of(actor) != JZI_STEP_NONE) {
         life->reason = worker->reason;
+        life->failed_on = jzi_failed_on_of(worker);
     }
     if ((actor->flags & JZI_ACTOR_FROZEN) != 0) {
         if ((actor->flags & JZI_ACTOR_LIFE) != 0) {
@@ -112,19 +117,6 @@ static bool hook_failed(const jzi_worker *worker)
     return worker->hook_result == JZX_BEHAVIOR_FAIL || worker->hook_result > JZX_BEHAVIOR_DEFER;
 }
 
-/* An incarnation failed, or a hook did while it ended. */
-void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor)
-{
-    jzi_count_add(&worker->counters.failures, 1);
-    if (jzi_unlikely(worker->noting)) {
-        jzi_life_keep_failure(worker, actor);
-    }
-    if (worker->domain->observer.on.on_actor_fail != NULL) {
-        worker->domain->observer.on.on_actor_fail(worker->domain->observer.ctx, actor->id,
-                                                  jzi_actor_name(actor), &worker->reason);
-    }
-}
-
 /* Children first; then the rest of the clean-up follows in advance(). */
 void jzi_life_clean_up(jzi_worker *worker, jzi_actor *actor, jzi_after after)
 {
@@ -157,7 +149,7 @@ void jzi_life_end(jzi_worker *worker, jzi_actor *actor)
     const jzi_bond *bond = life == NULL ? NULL : life->bond;
     bool again = bond != NULL && (actor->flags & JZI_ACTOR_FINISH) == 0 &&
                  jzi_policy_wants(bond->mode, worker->reason.kind);
-    jzi_move(actor, JZX_LIFE_STOP);
+    jzi_move(worker, actor, JZX_LIFE_STOP);
     jzi_life_clean_up(worker, actor, again ? JZI_AFTER_EXIT : JZI_AFTER_END);
 }
 
@@ -167,7 +159,7 @@ void jzi_life_end_for_good(jzi_worker *worker, jzi_actor *actor)
         return;
     }
     actor->flags |= JZI_ACTOR_FINISH;
-    jzi_move(actor, JZX_LIFE_STOP);
+    jzi_move(worker, actor, JZX_LIFE_STOP);
     jzi_life_clean_up(worker, actor, JZI_AFTER_END);
 }
 
@@ -244,7 +236,7 @@ void jzi_life_fail(jzi_worker *worker, jzi_actor *actor)
     }
     actor->flags &= ~JZI_ACTOR_LINKED;
     if (actor->ext != NULL || actor->kind->deinit != NULL) {
-        jzi_move(actor, JZX_LIFE_FAIL);
+        jzi_move(worker, actor, JZX_LIFE_FAIL);
     }
     if (life == NULL || life->bond == NULL || (actor->flags & JZI_ACTOR_FINISH) != 0) {
         jzi_life_end_for_good(worker, actor);
@@ -270,41 +262,13 @@ void jzi_life_fail_start(jzi_worker *worker, jzi_actor *actor)
     worker->reason.kind = JZX_REASON_START_FAILED;
     jzi_life_note_failure(worker, actor);
     jzi_monitor_break_links(worker, actor, incarnation_of(actor), &worker->reason);
-    jzi_move(actor, JZX_LIFE_FAIL);
+    jzi_move(worker, actor, JZX_LIFE_FAIL);
     if (life->bond == NULL || (actor->flags & JZI_ACTOR_FINISH) != 0) {
         jzi_life_end_for_good(worker, actor);
         return;
     }
-    jzi_move(actor, JZX_LIFE_RESTART);
+    jzi_move(worker, actor, JZX_LIFE_RESTART);
     jzi_life_clean_up(worker, actor, JZI_AFTER_RETRY);
-}
-
-static void tell_restart(jzi_worker *worker, const jzi_actor *actor)
-{
-    const jzi_life *life = actor->ext->life;
-    life->bond->restarts++;
-    const jzx_observer *on = &worker->domain->observer.on;
-    jzi_count_add(&worker->counters.restarts, 1);
-    if (jzi_unlikely(worker->noting)) {
-        jzi_worker_note(worker, JZI_TAP_RESTART, actor->id, jzi_lifecycle_parent(worker, actor), 0,
-                        life->incarnation, 0);
-    }
-    if (on->on_restart != NULL) {
-        jzx_restart_event event = {
-            .id = actor->id,
-            .supervisor = jzi_lifecycle_parent(worker, actor),
-            .name = jzi_actor_name(actor),
-            .cause = &worker->reason,
-            .uptime_ns = life->bond->uptime_ns,
-            .attempt = life->bond->attempt,
-            .incarnation = life->incarnation,
-            .delay_ms = life->bond->delay_ms,
-        };
-        on->on_restart(worker->domain->observer.ctx, &event);
-    }
-    if (on->on_actor_restart != NULL) {
-        on->on_actor_restart(worker->domain->observer.ctx, actor->id, (int)life->bond->attempt);
-    }
 }
 
 static void drop_queue(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
@@ -325,10 +289,10 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
     actor->flags &= ~(JZI_ACTOR_START | JZI_ACTOR_RESTART);
     if (jzi_actor_state_of(actor) != JZX_STATE_CREATED) {
         if (jzi_actor_state_of(actor) == JZX_STATE_STOPPED) {
-            jzi_move(actor, JZX_LIFE_RESTART);
+            jzi_move(worker, actor, JZX_LIFE_RESTART);
         }
         JZI_PUBLISH_SUM(life->incarnation, 1u);
-        tell_restart(worker, actor);
+        jzi_tell_restart(worker, actor);
         actor->flags &= ~(JZI_ACTOR_ENDING | JZI_ACTOR_KILLED | JZI_ACTOR_LATE | JZI_ACTOR_LINKED |
                           JZI_ACTOR_TRAP);
         if ((actor->kind->flags & JZX_SPAWN_TRAP_EXITS) != 0) {
@@ -337,7 +301,7 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
     }
     JZI_PUBLISH_HOT(life->since_ns, 0);
     life->bare = true;
-    jzi_move(actor, JZX_LIFE_START);
+    jzi_move(worker, actor, JZX_LIFE_START);
     jzi_set_step(actor, JZI_STEP_INITED);
     bool builds = actor->kind->init != NULL || (actor->kind->flags & JZI_KIND_SUPERVISOR) != 0;
     actor->state = builds ? NULL : life->arg;
@@ -378,15 +342,22 @@ void jzi_life_tell_room(jzi_worker *worker, jzi_actor *actor)
 static void running(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_life *life = actor->ext->life;
-    jzi_move(actor, JZX_LIFE_STARTED);
+    jzi_move(worker, actor, JZX_LIFE_STARTED);
     jzi_set_step(actor, JZI_STEP_NONE);
     actor->flags &= ~(JZI_ACTOR_FROZEN | JZI_ACTOR_START | JZI_ACTOR_RESTART | JZI_ACTOR_RESUME);
     JZI_PUBLISH_HOT(life->since_ns, worker->now_ns | 1u);
     if (jzi_unlikely(worker->noting)) {
         jzi_worker_note(worker, JZI_TAP_START, actor->id, JZX_NOBODY, 0, life->incarnation, 0);
     }
+    if (!life->began) {
+        life->began = true;
+        jzi_tell_start(worker, actor);
+    }
     jzi_life_tell_room(worker, actor);
     jzi_tell_parent(worker, actor, JZI_NEWS_STARTED);
+    if (life->started != NULL) {
+        jzi_started_tell(worker, actor);
+    }
     if (life->incarnation > 1) {
         jzi_monitor_restarted(worker, actor, life->incarnation, &worker->reason);
     }
@@ -427,7 +398,7 @@ static void cleaned(jzi_worker *worker, jzi_actor *actor)
         life->after = (uint32_t)after;
     }
     if (after == JZI_AFTER_END) {
-        jzi_move(actor, JZX_LIFE_END);
+        jzi_move(worker, actor, JZX_LIFE_END);
         jzi_finish(worker, actor);
         return;
     }
@@ -439,7 +410,7 @@ static void cleaned(jzi_worker *worker, jzi_actor *actor)
         drop_queue(worker, actor, &actor->user);
     }
     if (jzi_actor_state_of(actor) == JZX_STATE_STOPPING) {
-        jzi_move(actor, JZX_LIFE_HALT);
+        jzi_move(worker, actor, JZX_LIFE_HALT);
     }
     if (after == JZI_AFTER_AGAIN) {
         jzi_life_start(worker, actor);

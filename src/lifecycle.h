@@ -28,8 +28,9 @@ typedef struct jzi_bond {
     uint32_t mode; /* jzx_restart_mode */
     uint32_t attempt;
     uint32_t delay_ms;
-    uint32_t restarts;  /* incarnations that began to start again */
-    jzx_reason reason;  /* of the last failure, exit or end */
+    uint32_t restarts; /* incarnations that began to start again */
+    jzx_reason reason; /* of the last failure, exit or end */
+    jzx_failed_on failed_on;
     uint64_t uptime_ns; /* of the incarnation that this ended */
 } jzi_bond;
 
@@ -42,17 +43,20 @@ typedef struct jzi_life {
     uint32_t child_count; /* this and incarnation, since_ns, family: guests look at them */
     uint32_t incarnation;
     uint32_t after;    /* jzi_after: what follows the clean-up */
+    bool began;        /* it was RUNNING once, and the observer knows */
     bool bare;         /* no init has succeeded: there is nothing for deinit to release */
     uint64_t since_ns; /* when it was last RUNNING */
     jzi_alarm alarm;
     jzx_actor_id self;
 
-    jzi_bond *bond;            /* its parent supervises it */
-    struct jzi_far *far;       /* its parent is in another domain */
-    struct jzi_family *family; /* it supervises its children */
-    jzi_bond *news;            /* of its children, oldest first */
+    jzi_bond *bond;              /* its parent supervises it */
+    struct jzi_far *far;         /* its parent is in another domain */
+    struct jzi_started *started; /* its parent wants to know when it is RUNNING */
+    struct jzi_family *family;   /* it supervises its children */
+    jzi_bond *news;              /* of its children, oldest first */
     jzi_bond *news_last;
     jzx_reason reason; /* between the steps of a procedure; LINKED until it is obeyed */
+    jzx_failed_on failed_on;
     jzx_reason linked;
 } jzi_life;
 

@@ -181,7 +181,7 @@ static void obey_running(jzi_worker *worker, jzi_actor *actor)
             return;
         }
         jzi_worker_set_reason(worker, JZX_REASON_SHUTDOWN, 0, NULL);
-        jzi_move(actor, JZX_LIFE_STOP);
+        jzi_move(worker, actor, JZX_LIFE_STOP);
         jzi_life_begin_restart(worker, actor, JZI_AFTER_DOWN);
     } else if (created && (flags & JZI_ACTOR_START) != 0) {
         jzi_life_start(worker, actor);
@@ -202,7 +202,7 @@ static void obey_starting(jzi_worker *worker, jzi_actor *actor)
     actor->flags &= ~(JZI_ACTOR_KILL | JZI_ACTOR_STOP | JZI_ACTOR_HALT | JZI_ACTOR_START);
     actor->flags |= kill ? JZI_ACTOR_KILLED : 0;
     jzi_worker_set_reason(worker, kill ? JZX_REASON_KILLED : JZX_REASON_SHUTDOWN, 0, NULL);
-    jzi_move(actor, JZX_LIFE_STOP);
+    jzi_move(worker, actor, JZX_LIFE_STOP);
     jzi_life_clean_up(worker, actor, halt ? JZI_AFTER_DOWN : JZI_AFTER_END);
 }
 
@@ -217,13 +217,13 @@ static void obey_failed(jzi_worker *worker, jzi_actor *actor)
     } else if ((flags & (JZI_ACTOR_RESTART | JZI_ACTOR_HALT)) != 0) {
         bool again = (flags & (JZI_ACTOR_START | JZI_ACTOR_HALT)) == JZI_ACTOR_START;
         actor->flags &= ~ORDERS;
-        jzi_move(actor, JZX_LIFE_RESTART);
+        jzi_move(worker, actor, JZX_LIFE_RESTART);
         jzi_life_begin_restart(worker, actor, again ? JZI_AFTER_AGAIN : JZI_AFTER_DOWN);
     } else if ((flags & JZI_ACTOR_RESUME) != 0) {
         jzi_worker_forget_redelivery(worker, actor);
         jzi_ask_resume(worker, actor);
         actor->flags &= ~(JZI_ACTOR_RESUME | JZI_ACTOR_FROZEN);
-        jzi_move(actor, JZX_LIFE_RESUME);
+        jzi_move(worker, actor, JZX_LIFE_RESUME);
         jzi_set_step(actor, JZI_STEP_NONE);
         jzi_life_tell_room(worker, actor);
     }
@@ -242,7 +242,7 @@ static void obey_children(jzi_worker *worker, jzi_actor *actor)
         jzi_close_gate(worker, actor);
         actor->flags &= ~ORDERS;
         if (jzi_actor_state_of(actor) == JZX_STATE_RESTARTING) {
-            jzi_move(actor, JZX_LIFE_STOP);
+            jzi_move(worker, actor, JZX_LIFE_STOP);
         }
     }
     if ((flags & JZI_ACTOR_HALT) != 0 && life->after != JZI_AFTER_END) {
@@ -274,9 +274,9 @@ static void obey_down(jzi_worker *worker, jzi_actor *actor)
         }
         jzi_close_gate(worker, actor);
         if (jzi_actor_state_of(actor) != JZX_STATE_STOPPED) {
-            jzi_move(actor, JZX_LIFE_STOP);
+            jzi_move(worker, actor, JZX_LIFE_STOP);
         }
-        jzi_move(actor, JZX_LIFE_END);
+        jzi_move(worker, actor, JZX_LIFE_END);
         jzi_release_incarnation(worker, actor); /* what a stop just armed */
         jzi_finish(worker, actor);
     } else if ((flags & JZI_ACTOR_HALT) != 0) {
@@ -294,6 +294,7 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
     actor->flags &= ~JZI_ACTOR_LIFE;
     if (life != NULL && step != JZI_STEP_NONE) {
         worker->reason = life->reason;
+        worker->failed_on = life->failed_on;
     }
     /* While it is FAILED nothing runs, not even what it does for its children; and once it is to
      * stop itself, nobody is restarted any more. */

@@ -109,6 +109,7 @@ void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news)
     }
     if ((news & ~JZI_NEWS_PLAIN) != 0) {
         bond->reason = worker->reason;
+        bond->failed_on = jzi_failed_on_of(worker);
         bool was_up = life->since_ns != 0 && worker->now_ns > life->since_ns;
         bond->uptime_ns = was_up ? worker->now_ns - life->since_ns : 0;
     }
@@ -273,22 +274,36 @@ static inline __attribute__((always_inline)) bool wants_notice(const jzi_worker 
            (parent->ext->life->after == JZI_AFTER_END && (parent->flags & JZI_ACTOR_KILLED) == 0);
 }
 
-/* The dead slot itself becomes the notice (R9). Only a text takes memory, and it may be missing. */
+/* What of a reason does not fit into a corpse. */
+typedef struct jzi_last_words {
+    jzx_reason reason;
+    uint64_t correlation;
+} jzi_last_words;
+
+/* The dead slot itself becomes the notice (R9). Only a text and a correlation take memory, and may
+ * be missing. What it had in hand when it failed is where the urgent lane was, and above the kind
+ * of the reason. */
 static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnation)
 {
     const jzx_reason *reason = &worker->reason;
-    jzx_reason *block = NULL;
-    if (reason->text[0] != '\0' || reason->from != JZX_NOBODY) {
+    const jzx_failed_on on =
+        reason->kind <= JZX_REASON_SHUTDOWN ? (jzx_failed_on){0} : jzi_failed_on_of(worker);
+    jzi_last_words *block = NULL;
+    if (reason->text[0] != '\0' || reason->from != JZX_NOBODY || on.correlation != 0) {
         block = jzi_alloc(&worker->alloc, sizeof *block);
         if (block != NULL) {
-            *block = *reason;
+            *block = (jzi_last_words){.reason = *reason, .correlation = on.correlation};
         }
     }
+    actor->failed_sender = on.sender;
+    actor->failed_tag = on.tag;
     jzi_node *node = &actor->corpse;
     jzi_actor_set_history(actor, JZI_HISTORY_CORPSE);
     JZI_PUBLISH_HOT(actor->dead, incarnation);
     jzi_actor_set_counts(actor, 0);
-    node->msg.u64 = (uint64_t)reason->kind << 32 | (uint32_t)reason->code;
+    node->msg.u64 = (uint64_t)(reason->kind | (uint32_t)on.kind << 8 | (uint32_t)on.there << 16)
+                        << 32 |
+                    (uint32_t)reason->code;
     node->msg.len = (size_t)(uintptr_t)block;
     node->msg.tag =
         reason->kind <= JZX_REASON_SHUTDOWN ? JZX_TAG_CHILD_ENDED : JZX_TAG_CHILD_FAILED;
@@ -310,12 +325,12 @@ static void post_corpse(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 
 void jzi_corpse_reason(const jzi_node *node, jzx_reason *out_reason)
 {
-    const jzx_reason *block = (const jzx_reason *)(uintptr_t)node->msg.len;
+    const jzi_last_words *block = (const jzi_last_words *)(uintptr_t)node->msg.len;
     if (block != NULL) {
-        *out_reason = *block;
+        *out_reason = block->reason;
         return;
     }
-    *out_reason = (jzx_reason){.kind = (uint32_t)(node->msg.u64 >> 32),
+    *out_reason = (jzx_reason){.kind = (uint32_t)(node->msg.u64 >> 32) & 0xFFu,
                                .code = (int32_t)(uint32_t)node->msg.u64};
     if ((jzi_msg_flags(&node->msg) & JZI_MSG_TEXT_LOST) != 0) {
         static const char lost[] = "(no memory)";
@@ -336,7 +351,8 @@ static bool claim_corpse(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
 {
     (void)parent;
     const jzi_actor *actor = jzi_container_of(node, jzi_actor, corpse);
-    const jzx_reason *block = (const jzx_reason *)(uintptr_t)node->msg.len;
+    const jzi_last_words *block = (const jzi_last_words *)(uintptr_t)node->msg.len;
+    uint32_t bits = (uint32_t)(node->msg.u64 >> 32);
     jzi_corpse_reason(node, &worker->signal_reason);
     bool ended = node->msg.tag == JZX_TAG_CHILD_ENDED;
     worker->signal = (jzx_signal){
@@ -345,6 +361,15 @@ static bool claim_corpse(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
         .from = node->msg.sender,
         .reason = &worker->signal_reason,
     };
+    if (bits >> 16 != 0) {
+        worker->signal.failed_on = (jzx_failed_on){
+            .correlation = block == NULL ? 0 : block->correlation,
+            .sender = actor->failed_sender,
+            .tag = actor->failed_tag,
+            .kind = (uint8_t)(bits >> 8),
+            .there = 1,
+        };
+    }
     jzi_free(&worker->alloc, (void *)(uintptr_t)node->msg.len, block == NULL ? 0 : sizeof *block);
     node->msg.data = &worker->signal;
     node->msg.len = sizeof worker->signal;
@@ -371,7 +396,7 @@ static void corpse_done(jzi_worker *worker, jzi_node *node)
 static void corpse_revoked(jzi_worker *worker, jzi_node *node)
 {
     void *block = (void *)(uintptr_t)node->msg.len;
-    jzi_free(&worker->alloc, block, block == NULL ? 0 : sizeof(jzx_reason));
+    jzi_free(&worker->alloc, block, block == NULL ? 0 : sizeof(jzi_last_words));
     corpse_done(worker, node);
 }
 
@@ -383,13 +408,14 @@ void jzi_lifecycle_init(jzi_worker *worker)
     worker->domain->on_orders = jzi_lifecycle_obey;
     worker->domain->root_first = worker->domain->root_last = JZI_NO_ACTOR;
     jzi_far_init(worker);
+    jzi_started_init(worker);
 }
 
 void jzi_corpse_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
     jzi_node *node = &actor->corpse;
     jzi_unlink_child(worker, actor, parent);
-    if (wants_notice(worker, actor, parent, (uint32_t)(node->msg.u64 >> 32))) {
+    if (wants_notice(worker, actor, parent, (uint32_t)(node->msg.u64 >> 32) & 0xFFu)) {
         jzi_msg_clear(&node->msg, JZI_MSG_CORPSE);
         jzi_msg_add(&node->msg, JZI_MSG_EVENT);
         post_corpse(worker, actor, parent);
@@ -452,9 +478,8 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
         (ext->extra->names != NULL || ext->extra->groups != NULL)) {
         worker->domain->on_release_names(worker, actor, id);
     }
-    if (jzi_unlikely(worker->domain->observer.on.on_actor_stop != NULL)) {
-        worker->domain->observer.on.on_actor_stop(worker->domain->observer.ctx, id,
-                                                  ext == NULL ? "" : ext->name, &worker->reason);
+    if (jzi_unlikely(jzi_domain_sees(worker->domain, JZI_SEES_LIFE | JZI_SEES_LOG))) {
+        jzi_tell_end(worker, id, ext == NULL ? "" : ext->name);
     }
     if (worker->domain->on_actor_ended != NULL) {
         worker->domain->on_actor_ended(worker, id, ext == NULL ? "" : ext->name,
@@ -468,6 +493,9 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
         if (ext->extra != NULL) {
             jzi_free(&worker->alloc, ext->extra->behaviors, JZI_BECOME_BYTES);
             jzi_free(&worker->alloc, ext->extra, sizeof(jzi_extra));
+        }
+        if (ext->life != NULL && ext->life->started != NULL) {
+            jzi_started_leave(worker, ext->life->started);
         }
         JZI_PUBLISH(actor->ext, NULL); /* then it is freed: somebody may be looking at it */
         jzi_board_free(worker->domain->board, ext->life, sizeof(jzi_life));

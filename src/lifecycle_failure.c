@@ -64,8 +64,8 @@ static void add_hook(jzi_failure *failure, const jzi_actor *actor)
 /* Which function it was is known but for answers, which may have one of their own. */
 static void add_behavior(jzi_failure *failure, const jzi_actor *actor)
 {
-    bool signal = failure->kind == JZX_KIND_NOTICE && failure->tag >= JZX_TAG_TERMINATED &&
-                  failure->tag <= JZX_TAG_RESTARTED && actor->kind->on_signal != NULL;
+    bool signal = failure->kind == JZX_KIND_NOTICE && jzi_tag_is_signal(failure->tag) &&
+                  actor->kind->on_signal != NULL;
     if (signal) {
         add_code(failure, &actor->kind->on_signal, sizeof actor->kind->on_signal);
     } else if (failure->kind != JZX_KIND_REPLY) {
@@ -99,14 +99,12 @@ void jzi_life_keep_failure(jzi_worker *worker, const jzi_actor *actor)
             .time_ns = jzi_worker_clock(worker),
             .actor = actor->id,
             .incarnation = jzi_life_of(actor) == NULL ? 1 : actor->ext->life->incarnation,
-            .tag = in_hand ? worker->failed.tag : 0,
-            .kind = in_hand ? worker->failed.kind : JZI_FAILURE_HOOK,
+            .tag = in_hand ? worker->failed.on.tag : 0,
+            .kind = in_hand ? worker->failed.on.kind : JZI_FAILURE_HOOK,
             .reason = worker->reason,
         };
         memcpy(failure.name, jzi_actor_name(actor), strlen(jzi_actor_name(actor)));
         add_frames(&failure, worker, actor);
         jzi_board_add_failure(worker->domain->board, &failure);
     }
-    worker->failed.actor = JZX_NOBODY;
-    worker->failed.thrown = JZI_THROWN_NOT;
 }

@@ -42,6 +42,7 @@ struct jzi_far {
     _Atomic uint32_t restarts;
     uint64_t uptime_ns;
     jzx_reason reason;
+    jzx_failed_on failed_on;
 };
 
 /* Held for a few stores. */
@@ -143,6 +144,7 @@ void jzi_far_tell(jzi_worker *worker, jzi_far *far, uint32_t news)
     (void)worker;
     if ((news & ~JZI_NEWS_PLAIN) != 0) {
         far->reason = far->own.reason;
+        far->failed_on = far->own.failed_on;
         far->uptime_ns = far->own.uptime_ns;
     }
     atomic_store_explicit(&far->restarts, far->own.restarts, memory_order_relaxed);
@@ -152,6 +154,14 @@ void jzi_far_tell(jzi_worker *worker, jzi_far *far, uint32_t news)
     }
 }
 
+void jzi_far_push_up(const jzi_far *far, jzi_node *node)
+{
+    if (!jzi_post_push(far->up, node)) {
+        jzi_assert(false); /* a parent's dispatcher outlives its children */
+    }
+    jzi_post_wake(far->up);
+}
+
 static void hear(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_far *far = jzi_container_of(errand, jzi_far, word);
@@ -159,6 +169,7 @@ static void hear(jzi_worker *worker, jzi_errand *errand)
     uint32_t news = atomic_exchange_explicit(&far->news, 0, memory_order_acq_rel);
     if ((news & ~JZI_NEWS_PLAIN) != 0) {
         far->bond->reason = far->reason;
+        far->bond->failed_on = far->failed_on;
         far->bond->uptime_ns = far->uptime_ns;
     }
     far->bond->restarts = atomic_load_explicit(&far->restarts, memory_order_relaxed);
@@ -254,10 +265,13 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
     }
     jzi_born(worker, actor);
     jzi_directory_unborn(worker->domain->directory, -1);
+    bool runs = jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
+    if (life != NULL && life->started != NULL && runs) {
+        jzi_started_tell(worker, actor);
+    }
     if (root && life != NULL && life->bond != NULL) {
         worker->domain->family->adopt(worker, actor);
-    } else if (life != NULL && life->bond != NULL &&
-               jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
+    } else if (life != NULL && life->bond != NULL && runs) {
         jzi_far_tell(worker, far, JZI_NEWS_STARTED);
     }
     if (root && worker->domain->shutting_down && !worker->domain->destroying) {

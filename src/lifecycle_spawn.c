@@ -9,8 +9,8 @@
 
 #define SPAWN_FLAGS                                                                                \
     (JZX_SPAWN_TRAP_EXITS | JZX_SPAWN_CRASH_GUARD | JZX_SPAWN_STATELESS | JZX_SPAWN_QUIET |        \
-     JZX_SPAWN_DROP_QUEUE | JZX_SPAWN_REDELIVER | JZX_SPAWN_REGISTER)
-enum { DEFAULT_STOP_MS = 5000 };
+     JZX_SPAWN_DROP_QUEUE | JZX_SPAWN_REDELIVER | JZX_SPAWN_REGISTER | JZX_SPAWN_TELL_START)
+enum { DEFAULT_STOP_MS = 5000, DEFAULT_REDELIVER = 3 };
 
 /* Nothing to start: it went through the first states at once. */
 #define HISTORY_RUNNING                                                                            \
@@ -20,8 +20,7 @@ enum { DEFAULT_STOP_MS = 5000 };
 static __attribute__((noinline)) jzx_err check_restart(const jzx_spawn_opts *opts)
 {
     jzi_backoff backoff = {.min_ms = opts->backoff_min_ms, .max_ms = opts->backoff_max_ms};
-    if (opts->restart > JZX_RESTART_NEVER || opts->reserved2 != 0 ||
-        jzi_backoff_wrong(&backoff) != NULL) {
+    if (opts->restart > JZX_RESTART_NEVER || jzi_backoff_wrong(&backoff) != NULL) {
         return JZX_ERR_INVALID_ARG;
     }
     return opts->restart_intensity > JZX_INTENSITY_MAX &&
@@ -30,14 +29,15 @@ static __attribute__((noinline)) jzx_err check_restart(const jzx_spawn_opts *opt
                : JZX_OK;
 }
 
-_Static_assert(offsetof(jzx_spawn_opts, restart) + 24 == offsetof(jzx_spawn_opts, reserved2) + 4,
+_Static_assert(offsetof(jzx_spawn_opts, restart) + 20 ==
+                   offsetof(jzx_spawn_opts, redeliver_max),
                "what is said about restarts is in a row");
 /* Whether anything is said about restarts. */
 static inline bool says_restart(const jzx_spawn_opts *opts)
 {
-    uint64_t words[3]; /* six fields, in half as many loads: every spawn asks */
+    uint64_t words[2]; /* five fields, in half as many loads: every spawn asks */
     memcpy(words, &opts->restart, sizeof words);
-    return (words[0] | words[1] | words[2]) != 0;
+    return (words[0] | words[1] | opts->backoff_max_ms) != 0;
 }
 
 static inline jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts *opts,
@@ -46,7 +46,8 @@ static inline jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts 
     bool redirect = opts->drain == JZX_DRAIN_REDIRECT;
     if (opts->behavior == NULL || opts->full_policy > JZX_FULL_DROP_OLDEST ||
         opts->drain > JZX_DRAIN_REDIRECT || redirect != (opts->redirect_to != JZX_NOBODY) ||
-        (opts->flags & ~SPAWN_FLAGS) != 0 || opts->reserved != 0) {
+        (opts->flags & ~SPAWN_FLAGS) != 0 || opts->reserved != 0 ||
+        (opts->redeliver_max != 0 && (opts->flags & JZX_SPAWN_REDELIVER) == 0)) {
         return JZX_ERR_INVALID_ARG;
     }
     if (opts->supervisor != JZX_NOBODY && opts->supervisor != worker->ctx.self) {
@@ -84,6 +85,7 @@ jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor)
         life->deadline_ns = UINT64_MAX;
         life->self = actor->id;
         if (jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
+            life->began = true;
             life->since_ns = worker->now_ns | 1u;
         }
         JZI_PUBLISH_READY(ext->life, life);
@@ -139,6 +141,7 @@ static jzi_kind kind_of(const jzi_worker *worker, const jzx_spawn_opts *opts,
                            : birth->supervisor        ? JZX_SHUTDOWN_INFINITE
                                                       : DEFAULT_STOP_MS,
         .drain = opts->drain,
+        .redeliver_max = opts->redeliver_max != 0 ? opts->redeliver_max : DEFAULT_REDELIVER,
         .flags = opts->flags | (birth->supervisor ? JZI_KIND_SUPERVISOR : 0),
     };
 }
@@ -155,7 +158,8 @@ static inline bool is_plain(const jzx_spawn_opts *opts, const jzi_birth *birth)
 {
     return ((uintptr_t)opts->init | (uintptr_t)opts->on_signal | (uintptr_t)opts->deinit |
             (uintptr_t)opts->drop_msg | (uintptr_t)opts->name | (uintptr_t)birth->bond |
-            opts->low_water | opts->max_msgs | opts->stop_timeout_ms | opts->drain |
+            opts->low_water | opts->max_msgs | opts->redeliver_max |
+            (opts->flags & JZX_SPAWN_TELL_START) | opts->stop_timeout_ms | opts->drain |
             (uint32_t)birth->supervisor) == 0;
 }
 
@@ -188,17 +192,26 @@ static bool make_ext(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts 
             ext->name[i] = opts->name[i];
         }
     }
-    if (!hooks && birth->bond == NULL) {
+    bool tells = (opts->flags & JZX_SPAWN_TELL_START) != 0 && birth->parent != NULL &&
+                 (birth->parent->kind->flags & JZI_KIND_SUPERVISOR) == 0;
+    if (!hooks && birth->bond == NULL && !tells) {
         return true;
     }
     jzi_life *life = jzi_life_make(worker, actor);
     if (life == NULL) {
         return false;
     }
+    if (tells) {
+        life->started = jzi_started_make(worker, birth->parent);
+        if (life->started == NULL) {
+            return false;
+        }
+    }
     life->arg = opts->state;
     life->bond = birth->bond;
     life->bare = hooks;
     if (hooks) {
+        life->began = false;
         /* Its first turn is lifecycle's: init. Until then messages wait. */
         actor->state = opts->init != NULL || birth->supervisor ? NULL : opts->state;
         jzi_actor_set_history(actor, JZI_HISTORY_NEW);
@@ -241,9 +254,8 @@ static inline void born(jzi_worker *worker, jzi_actor *actor)
     if (jzi_unlikely(worker->noting_often)) {
         note_spawn(worker, actor);
     }
-    if (jzi_unlikely(worker->domain->observer.on.on_actor_start != NULL)) {
-        worker->domain->observer.on.on_actor_start(worker->domain->observer.ctx, actor->id,
-                                                   jzi_actor_name(actor));
+    if (jzi_unlikely(jzi_domain_sees(worker->domain, JZI_SEES_LIFE | JZI_SEES_LOG))) {
+        jzi_tell_birth(worker, actor);
     }
     if ((actor->flags & JZI_ACTOR_FROZEN) != 0) {
         jzi_lifecycle_wake(worker, actor);
@@ -259,6 +271,9 @@ void jzi_born(jzi_worker *worker, jzi_actor *actor)
 static void drop_ext(const jzx_allocator *alloc, jzi_actor *actor)
 {
     if (actor->ext != NULL) {
+        if (actor->ext->life != NULL) {
+            jzi_started_drop(alloc, actor->ext->life->started);
+        }
         jzi_free(alloc, actor->ext->life, actor->ext->life == NULL ? 0 : sizeof(jzi_life));
         jzi_free(alloc, actor->ext->extra, actor->ext->extra == NULL ? 0 : sizeof(jzi_extra));
         jzi_free(alloc, actor->ext, sizeof *actor->ext);
@@ -499,6 +514,10 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
     }
     jzx_actor_id id = actor->id;
     born(worker, actor);
+    if (jzi_unlikely((opts->flags & JZX_SPAWN_TELL_START) != 0) && jzi_life_of(actor) != NULL &&
+        actor->ext->life->started != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
+        jzi_started_tell(worker, actor);
+    }
     if (out_id != NULL) {
         *out_id = id;
     }

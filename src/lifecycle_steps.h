@@ -37,7 +37,22 @@ static inline void jzi_set_step(jzi_actor *actor, jzi_step step)
                    (uint32_t)step << JZI_ACTOR_STEP_SHIFT;
 }
 /* Moves the actor to its next state; the one place where that happens. */
-void jzi_move(jzi_actor *actor, jzx_life_event event);
+void jzi_move(jzi_worker *worker, jzi_actor *actor, jzx_life_event event);
+/* The observer and the log hear of it; lifecycle_observe.c. These two if JZI_SEES_MOVES. */
+void jzi_tell_move(const jzi_worker *worker, const jzi_actor *actor, uint32_t from, uint32_t to);
+void jzi_tell_plain_end(const jzi_worker *worker, const jzi_actor *actor);
+/* Born, and RUNNING at once if there is nothing to start. If JZI_SEES_LIFE or _LOG, as the next
+ * two. */
+void jzi_tell_birth(const jzi_worker *worker, const jzi_actor *actor);
+/* RUNNING for the first time; gone. */
+void jzi_tell_start(const jzi_worker *worker, const jzi_actor *actor);
+void jzi_tell_end(const jzi_worker *worker, jzx_actor_id id, const char *name);
+void jzi_tell_restart(jzi_worker *worker, const jzi_actor *actor);
+/* What the failure of worker->reason was about. */
+static inline jzx_failed_on jzi_failed_on_of(const jzi_worker *worker)
+{
+    return worker->failed_on.there != 0 ? worker->failed_on : (jzx_failed_on){0};
+}
 static inline void jzi_freeze(jzi_actor *actor)
 {
     actor->flags |= JZI_ACTOR_FROZEN | JZI_ACTOR_QUEUED;
@@ -62,6 +77,9 @@ static inline bool jzi_life_end_at_once(jzi_worker *worker, jzi_actor *actor)
     if (actor->ext != NULL || actor->kind->deinit != NULL) {
         return false;
     }
+    if (jzi_unlikely(jzi_domain_sees(worker->domain, JZI_SEES_MOVES))) {
+        jzi_tell_plain_end(worker, actor);
+    }
     jzi_close_gate(worker, actor);
     jzi_finish(worker, actor);
     return true;
@@ -74,7 +92,19 @@ void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor);
 /* For who looks: in the flight record, and on the board if somebody reads failures there. */
 void jzi_life_keep_failure(jzi_worker *worker, const jzi_actor *actor);
 
+/* With JZX_SPAWN_TELL_START; lifecycle_started.c. NULL: no memory. */
+typedef struct jzi_started jzi_started;
+void jzi_started_init(jzi_worker *worker);
+jzi_started *jzi_started_make(jzi_worker *worker, const jzi_actor *parent);
+/* Of a child that never was; NULL is fine. */
+void jzi_started_drop(const jzx_allocator *alloc, jzi_started *it);
+/* The child, which has one, is RUNNING; is gone. */
+void jzi_started_tell(jzi_worker *worker, const jzi_actor *actor);
+void jzi_started_leave(jzi_worker *worker, jzi_started *it);
+
 typedef struct jzi_far jzi_far;
+/* An event for the parent's domain, behind what was told before. */
+void jzi_far_push_up(const jzi_far *far, jzi_node *node);
 void jzi_far_init(jzi_worker *worker);
 jzi_far *jzi_far_make(jzi_worker *clerk, jzi_actor *actor, jzi_post *down, jzi_post *up,
                       const jzi_birth *birth);

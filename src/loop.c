@@ -4,6 +4,7 @@
 #include "family.h"
 #include "job.h"
 #include "letters.h"
+#include "log.h"
 #include "monitor.h"
 #include "os/probe.h"
 #include "registry.h"
@@ -270,6 +271,7 @@ void jzi_loop_free(jzx_loop *loop)
     if (loop->system == NULL) {
         jzi_registry_destroy(worker->domain->registry);
         jzi_board_deinit(&loop->own_board);
+        jzi_log_free(jzi_domain_log(worker->domain), true);
     }
     jzi_post_shut(loop->post, loop->domain.abandoned);
     jzi_post_release(loop->post);
@@ -336,7 +338,10 @@ bool jzi_loop_disown(jzx_loop *loop)
 {
     jzi_domain *domain = &loop->domain;
     domain->abandoned = true;
-    domain->observer = (jzi_observer){0};
+    jzi_domain_observe(domain, loop->post, &(jzi_observer){0});
+    if (jzi_domain_log(domain) != NULL) {
+        jzi_log_set(jzi_domain_log(domain), JZX_LOG_OFF, true);
+    }
     jzi_registry_abandon(domain->registry);
     if (loop->pool != NULL && !jzi_pool_abandon(loop)) {
         return false;

@@ -51,6 +51,8 @@ typedef struct jzi_wide_node {
 #define JZI_HAND_TIMED 0x400000u   /* and deadline_ns is when it was sent */
 #define JZI_HANDS 0x700000u
 #define JZI_MSG_TEXT_LOST 0x800000u /* of a corpse: there was no memory for the reason's text */
+#define JZI_HAND_TRIED 0x800000u    /* failed before: how often is in ops, of an ask in its slot */
+#define JZI_HAND_MOVED 0x40000u /* in hand, where none is doomed: stashed, passed on, discarded */
 
 static inline uint32_t jzi_msg_flags(const jzx_message *msg)
 {
@@ -86,6 +88,12 @@ static inline void jzi_msg_settle(jzx_message *msg)
 }
 /* The same as jzi_msg_set() among the initializers of a message. */
 #define JZI_MSG_FLAGS(flags_) .flags = (uint8_t)(flags_), .reserved = (uint16_t)((flags_) >> 8)
+
+/* Whether a notice's data is a jzx_signal. */
+static inline bool jzi_tag_is_signal(uint32_t tag)
+{
+    return (tag >= JZX_TAG_TERMINATED && tag <= JZX_TAG_RESTARTED) || tag == JZX_TAG_CHILD_STARTED;
+}
 
 #ifndef JZI_STRESS
 #define JZI_STRESS 0

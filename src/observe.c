@@ -44,6 +44,8 @@ const char *jzx_dead_reason_name(uint32_t reason)
         [JZX_DEAD_DROPPED] = "dropped",
         [JZX_DEAD_CANCELLED] = "cancelled",
         [JZX_DEAD_DISCARDED] = "discarded",
+        [JZX_DEAD_FAILED_ON] = "failed on",
+        [JZX_DEAD_POISON] = "poison",
     };
     return reason < JZX_DEAD_REASONS ? names[reason] : "unknown";
 }

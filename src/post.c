@@ -30,6 +30,8 @@ jzx_err jzi_post_create(const jzx_allocator *alloc, const jzx_env *env, uint32_t
         goto fail;
     }
     jzi_ask_table_init(&post->asks);
+    jzi_msg_add(&post->full_node.msg, JZI_MSG_EVENT);
+    post->full_node.ops = JZI_POST_FULL;
     *out_post = post;
     return JZX_OK;
 fail:
@@ -311,4 +313,24 @@ void jzi_post_nudge(jzi_post *post)
 {
     atomic_store_explicit(&post->nudged, 1, memory_order_seq_cst);
     jzi_post_wake(post);
+}
+
+void jzi_post_say_full(jzi_post *post, jzx_actor_id id)
+{
+    jzx_actor_id nobody = JZX_NOBODY;
+    if (atomic_load_explicit(&post->tells_full, memory_order_relaxed) == 0 ||
+        !atomic_compare_exchange_strong_explicit(&post->full[jzx_id_slot(id) % JZI_FULL_SLOTS],
+                                                 &nobody, id, memory_order_seq_cst,
+                                                 memory_order_relaxed)) {
+        return; /* it waits there already; or another one does, and this one's next refusal tells */
+    }
+    /* seq_cst: the dispatcher clears this before it looks at the ids. */
+    if (atomic_exchange_explicit(&post->full_told, 1, memory_order_seq_cst) != 0) {
+        return;
+    }
+    if (jzi_post_push(post, &post->full_node)) {
+        jzi_post_wake(post);
+    } else {
+        atomic_store_explicit(&post->full_told, 0, memory_order_seq_cst);
+    }
 }

@@ -21,6 +21,9 @@
 
 struct jzx_sender;
 
+enum { JZI_FULL_SLOTS = 16 };
+/* The event operations of full_node: JZI_EVENT_FULL in domain.h. */
+#define JZI_POST_FULL 11u
 #define JZI_LIST_END 0xFFFFFFu
 #define JZI_INBOUND_CLOSED ((jzi_node *)(uintptr_t)1)
 /* A reference that a thread of ours lets go of, counted once more in the upper half: after fork(2)
@@ -54,6 +57,12 @@ typedef struct jzi_post {
     _Atomic uint32_t wakers;  /* threads in jzi_post_wake() that may use wake_fd */
     _Atomic uint32_t stop;    /* jzx_loop_request_stop() */
     _Atomic uint32_t watched; /* workers that want to see what is sent, and when */
+    /* Refusals of full mailboxes, for the observer, who is told on the dispatcher's own thread: who
+     * was full, one of each remainder at a time, and the event that says so. */
+    _Atomic uint32_t tells_full; /* somebody wants to know */
+    _Atomic uint32_t full_told;  /* the event is under way */
+    _Atomic jzx_actor_id full[JZI_FULL_SLOTS];
+    jzi_node full_node;
 
     unsigned char pad1[64];
     _Atomic(jzi_node *) returned[2]; /* plain, wide */
@@ -166,6 +175,9 @@ static inline bool jzi_post_has_mail_now(const jzi_post *post)
            atomic_load_explicit(&post->taken, memory_order_relaxed) != NULL ||
            atomic_load_explicit(&post->commanded, memory_order_seq_cst) != JZI_LIST_END;
 }
+
+/* A send to this actor was refused because it is full. Needs no memory. Thread: any. */
+void jzi_post_say_full(jzi_post *post, jzx_actor_id id);
 
 /* Puts a chain of emptied nodes where senders find it. Thread: loop. */
 void jzi_post_return(jzi_post *post, bool wide, jzi_node *first, jzi_node *last);

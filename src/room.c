@@ -136,6 +136,8 @@ void jzi_room_init(jzi_worker *worker)
 {
     worker->domain->event_ops[JZI_EVENT_ROOM] =
         (jzi_event_ops){.claim = claim_notice, .done = notice_is_out, .revoke = notice_is_out};
+    worker->domain->event_ops[JZI_EVENT_FULL] =
+        (jzi_event_ops){.arrive = jzi_worker_others_refused};
     worker->domain->on_room = tell_waiters;
 }
 

@@ -278,8 +278,12 @@ static jzx_err send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *op
     return err != JZX_OK ? err : send_routed(sender, to, opts, flags);
 }
 
-static jzx_err refuse(jzx_sender *sender, jzx_err err)
+static jzx_err refuse(jzx_sender *sender, jzx_actor_id to, jzx_err err)
 {
+    jzx_sender *way = NULL;
+    if (err == JZX_ERR_MAILBOX_FULL && route(sender, to, &way) == JZX_OK) {
+        jzi_post_say_full(way->post, to);
+    }
     atomic_fetch_add_explicit(&sender->post->refused[jzi_refused_reason(err)], 1,
                               memory_order_relaxed);
     return err;
@@ -289,7 +293,7 @@ jzx_err jzi_sender_send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts
                         uint32_t flags)
 {
     jzx_err err = send_routed(sender, to, opts, flags);
-    return err == JZX_OK ? JZX_OK : refuse(sender, err);
+    return err == JZX_OK ? JZX_OK : refuse(sender, to, err);
 }
 
 jzi_post *jzi_sender_post(const jzx_sender *sender)
@@ -330,14 +334,14 @@ static jzx_err send_plain(jzx_sender *sender, jzx_actor_id to, uint64_t payload,
         return JZX_ERR_INVALID_ARG;
     }
     if (tag >= JZX_TAG_SYSTEM_FIRST) {
-        return refuse(sender, JZX_ERR_RESERVED_TAG);
+        return refuse(sender, to, JZX_ERR_RESERVED_TAG);
     }
     jzx_sender *way = NULL;
     jzx_err err = route(sender, to, &way);
     if (err == JZX_OK) {
         err = send_quick(way, to, payload, len, tag, flags, JZX_NOBODY);
     }
-    return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(sender, err);
+    return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(sender, to, err);
 }
 
 /* The sender of a worker to a domain, made at its first use. NULL: no memory. */
@@ -451,7 +455,7 @@ jzx_err jzx_send_async_with_sized(jzx_sender *sender, jzx_actor_id to, const jzx
             known.drop(known.data);
         }
     }
-    return refuse(sender, err);
+    return refuse(sender, to, err);
 }
 
 jzx_err jzx_send_async(jzx_sender *sender, jzx_actor_id to, void *data, size_t len, uint32_t tag)

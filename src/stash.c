@@ -33,7 +33,7 @@ void jzi_hand_empty(jzi_worker *worker)
     jzx_message *msg = &worker->in_hand->msg;
     uint32_t moved = JZI_MSG_DROP | JZI_MSG_BLOCK | JZI_MSG_ASK;
     jzi_msg_clear(msg, moved);
-    jzi_msg_add(msg, JZI_MSG_TAKEN);
+    jzi_msg_add(msg, JZI_MSG_TAKEN | JZI_HAND_MOVED);
 }
 
 /* In front of everything in the lane but what came back before, still waits there and is older. */

@@ -168,12 +168,12 @@ static const char *wrong_choice(const jzx_child_spec *child)
     if ((child->flags & ~SPAWN_FLAGS) != 0) {
         return "flags has a bit that is no JZX_SPAWN_ flag";
     }
+    if (child->redeliver_max != 0 && (child->flags & JZX_SPAWN_REDELIVER) == 0) {
+        return "redeliver_max needs JZX_SPAWN_REDELIVER";
+    }
     if (child->low_water != JZX_LOW_WATER_EMPTY &&
         child->low_water > (child->mailbox_cap != 0 ? child->mailbox_cap : JZX_MAILBOX_CAP_MAX)) {
         return "low_water is above mailbox_cap";
-    }
-    if (child->reserved != 0) {
-        return "reserved is not 0";
     }
     jzi_backoff backoff = jzi_spec_backoff(child);
     return jzi_backoff_wrong(&backoff);

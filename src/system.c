@@ -2,6 +2,7 @@
 #include "system.h"
 
 #include "base/alloc.h"
+#include "log.h"
 #include "loop_steps.h"
 #include "os/probe.h"
 #include "os/thread.h"
@@ -107,7 +108,8 @@ static jzx_err add(jzx_system *system, uint32_t index, const char *name, const j
     loop->domain.on_unused = jzi_system_unused;
     loop->domain.on_stepped = stepped;
     loop->domain.on_rest = on_rest;
-    loop->domain.observer = system->observer;
+    jzi_domain_observe(&loop->domain, loop->post, &system->observer);
+    jzi_domain_set_log(&loop->domain, system->log);
     loop->post->default_cap = loop->worker.default_cap;
     loop->post->default_max_msgs = loop->worker.default_max_msgs;
     jzi_dispatcher *at = &system->dispatchers[index];
@@ -323,6 +325,7 @@ void jzi_system_free(jzx_system *system)
     jzi_letter_office_deinit(&system->letters, &alloc);
     jzi_registry_destroy(system->registry);
     jzi_board_deinit(&system->board);
+    jzi_log_free(system->log, true);
     (void)pthread_mutex_destroy(&system->lock);
     (void)pthread_mutex_destroy(&system->end.lock);
     jzi_free(&alloc, system, sizeof *system);

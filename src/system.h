@@ -45,6 +45,7 @@ struct jzx_system {
     jzx_counters gone;        /* of dispatchers that are no more */
     jzi_histogram gone_times[JZI_TIME_KINDS];
     jzi_observer observer;         /* what a dispatcher gets: the user's, or one that passes on */
+    struct jzi_log *log;           /* NULL: nothing is printed. With the lock */
     jzi_observer listener;         /* the user's. On the thread of "loop" only */
     _Atomic uint32_t listener_seq; /* counts them: what happened under another one is not told */
     _Atomic uint64_t unobserved;   /* callbacks that there was no memory for */
@@ -77,6 +78,9 @@ void jzi_system_abandon(jzx_system *system);
 void jzi_system_end_all(jzx_system *system);
 void jzi_system_free_loops(jzx_system *system);
 void jzi_system_free(jzx_system *system);
+
+/* What JZX_LOG asks for, for a loop or for the whole system it belongs to. */
+void jzi_system_log_if_asked(jzx_loop *loop);
 
 /* Finds a dispatcher by name, makes "pool" and "pinned". Thread: any. Errors: NO_SUCH_DISPATCHER,
  * MAX_DISPATCHERS, STOPPING, NO_THREADS, NO_MEMORY, NO_FDS. */

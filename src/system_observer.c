@@ -9,6 +9,7 @@
 
 /* Which callback it is. */
 typedef enum jzi_sight {
+    JZI_SIGHT_SPAWN,
     JZI_SIGHT_START,
     JZI_SIGHT_STOP,
     JZI_SIGHT_FAIL,
@@ -19,7 +20,9 @@ typedef enum jzi_sight {
     JZI_SIGHT_LOOP_STOP,
     JZI_SIGHT_LETTER,
     JZI_SIGHT_RESTART,
-    JZI_SIGHT_ESCALATE
+    JZI_SIGHT_ESCALATE,
+    JZI_SIGHT_FAILURE,
+    JZI_SIGHT_MOVE
 } jzi_sight;
 
 /* What happened, with everything it refers to. */
@@ -34,6 +37,8 @@ typedef struct jzi_news {
     union {
         jzx_restart_event restart;
         jzx_escalation_event escalation;
+        jzx_failure_event failure;
+        jzx_transition_event move;
         struct {
             jzx_dead_letter facts;
             jzx_message msg;
@@ -46,7 +51,9 @@ typedef struct jzi_news {
 static void call_life(const jzi_observer *to, const jzi_news *news)
 {
     const jzx_observer *on = &to->on;
-    if (news->what == JZI_SIGHT_START && on->on_actor_start != NULL) {
+    if (news->what == JZI_SIGHT_SPAWN && on->on_actor_spawn != NULL) {
+        on->on_actor_spawn(to->ctx, news->id, news->name);
+    } else if (news->what == JZI_SIGHT_START && on->on_actor_start != NULL) {
         on->on_actor_start(to->ctx, news->id, news->name);
     } else if (news->what == JZI_SIGHT_STOP && on->on_actor_stop != NULL) {
         on->on_actor_stop(to->ctx, news->id, news->name, &news->reason);
@@ -76,6 +83,10 @@ static void call(const jzi_observer *to, const jzi_news *news)
         on->on_restart(to->ctx, &news->restart);
     } else if (news->what == JZI_SIGHT_ESCALATE && on->on_escalate != NULL) {
         on->on_escalate(to->ctx, &news->escalation);
+    } else if (news->what == JZI_SIGHT_FAILURE && on->on_failure != NULL) {
+        on->on_failure(to->ctx, &news->failure);
+    } else if (news->what == JZI_SIGHT_MOVE && on->on_transition != NULL) {
+        on->on_transition(to->ctx, &news->move);
     }
 }
 
@@ -148,6 +159,11 @@ static void post(jzi_news *news)
 static void pass_start(void *ctx, jzx_actor_id id, const char *name)
 {
     post(write_down(ctx, JZI_SIGHT_START, id, name, NULL));
+}
+
+static void pass_spawn(void *ctx, jzx_actor_id id, const char *name)
+{
+    post(write_down(ctx, JZI_SIGHT_SPAWN, id, name, NULL));
 }
 
 static void pass_stop(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason)
@@ -228,6 +244,27 @@ static void pass_escalate(void *ctx, const jzx_escalation_event *event)
     post(news);
 }
 
+static void pass_failure(void *ctx, const jzx_failure_event *event)
+{
+    jzi_news *news = write_down(ctx, JZI_SIGHT_FAILURE, event->id, event->name, event->reason);
+    if (news != NULL) {
+        news->failure = *event;
+        news->failure.name = news->name;
+        news->failure.reason = &news->reason;
+    }
+    post(news);
+}
+
+static void pass_move(void *ctx, const jzx_transition_event *event)
+{
+    jzi_news *news = write_down(ctx, JZI_SIGHT_MOVE, event->id, event->name, NULL);
+    if (news != NULL) {
+        news->move = *event;
+        news->move.name = news->name;
+    }
+    post(news);
+}
+
 /* Passes on what the user asked for, and nothing else. */
 static jzi_observer in_a_row(jzx_system *system, const jzx_observer *on)
 {
@@ -246,6 +283,9 @@ static jzi_observer in_a_row(jzx_system *system, const jzx_observer *on)
             .on_actor_fail = on->on_actor_fail == NULL ? NULL : pass_fail,
             .on_restart = on->on_restart == NULL ? NULL : pass_restart,
             .on_escalate = on->on_escalate == NULL ? NULL : pass_escalate,
+            .on_failure = on->on_failure == NULL ? NULL : pass_failure,
+            .on_actor_spawn = on->on_actor_spawn == NULL ? NULL : pass_spawn,
+            .on_transition = on->on_transition == NULL ? NULL : pass_move,
         }};
 }
 
@@ -260,7 +300,7 @@ typedef struct jzi_new_observer {
 static void put_in_place(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_new_observer *made = jzi_container_of(errand, jzi_new_observer, errand);
-    worker->domain->observer = made->observer;
+    jzi_domain_observe(worker->domain, worker->post, &made->observer);
     jzi_free(&worker->alloc, made, sizeof *made);
 }
 
@@ -301,7 +341,8 @@ static void install(jzx_system *system, const jzi_observer *user, bool serialize
     system->listener = *user;
     atomic_fetch_add_explicit(&system->listener_seq, 1, memory_order_relaxed);
     system->observer = serialize ? in_a_row(system, &user->on) : *user;
-    jzi_system_main(system)->domain.observer = system->observer;
+    jzx_loop *loop = jzi_system_main(system);
+    jzi_domain_observe(&loop->domain, loop->post, &system->observer);
     while (made != NULL) {
         jzi_new_observer *next = made->next;
         made->observer = system->observer;

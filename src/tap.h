@@ -35,6 +35,7 @@ typedef struct jzi_tap_event {
     jzx_actor_id actor;
     jzx_actor_id peer;
     uint64_t value;
+    uint64_t correlation; /* of HANDLED and SENT; 0: none */
     uint32_t tag;
     uint32_t stamp; /* of the message at its receiver */
     uint16_t detail;
@@ -43,7 +44,7 @@ typedef struct jzi_tap_event {
     uint32_t more; /* as many of this `what` were left out before it */
 } jzi_tap_event;
 enum { JZI_TAP_WORDS = sizeof(jzi_tap_event) / 8 };
-_Static_assert(sizeof(jzi_tap_event) == 56, "seven words");
+_Static_assert(sizeof(jzi_tap_event) == 64, "eight words");
 
 /* Times in powers of two: bucket i has those below 2^(i + JZI_TIME_FIRST) ns that are in no bucket
  * before it; the last one all the others. */

@@ -16,6 +16,7 @@ void jzi_worker_set_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t cod
     reason->kind = (uint32_t)kind;
     reason->code = code;
     reason->from = JZX_NOBODY;
+    worker->failed_on.there = 0;
     size_t length = 0;
     while (text != NULL && length < JZX_REASON_TEXT_MAX && text[length] != '\0') {
         reason->text[length] = text[length];
@@ -190,17 +191,65 @@ jzi_extra *jzi_worker_extra(jzi_worker *worker, jzi_actor *actor)
     return ext == NULL ? NULL : ext->extra;
 }
 
+const char *jzi_worker_name(const jzi_worker *worker, jzx_actor_id id)
+{
+    const jzi_actor *actor =
+        id == JZX_NOBODY || jzi_worker_is_far(worker, id) ? NULL : jzi_worker_find(worker, id);
+    return actor == NULL ? "" : jzi_actor_name(actor);
+}
+
+void jzi_domain_observe(jzi_domain *domain, jzi_post *post, const jzi_observer *observer)
+{
+    const jzx_observer *on = &observer->on;
+    bool life = on->on_actor_start != NULL || on->on_actor_spawn != NULL ||
+                on->on_actor_stop != NULL || on->on_transition != NULL;
+    domain->observer = *observer;
+    atomic_fetch_and_explicit(&domain->sees, JZI_SEES_LOG, memory_order_relaxed);
+    atomic_fetch_or_explicit(&domain->sees,
+                             (life ? JZI_SEES_LIFE : 0) |
+                                 (on->on_transition != NULL ? JZI_SEES_MOVES : 0),
+                             memory_order_relaxed);
+    atomic_store_explicit(&post->tells_full, on->on_mailbox_full != NULL, memory_order_relaxed);
+}
+
+/* Once per run of refusals, whoever is refused. */
+static void tell_full(jzi_worker *worker, jzx_actor_id id)
+{
+    const jzi_observer *observer = &worker->domain->observer;
+    jzi_actor *actor = observer->on.on_mailbox_full == NULL ? NULL : jzi_worker_find(worker, id);
+    if (actor != NULL && (actor->flags & JZI_ACTOR_OVERFULL) == 0) {
+        actor->flags |= JZI_ACTOR_OVERFULL;
+        observer->on.on_mailbox_full(observer->ctx, id);
+    }
+}
+
+void jzi_worker_others_refused(jzi_worker *worker, jzi_node *node)
+{
+    jzi_post *post = worker->post;
+    (void)node;
+    /* seq_cst: whoever is refused from here on sends another event. */
+    atomic_store_explicit(&post->full_told, 0, memory_order_seq_cst);
+    for (uint32_t i = 0; i < JZI_FULL_SLOTS; i++) {
+        jzx_actor_id id =
+            atomic_exchange_explicit(&post->full[i], JZX_NOBODY, memory_order_seq_cst);
+        if (id != JZX_NOBODY) {
+            tell_full(worker, id);
+        }
+    }
+}
+
 jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err)
 {
     jzi_count_add(&worker->counters.refused[jzi_refused_reason(err)], 1);
     if (jzi_unlikely(worker->noting) && err == JZX_ERR_MAILBOX_FULL) {
         jzi_worker_note(worker, JZI_TAP_FULL, to, worker->ctx.self, 0, 0, 0);
     }
-    if (err == JZX_ERR_MAILBOX_FULL && worker->domain->observer.on.on_mailbox_full != NULL) {
-        jzi_actor *actor = jzi_worker_find(worker, to);
-        if (actor != NULL && (actor->flags & JZI_ACTOR_OVERFULL) == 0) {
-            actor->flags |= JZI_ACTOR_OVERFULL;
-            worker->domain->observer.on.on_mailbox_full(worker->domain->observer.ctx, to);
+    if (err == JZX_ERR_MAILBOX_FULL) {
+        if (jzi_unlikely(jzi_worker_is_far(worker, to))) {
+            jzi_post_say_full(jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(to)),
+                              to);
+        } else {
+            tell_full(worker, to);
         }
     }
     return err;

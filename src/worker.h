@@ -120,14 +120,20 @@ struct jzi_worker {
     struct jzi_io *io;         /* likewise by jzi_io_init() */
     jzx_actor_id reason_by;    /* whose jzx_fail() filled in `reason`, */
     uint64_t reason_at;        /* and how many messages were handled then */
-    uint32_t outcome;          /* jzi_outcome of the actor that jzi_worker_run() returned */
-    uint32_t hook_result;      /* jzx_behavior_result of the last hook; FAIL if it panicked */
-    jzx_reason reason;         /* why `current` failed or is about to end */
-    /* What failed last, for lifecycle_failure.c: by returning, or thrown (JZI_THROWN_*). */
+    /* Of the message in hand, if it is a request or a reply: while the actor is the same and no
+     * message was handled since. So plain messages need not clear it. */
+    uint64_t correlation;
+    jzx_actor_id correlated_by;
+    uint64_t correlated_at;
+    uint32_t request_tries;  /* of a request: how often it failed before, with JZI_HAND_TRIED */
+    uint32_t outcome;        /* jzi_outcome of the actor that jzi_worker_run() returned */
+    uint32_t hook_result;    /* jzx_behavior_result of the last hook; FAIL if it panicked */
+    jzx_reason reason;       /* why `current` failed or is about to end */
+    jzx_failed_on failed_on; /* with `reason`, if `there`: what was in hand then */
+    /* What failed last, until lifecycle hears of it: by returning, or thrown (JZI_THROWN_*). */
     struct {
         jzx_actor_id actor; /* JZX_NOBODY: no message was in hand */
-        uint32_t tag;
-        uint32_t kind;
+        jzx_failed_on on;
         uint32_t thrown;
     } failed;
     jzx_signal signal; /* what a child's notice points to while it is handed over */
@@ -222,6 +228,21 @@ static inline void jzi_user_code_ends(jzi_worker *worker)
             jzi_worker_intake(worker);
         }
     }
+}
+
+/* A request or a reply is about to be handed to `current`. */
+static inline void jzi_worker_correlate(jzi_worker *worker, uint64_t correlation)
+{
+    worker->correlation = correlation;
+    worker->correlated_by = worker->ctx.self;
+    worker->correlated_at = jzi_count_get(&worker->counters.handled);
+}
+/* That of the message in hand; 0: it has none. */
+static inline uint64_t jzi_worker_correlation(const jzi_worker *worker)
+{
+    bool now = worker->correlated_by == worker->ctx.self &&
+               worker->correlated_at == jzi_count_get(&worker->counters.handled);
+    return now ? worker->correlation : 0;
 }
 
 /* Grows while a worker gets anything done. Thread: any. */
@@ -321,8 +342,7 @@ static inline bool jzi_worker_is_exact(const jzi_worker *worker)
     return worker->max_stride == 1;
 }
 
-/* Takes in what other threads sent: jzi_worker_intake(), above. */
-/* One message or errand of it. */
+/* One message or errand of what jzi_worker_intake(), above, takes in. */
 void jzi_worker_take_in(jzi_worker *worker, jzi_node *node);
 /* Puts a message from another thread where it belongs, or buries it. */
 void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node);
@@ -332,6 +352,9 @@ void jzi_worker_flush_returns(jzi_worker *worker);
 /* Ends a message that was accepted and will not be handled: hook, ring, counts, release (R21).
  * The node is in no lane any more. */
 void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason);
+/* For one that was handed over and is not counted as handled. */
+void jzi_worker_bury_in_hand(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                             jzx_dead_reason reason);
 /* The same for one that was accepted only to die: it never was in a lane. */
 void jzi_worker_bury_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
                               jzx_dead_reason reason);
@@ -349,7 +372,6 @@ void jzi_worker_release_node(jzi_worker *worker, jzi_node *node);
 void jzi_worker_leave(jzi_worker *worker, jzi_actor *actor, uint32_t count);
 /* Returns the slot of an actor that ended to the table, once nothing keeps it. */
 void jzi_worker_free_slot(jzi_worker *worker, jzi_actor *actor);
-
 /* Puts what is left of the batch back in front of the lane. Whoever looks at the lane of the actor
  * at work does this first. */
 void jzi_worker_reattach(jzi_worker *worker);
@@ -363,6 +385,7 @@ static inline jzi_extra *jzi_extra_of(const jzi_actor *actor)
     return actor->ext == NULL ? NULL : actor->ext->extra;
 }
 
+void jzi_worker_others_refused(jzi_worker *worker, jzi_node *node); /* JZI_EVENT_FULL arrived */
 /* Counts a refused send and tells the observer if the mailbox was full. Returns err. */
 jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err);
 
@@ -380,10 +403,8 @@ static inline void jzi_worker_look_at_board(jzi_worker *worker)
 }
 /* While worker->timing, once per tick: whether times are taken in it. */
 void jzi_worker_pace_times(jzi_worker *worker);
-/* After worker->hushed, once per tick: goes on noting when it is time to. */
-void jzi_worker_unhush(jzi_worker *worker);
-/* Now and then: whether somebody is attached to the probes. */
-void jzi_worker_look_at_probes(jzi_worker *worker);
+void jzi_worker_unhush(jzi_worker *worker); /* after worker->hushed: goes on when it is time to */
+void jzi_worker_look_at_probes(jzi_worker *worker); /* now and then: is somebody attached? */
 /* Which sends may go the quick way. */
 void jzi_worker_set_quick(jzi_worker *worker);
 /* There may be a slot more. */
@@ -455,6 +476,9 @@ static inline jzi_actor *jzi_worker_find(const jzi_worker *worker, jzx_actor_id 
     }
     return jzi_unlikely(jzi_gate_is_unborn(gate)) ? jzi_worker_find_unborn(worker, id) : actor;
 }
+
+/* The name of an actor that lives here; "": it has none, is gone, or lives elsewhere. */
+const char *jzi_worker_name(const jzi_worker *worker, jzx_actor_id id);
 
 /* The actor if it may be given something new. Errors: NO_SUCH_ACTOR, STOPPING. */
 static inline jzx_err jzi_worker_find_open(const jzi_worker *worker, jzx_actor_id id,

@@ -1,6 +1,8 @@
 /* Messages that nobody handles: dead letters, their data, and events that are revoked (R4, R21). */
 #include "worker.h"
 
+#include "log.h"
+
 void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_message *msg)
 {
     uint32_t nothing = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_TAKEN;
@@ -30,6 +32,10 @@ static void tell_dead(jzi_worker *worker, const jzi_actor *actor, const jzx_mess
         .reason = (uint8_t)reason,
     };
     jzi_dead_letters_add(&worker->domain->dead_letters, &letter);
+    struct jzi_log *log = jzi_domain_log(worker->domain);
+    if (jzi_unlikely(log != NULL)) {
+        jzi_log_letter(log, &letter, jzi_actor_name(actor), jzi_worker_name(worker, msg->sender));
+    }
     if (worker->domain->observer.on.on_dead_letter != NULL) {
         worker->domain->observer.on.on_dead_letter(worker->domain->observer.ctx, &letter, msg);
     }
@@ -107,10 +113,11 @@ static void keep_name(const jzi_worker *worker, const jzi_actor *actor)
     }
 }
 
-void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason)
+static void bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason,
+                 bool leaves)
 {
     jzx_message *msg = &node->msg;
-    bool foreign = (jzi_msg_flags(msg) & JZI_MSG_FOREIGN) != 0;
+    bool foreign = leaves && (jzi_msg_flags(msg) & JZI_MSG_FOREIGN) != 0;
     jzi_count_add(&worker->counters.left_lane, 1);
     jzi_count_add(&worker->counters.dead, 1);
     jzi_count_add(&worker->counters.dead_by[reason], 1);
@@ -136,6 +143,17 @@ void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_d
     if (foreign) {
         jzi_worker_leave(worker, actor, 1);
     }
+}
+
+void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason)
+{
+    bury(worker, actor, node, reason, true);
+}
+
+void jzi_worker_bury_in_hand(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                             jzx_dead_reason reason)
+{
+    bury(worker, actor, node, reason, !worker->pooled); /* there it left when it was handed over */
 }
 
 void jzi_worker_revoke(jzi_worker *worker, jzi_actor *actor, jzi_node *node)

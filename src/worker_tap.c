@@ -425,6 +425,7 @@ void jzi_worker_handled(jzi_worker *worker, const jzi_actor *actor, const jzi_no
         .actor = actor->id,
         .peer = node->msg.sender,
         .value = now - tap->begun_ns,
+        .correlation = jzi_worker_correlation(worker),
         .tag = node->msg.tag,
         .stamp = node->stamp,
         .detail = (uint16_t)result,
@@ -480,6 +481,9 @@ void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_n
         .time_ns = now,
         .actor = node->msg.sender,
         .peer = actor->id,
+        .correlation = (jzi_msg_flags(&node->msg) & JZI_MSG_ASK) == 0
+                           ? 0
+                           : worker->domain->on_request_correlation(worker, node),
         .tag = node->msg.tag,
         .stamp = node->stamp,
         .what = JZI_TAP_SENT,

@@ -1,6 +1,6 @@
 /* Turns: which message is next, handing it over, and when an actor has had enough (R8, R23, R24).
  * The hot path: what is rare is out of line, what can be counted per run is. */
-#include "worker.h"
+#include "worker_steps.h"
 
 static void drop_data(jzi_worker *worker, jzi_node *node)
 {
@@ -40,61 +40,6 @@ static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, 
     jzi_worker_release_node(worker, node);
 }
 
-/* A request that was not answered, kept or passed on. */
-static inline void leave_request(jzi_worker *worker, jzi_actor *actor, jzi_node *node, bool ok)
-{
-    if (jzi_unlikely((jzi_msg_flags(&node->msg) & JZI_MSG_ASK) != 0)) {
-        worker->domain->on_request_left(worker, actor, node, ok);
-    }
-}
-
-/* Whether a message that failed comes again after the restart: its data must still be there. */
-static bool may_redeliver(const jzi_actor *actor, const jzi_node *node)
-{
-    uint32_t there = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_DROP;
-    return (actor->kind->flags & JZX_SPAWN_REDELIVER) != 0 &&
-           (jzi_msg_flags(&node->msg) & (JZI_MSG_EVENT | JZI_MSG_TAKEN)) == 0 &&
-           (jzi_msg_flags(&node->msg) & there) != 0;
-}
-
-/* The same for one that just failed: who wants to know of it is told before the node is somebody
- * else's. */
-static __attribute__((noinline)) bool comes_again(jzi_worker *worker, const jzi_actor *actor,
-                                                  const jzi_node *node)
-{
-    if (jzi_unlikely(worker->noting)) {
-        worker->failed.actor = actor->id;
-        worker->failed.tag = node->msg.tag;
-        worker->failed.kind = node->msg.kind;
-    }
-    return may_redeliver(actor, node);
-}
-
-/* Back to its place in the lane it came from, as if it had never left: that is the front, but for
- * older messages that it brought back from the stash itself. */
-static void put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
-{
-    bool urgent = (jzi_msg_flags(&node->msg) & JZX_MSG_URGENT) != 0;
-    JZI_PUBLISH_HOT(worker->in_hand, NULL);
-    if (!urgent) {
-        jzi_worker_reattach(worker);
-    }
-    /* In case there is no restart after all. Its request, if it was kept, goes its own way. */
-    jzi_msg_clear(&node->msg, JZI_HAND_KEPT);
-    jzi_msg_add(&node->msg, JZI_HAND_AGAIN);
-    jzi_msg_settle(&node->msg);
-    jzi_lane_insert(urgent ? &actor->urgent : &actor->user, node);
-    if (urgent) {
-        actor->flags |= JZI_ACTOR_MIXED;
-    }
-    if ((jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) == 0) {
-        jzi_actor_set_counts(actor, jzi_actor_counts(actor) + JZI_COUNTS_USED);
-    } else if (worker->pooled) {
-        /* relaxed: it is alive, and its own worker says so. */
-        atomic_fetch_add_explicit(&actor->door.gate, 1, memory_order_relaxed);
-    }
-}
-
 /* A lifecycle notice goes to on_signal, if there is one; some events bring a function along. */
 static jzx_behavior_result call(jzi_worker *worker, const jzi_actor *actor, const jzx_message *msg)
 {
@@ -103,8 +48,8 @@ static jzx_behavior_result call(jzi_worker *worker, const jzi_actor *actor, cons
         worker->instead = NULL;
         return instead(&worker->ctx, msg);
     }
-    if (msg->kind == JZX_KIND_NOTICE && msg->tag >= JZX_TAG_TERMINATED &&
-        msg->tag <= JZX_TAG_RESTARTED && actor->kind->on_signal != NULL) {
+    if (msg->kind == JZX_KIND_NOTICE && jzi_tag_is_signal(msg->tag) &&
+        actor->kind->on_signal != NULL) {
         return actor->kind->on_signal(&worker->ctx, msg->data);
     }
     return actor->behavior(&worker->ctx, msg);
@@ -147,9 +92,12 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
         jzi_user_code_begins(worker);
     }
     jzx_behavior_result result = call(worker, actor, &node->msg);
-    bool again = jzi_unlikely(result > JZX_BEHAVIOR_STOP) && comes_again(worker, actor, node);
+    jzi_fate fate = JZI_FATE_HANDLED;
+    if (jzi_unlikely(result > JZX_BEHAVIOR_STOP)) {
+        fate = jzi_turn_failed_on(worker, actor, node);
+    }
     if (pooled) {
-        if (!again && (jzi_msg_flags(&node->msg) & JZI_MSG_DROP) != 0) {
+        if (fate == JZI_FATE_HANDLED && (jzi_msg_flags(&node->msg) & JZI_MSG_DROP) != 0) {
             drop_data(worker, node); /* before the floor is back */
         }
         jzi_user_code_ends(worker);
@@ -157,11 +105,15 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
     if (jzi_unlikely(worker->careful)) {
         jzi_worker_handled(worker, actor, node, (uint32_t)result);
     }
-    if (again) {
-        put_back(worker, actor, node);
-    } else {
-        leave_request(worker, actor, node, result == JZX_BEHAVIOR_OK);
+    if (jzi_unlikely(fate == JZI_FATE_AGAIN)) {
+        jzi_turn_put_back(worker, actor, node);
+        return result;
+    }
+    jzi_turn_leave_request(worker, actor, node, result == JZX_BEHAVIOR_OK);
+    if (jzi_likely(fate == JZI_FATE_HANDLED)) {
         finish_as(worker, actor, node, pooled);
+    } else {
+        jzi_turn_bury(worker, actor, node, fate);
     }
     return result;
 }
@@ -237,9 +189,7 @@ static __attribute__((noinline)) jzi_actor *leave_turn(jzi_worker *worker, jzi_a
     actor->state = worker->ctx.state;
     worker->outcome = (uint32_t)outcome;
     if (outcome == JZI_OUTCOME_FAIL) {
-        /* Words of an earlier message, which then did not fail, are not for this one. */
-        if (worker->reason_by != actor->id ||
-            jzi_count_get(&worker->counters.handled) - worker->reason_at > 1) {
+        if (worker->reason_by != actor->id) {
             jzi_worker_set_reason(worker, JZX_REASON_FAILED, 0, NULL);
         }
     } else {
@@ -258,11 +208,21 @@ static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor
         return leave_turn(worker, actor, JZI_OUTCOME_STOP);
     }
     jzi_node *node = worker->in_hand;
-    if (node != NULL && jzi_msg_is_plain(&node->msg) && comes_again(worker, actor, node)) {
-        (void)jzi_node_pool_take(&worker->store->plain);
+    if (node != NULL) { /* that was a plain one */
         jzi_count_sub(&worker->counters.handled, 1);
         actor->handled--;
-        put_back(worker, actor, node);
+        jzi_fate fate = jzi_turn_failed_on(worker, actor, node);
+        if (fate == JZI_FATE_HANDLED) {
+            jzi_count_add(&worker->counters.handled, 1);
+            actor->handled++;
+        } else {
+            (void)jzi_node_pool_take(&worker->store->plain);
+        }
+        if (fate == JZI_FATE_AGAIN) {
+            jzi_turn_put_back(worker, actor, node);
+        } else if (fate != JZI_FATE_HANDLED) {
+            jzi_turn_bury(worker, actor, node, fate);
+        }
     }
     return leave_turn(worker, actor, JZI_OUTCOME_FAIL);
 }
@@ -494,7 +454,7 @@ void jzi_worker_drop_in_hand(jzi_worker *worker)
 {
     jzi_node *node = worker->in_hand;
     if (node != NULL && (jzi_msg_flags(&node->msg) & JZI_MSG_DROP) != 0 &&
-        !may_redeliver(worker->current, node)) {
+        jzi_turn_fate(worker, worker->current, node) == JZI_FATE_HANDLED) {
         drop_data(worker, node);
     }
 }
@@ -504,11 +464,16 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
     jzi_actor *actor = worker->current;
     jzi_node *node = worker->in_hand;
     jzi_worker_handled(worker, actor, node, JZX_BEHAVIOR_FAIL);
-    if (comes_again(worker, actor, node)) {
-        put_back(worker, actor, node);
-    } else { /* its flags say what is left of it, not what it was: never the short way of turn() */
-        leave_request(worker, actor, node, false);
-        finish_as(worker, actor, node, worker->pooled);
+    jzi_fate fate = jzi_turn_failed_on(worker, actor, node);
+    if (fate == JZI_FATE_AGAIN) {
+        jzi_turn_put_back(worker, actor, node);
+    } else {
+        jzi_turn_leave_request(worker, actor, node, false);
+        if (fate == JZI_FATE_HANDLED) {
+            finish_as(worker, actor, node, worker->pooled);
+        } else {
+            jzi_turn_bury(worker, actor, node, fate);
+        }
     }
     jzi_worker_reattach(worker);
     leave_foreign(worker, actor);
@@ -534,41 +499,4 @@ jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, j
     JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE);
     JZI_PUBLISH_HOT(worker->in_hand, NULL);
     return result;
-}
-
-/* Takes the message that put_back() put there out of a lane: the first, or behind older ones. */
-static jzi_node *take_again(jzi_node **lane)
-{
-    jzi_node *before = *lane;
-    while (before != NULL && (jzi_msg_flags(&before->next->msg) & JZI_HAND_AGAIN) == 0) {
-        before = before->next == *lane ? NULL : before->next;
-    }
-    if (before == NULL) {
-        return NULL;
-    }
-    jzi_node *node = before->next;
-    before->next = node->next;
-    if (node == *lane) {
-        *lane = node == before ? NULL : before;
-    }
-    return node;
-}
-
-void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
-{
-    jzi_node **lanes[] = {&actor->urgent, &actor->user};
-    for (size_t i = 0; i < 2; i++) {
-        jzi_node *node = take_again(lanes[i]);
-        if (node == NULL) {
-            continue;
-        }
-        if ((jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) == 0) {
-            jzi_actor_unuse(actor);
-        } else if (worker->pooled) {
-            jzi_worker_leave(worker, actor, 1); /* what put_back() took */
-        }
-        leave_request(worker, actor, node, true);
-        finish_as(worker, actor, node, worker->pooled);
-        leave_foreign(worker, actor);
-    }
 }

@@ -17,7 +17,7 @@ typedef struct event {
     uint32_t order; /* in which it came */
     uint32_t track, peer;
     uint32_t tag;
-    uint32_t what, kind, result; /* words */
+    uint32_t what, kind, result, correlation; /* words */
     role role;
 } event;
 
@@ -168,7 +168,8 @@ bool perfetto_add(perfetto *p, const json_t *json)
         !track_of(p, field_text(json, "peer"), field_text(json, "peer_name"), &e.peer) ||
         !number_of(&p->words, what, &e.what) ||
         !number_of(&p->words, field_text(json, "kind"), &e.kind) ||
-        !number_of(&p->words, field_text(json, "result"), &e.result)) {
+        !number_of(&p->words, field_text(json, "result"), &e.result) ||
+        !number_of(&p->words, field_text(json, "correlation"), &e.correlation)) {
         return false;
     }
     p->events[p->count++] = e;
@@ -285,10 +286,10 @@ static void put_slice(const writer *w, const event *e)
     put_start(w, 'X', e->track, e->t_ns);
     fprintf(w->out,
             ",\"dur\":%llu.%03u,\"cat\":\"message\",\"name\":\"tag %u\",\"args\":{\"tag\":%u,"
-            "\"kind\":%s,\"from\":%s,\"result\":%s,\"stamp\":%llu}}",
+            "\"kind\":%s,\"from\":%s,\"result\":%s,\"stamp\":%llu,\"correlation\":%s}}",
             (unsigned long long)(e->dur_ns / 1000), (unsigned)(e->dur_ns % 1000), e->tag, e->tag,
             words->escaped[e->kind], label_of(w->p, e->peer), words->escaped[e->result],
-            (unsigned long long)e->stamp);
+            (unsigned long long)e->stamp, words->escaped[e->correlation]);
     if (e->flow != 0) {
         put_start(w, 'f', e->track, e->t_ns);
         fprintf(w->out, ",\"bp\":\"e\",\"cat\":\"message\",\"name\":\"message\",\"id\":%llu}",
@@ -303,8 +304,9 @@ static void put_sent(const writer *w, const event *e, bool in_slice)
         put_start(w, 'X', e->track, e->t_ns);
         fprintf(w->out,
                 ",\"dur\":0,\"cat\":\"message\",\"name\":\"send tag %u\",\"args\":{\"tag\":%u,"
-                "\"to\":%s,\"stamp\":%llu}}",
-                e->tag, e->tag, label_of(w->p, e->peer), (unsigned long long)e->stamp);
+                "\"to\":%s,\"stamp\":%llu,\"correlation\":%s}}",
+                e->tag, e->tag, label_of(w->p, e->peer), (unsigned long long)e->stamp,
+                w->p->words.escaped[e->correlation]);
     }
     if (e->flow != 0) {
         put_start(w, 's', e->track, e->t_ns);

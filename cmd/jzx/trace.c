@@ -19,6 +19,7 @@ typedef struct trace {
     /* What was asked for. */
     json_t *actors; /* owned */
     const char *under;
+    const char *correlation;
     uint64_t tag, rate;
     bool has_tag, sends;
     double seconds; /* 0: until interrupted */
@@ -54,6 +55,9 @@ static json_t *request_of(const trace *t)
     }
     if (t->has_tag) {
         (void)json_object_set_new(request, "tag", json_integer((json_int_t)t->tag));
+    }
+    if (t->correlation != NULL) {
+        (void)json_object_set_new(request, "correlation", json_string(t->correlation));
     }
     if (t->rate > 0) {
         (void)json_object_set_new(request, "rate", json_integer((json_int_t)t->rate));
@@ -136,6 +140,9 @@ static void put_line(const trace *t, const json_t *event)
     }
     if (odd) {
         wrap_put(&line, UI_PLAIN, "as %s", kind);
+    }
+    if (*field_text(event, "correlation") != '\0') {
+        wrap_put(&line, UI_PLAIN, "correlation %s", field_text(event, "correlation"));
     }
     put_reason(&line, event);
     if (*result != '\0' && strcmp(result, "ok") != 0) {
@@ -355,6 +362,10 @@ int trace_main(int argc, char **argv)
          .value = "ACTOR",
          .help = "only of it and all below it",
          .text = &t.under},
+        {.name = "correlation",
+         .value = "HEX",
+         .help = "only the requests and replies with this correlation",
+         .text = &t.correlation},
         {.name = "tag",
          .value = "N",
          .help = "only messages with this tag",

@@ -64,7 +64,13 @@ typedef enum jzx_drain_policy {
            */
           /* values, copies, and data with drop that was not taken */
 
+#define JZX_REDELIVER_NO_LIMIT UINT32_MAX /* for redeliver_max: it comes again every time */
+
 #define JZX_SPAWN_REGISTER 0x40u /* under its `name`, which must be free: see jzx/registry.h */
+
+#define JZX_SPAWN_TELL_START                                                                       \
+    0x80u /* the parent is told whenever it is RUNNING: JZX_SIGNAL_CHILD_STARTED                   \
+           */
 
 /* Whether an actor is restarted by whoever is its parent, also by the root (R18, R19). */
 typedef enum jzx_spawn_restart {
@@ -118,7 +124,10 @@ typedef struct jzx_spawn_opts {
     uint32_t restart_period_ms; /* 0: 5,000, or the parent's */
     uint32_t backoff_min_ms;    /* delay of the first restart; JZX_BACKOFF_NONE */
     uint32_t backoff_max_ms;    /* delays double up to it; 0: 30,000 */
-    uint32_t reserved2;
+    /* With JZX_SPAWN_REDELIVER: how often a message that the actor failed on comes again; then it
+     * is a dead letter, reason JZX_DEAD_POISON. 0: 3; JZX_REDELIVER_NO_LIMIT. Counted per message,
+     * across restarts. */
+    uint32_t redeliver_max;
 } jzx_spawn_opts;
 
 /* Makes an actor. Its id works at once; its code runs after this call: init and PRE_START first, if

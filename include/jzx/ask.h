@@ -48,6 +48,7 @@ typedef struct jzx_reply {
     int32_t err;          /* jzx_err with the same meaning: JZX_OK, JZX_ERR_TIMED_OUT, ... */
     jzx_reason reason;    /* CALLEE_DIED, CALLEE_RESTARTED; else NORMAL */
     char target_name[JZX_NAME_MAX + 1]; /* "" if it has none, or it could not be told any more */
+    uint64_t correlation;               /* of the ask; see jzx_correlation() */
 } jzx_reply;
 /* One line for people, such as "ask 'db' (1000000a) tag 7: timed out after 5000.0 ms, 17 queued".
  * As snprintf(3). Thread: any. */
@@ -71,6 +72,7 @@ typedef struct jzx_ask_opts {
     jzx_behavior_fn on_reply;
     void *arg;          /* comes back in the jzx_reply; never looked at */
     jzx_reply *failure; /* NULL, or filled in when jzx_ask() itself returns an error of the send */
+    uint64_t correlation; /* 0: that of the message in hand; if that has none, the ask's own ref */
 } jzx_ask_opts;
 
 /* Asks an actor, from an actor. JZX_OK: data is transferred, and exactly one message of kind REPLY
@@ -115,6 +117,17 @@ JZX_API int jzx_request_is_wanted(jzx_context *ctx, jzx_request request);
 JZX_API uint64_t jzx_request_deadline(jzx_context *ctx, jzx_request request);
 /* Ends the duty without an answer: the asker is told FORGOTTEN. Errors: NO_SUCH_REF. */
 JZX_API jzx_err jzx_request_drop(jzx_context *ctx, jzx_request request);
+
+/* The number by which all that belongs together is known: of the request or the reply in hand; 0
+ * for every other message, and outside of a behavior. It goes with an ask from its asker to whoever
+ * answers, also when the request is forwarded or delegated, and back with the reply; an ask that is
+ * made with either in hand has the same one. So one number follows a request through actors and
+ * dispatchers: failures (jzx_failed_on), traces and the control plane show it. Plain sends and
+ * relays do not carry it. Thread: loop, inside a behavior. */
+JZX_API uint64_t jzx_correlation(const jzx_context *ctx);
+/* The same of a request that was kept: for asks that are made for it later. 0: there is no such
+ * request. Thread: loop, inside the actor that keeps it. */
+JZX_API uint64_t jzx_request_correlation(jzx_context *ctx, jzx_request request);
 
 /* Answers. On JZX_OK the data is transferred, on an error it stays the caller's.
  * Thread: loop, inside the actor that has the request. Errors: NOT_WANTED (the asker timed out,

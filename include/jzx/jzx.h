@@ -16,6 +16,7 @@
 #include <jzx/guard.h>
 #include <jzx/io.h>
 #include <jzx/lifecycle.h>
+#include <jzx/log.h>
 #include <jzx/loop.h>
 #include <jzx/monitor.h>
 #include <jzx/net.h>

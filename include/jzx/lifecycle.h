@@ -77,7 +77,12 @@ typedef enum jzx_signal_kind {
     JZX_SIGNAL_EXIT = 8,         /* a linked actor ended, and exits are trapped */
     JZX_SIGNAL_CHILD_FAILED = 9, /* a child of this actor is gone, for an abnormal reason */
     JZX_SIGNAL_CHILD_ENDED = 10, /* a child of this actor is gone, for a normal reason */
-    JZX_SIGNAL_RESTARTED = 11    /* a watched actor was restarted; see JZX_WATCH_RESTARTS */
+    /* A child that was spawned with JZX_SPAWN_TELL_START is RUNNING, for the first time or after a
+     * restart: behind what its start hooks sent, before anything it sends later (R6). A start that
+     * comes while such a notice still waits is told by that one. A supervisor is not told: it
+     * knows. */
+    JZX_SIGNAL_CHILD_STARTED = 12,
+    JZX_SIGNAL_RESTARTED = 11 /* a watched actor was restarted; see JZX_WATCH_RESTARTS */
 } jzx_signal_kind;
 
 /* Borrowed for the call.
@@ -98,6 +103,7 @@ typedef struct jzx_signal {
     jzx_actor_id from;        /* the actor it is about; the receiver itself for the first six */
     jzx_watch_ref ref;        /* TERMINATED, RESTARTED: what jzx_watch() returned */
     const jzx_reason *reason; /* never NULL */
+    jzx_failed_on failed_on;  /* CHILD_FAILED: what it had in hand; else there is none */
 } jzx_signal;
 
 /* "pre_start", "terminated", ... Never NULL. Thread: any. */

@@ -19,7 +19,9 @@ typedef enum jzx_dead_reason {
     JZX_DEAD_DROPPED = 6,        /* drain policy DROP: counted only */
     JZX_DEAD_CANCELLED = 7,      /* an ask: nobody waits for the answer any more */
     JZX_DEAD_DISCARDED = 8,      /* jzx_discard() */
-    JZX_DEAD_REASONS = 9
+    JZX_DEAD_FAILED_ON = 9,      /* its target failed on it, and is not given it again */
+    JZX_DEAD_POISON = 10,        /* with JZX_SPAWN_REDELIVER: failed on more often than allowed */
+    JZX_DEAD_REASONS = 11
 } jzx_dead_reason;
 
 /* Room for reasons that later versions add. */
@@ -77,14 +79,42 @@ typedef struct jzx_escalation_event {
     uint32_t restarts;       /* within the period, when it gave up */
 } jzx_escalation_event;
 
+/* An incarnation failed. Borrowed for the call. */
+typedef struct jzx_failure_event {
+    jzx_actor_id id;
+    jzx_actor_id parent; /* JZX_NOBODY: the root */
+    const char *name;
+    const jzx_reason *reason;
+    uint64_t time_ns;        /* on the loop's clock */
+    jzx_failed_on failed_on; /* what it had in hand */
+    uint32_t incarnation;
+    uint32_t state; /* jzx_state in which it failed: STARTING for a start that failed */
+} jzx_failure_event;
+
+/* An actor moved from one state to the next: a cell of jzx_lifecycle_next(). Borrowed for the call.
+ */
+typedef struct jzx_transition_event {
+    jzx_actor_id id;
+    const char *name;
+    uint64_t time_ns; /* on the loop's clock, as read last */
+    uint32_t from;    /* jzx_state */
+    uint32_t to;
+    uint32_t incarnation;
+    uint32_t reserved;
+} jzx_transition_event;
+
 /* Callbacks, on the thread of the event (or of "loop": see jzx_system_set_observer()); any may be
  * NULL. They may read counters and use jzx_send_async(), nothing else. Keep them short: a pool
  * holds its lock meanwhile, so that they are told things in their order; take no lock in them under
  * which others call the library. */
 typedef struct jzx_observer {
-    /* Inside jzx_spawn(). The name is "" if there is none. */
+    /* It is RUNNING for the first time: init, PRE_START and POST_START are done. An actor that has
+     * none of them runs from its birth, so this comes inside jzx_spawn(), or on its dispatcher's
+     * thread. The name is "" if there is none. An actor that cannot start is never told here: its
+     * on_actor_fail says START_FAILED. */
     void (*on_actor_start)(void *ctx, jzx_actor_id id, const char *name);
-    /* After any end, also by jzx_loop_destroy(); the id no longer resolves. */
+    /* After any end, also by jzx_loop_destroy() and of an actor that never started; the id no
+     * longer resolves. */
     void (*on_actor_stop)(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason);
     /* The short forms of on_restart and on_escalate. */
     void (*on_actor_restart)(void *ctx, jzx_actor_id id, int attempt);
@@ -100,6 +130,14 @@ typedef struct jzx_observer {
     void (*on_actor_fail)(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason);
     void (*on_restart)(void *ctx, const jzx_restart_event *event);
     void (*on_escalate)(void *ctx, const jzx_escalation_event *event);
+    /* The long form of on_actor_fail, and before it. */
+    void (*on_failure)(void *ctx, const jzx_failure_event *event);
+    /* Every transition of every actor, when it was made. What leaves CREATED is the
+     * first, what leads to TERMINATED the last. */
+    void (*on_transition)(void *ctx, const jzx_transition_event *event);
+    /* It has an id and a mailbox, and init has not run: inside jzx_spawn(), or on its dispatcher's
+     * thread. on_actor_stop is told for each of these once. */
+    void (*on_actor_spawn)(void *ctx, jzx_actor_id id, const char *name);
 } jzx_observer;
 
 /* The struct is copied; NULL removes the observer. Thread: loop. Errors: NEWER_STRUCT. */
@@ -126,7 +164,7 @@ typedef enum jzx_refused_reason {
  * for user and event messages. Each is counted where it happens. */
 typedef struct jzx_counters {
     uint64_t accepted;
-    uint64_t handled; /* given to a behavior, however it returned */
+    uint64_t handled; /* given to a behavior; but for those it failed on, which are dead */
     uint64_t dead;
     uint64_t redirected;
     uint64_t revoked; /* events that were cancelled while queued, or whose actor ended */

@@ -67,9 +67,10 @@ typedef struct jzx_failure {
     jzx_actor_id child;
     const char *child_id; /* of its spec; a plain parent's child: its name */
     const jzx_reason *reason;
-    uint64_t uptime_ns;   /* since the child's last start */
-    uint32_t attempt;     /* 1 for the first failure, counted until a quiet period passed */
-    uint32_t incarnation; /* of the child that failed */
+    uint64_t uptime_ns;      /* since the child's last start */
+    uint32_t attempt;        /* 1 for the first failure, counted until a quiet period passed */
+    uint32_t incarnation;    /* of the child that failed */
+    jzx_failed_on failed_on; /* what it had in hand */
 } jzx_failure;
 
 /* How children are restarted: of a supervisor, or of any actor by jzx_set_child_policy().
@@ -131,7 +132,7 @@ typedef struct jzx_child_spec {
     uint32_t backoff_min_ms; /* JZX_BACKOFF_NONE: it is restarted at once */
     uint32_t backoff_max_ms; /* 0: the supervisor's, or backoff_min_ms if that is longer */
     uint32_t backoff_reset_ms;
-    uint32_t reserved;
+    uint32_t redeliver_max; /* with JZX_SPAWN_REDELIVER, as in jzx_spawn_opts */
     double backoff_factor;
     double backoff_jitter;
 } jzx_child_spec;

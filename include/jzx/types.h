@@ -175,6 +175,8 @@ typedef uint64_t
 #define JZX_TAG_RESTARTED 0xFF000014u
 /* There are dead letters to read; see jzx_dead_letters_subscribe(). */
 #define JZX_TAG_DEAD_LETTERS 0xFF000015u
+/* A child is RUNNING; data points to a jzx_signal, as for the lifecycle notices above. */
+#define JZX_TAG_CHILD_STARTED 0xFF000016u
 /* An ask ended without a reply; data points to a jzx_reply. See jzx/ask.h. */
 #define JZX_TAG_ASK_FAILED 0xFF000020u
 /* A name was registered, or was not in time; data points to a jzx_name_notice. See jzx/registry.h.
@@ -275,6 +277,17 @@ typedef struct jzx_reason {
     jzx_actor_id from; /* 0, or who caused it */
     char text[JZX_REASON_TEXT_MAX + 1];
 } jzx_reason;
+
+/* The message that an actor had in hand when it failed. */
+typedef struct jzx_failed_on {
+    uint64_t correlation; /* jzx_correlation() of it; 0: none */
+    jzx_actor_id sender;
+    uint32_t tag;
+    uint8_t kind; /* jzx_kind */
+    uint8_t
+        there; /* 1; 0: it failed without one (in a hook, by a link, killed), and all else is 0 */
+    uint16_t reserved;
+} jzx_failed_on;
 
 /* The constant's name in lower case: "normal", "panic". Never NULL. Thread: any. */
 JZX_API const char *jzx_reason_name(uint32_t kind);

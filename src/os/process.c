@@ -87,9 +87,23 @@ void jzi_process_complain(const char *sentence)
 {
     char line[512];
     int len = snprintf(line, sizeof line, "jzx: %s\n", sentence);
-    size_t bytes = len < 0 ? 0 : (size_t)len < sizeof line ? (size_t)len : sizeof line - 1;
-    ssize_t ignored = write(STDERR_FILENO, line, bytes);
+    jzi_stderr_write(line, len < 0 ? 0 : (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
+}
+
+void jzi_stderr_write(const char *line, size_t len)
+{
+    int before = errno;
+    ssize_t ignored = write(STDERR_FILENO, line, len);
     (void)ignored;
+    errno = before;
+}
+
+int jzi_stderr_has_colours(void)
+{
+    const char *terminal = getenv("TERM");
+    const char *none = getenv("NO_COLOR");
+    return isatty(STDERR_FILENO) && (none == NULL || *none == '\0') && terminal != NULL &&
+           strcmp(terminal, "dumb") != 0;
 }
 
 const char *jzi_process_wish(const char *name)

@@ -19,6 +19,10 @@ uint64_t jzi_wall_clock_ms(void);
 int32_t jzi_signal_number(const char *name);
 /* Writes "jzx: SENTENCE" to standard error: for what somebody asked for in the environment. */
 void jzi_process_complain(const char *sentence);
+/* One write(2) to standard error; what cannot be written is lost. */
+void jzi_stderr_write(const char *line, size_t len);
+/* A terminal, and nobody asked for none (NO_COLOR, TERM=dumb). */
+int jzi_stderr_has_colours(void);
 /* What the environment says; NULL: nothing, or the process has more rights than who started it
  * (set-user-ID), who must not choose what is written where with them. */
 const char *jzi_process_wish(const char *name);

@@ -243,7 +243,7 @@ static inline jzx_behavior_result life_behavior(jzx_context *ctx, const jzx_mess
 static inline void note_start(void *ctx, jzx_actor_id id, const char *name)
 {
     (void)ctx;
-    for (size_t i = 0; i < lives_len; i++) {
+    for (size_t i = 0; i < lives_len && life_of(id) == NULL; i++) {
         if (strcmp(lives[i]->name, name) == 0) {
             lives[i]->id = id;
         }
@@ -303,7 +303,7 @@ static uint64_t life_seed;
 /* The rig must stay where it is: the observer keeps its address. */
 static inline void life_open(rig *r, const jzx_config *config)
 {
-    static const jzx_observer observer = {.on_actor_start = note_start,
+    static const jzx_observer observer = {.on_actor_spawn = note_start,
                                           .on_actor_stop = note_stop,
                                           .on_actor_fail = note_fail,
                                           .on_restart = note_restart,

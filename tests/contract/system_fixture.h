@@ -119,7 +119,7 @@ static inline void world_on_letter(void *ctx, const jzx_dead_letter *letter, con
     atomic_fetch_add(&w->letters, 1);
 }
 
-static const jzx_observer world_observer = {.on_actor_start = world_on_start,
+static const jzx_observer world_observer = {.on_actor_spawn = world_on_start,
                                             .on_actor_stop = world_on_stop,
                                             .on_actor_fail = world_on_fail,
                                             .on_restart = world_on_restart,

@@ -67,7 +67,8 @@ static void test_counters_are_told(void)
     jzx_loop_counters(s.loop, &counters);
     CHECK_VALUE(text, "jzx_messages_handled_total", counters.handled);
     CHECK_VALUE(text, "jzx_messages_accepted_total", counters.accepted);
-    CHECK(counters.handled >= 7);
+    CHECK(counters.handled >= 6);
+    CHECK_VALUE(text, "jzx_messages_dead_total{reason=\"failed_on\"}", 1);
     CHECK_VALUE(text, "jzx_actors", 2);
     CHECK_VALUE(text, "jzx_actors_spawned_total", 3);
     CHECK_VALUE(text, "jzx_actors_ended_total", 1);

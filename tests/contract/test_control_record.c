@@ -88,12 +88,13 @@ static void test_the_record_has_what_happened(void)
     check_event(line, "fail", "\"detail\":3,\"value\":42");
     check_event(line, "restart", "\"detail\":2");
     check_event(line, "end", "\"detail\":0");
-    check_event(line, "dead", "\"tag\":7");
+    check_event(line, "dead", "\"tag\":8,\"detail\":9"); /* what it failed on, */
+    check_event(strstr(line, "\"restart\""), "dead", "\"tag\":7");
     CHECK(strstr(line, "\"dispatcher\":\"loop\",\"worker\":0") != NULL);
     CHECK(strstr(line, "\"what\":\"handled\"") == NULL);
     CHECK(strstr(line, "\"text\":") == NULL);
     CHECK(strstr(line, "\"fail\"") < strstr(line, "\"restart\""));
-    CHECK(strstr(line, "\"restart\"") < strstr(line, "\"dead\""));
+    CHECK(strstr(line, "\"dead\"") < strstr(line, "\"fail\""));
     guest_close(&g);
     stage_close(&s);
 }
@@ -283,10 +284,11 @@ static void test_a_dump_is_for_people(void)
     }
     CHECK_STR(body, "Last failures, newest first:\n"
                     "     -#  child (#), incarnation 1: failed 42: as told, with tag 8\n"
-                    "9 events of 1 workers, oldest first, in seconds from now:\n"
+                    "10 events of 1 workers, oldest first, in seconds from now:\n"
                     "   -#  loop  sup (#): spawn\n"
                     "   -#  loop  child (#): spawn by sup (#)\n"
                     "   -#  loop  sup (#): start\n"
+                    "   -#  loop  child (#): dead letter: tag 8: failed on\n"
                     "   -#  loop  child (#): fail: failed 42\n"
                     "   -#  loop  child (#): restart 1 by sup (#)\n"
                     "   -#  loop  child (#): start: incarnation 2\n"

@@ -220,6 +220,9 @@ static void test_lives_of_the_traced_come_along(void)
     stage_idle(&s);
     const char *handled = hear_with(&g, "\"event\":");
     CHECK(strstr(handled, "\"result\":\"fail\"") != NULL);
+    const char *dead = hear_with(&g, "\"event\":");
+    CHECK(strstr(dead, "\"what\":\"dead\"") != NULL);
+    CHECK_EQ(number_of(dead, "detail"), JZX_DEAD_FAILED_ON);
     const char *fail = hear_with(&g, "\"event\":");
     CHECK(strstr(fail, "\"what\":\"fail\"") != NULL);
     CHECK_EQ(number_of(fail, "value"), 42);

@@ -62,7 +62,8 @@ static void test_with_drop_queue_a_restart_buries_what_is_queued_R18(void)
     rig_idle(&r);
     CHECK_STATE(&r, a, JZX_STATE_RUNNING);
     CHECK_EQ(a->handled, 1);
-    CHECK_DEAD(&r, DEAD(JZX_DEAD_RESTARTED, WORK), DEAD(JZX_DEAD_RESTARTED, MORE));
+    CHECK_DEAD(&r, DEAD(JZX_DEAD_FAILED_ON, T_FAIL), DEAD(JZX_DEAD_RESTARTED, WORK),
+               DEAD(JZX_DEAD_RESTARTED, MORE));
     CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_RESTARTED], 2);
     tell(&r, a, LATE);
     rig_idle(&r);
@@ -138,7 +139,8 @@ static void test_a_message_that_failed_comes_again_first_if_it_can_and_only_if_a
             CHECK(!redelivered || said_before("try2", "a:2"));
             CHECK_EQ(a->handled, redelivered ? 3 : 2);
             CHECK_EQ(drops, what == DROPPED ? 1 : 0); /* once, however often it was tried */
-            CHECK_EQ(rig_counters(&r).dead, 0);
+            CHECK_EQ(rig_counters(&r).dead, redelivered ? 0 : 1);
+            CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_FAILED_ON], redelivered ? 0 : 1);
             life_close(&r);
         }
     }
@@ -159,12 +161,17 @@ static void test_a_poisoned_message_that_is_redelivered_runs_into_the_limit_R18(
     life *a = &f.child[0];
     a->call = choke_always;
     drops = 0;
+    send_parcel(&r, a, DROPPED); /* three more times, and it is dead: see test_failed_on.c */
+    rig_idle(&r);
+    CHECK_STATE(&r, a, JZX_STATE_RUNNING);
+    CHECK_EQ(a->restarts, 4);
+    CHECK_EQ(drops, 1);
     send_parcel(&r, a, DROPPED);
     rig_idle(&r);
     CHECK_ENDED(&r, a, JZX_REASON_PANIC);
     CHECK_EQ(a->restarts, 5);
     CHECK_EQ(a->handled, 6);
-    CHECK_EQ(drops, 1);
+    CHECK_EQ(drops, 2);
     CHECK_ENDED(&r, &f.p, JZX_REASON_GAVE_UP);
     life_close(&r);
 }

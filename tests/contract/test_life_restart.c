@@ -406,7 +406,7 @@ static void test_a_restart_that_itself_fails_is_tried_again_and_costs_each_time_
         } else {
             CHECK_ENDED(&r, a, JZX_REASON_START_FAILED);
             CHECK_ENDED(&r, &f.p, JZX_REASON_GAVE_UP);
-            CHECK_DEAD(&r, DEAD(JZX_DEAD_STOPPED, WORK));
+            CHECK_DEAD(&r, DEAD(JZX_DEAD_FAILED_ON, T_FAIL), DEAD(JZX_DEAD_STOPPED, WORK));
         }
         life_close(&r);
     }

@@ -481,7 +481,7 @@ static void test_a_drained_stop_that_fails_half_way_ends_with_that_failure_R16(v
     CHECK_ENDED(&r, &a, JZX_REASON_FAILED);
     CHECK_EQ(a.handled, 2);
     CHECK_EQ(a.fails, 1);
-    CHECK_DEAD(&r, DEAD(JZX_DEAD_STOPPED, MORE));
+    CHECK_DEAD(&r, DEAD(JZX_DEAD_FAILED_ON, T_FAIL), DEAD(JZX_DEAD_STOPPED, MORE));
     life_close(&r);
 }
 

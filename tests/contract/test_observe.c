@@ -103,8 +103,10 @@ static void test_callbacks_come_in_order_with_their_arguments(void)
     send_tag(&r, a, 3);
     CHECK_OK(jzx_stop(r.loop, b->id));
     CHECK_OK(jzx_loop_run(r.loop));
-    CHECK_STR(seen.log, "start:0:first start:1: run:0: dead:0:3/stopped stop:0:first/panic/5! "
-                        "stop:1:/shutdown/0 ran:0: ");
+    CHECK_STR(
+        seen.log,
+        "start:0:first start:1: run:0: dead:0:2/failed on dead:0:3/stopped stop:0:first/panic/5! "
+        "stop:1:/shutdown/0 ran:0: ");
     seen.len = 0;
     seen.log[0] = '\0';
     CHECK_OK(jzx_loop_set_observer(r.loop, NULL, NULL));
@@ -338,8 +340,9 @@ static void test_an_end_is_told_after_deinit_and_after_its_dead_letters(void)
     send_tag(&r, s, 1);
     send_tag(&r, s, 2);
     rig_idle(&r);
-    CHECK_STR(seen.log, "start:0: start:1:child stop:1:child/shutdown/0 deinit:0: "
-                        "dead:0:2/stopped stop:0:/failed/0 ");
+    CHECK_STR(seen.log,
+              "start:0: start:1:child dead:0:1/failed on stop:1:child/shutdown/0 deinit:0: "
+              "dead:0:2/stopped stop:0:/failed/0 ");
     rig_close(&r);
     free(s);
 }
@@ -399,7 +402,117 @@ static void test_numbers_read_by_another_thread_are_plausible(void)
     free(s);
 }
 
+/* A sender stands for any other thread; what it is refused is told when the loop takes it in. */
+static void test_refusals_of_other_threads_reach_the_observer_R11(void)
+{
+    const core_world *before = current;
+    current = &worlds[1]; /* a simulated world has no other threads */
+    rig r = rig_open(NULL);
+    scribe seen = {.len = 0};
+    jzx_sender *sender = NULL;
+    jzx_spawn_opts opts = {.mailbox_cap = 2};
+    subject *s = subject_start(&r, NULL, &opts);
+    subject *t = subject_start(&r, NULL, &opts);
+    watch(&r, &seen);
+    REQUIRE_OK(jzx_sender_open(r.loop, JZX_SENDER_SHARED, &sender));
+    for (uint32_t round = 1; round <= 3; round++) {
+        for (int i = 0; i < 2; i++) {
+            REQUIRE_OK(jzx_send_async_u64(sender, s->id, 0, 1));
+            REQUIRE_OK(jzx_send_async_u64(sender, t->id, 0, 1));
+        }
+        for (int i = 0; i < 5; i++) {
+            CHECK_EQ(jzx_send_async_u64(sender, s->id, 0, 1), JZX_ERR_MAILBOX_FULL);
+        }
+        CHECK_EQ(jzx_send_async_u64(sender, t->id, 0, 1), JZX_ERR_MAILBOX_FULL);
+        CHECK_EQ(rig_counters(&r).refused[JZX_REFUSED_FULL], 6 * round); /* counted at once */
+        CHECK_STR(seen.log, "");
+        rig_idle(&r);
+        CHECK_STR(seen.log, "full:0: full:1: ");
+        seen.len = 0;
+        seen.log[0] = '\0';
+    }
+    REQUIRE_OK(jzx_loop_set_observer(r.loop, NULL, NULL));
+    for (int i = 0; i < 3; i++) {
+        jzx_err err = jzx_send_async_u64(sender, s->id, 0, 1);
+        CHECK_EQ(err, i < 2 ? JZX_OK : JZX_ERR_MAILBOX_FULL);
+    }
+    rig_idle(&r);
+    CHECK_STR(seen.log, "");
+    jzx_sender_release(sender);
+    rig_close(&r);
+    free(s);
+    free(t);
+    current = before;
+}
+
+static uint32_t full_calls;
+static jzx_actor_id full_id;
+static void count_full(void *ctx, jzx_actor_id id)
+{
+    (void)ctx;
+    full_calls++;
+    full_id = id;
+}
+
+/* Fills the actor that its state says, on another dispatcher. */
+static jzx_behavior_result flood(jzx_context *ctx, const jzx_message *msg)
+{
+    const jzx_actor_id *to = ctx->state;
+    (void)msg;
+    for (int i = 0; i < 6; i++) {
+        jzx_err err = jzx_send_u64(ctx->loop, *to, 0, 1);
+        CHECK_EQ(err, i < 4 ? JZX_OK : JZX_ERR_MAILBOX_FULL);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+static jzx_behavior_result swallow(jzx_context *ctx, const jzx_message *msg)
+{
+    (void)ctx;
+    (void)msg;
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_refusals_between_dispatchers_reach_the_observer_R11(void)
+{
+    static const jzx_observer observer = {.on_mailbox_full = count_full};
+    static const char *const places[] = {"loop", "pool", "pinned"};
+    for (size_t i = 0; i < COUNT_OF(places) * COUNT_OF(places); i++) {
+        jzx_sim *sim = NULL;
+        jzx_system *system = NULL;
+        REQUIRE_OK(jzx_sim_create(&(jzx_sim_opts){.seed = jzt_seed() | 1}, &sim));
+        jzx_config config = {.env = jzx_sim_env(sim)};
+        REQUIRE_OK(
+            jzx_system_create(&(jzx_system_config){.loop = &config, .pool_workers = 1}, &system));
+        REQUIRE_OK(jzx_system_set_observer(system, &observer, NULL, i % 2 == 0));
+        jzx_actor_id target = JZX_NOBODY;
+        jzx_actor_id source = JZX_NOBODY;
+        jzx_spawn_opts to = {
+            .behavior = swallow, .mailbox_cap = 4, .dispatcher = places[i / COUNT_OF(places)]};
+        jzx_spawn_opts from = {
+            .behavior = flood, .state = &target, .dispatcher = places[i % COUNT_OF(places)]};
+        REQUIRE_OK(jzx_system_spawn(system, &to, &target));
+        REQUIRE_OK(jzx_system_spawn(system, &from, &source));
+        for (uint32_t round = 1; round <= 2; round++) {
+            full_calls = 0;
+            full_id = JZX_NOBODY;
+            REQUIRE_OK(jzx_send_u64(jzx_system_loop(system), source, 0, 1));
+            REQUIRE_OK(jzx_system_run_until_idle(system, 1000));
+            CHECK_EQ(full_calls, 1);
+            CHECK_EQ(full_id, target);
+            jzx_counters now;
+            jzx_system_counters(system, &now);
+            CHECK_EQ(now.refused[JZX_REFUSED_FULL], 2 * round);
+        }
+        REQUIRE_OK(jzx_system_destroy(system));
+        jzx_sim_destroy(sim);
+    }
+}
+
 static const jzt_test tests[] = {
+    {"refusals_of_other_threads_reach_the_observer_R11",
+     test_refusals_of_other_threads_reach_the_observer_R11},
+    {"refusals_between_dispatchers_reach_the_observer_R11",
+     test_refusals_between_dispatchers_reach_the_observer_R11},
     {"callbacks_come_in_order_with_their_arguments",
      test_callbacks_come_in_order_with_their_arguments},
     {"a_full_mailbox_is_told_once_per_run_of_refusals",

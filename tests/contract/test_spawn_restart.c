@@ -181,9 +181,6 @@ static void test_what_cannot_be_is_refused_R18(void)
         CHECK_EQ(jzx_spawn(t.loop, &opts, NULL), rows[i].err);
     }
     jzx_spawn_opts opts = good;
-    opts.reserved2 = 1;
-    CHECK_EQ(jzx_spawn(t.loop, &opts, NULL), JZX_ERR_INVALID_ARG);
-    opts = good;
     opts.init = NULL;
     CHECK_EQ(jzx_spawn(t.loop, &opts, NULL), JZX_ERR_NOT_RESTARTABLE);
     CHECK_EQ(rig_counters(&t.r).live, 0);

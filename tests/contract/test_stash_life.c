@@ -238,8 +238,8 @@ static void test_with_drop_queue_a_restart_buries_the_stash_too_R18(void)
     rig_idle(&d.r);
     TELL_AND_RUN(&d, T_FAIL, 3);
     CHECK_WORK("a~2 a~1");
-    CHECK_DEAD(&d.r, DEAD(JZX_DEAD_RESTARTED, 2), DEAD(JZX_DEAD_RESTARTED, 1),
-               DEAD(JZX_DEAD_RESTARTED, 3));
+    CHECK_DEAD(&d.r, DEAD(JZX_DEAD_FAILED_ON, T_FAIL), DEAD(JZX_DEAD_RESTARTED, 2),
+               DEAD(JZX_DEAD_RESTARTED, 1), DEAD(JZX_DEAD_RESTARTED, 3));
     CHECK_EQ(parcels[1].drops, 1);
     desk_close(&d);
 }
@@ -348,8 +348,13 @@ static void test_at_every_end_the_stash_becomes_dead_letters_in_order_R16(void)
         ends[i](&d);
         rig_idle(&d.r);
         CHECK(is_gone(&d.r, &d.a));
-        CHECK_DEAD(&d.r, DEAD(JZX_DEAD_STOPPED, 3), DEAD(JZX_DEAD_STOPPED, 1),
-                   DEAD(JZX_DEAD_STOPPED, 2), DEAD(JZX_DEAD_STOPPED, 4));
+        uint32_t dead[8];
+        static const uint32_t want[] = {DEAD(JZX_DEAD_FAILED_ON, T_PANIC),
+                                        DEAD(JZX_DEAD_STOPPED, 3), DEAD(JZX_DEAD_STOPPED, 1),
+                                        DEAD(JZX_DEAD_STOPPED, 2), DEAD(JZX_DEAD_STOPPED, 4)};
+        size_t from = ends[i] == end_fail ? 0 : 1;
+        check_tags(__LINE__, dead, dead_facts(&d.r, dead, COUNT_OF(dead)), want + from,
+                   COUNT_OF(want) - from);
         CHECK_EQ(parcels[1].drops, 1);
         CHECK_EQ(parcels[4].drops, 1);
         desk_close(&d);
@@ -378,7 +383,7 @@ static void test_drain_drop_releases_the_stash_silently_R16(void)
         ends[i](&d);
         rig_idle(&d.r);
         uint32_t none[4];
-        CHECK_EQ(dead_facts(&d.r, none, 4), 0);
+        CHECK_EQ(dead_facts(&d.r, none, 4), ends[i] == end_fail ? 1 : 0); /* what it failed on */
         CHECK_EQ(rig_counters(&d.r).dead_by[JZX_DEAD_DROPPED], 4);
         CHECK_EQ(parcels[1].drops + parcels[4].drops, 2);
         desk_close(&d);
@@ -411,7 +416,7 @@ static void test_drain_redirect_sends_the_stash_on_R16(void)
         rig_idle(&d.r);
         CHECK_LOG(heir, 3, 1, 2, 4);
         CHECK_EQ(rig_counters(&d.r).redirected, 4);
-        CHECK_EQ(rig_counters(&d.r).dead, 0);
+        CHECK_EQ(rig_counters(&d.r).dead, ends[i] == end_fail ? 1 : 0); /* what it failed on */
         CHECK_EQ(parcels[1].drops, 1);
         desk_close(&d);
         free(heir);

@@ -55,6 +55,9 @@ static void ledger_dead(void *ctx, const jzx_dead_letter *letter, const jzx_mess
     ledger *l = ctx;
     CHECK_EQ(letter->kind, JZX_KIND_USER);
     ((item *)msg->data)->dead++;
+    if (letter->reason == JZX_DEAD_FAILED_ON) {
+        ((item *)msg->data)->handled--; /* it was handed over, and is dead all the same */
+    }
     l->dead++;
 }
 

@@ -53,9 +53,10 @@ typedef struct m_actor {
     bool drain;   /* ends after what was queued at drain_stamp */
     bool failing; /* the behavior said so: the end is next */
     bool deinit_ran;
-    bool grace;     /* loose: it was stopped with a message in hand that it had not yet looked at */
-    bool told_full; /* on_mailbox_full was called, and no turn has cleared that */
-    bool told_vague; /* or one may have */
+    bool grace; /* loose: it was stopped with a message in hand that it had not yet looked at */
+    bool refused_async; /* a send of another thread found it full */
+    bool told_full;     /* on_mailbox_full was called, and no turn has cleared that */
+    bool told_vague;    /* or one may have */
     uint64_t drain_stamp;
     jzx_reason reason; /* as the observer will hear it */
     m_lane ordinary, urgent;

@@ -32,6 +32,7 @@ typedef struct run {
     bool turn_blurred; /* cancelled messages may have used up part of the turn */
     jzx_actor_id self; /* whose code runs; 0: nobody's */
     bool in_deinit;
+    bool sending;
     jzx_actor_id full_of; /* what on_mailbox_full was last called for */
     uint32_t full_calls, starts;
     uint64_t letter_seq;
@@ -265,12 +266,17 @@ static void do_send(void)
     if (expected != JZX_OK && consume) {
         m.payloads[msg.serial].must_drop++;
     }
+    r.sending = true;
     jzx_err got = call_send(to, &msg, consume, bad_flags, tag);
+    r.sending = false;
     r.async_sent += msg.async && got == JZX_OK;
     require(got == expected, "a send has another verdict than the model's");
     require(m.letter_count == 0, "a send should have made a dead letter");
     m_actor *a = m_find(&m, to);
     check_full_call(msg.async ? NULL : a, calls, got);
+    if (a != NULL && msg.async && got == JZX_ERR_MAILBOX_FULL) {
+        a->refused_async = true;
+    }
     if (a != NULL && !msg.async && got == JZX_ERR_MAILBOX_FULL) {
         a->told_full = true;
         a->told_vague = false;

@@ -157,7 +157,9 @@ static void note_letter(void *ctx, const jzx_dead_letter *letter, const jzx_mess
 {
     model *m = ctx;
     (void)msg;
-    atomic_fetch_add(&m->dead, letter->tag == ITEM_TAG ? 1 : 0);
+    /* What a stage failed on is counted as lost. */
+    bool item = letter->tag == ITEM_TAG && letter->reason != JZX_DEAD_FAILED_ON;
+    atomic_fetch_add(&m->dead, item ? 1 : 0);
 }
 
 static void make_node(model *m, uint32_t layer, uint32_t index)

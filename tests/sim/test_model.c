@@ -224,6 +224,13 @@ static void on_full(void *ctx, jzx_actor_id id)
     (void)ctx;
     r.full_calls++;
     r.full_of = id;
+    if (!r.sending && m.exact) { /* the sender was refused, some time ago */
+        m_actor *a = m_find(&m, id);
+        require(a != NULL && a->refused_async, "on_mailbox_full was called out of turn");
+        if (a != NULL) {
+            a->told_full = true;
+        }
+    }
 }
 
 /* A letter that no call announced: the message expired, or its actor is ending. */
@@ -295,6 +302,14 @@ static void on_letter(void *ctx, const jzx_dead_letter *letter, const jzx_messag
     }
     require(a != NULL, "a dead letter has no target");
     if (a == NULL) {
+        return;
+    }
+    if (letter->reason == JZX_DEAD_FAILED_ON) { /* it was handed over, and its data is dealt with */
+        require(a->failing && a->reason.kind != JZX_REASON_NORMAL, "nobody failed on it");
+        m.dead_by[letter->reason]++;
+        a->dead++;
+        a->handled--;
+        m.handled--;
         return;
     }
     m_msg want = {0};
@@ -425,7 +440,7 @@ static void open_run(uint64_t seed, uint32_t mode)
     r.loop = r.kit->loop;
     jzx_config clock_config = {.env = jzx_sim_env(r.sim), .max_actors = 1};
     REQUIRE_OK(jzx_loop_create(&clock_config, &r.clock));
-    jzx_observer observer = {.on_actor_start = on_start,
+    jzx_observer observer = {.on_actor_spawn = on_start,
                              .on_actor_stop = on_stop,
                              .on_mailbox_full = on_full,
                              .on_dead_letter = on_letter};

@@ -429,6 +429,10 @@ static void on_dead(void *ctx, const jzx_dead_letter *dead, const jzx_message *m
     box *b = dead->target == m.sink_id ? &m.sink : &m.desk;
     letter *l = &m.letters[msg->tag];
     (void)ctx;
+    if (dead->reason == JZX_DEAD_FAILED_ON) { /* the desk saw it, and its data may be gone */
+        expect(l->fate == HANDLED || l->fate == IN_HAND, "what it failed on it had", msg->tag);
+        return;
+    }
     check_message(msg);
     switch (dead->reason) {
     case JZX_DEAD_DISCARDED:

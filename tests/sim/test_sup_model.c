@@ -44,7 +44,7 @@ static void open_run(uint64_t seed)
     REQUIRE_OK(jzx_kit_open(&opts, &R.kit));
     R.loop = R.kit->loop;
     M.now = jzx_sim_now(R.kit->sim) / 1000000;
-    jzx_observer observer = {.on_actor_start = sr_on_start,
+    jzx_observer observer = {.on_actor_spawn = sr_on_start,
                              .on_actor_stop = sr_on_stop,
                              .on_restart = sr_on_restart,
                              .on_escalate = sr_on_escalate};

@@ -214,7 +214,6 @@ static void test_each_bad_field_of_a_child_has_its_sentence_R19(void)
         {{WORKER("a"), .backoff_jitter = 1.5},
          JZX_ERR_BAD_SPEC,
          "child \"a\": backoff_jitter is not between 0 and 1"},
-        {{WORKER("a"), .reserved = 1}, JZX_ERR_BAD_SPEC, "child \"a\": reserved is not 0"},
         {{WORKER("a"), .shutdown_ms = JZX_SHUTDOWN_INFINITE}, JZX_OK, ""},
         {{WORKER("a\n\177b"), .mode = 3},
          JZX_ERR_BAD_SPEC,
