@@ -58,6 +58,11 @@ static inline uint32_t jzi_msg_flags(const jzx_message *msg)
 {
     return msg->flags | (uint32_t)msg->reserved << 8;
 }
+/* None of JZI_MSG_SPECIAL; spelled out, because it is the test on the hot path. */
+static inline bool jzi_msg_is_plain(const jzx_message *msg)
+{
+    return (msg->reserved & (JZI_MSG_SPECIAL >> 8)) == 0;
+}
 static inline void jzi_msg_set(jzx_message *msg, uint32_t flags)
 {
     msg->flags = (uint8_t)flags;
@@ -76,7 +81,7 @@ static inline void jzi_msg_clear(jzx_message *msg, uint32_t flags)
  * deadline that came with it. Before it goes into a lane again: see I3. */
 static inline void jzi_msg_settle(jzx_message *msg)
 {
-    if ((jzi_msg_flags(msg) & JZI_MSG_SPECIAL) == 0) {
+    if (jzi_msg_is_plain(msg)) {
         msg->drop = NULL;
         msg->deadline_ns = 0;
     }

@@ -65,7 +65,9 @@ static void on_rest(jzi_domain *domain)
         atomic_store_explicit(&at->retired, 1, memory_order_release);
         atomic_store_explicit(&system->retired, 1, memory_order_relaxed);
     }
-    if (loop != jzi_system_main(system)) {
+    /* "loop" itself looked before this step, and may have taken in since what kept it: the last
+     * message on its way to an actor that had ended. Nobody else would wake it. */
+    if (loop != jzi_system_main(system) || (system->joined && jzi_system_nobody_left(system))) {
         jzi_post_nudge(jzi_system_main(system)->post);
     }
 }

@@ -43,7 +43,11 @@ static jzx_err step_any(jzx_system *system, uint64_t max_ns)
             break; /* something is ready here */
         }
     }
-    return jzi_loop_step_here(first, max_ns);
+    /* What is ready is done without a wait: the others may be ready too, and only this thread can
+     * run them. */
+    jzx_err err = jzi_loop_step_here(first, earliest == 0 ? 0 : max_ns);
+    first->domain.on_stepped(&first->domain);
+    return err;
 }
 
 jzx_err jzi_system_run_while(jzx_system *system, bool (*more)(jzx_system *system))

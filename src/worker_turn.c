@@ -297,7 +297,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
             break;
         }
         jzx_behavior_result result;
-        if (jzi_likely((jzi_msg_flags(&node->msg) & JZI_MSG_SPECIAL) == 0)) {
+        if (jzi_likely(jzi_msg_is_plain(&node->msg))) {
             jzi_actor_unuse(actor);
             JZI_PUBLISH_HOT(worker->in_hand, node);
             if (exact) {

@@ -1,15 +1,21 @@
 /* Goal: under everything at once, on all dispatchers, every promise is kept to the letter (R4, R5,
  * R16, R18, R20, R26): each watch brings one TERMINATED or was taken back, no notice follows an
- * unwatch, every block is dropped once, every state built is released, and the numbers add up.
- * Method: one tamer in each place draws deeds from its own seeded generator and does them to
- * animals in all places, which fail, restart, have children and die. Runs under TSan. */
+ * unwatch, every payload is released once and by its own destructor, every state built is released,
+ * and the numbers add up. Method: one tamer in each place, and plain threads beside them, draw
+ * deeds from their own seeded generators and do them to animals in all places, which take, keep,
+ * pass on and answer what they get, fail with it in hand, restart, have children and die. Runs
+ * under TSan. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
+#include "cargo.h"
 #include "system_fixture.h"
+
+#include <signal.h>
 
 enum {
     GO = 1,
     WORK,
+    FEED, /* brings cargo */
     BREED,
     LAST,
     CLEAR, /* the tamer stops its children */
@@ -17,24 +23,13 @@ enum {
     DEEDS = JZT_SANITIZED ? 3000 : 12000,
     REFS = 64,
     ANIMALS = 128,
-    PINNED_MAX = 40
+    PINNED_MAX = 40,
+    FEEDERS = 2
 };
 
-static _Atomic uint64_t blocks, drops; /* made, and released */
 static _Atomic jzx_actor_id animals[ANIMALS];
+static uint64_t cargo_total;
 static _Atomic uint64_t born, built, released, pinned_now;
-
-static void count_drop(void *data)
-{
-    free(data);
-    atomic_fetch_add(&drops, 1);
-}
-
-static void *block_new(void)
-{
-    atomic_fetch_add(&blocks, 1);
-    return calloc(1, 8);
-}
 
 /* One in each place. Only its own code touches it while it lives. */
 typedef struct tamer {
@@ -46,6 +41,7 @@ typedef struct tamer {
     jzx_timer_id timers[REFS];
     size_t timer_count;
     uint64_t placed, taken_back, heard, exits;
+    uint64_t asked, answered;
     uint64_t deeds;
     _Atomic int finished;
     _Atomic jzx_actor_id id;
@@ -56,7 +52,10 @@ static tamer tamers[PLACES];
 typedef struct animal {
     _Atomic int busy;
     bool pinned;
+    bool guarded;
+    uint32_t meals;
 } animal;
+static jzx_actor_id draw_any(uint64_t number);
 
 static jzx_behavior_result animal_init(jzx_context *ctx, void *arg)
 {
@@ -89,7 +88,10 @@ static jzx_spawn_opts animal_opts(const char *place, uint64_t number)
                             .dispatcher = place,
                             .mailbox_cap = number % 3 == 0 ? 8 : 0,
                             .full_policy = (uint32_t)(number % 3),
-                            .flags = number % 5 == 0 ? JZX_SPAWN_TRAP_EXITS : 0,
+                            .drop_msg = cargo_drop_msg,
+                            .flags = (number % 5 == 0 ? JZX_SPAWN_TRAP_EXITS : 0) |
+                                     (number % 7 == 0 ? JZX_SPAWN_REDELIVER : 0) |
+                                     JZX_SPAWN_CRASH_GUARD,
                             .stop_timeout_ms = 500};
 }
 
@@ -106,6 +108,77 @@ static void animal_breed(jzx_context *ctx, uint64_t number)
     }
 }
 
+/* A plain message has nothing of what its node carried before. */
+static void check_plain(const jzx_message *msg)
+{
+    if (msg->kind == JZX_KIND_USER && (msg->flags & JZX_MSG_VALUE) != 0) {
+        CHECK(msg->drop == NULL && msg->deadline_ns == 0 && msg->flags == JZX_MSG_VALUE);
+    }
+}
+
+/* Sends go wrong in the ways they may. */
+static bool is_usual(jzx_err err)
+{
+    return err == JZX_OK || err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING ||
+           err == JZX_ERR_MAILBOX_FULL;
+}
+
+/* Of a message with cargo: released, taken, set aside, passed on, answered. What it owns itself is
+ * released before anything else can happen. False: it is not in hand any more. */
+static void eat(jzx_context *ctx, const jzx_message *msg, animal *self)
+{
+    cargo *c = cargo_check(msg);
+    static _Atomic uint32_t meals;
+    uint32_t how = atomic_fetch_add(&meals, 1) % 8;
+    self->meals++;
+    if (c != NULL && c->kind == CARGO_OWNED) {
+        cargo_release(c, CARGO_OWNED);
+        return;
+    }
+    if (how == 1) {
+        cargo *mine = jzx_message_take(ctx);
+        if (mine != NULL) {
+            cargo_release(mine, (cargo_kind)mine->kind);
+        }
+    } else if (how == 2 && !jzx_was_stashed(ctx)) {
+        jzx_err err = jzx_stash(ctx);
+        CHECK(err == JZX_OK || err == JZX_ERR_STASH_FULL || err == JZX_ERR_NOT_SUPPORTED);
+    } else if (how == 3 && jzx_stash_count(ctx) > 0) {
+        CHECK_OK(jzx_unstash(ctx, jzx_stash_count(ctx)));
+    } else if (how == 4 && msg->kind == JZX_KIND_USER) {
+        jzx_actor_id to = draw_any(self->meals);
+        CHECK(to == ctx->self || is_usual(jzx_forward(ctx, to)));
+    } else if (how == 5 && msg->kind == JZX_KIND_USER) {
+        CHECK_OK(jzx_discard(ctx));
+    } else if (jzx_is_ask(ctx) && how == 6) {
+        cargo *gift = cargo_new((cargo_kind)(self->meals % CARGO_OWNED));
+        jzx_send_opts opts = {
+            .data = gift, .len = CARGO_BYTES, .drop = cargo_drop_of(gift), .tag = FEED};
+        if (jzx_reply_with(ctx, JZX_REQUEST_IN_HAND, &opts) != JZX_OK) {
+            cargo_release(gift, (cargo_kind)gift->kind);
+        }
+    }
+}
+
+/* The ways to go, with the message in hand: by turns, so that a message that comes again does not
+ * end the same way again. */
+static jzx_behavior_result go(jzx_context *ctx, animal *self)
+{
+    static _Atomic uint64_t times;
+    uint64_t how = atomic_fetch_add(&times, 1);
+    if (how % 5 == 0) {
+        return JZX_BEHAVIOR_STOP;
+    }
+    if (how % 5 == 1) {
+        return JZX_BEHAVIOR_FAIL;
+    }
+    atomic_store(&self->busy, 0);
+    if (how % 5 == 2) {
+        raise(SIGABRT);
+    }
+    jzx_panic(ctx, 1, "as drawn");
+}
+
 static jzx_behavior_result animal_behavior(jzx_context *ctx, const jzx_message *msg)
 {
     animal *self = ctx->state;
@@ -113,17 +186,17 @@ static jzx_behavior_result animal_behavior(jzx_context *ctx, const jzx_message *
         return JZX_BEHAVIOR_OK;
     }
     CHECK_EQ(atomic_exchange(&self->busy, 1), 0);
+    check_plain(msg);
     jzx_behavior_result result = JZX_BEHAVIOR_OK;
-    if (msg->tag == BREED) {
+    if (msg->tag == FEED) {
+        eat(ctx, msg, self);
+        if (self->meals % 16 > 13) { /* after whatever it did with it */
+            result = go(ctx, self);
+        }
+    } else if (msg->tag == BREED) {
         animal_breed(ctx, msg->u64);
     } else if (msg->tag == LAST) {
-        result = msg->u64 % 3 == 0   ? JZX_BEHAVIOR_STOP
-                 : msg->u64 % 3 == 1 ? JZX_BEHAVIOR_FAIL
-                                     : JZX_BEHAVIOR_OK;
-        if (msg->u64 % 3 == 2) {
-            atomic_store(&self->busy, 0);
-            jzx_panic(ctx, 1, "as drawn");
-        }
+        result = go(ctx, self);
     } else if (msg->sender != 0) {
         jzx_err err = jzx_send_u64(ctx->loop, msg->sender, 0, WORK);
         CHECK(err == JZX_OK || err == JZX_ERR_MAILBOX_FULL);
@@ -132,22 +205,65 @@ static jzx_behavior_result animal_behavior(jzx_context *ctx, const jzx_message *
     return result;
 }
 
+static jzx_actor_id draw_any(uint64_t number)
+{
+    return atomic_load(&animals[number % ANIMALS]);
+}
+
 static jzx_actor_id draw_animal(tamer *t)
 {
-    return atomic_load(&animals[jzt_rng_below(&t->rng, ANIMALS)]);
+    return draw_any(jzt_rng_next(&t->rng) >> 8);
+}
+
+static jzx_send_opts draw_cargo(jzt_rng *rng, uint32_t *out_kind)
+{
+    cargo *c = cargo_new((cargo_kind)jzt_rng_below(rng, CARGO_KINDS));
+    *out_kind = c->kind;
+    return (jzx_send_opts){.data = c,
+                           .len = CARGO_BYTES,
+                           .drop = cargo_drop_of(c),
+                           .tag = FEED,
+                           .flags = (c->kind != CARGO_OWNED ? JZX_SEND_CONSUME : 0) |
+                                    (jzt_rng_below(rng, 8) == 0 ? JZX_SEND_URGENT : 0)};
 }
 
 static void deed_send(jzx_context *ctx, tamer *t)
 {
-    jzx_send_opts opts = {.data = block_new(),
-                          .len = 8,
-                          .drop = count_drop,
-                          .tag = WORK,
-                          .flags = JZX_SEND_CONSUME |
-                                   (jzt_rng_below(&t->rng, 8) == 0 ? JZX_SEND_URGENT : 0)};
+    uint32_t kind = 0;
+    jzx_send_opts opts = draw_cargo(&t->rng, &kind);
+    opts.deadline_ns =
+        jzt_rng_below(&t->rng, 6) == 0 ? jzx_loop_now(ctx->loop) + jzt_rng_below(&t->rng, MS) : 0;
     jzx_err err = jzx_send_with(ctx->loop, draw_animal(t), &opts);
-    CHECK(err == JZX_OK || err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING ||
-          err == JZX_ERR_MAILBOX_FULL);
+    CHECK(is_usual(err));
+    if (err != JZX_OK && kind == CARGO_OWNED) {
+        cargo_release(opts.data, CARGO_OWNED); /* an error leaves it with the sender */
+    }
+}
+
+/* A copy: the cargo stays here. */
+static void deed_copy(jzx_context *ctx, tamer *t)
+{
+    char bytes[100] = {0};
+    size_t len = jzt_rng_below(&t->rng, sizeof bytes);
+    CHECK(is_usual(jzx_send_copy(ctx->loop, draw_animal(t), bytes, len, FEED)));
+}
+
+static void deed_ask(jzx_context *ctx, tamer *t)
+{
+    uint32_t kind = 0;
+    jzx_send_opts load = draw_cargo(&t->rng, &kind);
+    jzx_ask_opts opts = {.data = load.data,
+                         .len = load.len,
+                         .drop = load.drop,
+                         .tag = FEED,
+                         .flags = load.flags,
+                         .timeout_ms = (uint32_t)jzt_rng_below(&t->rng, 20) + 1};
+    jzx_err err = jzx_ask(ctx->loop, draw_animal(t), &opts, NULL);
+    CHECK(is_usual(err));
+    t->asked += err == JZX_OK;
+    if (err != JZX_OK && kind == CARGO_OWNED) {
+        cargo_release(load.data, CARGO_OWNED);
+    }
 }
 
 static void deed_watch(jzx_context *ctx, tamer *t)
@@ -175,15 +291,15 @@ static void deed_timer(jzx_context *ctx, tamer *t)
 {
     jzx_timer_opts opts = {.delay_ms = jzt_rng_below(&t->rng, 4),
                            .period_ms = jzt_rng_below(&t->rng, 6) == 0 ? 2 : 0,
-                           .data = block_new(),
-                           .len = 8,
-                           .drop = count_drop,
-                           .tag = WORK};
+                           .data = cargo_new(CARGO_RED),
+                           .len = CARGO_BYTES,
+                           .drop = cargo_drop_red,
+                           .tag = FEED};
     jzx_timer_id id = 0;
     jzx_err err = jzx_timer_start(ctx->loop, draw_animal(t), &opts, &id);
     CHECK(err == JZX_OK || err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING);
     if (err != JZX_OK) {
-        count_drop(opts.data);
+        cargo_drop_red(opts.data);
     } else if (t->timer_count < REFS) {
         t->timers[t->timer_count++] = id;
     }
@@ -207,8 +323,7 @@ static void deed_end(jzx_context *ctx, tamer *t)
                   : how == 1 ? jzx_stop_drained(ctx->loop, id)
                   : how == 2 ? jzx_kill(ctx->loop, id)
                              : jzx_send_u64(ctx->loop, id, jzt_rng_next(&t->rng), LAST);
-    CHECK(err == JZX_OK || err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING ||
-          err == JZX_ERR_MAILBOX_FULL);
+    CHECK(is_usual(err));
 }
 
 static void deed_spawn(jzx_context *ctx, tamer *t)
@@ -252,8 +367,9 @@ static void deed_other(jzx_context *ctx, tamer *t)
 static void do_deed(jzx_context *ctx, tamer *t)
 {
     static void (*const deeds[])(jzx_context *, tamer *) = {
-        deed_send,  deed_send,   deed_watch, deed_watch, deed_unwatch, deed_timer,
-        deed_timer, deed_cancel, deed_end,   deed_spawn, deed_other};
+        deed_send,  deed_send,   deed_send,  deed_copy,    deed_ask,
+        deed_ask,   deed_watch,  deed_watch, deed_unwatch, deed_timer,
+        deed_timer, deed_cancel, deed_end,   deed_spawn,   deed_other};
     deeds[jzt_rng_below(&t->rng, COUNT_OF(deeds))](ctx, t);
 }
 
@@ -285,6 +401,7 @@ static void tally(jzx_context *ctx, tamer *t)
 {
     CHECK_EQ(t->ref_count, 0); /* all whom it watched are gone, and it heard of each */
     CHECK_EQ(t->placed, t->heard + t->taken_back);
+    CHECK_EQ(t->asked, t->answered);
     CHECK(t->heard > 0 && t->taken_back > 0 && t->exits > 0);
     CHECK_EQ(jzx_actor_children(ctx->loop, ctx->self, NULL, 0), 0);
     const char *wrong = jzx_loop_audit(ctx->loop);
@@ -295,7 +412,11 @@ static jzx_behavior_result tamer_behavior(jzx_context *ctx, const jzx_message *m
 {
     tamer *t = ctx->state;
     CHECK_EQ(atomic_exchange(&t->busy, 1), 0);
-    if (msg->kind == JZX_KIND_USER && msg->tag == GO && t->deeds > 0) {
+    check_plain(msg);
+    if (msg->kind == JZX_KIND_REPLY) { /* its cargo, if it brings some, is dropped after this */
+        t->answered++;
+        (void)(jzx_reply_of(ctx)->outcome == JZX_OUTCOME_REPLIED ? cargo_check(msg) : NULL);
+    } else if (msg->kind == JZX_KIND_USER && msg->tag == GO && t->deeds > 0) {
         for (int i = 0; i < 8 && t->deeds > 0; i++, t->deeds--) {
             do_deed(ctx, t);
         }
@@ -371,13 +492,63 @@ static void tamers_tell(world *w, uint32_t tag)
     tamers_wait(w);
 }
 
+/* A plain thread that feeds animals until the tamers are done. */
+typedef struct feeder {
+    pthread_t thread;
+    jzx_sender *sender;
+    jzt_rng rng;
+    _Atomic int *over;
+} feeder;
+
+static void *feed(void *arg)
+{
+    feeder *self = arg;
+    while (!atomic_load(self->over)) {
+        uint32_t kind = 0;
+        jzx_send_opts opts = draw_cargo(&self->rng, &kind);
+        jzx_actor_id to = draw_any(jzt_rng_next(&self->rng) >> 8);
+        jzx_err err = jzx_send_async_with(self->sender, to, &opts);
+        CHECK(is_usual(err));
+        if (err != JZX_OK && kind == CARGO_OWNED) {
+            cargo_release(opts.data, CARGO_OWNED);
+        }
+        pause_us(jzt_rng_below(&self->rng, 64));
+    }
+    return NULL;
+}
+
+static void feeders_start(world *w, feeder *feeders, _Atomic int *over, uint64_t round)
+{
+    for (uint64_t i = 0; i < FEEDERS; i++) {
+        feeders[i] = (feeder){.rng = jzt_rng_seeded(), .over = over};
+        feeders[i].rng.state += round * 7919u + i;
+        REQUIRE_OK(jzx_system_sender(w->system, 0, &feeders[i].sender));
+        REQUIRE_EQ(pthread_create(&feeders[i].thread, NULL, feed, &feeders[i]), 0);
+    }
+}
+
+static void feeders_end(feeder *feeders)
+{
+    for (size_t i = 0; i < FEEDERS; i++) {
+        pthread_join(feeders[i].thread, NULL);
+        jzx_sender_release(feeders[i].sender);
+    }
+}
+
 static void storm(uint64_t round)
 {
     world *w = world_open();
+    feeder feeders[FEEDERS];
+    static _Atomic int over;
     memset(animals, 0, sizeof animals);
-    born = built = released = pinned_now = blocks = drops = 0;
+    born = built = released = pinned_now = 0;
+    cargo_reset();
+    atomic_store(&over, 0);
     tamers_start(w, round);
+    feeders_start(w, feeders, &over, round);
     tamers_wait(w);
+    atomic_store(&over, 1);
+    feeders_end(feeders);
     tamers_tell(w, CLEAR);
     WAIT(w, world_counters(w).live == PLACES);
     world_settle(w);
@@ -387,7 +558,11 @@ static void storm(uint64_t round)
     CHECK_OK(jzx_system_shutdown(w->system, WAIT_LIMIT_MS, NULL));
     CHECK_EQ(world_counters(w).watches, 0);
     CHECK_EQ(atomic_load(&built), atomic_load(&released));
-    CHECK_EQ(atomic_load(&blocks), atomic_load(&drops));
+    CHECK_EQ(cargo_lost(), 0);
+    CHECK_EQ(atomic_load(&cargo_double), 0);
+    CHECK_EQ(atomic_load(&cargo_wrong), 0);
+    CHECK_EQ(world_counters(w).abandoned, 0);
+    cargo_total += atomic_load(&cargo_made);
     CHECK(atomic_load(&built) > atomic_load(&born) / 2);
     world_close(w);
 }
@@ -395,6 +570,7 @@ static void storm(uint64_t round)
 /* One storm, or as many as fit into JZX_STORM_SECONDS (make storm). */
 static void test_a_storm_keeps_every_promise_R5(void)
 {
+    REQUIRE_OK(jzx_crash_guard_install());
     const char *wish = getenv("JZX_STORM_SECONDS");
     uint64_t end = now_ns() + (wish == NULL ? 0 : strtoull(wish, NULL, 10)) * 1000 * MS;
     uint64_t round = 0;
@@ -402,8 +578,10 @@ static void test_a_storm_keeps_every_promise_R5(void)
         storm(round++);
     } while (now_ns() < end && jzt_failures() == 0);
     if (wish != NULL) {
-        printf("%llu storms ", (unsigned long long)round);
+        printf("%llu storms, %llu payloads ", (unsigned long long)round,
+               (unsigned long long)cargo_total);
     }
+    jzx_crash_guard_remove();
 }
 
 static const jzt_test tests[] = {
