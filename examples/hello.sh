@@ -9,7 +9,7 @@ awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$here/../READ
 plain() {
     grep '^jzx' | sed -e 's/[0-9.]* \(info\)/T \1/' -e 's/([0-9a-f]*)/(ID)/'
 }
-shown=$(awk '/^```text hello$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
+shown=$(awk '/^```log hello$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
     "$here/../README.md" | plain)
 said=$(JZX_LOG=info "$1" 2>&1 >/dev/null | plain)
 [ "$shown" = "$said" ] || {
