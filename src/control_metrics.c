@@ -35,7 +35,8 @@ typedef struct simple {
 static const simple simples[] = {
     COUNTER("jzx_messages_accepted_total", accepted, "Messages that a mailbox took in."),
     COUNTER("jzx_messages_handled_total", handled, "Messages that were given to a behavior."),
-    COUNTER("jzx_messages_redirected_total", redirected, "Messages that went to another actor when theirs ended."),
+    COUNTER("jzx_messages_redirected_total", redirected,
+            "Messages that went to another actor when theirs ended."),
     COUNTER("jzx_messages_revoked_total", revoked, "Events that were cancelled while they waited."),
     COUNTER("jzx_messages_abandoned_total", abandoned,
             "Dead messages whose data nobody could release."),

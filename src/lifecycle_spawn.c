@@ -29,8 +29,7 @@ static __attribute__((noinline)) jzx_err check_restart(const jzx_spawn_opts *opt
                : JZX_OK;
 }
 
-_Static_assert(offsetof(jzx_spawn_opts, restart) + 20 ==
-                   offsetof(jzx_spawn_opts, redeliver_max),
+_Static_assert(offsetof(jzx_spawn_opts, restart) + 20 == offsetof(jzx_spawn_opts, redeliver_max),
                "what is said about restarts is in a row");
 /* Whether anything is said about restarts. */
 static inline bool says_restart(const jzx_spawn_opts *opts)

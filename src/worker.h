@@ -331,8 +331,7 @@ JZX_NORETURN void jzi_worker_crash(jzi_worker *worker, int signo, const char *te
 void jzi_worker_set_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t code,
                            const char *text);
 
-/* Reads the clock; it never goes back. */
-uint64_t jzi_worker_clock(jzi_worker *worker);
+uint64_t jzi_worker_clock(jzi_worker *worker); /* reads it; it never goes back */
 /* A reading that is at most this much behind, mostly without the price of a new one. Exact where
  * the clock is not the system's. */
 #define JZI_RECENT_NS UINT64_C(10000000)
@@ -419,10 +418,8 @@ static inline void jzi_worker_more_slots(jzi_worker *worker)
  * Also reaches its probe. */
 void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, jzx_actor_id peer,
                      uint32_t tag, uint32_t detail, uint64_t value);
-/* The same after a wait. */
 void jzi_worker_slept(jzi_worker *worker, uint64_t from_ns, uint64_t timeout_ns);
-/* These if worker->careful: around a turn, around a message, after a send; at the end of an ask if
- * worker->timing. */
+/* These if worker->careful; at the end of an ask if worker->timing. */
 void jzi_worker_turn_begins(jzi_worker *worker);
 void jzi_worker_turn_ended(jzi_worker *worker);
 void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node);

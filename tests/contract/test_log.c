@@ -92,8 +92,7 @@ static void begin(rig *r)
                             .init = store_starts,
                             .arg = &refusals,
                             .mode = JZX_TRANSIENT};
-    jzx_supervisor_init init = {
-        .name = "app", .spec = &spec, .children = &child, .child_count = 1};
+    jzx_supervisor_init init = {.name = "app", .spec = &spec, .children = &child, .child_count = 1};
     jzx_spawn_opts opts = {.behavior = tell_store, .name = "web"};
     REQUIRE_OK(jzx_spawn_supervisor(r->loop, &init, NULL));
     REQUIRE_OK(jzx_spawn(r->loop, &opts, &web));

@@ -307,6 +307,13 @@ static void destroy(jzx_loop *loop, uint64_t blocks)
 
 /* Under a policy ids survive: no thread is ever told that nobody is there, and since a restart
  * keeps the queue, everything that was accepted is handled. */
+/* Dead letters that no behavior saw: a message that its receiver failed on was handed over. */
+static uint64_t dead_unseen(jzx_loop *loop)
+{
+    jzx_counters c = counters(loop);
+    return c.dead - c.dead_by[JZX_DEAD_FAILED_ON];
+}
+
 static void restart_under_fire(uint32_t strategy, uint32_t backoff_ms)
 {
     parent p = {.policy = {.strategy = strategy,
@@ -325,7 +332,7 @@ static void restart_under_fire(uint32_t strategy, uint32_t backoff_ms)
     CHECK_EQ(sum.refused[-JZX_ERR_NO_SUCH_ACTOR], 0);
     CHECK_EQ(sum.refused[-JZX_ERR_STOPPING], 0);
     CHECK_EQ(handled_by_all(), sum.accepted);
-    CHECK_EQ(counters(loop).dead, 0);
+    CHECK_EQ(dead_unseen(loop), 0);
     CHECK(counters(loop).restarts > 10);
     CHECK_EQ(counters(loop).spawned, 1 + TARGETS);
     CHECK_EQ(lives_of_all(), TARGETS + counters(loop).restarts);
@@ -360,8 +367,8 @@ static void test_with_drop_queue_what_was_not_handled_is_dead_R18(void)
     start_threads(loop, jobs, SENDS);
     run_to_the_end(loop);
     job sum = join_threads(jobs);
-    CHECK_EQ(handled_by_all() + counters(loop).dead, sum.accepted);
-    CHECK_EQ(counters(loop).dead_by[JZX_DEAD_RESTARTED], counters(loop).dead);
+    CHECK_EQ(handled_by_all() + dead_unseen(loop), sum.accepted);
+    CHECK_EQ(counters(loop).dead_by[JZX_DEAD_RESTARTED], dead_unseen(loop));
     destroy(loop, sum.blocks);
 }
 
@@ -386,7 +393,7 @@ static void end_under_fire(uint32_t drain, uint32_t way)
     run_to_the_end(loop);
     job sum = join_threads(jobs);
     jzx_counters c = counters(loop);
-    CHECK_EQ(handled_by_all() + heir.handled + c.dead, sum.accepted);
+    CHECK_EQ(handled_by_all() + heir.handled + dead_unseen(loop), sum.accepted);
     CHECK_EQ(c.redirected == 0 || drain == JZX_DRAIN_REDIRECT, 1);
     CHECK(drain == JZX_DRAIN_DROP || c.dead_by[JZX_DEAD_DROPPED] == 0);
     CHECK(c.ended > 10);
@@ -427,7 +434,7 @@ static void test_a_shutdown_under_fire_ends_and_loses_nothing_R22(void)
         CHECK_OK(jzx_loop_run_until_idle(loop));
         jzx_counters c = counters(loop);
         check_conserved(&c);
-        CHECK_EQ(handled_by_all() + c.dead, sum.accepted);
+        CHECK_EQ(handled_by_all() + dead_unseen(loop), sum.accepted);
         destroy(loop, sum.blocks);
     }
 }

@@ -21,9 +21,9 @@ typedef struct jzx_mf jzx_mf;
 #define JZX_MF_READONLY 0x1u   /* reads only, also beside an owner and of a newer schema */
 #define JZX_MF_MUST_EXIST 0x2u /* else a file that is not there is created */
 #define JZX_MF_NO_VERIFY                                                                           \
-    0x4u                        /* does not walk the pages of the file before it is used, nor check \
-                                   one of an older schema before it is migrated */
-#define JZX_MF_NO_RESERVE 0x8u  /* keeps no space for what ends on a full disk */
+    0x4u                       /* does not walk the pages of the file before it is used, nor check \
+                                  one of an older schema before it is migrated */
+#define JZX_MF_NO_RESERVE 0x8u /* keeps no space for what ends on a full disk */
 #define JZX_MF_ALL_EVENTS 0x10u /* jobs, logs and metrics are put into the events too */
 
 typedef enum jzx_mf_alarm_kind {
