@@ -419,6 +419,31 @@ static void test_a_request_that_is_poison_is_dead_after_the_same_limit_R18(void)
     }
 }
 
+static void test_the_limit_of_a_child_spec_holds_R18(void)
+{
+    for (uint32_t max = 0; max < 3; max++) {
+        rig r;
+        life_open(&r, NULL);
+        jzx_supervisor_spec often = {.intensity = 20};
+        jzx_child_spec spec = {.id = "a",
+                               .behavior = swallow,
+                               .flags = JZX_SPAWN_STATELESS | JZX_SPAWN_REDELIVER,
+                               .redeliver_max = max};
+        jzx_supervisor_init init = {.spec = &often, .children = &spec, .child_count = 1};
+        jzx_actor_id sup = JZX_NOBODY;
+        jzx_actor_id child = JZX_NOBODY;
+        REQUIRE_OK(jzx_spawn_supervisor(r.loop, &init, &sup));
+        rig_idle(&r);
+        REQUIRE(jzx_actor_children(r.loop, sup, &child, 1) == 1);
+        tries = 0;
+        REQUIRE_OK(jzx_send_u64(r.loop, child, 0, BAD));
+        rig_idle(&r);
+        CHECK_EQ(tries, 1 + (max == 0 ? 3 : max));
+        CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_POISON], 1);
+        life_close(&r);
+    }
+}
+
 static void test_a_limit_without_redelivery_is_refused_R36(void)
 {
     rig r;
@@ -435,6 +460,7 @@ static void test_a_limit_without_redelivery_is_refused_R36(void)
 }
 
 static const jzt_test tests[] = {
+    {"the_limit_of_a_child_spec_holds_R18", test_the_limit_of_a_child_spec_holds_R18},
     {"what_an_actor_failed_on_is_a_dead_letter_R4_R5_R21",
      test_what_an_actor_failed_on_is_a_dead_letter_R4_R5_R21},
     {"a_parent_hears_what_its_child_failed_on_R9_R21",

@@ -27,6 +27,27 @@ static void test_a_child_of_a_supervisor_restarts_alone_R18(void)
     }
 }
 
+/* Asked for as often as one likes, the failures that are allowed are still all there. */
+static void test_it_costs_no_restart_of_the_limit_R19(void)
+{
+    const jzx_supervisor_spec spec = {.intensity = 2, .period_ms = 60000};
+    tree t;
+    kid *k[1];
+    tree_open(&t);
+    tree_start_kids(&t, &spec, k, NULL, 1);
+    for (uint32_t i = 0; i < 10; i++) {
+        CHECK_OK(jzx_restart(t.loop, k[0]->actor));
+        tree_idle(&t);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        kid_tell(k[0], KID_FAIL, 0);
+        tree_idle(&t);
+    }
+    CHECK_EQ(k[0]->ups, 13);
+    CHECK_EQ(jzx_actor_state(t.loop, k[0]->actor), JZX_STATE_RUNNING);
+    tree_close(&t);
+}
+
 /* What is queued waits for the next life; watchers and the id stay. */
 static void test_the_mailbox_survives_it_R18(void)
 {
@@ -181,6 +202,7 @@ static void test_an_actor_restarts_itself_under_the_root_R18(void)
 
 static const jzt_test tests[] = {
     {"a_child_of_a_supervisor_restarts_alone_R18", test_a_child_of_a_supervisor_restarts_alone_R18},
+    {"it_costs_no_restart_of_the_limit_R19", test_it_costs_no_restart_of_the_limit_R19},
     {"the_mailbox_survives_it_R18", test_the_mailbox_survives_it_R18},
     {"a_stop_wins_over_it_R18", test_a_stop_wins_over_it_R18},
     {"each_refusal_has_its_error_R19", test_each_refusal_has_its_error_R19},

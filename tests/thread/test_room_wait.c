@@ -318,7 +318,34 @@ static void test_who_waits_for_an_actor_that_is_stuck_is_sent_away_R22(void)
     atomic_store(&t.release, 1);
 }
 
+/* Inside an actor, also for one elsewhere: it would keep a dispatcher from running. */
+static jzx_behavior_result wait_inside(jzx_context *ctx, const jzx_message *msg)
+{
+    jzx_sender *sender = ctx->state;
+    (void)msg;
+    CHECK_EQ(jzx_sender_wait_room(sender, ctx->self, 1), JZX_ERR_DEADLOCK);
+    CHECK_EQ(jzx_sender_wait_room(sender, ctx->self, UINT64_MAX), JZX_ERR_DEADLOCK);
+    return JZX_BEHAVIOR_STOP;
+}
+
+static void test_an_actor_does_not_wait_R12(void)
+{
+    jzx_loop *loop = NULL;
+    jzx_sender *sender = NULL;
+    jzx_actor_id id = JZX_NOBODY;
+    REQUIRE_OK(jzx_loop_create(NULL, &loop));
+    REQUIRE_OK(jzx_sender_open(loop, 0, &sender));
+    jzx_spawn_opts opts = {.behavior = wait_inside, .state = sender};
+    REQUIRE_OK(jzx_spawn(loop, &opts, &id));
+    REQUIRE_OK(jzx_send_u64(loop, id, 0, WORK));
+    REQUIRE_OK(jzx_loop_run_until_idle(loop));
+    CHECK_EQ(jzx_actor_state(loop, id), JZX_STATE_TERMINATED);
+    jzx_sender_release(sender);
+    CHECK_OK(jzx_loop_destroy(loop));
+}
+
 static const jzt_test tests[] = {
+    {"an_actor_does_not_wait_R12", test_an_actor_does_not_wait_R12},
     {"a_thread_is_woken_when_there_is_room_R12", test_a_thread_is_woken_when_there_is_room_R12},
     {"a_crowd_that_only_waits_gets_everything_through_R12",
      test_a_crowd_that_only_waits_gets_everything_through_R12},
