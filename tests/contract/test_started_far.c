@@ -257,7 +257,38 @@ static void test_no_notice_outlives_its_parent_R9(void)
     for_all_pairs(false, parent_ends);
 }
 
+/* Transitions reach a system's observer from every dispatcher, also one after the other. */
+static void count_move(void *ctx, const jzx_transition_event *move)
+{
+    _Atomic uint32_t *moves = ctx;
+    CHECK(strcmp(move->name, "mover") == 0 && move->from != move->to);
+    atomic_fetch_add(&moves[move->to], 1);
+}
+
+static void test_transitions_of_all_dispatchers_are_told_R14_R31(void)
+{
+    static const jzx_observer observer = {.on_transition = count_move};
+    for (int in_a_row = 0; in_a_row < 2; in_a_row++) {
+        _Atomic uint32_t moves[8] = {0};
+        world *w = world_open();
+        REQUIRE_OK(jzx_system_set_observer(w->system, &observer, (void *)moves, in_a_row));
+        world_settle(w);
+        for (size_t at = 0; at < PLACES; at++) {
+            agent *a = agent_start(agent_new(w, "mover", places[at]));
+            order(a, A_STOP, 0);
+            WAIT(w, atomic_load(&moves[JZX_STATE_TERMINATED]) == at + 1);
+            CHECK_EQ(atomic_load(&moves[JZX_STATE_RUNNING]), at + 1);
+            CHECK_EQ(atomic_load(&moves[JZX_STATE_STOPPING]), at + 1);
+        }
+        world_settle(w);
+        REQUIRE_OK(jzx_system_set_observer(w->system, NULL, NULL, 0));
+        world_close(w);
+    }
+}
+
 static const jzt_test tests[] = {
+    {"transitions_of_all_dispatchers_are_told_R14_R31",
+     test_transitions_of_all_dispatchers_are_told_R14_R31},
     {"a_start_elsewhere_is_told_in_its_place_R6_R31",
      test_a_start_elsewhere_is_told_in_its_place_R6_R31},
     {"a_start_while_the_last_one_is_heard_is_told_in_its_place_R6",
