@@ -101,7 +101,7 @@ static const error_text texts[] = {
      "The manifest has reached its largest size; delete records or raise map_max."},
     {"JZX_ERR_OWNED",
      "Another process has the manifest open for writing; stop it, or open read-only."},
-    {"JZX_ERR_FORKED", "The manifest was opened by the parent of this process; open it here anew."},
+    {"JZX_ERR_FORKED", "It belongs to the parent process; open the manifest here anew, abandon the system."},
     {"JZX_ERR_REMOTE_FS",
      "The file lies on a network file system, where locks and maps fail; use a local disk."},
     {"JZX_ERR_FOREIGN_PAGES",
