@@ -61,9 +61,10 @@ typedef struct jzx_restart_event {
     jzx_actor_id id;
     jzx_actor_id supervisor;
     const char *name;
-    const jzx_reason *cause; /* of a sibling that one_for_all takes along: SHUTDOWN */
+    const jzx_reason *cause; /* of a sibling that one_for_all takes along, and of one that */
+                             /* jzx_restart() asked for: SHUTDOWN */
     uint64_t uptime_ns;      /* of the incarnation that ended */
-    uint32_t attempt;        /* 1, 2, ...: failures in a row; 0 for a sibling */
+    uint32_t attempt;        /* 1, 2, ...: failures in a row; 0 for these two */
     uint32_t incarnation;    /* of the one that starts: 2, 3, ... */
     uint32_t delay_ms;       /* how long it backed off */
     uint32_t reserved;
