@@ -385,7 +385,7 @@ static jzx_err unmake(jzx_system *system)
     if (!halt_all(system)) {
         for (uint32_t i = 0; i < system->used; i++) {
             if (jzi_system_loop_at(system, i) != NULL) {
-                (void)jzi_post_close(system->dispatchers[i].loop->post);
+                jzi_post_refuse(system->dispatchers[i].loop->post);
                 jzi_room_send_away(system->dispatchers[i].loop->post);
             }
         }
