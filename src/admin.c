@@ -183,8 +183,11 @@ static const char *keep_name(char **at, const char *name)
     return here;
 }
 
+/* The next two stay inside for as long as they look: in a pool others change the family between two
+ * calls, and a deleted child takes its name along. */
 static answer_block *answer_children(jzx_context *ctx, const request_block *request)
 {
+    JZI_ENTER(ctx->loop, "jzx_supervisor_children");
     size_t count = jzx_supervisor_children(ctx->loop, ctx->self, NULL, 0);
     bool one = request->it.what == JZX_ADMIN_CHILD;
     count = one ? 1 : count;
@@ -211,6 +214,7 @@ static answer_block *answer_children(jzx_context *ctx, const request_block *requ
 
 static answer_block *answer_plan(jzx_context *ctx, const request_block *request)
 {
+    JZI_ENTER(ctx->loop, "jzx_supervisor_plan");
     size_t count = 0;
     jzx_err err = jzx_supervisor_plan(ctx->loop, ctx->self, request->it.child, NULL, 0, &count);
     answer_block *block =

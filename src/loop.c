@@ -356,7 +356,8 @@ void jzi_loop_close_fds(jzx_loop *loop)
 {
     const jzx_env *env = loop->worker.env;
     env->poller_close(env->ctx, loop->poller);
-    env->fd_close(env->ctx, loop->post->wake_fd);
+    jzi_post_refuse(loop->post);
+    jzi_post_shut(loop->post, true);
 }
 
 void jzi_loop_abandon(jzx_loop *loop)

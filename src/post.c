@@ -185,6 +185,11 @@ jzi_node *jzi_post_close(jzi_post *post)
     return take_and_leave(post, JZI_INBOUND_CLOSED);
 }
 
+void jzi_post_refuse(jzi_post *post)
+{
+    (void)atomic_exchange_explicit(&post->inbound, JZI_INBOUND_CLOSED, memory_order_acq_rel);
+}
+
 void jzi_post_return(jzi_post *post, bool wide, jzi_node *first, jzi_node *last)
 {
     jzi_node *head = atomic_load_explicit(&post->returned[wide], memory_order_relaxed);

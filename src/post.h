@@ -161,6 +161,9 @@ jzi_node *jzi_post_take(jzi_post *post);
 void jzi_post_keep(jzi_post *post, jzi_node *rest);
 /* The same, and from now on every push is refused. Thread: loop. */
 jzi_node *jzi_post_close(jzi_post *post);
+/* Every push is refused, and what came is left where it is: the loop's thread is stuck, or was left
+ * in the parent, and what it keeps is not to be touched. Thread: any. */
+void jzi_post_refuse(jzi_post *post);
 
 static inline bool jzi_post_has_mail(const jzi_post *post)
 {

@@ -20,6 +20,10 @@ jzi_node *jzi_hand_move(jzi_worker *worker)
     jzi_msg_settle(&node->msg);
     node->stamp = from->stamp;
     node->ops = from->ops;
+    if ((jzi_msg_flags(&node->msg) & (JZI_HAND_TRIED | JZI_MSG_ASK)) == JZI_HAND_TRIED &&
+        jzi_worker_correlation(worker) != 0) {
+        node->ops = worker->request_tries; /* it came as a request, and was answered or kept */
+    }
     if (wide) { /* what the behavior looks at stays where it is */
         node->msg.data = ((jzi_wide_node *)(void *)node)->bytes;
         memcpy(node->msg.data, from->msg.data, from->msg.len);

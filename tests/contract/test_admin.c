@@ -400,6 +400,73 @@ static void test_a_router_elsewhere_is_resized_by_a_thread_R31(void)
     world_close(w);
 }
 
+/* In a pool others change the family while its supervisor answers: the answer is of one moment. */
+typedef struct churn {
+    nest *n;
+    _Atomic int over;
+    uint64_t answers;
+    uint64_t wrong;
+} churn;
+
+static void *list_all(void *arg)
+{
+    churn *c = arg;
+    const jzx_admin_request requests[] = {
+        {.what = JZX_ADMIN_CHILDREN},
+        {.what = JZX_ADMIN_PLAN, .child = atomic_load(&c->n->kid[0]->id)},
+    };
+    for (size_t turn = 0; !atomic_load(&c->over); turn++) {
+        jzx_admin_answer *answer = NULL;
+        jzx_err err = jzx_admin_wait(c->n->w->sender, c->n->sup, &requests[turn % 2], &answer);
+        c->wrong += err != JZX_OK;
+        for (uint32_t i = 0; err == JZX_OK && turn % 2 == 0 && i < answer->count; i++) {
+            const char *id = jzx_admin_child_at(answer, i)->id;
+            c->wrong += id == NULL || (id[0] != 'k' && id[0] != 'x');
+        }
+        c->answers++;
+        jzx_admin_answer_free(answer);
+    }
+    return NULL;
+}
+
+static void come_and_go(jzx_context *ctx, agent *self, void *arg)
+{
+    enum { ROUNDS = 30, MANY = 8 };
+    churn *c = arg;
+    (void)self;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < MANY; i++) {
+            const char id[3] = {'x', (char)('0' + i), '\0'};
+            jzx_child_spec spec = {
+                .id = id, .behavior = nothing, .flags = JZX_SPAWN_STATELESS, .dispatcher = "pool"};
+            CHECK_OK(jzx_supervisor_start_child(ctx->loop, c->n->sup, &spec, NULL));
+        }
+        for (int i = 0; i < MANY; i++) {
+            const char id[3] = {'x', (char)('0' + i), '\0'};
+            CHECK_OK(jzx_supervisor_terminate_child(ctx->loop, c->n->sup, id));
+            while (jzx_supervisor_delete_child(ctx->loop, c->n->sup, id) != JZX_OK) {
+                pause_us(50);
+            }
+        }
+    }
+}
+
+static void test_an_answer_is_of_one_moment_R32(void)
+{
+    world *w = world_open();
+    nest *n = placed(w, AT_POOL, JZX_PERMANENT);
+    churn c = {.n = n};
+    pthread_t thread;
+    REQUIRE_EQ(pthread_create(&thread, NULL, list_all, &c), 0);
+    agent_call(n->boss, come_and_go, &c);
+    atomic_store(&c.over, 1);
+    pthread_join(thread, NULL);
+    CHECK(c.answers > 0);
+    CHECK_EQ(c.wrong, 0);
+    take_down(n);
+    world_close(w);
+}
+
 static const jzt_test tests[] = {
     {"a_thread_administers_supervisors_on_every_dispatcher_R19",
      test_a_thread_administers_supervisors_on_every_dispatcher_R19},
@@ -411,6 +478,7 @@ static const jzt_test tests[] = {
     {"a_supervisor_runs_where_it_is_told_R31", test_a_supervisor_runs_where_it_is_told_R31},
     {"a_router_elsewhere_is_resized_by_a_thread_R31",
      test_a_router_elsewhere_is_resized_by_a_thread_R31},
+    {"an_answer_is_of_one_moment_R32", test_an_answer_is_of_one_moment_R32},
 };
 
 int main(int argc, char **argv)

@@ -444,6 +444,49 @@ static void test_the_limit_of_a_child_spec_holds_R18(void)
     }
 }
 
+/* A request that failed, came again, was answered and set aside: what counts is still how often it
+ * failed, which was kept with the request until then. */
+static jzx_behavior_result answer_and_set_aside(jzx_context *ctx, const jzx_message *msg)
+{
+    if (msg->tag == GOOD) {
+        CHECK_OK(jzx_unstash(ctx, 1));
+        return JZX_BEHAVIOR_OK;
+    }
+    tries++;
+    if (tries == 2) {
+        CHECK_OK(jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, 1, 1));
+        CHECK_OK(jzx_stash(ctx));
+        return JZX_BEHAVIOR_OK;
+    }
+    jzx_panic(ctx, 1, "poison");
+}
+
+static void test_a_request_that_was_answered_and_stashed_keeps_its_count_R18(void)
+{
+    rig r;
+    family f;
+    jzx_supervisor_spec often = {.intensity = 20};
+    family_open(&r, &f, NULL, &often, 0, 0);
+    jzx_child_spec spec = {.id = "a",
+                           .behavior = answer_and_set_aside,
+                           .flags = JZX_SPAWN_STATELESS | JZX_SPAWN_REDELIVER};
+    jzx_supervisor_init init = {
+        .name = "sup", .spec = &often, .children = &spec, .child_count = 1};
+    jzx_actor_id sup = JZX_NOBODY;
+    REQUIRE_OK(jzx_spawn_supervisor(r.loop, &init, &sup));
+    rig_idle(&r);
+    REQUIRE(jzx_actor_children(r.loop, sup, &f.child[0].id, 1) == 1);
+    tries = 0;
+    f.p.number = 0;
+    inside(&r, &f.p, ask_poison);
+    CHECK_EQ(tries, 2);
+    CHECK_OK(jzx_send_u64(r.loop, f.child[0].id, 0, GOOD));
+    rig_idle(&r);
+    CHECK_EQ(tries, 5);
+    CHECK_DEAD(&r, DEAD(JZX_DEAD_POISON, BAD));
+    life_close(&r);
+}
+
 static void test_a_limit_without_redelivery_is_refused_R36(void)
 {
     rig r;
@@ -471,6 +514,8 @@ static const jzt_test tests[] = {
      test_a_poison_message_among_good_ones_is_dead_after_its_limit_R18},
     {"a_request_that_is_poison_is_dead_after_the_same_limit_R18",
      test_a_request_that_is_poison_is_dead_after_the_same_limit_R18},
+    {"a_request_that_was_answered_and_stashed_keeps_its_count_R18",
+     test_a_request_that_was_answered_and_stashed_keeps_its_count_R18},
     {"a_limit_without_redelivery_is_refused_R36", test_a_limit_without_redelivery_is_refused_R36},
 };
 

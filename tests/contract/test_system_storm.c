@@ -173,7 +173,9 @@ static jzx_behavior_result go(jzx_context *ctx, animal *self)
         return JZX_BEHAVIOR_FAIL;
     }
     atomic_store(&self->busy, 0);
-    if (how % 5 == 2) {
+    /* TSan's own handler has every signal blocked, and a jump out of it leaves them so: a second one
+     * on that thread waits until it hits code that is not guarded. */
+    if (how % 5 == 2 && !JZT_TSAN) {
         raise(SIGABRT);
     }
     jzx_panic(ctx, 1, "as drawn");

@@ -19,12 +19,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GO = 1, FORK = 2, JOB = 3, CHILD_SECONDS = 60, PATIENCE_MS = 60000 };
+enum { GO = 1, FORK = 2, JOB = 3, HOLD = 4, CHILD_SECONDS = 60, PATIENCE_MS = 60000 };
 /* How a child ends; 0: all is well. */
-enum { CODE_RAN = 1, LEFT_MEMORY = 2, LEFT_FDS = 3, NOT_REFUSED = 4 };
+enum { CODE_RAN = 1, LEFT_MEMORY = 2, LEFT_FDS = 3, NOT_REFUSED = 4, WROTE = 5 };
 
 static const char *const places[] = {"loop", "pinned", "pool", "desk"};
 enum { PLACES = sizeof places / sizeof places[0] };
@@ -55,6 +57,7 @@ typedef struct stage {
     _Atomic uint64_t handled;
     _Atomic uint64_t ended;
     _Atomic bool over;
+    _Atomic bool held;
     size_t fds; /* of loops, before */
 } stage;
 
@@ -98,6 +101,10 @@ static jzx_behavior_result obey(jzx_context *ctx, const jzx_message *msg)
             abandon(s, true);
         }
         check_child(pid);
+    }
+    while (msg->tag == HOLD && !atomic_load(&s->over)) {
+        atomic_store(&s->held, true);
+        (void)usleep(1000);
     }
     return JZX_BEHAVIOR_OK;
 }
@@ -210,6 +217,49 @@ static void test_a_child_forked_inside_an_actor_abandons_the_system_R29(void)
     close_stage(&s);
 }
 
+/* The numbers of descriptors that were closed are used again: a thread that slept on one of them is
+ * not to be woken any more. */
+_Noreturn static void send_after_abandon(stage *s)
+{
+    enum { FILES = 64 };
+    int files[FILES];
+    int code = 0;
+    alarm(CHILD_SECONDS);
+    jzx_system_abandon(s->system);
+    for (int i = 0; i < FILES; i++) {
+        files[i] = memfd_create("mine", 0);
+    }
+    for (int i = 0; i < PLACES; i++) {
+        jzx_err err = jzx_send_async_u64(s->sender, s->ids[i], 0, GO);
+        code = code == 0 && err != JZX_ERR_LOOP_CLOSED && err != JZX_ERR_NO_SUCH_ACTOR ? NOT_REFUSED
+                                                                                      : code;
+    }
+    for (int i = 0; i < FILES; i++) {
+        struct stat st;
+        code = fstat(files[i], &st) != 0 || st.st_size != 0 ? WROTE : code;
+    }
+    _exit(code);
+}
+
+static void test_a_child_that_leaves_memory_behind_writes_to_no_closed_descriptor_R29(void)
+{
+    stage s = {0};
+    open_stage(&s, false, 0);
+    REQUIRE_OK(jzx_send_async_u64(s.sender, s.ids[3], 0, HOLD));
+    while (!atomic_load(&s.held)) {
+        (void)usleep(1000);
+    }
+    (void)usleep(50000); /* the others sleep */
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        send_after_abandon(&s);
+    }
+    check_child(pid);
+    atomic_store(&s.over, true);
+    close_stage(&s);
+}
+
 /* In its own process it is a mistake, and changes nothing. */
 static void test_a_system_is_not_abandoned_where_it_was_made(void)
 {
@@ -217,6 +267,25 @@ static void test_a_system_is_not_abandoned_where_it_was_made(void)
     open_stage(&s, true, 0);
     jzx_system_abandon(s.system);
     jzx_system_abandon(NULL);
+    close_stage(&s);
+}
+
+/* The threads it would wait for are the parent's: it says so at once and does nothing. */
+static void test_a_system_is_not_destroyed_in_a_forked_child_R29(void)
+{
+    stage s = {0};
+    open_stage(&s, true, 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+        alarm(CHILD_SECONDS);
+        uint64_t ended = atomic_load(&s.ended);
+        int refused = jzx_system_destroy(s.system) == JZX_ERR_FORKED;
+        jzx_system_abandon(s.system);
+        _exit(!refused ? NOT_REFUSED : atomic_load(&s.ended) != ended ? CODE_RAN : 0);
+    }
+    check_child(pid);
     close_stage(&s);
 }
 
@@ -329,8 +398,12 @@ static const jzt_test tests[] = {
     {"a_child_abandons_a_system_at_rest_R29", test_a_child_abandons_a_system_at_rest_R29},
     {"a_child_forked_inside_an_actor_abandons_the_system_R29",
      test_a_child_forked_inside_an_actor_abandons_the_system_R29},
+    {"a_child_that_leaves_memory_behind_writes_to_no_closed_descriptor_R29",
+     test_a_child_that_leaves_memory_behind_writes_to_no_closed_descriptor_R29},
     {"a_system_is_not_abandoned_where_it_was_made",
      test_a_system_is_not_abandoned_where_it_was_made},
+    {"a_system_is_not_destroyed_in_a_forked_child_R29",
+     test_a_system_is_not_destroyed_in_a_forked_child_R29},
     {"a_child_abandons_a_system_under_load_R29", test_a_child_abandons_a_system_under_load_R29},
     {"a_child_leaves_blocking_work_and_control_to_the_parent_R29",
      test_a_child_leaves_blocking_work_and_control_to_the_parent_R29},
