@@ -34,7 +34,10 @@ static jzx_behavior_result opening(jzx_context *ctx, const jzx_message *msg)
             return JZX_BEHAVIOR_FAIL;
         }
         jzx_err err = jzx_unstash(ctx, JZX_UNSTASH_ALL);
-        return err == JZX_OK || err == JZX_ERR_STASH_EMPTY ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
+        if (err == JZX_OK || err == JZX_ERR_STASH_EMPTY) { /* behind those that have waited */
+            err = jzx_send(ctx->loop, ctx->self, NULL, 0, CLOSE);
+        }
+        return err == JZX_OK ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
     }
     jzx_err err = jzx_stash(ctx);
     if (err == JZX_ERR_STASH_FULL) { /* whoever sent it has to be told, or it has to go */
@@ -44,11 +47,11 @@ static jzx_behavior_result opening(jzx_context *ctx, const jzx_message *msg)
     return err == JZX_OK ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
 }
 
-/* Opening takes 10 ms; a real store would start a job here. */
+/* Opening takes a message's way; a real store would start a job here. */
 static jzx_behavior_result begin(jzx_context *ctx, void *arg)
 {
     (void)arg;
-    jzx_err err = jzx_send_after(ctx->loop, ctx->self, 10, NULL, 0, OPENED, NULL);
+    jzx_err err = jzx_send(ctx->loop, ctx->self, NULL, 0, OPENED);
     return err == JZX_OK ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
 }
 
@@ -76,11 +79,9 @@ int main(void)
     for (uint64_t i = 0; i < sizeof tags / sizeof tags[0] && err == JZX_OK; i++) {
         err = jzx_send_u64(loop, store, i, tags[i]); /* the stash holds half of eight */
     }
-    if (err != JZX_OK || (err = jzx_send_with(loop, store, &status)) != JZX_OK || /* is first */
-        (err = jzx_send_after(loop, store, 300, NULL, 0, CLOSE, NULL)) != JZX_OK) {
-        goto done;
+    if (err == JZX_OK && (err = jzx_send_with(loop, store, &status)) == JZX_OK) { /* is first */
+        err = jzx_loop_run(loop);
     }
-    err = jzx_loop_run(loop);
 done:
     if (err != JZX_OK) {
         fprintf(stderr, "stash: %s\n", jzx_strerror(err));

@@ -547,6 +547,10 @@ static void decide(jzi_child *child)
         order_simply(child, JZI_ACTOR_RESUME);
         break;
     case JZI_VERDICT_STOP:
+        if (verdict.over) {
+            jzi_log_limit(jzi_domain_log(family->domain), now, child->id, jzi_child_name(child),
+                          &child->bond.reason);
+        }
         child->want = JZI_WANT_GONE;
         if (child->state != JZI_CHILD_ABSENT) {
             jzi_family_order_end(child);

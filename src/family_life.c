@@ -300,7 +300,8 @@ static void child_started(jzi_child *child)
     jzi_child_set_state(child, JZI_CHILD_UP);
     child->up_ns = jzi_worker_clock(child->family->domain->acting);
     child->fresh = child->manual = false;
-    if (child->want == JZI_WANT_AGAIN) {
+    /* While a group goes down, a start that was under way before is none of its own. */
+    if (child->want == JZI_WANT_AGAIN && child->family->phase != JZI_GROUP_DOWN) {
         child->want = JZI_WANT_UP;
     }
 }

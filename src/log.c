@@ -193,7 +193,7 @@ void jzi_log_restart(jzi_log *log, uint64_t now_ns, const jzx_restart_event *eve
     begin(log, &line, now_ns, JZX_LOG_WARN);
     add_actor(&line, event->id, event->name);
     if (event->attempt == 0) {
-        add(&line, " restarts with its siblings");
+        add(&line, " restarts without a failure of its own");
     } else {
         add(&line, " restarts after %u ms, attempt %u", (unsigned)event->delay_ms,
             (unsigned)event->attempt);
@@ -222,6 +222,20 @@ void jzi_log_escalation(jzi_log *log, uint64_t now_ns, const jzx_escalation_even
     }
     add(&line, ": ");
     add_reason(&line, event->cause);
+    say(&line);
+}
+
+void jzi_log_limit(jzi_log *log, uint64_t now_ns, jzx_actor_id id, const char *name,
+                   const jzx_reason *reason)
+{
+    jzi_line line;
+    if (log == NULL || !is_wanted(log, JZX_LOG_ERROR)) {
+        return;
+    }
+    begin(log, &line, now_ns, JZX_LOG_ERROR);
+    add_actor(&line, id, name);
+    add(&line, " is over its limit of restarts and ends: ");
+    add_reason(&line, reason);
     say(&line);
 }
 

@@ -25,6 +25,9 @@ void jzi_log_end(jzi_log *log, uint64_t now_ns, jzx_actor_id id, const char *nam
 void jzi_log_failure(jzi_log *log, const jzx_failure_event *event, const char *sender_name);
 void jzi_log_restart(jzi_log *log, uint64_t now_ns, const jzx_restart_event *event);
 void jzi_log_escalation(jzi_log *log, uint64_t now_ns, const jzx_escalation_event *event);
+/* A child ends that would be restarted, were it not for a limit. log may be NULL. */
+void jzi_log_limit(jzi_log *log, uint64_t now_ns, jzx_actor_id id, const char *name,
+                   const jzx_reason *reason);
 void jzi_log_letter(jzi_log *log, const jzx_dead_letter *letter, const char *target_name,
                     const char *sender_name);
 

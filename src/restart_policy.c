@@ -307,6 +307,7 @@ jzi_verdict jzi_policy_decide(const jzi_policy *policy, const jzi_window *shared
     bool over = (!policy->unlimited && jzi_window_is_full(shared, now_ns, policy->period_ns)) ||
                 (it->own != NULL && jzi_window_is_full(it->own, now_ns, it->own_period_ns));
     if (over) {
+        verdict.over = true;
         verdict.what =
             policy->on_limit == JZX_LIMIT_STOP_CHILD ? JZI_VERDICT_STOP : JZI_VERDICT_GIVE_UP;
         return verdict;

@@ -97,6 +97,7 @@ typedef struct jzi_verdict {
     uint32_t what;    /* jzi_verdict_kind */
     uint32_t attempt; /* failures in a row with this one */
     uint64_t delay_ns;
+    bool over; /* a restart was wanted, and a limit is reached */
 } jzi_verdict;
 
 /* The decision. Pure: the caller adds to the windows when it follows a RESTART.

@@ -520,6 +520,9 @@ jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_s
 jzx_err jzi_system_may_end(jzx_system *system)
 {
     jzx_loop *loop = jzi_system_main(system);
+    if (system->pid != jzi_process_id()) {
+        return JZX_ERR_FORKED; /* the threads to wait for are the parent's */
+    }
     jzi_worker_check_thread(&loop->worker, "jzx_system_destroy");
     return loop->in_step || system->joined || jzi_worker_here != NULL ? JZX_ERR_BUSY : JZX_OK;
 }

@@ -18,7 +18,7 @@ extern "C" {
 
 typedef enum jzx_log_level {
     JZX_LOG_OFF = 0,
-    JZX_LOG_ERROR = 1, /* failures, and supervisors that give up or escalate */
+    JZX_LOG_ERROR = 1, /* failures; supervisors that give up or escalate; limits of restarts */
     JZX_LOG_WARN = 2,  /* also restarts, ends by a failure, dead letters */
     JZX_LOG_INFO = 3,  /* also starts and normal ends */
     JZX_LOG_LEVELS = 4

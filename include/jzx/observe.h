@@ -1,4 +1,5 @@
-/* Looking at a loop: callbacks, dead letters, counters, actor facts. The library never prints. */
+/* Looking at a loop: callbacks, dead letters, counters, actor facts. The library prints
+ * nothing, unless jzx/log.h is asked to. */
 #ifndef JZX_OBSERVE_H
 #define JZX_OBSERVE_H
 
@@ -60,9 +61,10 @@ typedef struct jzx_restart_event {
     jzx_actor_id id;
     jzx_actor_id supervisor;
     const char *name;
-    const jzx_reason *cause; /* of a sibling that one_for_all takes along: SHUTDOWN */
+    const jzx_reason *cause; /* of a sibling that one_for_all takes along, and of one that */
+                             /* jzx_restart() asked for: SHUTDOWN */
     uint64_t uptime_ns;      /* of the incarnation that ended */
-    uint32_t attempt;        /* 1, 2, ...: failures in a row; 0 for a sibling */
+    uint32_t attempt;        /* 1, 2, ...: failures in a row; 0 for these two */
     uint32_t incarnation;    /* of the one that starts: 2, 3, ... */
     uint32_t delay_ms;       /* how long it backed off */
     uint32_t reserved;
@@ -119,10 +121,11 @@ typedef struct jzx_observer {
     /* The short forms of on_restart and on_escalate. */
     void (*on_actor_restart)(void *ctx, jzx_actor_id id, int attempt);
     void (*on_supervisor_escalate)(void *ctx, jzx_actor_id id);
-    void (*on_mailbox_full)(void *ctx,
-                            jzx_actor_id id); /* once per run of refusals on the loop's thread */
-    void (*on_loop_start)(void *ctx);         /* jzx_loop_run() begins */
-    void (*on_loop_stop)(void *ctx);          /* and returns */
+    /* Once per run of refusals, whoever was refused: of another thread or dispatcher when the
+     * actor's own one next takes in what was sent. */
+    void (*on_mailbox_full)(void *ctx, jzx_actor_id id);
+    void (*on_loop_start)(void *ctx); /* jzx_loop_run() begins */
+    void (*on_loop_stop)(void *ctx);  /* and returns */
     /* The message is borrowed for the call and released afterwards. */
     void (*on_dead_letter)(void *ctx, const jzx_dead_letter *letter, const jzx_message *msg);
     /* An incarnation failed, whatever follows: before the parent decides. Also a failure in a hook

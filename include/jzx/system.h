@@ -83,6 +83,7 @@ static inline JZX_NODISCARD jzx_err jzx_system_create(const jzx_system_config *c
 /* Kills what is alive on every dispatcher, ends and joins every thread, frees everything. Senders
  * stay valid and answer JZX_ERR_LOOP_CLOSED. A worker that does not return from an actor's code
  * within 5 s is left behind with its memory, on purpose, and the call says JZX_ERR_STUCK (R22).
+ * In a child after fork(2) it does nothing and says JZX_ERR_FORKED: see jzx_system_abandon().
  * Thread: the one of "loop", outside of actors (else BUSY). NULL is fine. */
 JZX_API jzx_err jzx_system_destroy(jzx_system *system);
 

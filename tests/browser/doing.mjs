@@ -331,7 +331,7 @@ export class Doing extends MadeUp {
 
   gone(s) {
     return this.on(s, null, async (page, fake) => {
-      page.expected(/status of 503|ERR_CONNECTION|ERR_EMPTY/);
+      page.expected(/status of 503|ERR_CONNECTION|ERR_EMPTY|ERR_SOCKET/);
       fake.gone = true;
       await page.waitForSelector("#banner:not([hidden])");
       check((await page.textContent("#banner")).includes("Nobody serves"), "the reason");

@@ -426,7 +426,7 @@ export class Places extends MadeUp {
       };
       const light = () => page.textContent("#live-text");
       const clock = (at) => new Date(at).toLocaleTimeString("en-GB");
-      page.expected(/status of 503|ERR_CONNECTION|ERR_EMPTY/);
+      page.expected(/status of 503|ERR_CONNECTION|ERR_EMPTY|ERR_SOCKET/);
       fake.endedAt = Date.now() - 90000;
       Object.assign(fake, { gone: true, end: "closed" });
       await told("The program has ended: closed.");

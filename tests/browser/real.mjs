@@ -209,6 +209,7 @@ export class Real {
       try {
         page.expected(/status of 503/);
         await until(async () => (await page.textContent("#live-text")) === "live", "it is live");
+        await until(async () => (await page.$$(".node")).length > 20, "the tree is there");
         this.child.kill(signal);
         await until(async () => (await page.textContent("#banner")).includes(words), words);
         check((await page.$$(".node")).length > 20, "the last tree is there");
@@ -247,7 +248,7 @@ export class Real {
   async gone() {
     const { page } = this;
     const { port } = new URL(this.url);
-    page.expected(/ERR_CONNECTION|ERR_EMPTY/);
+    page.expected(/ERR_CONNECTION|ERR_EMPTY|ERR_SOCKET/);
     const old = await page.textContent("#whereabouts");
     await this.stop();
     await page.waitForSelector("#banner:not([hidden])");

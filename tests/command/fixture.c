@@ -22,7 +22,8 @@ enum {
     BREED = 7,   /* spawns u64 children */
     NEST = 8,    /* spawns a child that spawns a child, u64 deep */
     QUIT = 9,
-    TICK = 10
+    TICK = 10,
+    TIME = 12 /* asked of "mute", which answers this one */
 };
 
 static volatile sig_atomic_t released;
@@ -168,10 +169,12 @@ static jzx_behavior_result start_clock(jzx_context *ctx, void *arg)
                                                                            : JZX_BEHAVIOR_FAIL;
 }
 
-/* Hands every tick on to `mute`, so that there is something to trace. */
+/* Hands every tick on to `mute`, and asks it the time, so that there is something to trace. */
 static jzx_behavior_result tick(jzx_context *ctx, const jzx_message *msg)
 {
-    if (msg->tag == TICK && jzx_send_u64(ctx->loop, mute_id, 0, TICK) != JZX_OK) {
+    static const jzx_ask_opts question = {.tag = TIME, .correlation = 0xC0FFEE};
+    if (msg->tag == TICK && (jzx_send_u64(ctx->loop, mute_id, 0, TICK) != JZX_OK ||
+                             jzx_ask(ctx->loop, mute_id, &question, NULL) != JZX_OK)) {
         return JZX_BEHAVIOR_FAIL;
     }
     return JZX_BEHAVIOR_OK;
@@ -179,6 +182,9 @@ static jzx_behavior_result tick(jzx_context *ctx, const jzx_message *msg)
 
 static jzx_behavior_result mute(jzx_context *ctx, const jzx_message *msg)
 {
+    if (msg->tag == TIME) {
+        (void)jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, 0, TIME);
+    }
     return msg->tag == ASK ? keep(ctx, msg) : JZX_BEHAVIOR_OK;
 }
 

@@ -263,6 +263,14 @@ run 0 trace -p shop --for 0.1 --tag 99 && never_says 'tag '
 run 0 trace -p shop --for 0.1 --under crew && never_says 'tag '
 until_says '"what":"handled"' trace -p shop --for 0.1 --json
 is_json
+# What belongs to one request: the request and its reply, and nothing else.
+until_says 'handled +tag 12 .*  clock .* as reply .*correlation c0ffee$' \
+    trace -p shop --for 0.2 --correlation C0FFEE --sends
+says 'handled +tag 12 .*  mute .* from clock .*correlation c0ffee$' && never_says 'tag 10 '
+until_says '"correlation":"c0ffee"' trace -p shop --for 0.1 --correlation c0ffee --json
+is_json && never_says '"correlation":null'
+run 0 trace -p shop --for 0.1 --correlation c0ffe && never_says 'tag '
+run 1 trace -p shop --for 0.1 --correlation coffee && warns 'hexadecimal'
 run 1 trace -p shop --actor nobody && warns 'nobody'
 run 1 trace -p shop --for 0.1 --perfetto "$work/none/x" && warns 'cannot be written'
 run 1 trace -p shop --for 0.1 --perfetto /dev/full && warns 'cannot be written: No space left' &&
@@ -276,7 +284,8 @@ run 1 trace -p shop --actor nobody --perfetto "$work/run/new.json" && warns 'nob
 run 0 trace -p shop --for 0.3 --sends --perfetto "$work/run/trace.json" && warns 'ui.perfetto.dev'
 cp "$work/run/trace.json" "$out"
 says '"ph":"M".*"process_name".*"shop"' && says '"thread_name".*"clock"' && says '"ph":"s"' &&
-    says '"ph":"f"' && says '"ph":"X".*"dur":[0-9]+\.[0-9]{3},'
+    says '"ph":"f"' && says '"ph":"X".*"dur":[0-9]+\.[0-9]{3},' &&
+    says '"ph":"X".*"correlation":"c0ffee"' && says '"correlation":""'
 tr -d '\n' <"$out" >"$work/flat" && cp "$work/flat" "$out" && echo >>"$out" && is_json
 
 # Metrics and advice.

@@ -204,6 +204,54 @@ static void test_a_supervisor_that_gives_up_is_an_error(void)
     rig_close(&r);
 }
 
+static jzx_behavior_result fail_on_all(jzx_context *ctx, const jzx_message *msg)
+{
+    (void)msg;
+    return jzx_fail(ctx, 7, "no");
+}
+
+/* Nobody gives up on it but its own budget: the log says why this failure was the last one. */
+static void test_an_actor_over_its_own_limit_is_an_error_R19(void)
+{
+    rig r = rig_open_fifo(NULL);
+    jzx_actor_id id = JZX_NOBODY;
+    jzx_spawn_opts opts = {.behavior = fail_on_all,
+                           .name = "poller",
+                           .flags = JZX_SPAWN_STATELESS,
+                           .restart = JZX_RESTART_TRANSIENT};
+    listen();
+    CHECK_OK(jzx_log_to_stderr(r.loop, JZX_LOG_ERROR));
+    REQUIRE_OK(jzx_spawn(r.loop, &opts, &id));
+    REQUIRE_OK(jzx_send_u64(r.loop, id, 0, 1));
+    REQUIRE_OK(jzx_send_u64(r.loop, id, 0, 1));
+    rig_idle(&r);
+    CHECK_STR(heard(), "T error 'poller' (ID) failed: failed 7: no; on tag 1\n"
+                       "T error 'poller' (ID) failed: failed 7: no; on tag 1; incarnation 2\n"
+                       "T error 'poller' (ID) is over its limit of restarts and ends: "
+                       "failed 7: no\n");
+    rig_close(&r);
+}
+
+/* jzx_restart() of an actor that has no siblings. */
+static void test_a_restart_that_was_asked_for_names_no_siblings_R18(void)
+{
+    rig r = rig_open_fifo(NULL);
+    jzx_actor_id id = JZX_NOBODY;
+    jzx_spawn_opts opts = {.behavior = fail_on_all,
+                           .name = "poller",
+                           .flags = JZX_SPAWN_STATELESS,
+                           .restart = JZX_RESTART_TRANSIENT};
+    listen();
+    CHECK_OK(jzx_log_to_stderr(r.loop, JZX_LOG_WARN));
+    REQUIRE_OK(jzx_spawn(r.loop, &opts, &id));
+    rig_idle(&r);
+    REQUIRE_OK(jzx_restart(r.loop, id));
+    rig_idle(&r);
+    CHECK_STR(heard(), "T warn  'poller' (ID) restarts without a failure of its own, "
+                       "incarnation 2\n");
+    rig_close(&r);
+}
+
 static void test_dead_letters_are_limited_and_the_rest_is_counted_R21(void)
 {
     rig r = rig_open_fifo(NULL);
@@ -274,6 +322,10 @@ static const jzt_test tests[] = {
     {"the_environment_asks_too_and_has_the_last_word",
      test_the_environment_asks_too_and_has_the_last_word},
     {"a_supervisor_that_gives_up_is_an_error", test_a_supervisor_that_gives_up_is_an_error},
+    {"an_actor_over_its_own_limit_is_an_error_R19",
+     test_an_actor_over_its_own_limit_is_an_error_R19},
+    {"a_restart_that_was_asked_for_names_no_siblings_R18",
+     test_a_restart_that_was_asked_for_names_no_siblings_R18},
     {"dead_letters_are_limited_and_the_rest_is_counted_R21",
      test_dead_letters_are_limited_and_the_rest_is_counted_R21},
     {"bad_levels_and_no_loop", test_bad_levels_and_no_loop},

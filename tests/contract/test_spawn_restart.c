@@ -315,6 +315,31 @@ static void test_a_roots_strategy_takes_its_children_along_R19(void)
     tree_close(&t);
 }
 
+/* Who started in the very tick in which a sibling failed goes along like all others, whichever of
+ * the two the parent hears of first. */
+static void test_a_sibling_that_has_just_started_is_taken_along_R19(void)
+{
+    const jzx_supervisor_spec policy = {.strategy = JZX_ONE_FOR_ALL, .backoff_min_ms = 20};
+    for (size_t failing = 0; failing < 3; failing++) {
+        static const char *const ids[] = {"a", "b", "c"};
+        tree t;
+        root_open(&t, &policy);
+        kid *k[3];
+        for (size_t i = 0; i < 3; i++) {
+            k[i] = kid_new(&t, ids[i]);
+            jzx_spawn_opts opts = kid_opts(k[i], JZX_RESTART_DEFAULT);
+            REQUIRE_OK(jzx_spawn(t.loop, &opts, &k[i]->actor));
+        }
+        kid_tell(k[failing], KID_FAIL, 0);
+        tree_idle(&t);
+        tree_pass(&t, 30);
+        for (size_t i = 0; i < 3; i++) {
+            KID_CHECK_LIFE(k[i], k[i]->actor, 2);
+        }
+        tree_close(&t);
+    }
+}
+
 /* A supervisor that gave up is restarted by the root, with new children. */
 static void test_a_root_with_a_policy_restarts_supervisors_R19(void)
 {
@@ -426,6 +451,8 @@ static const jzt_test tests[] = {
      test_a_root_with_a_policy_restarts_all_of_its_children_R19},
     {"a_roots_strategy_takes_its_children_along_R19",
      test_a_roots_strategy_takes_its_children_along_R19},
+    {"a_sibling_that_has_just_started_is_taken_along_R19",
+     test_a_sibling_that_has_just_started_is_taken_along_R19},
     {"a_root_with_a_policy_restarts_supervisors_R19",
      test_a_root_with_a_policy_restarts_supervisors_R19},
     {"bad_policies_of_the_root_are_refused_R19", test_bad_policies_of_the_root_are_refused_R19},

@@ -190,7 +190,7 @@ static void test_who_does_not_return_is_reported_stuck_R22(void)
         jzx_shutdown_report report;
         uint64_t begin = now_ns();
         CHECK_EQ(jzx_system_shutdown(w->system, 200, &report), JZX_ERR_STUCK);
-        CHECK(now_ns() - begin < 4000 * MS);
+        CHECK(now_ns() - begin < WAIT_LIMIT_MS * MS);
         CHECK(is_named(&report, stuck, JZX_REASON_STUCK));
         CHECK_EQ(report.in_time, 0);
         CHECK_EQ(atomic_load(&stuck->held), 1);
@@ -206,7 +206,8 @@ static void test_who_does_not_return_is_reported_stuck_R22(void)
         }
         WAIT(w, atomic_load(&stuck->ends) == 1);
         WAIT(w, world_counters(w).live == 0);
-        (void)agent_start(agent_new(w, "again", places[at]));
+        agent *again = agent_new(w, "again", places[at]);
+        WAIT(w, agent_spawn(w->loop, again) == JZX_OK); /* its dispatcher opens in a moment */
         world_close(w);
     }
 }

@@ -307,6 +307,7 @@ static void test_what_is_not_done_in_time_is_told_closed(void)
 typedef struct brake {
     _Atomic bool reached;
     _Atomic bool released;
+    _Atomic bool left; /* the writer does not look at it any more */
 } brake;
 
 static void on_done_brake(void *arg, const jzx_mf_receipt *receipt)
@@ -317,6 +318,7 @@ static void on_done_brake(void *arg, const jzx_mf_receipt *receipt)
     while (!atomic_load(&self->released)) {
         (void)sched_yield();
     }
+    atomic_store(&self->left, true);
 }
 
 static void send_brake(jzx_mf *mf, brake *self)
@@ -354,6 +356,9 @@ static void claim_for_nobody(jzx_mf *mf)
     atomic_store(&before.released, true);
     REQUIRE_EQ(pthread_join(thread, NULL), 0);
     atomic_store(&between.released, true);
+    while (!atomic_load(&before.left) || !atomic_load(&between.left)) {
+        (void)sched_yield();
+    }
 }
 
 /* Their leases last an hour, and each has one attempt: neither is spent on an answer that reached

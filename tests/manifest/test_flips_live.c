@@ -9,7 +9,8 @@
 
 #include "pages_steps.h"
 
-enum { PLACES = 65536, VALUE_FLIPS = 1500, PAGE = 4096 };
+enum { PLACES = 65536, VALUE_FLIPS = JZT_SANITIZED ? 150 : 1500, PAGE = 4096 };
+enum { STEP = JZT_SANITIZED ? 17 : 1 }; /* a sanitizer is slow: then not every key */
 
 static flip_world world;
 static flip_answers truth, said;
@@ -118,16 +119,17 @@ static void test_no_key_that_flips_under_a_reader_gives_a_wrong_answer_in_silenc
 {
     jzx_mf *mf = open_for_reading();
     jzt_rng rng = jzt_rng_seeded();
-    for (size_t i = 0; i < leaf_keys.count; i++) {
+    for (size_t i = 0; i < leaf_keys.count; i += STEP) {
         read_under(mf, leaf_keys.at[i] * UINT64_C(8) + jzt_rng_below(&rng, 8), "key");
     }
-    CHECK_EQ(noticed, leaf_keys.count); /* every row is looked at by somebody */
+    size_t flips = (leaf_keys.count + STEP - 1) / STEP;
+    CHECK_EQ(noticed, flips); /* every row is looked at */
     CHECK_EQ(silent, 0);
-    for (size_t i = 0; i < branch_keys.count * 8; i++) {
+    for (size_t i = 0; i < branch_keys.count * 8; i += STEP) {
         read_under(mf, branch_keys.at[i / 8] * UINT64_C(8) + i % 8, "separator");
     }
     CHECK_EQ(silent, 0);
-    CHECK(noticed > leaf_keys.count);
+    CHECK(noticed > flips);
     REQUIRE_OK(jzx_mf_close(mf, 0));
     flip_world_drop(&world);
 }

@@ -20,6 +20,9 @@ typedef struct play {
     uint64_t sent;
     uint64_t orders_dead; /* orders to workers and routers that died first */
     uint8_t mortal[SENDS_MAX];
+    uint8_t fails[SENDS_MAX]; /* its worker fails on it */
+    uint8_t buried[SENDS_MAX];
+    uint8_t failed_on[SENDS_MAX]; /* of these: reason FAILED_ON */
 } play;
 
 static uint64_t draw(play *p, uint64_t bound)
@@ -64,6 +67,7 @@ static void send_some(play *p)
                               .flags = JZX_SEND_VALUE,
                               .deadline_ns = mortal ? jzx_loop_now(p->r.loop) + MORTAL_MS * MS : 0};
         if (jzx_send_with(p->r.loop, p->router, &opts) == JZX_OK) {
+            p->fails[p->sent] = opts.tag == FAIL;
             p->mortal[p->sent++] = mortal;
         }
     }
@@ -72,8 +76,15 @@ static void send_some(play *p)
 static void on_letter(void *ctx, const jzx_dead_letter *letter, const jzx_message *msg)
 {
     play *p = ctx;
-    (void)msg;
-    p->orders_dead += letter->tag != WORK && letter->tag != FAIL;
+    if (letter->tag != WORK && letter->tag != FAIL) {
+        p->orders_dead++;
+        return;
+    }
+    REQUIRE(msg->u64 < SENDS_MAX);
+    p->buried[msg->u64]++;
+    if (letter->reason == JZX_DEAD_FAILED_ON) {
+        p->failed_on[msg->u64]++;
+    }
 }
 
 static const jzx_observer observer = {.on_dead_letter = on_letter};
@@ -186,15 +197,19 @@ static void check_account(play *p)
     memset(seen, 0, sizeof seen);
     check_notes(p, seen);
     uint64_t handled = 0;
+    uint64_t failed = 0;
     for (uint64_t i = 0; i < p->sent; i++) {
         handled += seen[i];
         CHECK(!p->calm || seen[i] == 1 || p->mortal[i]);
+        /* Given to a worker, or a dead letter; both only if the worker failed on it. */
+        failed += seen[i] & p->fails[i];
+        CHECK_EQ(p->failed_on[i], seen[i] & p->fails[i]);
+        CHECK_EQ(seen[i] + p->buried[i], 1 + p->failed_on[i]);
     }
     jzx_counters counters = rig_counters(&p->r);
     CHECK_EQ(counters.dead_by[JZX_DEAD_DISCARDED], 0);
-    /* What a worker failed on was given to it, and is noted. */
-    uint64_t unseen = counters.dead - counters.dead_by[JZX_DEAD_FAILED_ON];
-    CHECK_EQ(handled + unseen, p->sent + p->orders_dead);
+    CHECK_EQ(counters.dead_by[JZX_DEAD_FAILED_ON], failed);
+    CHECK_EQ(handled + counters.dead, p->sent + failed + p->orders_dead);
     CHECK(!p->calm || counters.dead == counters.dead_by[JZX_DEAD_EXPIRED]);
     stats_reader s = stats_of(&p->r, p->router);
     CHECK_EQ(s.stats.waiting, 0);

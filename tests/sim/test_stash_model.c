@@ -19,7 +19,8 @@ enum { RUNS = JZT_SANITIZED ? 30 : 80, OPS = 400, MESSAGES = 8000, LANE = 64, CO
 #define MS UINT64_C(1000000)
 
 typedef enum form { VALUE, SMALL, BLOCK, DROP, BARE, FORMS } form;
-typedef enum fate { WAITS, IN_HAND, HANDLED, DEAD } fate;
+/* FAILED and POISON: the desk failed on it, and its dead letter has to come. */
+typedef enum fate { WAITS, IN_HAND, HANDLED, FAILED, POISON, DEAD } fate;
 
 typedef struct letter {
     form what;
@@ -28,6 +29,7 @@ typedef struct letter {
     uint64_t deadline_ns;
     uint32_t arrival; /* at the actor where it is now */
     uint32_t drops;
+    uint32_t tries; /* how often it was put back */
 } letter;
 
 /* Serial numbers, which are the tags, in order. */
@@ -55,7 +57,7 @@ static struct {
     uint32_t again; /* what failed, and waits to come again; 0: none */
     bool failed;
     bool going; /* false: the end; no more of anything */
-    uint64_t stashed, restarts, resumes, forwarded, refused;
+    uint64_t stashed, restarts, resumes, forwarded, refused, failures, poison;
 } m;
 
 static uint64_t below(uint64_t bound)
@@ -198,11 +200,17 @@ static void send_one(void)
 
 /* What the actors do. */
 
-static void check_message(const jzx_message *msg)
+static void check_outside(const jzx_message *msg)
 {
     const letter *l = &m.letters[msg->tag];
     expect(msg->kind == JZX_KIND_USER && msg->deadline_ns == l->deadline_ns, "as sent", msg->tag);
     expect(((msg->flags & JZX_MSG_URGENT) != 0) == l->urgent, "as urgent as sent", msg->tag);
+}
+
+static void check_message(const jzx_message *msg)
+{
+    const letter *l = &m.letters[msg->tag];
+    check_outside(msg);
     if (l->what == VALUE) {
         expect(msg->u64 == msg->tag, "the value", msg->tag);
     } else if (l->what == SMALL || l->what == BLOCK) {
@@ -324,12 +332,17 @@ static void conclude(const hand *h, bool fails)
     if (h->moved) {
         return;
     }
-    if (fails && (m.opts.flags & JZX_SPAWN_REDELIVER) != 0 && !l->taken && l->what != BARE) {
+    if (!fails) {
+        l->fate = HANDLED;
+    } else if ((m.opts.flags & JZX_SPAWN_REDELIVER) == 0 || l->taken || l->what == BARE) {
+        l->fate = FAILED;
+    } else if (l->tries == (m.opts.redeliver_max == 0 ? 3 : m.opts.redeliver_max)) {
+        l->fate = POISON;
+    } else {
         l->fate = WAITS;
+        l->tries++;
         lane_merge(lane_of(&m.desk, h->serial), h->serial);
         m.again = h->serial;
-    } else {
-        l->fate = HANDLED;
     }
 }
 
@@ -342,7 +355,7 @@ static jzx_behavior_result run_desk(jzx_context *ctx, const jzx_message *msg)
     for (uint64_t acts = m.going ? below(4) : 0; acts > 0 && !m.failed; acts--) {
         act(ctx, &h);
     }
-    uint64_t dice = m.going ? below(40) : 39;
+    uint64_t dice = m.going ? below(m.letters[h.serial].tries > 0 ? 3 : 40) : 39;
     conclude(&h, dice < 2);
     if (dice == 0) {
         jzx_panic(ctx, 1, NULL);
@@ -390,7 +403,7 @@ static void lane_take(lane *l, uint32_t serial)
     }
 }
 
-/* Now and then the desk goes on, and what failed has been handled then. */
+/* Now and then the desk goes on, and what failed does not come again then. */
 static jzx_action decide(void *ctx, const jzx_failure *failure)
 {
     (void)ctx;
@@ -400,7 +413,7 @@ static jzx_action decide(void *ctx, const jzx_failure *failure)
     m.resumes++;
     if (m.again != 0) {
         lane_take(lane_of(&m.desk, m.again), m.again);
-        m.letters[m.again].fate = HANDLED;
+        m.letters[m.again].fate = FAILED;
         m.again = 0;
     }
     return JZX_ACTION_RESUME;
@@ -424,13 +437,29 @@ static jzx_behavior_result run_parent(jzx_context *ctx, const jzx_message *msg)
 
 /* Dead letters. */
 
+/* What the desk failed on dies once, and its data is shown unless the desk owned or took it. */
+static void bury_failed(const jzx_message *msg, fate want)
+{
+    letter *l = &m.letters[msg->tag];
+    expect(l->fate == want, "it is the one the desk failed on", msg->tag);
+    if (l->what == BARE || l->taken) {
+        check_outside(msg);
+        expect(msg->data == NULL, "what is the desk's is not shown", msg->tag);
+    } else {
+        check_message(msg);
+    }
+    l->fate = DEAD;
+    m.failures++;
+    m.poison += want == POISON;
+}
+
 static void on_dead(void *ctx, const jzx_dead_letter *dead, const jzx_message *msg)
 {
     box *b = dead->target == m.sink_id ? &m.sink : &m.desk;
     letter *l = &m.letters[msg->tag];
     (void)ctx;
-    if (dead->reason == JZX_DEAD_FAILED_ON) { /* the desk saw it, and its data may be gone */
-        expect(l->fate == HANDLED || l->fate == IN_HAND, "what it failed on it had", msg->tag);
+    if (dead->reason == JZX_DEAD_FAILED_ON || dead->reason == JZX_DEAD_POISON) {
+        bury_failed(msg, dead->reason == JZX_DEAD_POISON ? POISON : FAILED);
         return;
     }
     check_message(msg);
@@ -508,7 +537,8 @@ static void step(void)
 static void open_run(uint64_t seed)
 {
     static const jzx_observer observer = {.on_dead_letter = on_dead};
-    static const uint32_t flags[] = {0, 0, JZX_SPAWN_REDELIVER, JZX_SPAWN_DROP_QUEUE};
+    static const uint32_t flags[] = {0, JZX_SPAWN_REDELIVER, JZX_SPAWN_REDELIVER,
+                                     JZX_SPAWN_DROP_QUEUE};
     memset(&m, 0, sizeof m);
     m.seed = seed;
     m.rng.state = seed;
@@ -533,6 +563,10 @@ static void open_run(uint64_t seed)
                               .max_msgs = 1 + (uint32_t)below(6),
                               .full_policy = policy,
                               .flags = flags[below(4)]};
+    if ((m.opts.flags & JZX_SPAWN_REDELIVER) != 0) {
+        static const uint32_t limits[] = {1, 1, 2, 0};
+        m.opts.redeliver_max = limits[below(4)];
+    }
     jzx_spawn_opts sink = {.behavior = run_sink, .mailbox_cap = m.sink.cap};
     jzx_spawn_opts parent = {.behavior = run_parent, .init = init_parent};
     REQUIRE_OK(jzx_spawn(m.loop, &sink, &m.sink_id));
@@ -567,6 +601,8 @@ static void test_a_desk_and_its_model_agree(void)
     uint64_t resumes = 0;
     uint64_t forwarded = 0;
     uint64_t refused = 0;
+    uint64_t failures = 0;
+    uint64_t poison = 0;
     uint64_t first = jzt_seed();
     for (uint64_t i = 0; i < RUNS && jzt_failures() == 0; i++) {
         open_run(first + i);
@@ -582,10 +618,12 @@ static void test_a_desk_and_its_model_agree(void)
         resumes += m.resumes;
         forwarded += m.forwarded;
         refused += m.refused;
+        failures += m.failures;
+        poison += m.poison;
     }
     /* Runs that did not come to anything prove nothing. */
     CHECK(stashed > 10 * RUNS && restarts > RUNS && forwarded > RUNS && refused > RUNS);
-    CHECK(resumes > RUNS / 4);
+    CHECK(resumes > RUNS / 4 && failures > RUNS && poison > RUNS / 8);
 }
 
 static const jzt_test tests[] = {

@@ -270,6 +270,25 @@ static void test_a_system_is_not_abandoned_where_it_was_made(void)
     close_stage(&s);
 }
 
+/* The threads it would wait for are the parent's: it says so at once and does nothing. */
+static void test_a_system_is_not_destroyed_in_a_forked_child_R29(void)
+{
+    stage s = {0};
+    open_stage(&s, true, 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+        alarm(CHILD_SECONDS);
+        uint64_t ended = atomic_load(&s.ended);
+        int refused = jzx_system_destroy(s.system) == JZX_ERR_FORKED;
+        jzx_system_abandon(s.system);
+        _exit(!refused ? NOT_REFUSED : atomic_load(&s.ended) != ended ? CODE_RAN : 0);
+    }
+    check_child(pid);
+    close_stage(&s);
+}
+
 /* Threads that are in the middle of everything: sends, spawns, stops, looks. */
 static void *make_noise(void *arg)
 {
@@ -383,6 +402,8 @@ static const jzt_test tests[] = {
      test_a_child_that_leaves_memory_behind_writes_to_no_closed_descriptor_R29},
     {"a_system_is_not_abandoned_where_it_was_made",
      test_a_system_is_not_abandoned_where_it_was_made},
+    {"a_system_is_not_destroyed_in_a_forked_child_R29",
+     test_a_system_is_not_destroyed_in_a_forked_child_R29},
     {"a_child_abandons_a_system_under_load_R29", test_a_child_abandons_a_system_under_load_R29},
     {"a_child_leaves_blocking_work_and_control_to_the_parent_R29",
      test_a_child_leaves_blocking_work_and_control_to_the_parent_R29},

@@ -1,0 +1,272 @@
+/* Goal: a parent hears that its child started wherever the two live, behind what the start hooks
+ * sent and before anything later, also after restarts and while the parent is busy (R6, R9, R31).
+ * Method: a parent and a child in every pair of places; the parent's log is compared as text. */
+/* not on: pinned pool; it says itself what its dispatchers are. */
+#define _GNU_SOURCE
+#include "system_fixture.h"
+
+enum { HELLO = 1, HOOK, WORK, ROUNDS = JZT_SANITIZED ? 60 : 300 };
+
+typedef struct pair {
+    world *w;
+    agent *parent, *child;
+} pair;
+
+static void to_parent(jzx_context *ctx, const agent *self, uint32_t tag)
+{
+    const agent *parent = self->arg;
+    jzx_err err = jzx_send_u64(ctx->loop, atomic_load(&parent->id), atomic_load(&self->ups), tag);
+    CHECK(err == JZX_OK || err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING);
+}
+
+static void say_hello(jzx_context *ctx, agent *self, void *arg)
+{
+    (void)arg;
+    to_parent(ctx, self, HELLO);
+}
+
+static void say_hook(jzx_context *ctx, const jzx_signal *signal, agent *self)
+{
+    if (signal->kind == JZX_SIGNAL_POST_START) {
+        to_parent(ctx, self, HOOK);
+    }
+}
+
+static jzx_behavior_result work(jzx_context *ctx, const jzx_message *msg, agent *self)
+{
+    to_parent(ctx, self, WORK);
+    return msg->u64 == 0 ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
+}
+
+/* Stays in the first notice of a start until the gate is open. */
+static _Atomic int inside, gate;
+static void stay_in_notice(jzx_context *ctx, const jzx_signal *signal, agent *self)
+{
+    uint64_t end = now_ns() + WAIT_LIMIT_MS * MS;
+    (void)ctx;
+    (void)self;
+    if (signal->kind == JZX_SIGNAL_CHILD_STARTED) {
+        atomic_store(&inside, 1);
+        while (atomic_load(&gate) == 0 && now_ns() < end) {
+            pause_us(100);
+        }
+    }
+}
+
+static void spawn_child(jzx_context *ctx, agent *self, void *arg)
+{
+    agent *child = arg;
+    (void)self;
+    REQUIRE_OK(agent_spawn(ctx->loop, child));
+    REQUIRE_OK(jzx_send_u64(ctx->loop, atomic_load(&child->id), 0, WORK));
+}
+
+static void spawn_and_stay(jzx_context *ctx, agent *self, void *arg)
+{
+    agent *child = arg;
+    REQUIRE_OK(agent_spawn(ctx->loop, child));
+    REQUIRE_OK(jzx_send_u64(ctx->loop, atomic_load(&child->id), 1, WORK)); /* fails */
+    REQUIRE_OK(jzx_send_u64(ctx->loop, atomic_load(&child->id), 0, WORK));
+    agent_stay(self);
+}
+
+/* "hello1 hook1 started1": what the parent heard of its child, in order. */
+static void heard(const pair *p, char *out, size_t size)
+{
+    size_t len = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < agent_log_len(p->parent); i++) {
+        static const char *const words[] = {"", "hello", "hook", "work"};
+        event e = agent_event(p->parent, i);
+        bool about = e.signal == JZX_SIGNAL_CHILD_STARTED || e.signal == JZX_SIGNAL_CHILD_FAILED ||
+                     e.signal == JZX_SIGNAL_CHILD_ENDED;
+        if (about || (e.signal == 0 && e.tag <= WORK)) {
+            CHECK_EQ(e.sender, atomic_load(&p->child->id));
+            len += (size_t)snprintf(out + len, len < size ? size - len : 0, "%s%s%u",
+                                    len == 0 ? "" : " ",
+                                    about ? jzx_signal_name(e.signal) : words[e.tag],
+                                    (unsigned)(about ? e.incarnation : e.u64));
+        }
+    }
+    agent_log_clear(p->parent);
+}
+
+#define CHECK_HEARD(p_, want)                                                                      \
+    do {                                                                                           \
+        char heard_[512];                                                                          \
+        heard(p_, heard_, sizeof heard_);                                                          \
+        CHECK_STR(heard_, want);                                                                   \
+    } while (0)
+
+/* Every notice speaks of a later life than the one before and comes behind the hooks of a life that
+ * was not told yet; work of a life comes behind a notice of it; the last life is told, and nothing
+ * comes after the end. */
+static void check_told(const pair *p, uint32_t lives)
+{
+    uint32_t told = 0;
+    uint64_t hooks = 0;
+    bool ended = false;
+    for (size_t i = 0; i < agent_log_len(p->parent); i++) {
+        event e = agent_event(p->parent, i);
+        CHECK(!ended);
+        if (e.signal == JZX_SIGNAL_CHILD_STARTED) {
+            CHECK(e.incarnation > told && hooks > told);
+            told = e.incarnation;
+        } else if (e.signal == JZX_SIGNAL_CHILD_ENDED) {
+            ended = true;
+        } else if (e.signal == 0 && e.tag == HOOK) {
+            CHECK_EQ(e.u64, ++hooks);
+        } else if (e.signal == 0 && e.tag == WORK) {
+            CHECK(e.u64 <= told);
+        }
+    }
+    CHECK_EQ(told, lives);
+    CHECK_EQ(hooks, lives);
+}
+
+static pair pair_new(world *w, size_t up, size_t down)
+{
+    char name[32];
+    snprintf(name, sizeof name, "parent-%s-%s", places[up], places[down]);
+    pair p = {.w = w, .parent = agent_new(w, name, places[up])};
+    snprintf(name, sizeof name, "child-%s-%s", places[up], places[down]);
+    p.child = agent_new(w, name, places[down]);
+    p.child->arg = p.parent;
+    p.child->on_init = say_hello;
+    p.child->on_signal = say_hook;
+    p.child->on = work;
+    p.child->opts.flags = JZX_SPAWN_TELL_START;
+    p.child->opts.restart = JZX_RESTART_TRANSIENT;
+    p.child->opts.restart_intensity = JZX_INTENSITY_MAX;
+    return p;
+}
+
+static void order(const agent *a, uint32_t tag, uint64_t value)
+{
+    REQUIRE_OK(jzx_send_async_u64(a->w->sender, atomic_load(&a->id), value, tag));
+}
+
+static void pair_end(pair *p)
+{
+    CHECK_OK(jzx_system_stop(p->w->system, atomic_load(&p->parent->id)));
+    WAIT(p->w, atomic_load(&p->parent->ends) == 1 && atomic_load(&p->child->ends) == 1);
+}
+
+static void for_all_pairs(bool far_only, void (*body)(pair *p))
+{
+    world *w = world_open();
+    for (size_t up = 0; up < PLACES; up++) {
+        for (size_t down = 0; down < PLACES; down++) {
+            pair p = pair_new(w, up, down);
+            /* One that shares the parent's thread cannot do anything while the parent stays. */
+            if (!far_only || (!agent_on_loop(p.parent) && !share_thread(p.parent, p.child))) {
+                p.parent->on_signal = far_only ? stay_in_notice : NULL;
+                (void)agent_start(p.parent);
+                agent_log_clear(p.parent);
+                body(&p);
+            }
+        }
+    }
+    world_close(w);
+}
+
+static void lives(pair *p)
+{
+    agent_call(p->parent, spawn_child, p->child);
+    WAIT(p->w, agent_saw(p->parent, WORK) == 1);
+    world_settle(p->w);
+    CHECK_HEARD(p, "hello1 hook1 child_started1 work1");
+    order(p->child, WORK, 1);
+    order(p->child, WORK, 0);
+    WAIT(p->w, agent_saw(p->parent, WORK) == 2);
+    world_settle(p->w);
+    CHECK_HEARD(p, "work1 hello2 hook2 child_started2 work2");
+    CHECK_OK(jzx_system_restart(p->w->system, atomic_load(&p->child->id)));
+    WAIT(p->w, agent_signals(p->parent, JZX_SIGNAL_CHILD_STARTED) == 1);
+    world_settle(p->w);
+    CHECK_HEARD(p, "hello3 hook3 child_started3");
+    order(p->child, A_STOP, 0);
+    WAIT(p->w, agent_signals(p->parent, JZX_SIGNAL_CHILD_ENDED) == 1);
+    world_settle(p->w);
+    CHECK_HEARD(p, "child_ended3");
+    pair_end(p);
+}
+
+static void test_a_start_elsewhere_is_told_in_its_place_R6_R31(void)
+{
+    for_all_pairs(false, lives);
+}
+
+/* The parent has a failure of its child to decide on and the notice of its start to hear: the child
+ * starts anew and works while the parent is in that notice. */
+static void starts_meanwhile(pair *p)
+{
+    atomic_store(&inside, 0);
+    atomic_store(&gate, 0);
+    atomic_store(&p->parent->released, 0);
+    p->parent->call = spawn_and_stay;
+    p->parent->call_arg = p->child;
+    agent_order(p->parent, A_CALL);
+    WAIT_STILL(atomic_load(&p->parent->held));
+    WAIT(p->w, atomic_load(&p->child->fails) == 1);
+    agent_release(p->parent);
+    WAIT(p->w, atomic_load(&inside) == 1 && atomic_load(&p->child->handled) == 2);
+    atomic_store(&gate, 1);
+    WAIT(p->w, agent_saw(p->parent, WORK) == 2);
+    world_settle(p->w);
+    check_told(p, 2);
+    pair_end(p);
+}
+
+static void test_a_start_while_the_last_one_is_heard_is_told_in_its_place_R6(void)
+{
+    for_all_pairs(true, starts_meanwhile);
+}
+
+/* Starts as fast as they come. */
+static void many_lives(pair *p)
+{
+    agent_call(p->parent, spawn_child, p->child);
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        order(p->child, WORK, i % 3 == 0);
+    }
+    order(p->child, A_STOP, 0);
+    WAIT(p->w, agent_signals(p->parent, JZX_SIGNAL_CHILD_ENDED) == 1);
+    world_settle(p->w);
+    check_told(p, ROUNDS / 3 + 1);
+    pair_end(p);
+}
+
+static void test_many_starts_are_told_in_order_R6(void)
+{
+    for_all_pairs(false, many_lives);
+}
+
+/* A parent that ends at any moment leaves no notice behind: the world looks. */
+static void parent_ends(pair *p)
+{
+    static uint32_t moment;
+    agent_call(p->parent, spawn_child, p->child);
+    order(p->child, WORK, 1);
+    pause_us(moment++ * 7 % 100);
+    pair_end(p);
+}
+
+static void test_no_notice_outlives_its_parent_R9(void)
+{
+    for_all_pairs(false, parent_ends);
+}
+
+static const jzt_test tests[] = {
+    {"a_start_elsewhere_is_told_in_its_place_R6_R31",
+     test_a_start_elsewhere_is_told_in_its_place_R6_R31},
+    {"a_start_while_the_last_one_is_heard_is_told_in_its_place_R6",
+     test_a_start_while_the_last_one_is_heard_is_told_in_its_place_R6},
+    {"many_starts_are_told_in_order_R6", test_many_starts_are_told_in_order_R6},
+    {"no_notice_outlives_its_parent_R9", test_no_notice_outlives_its_parent_R9},
+};
+
+int main(int argc, char **argv)
+{
+    return jzt_main(argc, argv, tests, COUNT_OF(tests));
+}
