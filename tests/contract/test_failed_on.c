@@ -445,8 +445,7 @@ static void test_a_request_that_was_answered_and_stashed_keeps_its_count_R18(voi
     jzx_child_spec spec = {.id = "a",
                            .behavior = answer_and_set_aside,
                            .flags = JZX_SPAWN_STATELESS | JZX_SPAWN_REDELIVER};
-    jzx_supervisor_init init = {
-        .name = "sup", .spec = &often, .children = &spec, .child_count = 1};
+    jzx_supervisor_init init = {.name = "sup", .spec = &often, .children = &spec, .child_count = 1};
     jzx_actor_id sup = JZX_NOBODY;
     REQUIRE_OK(jzx_spawn_supervisor(r.loop, &init, &sup));
     rig_idle(&r);

@@ -173,8 +173,8 @@ static jzx_behavior_result go(jzx_context *ctx, animal *self)
         return JZX_BEHAVIOR_FAIL;
     }
     atomic_store(&self->busy, 0);
-    /* TSan's own handler has every signal blocked, and a jump out of it leaves them so: a second one
-     * on that thread waits until it hits code that is not guarded. */
+    /* TSan's own handler has every signal blocked, and a jump out of it leaves them so: a second
+     * one on that thread waits until it hits code that is not guarded. */
     if (how % 5 == 2 && !JZT_TSAN) {
         raise(SIGABRT);
     }

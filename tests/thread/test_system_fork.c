@@ -232,7 +232,7 @@ _Noreturn static void send_after_abandon(stage *s)
     for (int i = 0; i < PLACES; i++) {
         jzx_err err = jzx_send_async_u64(s->sender, s->ids[i], 0, GO);
         code = code == 0 && err != JZX_ERR_LOOP_CLOSED && err != JZX_ERR_NO_SUCH_ACTOR ? NOT_REFUSED
-                                                                                      : code;
+                                                                                       : code;
     }
     for (int i = 0; i < FILES; i++) {
         struct stat st;
