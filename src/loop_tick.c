@@ -53,7 +53,7 @@ bool jzi_loop_nobody_left(const jzx_loop *loop)
     const jzi_domain *domain = &loop->domain;
     uint64_t live = 0;
     for (uint32_t i = 0; i < domain->worker_count; i++) {
-        live += jzi_count_get(&domain->workers[i]->counters.live);
+        live += atomic_load_explicit(&domain->workers[i]->counters.live, memory_order_acquire);
     }
     return live == 0 && loop->io.lingering == 0;
 }

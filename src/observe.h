@@ -28,10 +28,11 @@ static inline void jzi_count_add(jzi_count *count, uint64_t n)
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
                           memory_order_relaxed);
 }
+/* release: whoever sees that nobody is left (jzi_loop_nobody_left) sees what they did. */
 static inline void jzi_count_sub(jzi_count *count, uint64_t n)
 {
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) - n,
-                          memory_order_relaxed);
+                          memory_order_release);
 }
 static inline void jzi_count_set(jzi_count *count, uint64_t n)
 {

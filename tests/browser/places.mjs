@@ -278,7 +278,10 @@ export class Places extends MadeUp {
     };
     return this.on(s, prepare, async (page) => {
       await until(async () => /k$/.test(await page.textContent(".chart-value")), "a rate");
-      check((await page.textContent(".chart-how")).includes("kept by this page only"), "that it is the page's own");
+      await until(
+        async () => (await page.textContent(".chart-how")).includes("kept by this page only"),
+        "that it is the page's own",
+      );
     });
   }
 

@@ -495,8 +495,13 @@ static void test_a_forked_child_owes_nothing_to_a_thread_that_was_at_its_last_st
     rig r = rig_open(NULL);
     current = world;
     asker a = {.at_start = ask_first};
+    a.act = ask_first;
     asker_spawn(&r, &a);
-    AWAIT(&r, waking == 1 && a.results == 1);
+    AWAIT(&r, a.results == 1);
+    for (uint64_t asked = 2; atomic_load(&waking) == 0; asked++) { /* the loop was not asleep */
+        asker_tell(&r, &a, DO);
+        AWAIT(&r, a.results == asked);
+    }
     pid_t pid = fork();
     REQUIRE(pid >= 0);
     if (pid == 0) {

@@ -387,7 +387,8 @@ static void test_rates_and_shares_come_with_the_second_look(void)
  */
 static void test_equal_mailboxes_are_sorted_by_rate(void)
 {
-    static const char *const sorts[] = {"mailbox", "cpu", "restarts", "dead", "memory", "rate"};
+    /* Not "cpu": that is sampled, and of one that was seen at work it is not equal. */
+    static const char *const sorts[] = {"mailbox", "restarts", "dead", "memory", "rate"};
     program p;
     caller c;
     make_program(&p);
@@ -398,20 +399,18 @@ static void test_equal_mailboxes_are_sorted_by_rate(void)
     run(&p);
     call(&c, &p);
     CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"mailbox\"}")), "idle lively busy ");
-    for (int i = 0; i < 15; i++) {
-        CHECK_HAS(ask(&c, i < 5 ? "{\"op\":\"send\",\"actor\":\"lively\",\"tag\":1}"
-                                : "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":1}"),
-                  "\"ok\":true");
-    }
-    WAIT_FOR(atomic_load(&p.notes) == 15);
-    pause_ms(310); /* looks that are nearer to each other have no rates */
-    for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
+    for (size_t k = 0; k < sizeof sorts / sizeof sorts[0]; k++) {
         char request[80];
-        (void)snprintf(request, sizeof request, "{\"op\":\"actors\",\"sort\":\"%s\"}", sorts[i]);
+        for (int i = 0; i < 15; i++) {
+            CHECK_HAS(ask(&c, i < 5 ? "{\"op\":\"send\",\"actor\":\"lively\",\"tag\":1}"
+                                    : "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":1}"),
+                      "\"ok\":true");
+        }
+        WAIT_FOR(atomic_load(&p.notes) == 15 * (k + 1));
+        pause_ms(310); /* looks that are nearer to each other have no rates */
+        (void)snprintf(request, sizeof request, "{\"op\":\"actors\",\"sort\":\"%s\"}", sorts[k]);
         CHECK_STR(order_of(ask(&c, request)), "busy lively idle ");
     }
-    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"mailbox\",\"reverse\":true}")),
-              "idle lively busy ");
     hang_up(&c);
     unmake_program(&p);
 }

@@ -65,7 +65,7 @@ static void test_readers_are_counted_and_have_an_age(void)
 /* A reader that is interrupted after it was told the number of the last commit: others commit
  * meanwhile. LMDB's calls go through here, and so do these commits. */
 static mfi_store *late_store;
-static uint32_t late_commits;
+static _Atomic uint32_t late_commits; /* readers of other threads look too */
 
 static void commit_one(mfi_store *store)
 {
