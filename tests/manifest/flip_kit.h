@@ -442,7 +442,7 @@ static inline void flip_put_tables(jzx_mf_txn *txn)
 static inline void flip_put_jobs(jzx_mf_txn *txn, unsigned from, unsigned to)
 {
     for (unsigned i = from; i <= to; i++) {
-        char key[16];
+        char key[16] = {0}; /* the payload goes past the text */
         (void)snprintf(key, sizeof key, "key%u", i);
         jzx_mf_job_spec spec = {.kind = (uint16_t)(1 + i % KINDS),
                                 .key = jzx_mf_text(i % 4 == 0 ? "shared" : key),
