@@ -5,8 +5,9 @@
 #include <jzx/system.h>
 
 #include "admin.h"
+#include "ask.h"
 #include "base/alloc.h"
-#include "loop.h"
+#include "entry.h"
 #include "sender.h"
 
 #include <stddef.h>

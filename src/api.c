@@ -1,6 +1,7 @@
 /* Entry points for actors and for looking at them: thin checks over the modules below. */
 #include "api_steps.h"
 #include "family.h"
+#include "loop.h"
 #include "room.h"
 
 #include "base/alloc.h"
@@ -82,7 +83,7 @@ static jzx_err send_far(jzx_loop *loop, jzx_actor_id to, uint64_t payload, size_
 
 static jzx_err spawn(jzi_worker *worker, const jzx_spawn_opts *opts, jzx_actor_id *out_id)
 {
-    jzi_actor *parent = jzi_lifecycle_spawner(worker);
+    jzi_actor *parent = jzi_worker_self(worker);
     if (jzi_unlikely(jzi_family_takes(worker, parent, opts->restart))) {
         return jzi_family_spawn(worker, parent, opts, false, out_id);
     }

@@ -243,10 +243,10 @@ jzx_err jzx_ask_sized(jzx_loop *loop, jzx_actor_id to, const jzx_ask_opts *opts,
         !jzi_loop_is_plain(loop, "jzx_ask")) {
         return ask_at_length(loop, to, opts, opts_size, out_ref);
     }
-    jzx_err err = ask(&loop->worker, to, opts, out_ref);
+    jzx_err err = ask(jzi_loop_worker(loop), to, opts, out_ref);
     if (jzi_unlikely(err != JZX_OK)) {
         jzi_ask_consume(opts);
-        return jzi_worker_refuse(&loop->worker, to, err);
+        return jzi_worker_refuse(jzi_loop_worker(loop), to, err);
     }
     return JZX_OK;
 }
@@ -276,5 +276,9 @@ const jzx_reply *jzx_reply_of(const jzx_context *ctx)
 
 uint32_t jzx_mailbox_depth(jzx_loop *loop, jzx_actor_id id)
 {
-    return loop == NULL ? UINT32_MAX : jzi_depth_of(loop->post, loop->domain.directory, id);
+    if (loop == NULL) {
+        return UINT32_MAX;
+    }
+    const jzi_worker *worker = jzi_loop_worker(loop);
+    return jzi_depth_of(worker->post, worker->domain->directory, id);
 }

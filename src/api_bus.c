@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "bus.h"
-#include "loop.h"
+#include "entry.h"
 #include "mailbox.h"
 
 #include <string.h>

@@ -3,8 +3,9 @@
 #include <jzx/dead_letter.h>
 #include <jzx/monitor.h>
 
+#include "entry.h"
 #include "letters.h"
-#include "loop.h"
+#include "lifecycle.h"
 #include "monitor.h"
 
 /* Whether an actor is calling. */
@@ -38,7 +39,7 @@ static jzx_err watch(jzi_worker *worker, jzx_actor_id target, uint32_t flags,
 jzx_err jzx_watch(jzx_loop *loop, jzx_actor_id target, uint32_t flags, jzx_watch_ref *out_ref)
 {
     if (loop != NULL && jzi_loop_is_plain(loop, "jzx_watch")) {
-        return watch(&loop->worker, target, flags, out_ref);
+        return watch(jzi_loop_worker(loop), target, flags, out_ref);
     }
     JZI_ENTER(loop, "jzx_watch");
     return watch(worker, target, flags, out_ref);
@@ -46,8 +47,9 @@ jzx_err jzx_watch(jzx_loop *loop, jzx_actor_id target, uint32_t flags, jzx_watch
 
 jzx_err jzx_unwatch(jzx_loop *loop, jzx_watch_ref ref)
 {
-    if (loop != NULL && jzi_loop_is_plain(loop, "jzx_unwatch") && is_inside(&loop->worker)) {
-        return jzi_monitor_unwatch(&loop->worker, loop->worker.current, ref);
+    if (loop != NULL && jzi_loop_is_plain(loop, "jzx_unwatch") &&
+        is_inside(jzi_loop_worker(loop))) {
+        return jzi_monitor_unwatch(jzi_loop_worker(loop), jzi_loop_worker(loop)->current, ref);
     }
     JZI_ENTER(loop, "jzx_unwatch");
     if (!is_inside(worker)) {

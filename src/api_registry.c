@@ -1,17 +1,17 @@
 /* Entry points for names and groups: thin checks over registry. Looking takes the table's own lock
  * and no floor, and is everybody's. */
-#include "loop.h"
+#include "entry.h"
 #include "registry.h"
 
 static jzi_registry *registry_of(const jzx_loop *loop)
 {
-    return loop->domain.registry;
+    return jzi_loop_worker(loop)->domain->registry;
 }
 
 /* The running actor, if it may be given something new. Errors: INVALID_ARG, STOPPING. */
 static jzx_err find_self(const jzi_worker *worker, jzi_actor **out_actor)
 {
-    if (jzi_lifecycle_spawner(worker) == NULL) {
+    if (jzi_worker_self(worker) == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
     if (worker->phase == JZI_PHASE_DEINIT) {
@@ -81,7 +81,7 @@ jzx_err jzx_await_name(jzx_loop *loop, const char *name, uint64_t timeout_ms, jz
 /* A request or a watch of the running actor, which may be ending. */
 static jzx_err end_wait(jzi_worker *worker, uint64_t ref, bool group)
 {
-    jzi_actor *actor = worker == NULL ? NULL : jzi_lifecycle_spawner(worker);
+    jzi_actor *actor = worker == NULL ? NULL : jzi_worker_self(worker);
     return actor == NULL ? JZX_ERR_INVALID_ARG : jzi_wait_end(worker, actor, ref, group);
 }
 
@@ -101,7 +101,8 @@ jzx_err jzx_await_name_blocking(jzx_loop *loop, const char *name, uint64_t timeo
     if (jzi_worker_here != NULL) {
         return JZX_ERR_DEADLOCK;
     }
-    return jzi_name_await_thread(registry_of(loop), loop->worker.env, name, timeout_ms, out_id);
+    return jzi_name_await_thread(registry_of(loop), jzi_loop_worker(loop)->env, name, timeout_ms,
+                                 out_id);
 }
 
 /* Groups. */

@@ -4,27 +4,9 @@
 
 #include <jzx/ask.h>
 
-#include "loop.h"
+#include "entry.h"
 #include "mailbox.h"
 #include "sender.h"
-
-/* The worker of a context if code of an actor is running; NULL otherwise. */
-static inline jzi_worker *jzi_worker_of_ctx(const jzx_context *ctx)
-{
-    if (ctx == NULL) {
-        return NULL;
-    }
-    jzi_worker *worker = (jzi_worker *)(uintptr_t)jzi_container_of(ctx, const jzi_worker, ctx);
-    bool empty_handed =
-        worker->phase == JZI_PHASE_BEHAVIOR && (worker->in_hand == NULL || worker->dropping);
-    return worker->phase == JZI_PHASE_NONE || empty_handed ? NULL : worker;
-}
-/* The same if a message is in hand. */
-static inline jzi_worker *jzi_worker_with_message(const jzx_context *ctx)
-{
-    jzi_worker *worker = jzi_worker_of_ctx(ctx);
-    return worker == NULL || worker->phase != JZI_PHASE_BEHAVIOR ? NULL : worker;
-}
 
 /* A send of a call that entered the loop already: in a pool it has the floor, so that inside of it
  * no other way is needed. The caller checked the options; a refusal is not counted. */

@@ -220,4 +220,9 @@ void jzi_ask_resume(jzi_worker *worker, jzi_actor *actor);
 /* Messages that wait at an actor, wherever it lives. UINT32_MAX: it is gone. Thread: any. */
 uint32_t jzi_depth_of(const jzi_post *own, const jzi_directory *directory, jzx_actor_id id);
 
+/* jzx_ask_wait(), and whether the request was sent: else its data is still the caller's. */
+struct jzx_ask_opts;
+jzx_err jzi_ask_wait(struct jzx_sender *sender, jzx_actor_id to, const struct jzx_ask_opts *opts,
+                     jzx_message *msg, bool *out_sent);
+
 #endif

@@ -10,8 +10,7 @@ bool jzi_blocking_is_inside(jzx_context *ctx)
            (worker->phase != JZI_PHASE_BEHAVIOR || worker->in_hand != NULL);
 }
 
-jzx_err jzi_blocking_begin(jzi_worker *worker, jzx_loop *loop, jzi_actor **out_actor,
-                           jzi_jobs **out_jobs)
+jzx_err jzi_blocking_begin(jzi_worker *worker, jzi_actor **out_actor, jzi_jobs **out_jobs)
 {
     if (worker->phase == JZI_PHASE_DEINIT) {
         return JZX_ERR_STOPPING;
@@ -20,11 +19,11 @@ jzx_err jzi_blocking_begin(jzi_worker *worker, jzx_loop *loop, jzi_actor **out_a
     if (err != JZX_OK) {
         return err;
     }
-    if (loop->jobs == NULL) {
+    if (worker->domain->jobs == NULL) {
         jzi_jobs_limits limits = {.threads = JZI_BLOCKING_THREADS, .queue = JZI_BLOCKING_QUEUE};
-        err = jzi_jobs_create(&worker->alloc, &limits, &loop->jobs);
+        err = jzi_jobs_create(&worker->alloc, &limits, &worker->domain->jobs);
     }
-    *out_jobs = loop->jobs;
+    *out_jobs = worker->domain->jobs;
     return err;
 }
 
@@ -48,7 +47,7 @@ static jzx_err run_blocking(jzx_context *ctx, const jzx_blocking_opts *opts, jzx
     JZI_ENTER(ctx->loop, "jzx_run_blocking");
     jzi_actor *actor = NULL;
     jzi_jobs *jobs = NULL;
-    err = jzi_blocking_begin(worker, ctx->loop, &actor, &jobs);
+    err = jzi_blocking_begin(worker, &actor, &jobs);
     if (err != JZX_OK) {
         return err;
     }
@@ -95,7 +94,7 @@ jzx_err jzx_cancel_blocking(jzx_context *ctx, jzx_job_ref job)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(ctx->loop, "jzx_cancel_blocking");
-    jzi_jobs *jobs = ctx->loop->jobs;
+    jzi_jobs *jobs = worker->domain->jobs;
     jzi_actor *actor = jobs == NULL ? NULL : jzi_worker_find(worker, worker->ctx.self);
     return actor == NULL ? JZX_ERR_NO_SUCH_REF : jzi_job_cancel(worker, actor, jobs, job);
 }

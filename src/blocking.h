@@ -2,8 +2,8 @@
 #ifndef JZI_BLOCKING_H
 #define JZI_BLOCKING_H
 
+#include "entry.h"
 #include "job.h"
-#include "loop.h"
 
 enum { JZI_BLOCKING_THREADS = 4, JZI_BLOCKING_QUEUE = 1024 };
 
@@ -11,7 +11,6 @@ enum { JZI_BLOCKING_THREADS = 4, JZI_BLOCKING_QUEUE = 1024 };
 bool jzi_blocking_is_inside(jzx_context *ctx);
 /* The actor that calls, if it may be given something new, and the pool; made if need be. `worker`
  * is the caller's. Errors: STOPPING, NO_MEMORY. */
-jzx_err jzi_blocking_begin(jzi_worker *worker, jzx_loop *loop, jzi_actor **out_actor,
-                           jzi_jobs **out_jobs);
+jzx_err jzi_blocking_begin(jzi_worker *worker, jzi_actor **out_actor, jzi_jobs **out_jobs);
 
 #endif

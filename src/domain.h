@@ -128,6 +128,7 @@ typedef struct jzi_domain {
     bool (*on_redirect)(jzi_worker *worker, const jzi_node *node, jzx_actor_id to);
     /* An incarnation is over that asked for blocking work. */
     void (*on_forget_jobs)(jzi_worker *worker, jzi_actor *actor);
+    struct jzi_jobs *jobs;   /* blocking work; made at its first use, or the system's */
     struct jzi_job *orphans; /* jobs that run and whose actor is gone */
     /* A request (JZI_MSG_ASK) was handled and not answered; died; is about to be handed over: why
      * not, or JZX_DEAD_REASONS. */

@@ -161,4 +161,8 @@ static inline jzi_family *jzi_family_of(const jzi_actor *actor)
 /* What a supervisor does with messages that are no requests; see admin.h. */
 jzx_behavior_result jzi_family_behavior(jzx_context *ctx, const jzx_message *msg);
 
+/* jzx_restart() of an actor in another domain. Thread: any. */
+jzx_err jzi_restart_far(const jzi_directory *directory, const jzx_allocator *alloc,
+                        jzx_actor_id id);
+
 #endif

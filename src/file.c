@@ -115,7 +115,7 @@ static jzx_err start_file(jzx_context *ctx, const file_wish *wish, jzx_job_ref *
     JZI_ENTER(ctx->loop, "jzx_file_read, _write or _sync");
     jzi_actor *actor = NULL;
     jzi_jobs *jobs = NULL;
-    err = jzi_blocking_begin(worker, ctx->loop, &actor, &jobs);
+    err = jzi_blocking_begin(worker, &actor, &jobs);
     if (err == JZX_OK && !jzi_job_has_threads(worker)) {
         err = JZX_ERR_NOT_SUPPORTED;
     }

@@ -6,6 +6,7 @@
 #ifndef JZI_LIFECYCLE_H
 #define JZI_LIFECYCLE_H
 
+#include "entry.h"
 #include "life_table.h"
 #include "source.h"
 #include "timer.h"
@@ -92,16 +93,10 @@ void jzi_lifecycle_init(jzi_worker *worker);
 /* See jzx_spawn(). The options are checked by this call. */
 jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth,
                             jzx_actor_id *out_id);
-/* The actor that a spawn now would be a child of; NULL: the root. */
-static inline jzi_actor *jzi_lifecycle_spawner(const jzi_worker *worker)
-{
-    return worker->phase == JZI_PHASE_NONE || worker->ctx.self == JZX_NOBODY ? NULL
-                                                                             : worker->current;
-}
 /* Whether the running actor, or the program, may spawn now. Errors: STOPPING. */
 static inline jzx_err jzi_lifecycle_may_spawn(const jzi_worker *worker)
 {
-    const jzi_actor *spawner = jzi_lifecycle_spawner(worker);
+    const jzi_actor *spawner = jzi_worker_self(worker);
     if (worker->domain->destroying || worker->phase == JZI_PHASE_DEINIT ||
         (spawner == NULL && worker->domain->shutting_down)) {
         return JZX_ERR_STOPPING;

@@ -252,7 +252,7 @@ const char *jzx_loop_poller_name(const jzx_loop *loop)
 void jzi_loop_free(jzx_loop *loop)
 {
     jzi_worker *worker = &loop->worker;
-    jzi_job_deinit(worker, loop->system == NULL ? loop->jobs : NULL);
+    jzi_job_deinit(worker, loop->system == NULL ? loop->domain.jobs : NULL);
     jzx_allocator alloc = worker->alloc;
     const jzx_env *env = worker->env;
     jzi_root_deinit(worker, &loop->root);
@@ -300,7 +300,7 @@ void jzi_loop_end_actors(jzx_loop *loop)
 bool jzi_loop_close(jzx_loop *loop)
 {
     JZI_ENTER(loop, "jzx_loop_destroy");
-    bool quiet = jzi_job_close(worker, loop->system == NULL ? &loop->jobs : NULL);
+    bool quiet = jzi_job_close(worker, loop->system == NULL ? &loop->domain.jobs : NULL);
     /* Nobody can be sent to any more; what was under way is buried, what comes now is refused. */
     jzi_node *node = jzi_post_close(loop->post);
     while (node != NULL) {

@@ -4,6 +4,7 @@
 
 #include <jzx/system.h>
 
+#include "entry.h"
 #include "family.h"
 
 /* In a system: to be shut down, and to say how that went. */
@@ -48,9 +49,9 @@ struct jzx_loop {
     uint32_t poller_kind; /* jzx_poller_kind; AUTO: not one of ours */
     char name[JZX_DISPATCHER_NAME_MAX + 1];
     char audit[160];
-    struct jzi_jobs *jobs; /* blocking work; made at its first use */
     struct jzi_pool *pool; /* threads of its own; NULL: whoever runs the loop runs its actors */
 };
+_Static_assert(offsetof(struct jzx_loop, worker) == 0, "entry.h finds the worker so");
 
 /* The size of jzx_supervisor_spec when jzx_config.root_policy_size came. */
 #define JZI_ROOT_POLICY_FIRST ((size_t)72)
@@ -86,14 +87,6 @@ void jzi_loop_end_actors(jzx_loop *loop);
 bool jzi_loop_close(jzx_loop *loop);
 void jzi_loop_free(jzx_loop *loop);
 
-/* jzx_ask_wait(), and whether the request was sent: else its data is still the caller's. */
-struct jzx_ask_opts;
-jzx_err jzi_ask_wait(struct jzx_sender *sender, jzx_actor_id to, const struct jzx_ask_opts *opts,
-                     jzx_message *msg, bool *out_sent);
-/* jzx_restart() of an actor in another domain. Thread: any. */
-jzx_err jzi_restart_far(const jzi_directory *directory, const jzx_allocator *alloc,
-                        jzx_actor_id id);
-
 /* jzx_loop_begin_shutdown() in its own domain. */
 void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeout_ms);
 
@@ -102,41 +95,5 @@ static inline void jzi_loop_stop_answered(jzx_loop *loop)
 {
     atomic_store_explicit(&loop->post->stop, 0, memory_order_seq_cst);
 }
-
-/* The worker that acts for the calling thread. */
-static inline jzi_worker *jzi_loop_here(jzx_loop *loop)
-{
-    jzi_worker *here =
-        jzi_unlikely(loop->domain.pooled) ? jzi_worker_of_thread(&loop->domain) : NULL;
-    return here != NULL ? here : &loop->worker;
-}
-
-/* Entry points begin with this: `worker` is who acts for the caller, NULL without a loop. In a pool
- * it has the floor until the function returns. */
-jzi_worker *jzi_loop_enter_pool(jzx_loop *loop);
-static inline jzi_worker *jzi_loop_enter(jzx_loop *loop, const char *call)
-{
-    if (loop == NULL) {
-        return NULL;
-    }
-    jzi_worker_check_thread(&loop->worker, call);
-    return jzi_unlikely(loop->worker.pooled) ? jzi_loop_enter_pool(loop) : &loop->worker;
-}
-void jzi_loop_leave_pool(jzi_worker *worker);
-static inline void jzi_loop_leave(jzi_worker *const *worker)
-{
-    if (*worker != NULL && jzi_unlikely((*worker)->pooled)) {
-        jzi_loop_leave_pool(*worker);
-    }
-}
-/* For short calls: no pool, so there is no floor to take. */
-static inline bool jzi_loop_is_plain(const jzx_loop *loop, const char *call)
-{
-    jzi_worker_check_thread(&loop->worker, call);
-    return jzi_likely(!loop->worker.pooled);
-}
-#define JZI_ENTER(loop, call)                                                                      \
-    __attribute__((cleanup(jzi_loop_leave), unused)) jzi_worker *const worker =                    \
-        jzi_loop_enter(loop, call)
 
 #endif

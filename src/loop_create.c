@@ -197,7 +197,7 @@ static jzx_err find_post(jzx_loop *loop, const jzx_config *config, const jzi_pla
     }
     jzi_post_retain(loop->post);
     loop->system = place->system;
-    loop->jobs = place->jobs;
+    loop->domain.jobs = place->jobs;
     loop->domain.directory = place->directory;
     loop->domain.shared = true;
     worker->base = loop->post->base;

@@ -10,24 +10,6 @@
 
 #include <stdio.h>
 
-jzi_worker *jzi_loop_enter_pool(jzx_loop *loop)
-{
-    jzi_worker *worker = jzi_loop_here(loop);
-    jzi_worker_take_floor(worker);
-    if (worker->floors == 1 && jzi_post_has_mail(worker->post)) {
-        jzi_worker_intake(worker);
-    }
-    return worker;
-}
-
-void jzi_loop_leave_pool(jzi_worker *worker)
-{
-    if (worker->floors == 1 && jzi_unlikely(worker->domain->chores != NULL)) {
-        jzi_worker_do_chores(worker);
-    }
-    jzi_worker_give_floor(worker);
-}
-
 /* What a thread of ours needs and the program may ask for at any time: an alternate stack for the
  * crash guard, and an ear for the watchdog's signal. */
 static void equip(jzi_hand *hand)

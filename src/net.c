@@ -2,7 +2,7 @@
 #include "net.h"
 
 #include "base/alloc.h"
-#include "loop.h"
+#include "entry.h"
 
 static uint32_t or_default(uint32_t value, uint32_t fallback)
 {
@@ -56,7 +56,7 @@ jzx_err jzx_listen_sized(jzx_loop *loop, const char *address, jzx_actor_id owner
     JZI_ENTER(loop, "jzx_listen");
     jzx_net_opts full;
     jzx_err err = jzi_net_opts_adopt(&full, opts, opts_size);
-    return err != JZX_OK ? err : jzi_listener_open(&loop->io, address, owner, &full, out_ref);
+    return err != JZX_OK ? err : jzi_listener_open(worker->io, address, owner, &full, out_ref);
 }
 
 jzx_err jzx_connect_sized(jzx_loop *loop, const char *address, jzx_actor_id owner,
@@ -68,7 +68,7 @@ jzx_err jzx_connect_sized(jzx_loop *loop, const char *address, jzx_actor_id owne
     JZI_ENTER(loop, "jzx_connect");
     jzx_net_opts full;
     jzx_err err = jzi_net_opts_adopt(&full, opts, opts_size);
-    return err != JZX_OK ? err : jzi_conn_connect(&loop->io, address, owner, &full, out_ref);
+    return err != JZX_OK ? err : jzi_conn_connect(worker->io, address, owner, &full, out_ref);
 }
 
 jzx_err jzx_conn_write(jzx_loop *loop, jzx_io_ref conn, const void *bytes, size_t len)
@@ -77,7 +77,7 @@ jzx_err jzx_conn_write(jzx_loop *loop, jzx_io_ref conn, const void *bytes, size_
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_conn_write");
-    return jzi_conn_write(&loop->io, conn, bytes, len);
+    return jzi_conn_write(worker->io, conn, bytes, len);
 }
 
 jzx_err jzx_conn_shutdown(jzx_loop *loop, jzx_io_ref conn)
@@ -86,7 +86,7 @@ jzx_err jzx_conn_shutdown(jzx_loop *loop, jzx_io_ref conn)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_conn_shutdown");
-    return jzi_conn_shutdown(&loop->io, conn);
+    return jzi_conn_shutdown(worker->io, conn);
 }
 
 jzx_err jzx_conn_close(jzx_loop *loop, jzx_io_ref conn, int now)
@@ -95,7 +95,7 @@ jzx_err jzx_conn_close(jzx_loop *loop, jzx_io_ref conn, int now)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_conn_close");
-    return jzi_conn_close(&loop->io, conn, now != 0);
+    return jzi_conn_close(worker->io, conn, now != 0);
 }
 
 jzx_err jzx_conn_pause(jzx_loop *loop, jzx_io_ref conn, int paused)
@@ -104,7 +104,7 @@ jzx_err jzx_conn_pause(jzx_loop *loop, jzx_io_ref conn, int paused)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_conn_pause");
-    return jzi_conn_pause(&loop->io, conn, paused != 0);
+    return jzi_conn_pause(worker->io, conn, paused != 0);
 }
 
 jzx_err jzx_conn_give(jzx_loop *loop, jzx_io_ref conn, jzx_actor_id owner, uint32_t tag)
@@ -113,7 +113,7 @@ jzx_err jzx_conn_give(jzx_loop *loop, jzx_io_ref conn, jzx_actor_id owner, uint3
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_conn_give");
-    return jzi_conn_give(&loop->io, conn, owner, tag);
+    return jzi_conn_give(worker->io, conn, owner, tag);
 }
 
 jzx_err jzx_conn_buffered(jzx_loop *loop, jzx_io_ref conn, size_t *out_bytes)
@@ -122,7 +122,7 @@ jzx_err jzx_conn_buffered(jzx_loop *loop, jzx_io_ref conn, size_t *out_bytes)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_conn_buffered");
-    return jzi_conn_buffered(&loop->io, conn, out_bytes);
+    return jzi_conn_buffered(worker->io, conn, out_bytes);
 }
 
 jzx_err jzx_listener_close(jzx_loop *loop, jzx_io_ref listener)
@@ -131,7 +131,7 @@ jzx_err jzx_listener_close(jzx_loop *loop, jzx_io_ref listener)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_listener_close");
-    return jzi_listener_close(&loop->io, listener);
+    return jzi_listener_close(worker->io, listener);
 }
 
 jzx_err jzx_net_address(jzx_loop *loop, jzx_io_ref ref, int peer, char *out, size_t cap)
@@ -140,5 +140,5 @@ jzx_err jzx_net_address(jzx_loop *loop, jzx_io_ref ref, int peer, char *out, siz
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_net_address");
-    return jzi_net_address(&loop->io, ref, peer != 0, out, cap);
+    return jzi_net_address(worker->io, ref, peer != 0, out, cap);
 }

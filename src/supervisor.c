@@ -1,8 +1,8 @@
 /* Supervisors as their callers see them: making one, and asking it for things. All of it only reads
  * the family or gives an order; what follows happens in the actors' own turns. */
 #include "admin.h"
+#include "entry.h"
 #include "family.h"
-#include "loop.h"
 
 #include "base/alloc.h"
 
@@ -28,7 +28,7 @@ jzx_err jzx_spawn_supervisor_sized(jzx_loop *loop, const jzx_supervisor_init *in
                            .state = plan,
                            .name = plan->name,
                            .dispatcher = plan->dispatcher[0] == '\0' ? NULL : plan->dispatcher};
-    jzi_actor *parent = jzi_lifecycle_spawner(worker);
+    jzi_actor *parent = jzi_worker_self(worker);
     if (jzi_family_takes(worker, parent, JZX_RESTART_DEFAULT)) {
         err = jzi_family_spawn(worker, parent, &opts, true, out_id);
     } else {
@@ -46,7 +46,7 @@ jzx_err jzx_set_child_policy_sized(jzx_context *ctx, const jzx_supervisor_spec *
                                    size_t spec_size)
 {
     JZI_ENTER(ctx == NULL ? NULL : ctx->loop, "jzx_set_child_policy");
-    if (worker == NULL || &worker->ctx != ctx || jzi_lifecycle_spawner(worker) == NULL ||
+    if (worker == NULL || &worker->ctx != ctx || jzi_worker_self(worker) == NULL ||
         (worker->current->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
         return JZX_ERR_INVALID_ARG;
     }

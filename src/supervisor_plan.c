@@ -1,6 +1,6 @@
 /* What would happen: the steps that a failure of one child leads to, without taking them. */
+#include "entry.h"
 #include "family.h"
-#include "loop.h"
 
 /* Where steps go; count runs on when there is no room. */
 typedef struct steps {

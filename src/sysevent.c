@@ -1,6 +1,6 @@
 #include "sysevent.h"
 
-#include "loop.h"
+#include "entry.h"
 
 #include <string.h>
 
@@ -276,7 +276,7 @@ jzx_err jzx_watch_signal(jzx_loop *loop, int signo, jzx_actor_id owner, uint32_t
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_watch_signal");
-    return jzi_signal_watch(&loop->io, signo, owner, tag, out_ref);
+    return jzi_signal_watch(worker->io, signo, owner, tag, out_ref);
 }
 
 jzx_err jzx_watch_child(jzx_loop *loop, int32_t pid, jzx_actor_id owner, uint32_t tag,
@@ -286,7 +286,7 @@ jzx_err jzx_watch_child(jzx_loop *loop, int32_t pid, jzx_actor_id owner, uint32_
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_watch_child");
-    return jzi_child_watch(&loop->io, pid, owner, tag, out_ref);
+    return jzi_child_watch(worker->io, pid, owner, tag, out_ref);
 }
 
 jzx_err jzx_watch_path(jzx_loop *loop, const char *path, uint32_t changes, jzx_actor_id owner,
@@ -296,5 +296,5 @@ jzx_err jzx_watch_path(jzx_loop *loop, const char *path, uint32_t changes, jzx_a
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_watch_path");
-    return jzi_path_watch(&loop->io, path, changes, owner, tag, out_ref);
+    return jzi_path_watch(worker->io, path, changes, owner, tag, out_ref);
 }

@@ -1,6 +1,6 @@
 #include "watch.h"
 
-#include "loop.h"
+#include "entry.h"
 
 #define INTEREST_ALL (JZX_IO_READ | JZX_IO_WRITE | JZX_IO_HANGUP | JZX_IO_ERROR)
 
@@ -107,7 +107,7 @@ jzx_err jzx_watch_fd(jzx_loop *loop, int fd, jzx_actor_id owner, uint32_t intere
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_watch_fd");
-    return jzi_watch_open(&loop->io, fd, owner, interest, tag, out_ref);
+    return jzi_watch_open(worker->io, fd, owner, interest, tag, out_ref);
 }
 
 jzx_err jzx_watch_update(jzx_loop *loop, jzx_io_ref ref, uint32_t interest)
@@ -116,7 +116,7 @@ jzx_err jzx_watch_update(jzx_loop *loop, jzx_io_ref ref, uint32_t interest)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_watch_update");
-    return jzi_watch_update(&loop->io, ref, interest);
+    return jzi_watch_update(worker->io, ref, interest);
 }
 
 jzx_err jzx_unwatch_fd(jzx_loop *loop, jzx_io_ref ref)
@@ -125,7 +125,7 @@ jzx_err jzx_unwatch_fd(jzx_loop *loop, jzx_io_ref ref)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_unwatch_fd");
-    return jzi_watch_end(&loop->io, ref);
+    return jzi_watch_end(worker->io, ref);
 }
 
 jzx_err jzx_fd_read(jzx_loop *loop, int fd, void *buf, size_t len, size_t *out_n)
@@ -134,7 +134,7 @@ jzx_err jzx_fd_read(jzx_loop *loop, int fd, void *buf, size_t len, size_t *out_n
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_fd_read");
-    const jzx_env *env = loop->io.env;
+    const jzx_env *env = worker->env;
     return env->fd_read(env->ctx, fd, buf, len, out_n);
 }
 
@@ -144,6 +144,6 @@ jzx_err jzx_fd_write(jzx_loop *loop, int fd, const void *buf, size_t len, size_t
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_fd_write");
-    const jzx_env *env = loop->io.env;
+    const jzx_env *env = worker->env;
     return env->fd_write(env->ctx, fd, buf, len, out_n);
 }
