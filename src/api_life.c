@@ -124,7 +124,7 @@ static void stop_next_root(jzx_loop *loop)
         jzx_loop_shutdown_report(loop, &loop->report);
         worker->domain->shutting_down = false;
         worker->domain->on_actor_ended = NULL;
-        jzi_alarm_clear(&loop->io, &loop->shutdown_alarm);
+        jzi_alarm_clear(&loop->alarms, &loop->shutdown_alarm);
         return;
     }
     if (worker->domain->root_in_order) {
@@ -174,10 +174,10 @@ static void count_ended(jzi_worker *worker, jzx_actor_id id, const char *name, b
 }
 
 /* Time is up: whatever is left is killed. */
-static void kill_root(jzi_io *io, jzi_alarm *alarm)
+static void kill_root(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     (void)alarm;
-    jzi_worker *worker = io->domain->acting;
+    jzi_worker *worker = alarms->domain->acting;
     for (uint32_t slot = worker->domain->root_last; slot != JZI_NO_ACTOR;) {
         jzi_actor *actor = jzi_worker_slot(worker, slot);
         slot = jzi_siblings_of(worker, actor)->prev;
@@ -205,7 +205,7 @@ void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeou
     if (deadline < loop->shutdown_deadline_ns) {
         loop->shutdown_deadline_ns = deadline;
         loop->shutdown_alarm.fire = kill_root;
-        jzi_alarm_set(&loop->io, &loop->shutdown_alarm, deadline - now);
+        jzi_alarm_set(&loop->alarms, &loop->shutdown_alarm, deadline - now);
     }
     stop_root(loop);
 }

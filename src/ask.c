@@ -243,7 +243,7 @@ void jzi_ask_end(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx_acto
 
 static void unlink_asker(jzi_worker *worker, jzi_ask *ask)
 {
-    jzi_alarm_clear(worker->io, &ask->alarm);
+    jzi_alarm_clear(worker->alarms, &ask->alarm);
     if (ask->pprev != NULL) {
         *ask->pprev = ask->next;
         if (ask->next != NULL) {
@@ -253,14 +253,14 @@ static void unlink_asker(jzi_worker *worker, jzi_ask *ask)
     }
 }
 
-void jzi_ask_time_is_up(jzi_io *io, jzi_alarm *alarm)
+void jzi_ask_time_is_up(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     jzi_ask *ask = jzi_container_of(alarm, jzi_ask, alarm);
     if (jzi_ask_decide(ask)) {
         jzx_actor_id holder = atomic_load_explicit(&ask->holder, memory_order_relaxed);
-        jzi_ask_conclude(io->domain->acting, ask, JZX_OUTCOME_TIMED_OUT,
+        jzi_ask_conclude(alarms->domain->acting, ask, JZX_OUTCOME_TIMED_OUT,
                          holder == JZX_NOBODY ? ask->reply.target : holder, NULL);
-        jzi_ask_deliver(io->domain->acting, ask);
+        jzi_ask_deliver(alarms->domain->acting, ask);
     }
 }
 

@@ -16,7 +16,7 @@
 
 #include <jzx/ask.h>
 
-#include "source.h"
+#include "alarm.h"
 
 #define JZI_ASK_DUTY ((uint64_t)0x1)    /* somebody has to answer */
 #define JZI_ASK_ASKER ((uint64_t)0x2)   /* the asker's side is not through */
@@ -161,7 +161,7 @@ void jzi_ask_end(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx_acto
 jzx_err jzi_outcome_err(uint32_t outcome);
 
 /* Linked at the asker, with its deadline running. The asker has an extra. */
-void jzi_ask_time_is_up(jzi_io *io, jzi_alarm *alarm);
+void jzi_ask_time_is_up(jzi_alarms *alarms, jzi_alarm *alarm);
 static inline void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *ask)
 {
     jzi_ask **list = &asker->ext->extra->asks;
@@ -173,7 +173,7 @@ static inline void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *
     }
     *list = ask;
     if (ask->deadline_ns != 0) {
-        jzi_alarm_set_lazily(worker->io, &ask->alarm, ask->deadline_ns);
+        jzi_alarm_set_lazily(worker->alarms, &ask->alarm, ask->deadline_ns);
     }
 }
 /* The answer goes into the asker's lane; it lives here. */

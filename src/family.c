@@ -69,7 +69,7 @@ void jzi_family_order_end(jzi_child *child)
 {
     bool idle = child->state == JZI_CHILD_FAILED || child->state == JZI_CHILD_DOWN;
     jzi_child_set_state(child, JZI_CHILD_ENDING);
-    jzi_alarm_clear(child->family->domain->acting->io, &child->alarm);
+    jzi_alarm_clear(child->family->domain->acting->alarms, &child->alarm);
     jzi_actor *actor = actor_of(child);
     if (actor == NULL) {
         return;
@@ -108,18 +108,18 @@ static void order_start(jzi_child *child)
 }
 
 /* The parent's turn is asked for by news of the child, here that its time has come. */
-static void due(jzi_io *io, jzi_alarm *alarm)
+static void due(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     jzi_child *child = jzi_container_of(alarm, jzi_child, alarm);
-    (void)io;
+    (void)alarms;
     jzi_news_add(jzi_family_life(child->family), &child->bond, JZI_NEWS_DUE);
     jzi_family_wake(child->family);
 }
 
-static void group_due(jzi_io *io, jzi_alarm *alarm)
+static void group_due(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     jzi_family *family = jzi_container_of(alarm, jzi_family, alarm);
-    (void)io;
+    (void)alarms;
     family->due_ns = 0;
     jzi_family_wake(family);
 }
@@ -131,7 +131,7 @@ void jzi_family_start_when_due(jzi_child *child)
     uint64_t now = jzi_worker_clock(worker);
     if (child->due_ns > now) {
         child->alarm.fire = due;
-        jzi_alarm_set(worker->io, &child->alarm, child->due_ns - now);
+        jzi_alarm_set(worker->alarms, &child->alarm, child->due_ns - now);
         return;
     }
     order_start(child);
@@ -289,7 +289,7 @@ void jzi_family_step(jzi_family *family)
         uint64_t now = jzi_worker_clock(worker);
         if (family->due_ns > now) {
             family->alarm.fire = group_due;
-            jzi_alarm_set(worker->io, &family->alarm, family->due_ns - now);
+            jzi_alarm_set(worker->alarms, &family->alarm, family->due_ns - now);
             return;
         }
         family->phase = JZI_GROUP_UP;
@@ -320,7 +320,7 @@ static void begin_group(jzi_child *child, uint64_t delay_ns)
         it->want = temporary ? JZI_WANT_GONE : JZI_WANT_AGAIN;
         if (it != child) {
             it->bond.attempt = it->bond.delay_ms = 0; /* it does not restart for itself */
-            jzi_alarm_clear(family->domain->acting->io, &it->alarm);
+            jzi_alarm_clear(family->domain->acting->alarms, &it->alarm);
         }
         if (family->plan == NULL && it->state == JZI_CHILD_ABSENT) {
             it->want = JZI_WANT_UP;
@@ -339,7 +339,7 @@ static void begin_end_of_all(jzi_child *child)
     jzi_family *family = child->family;
     for (jzi_child *it = family->first; it != NULL; it = it->next) {
         it->want = JZI_WANT_GONE;
-        jzi_alarm_clear(family->domain->acting->io, &it->alarm);
+        jzi_alarm_clear(family->domain->acting->alarms, &it->alarm);
     }
     family->phase = JZI_GROUP_DOWN;
     family->due_ns = 0;

@@ -72,7 +72,7 @@ void jzi_family_remove(jzi_family *family, jzi_child *child)
     if (family->cursor == child) {
         family->cursor = family->phase == JZI_GROUP_DOWN ? child->prev : child->next;
     }
-    jzi_alarm_clear(worker->io, &child->alarm);
+    jzi_alarm_clear(worker->alarms, &child->alarm);
     if (child->plan != NULL) {
         bool own_arg = family->policy.strategy == JZX_DYNAMIC;
         if (own_arg && child->plan->spec.drop_arg != NULL && child->arg != NULL &&
@@ -471,7 +471,7 @@ static void forget_all(jzi_worker *worker, jzi_family *family)
         jzi_child_set_state(family->first, JZI_CHILD_ABSENT);
         jzi_family_remove(family, family->first);
     }
-    jzi_alarm_clear(worker->io, &family->alarm);
+    jzi_alarm_clear(worker->alarms, &family->alarm);
 }
 
 void jzi_root_deinit(jzi_worker *worker, jzi_root *root)
@@ -532,9 +532,9 @@ static void family_stop_all(jzi_worker *worker, jzi_actor *parent, bool kill)
     jzi_life *life = parent->ext->life;
     jzi_family *family = life->family;
     family->stopping = true;
-    jzi_alarm_clear(worker->io, &family->alarm);
+    jzi_alarm_clear(worker->alarms, &family->alarm);
     for (jzi_child *child = family->last; child != NULL; child = child->prev) {
-        jzi_alarm_clear(worker->io, &child->alarm);
+        jzi_alarm_clear(worker->alarms, &child->alarm);
         child->want = JZI_WANT_GONE;
         child->ordered = true;
         if (kill && child->state != JZI_CHILD_ABSENT) {

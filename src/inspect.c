@@ -357,6 +357,6 @@ const char *jzx_loop_audit(jzx_loop *loop)
         wrong = audit_pools(worker, census);
     }
     jzi_wheel_check(&loop->timers.wheel);
-    jzi_wheel_check(&loop->io.alarms);
+    jzi_wheel_check(&loop->alarms.wheel);
     return wrong == NULL ? NULL : say(loop, JZX_NOBODY, wrong);
 }

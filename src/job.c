@@ -163,13 +163,13 @@ static void errand_of_pool(jzi_worker *worker, jzi_errand *errand)
     come_home(worker, jzi_container_of(errand, jzi_job, errand));
 }
 
-static void run_inline(jzi_io *io, jzi_alarm *alarm)
+static void run_inline(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     jzi_job *job = jzi_container_of(alarm, jzi_job, alarm);
     jzi_jobs_let_go(job->jobs);
     job->result = job->fn(job->arg);
     job->ran = true;
-    come_home(io->domain->acting, job);
+    come_home(alarms->domain->acting, job);
 }
 
 static void run_job(jzi_work *work)
@@ -216,7 +216,7 @@ static jzx_err start_inline(jzi_worker *worker, jzi_jobs *jobs, jzi_job *job)
     if (err == JZX_OK) {
         job->state = INLINE;
         job->alarm.fire = run_inline;
-        jzi_alarm_set(worker->io, &job->alarm, 0);
+        jzi_alarm_set(worker->alarms, &job->alarm, 0);
     }
     return err;
 }
@@ -256,7 +256,7 @@ jzx_err jzi_job_start(jzi_worker *worker, jzi_actor *owner, jzi_jobs *jobs, jzi_
 static bool call_off(jzi_worker *worker, jzi_job *job)
 {
     if (job->state == INLINE) {
-        jzi_alarm_clear(worker->io, &job->alarm);
+        jzi_alarm_clear(worker->alarms, &job->alarm);
         jzi_jobs_let_go(job->jobs);
     } else if (job->state == OUT && jzi_jobs_withdraw(job->jobs, &job->work)) {
         jzi_post_release_helper(job->post);

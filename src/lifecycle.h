@@ -6,10 +6,9 @@
 #ifndef JZI_LIFECYCLE_H
 #define JZI_LIFECYCLE_H
 
+#include "alarm.h"
 #include "entry.h"
 #include "life_table.h"
-#include "source.h"
-#include "timer.h"
 
 /* News of a child for its parent; they merge. */
 #define JZI_NEWS_STARTED 0x1u

@@ -8,8 +8,10 @@
 #include "mailbox.h"
 #include "monitor.h"
 #include "room.h"
+#include "source.h"
 #include "stash.h"
 #include "supervisor_spec.h"
+#include "timer.h"
 
 /* Other threads may be changing the gate, but only if there ever was a sender (R33). */
 static void gate_add(jzi_worker *worker, jzi_actor *actor, uint64_t delta)
@@ -37,13 +39,13 @@ void jzi_open_gate(jzi_worker *worker, jzi_actor *actor)
     }
 }
 
-static void too_late(jzi_io *io, jzi_alarm *alarm)
+static void too_late(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     jzi_life *life = jzi_container_of(alarm, jzi_life, alarm);
-    jzi_actor *actor = jzi_worker_find(io->domain->acting, life->self);
+    jzi_actor *actor = jzi_worker_find(alarms->domain->acting, life->self);
     jzi_assert(actor != NULL);
     actor->flags |= JZI_ACTOR_LATE;
-    jzi_lifecycle_wake(io->domain->acting, actor);
+    jzi_lifecycle_wake(alarms->domain->acting, actor);
 }
 
 void jzi_arm_deadline(jzi_worker *worker, jzi_actor *actor)
@@ -52,7 +54,7 @@ void jzi_arm_deadline(jzi_worker *worker, jzi_actor *actor)
     if (life->deadline_ns != UINT64_MAX) {
         uint64_t now = jzi_worker_clock(worker);
         life->alarm.fire = too_late;
-        jzi_alarm_set(worker->io, &life->alarm,
+        jzi_alarm_set(worker->alarms, &life->alarm,
                       life->deadline_ns > now ? life->deadline_ns - now : 0);
     }
 }
@@ -201,7 +203,7 @@ void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
         if (ext->life->family != NULL) {
             worker->domain->family->forget(worker, actor);
         }
-        jzi_alarm_clear(worker->io, &ext->life->alarm);
+        jzi_alarm_clear(worker->alarms, &ext->life->alarm);
         ext->life->deadline_ns = UINT64_MAX;
     }
 }

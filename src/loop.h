@@ -6,6 +6,8 @@
 
 #include "entry.h"
 #include "family.h"
+#include "source.h"
+#include "timer.h"
 
 /* In a system: to be shut down, and to say how that went. */
 typedef struct jzi_last_call {
@@ -21,6 +23,7 @@ struct jzx_loop {
     jzi_board own_board; /* of a loop alone */
     jzi_post *post;
     jzi_timers timers;
+    jzi_alarms alarms;
     jzi_io io;
     jzi_root root;
     void *poller;

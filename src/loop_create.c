@@ -263,6 +263,7 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
     jzi_family_init(worker);
     loop->domain.on_redirect = jzi_far_redirect;
     jzi_timers_init(&loop->timers, worker);
+    jzi_alarms_init(&loop->alarms, worker);
     jzi_io_init(&loop->io, worker, loop->poller);
     loop->domain.root_in_order = config->root_stop == JZX_ROOT_STOP_IN_ORDER;
     err = init_root(loop, config);

@@ -33,6 +33,7 @@ static jzi_worker *make_worker(const jzx_loop *loop, uint32_t number)
     worker->noting_often = first->noting_often;
     worker->stride = worker->until_clock = 1;
     worker->timers = first->timers;
+    worker->alarms = first->alarms;
     worker->io = first->io;
     worker->store = first->store;
     jzi_worker_set_pace(worker, UINT64_MAX);

@@ -42,9 +42,9 @@ bool jzi_loop_stop_requested(const jzx_loop *loop)
 
 uint64_t jzi_loop_next_timer(jzx_loop *loop)
 {
-    jzi_io_settle(&loop->io);
+    jzi_alarms_settle(&loop->alarms);
     uint64_t timers = jzi_wheel_next_ns(&loop->timers.wheel);
-    uint64_t alarms = jzi_wheel_next_ns(&loop->io.alarms);
+    uint64_t alarms = jzi_wheel_next_ns(&loop->alarms.wheel);
     return timers < alarms ? timers : alarms;
 }
 
@@ -65,7 +65,7 @@ void jzi_loop_take_in(jzx_loop *loop, jzi_worker *worker)
         jzi_worker_intake_some(worker, loop->max_drain);
     }
     jzi_timers_expire(&loop->timers, now);
-    jzi_io_expire(&loop->io, now);
+    jzi_alarms_expire(&loop->alarms, now);
 }
 
 static jzx_err poll(jzx_loop *loop, jzi_worker *worker, uint64_t timeout_ns)

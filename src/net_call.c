@@ -45,7 +45,7 @@ jzx_err jzi_conn_connect(jzi_io *io, const char *address, jzx_actor_id owner,
         return err;
     }
     if ((conn->flags & JZI_CONN_CONNECTING) != 0) {
-        jzi_alarm_set(io, &conn->alarm, (uint64_t)opts->connect_timeout_ms * NS_PER_MS);
+        jzi_alarm_set(io->alarms, &conn->alarm, (uint64_t)opts->connect_timeout_ms * NS_PER_MS);
     }
     jzi_conn_tell_news(io, conn);
     if (out_ref != NULL) {

@@ -40,7 +40,7 @@ void jzi_conn_break_off(jzi_io *io, jzi_conn *conn, jzx_err err)
         ~(JZI_CONN_CONNECTING | JZI_CONN_REFUSED | JZI_CONN_HIGH | JZI_CONN_TELL_DRAINED);
     conn->err = err;
     jzi_net_buffer_clear(&conn->out, io->alloc);
-    jzi_alarm_clear(io, &conn->alarm);
+    jzi_alarm_clear(io->alarms, &conn->alarm);
     (void)jzi_source_set_interest(io, &conn->source, 0);
     jzi_conn_tell_news(io, conn);
 }
@@ -124,7 +124,7 @@ static void finish_connect(jzi_io *io, jzi_conn *conn)
     conn->flags &= ~JZI_CONN_CONNECTING;
     conn->flags |= JZI_CONN_TELL_CONNECTED;
     if ((conn->flags & JZI_CONN_CLOSING) == 0) {
-        jzi_alarm_clear(io, &conn->alarm);
+        jzi_alarm_clear(io->alarms, &conn->alarm);
     }
     flush(io, conn);
 }
@@ -151,7 +151,7 @@ static void discard_unread(jzi_io *io, const jzi_conn *conn)
 /* Gives back everything but the source itself. */
 static void release(jzi_io *io, jzi_conn *conn)
 {
-    jzi_alarm_clear(io, &conn->alarm);
+    jzi_alarm_clear(io->alarms, &conn->alarm);
     jzi_net_buffer_clear(&conn->out, io->alloc);
     if (conn->source.fd >= 0) {
         discard_unread(io, conn);
@@ -165,8 +165,9 @@ static void end_closing(jzi_io *io, jzi_conn *conn)
     jzi_source_free(io, &conn->source);
 }
 
-static void alarm_fired(jzi_io *io, jzi_alarm *alarm)
+static void alarm_fired(jzi_alarms *alarms, jzi_alarm *alarm)
 {
+    jzi_io *io = alarms->domain->acting->io;
     jzi_conn *conn = jzi_container_of(alarm, jzi_conn, alarm);
     if ((conn->flags & JZI_CONN_CLOSING) != 0) {
         conn->flags |= JZI_CONN_DISCARD;
@@ -271,7 +272,7 @@ static bool conn_end(jzi_io *io, jzi_source *source, bool owner_ended)
     if (conn->out.len > 0 && (conn->flags & (JZI_CONN_DISCARD | JZI_CONN_BROKEN)) == 0 &&
         !io->domain->destroying) {
         conn->flags |= JZI_CONN_CLOSING;
-        jzi_alarm_set(io, &conn->alarm, (uint64_t)conn->close_timeout_ms * NS_PER_MS);
+        jzi_alarm_set(io->alarms, &conn->alarm, (uint64_t)conn->close_timeout_ms * NS_PER_MS);
         jzi_conn_look_out(io, conn);
         if ((conn->flags & JZI_CONN_BROKEN) == 0) {
             return false;
@@ -284,7 +285,7 @@ static bool conn_end(jzi_io *io, jzi_source *source, bool owner_ended)
 static void conn_discard(jzi_io *io, jzi_source *source)
 {
     jzi_conn *conn = (jzi_conn *)source;
-    jzi_alarm_clear(io, &conn->alarm);
+    jzi_alarm_clear(io->alarms, &conn->alarm);
     jzi_net_buffer_clear(&conn->out, io->alloc);
 }
 

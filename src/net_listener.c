@@ -17,11 +17,12 @@ typedef struct listener {
 static void rest(jzi_io *io, listener *self)
 {
     (void)jzi_source_set_interest(io, &self->source, 0);
-    jzi_alarm_set(io, &self->alarm, REST_NS);
+    jzi_alarm_set(io->alarms, &self->alarm, REST_NS);
 }
 
-static void rest_over(jzi_io *io, jzi_alarm *alarm)
+static void rest_over(jzi_alarms *alarms, jzi_alarm *alarm)
 {
+    jzi_io *io = alarms->domain->acting->io;
     listener *self = jzi_container_of(alarm, listener, alarm);
     if (jzi_source_set_interest(io, &self->source, JZX_IO_READ) != JZX_OK) {
         rest(io, self);
@@ -95,7 +96,7 @@ static void listener_done(jzi_io *io, jzi_source *source)
 
 static void listener_discard(jzi_io *io, jzi_source *source)
 {
-    jzi_alarm_clear(io, &((listener *)source)->alarm);
+    jzi_alarm_clear(io->alarms, &((listener *)source)->alarm);
 }
 
 static bool listener_end(jzi_io *io, jzi_source *source, bool owner_ended)

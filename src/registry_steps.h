@@ -13,8 +13,8 @@
 #ifndef JZI_REGISTRY_STEPS_H
 #define JZI_REGISTRY_STEPS_H
 
+#include "alarm.h"
 #include "registry.h"
-#include "source.h"
 
 /* Lists in the order of their making. */
 typedef struct jzi_listed {

@@ -100,7 +100,7 @@ static void queue(jzi_worker *worker, jzi_name_wait *wait)
         JZI_MSG_FLAGS(JZX_MSG_BORROWED | JZI_MSG_EVENT),
     };
     wait->place = QUEUED;
-    jzi_alarm_clear(worker->io, &wait->alarm);
+    jzi_alarm_clear(worker->alarms, &wait->alarm);
     jzi_worker_post_notice(worker, owner, node);
 }
 
@@ -150,7 +150,7 @@ void jzi_watches_tell(jzi_worker *worker, jzi_group *group)
     }
 }
 
-static void time_is_up(jzi_io *io, jzi_alarm *alarm)
+static void time_is_up(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     jzi_name_wait *wait = jzi_container_of(alarm, jzi_name_wait, alarm);
     jzi_registry *registry = wait->registry;
@@ -158,7 +158,7 @@ static void time_is_up(jzi_io *io, jzi_alarm *alarm)
     if (wait->place == IDLE) { /* else the name is on its way */
         leave_list(wait);
         wait->of_name.err = JZX_ERR_TIMED_OUT;
-        queue(io->domain->acting, wait);
+        queue(alarms->domain->acting, wait);
     }
     jzi_registry_unlock(registry);
 }
@@ -231,7 +231,7 @@ static void end_wait(jzi_worker *worker, jzi_name_wait *wait)
     uint32_t place = wait->place;
     jzi_registry_unlock(registry);
     unlink_wait(wait);
-    jzi_alarm_clear(worker->io, &wait->alarm);
+    jzi_alarm_clear(worker->alarms, &wait->alarm);
     if (place == IDLE || (place == IN_HAND && worker->domain->abandoned)) {
         free_wait(wait); /* after fork(2) the message in hand does not end */
     }
@@ -332,7 +332,7 @@ jzx_err jzi_name_await(jzi_worker *worker, jzi_actor *actor, const char *text, u
     jzx_err err = await_name(worker, actor, wait, text, out_ref);
     bool waits = err == JZX_OK && wait->place == IDLE;
     if (waits && timeout_ms <= UINT64_MAX / 2 / NS_PER_MS) { /* more is for ever */
-        jzi_alarm_set(worker->io, &wait->alarm, timeout_ms * NS_PER_MS);
+        jzi_alarm_set(worker->alarms, &wait->alarm, timeout_ms * NS_PER_MS);
     }
     jzi_registry_unlock(registry);
     if (err != JZX_OK) {

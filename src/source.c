@@ -189,7 +189,7 @@ void jzi_io_init(jzi_io *io, jzi_worker *worker, void *poller)
     worker->io = io;
     worker->domain->event_ops[JZI_EVENT_SOURCE] =
         (jzi_event_ops){.claim = claim_source, .done = source_done, .revoke = source_revoked};
-    jzi_wheel_init(&io->alarms, worker->now_ns);
+    io->alarms = worker->alarms;
 }
 
 void jzi_io_deinit(jzi_io *io)
@@ -360,62 +360,6 @@ void jzi_source_close_all(jzi_io *io, jzi_actor *actor)
 {
     while (actor->ext != NULL && actor->ext->sources != NULL) {
         close_source(io, actor->ext->sources, true);
-    }
-}
-
-static void alarm_unlink(jzi_alarm *alarm)
-{
-    if (alarm->pprev != NULL) {
-        *alarm->pprev = alarm->next;
-        if (alarm->next != NULL) {
-            alarm->next->pprev = alarm->pprev;
-        }
-        alarm->pprev = NULL;
-    }
-}
-
-void jzi_alarm_clear(jzi_io *io, jzi_alarm *alarm)
-{
-    if (alarm->pprev != NULL) {
-        alarm_unlink(alarm);
-    } else {
-        jzi_wheel_remove(&io->alarms, &alarm->entry);
-    }
-}
-
-void jzi_io_settle(jzi_io *io)
-{
-    while (jzi_unlikely(io->fresh != NULL)) {
-        jzi_alarm *alarm = io->fresh;
-        alarm_unlink(alarm);
-        jzi_wheel_add(&io->alarms, &alarm->entry);
-    }
-}
-
-void jzi_alarm_set(jzi_io *io, jzi_alarm *alarm, uint64_t delay_ns)
-{
-    jzi_alarm_clear(io, alarm);
-    alarm->entry.due_ns = jzi_worker_clock(io->domain->acting) + delay_ns;
-    jzi_wheel_add(&io->alarms, &alarm->entry);
-}
-
-void jzi_io_expire(jzi_io *io, uint64_t now_ns)
-{
-    jzi_io_settle(io);
-    /* Into a list of our own first: firing one alarm may clear another that is due as well. */
-    jzi_alarm **tail = &io->due;
-    jzi_wheel_entry *entry = jzi_wheel_expire(&io->alarms, now_ns);
-    for (; entry != NULL; entry = entry->next) {
-        jzi_alarm *alarm = jzi_container_of(entry, jzi_alarm, entry);
-        alarm->next = NULL;
-        alarm->pprev = tail;
-        *tail = alarm;
-        tail = &alarm->next;
-    }
-    while (io->due != NULL) {
-        jzi_alarm *alarm = io->due;
-        alarm_unlink(alarm);
-        alarm->fire(io, alarm);
     }
 }
 

@@ -6,9 +6,8 @@
 
 #include <jzx/io.h>
 
-#include "timer_wheel.h"
+#include "alarm.h"
 #include "watch_set.h"
-#include "worker.h"
 
 typedef struct jzi_io jzi_io;
 typedef struct jzi_source jzi_source;
@@ -68,14 +67,6 @@ struct jzi_source {
     jzx_io_event event; /* what node.msg.data points to while it is handed over */
 };
 
-/* A deadline of the I/O layer itself. Zeroed is unarmed. */
-typedef struct jzi_alarm {
-    jzi_wheel_entry entry;
-    void (*fire)(jzi_io *io, struct jzi_alarm *alarm);
-    struct jzi_alarm *next; /* among those that are due and not yet fired */
-    struct jzi_alarm **pprev;
-} jzi_alarm;
-
 typedef struct jzi_ref_slot {
     jzi_source *source; /* NULL: free */
     uint32_t generation;
@@ -87,14 +78,12 @@ struct jzi_io {
     const jzx_env *env;
     const jzx_allocator *alloc;
     void *poller;
-    jzi_wheel alarms;
+    jzi_alarms *alarms; /* the worker's, one load nearer */
     jzi_ref_slot *refs;
     uint32_t ref_cap;
     uint32_t ref_free;      /* UINT32_MAX: none */
     uint32_t watched;       /* descriptors the poller knows */
     uint32_t last_ready;    /* how many events the last poll brought */
-    jzi_alarm *due;         /* alarms that are due and not yet fired */
-    jzi_alarm *fresh;       /* alarms that are not yet in the wheel */
     uint32_t lingering;     /* closed sources that are kept: connections that flush */
     jzi_source *kept;       /* these, linked by next and pprev */
     jzi_watch_set watches;  /* descriptors and, as negative numbers, signals that are watched */
@@ -103,8 +92,7 @@ struct jzi_io {
 };
 #define JZI_SCRATCH_BYTES 65536u
 
-/* The worker's event operations for JZI_EVENT_SOURCE are installed by init. The alarms wheel starts
- * at worker->now_ns. */
+/* The worker's event operations for JZI_EVENT_SOURCE are installed by init. Alarms come first. */
 void jzi_io_init(jzi_io *io, jzi_worker *worker, void *poller);
 /* Every source must be closed by now except kept ones, which are discarded. */
 void jzi_io_deinit(jzi_io *io);
@@ -130,23 +118,6 @@ jzx_err jzi_source_give(jzi_io *io, jzi_source *source, jzx_actor_id owner, uint
 /* Closes everything an ending actor owns. */
 void jzi_source_close_all(jzi_io *io, jzi_actor *actor);
 
-/* Arms an alarm in `delay_ns` from the clock's reading now; an armed one is moved. */
-void jzi_alarm_set(jzi_io *io, jzi_alarm *alarm, uint64_t delay_ns);
-void jzi_alarm_clear(jzi_io *io, jzi_alarm *alarm);
-/* Arms one that is not armed, for those that are mostly cleared before the tick is over: it is put
- * into the wheel by whoever looks at that, which jzi_io_settle() does first. */
-static inline void jzi_alarm_set_lazily(jzi_io *io, jzi_alarm *alarm, uint64_t due_ns)
-{
-    alarm->entry.due_ns = due_ns;
-    alarm->next = io->fresh;
-    alarm->pprev = &io->fresh;
-    if (alarm->next != NULL) {
-        alarm->next->pprev = &alarm->next;
-    }
-    io->fresh = alarm;
-}
-void jzi_io_settle(jzi_io *io);
-
 /* Looks at the poller, waiting at most timeout_ns, and calls `ready` of what is. */
 jzx_err jzi_io_poll(jzi_io *io, uint64_t timeout_ns);
 /* The same in two parts: the first without the floor, the second with it. */
@@ -157,7 +128,5 @@ typedef struct jzi_poll_batch {
 } jzi_poll_batch;
 jzx_err jzi_io_wait(jzi_io *io, uint64_t timeout_ns, jzi_poll_batch *out_batch);
 void jzi_io_dispatch(jzi_io *io, const jzi_poll_batch *batch);
-/* Fires alarms that are due. */
-void jzi_io_expire(jzi_io *io, uint64_t now_ns);
 
 #endif

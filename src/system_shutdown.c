@@ -74,7 +74,7 @@ static void open_again(jzx_loop *loop)
     loop->on_down = NULL;
     loop->domain.shutting_down = false;
     loop->domain.on_actor_ended = NULL;
-    jzi_alarm_clear(&loop->io, &loop->shutdown_alarm);
+    jzi_alarm_clear(&loop->alarms, &loop->shutdown_alarm);
 }
 
 /* Nobody is left anywhere: how did it go? Where somebody was stuck, others may have waited behind
@@ -146,9 +146,9 @@ static bool is_collecting(jzx_system *system)
 }
 
 /* An alarm of "loop" that only ends its sleep, when somebody may be stuck. */
-static void look(jzi_io *io, jzi_alarm *alarm)
+static void look(jzi_alarms *alarms, jzi_alarm *alarm)
 {
-    (void)io;
+    (void)alarms;
     (void)alarm;
 }
 
@@ -227,7 +227,7 @@ jzx_err jzx_system_shutdown_sized(jzx_system *system, uint32_t timeout_ms, jzx_s
     end->deadline_ns = ms == JZX_SHUTDOWN_INFINITE ? UINT64_MAX : start + (uint64_t)ms * 1000000u;
     jzi_alarm alarm = {.fire = look};
     if (end->deadline_ns != UINT64_MAX) {
-        jzi_alarm_set(&loop->io, &alarm, end->deadline_ns + GRACE_NS - start);
+        jzi_alarm_set(&loop->alarms, &alarm, end->deadline_ns + GRACE_NS - start);
     }
     jzx_counters before;
     jzx_system_counters(system, &before);
@@ -240,7 +240,7 @@ jzx_err jzx_system_shutdown_sized(jzx_system *system, uint32_t timeout_ms, jzx_s
     } else if (err == JZX_OK) {
         err = JZX_ERR_STUCK;
     }
-    jzi_alarm_clear(&loop->io, &alarm);
+    jzi_alarm_clear(&loop->alarms, &alarm);
     (void)pthread_mutex_lock(&end->lock);
     jzx_shutdown_report report = end->report;
     (void)pthread_mutex_unlock(&end->lock);

@@ -117,7 +117,8 @@ struct jzi_worker {
     uint32_t default_cap;
     uint32_t default_max_msgs;
     struct jzi_timers *timers; /* set by jzi_timers_init(), for its own operations */
-    struct jzi_io *io;         /* likewise by jzi_io_init() */
+    struct jzi_alarms *alarms; /* likewise by jzi_alarms_init(), */
+    struct jzi_io *io;         /* and by jzi_io_init() */
     jzx_actor_id reason_by;    /* whose jzx_fail() filled in `reason`, */
     uint64_t reason_at;        /* and how many messages were handled then */
     /* Of the message in hand, if it is a request or a reply: while the actor is the same and no
@@ -138,11 +139,10 @@ struct jzi_worker {
     } failed;
     jzx_signal signal; /* what a child's notice points to while it is handed over */
     jzx_reason signal_reason;
-    jmp_buf panic;           /* valid unless the phase is JZI_PHASE_NONE */
-    _Atomic uint64_t thread; /* who is inside a step, and not waiting in a pool; 0: nobody */
-    jzi_tap *tap;            /* NULL until something was wanted */
-    struct jzi_worker
-        *outer; /* a step of this one runs inside of its user code; NULL: of nobody's */
+    jmp_buf panic;            /* valid unless the phase is JZI_PHASE_NONE */
+    _Atomic uint64_t thread;  /* who is inside a step, and not waiting in a pool; 0: nobody */
+    jzi_tap *tap;             /* NULL until something was wanted */
+    struct jzi_worker *outer; /* whose user code a step of this one runs inside of, or NULL */
 };
 
 static inline void jzi_domain_rests(jzi_domain *domain)
