@@ -1,6 +1,10 @@
 /* Slots and generations: from an id to its actor in a few instructions, never through freed memory
  * (R2). Chunks of slots are made as needed and stay until the table goes, because other threads may
- * look at a door at any time. */
+ * look at a door at any time.
+ *
+ * Not a base/slots: the number of slots is a limit that the program set, so the chunks are of one
+ * size and a send finds one by a shift and a load; large tables take memory by huge pages; and the
+ * free list is made of numbers, which fit where an actor has room. */
 #ifndef JZI_ACTOR_TABLE_H
 #define JZI_ACTOR_TABLE_H
 

@@ -10,70 +10,60 @@ jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id, uint64_t side)
         (jzx_id_index(id) ^ worker->base) >> 24 == 0
             ? worker->post
             : jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(id));
-    jzi_ask *ask = post == NULL ? NULL : jzi_ask_table_find(&post->asks, jzx_id_slot(id));
+    jzi_ask *ask = post == NULL ? NULL : jzi_ask_slot(post, jzx_id_slot(id));
     /* One look for both: without the bit it may be the next ask's in a moment. */
     uint64_t word = ask == NULL ? 0 : jzi_ask_word(ask);
     return word >> 32 == id >> 32 && (word & side) != 0 ? ask : NULL;
 }
 
-/* With the lock: new slots, all on the list for everybody. */
-static bool make_slots(jzi_post *post)
+/* With the lock. NULL: no memory, or there are too many. */
+static jzi_ask *make_slot(jzi_post *post)
 {
-    jzi_ask_table *table = &post->asks;
-    uint32_t first = 0;
-    uint32_t count = 0;
-    uint32_t chunk = table->chunk_count;
-    unsigned char *slots = jzi_ask_table_grow(table, &post->alloc, &first, &count);
-    if (slots == NULL) {
-        return false;
-    }
-    for (uint32_t i = count; i-- > 0;) {
-        jzi_ask *ask = (jzi_ask *)(void *)slots + i;
-        atomic_init(&ask->word, (uint64_t)(first + i) << 8);
+    uint32_t slot = 0;
+    jzi_ask *ask = jzi_slots_make(&post->asks, &post->alloc, sizeof *ask, &slot);
+    if (ask != NULL) {
+        memset(ask, 0, sizeof *ask);
+        atomic_init(&ask->word, (uint64_t)slot << 8);
         ask->home = post;
         ask->errand.node.ops = JZI_EVENT_ASK;
         ask->alarm.fire = jzi_ask_time_is_up;
-        ask->next = table->far_list;
-        table->far_list = ask;
+        jzi_slots_publish(&post->asks);
     }
-    /* release: whoever finds a slot finds its word. */
-    atomic_store_explicit(&table->chunks[chunk], slots, memory_order_release);
-    return true;
+    return ask;
 }
 
 /* With the lock: every other slot of the list for everybody. If the dispatcher took them all,
  * threads that ask would have to make more each time. */
-static jzi_ask *take_half(jzi_ask_table *table)
+static jzi_ask *take_half(jzi_slots *slots)
 {
     jzi_ask *halves[2] = {NULL, NULL};
-    for (uint32_t i = 0; table->far_list != NULL; i++) {
-        jzi_ask *ask = table->far_list;
-        table->far_list = ask->next;
+    for (uint32_t i = 0; slots->far_list != NULL; i++) {
+        jzi_ask *ask = slots->far_list;
+        slots->far_list = ask->next;
         ask->next = halves[i % 2];
         halves[i % 2] = ask;
     }
-    table->far_list = halves[1];
+    slots->far_list = halves[1];
     return halves[0];
 }
 
 bool jzi_ask_refill(jzi_worker *worker)
 {
-    jzi_ask_table *table = &worker->post->asks;
-    (void)pthread_mutex_lock(&table->lock);
-    if (table->far_list != NULL || make_slots(worker->post)) {
-        table->free_list = take_half(table);
-    }
-    (void)pthread_mutex_unlock(&table->lock);
-    return table->free_list != NULL;
+    jzi_slots *slots = &worker->post->asks;
+    (void)pthread_mutex_lock(&slots->lock);
+    slots->free_list = slots->far_list != NULL ? take_half(slots) : make_slot(worker->post);
+    (void)pthread_mutex_unlock(&slots->lock);
+    return slots->free_list != NULL;
 }
 
 jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter)
 {
     (void)pthread_mutex_lock(&post->asks.lock);
-    jzi_ask *ask = NULL;
-    if (post->asks.far_list != NULL || make_slots(post)) {
-        ask = post->asks.far_list;
+    jzi_ask *ask = post->asks.far_list;
+    if (ask != NULL) {
         post->asks.far_list = ask->next;
+    } else {
+        ask = make_slot(post);
     }
     (void)pthread_mutex_unlock(&post->asks.lock);
     if (ask != NULL) {
@@ -441,9 +431,7 @@ static void answer_is_revoked(jzi_worker *worker, jzi_node *node)
 void jzi_ask_init(jzi_worker *worker)
 {
     jzi_domain *domain = worker->domain;
-    if (worker->post->asks.slot_bytes == 0) { /* else others look at slots of the one before us */
-        worker->post->asks.slot_bytes = sizeof(jzi_ask);
-    }
+    worker->post->asks.shared = true; /* threads ask as well */
     domain->event_ops[JZI_EVENT_ASK] = (jzi_event_ops){.claim = claim_answer,
                                                        .done = answer_is_handled,
                                                        .revoke = answer_is_revoked,

@@ -75,18 +75,18 @@ static inline uint64_t jzi_ask_id(const jzi_ask *ask)
 /* The slot of an id if it still is that ask, and this side of it is not through. NULL: it is, or
  * there never was one. For the side that asks: only then the rest of the slot stays its own. */
 jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id, uint64_t side);
+/* NULL: there is no such slot. Thread: any. */
+static inline jzi_ask *jzi_ask_slot(const jzi_post *post, uint32_t slot)
+{
+    return jzi_slots_find(&post->asks, slot, sizeof(jzi_ask));
+}
 /* That of a message, which is there. */
 static inline jzi_ask *jzi_ask_at(const jzi_worker *worker, uint32_t index)
 {
     const jzi_post *post = jzi_likely((index ^ worker->base) >> 24 == 0)
                                ? worker->post
                                : jzi_directory_post(worker->domain->directory, index >> 24);
-    uint32_t number = (index & 0xFFFFFFu) + (1u << JZI_ASK_FIRST_SHIFT);
-    uint32_t top = 31u - (uint32_t)__builtin_clz(number);
-    /* acquire: pairs with the release of whoever made the slots. */
-    unsigned char *slots =
-        atomic_load_explicit(&post->asks.chunks[top - JZI_ASK_FIRST_SHIFT], memory_order_acquire);
-    return (jzi_ask *)(void *)slots + (number - (1u << top));
+    return jzi_slots_at(&post->asks, index & 0xFFFFFFu, sizeof(jzi_ask));
 }
 static inline bool jzi_ask_is_wanted(const jzi_ask *ask)
 {
@@ -108,12 +108,12 @@ static inline void jzi_ask_wake(jzi_ask *ask, uint64_t bits)
 }
 static inline jzi_ask *jzi_ask_take(jzi_worker *worker)
 {
-    jzi_ask_table *table = &worker->post->asks;
-    if (jzi_unlikely(table->free_list == NULL) && !jzi_ask_refill(worker)) {
+    jzi_slots *slots = &worker->post->asks;
+    if (jzi_unlikely(slots->free_list == NULL) && !jzi_ask_refill(worker)) {
         return NULL;
     }
-    jzi_ask *ask = table->free_list;
-    table->free_list = ask->next;
+    jzi_ask *ask = slots->free_list;
+    slots->free_list = ask->next;
     ask->waiter = NULL;
     ask->shared = worker->domain->directory != NULL;
     jzi_ask_wake(ask, 0);

@@ -48,10 +48,10 @@ static void visit_asks(jzi_worker *worker, void *payload)
     ask_visit *visit = payload;
     uint32_t slot = visit->from;
     uint32_t end = slot + SLOTS_PER_VISIT;
-    const jzi_ask *ask = jzi_ask_table_find(&worker->post->asks, slot);
+    const jzi_ask *ask = jzi_ask_slot(worker->post, slot);
     while (ask != NULL && slot < end && visit->count < WAITS_PER_VISIT) {
         look_at_slot(visit, ask);
-        ask = jzi_ask_table_find(&worker->post->asks, ++slot);
+        ask = jzi_ask_slot(worker->post, ++slot);
     }
     visit->from = slot;
     visit->more = ask != NULL;

@@ -181,7 +181,7 @@ static jzx_err find_post(jzx_loop *loop, const jzx_config *config, const jzi_pla
         }
         loop->post->base = place->index << 24;
         jzi_actor_table_share(&loop->post->table, loop->post->base);
-        jzi_timer_table_share(&loop->post->timers);
+        loop->post->timers.shared = true;
         /* release: whoever finds it may look at its slots. The directory keeps the first share. */
         atomic_store_explicit(&place->directory->posts[place->index], loop->post,
                               memory_order_release);

@@ -29,7 +29,8 @@ jzx_err jzi_post_create(const jzx_allocator *alloc, const jzx_env *env, uint32_t
         env->fd_close(env->ctx, post->wake_fd);
         goto fail;
     }
-    jzi_ask_table_init(&post->asks);
+    jzi_slots_init(&post->timers);
+    jzi_slots_init(&post->asks);
     jzi_msg_add(&post->full_node.msg, JZI_MSG_EVENT);
     post->full_node.ops = JZI_POST_FULL;
     *out_post = post;
@@ -74,8 +75,8 @@ static void let_go(jzi_post *post, uint64_t ref)
     }
     free_kinds(post, &alloc);
     jzi_actor_table_deinit(&post->table, &alloc);
-    jzi_timer_table_deinit(&post->timers, &alloc);
-    jzi_ask_table_deinit(&post->asks, &alloc);
+    jzi_slots_deinit(&post->timers, &alloc);
+    jzi_slots_deinit(&post->asks, &alloc);
     jzi_node_page *page = atomic_load_explicit(&post->pages, memory_order_relaxed);
     while (page != NULL) {
         jzi_node_page *next = page->next;

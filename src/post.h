@@ -15,9 +15,8 @@
 #include <jzx/env.h>
 
 #include "actor_table.h"
-#include "ask_table.h"
+#include "base/slots.h"
 #include "observe.h"
-#include "timer_table.h"
 
 struct jzx_sender;
 
@@ -41,9 +40,9 @@ typedef struct jzi_post {
     _Atomic bool ends_alone; /* of a dispatcher that goes before its system does */
     _Atomic uint64_t refs;   /* the loop and every sender; JZI_POST_HELPER: every job on a thread */
     jzi_actor_table table;
-    jzi_kinds kinds; /* of its actors: an ended one may be kept by a sender longer than the loop */
-    jzi_timer_table timers;
-    jzi_ask_table asks;
+    jzi_kinds kinds;  /* of its actors: an ended one may be kept by a sender longer than the loop */
+    jzi_slots timers; /* of both, slots: somebody may look at one when the loop is gone */
+    jzi_slots asks;
 
     /* Padding keeps what senders write off the lines that the loop works with. Not _Alignas: an
      * allocator promises 16 bytes. */

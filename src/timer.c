@@ -19,11 +19,11 @@ void jzi_timer_free(jzi_timers *timers, jzi_timer *timer)
         return; /* retired: its ids are used up */
     }
     if (jzi_unlikely((word & JZI_TIMER_FAR) != 0)) {
-        jzi_timer_table_give_far(timers->table, timer);
+        jzi_timer_slot_give_far(timers->slots, timer);
         return;
     }
-    timer->next = timers->table->free_list;
-    timers->table->free_list = timer;
+    timer->next = timers->slots->free_list;
+    timers->slots->free_list = timer;
 }
 
 /* Releases data that reached nobody; the owner may be gone. */
@@ -123,8 +123,8 @@ static void timer_revoked(jzi_worker *worker, jzi_node *node)
 void jzi_timers_init(jzi_timers *timers, jzi_worker *worker)
 {
     timers->domain = worker->domain;
-    timers->table = &worker->post->timers;
-    timers->shared = timers->table->shared;
+    timers->slots = &worker->post->timers;
+    timers->shared = timers->slots->shared;
     worker->timers = timers;
     worker->domain->event_ops[JZI_EVENT_TIMER] = (jzi_event_ops){.claim = claim_timer,
                                                                  .done = timer_done,
@@ -135,18 +135,12 @@ void jzi_timers_init(jzi_timers *timers, jzi_worker *worker)
 
 void jzi_timers_share(jzi_timers *timers)
 {
-    if (!timers->shared) {
-        jzi_timer_table_share(timers->table);
-        timers->shared = true;
-    }
+    timers->shared = timers->slots->shared = true;
 }
 
 void jzi_timers_deinit(jzi_timers *timers)
 {
     jzi_assert(jzi_wheel_next_ns(&timers->wheel) == UINT64_MAX);
-    if (!timers->shared) {
-        jzi_timer_table_deinit(timers->table, &timers->domain->acting->alloc);
-    }
 }
 
 static jzx_err check_opts(const jzx_timer_opts *opts)
@@ -180,7 +174,7 @@ jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer
                    : err;
     }
     jzi_ext *ext = jzi_worker_ext(worker, actor);
-    jzi_timer *timer = ext == NULL ? NULL : jzi_timer_table_take(timers->table, &worker->alloc);
+    jzi_timer *timer = ext == NULL ? NULL : jzi_timer_slot_take(timers->slots, &worker->alloc);
     if (timer == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -196,7 +190,7 @@ jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer
 jzx_err jzi_timer_cancel(jzi_timers *timers, jzx_timer_id id)
 {
     const jzi_worker *worker = timers->domain->acting;
-    jzi_timer *timer = jzi_timer_table_find(timers->table, (uint32_t)id ^ worker->base);
+    jzi_timer *timer = jzi_timer_slot_find(timers->slots, (uint32_t)id ^ worker->base);
     if (timer == NULL) {
         return jzi_timer_cancel_far(worker, id);
     }

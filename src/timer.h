@@ -10,14 +10,14 @@
 
 typedef struct jzi_timers {
     jzi_domain *domain;
-    jzi_timer_table *table; /* the post office's */
-    bool shared;            /* other domains arm and cancel here */
+    jzi_slots *slots; /* the post office's */
+    bool shared;      /* other domains arm and cancel here */
     jzi_wheel wheel;
 } jzi_timers;
 
 /* Installs the event operations. worker->now_ns must have been read. */
 void jzi_timers_init(jzi_timers *timers, jzi_worker *worker);
-/* Every owner must have ended. In a system the slots stay, with the post office. */
+/* Every owner must have ended. The slots stay, with the post office. */
 void jzi_timers_deinit(jzi_timers *timers);
 
 /* See jzx_timer_start(). The options are checked by this call. */

@@ -23,7 +23,7 @@ jzx_err jzi_timer_start_far(jzi_worker *worker, jzx_actor_id target, const jzx_t
     if (err != JZX_OK) {
         return err;
     }
-    jzi_timer *timer = jzi_timer_table_take_far(&post->timers, &worker->alloc);
+    jzi_timer *timer = jzi_timer_slot_take_far(&post->timers, &worker->alloc);
     if (timer == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -34,7 +34,7 @@ jzx_err jzi_timer_start_far(jzi_worker *worker, jzx_actor_id target, const jzx_t
     if (!send_node(post, timer)) {
         jzi_timer_set_state(timer, JZI_TIMER_FREE);
         if (id >> 32 != UINT32_MAX) {
-            jzi_timer_table_give_far(&post->timers, timer);
+            jzi_timer_slot_give_far(&post->timers, timer);
         }
         return JZX_ERR_NO_SUCH_ACTOR; /* it ended, and its dispatcher went with it */
     }
@@ -56,7 +56,7 @@ jzx_err jzi_timer_cancel_far(const jzi_worker *worker, jzx_timer_id id)
 jzx_err jzi_timer_cancel_at(jzi_post *post, jzx_timer_id id)
 {
     jzi_timer *timer =
-        post == NULL ? NULL : jzi_timer_table_find(&post->timers, (uint32_t)id ^ post->base);
+        post == NULL ? NULL : jzi_timer_slot_find(&post->timers, (uint32_t)id ^ post->base);
     if (timer == NULL) {
         return JZX_ERR_NO_SUCH_TIMER;
     }

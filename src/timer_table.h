@@ -1,6 +1,6 @@
-/* Slots of timers (R26). Like those of actors they stay where they are once they were made, so an
- * id can be checked against its slot at any time: in a system by any thread, and also when the
- * dispatcher is gone and another one took its index.
+/* Slots of timers (R26). They stay where they are once they were made (base/slots.h), so an id can
+ * be checked against its slot at any time: in a system by any thread, and also when the dispatcher
+ * is gone and another one took its index.
  *
  *   word = generation:32 | slot:24 | far:1, periodic:1, fixed delay:1, state:3
  *
@@ -21,11 +21,9 @@
 #define JZI_TIMER_TABLE_H
 
 #include "base/assert.h"
+#include "base/slots.h"
 #include "node.h"
 #include "timer_wheel.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 typedef enum jzi_timer_state {
     JZI_TIMER_FREE,
@@ -54,78 +52,43 @@ typedef struct jzi_timer {
 } jzi_timer;
 _Static_assert(sizeof(jzi_timer) == 128, "a timer is two cache lines");
 
-/* Where the slots are. It is replaced by a larger one, and kept: somebody may be reading it. */
-typedef struct jzi_timer_chunks {
-    struct jzi_timer_chunks *before;
-    uint32_t cap;
-    uint32_t count;
-    jzi_timer *at[];
-} jzi_timer_chunks;
-
-#if JZI_STRESS
-#define JZI_TIMER_CHUNK_SHIFT 2
-#else
-#define JZI_TIMER_CHUNK_SHIFT 9 /* 64 KiB */
-#endif
-#define JZI_TIMER_CHUNK (1u << JZI_TIMER_CHUNK_SHIFT)
-
-typedef struct jzi_timer_table {
-    _Atomic(jzi_timer_chunks *) chunks;
-    _Atomic uint32_t made;
-    bool shared;          /* other threads use it as well */
-    jzi_timer *free_list; /* the dispatcher's own */
-    jzi_timer *chunk;     /* the latest one */
-    pthread_mutex_t lock; /* if shared: what follows, and making more */
-    jzi_timer *far_list;  /* free slots for other domains */
-} jzi_timer_table;
-
-/* A zeroed table is empty, and one thread's. From here on it is everybody's. */
-void jzi_timer_table_share(jzi_timer_table *table);
-/* Frees the slots, if any. */
-void jzi_timer_table_deinit(jzi_timer_table *table, const jzx_allocator *alloc);
-
-/* A slot that nobody had before, or one of the others'; for the dispatcher, when its list is empty.
- * NULL: no memory, or there are too many. */
-jzi_timer *jzi_timer_table_make(jzi_timer_table *table, const jzx_allocator *alloc);
-/* A slot for another domain. Thread: any. */
-jzi_timer *jzi_timer_table_take_far(jzi_timer_table *table, const jzx_allocator *alloc);
-/* Gives one with JZI_TIMER_FAR back. Thread: any. */
-void jzi_timer_table_give_far(jzi_timer_table *table, jzi_timer *timer);
-
-/* The next one of the latest chunk, which has it. */
-static inline jzi_timer *jzi_timer_table_fresh(jzi_timer_table *table, uint32_t slot, uint64_t bits)
+/* A slot that nobody had. By the dispatcher; with the lock if the slots are shared. NULL: no
+ * memory, or there are too many. */
+static inline jzi_timer *jzi_timer_slot_make(jzi_slots *slots, const jzx_allocator *alloc,
+                                             uint64_t bits)
 {
-    jzi_timer *timer = &table->chunk[slot & (JZI_TIMER_CHUNK - 1)];
-    timer->entry.pprev = NULL;
-    atomic_init(&timer->word, (uint64_t)slot << 8 | bits);
-    /* release: a thread that sees the new count sees the chunk and the word. */
-    atomic_store_explicit(&table->made, slot + 1, memory_order_release);
+    uint32_t slot = 0;
+    jzi_timer *timer = jzi_slots_make(slots, alloc, sizeof *timer, &slot);
+    if (jzi_likely(timer != NULL)) {
+        timer->entry.pprev = NULL;
+        atomic_init(&timer->word, (uint64_t)slot << 8 | bits);
+        jzi_slots_publish(slots);
+    }
     return timer;
 }
+/* One of the others', or a new one: for the dispatcher, when its list is empty. */
+jzi_timer *jzi_timer_slot_take_shared(jzi_slots *slots, const jzx_allocator *alloc);
+/* A slot for another domain. Thread: any. */
+jzi_timer *jzi_timer_slot_take_far(jzi_slots *slots, const jzx_allocator *alloc);
+/* Gives one with JZI_TIMER_FAR back. Thread: any. */
+void jzi_timer_slot_give_far(jzi_slots *slots, jzi_timer *timer);
+
 /* A slot for the dispatcher. */
-static inline jzi_timer *jzi_timer_table_take(jzi_timer_table *table, const jzx_allocator *alloc)
+static inline jzi_timer *jzi_timer_slot_take(jzi_slots *slots, const jzx_allocator *alloc)
 {
-    jzi_timer *timer = table->free_list;
+    jzi_timer *timer = slots->free_list;
     if (jzi_likely(timer != NULL)) {
-        table->free_list = timer->next;
+        slots->free_list = timer->next;
         return timer;
     }
-    uint32_t slot = atomic_load_explicit(&table->made, memory_order_relaxed);
-    if (jzi_likely(!table->shared && (slot & (JZI_TIMER_CHUNK - 1)) != 0)) {
-        return jzi_timer_table_fresh(table, slot, 0);
-    }
-    return jzi_timer_table_make(table, alloc);
+    return jzi_unlikely(slots->shared) ? jzi_timer_slot_take_shared(slots, alloc)
+                                       : jzi_timer_slot_make(slots, alloc, 0);
 }
 
 /* NULL: there is no such slot. */
-static inline jzi_timer *jzi_timer_table_find(const jzi_timer_table *table, uint32_t slot)
+static inline jzi_timer *jzi_timer_slot_find(const jzi_slots *slots, uint32_t slot)
 {
-    /* acquire, twice: pairs with jzi_timer_table_make(). */
-    if (slot >= atomic_load_explicit(&table->made, memory_order_acquire)) {
-        return NULL;
-    }
-    const jzi_timer_chunks *chunks = atomic_load_explicit(&table->chunks, memory_order_acquire);
-    return &chunks->at[slot >> JZI_TIMER_CHUNK_SHIFT][slot & (JZI_TIMER_CHUNK - 1)];
+    return jzi_slots_find(slots, slot, sizeof(jzi_timer));
 }
 
 static inline uint64_t jzi_timer_word(const jzi_timer *timer)
