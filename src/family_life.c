@@ -565,6 +565,11 @@ static void family_forget(jzi_worker *worker, jzi_actor *parent)
     jzi_free(&worker->alloc, family, sizeof *family);
 }
 
+static void family_ended(jzi_worker *worker, jzi_life *life)
+{
+    jzi_supervisor_plan_release(&worker->alloc, life->arg);
+}
+
 void jzi_family_init(jzi_worker *worker)
 {
     static const jzi_family_ops ops = {
@@ -573,6 +578,7 @@ void jzi_family_init(jzi_worker *worker)
         .started = family_started,
         .stop_all = family_stop_all,
         .forget = family_forget,
+        .ended = family_ended,
         .wake_root = wake_root,
         .adopt = adopt,
     };

@@ -48,3 +48,14 @@ size_t jzi_history_list(uint32_t history, jzx_state *out, size_t cap)
     }
     return count;
 }
+
+bool jzi_policy_wants(uint32_t mode, uint32_t reason_kind)
+{
+    return mode == JZX_PERMANENT || (mode == JZX_TRANSIENT && !jzi_reason_is_normal(reason_kind)) ||
+           (mode == JZI_MODE_SERVICE && reason_kind != JZX_REASON_SHUTDOWN);
+}
+
+bool jzi_backoff_is_reversed(uint32_t min_ms, uint32_t max_ms)
+{
+    return max_ms != 0 && max_ms < min_ms && min_ms != JZX_BACKOFF_NONE;
+}

@@ -1,7 +1,6 @@
 /* Starting, stopping, failing, restarting: the procedures and their steps (R14, R15, R16, R18). */
 #include "lifecycle_steps.h"
 #include "monitor.h"
-#include "restart_policy.h"
 
 void jzi_move(jzi_worker *worker, jzi_actor *actor, jzx_life_event event)
 {

@@ -73,6 +73,8 @@ typedef struct jzi_family_ops {
     void (*stop_all)(jzi_worker *worker, jzi_actor *parent, bool kill);
     /* All children are gone: frees the family. */
     void (*forget)(jzi_worker *worker, jzi_actor *parent);
+    /* A supervisor is gone: frees its plan. */
+    void (*ended)(jzi_worker *worker, jzi_life *life);
     /* The same as `news`, soon, for the root, which has no turns. */
     void (*wake_root)(jzi_worker *worker);
     /* An actor that the root supervises was born here: its bond becomes the root's. */

@@ -10,7 +10,6 @@
 #include "room.h"
 #include "source.h"
 #include "stash.h"
-#include "supervisor_spec.h"
 #include "timer.h"
 
 /* Other threads may be changing the gate, but only if there ever was a sender (R33). */
@@ -490,7 +489,7 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     if (ext != NULL) {
         jzi_monitor_ended(worker, ext->watchers, id, incarnation, &worker->reason);
         if ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
-            jzi_supervisor_plan_release(&worker->alloc, ext->life->arg);
+            worker->domain->family->ended(worker, ext->life);
         }
         if (ext->extra != NULL) {
             jzi_free(&worker->alloc, ext->extra->behaviors, JZI_BECOME_BYTES);

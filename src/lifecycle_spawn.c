@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "registry.h"
-#include "restart_policy.h"
 
 #include <string.h>
 
@@ -19,8 +18,8 @@ enum { DEFAULT_STOP_MS = 5000, DEFAULT_REDELIVER = 3 };
 /* What is said about restarts. */
 static __attribute__((noinline)) jzx_err check_restart(const jzx_spawn_opts *opts)
 {
-    jzi_backoff backoff = {.min_ms = opts->backoff_min_ms, .max_ms = opts->backoff_max_ms};
-    if (opts->restart > JZX_RESTART_NEVER || jzi_backoff_wrong(&backoff) != NULL) {
+    if (opts->restart > JZX_RESTART_NEVER ||
+        jzi_backoff_is_reversed(opts->backoff_min_ms, opts->backoff_max_ms)) {
         return JZX_ERR_INVALID_ARG;
     }
     return opts->restart_intensity > JZX_INTENSITY_MAX &&

@@ -43,8 +43,7 @@ static const char *wrong_choice(const jzx_supervisor_spec *spec)
 
 const char *jzi_backoff_wrong(const jzi_backoff *backoff)
 {
-    if (backoff->max_ms != 0 && backoff->max_ms < backoff->min_ms &&
-        backoff->min_ms != JZX_BACKOFF_NONE) {
+    if (jzi_backoff_is_reversed(backoff->min_ms, backoff->max_ms)) {
         return "backoff_max_ms is below backoff_min_ms";
     }
     if (!isfinite(backoff->factor)) {
@@ -214,17 +213,6 @@ void jzi_window_copy(jzi_window *to, const jzi_window *from)
     }
 }
 
-static bool is_normal(uint32_t reason_kind)
-{
-    return reason_kind == JZX_REASON_NORMAL || reason_kind == JZX_REASON_SHUTDOWN;
-}
-
-bool jzi_policy_wants(uint32_t mode, uint32_t reason_kind)
-{
-    return mode == JZX_PERMANENT || (mode == JZX_TRANSIENT && !is_normal(reason_kind)) ||
-           (mode == JZI_MODE_SERVICE && reason_kind != JZX_REASON_SHUTDOWN);
-}
-
 /* After these there is no state to go on with. */
 static bool has_no_state(uint32_t reason_kind)
 {
@@ -236,7 +224,7 @@ static bool has_no_state(uint32_t reason_kind)
 /* What the mode and the action ask for; the limits come later. */
 static uint32_t asked_for(const jzi_policy *policy, const jzi_case *it)
 {
-    uint32_t action = is_normal(it->reason) ? JZX_ACTION_RESTART : it->action;
+    uint32_t action = jzi_reason_is_normal(it->reason) ? JZX_ACTION_RESTART : it->action;
     if (action == JZX_ACTION_RESUME && has_no_state(it->reason)) {
         action = JZX_ACTION_RESTART;
     }

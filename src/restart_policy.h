@@ -5,6 +5,8 @@
 
 #include <jzx/supervisor.h>
 
+#include "life_table.h"
+
 #include <stdbool.h>
 
 /* A jzx_supervisor_spec with every default filled in. */
@@ -65,12 +67,6 @@ void jzi_window_add(jzi_window *window, uint64_t now_ns);
 uint32_t jzi_window_within(const jzi_window *window, uint64_t now_ns, uint64_t period_ns);
 /* Moves what fits, the newest, into another ring (a changed intensity). */
 void jzi_window_copy(jzi_window *to, const jzi_window *from);
-
-/* A child that is spawned to be permanent, besides jzx_restart_mode: nobody but its parent's code
- * could keep it down, so a stop does. */
-#define JZI_MODE_SERVICE 16u
-/* Whether this end of a child is to be followed by a restart. */
-bool jzi_policy_wants(uint32_t mode, uint32_t reason_kind);
 
 typedef enum jzi_verdict_kind {
     JZI_VERDICT_RESTART, /* after delay_ns; costs one */
