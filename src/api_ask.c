@@ -1,5 +1,4 @@
 /* Entry points for asks and their answers. */
-#include "api_steps.h"
 #include "ask.h"
 #include "base/alloc.h"
 #include "stash.h"

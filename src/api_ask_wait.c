@@ -1,5 +1,4 @@
 /* Asks of threads that run no actor: they wait. */
-#include "api_steps.h"
 #include "ask.h"
 #include "base/alloc.h"
 

@@ -1,5 +1,4 @@
 /* Entry points for what a behavior does with itself and with the message in hand. */
-#include "api_steps.h"
 #include "ask.h"
 #include "base/alloc.h"
 #include "stash.h"

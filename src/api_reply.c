@@ -1,5 +1,4 @@
 /* Entry points for those who answer. */
-#include "api_steps.h"
 #include "ask.h"
 #include "base/alloc.h"
 

@@ -17,6 +17,7 @@
 #include <jzx/ask.h>
 
 #include "alarm.h"
+#include "send.h"
 
 #define JZI_ASK_DUTY ((uint64_t)0x1)    /* somebody has to answer */
 #define JZI_ASK_ASKER ((uint64_t)0x2)   /* the asker's side is not through */
@@ -220,9 +221,20 @@ void jzi_ask_resume(jzi_worker *worker, jzi_actor *actor);
 /* Messages that wait at an actor, wherever it lives. UINT32_MAX: it is gone. Thread: any. */
 uint32_t jzi_depth_of(const jzi_post *own, const jzi_directory *directory, jzx_actor_id id);
 
+/* Asks, whoever makes them. Errors as jzi_mailbox_check_opts(); *out_flags are those of the
+ * request's message. */
+jzx_err jzi_ask_check(const jzx_ask_opts *opts, uint32_t *out_flags);
+void jzi_ask_fill(jzi_ask *ask, jzx_actor_id to, const jzx_ask_opts *opts, uint64_t now);
+/* The request as a send; ask may be NULL. */
+jzx_send_opts jzi_ask_request(const jzx_ask_opts *opts, const jzi_ask *ask);
+uint32_t jzi_outcome_of(jzx_err err);
+static inline void jzi_ask_consume(const jzx_ask_opts *opts)
+{
+    const jzx_send_opts request = {.data = opts->data, .drop = opts->drop, .flags = opts->flags};
+    jzi_send_consume(&request);
+}
 /* jzx_ask_wait(), and whether the request was sent: else its data is still the caller's. */
-struct jzx_ask_opts;
-jzx_err jzi_ask_wait(struct jzx_sender *sender, jzx_actor_id to, const struct jzx_ask_opts *opts,
+jzx_err jzi_ask_wait(struct jzx_sender *sender, jzx_actor_id to, const jzx_ask_opts *opts,
                      jzx_message *msg, bool *out_sent);
 
 #endif

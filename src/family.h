@@ -74,7 +74,6 @@ typedef struct jzi_family {
     jzi_child *last;
     uint32_t count;
     uint32_t restarts; /* of children that are forgotten */
-    bool adopts;       /* a plain parent: new children are supervised */
     bool starting;     /* the supervisor's own start */
     bool failed;       /* that start failed: `reason` */
     bool stopping;     /* all children are to end */
@@ -104,18 +103,8 @@ jzx_err jzi_root_init(jzi_worker *worker, jzi_root *root, const jzi_policy *poli
 /* Everybody is gone. */
 void jzi_root_deinit(jzi_worker *worker, jzi_root *root);
 
-/* Whether a parent, or the root (NULL), supervises what is spawned with these options. */
-static inline bool jzi_family_takes(const jzi_worker *worker, const jzi_actor *parent,
-                                    uint32_t restart)
-{
-    bool adopts = worker->domain->root_adopts;
-    if (parent != NULL) {
-        const jzi_life *life = jzi_life_of(parent);
-        adopts = life != NULL && life->family != NULL && life->family->adopts;
-    }
-    return (adopts || restart != JZX_RESTART_DEFAULT) && restart != JZX_RESTART_NEVER;
-}
-/* A spawn by such a parent; `supervisor`: opts->state is the plan of one. Errors as jzx_spawn(). */
+/* A spawn by a parent that jzi_lifecycle_takes(); `supervisor`: opts->state is the plan of one.
+ * Errors as jzx_spawn(). */
 jzx_err jzi_family_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_opts *opts,
                          bool supervisor, jzx_actor_id *out_id);
 /* For spawns from other threads: what the root needs to adopt the actor when it is born. Errors:

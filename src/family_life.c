@@ -154,14 +154,14 @@ jzx_err jzi_family_set_policy(jzi_worker *worker, jzi_actor *parent, const jzi_p
     jzi_family *family = jzi_family_of(parent);
     if (policy == NULL || family != NULL) {
         if (family != NULL) {
-            family->adopts = policy != NULL;
+            parent->ext->life->adopts = policy != NULL;
         }
         return policy == NULL ? JZX_OK : jzi_family_change_policy(family, policy);
     }
     if (jzi_life_make(worker, parent) == NULL || new_family(worker, parent, policy) == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    parent->ext->life->family->adopts = true;
+    parent->ext->life->adopts = true;
     return JZX_OK;
 }
 
@@ -453,7 +453,6 @@ jzx_err jzi_root_init(jzi_worker *worker, jzi_root *root, const jzi_policy *poli
 {
     root->family.domain = worker->domain;
     root->family.policy = policy == NULL ? no_policy() : *policy;
-    root->family.adopts = policy != NULL;
     root->life.family = &root->family;
     root->life.deadline_ns = UINT64_MAX;
     root->call.run = answer_call;
@@ -461,7 +460,7 @@ jzx_err jzi_root_init(jzi_worker *worker, jzi_root *root, const jzi_policy *poli
         return JZX_ERR_NO_MEMORY;
     }
     worker->domain->root_life = &root->life;
-    worker->domain->root_adopts = root->family.adopts;
+    worker->domain->root_adopts = policy != NULL;
     return JZX_OK;
 }
 
@@ -558,6 +557,7 @@ static void family_forget(jzi_worker *worker, jzi_actor *parent)
     forget_all(worker, family);
     life->news = NULL;
     JZI_PUBLISH(life->family, NULL);
+    life->adopts = false;
     if (family->plan != NULL) {
         jzi_supervisor_plan_release(&worker->alloc, family->plan);
     }
@@ -579,6 +579,7 @@ void jzi_family_init(jzi_worker *worker)
         .stop_all = family_stop_all,
         .forget = family_forget,
         .ended = family_ended,
+        .spawn = jzi_family_spawn,
         .wake_root = wake_root,
         .adopt = adopt,
     };

@@ -45,6 +45,7 @@ typedef struct jzi_life {
     uint32_t after;    /* jzi_after: what follows the clean-up */
     bool began;        /* it was RUNNING once, and the observer knows */
     bool bare;         /* no init has succeeded: there is nothing for deinit to release */
+    bool adopts;       /* a plain parent: new children are supervised */
     uint64_t since_ns; /* when it was last RUNNING */
     jzi_alarm alarm;
     jzx_actor_id self;
@@ -75,6 +76,9 @@ typedef struct jzi_family_ops {
     void (*forget)(jzi_worker *worker, jzi_actor *parent);
     /* A supervisor is gone: frees its plan. */
     void (*ended)(jzi_worker *worker, jzi_life *life);
+    /* A spawn by a parent that supervises it; `supervisor`: opts->state is the plan of one. */
+    jzx_err (*spawn)(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_opts *opts,
+                     bool supervisor, jzx_actor_id *out_id);
     /* The same as `news`, soon, for the root, which has no turns. */
     void (*wake_root)(jzi_worker *worker);
     /* An actor that the root supervises was born here: its bond becomes the root's. */
@@ -189,5 +193,17 @@ static inline jzi_life *jzi_life_of(const jzi_actor *actor)
 jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor);
 /* The id of an actor's parent; JZX_NOBODY: the root. */
 jzx_actor_id jzi_lifecycle_parent(const jzi_worker *worker, const jzi_actor *actor);
+
+/* Whether a parent, or the root (NULL), supervises what is spawned with these options. */
+static inline bool jzi_lifecycle_takes(const jzi_worker *worker, const jzi_actor *parent,
+                                       uint32_t restart)
+{
+    bool adopts = worker->domain->root_adopts;
+    if (parent != NULL) {
+        const jzi_life *life = jzi_life_of(parent);
+        adopts = life != NULL && life->adopts;
+    }
+    return (adopts || restart != JZX_RESTART_DEFAULT) && restart != JZX_RESTART_NEVER;
+}
 
 #endif

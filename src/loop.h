@@ -90,6 +90,24 @@ void jzi_loop_end_actors(jzx_loop *loop);
 bool jzi_loop_close(jzx_loop *loop);
 void jzi_loop_free(jzx_loop *loop);
 
+/* How a system runs the loops it has. */
+bool jzi_loop_stop_requested(const jzx_loop *loop);
+bool jzi_loop_nobody_left(const jzx_loop *loop);
+/* Whether an actor is ready, with any worker. */
+bool jzi_loop_has_ready(const jzx_loop *loop);
+/* jzx_loop_step() for any loop of a system. */
+jzx_err jzi_loop_step_here(jzx_loop *loop, uint64_t max_ns);
+/* jzx_loop_run() and jzx_loop_run_until_idle() on this thread. */
+jzx_err jzi_loop_run_here(jzx_loop *loop);
+jzx_err jzi_loop_run_idle_here(jzx_loop *loop);
+/* The same for a dispatcher of a system: until a stop is asked for. */
+jzx_err jzi_loop_serve_here(jzx_loop *loop);
+/* Has the threads of a pool run from now on. Errors: NO_THREADS. */
+jzx_err jzi_pool_serve(jzx_loop *loop);
+/* Parks them again. False: one did not come back from an actor's code in time; the others are
+ * parked. Thread: any but theirs. */
+bool jzi_pool_halt(jzx_loop *loop, uint64_t timeout_ns);
+
 /* jzx_loop_begin_shutdown() in its own domain. */
 void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeout_ms);
 

@@ -16,10 +16,6 @@ jzx_err jzi_loop_sleep(jzx_loop *loop, jzi_worker *worker, uint64_t max_ns);
 jzx_err jzi_loop_glance(jzx_loop *loop, jzi_worker *worker);
 
 uint64_t jzi_loop_next_timer(jzx_loop *loop);
-bool jzi_loop_stop_requested(const jzx_loop *loop);
-bool jzi_loop_nobody_left(const jzx_loop *loop);
-/* Whether an actor is ready, with any worker. */
-bool jzi_loop_has_ready(const jzx_loop *loop);
 
 /* One tick of a loop with one worker. */
 jzx_err jzi_loop_tick(jzx_loop *loop, uint64_t max_ns);
@@ -29,14 +25,6 @@ void jzi_loop_run_out(jzx_loop *loop);
 void jzi_loop_outside(jzx_loop *loop);
 /* Gives memory of a burst back, if it is over. */
 void jzi_loop_trim(jzi_worker *worker);
-
-/* jzx_loop_step() for any loop of a system. */
-jzx_err jzi_loop_step_here(jzx_loop *loop, uint64_t max_ns);
-/* jzx_loop_run() and jzx_loop_run_until_idle() on this thread. */
-jzx_err jzi_loop_run_here(jzx_loop *loop);
-jzx_err jzi_loop_run_idle_here(jzx_loop *loop);
-/* The same for a dispatcher of a system: until a stop is asked for. */
-jzx_err jzi_loop_serve_here(jzx_loop *loop);
 
 /* Threads that run actors for a loop: the workers of a pool, or the one thread of a pinned loop.
  * They work while somebody is inside jzx_loop_run() or jzx_loop_run_until_idle(), and are parked
@@ -59,11 +47,6 @@ bool jzi_pool_close(jzx_loop *loop);
 /* Has the threads run until the goal is reached. Thread: loop. Errors: NO_THREADS, and what the
  * poller reports. */
 jzx_err jzi_pool_run(jzx_loop *loop, jzi_goal goal);
-/* Has the threads run from now on. Errors: NO_THREADS. */
-jzx_err jzi_pool_serve(jzx_loop *loop);
-/* Parks them again. False: one did not come back from an actor's code in time; the others are
- * parked. Thread: any but theirs. */
-bool jzi_pool_halt(jzx_loop *loop, uint64_t timeout_ns);
 /* After fork, in the child: none of the threads came along. False: one of them was just at work on
  * what all share, and nobody can tell what state that is in. */
 bool jzi_pool_abandon(jzx_loop *loop);

@@ -1,6 +1,7 @@
 #include "room_steps.h"
 
 #include "base/alloc.h"
+#include "entry.h"
 
 void jzi_room_link(jzi_room *room, jzi_actor *waiter, jzx_actor_id target)
 {
@@ -250,4 +251,18 @@ void jzi_room_target_ended(jzi_worker *worker, jzi_actor *actor)
         jzi_room_answer(worker, first, 0, JZX_ERR_NO_SUCH_ACTOR);
     }
     actor->flags &= ~JZI_ACTOR_WAITERS;
+}
+
+jzx_err jzx_notify_room(jzx_loop *loop, jzx_actor_id target)
+{
+    JZI_ENTER(loop, "jzx_notify_room");
+    if (worker == NULL || worker->current == NULL || worker->ctx.self == JZX_NOBODY) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    uint32_t flags = worker->current->flags;
+    if ((flags & JZI_ACTOR_STOPPING) != 0 &&
+        (flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_ENDING)) != JZI_ACTOR_DEFERRED) {
+        return JZX_ERR_STOPPING;
+    }
+    return jzi_room_request(worker, worker->current, target);
 }

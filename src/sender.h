@@ -34,6 +34,8 @@ void jzi_far_close(jzi_worker *worker);
 jzx_err jzi_sender_send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts,
                         uint32_t flags);
 jzi_post *jzi_sender_post(const jzx_sender *sender);
+/* The post of an id, which may be of another dispatcher; NULL: there is none. */
+jzi_post *jzi_sender_post_of(const jzx_sender *sender, uint64_t id);
 const jzi_directory *jzi_sender_directory(const jzx_sender *sender);
 
 /* Messages that other threads were told are accepted. Thread: any. */

@@ -1,11 +1,9 @@
-/* What a thread does besides sending: it looks at actors, stops them, cancels timers, waits. */
+/* What a thread does besides sending: it looks at actors, stops them, waits. */
 #include "sender_steps.h"
 
 #include "room.h"
-#include "timer.h"
 
-/* The post of an id, which may be of another dispatcher; NULL: there is none. */
-static jzi_post *post_of(const jzx_sender *sender, uint64_t id)
+jzi_post *jzi_sender_post_of(const jzx_sender *sender, uint64_t id)
 {
     jzi_post *post = sender->post;
     return sender->directory == NULL || post->base == ((uint32_t)id & 0xFF000000u)
@@ -23,7 +21,7 @@ static jzx_err order(jzx_sender *sender, jzx_actor_id id, uint64_t what)
     if (sender == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_post *post = post_of(sender, id);
+    jzi_post *post = jzi_sender_post_of(sender, id);
     if (post == NULL) {
         return JZX_ERR_NO_SUCH_ACTOR;
     }
@@ -47,13 +45,8 @@ jzx_err jzx_sender_kill(jzx_sender *sender, jzx_actor_id id)
 
 jzx_state jzx_sender_actor_state(jzx_sender *sender, jzx_actor_id id)
 {
-    uint32_t history = sender == NULL ? 0 : jzi_post_history(post_of(sender, id), id);
+    uint32_t history = sender == NULL ? 0 : jzi_post_history(jzi_sender_post_of(sender, id), id);
     return history == 0 ? JZX_STATE_TERMINATED : (jzx_state)(history & 7u);
-}
-
-jzx_err jzx_sender_cancel_timer(jzx_sender *sender, jzx_timer_id id)
-{
-    return sender == NULL ? JZX_ERR_INVALID_ARG : jzi_timer_cancel_at(post_of(sender, id), id);
 }
 
 jzx_err jzx_sender_wait_room(jzx_sender *sender, jzx_actor_id id, uint64_t timeout_ms)
@@ -64,7 +57,7 @@ jzx_err jzx_sender_wait_room(jzx_sender *sender, jzx_actor_id id, uint64_t timeo
     if (jzi_worker_here != NULL) {
         return JZX_ERR_DEADLOCK;
     }
-    jzi_post *post = post_of(sender, id);
+    jzi_post *post = jzi_sender_post_of(sender, id);
     if (post == NULL) {
         return JZX_ERR_NO_SUCH_ACTOR;
     }

@@ -2,6 +2,7 @@
 #include "sender_steps.h"
 
 #include "base/alloc.h"
+#include "entry.h"
 
 enum { SENDER_PAGES_KEPT = 64 };
 
@@ -208,4 +209,20 @@ void jzi_far_close(jzi_worker *worker)
     jzi_free(&worker->alloc, worker->outlets,
              worker->outlets == NULL ? 0 : JZI_OUTLETS * sizeof(jzx_sender *));
     worker->outlets = NULL;
+}
+
+jzx_err jzx_sender_open(jzx_loop *loop, uint32_t flags, jzx_sender **out_sender)
+{
+    if (loop == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    JZI_ENTER(loop, "jzx_sender_open");
+    jzx_err err = jzi_sender_open(worker->post, flags, out_sender);
+    if (err == JZX_OK) {
+        worker->domain->shared = true;
+        if (!worker->post->timers.shared) { /* it cancels as well */
+            worker->post->timers.shared = true;
+        }
+    }
+    return err;
 }

@@ -29,7 +29,7 @@ jzx_err jzx_spawn_supervisor_sized(jzx_loop *loop, const jzx_supervisor_init *in
                            .name = plan->name,
                            .dispatcher = plan->dispatcher[0] == '\0' ? NULL : plan->dispatcher};
     jzi_actor *parent = jzi_worker_self(worker);
-    if (jzi_family_takes(worker, parent, JZX_RESTART_DEFAULT)) {
+    if (jzi_lifecycle_takes(worker, parent, JZX_RESTART_DEFAULT)) {
         err = jzi_family_spawn(worker, parent, &opts, true, out_id);
     } else {
         jzi_birth birth = {.parent = parent, .supervisor = true, .asked = true};

@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "log.h"
-#include "loop_steps.h"
 #include "os/probe.h"
 #include "os/thread.h"
 #include "registry.h"

@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "family.h"
-#include "loop_steps.h"
 #include "sender.h"
 
 jzx_err jzx_system_spawn_sized(jzx_system *system, const jzx_spawn_opts *opts, size_t opts_size,
@@ -25,7 +24,7 @@ jzx_err jzx_system_spawn_sized(jzx_system *system, const jzx_spawn_opts *opts, s
         .default_cap = jzi_system_main(system)->post->default_cap,
     };
     jzi_child *child = NULL;
-    if (err == JZX_OK && jzi_family_takes(&clerk, NULL, known.restart)) {
+    if (err == JZX_OK && jzi_lifecycle_takes(&clerk, NULL, known.restart)) {
         err = jzi_root_child_make(&clerk, &known, &child);
     }
     jzi_birth birth = {.bond = child == NULL ? NULL : &child->bond, .asked = true};

@@ -2,7 +2,6 @@
  * turns (R30, R31). */
 #include "system.h"
 
-#include "loop_steps.h"
 #include "os/thread.h"
 
 static bool is_quiet(const jzx_loop *loop)

@@ -3,7 +3,6 @@
  * return from an actor's code no longer than that. */
 #include "system.h"
 
-#include "loop_steps.h"
 #include "os/probe.h"
 
 #include <string.h>

@@ -75,7 +75,7 @@ static bool claim_timer(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     jzi_timer *timer = jzi_container_of(node, jzi_timer, node);
     uint64_t word = jzi_timer_word(timer);
     if (jzi_timer_state_of(word) == JZI_TIMER_CANCELLED ||
-        !jzi_timer_swap(timer, worker->timers->shared, word, JZI_TIMER_HANDING)) {
+        !jzi_timer_swap(timer, worker->timers->slots->shared, word, JZI_TIMER_HANDING)) {
         return false;
     }
     node->msg.deadline_ns = timer->entry.due_ns;
@@ -98,7 +98,7 @@ static __attribute__((noinline)) void arm_again(jzi_worker *worker, jzi_timer *t
         timer->entry.due_ns += ((uint64_t)timer->missed + 1) * period_ns;
     }
     timer->missed = 0;
-    if (jzi_timer_move(timer, timers->shared, JZI_TIMER_HANDING, JZI_TIMER_ARMED)) {
+    if (jzi_timer_move(timer, timers->slots->shared, JZI_TIMER_HANDING, JZI_TIMER_ARMED)) {
         jzi_wheel_add(&timers->wheel, &timer->entry);
     } else {
         end_timer(timers, timer, true);
@@ -124,18 +124,12 @@ void jzi_timers_init(jzi_timers *timers, jzi_worker *worker)
 {
     timers->domain = worker->domain;
     timers->slots = &worker->post->timers;
-    timers->shared = timers->slots->shared;
     worker->timers = timers;
     worker->domain->event_ops[JZI_EVENT_TIMER] = (jzi_event_ops){.claim = claim_timer,
                                                                  .done = timer_done,
                                                                  .revoke = timer_revoked,
                                                                  .arrive = jzi_timer_arrived};
     jzi_wheel_init(&timers->wheel, worker->now_ns);
-}
-
-void jzi_timers_share(jzi_timers *timers)
-{
-    timers->shared = timers->slots->shared = true;
 }
 
 void jzi_timers_deinit(jzi_timers *timers)
@@ -195,7 +189,7 @@ jzx_err jzi_timer_cancel(jzi_timers *timers, jzx_timer_id id)
         return jzi_timer_cancel_far(worker, id);
     }
     jzi_timer_state was;
-    jzx_err err = jzi_timer_claim_cancel(timer, timers->shared, (uint32_t)(id >> 32), &was);
+    jzx_err err = jzi_timer_claim_cancel(timer, timers->slots->shared, (uint32_t)(id >> 32), &was);
     if (err == JZX_OK && was == JZI_TIMER_ARMED) {
         jzi_wheel_remove(&timers->wheel, &timer->entry);
         end_timer(timers, timer, false);
@@ -214,7 +208,8 @@ void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
         }
         entry->pprev = NULL;
         jzi_timer *timer = jzi_container_of(entry, jzi_timer, entry);
-        if (jzi_likely(jzi_timer_move(timer, timers->shared, JZI_TIMER_ARMED, JZI_TIMER_QUEUED))) {
+        if (jzi_likely(
+                jzi_timer_move(timer, timers->slots->shared, JZI_TIMER_ARMED, JZI_TIMER_QUEUED))) {
             jzi_actor *owner =
                 jzi_actor_table_at(timers->domain->acting->table, jzx_id_slot(timer->owner));
             if (jzi_unlikely(timers->domain->acting->noting_often)) {
@@ -234,7 +229,7 @@ void jzi_timers_release_all(jzi_timers *timers, jzi_actor *actor)
     jzi_timer *timer = actor->ext == NULL ? NULL : actor->ext->timers;
     while (timer != NULL) {
         jzi_timer *next = timer->next;
-        if (jzi_timer_move(timer, timers->shared, JZI_TIMER_ARMED, JZI_TIMER_CANCELLED)) {
+        if (jzi_timer_move(timer, timers->slots->shared, JZI_TIMER_ARMED, JZI_TIMER_CANCELLED)) {
             jzi_wheel_remove(&timers->wheel, &timer->entry);
             end_timer(timers, timer, false);
         } else if (timer->entry.pprev != NULL) { /* another domain's cancel was first */

@@ -10,8 +10,7 @@
 
 typedef struct jzi_timers {
     jzi_domain *domain;
-    jzi_slots *slots; /* the post office's */
-    bool shared;      /* other domains arm and cancel here */
+    jzi_slots *slots; /* the post office's; shared: other domains arm and cancel here */
     jzi_wheel wheel;
 } jzi_timers;
 
@@ -24,8 +23,6 @@ void jzi_timers_deinit(jzi_timers *timers);
 jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer_opts *opts,
                         jzx_timer_id *out_id);
 jzx_err jzi_timer_cancel(jzi_timers *timers, jzx_timer_id id);
-/* From here on other threads cancel. Thread: loop. */
-void jzi_timers_share(jzi_timers *timers);
 /* A cancel by another thread; the timers of this post are shared. Thread: any. Errors: ALREADY,
  * NO_SUCH_TIMER. */
 jzx_err jzi_timer_cancel_at(jzi_post *post, jzx_timer_id id);

@@ -1,8 +1,6 @@
-/* Shared by the sources of api. */
-#ifndef JZI_API_STEPS_H
-#define JZI_API_STEPS_H
-
-#include <jzx/ask.h>
+/* What calls need that send on behalf of an actor. */
+#ifndef JZI_SEND_H
+#define JZI_SEND_H
 
 #include "entry.h"
 #include "mailbox.h"
@@ -23,20 +21,6 @@ static inline void jzi_send_consume(const jzx_send_opts *opts)
     if ((opts->flags & JZX_SEND_CONSUME) != 0 && opts->drop != NULL && opts->data != NULL) {
         opts->drop(opts->data);
     }
-}
-
-/* Asks, whoever makes them. Errors as jzi_mailbox_check_opts(); *out_flags are those of the
- * request's message. */
-struct jzi_ask;
-jzx_err jzi_ask_check(const jzx_ask_opts *opts, uint32_t *out_flags);
-void jzi_ask_fill(struct jzi_ask *ask, jzx_actor_id to, const jzx_ask_opts *opts, uint64_t now);
-/* The request as a send; ask may be NULL. */
-jzx_send_opts jzi_ask_request(const jzx_ask_opts *opts, const struct jzi_ask *ask);
-uint32_t jzi_outcome_of(jzx_err err);
-static inline void jzi_ask_consume(const jzx_ask_opts *opts)
-{
-    const jzx_send_opts request = {.data = opts->data, .drop = opts->drop, .flags = opts->flags};
-    jzi_send_consume(&request);
 }
 
 #endif
