@@ -1,4 +1,5 @@
 /* Entry points for what a behavior does with itself and with the message in hand. */
+#include "api_behavior.h"
 #include "ask.h"
 #include "base/alloc.h"
 #include "stash.h"
@@ -6,6 +7,18 @@
 static jzi_extra *extra_of_current(jzi_worker *worker)
 {
     return jzi_worker_extra(worker, worker->current);
+}
+
+void jzi_behavior_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
+{
+    jzi_extra *extra = actor->ext->extra;
+    (void)worker;
+    (void)restarts;
+    if (extra->first != NULL) {
+        actor->behavior = extra->first;
+        extra->first = NULL;
+        extra->depth = 0;
+    }
 }
 
 /* From POST_STOP on there is no next message in this life, and the next one begins anew. */

@@ -6,8 +6,10 @@
 
 #include "worker.h"
 
-/* Installs the event operations (JZI_EVENT_BUS) and on_forget_subs. */
+/* Installs the event operations (JZI_EVENT_BUS). */
 void jzi_bus_init(jzi_worker *worker);
+/* An incarnation leaves: its subscriptions end. */
+void jzi_bus_subs_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
 
 /* As the functions of jzx/bus.h; options were adopted and checked, names too. */
 jzx_err jzi_bus_create(jzi_worker *worker, const jzx_bus_opts *opts, jzx_bus **out_bus);

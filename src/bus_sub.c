@@ -240,8 +240,9 @@ static void end_sub(jzi_worker *worker, jzi_sub *sub)
     }
 }
 
-static void forget_subs(jzi_worker *worker, jzi_actor *actor)
+void jzi_bus_subs_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
+    (void)restarts;
     jzi_extra *extra = actor->ext->extra;
     while (extra->subs != NULL) {
         end_sub(worker, extra->subs);
@@ -252,7 +253,6 @@ void jzi_bus_init(jzi_worker *worker)
 {
     worker->domain->event_ops[JZI_EVENT_BUS] =
         (jzi_event_ops){.claim = claim, .done = is_out, .revoke = is_out};
-    worker->domain->on_forget_subs = forget_subs;
 }
 
 static jzx_err start(jzi_worker *worker, jzi_sub *sub, const char *pattern)

@@ -126,8 +126,6 @@ typedef struct jzi_domain {
     void (*on_orders)(jzi_worker *worker, jzi_actor *actor, uint64_t orders);
     /* A message is sent on to another domain, or inside a pool. False: refused there. */
     bool (*on_redirect)(jzi_worker *worker, const jzi_node *node, jzx_actor_id to);
-    /* An incarnation is over that asked for blocking work. */
-    void (*on_forget_jobs)(jzi_worker *worker, jzi_actor *actor);
     struct jzi_jobs *jobs;   /* blocking work; made at its first use, or the system's */
     struct jzi_job *orphans; /* jobs that run and whose actor is gone */
     /* A request (JZI_MSG_ASK) was handled and not answered; died; is about to be handed over: why
@@ -138,12 +136,8 @@ typedef struct jzi_domain {
     uint32_t *(*on_request_tries)(jzi_worker *worker, const jzi_node *node); /* to be counted */
     uint64_t (*on_request_correlation)(jzi_worker *worker, const jzi_node *node);
     jzx_dead_reason (*judge_request)(jzi_worker *worker, const jzi_node *node);
-    struct jzi_registry *registry; /* names and groups; of a system: of all of it */
-    /* An incarnation is over that subscribed to a bus, or waits for names or groups. */
-    void (*on_forget_subs)(jzi_worker *worker, jzi_actor *actor);
-    void (*on_forget_waits)(jzi_worker *worker, jzi_actor *actor);
-    /* The actor is gone, and nobody was told yet: its names and its places in groups are free. */
-    void (*on_release_names)(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id);
+    struct jzi_registry *registry;       /* names and groups; of a system: of all of it */
+    const struct jzi_feature *features;  /* what is done about a life that is over; lifecycle.h */
     const struct jzi_family_ops *family; /* installed by jzi_family_init() */
 } jzi_domain;
 

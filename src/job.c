@@ -298,8 +298,9 @@ static void forsake(jzi_worker *worker, jzi_job *job)
 }
 
 /* An incarnation is over. Arguments are dropped last, when nothing here is half done. */
-static void forget_jobs(jzi_worker *worker, jzi_actor *actor)
+void jzi_job_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
+    (void)restarts;
     jzi_job_list *list = list_of(actor);
     jzi_job *called_off = NULL;
     actor->ext->jobs = NULL;
@@ -349,7 +350,6 @@ void jzi_job_init(jzi_worker *worker)
 {
     worker->domain->event_ops[JZI_EVENT_JOB] = (jzi_event_ops){
         .claim = claim_result, .done = result_is_handled, .revoke = result_is_revoked};
-    worker->domain->on_forget_jobs = forget_jobs;
 }
 
 bool jzi_job_close(jzi_worker *worker, jzi_jobs **jobs)

@@ -58,8 +58,10 @@ typedef struct jzi_job_list {
 /* How long the end of a loop waits for jobs that run. */
 #define JZI_JOB_PATIENCE_NS UINT64_C(5000000000)
 
-/* Installs the event operations (JZI_EVENT_JOB) and on_forget_jobs. */
+/* Installs the event operations (JZI_EVENT_JOB). */
 void jzi_job_init(jzi_worker *worker);
+/* An incarnation leaves: its jobs are called off, or forsaken. */
+void jzi_job_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
 /* Before the post is closed, when nobody is alive here any more: what still runs has no home. A
  * pool that is this domain's own (NULL: it is not) is closed, and so what it did comes home yet.
  * False: a job did not end in time. It is left behind with the pool, and *jobs is NULL. */

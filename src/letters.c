@@ -165,7 +165,8 @@ void jzi_letters_unsubscribe(jzi_worker *worker, jzi_actor *actor)
     }
 }
 
-void jzi_letters_forget(jzi_worker *worker, jzi_actor *actor)
+void jzi_letters_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
+    (void)restarts;
     jzi_letters_unsubscribe(worker, actor);
 }

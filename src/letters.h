@@ -11,6 +11,6 @@ jzx_err jzi_letters_subscribe(jzi_worker *worker, jzi_actor *actor);
 void jzi_letters_unsubscribe(jzi_worker *worker, jzi_actor *actor);
 /* An incarnation is cleaned up: its subscription is gone. A notice that is queued in its own lane
  * is left to be revoked, which then frees it. */
-void jzi_letters_forget(jzi_worker *worker, jzi_actor *actor);
+void jzi_letters_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
 
 #endif

@@ -85,6 +85,19 @@ typedef struct jzi_family_ops {
     void (*adopt)(jzi_worker *worker, jzi_actor *actor);
 } jzi_family_ops;
 
+/* What a feature of actors does about a life that is over (R16, R18). All features are in one
+ * array, jzi_features in loop_features.c, in the order in which they are called; the last one is
+ * empty. */
+typedef struct jzi_feature {
+    size_t at; /* of the member of jzi_ext that is not NULL if the actor has anything of it */
+    /* An incarnation is over; `restarts`: there is a next one. */
+    void (*leave_incarnation)(jzi_worker *worker, jzi_actor *actor, bool restarts);
+    /* The actor is gone, and nobody was told yet. For what is in ext->extra, or NULL. */
+    void (*leave_identity)(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id);
+    /* The actor goes on after a failure, without a restart. Likewise. */
+    void (*resume)(jzi_worker *worker, jzi_actor *actor);
+} jzi_feature;
+
 /* What a spawn has besides the caller's options. Zeroed is a plain one. */
 typedef struct jzi_birth {
     jzi_actor *parent; /* NULL: the root */

@@ -1,7 +1,6 @@
 /* Commands: how anybody asks for the end of an actor, how a parent directs its children, and what
  * the actor does about it when its turn comes. Commands are bits, so they need no memory, cannot
  * fail, and merge; a kill is obeyed before a stop, a stop before a restart (R6, R9, R18). */
-#include "ask.h"
 #include "lifecycle_steps.h"
 
 #define ORDERS (JZI_ACTOR_RESTART | JZI_ACTOR_HALT | JZI_ACTOR_START | JZI_ACTOR_RESUME)
@@ -221,7 +220,7 @@ static void obey_failed(jzi_worker *worker, jzi_actor *actor)
         jzi_life_begin_restart(worker, actor, again ? JZI_AFTER_AGAIN : JZI_AFTER_DOWN);
     } else if ((flags & JZI_ACTOR_RESUME) != 0) {
         jzi_worker_forget_redelivery(worker, actor);
-        jzi_ask_resume(worker, actor);
+        jzi_resume_features(worker, actor);
         actor->flags &= ~(JZI_ACTOR_RESUME | JZI_ACTOR_FROZEN);
         jzi_move(worker, actor, JZX_LIFE_RESUME);
         jzi_set_step(actor, JZI_STEP_NONE);

@@ -2,15 +2,10 @@
  * (R16). */
 #include "lifecycle_steps.h"
 
-#include "ask.h"
 #include "base/alloc.h"
-#include "letters.h"
 #include "mailbox.h"
 #include "monitor.h"
 #include "room.h"
-#include "source.h"
-#include "stash.h"
-#include "timer.h"
 
 /* Other threads may be changing the gate, but only if there ever was a sender (R33). */
 static void gate_add(jzi_worker *worker, jzi_actor *actor, uint64_t delta)
@@ -162,25 +157,6 @@ static void revoke_events(jzi_worker *worker, jzi_actor *actor)
     }
 }
 
-static void release_extra(jzi_worker *worker, jzi_actor *actor)
-{
-    jzi_extra *extra = actor->ext->extra;
-    const jzi_life *life = actor->ext->life;
-    jzi_ask_release(worker, actor, life != NULL && life->after != JZI_AFTER_END);
-    if (extra->first != NULL) {
-        actor->behavior = extra->first;
-        extra->first = NULL;
-        extra->depth = 0;
-    }
-    jzi_stash_leave(worker, actor);
-    if (extra->subs != NULL) {
-        worker->domain->on_forget_subs(worker, actor);
-    }
-    if (extra->waits != NULL) {
-        worker->domain->on_forget_waits(worker, actor);
-    }
-}
-
 void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_ext *ext = actor->ext;
@@ -188,15 +164,12 @@ void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
     if (ext == NULL) {
         return;
     }
-    jzi_source_close_all(worker->io, actor);
-    jzi_timers_release_all(worker->timers, actor);
-    jzi_room_forget_requests(worker, actor);
-    jzi_letters_forget(worker, actor);
-    if (ext->jobs != NULL) {
-        worker->domain->on_forget_jobs(worker, actor);
-    }
-    if (ext->extra != NULL) {
-        release_extra(worker, actor);
+    bool restarts = ext->life != NULL && ext->life->after != JZI_AFTER_END;
+    const jzi_feature *feature = worker->domain->features;
+    for (; feature->leave_incarnation != NULL; feature++) {
+        if (*(void *const *)(void *)((char *)ext + feature->at) != NULL) {
+            feature->leave_incarnation(worker, actor, restarts);
+        }
     }
     if (ext->life != NULL) {
         if (ext->life->family != NULL) {
@@ -204,6 +177,26 @@ void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
         }
         jzi_alarm_clear(worker->alarms, &ext->life->alarm);
         ext->life->deadline_ns = UINT64_MAX;
+    }
+}
+
+static void leave_identity(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id)
+{
+    const jzi_feature *feature = worker->domain->features;
+    for (; feature->leave_incarnation != NULL; feature++) {
+        if (feature->leave_identity != NULL) {
+            feature->leave_identity(worker, actor, id);
+        }
+    }
+}
+
+void jzi_resume_features(jzi_worker *worker, jzi_actor *actor)
+{
+    const jzi_feature *feature = worker->domain->features;
+    for (; jzi_extra_of(actor) != NULL && feature->leave_incarnation != NULL; feature++) {
+        if (feature->resume != NULL) {
+            feature->resume(worker, actor);
+        }
     }
 }
 
@@ -475,9 +468,8 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     jzi_count_add(&worker->counters.ended, 1);
     jzi_count_sub(&worker->counters.live, 1);
     worker->current = NULL;
-    if (ext != NULL && ext->extra != NULL &&
-        (ext->extra->names != NULL || ext->extra->groups != NULL)) {
-        worker->domain->on_release_names(worker, actor, id);
+    if (ext != NULL && ext->extra != NULL) {
+        leave_identity(worker, actor, id);
     }
     if (jzi_unlikely(jzi_domain_sees(worker->domain, JZI_SEES_LIFE | JZI_SEES_LOG))) {
         jzi_tell_end(worker, id, ext == NULL ? "" : ext->name);

@@ -134,6 +134,8 @@ void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news);
 void jzi_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill);
 /* An incarnation is over: what was bound to it goes, but for its watches and links. */
 void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor);
+/* It goes on after a failure. */
+void jzi_resume_features(jzi_worker *worker, jzi_actor *actor);
 /* After its last code: these go as well, and the peers hear of it. `revoke`: the actor is to be
  * started again, without the events of its past. */
 void jzi_release_bonds(jzi_worker *worker, jzi_actor *actor, bool revoke);

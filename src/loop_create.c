@@ -260,6 +260,7 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
     jzi_bus_init(worker);
     jzi_registry_init(worker);
     jzi_lifecycle_init(worker);
+    loop->domain.features = jzi_features;
     jzi_family_init(worker);
     loop->domain.on_redirect = jzi_far_redirect;
     jzi_timers_init(&loop->timers, worker);

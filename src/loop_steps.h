@@ -6,6 +6,9 @@
 
 #include <pthread.h>
 
+/* What domain->features leads to. */
+extern const jzi_feature jzi_features[];
+
 /* Everything that makes actors ready without asking the kernel. */
 void jzi_loop_take_in(jzx_loop *loop, jzi_worker *worker);
 /* Runs ready actors and sees to their lives, at most max_turns and for the time of a tick. */

@@ -403,8 +403,12 @@ size_t jzi_names_all(jzi_registry *registry, jzx_name_info *out, size_t info_siz
 }
 
 /* The actor's id resolves no more, and nobody was told: needs no memory, and cannot fail. */
-static void release(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id)
+void jzi_registry_release(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id)
 {
+    const jzi_extra *extra = actor->ext->extra;
+    if (extra->names == NULL && extra->groups == NULL) {
+        return;
+    }
     jzi_registry *registry = jzi_registry_of(worker);
     jzi_registry_lock(registry);
     jzi_holder *holder = jzi_holder_look(registry, id);
@@ -418,6 +422,5 @@ static void release(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id)
 
 void jzi_registry_init(jzi_worker *worker)
 {
-    worker->domain->on_release_names = release;
     jzi_waits_init(worker);
 }

@@ -26,6 +26,10 @@ bool jzi_registry_is_free(jzi_registry *registry);
 void jzi_registry_destroy(jzi_registry *registry);
 /* Installs the operations. */
 void jzi_registry_init(jzi_worker *worker);
+/* An incarnation leaves: it waits for no names and groups any more. */
+void jzi_registry_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
+/* The actor is gone, and nobody was told yet: its names and its places in groups are free. */
+void jzi_registry_release(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id);
 
 /* Of a name or a group. Errors: INVALID_ARG, TOO_BIG. */
 jzx_err jzi_name_check(const char *text);

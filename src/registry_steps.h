@@ -163,7 +163,7 @@ void jzi_group_release(jzi_worker *worker, jzi_holder *holder);
 void jzi_waits_tell(jzi_worker *worker, jzi_name *name);
 /* The group changed: whoever watches it hears of it, if no notice waits already. */
 void jzi_watches_tell(jzi_worker *worker, jzi_group *group);
-/* Installs JZI_EVENT_NAME and on_forget_waits. */
+/* Installs JZI_EVENT_NAME. */
 void jzi_waits_init(jzi_worker *worker);
 
 /* The caller's array of structs of `size` bytes each. */

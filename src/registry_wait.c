@@ -237,8 +237,9 @@ static void end_wait(jzi_worker *worker, jzi_name_wait *wait)
     }
 }
 
-static void forget_waits(jzi_worker *worker, jzi_actor *actor)
+void jzi_registry_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
+    (void)restarts;
     while (actor->ext->extra->waits != NULL) {
         end_wait(worker, actor->ext->extra->waits);
     }
@@ -248,7 +249,6 @@ void jzi_waits_init(jzi_worker *worker)
 {
     worker->domain->event_ops[JZI_EVENT_NAME] =
         (jzi_event_ops){.claim = claim, .done = notice_is_handled, .revoke = notice_is_revoked};
-    worker->domain->on_forget_waits = forget_waits;
 }
 
 jzx_err jzi_wait_end(jzi_worker *worker, jzi_actor *actor, uint64_t ref, bool group)

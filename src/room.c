@@ -220,11 +220,9 @@ void jzi_room_unqueue(jzi_worker *worker, jzi_room *room)
     room->queued = false;
 }
 
-void jzi_room_forget_requests(jzi_worker *worker, jzi_actor *actor)
+void jzi_room_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
-    if (actor->ext == NULL) {
-        return;
-    }
+    (void)restarts;
     jzi_room *room = actor->ext->requests;
     while (room != NULL) {
         jzi_room *next = room->next;

@@ -19,7 +19,7 @@ jzx_err jzi_room_await(jzi_post *post, jzx_actor_id target, uint64_t timeout_ms)
 void jzi_room_send_away(jzi_post *post);
 
 /* The actor ends: its own requests go, those who wait for it hear NO_SUCH_ACTOR. */
-void jzi_room_forget_requests(jzi_worker *worker, jzi_actor *actor);
+void jzi_room_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
 void jzi_room_target_ended(jzi_worker *worker, jzi_actor *actor);
 
 #endif

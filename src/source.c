@@ -356,10 +356,11 @@ jzx_err jzi_source_give(jzi_io *io, jzi_source *source, jzx_actor_id owner, uint
     return JZX_OK;
 }
 
-void jzi_source_close_all(jzi_io *io, jzi_actor *actor)
+void jzi_source_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
-    while (actor->ext != NULL && actor->ext->sources != NULL) {
-        close_source(io, actor->ext->sources, true);
+    (void)restarts;
+    while (actor->ext->sources != NULL) {
+        close_source(worker->io, actor->ext->sources, true);
     }
 }
 

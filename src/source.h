@@ -115,8 +115,8 @@ void jzi_source_close(jzi_io *io, jzi_source *source);
 void jzi_source_free(jzi_io *io, jzi_source *source);
 /* Moves a source to another open actor. Errors: NO_SUCH_ACTOR, STOPPING, NO_MEMORY. */
 jzx_err jzi_source_give(jzi_io *io, jzi_source *source, jzx_actor_id owner, uint32_t tag);
-/* Closes everything an ending actor owns. */
-void jzi_source_close_all(jzi_io *io, jzi_actor *actor);
+/* Closes everything an actor owns whose incarnation is over. */
+void jzi_source_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
 
 /* Looks at the poller, waiting at most timeout_ns, and calls `ready` of what is. */
 jzx_err jzi_io_poll(jzi_io *io, uint64_t timeout_ns);

@@ -119,8 +119,9 @@ static void forget_marks(jzi_node *tail)
     }
 }
 
-void jzi_stash_leave(jzi_worker *worker, jzi_actor *actor)
+void jzi_stash_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
+    (void)restarts;
     jzi_stash_return(worker, actor, actor->ext->extra->stash_count);
     forget_marks(actor->user);
     forget_marks(actor->urgent);

@@ -25,6 +25,6 @@ jzx_err jzi_stash_put(jzi_worker *worker, jzi_actor *actor);
  * the actor gets a turn. */
 void jzi_stash_return(jzi_worker *worker, jzi_actor *actor, uint32_t count);
 /* An incarnation leaves: all of it goes back, and nothing counts as unstashed any more. */
-void jzi_stash_leave(jzi_worker *worker, jzi_actor *actor);
+void jzi_stash_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
 
 #endif

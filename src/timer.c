@@ -224,9 +224,11 @@ void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
     }
 }
 
-void jzi_timers_release_all(jzi_timers *timers, jzi_actor *actor)
+void jzi_timers_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
-    jzi_timer *timer = actor->ext == NULL ? NULL : actor->ext->timers;
+    jzi_timers *timers = worker->timers;
+    jzi_timer *timer = actor->ext->timers;
+    (void)restarts;
     while (timer != NULL) {
         jzi_timer *next = timer->next;
         if (jzi_timer_move(timer, timers->slots->shared, JZI_TIMER_ARMED, JZI_TIMER_CANCELLED)) {

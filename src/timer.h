@@ -28,7 +28,7 @@ jzx_err jzi_timer_cancel(jzi_timers *timers, jzx_timer_id id);
 jzx_err jzi_timer_cancel_at(jzi_post *post, jzx_timer_id id);
 /* Queues the messages of all that is due. */
 void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns);
-/* Ends everything an ending actor owns. */
-void jzi_timers_release_all(jzi_timers *timers, jzi_actor *actor);
+/* Ends everything an actor owns whose incarnation is over. */
+void jzi_timers_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
 
 #endif
