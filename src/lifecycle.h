@@ -211,12 +211,14 @@ jzx_actor_id jzi_lifecycle_parent(const jzi_worker *worker, const jzi_actor *act
 static inline bool jzi_lifecycle_takes(const jzi_worker *worker, const jzi_actor *parent,
                                        uint32_t restart)
 {
-    bool adopts = worker->domain->root_adopts;
-    if (parent != NULL) {
-        const jzi_life *life = jzi_life_of(parent);
-        adopts = life != NULL && life->adopts;
+    if (jzi_unlikely(restart != JZX_RESTART_DEFAULT)) {
+        return restart != JZX_RESTART_NEVER;
     }
-    return (adopts || restart != JZX_RESTART_DEFAULT) && restart != JZX_RESTART_NEVER;
+    if (parent == NULL) {
+        return worker->domain->root_adopts;
+    }
+    const jzi_life *life = jzi_life_of(parent);
+    return life != NULL && life->adopts;
 }
 
 #endif
