@@ -105,6 +105,18 @@ printf '#include "lane.h"\n' >>src/door.h
 catches "siblings outside base and os" '^src/door\.h:2: .*must not include lane'
 printf '#include "os/clock.h"\n' >>src/base/alloc.c
 catches "base that includes os" '^src/base/alloc\.c:2: .*must not include os/'
+printf 'base base/alloc\nos os/clock\nlater door lane actor\n' >src/rooms.txt
+accepts "a tree with rooms"
+printf 'base base/alloc\nos os/clock\nroom actor\nlater door lane\n' >src/rooms.txt
+catches "an include from a room to a later one" '^src/actor\.h:1: actor \(room\) must not include door'
+printf 'base base/alloc\npatterns door\nos os/clock\nlater lane actor\n' >src/rooms.txt
+accepts "patterns that stand on base"
+printf 'base base/alloc\nos os/clock\nlater door lane\npatterns actor\n' >src/rooms.txt
+catches "patterns that see a private header" '^src/actor\.h:1: actor \(patterns\) must not include door'
+printf 'base base/alloc\nos os/clock\nlater door lane\n' >src/rooms.txt
+catches "a file without a room" '^src/actor\.[ch]:1: File actor is in no room'
+printf 'base base/alloc\nos os/clock\nlater door lane actor gone\n' >src/rooms.txt
+catches "a room with a file that is gone" 'There is no file src/gone'
 printf 'int x;\n' >src/stray.c
 catches "a module without a layer" '^src/stray\.c:1: Module stray is in no layer'
 printf '#include "door.h"\n' >>examples/hello.c
