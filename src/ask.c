@@ -431,7 +431,6 @@ static void answer_is_revoked(jzi_worker *worker, jzi_node *node)
 void jzi_ask_init(jzi_worker *worker)
 {
     jzi_domain *domain = worker->domain;
-    worker->post->asks.shared = true; /* threads ask as well */
     domain->event_ops[JZI_EVENT_ASK] = (jzi_event_ops){.claim = claim_answer,
                                                        .done = answer_is_handled,
                                                        .revoke = answer_is_revoked,

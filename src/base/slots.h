@@ -24,9 +24,9 @@ enum { JZI_SLOTS_SHIFT = JZI_STRESS ? 1 : 6, JZI_SLOTS_CHUNKS = 24 - JZI_SLOTS_S
 typedef struct jzi_slots {
     _Atomic(unsigned char *) chunks[JZI_SLOTS_CHUNKS];
     _Atomic uint32_t made; /* slots that were taken at least once */
-    bool shared;           /* threads other than the owner's take and give; set by the user */
+    bool shared;           /* set by a user that does without the lock while it is alone */
     void *free_list;       /* the owner's */
-    pthread_mutex_t lock;  /* if shared: what follows, and making more */
+    pthread_mutex_t lock;  /* what follows, and making more; see `shared` */
     void *far_list;        /* free slots for everybody */
     unsigned char *next;   /* of the latest chunk, the first slot that nobody had; */
     unsigned char *end;    /* there is none at its end */
@@ -42,7 +42,8 @@ void jzi_slots_deinit(jzi_slots *slots, const jzx_allocator *alloc);
 bool jzi_slots_grow(jzi_slots *slots, const jzx_allocator *alloc, uint32_t bytes);
 
 /* A slot that nobody had, and its number; NULL: as jzi_slots_grow(). The caller fills it in and
- * then publishes it. By the owner; with the lock if it is shared. */
+ * then publishes it. With the lock, or by one that is
+ * alone. */
 static inline void *jzi_slots_make(jzi_slots *slots, const jzx_allocator *alloc, uint32_t bytes,
                                    uint32_t *out_slot)
 {
