@@ -42,8 +42,8 @@ void jzi_slots_deinit(jzi_slots *slots, const jzx_allocator *alloc);
 bool jzi_slots_grow(jzi_slots *slots, const jzx_allocator *alloc, uint32_t bytes);
 
 /* A slot that nobody had, and its number; NULL: as jzi_slots_grow(). The caller fills it in and
- * then publishes it. With the lock, or by one that is
- * alone. */
+ * then publishes it. With the lock, or by the
+ * only user. */
 static inline void *jzi_slots_make(jzi_slots *slots, const jzx_allocator *alloc, uint32_t bytes,
                                    uint32_t *out_slot)
 {
