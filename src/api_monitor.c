@@ -3,7 +3,6 @@
 #include <jzx/dead_letter.h>
 #include <jzx/monitor.h>
 
-#include "entry.h"
 #include "letters.h"
 #include "lifecycle.h"
 #include "monitor.h"

@@ -90,6 +90,8 @@ typedef struct jzi_family_ops {
  * empty. */
 typedef struct jzi_feature {
     size_t at; /* of the member of jzi_ext that is not NULL if the actor has anything of it */
+    /* A domain begins: installs the operations of its events. Or NULL. */
+    void (*init)(jzi_worker *worker);
     /* An incarnation is over; `restarts`: there is a next one. */
     void (*leave_incarnation)(jzi_worker *worker, jzi_actor *actor, bool restarts);
     /* The actor is gone, and nobody was told yet. For what is in ext->extra, or NULL. */

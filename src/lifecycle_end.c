@@ -401,6 +401,7 @@ void jzi_lifecycle_init(jzi_worker *worker)
     worker->domain->on_link_exit = jzi_lifecycle_fail_with;
     worker->domain->on_orders = jzi_lifecycle_obey;
     worker->domain->root_first = worker->domain->root_last = JZI_NO_ACTOR;
+    jzi_monitor_init(worker);
     jzi_far_init(worker);
     jzi_started_init(worker);
 }

@@ -4,7 +4,6 @@
 
 #include <jzx/system.h>
 
-#include "entry.h"
 #include "family.h"
 #include "source.h"
 #include "timer.h"

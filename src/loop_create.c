@@ -1,16 +1,10 @@
 /* Making loops: of their own, and as dispatchers of a system. */
 #include "loop_steps.h"
 
-#include "ask.h"
 #include "base/alloc.h"
-#include "bus.h"
 #include "family.h"
-#include "job.h"
-#include "letters.h"
-#include "monitor.h"
 #include "os/probe.h"
 #include "registry.h"
-#include "room.h"
 #include "sender.h"
 
 #include <jzx/system.h>
@@ -252,15 +246,13 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
         goto fail;
     }
     jzi_worker_clock(worker);
-    jzi_room_init(worker);
-    jzi_monitor_init(worker);
-    jzi_letters_init(worker);
-    jzi_job_init(worker);
-    jzi_ask_init(worker);
-    jzi_bus_init(worker);
-    jzi_registry_init(worker);
-    jzi_lifecycle_init(worker);
     loop->domain.features = jzi_features;
+    for (const jzi_feature *it = jzi_features; it->leave_incarnation != NULL; it++) {
+        if (it->init != NULL) {
+            it->init(worker);
+        }
+    }
+    jzi_lifecycle_init(worker);
     jzi_family_init(worker);
     loop->domain.on_redirect = jzi_far_redirect;
     jzi_timers_init(&loop->timers, worker);

@@ -19,18 +19,19 @@ const jzi_feature jzi_features[] = {
     /* R16: "fd watches, timers, subscriptions released" */
     {IN_EXT(sources), .leave_incarnation = jzi_source_leave},
     {IN_EXT(timers), .leave_incarnation = jzi_timers_leave},
-    {IN_EXT(requests), .leave_incarnation = jzi_room_leave},
-    {IN_EXT(feed), .leave_incarnation = jzi_letters_leave},
-    {IN_EXT(jobs), .leave_incarnation = jzi_job_leave},
+    {IN_EXT(requests), .init = jzi_room_init, .leave_incarnation = jzi_room_leave},
+    {IN_EXT(feed), .init = jzi_letters_init, .leave_incarnation = jzi_letters_leave},
+    {IN_EXT(jobs), .init = jzi_job_init, .leave_incarnation = jzi_job_leave},
     /* R18: "asks it made or owes" */
-    {IN_EXT(extra), .leave_incarnation = jzi_ask_release, .resume = jzi_ask_resume},
+    {IN_EXT(extra), .init = jzi_ask_init, .leave_incarnation = jzi_ask_release,
+     .resume = jzi_ask_resume},
     /* "become stack" */
     {IN_EXT(extra), .leave_incarnation = jzi_behavior_leave},
     /* "stash back to the front of the mailbox" */
     {IN_EXT(extra), .leave_incarnation = jzi_stash_leave},
-    {IN_EXT(extra), .leave_incarnation = jzi_bus_subs_leave},
+    {IN_EXT(extra), .init = jzi_bus_init, .leave_incarnation = jzi_bus_subs_leave},
     /* waits for names and groups; R16: "id no longer resolves; names released" */
-    {IN_EXT(extra), .leave_incarnation = jzi_registry_leave,
+    {IN_EXT(extra), .init = jzi_registry_init, .leave_incarnation = jzi_registry_leave,
      .leave_identity = jzi_registry_release},
     {0},
 };

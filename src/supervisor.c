@@ -1,7 +1,6 @@
 /* Supervisors as their callers see them: making one, and asking it for things. All of it only reads
  * the family or gives an order; what follows happens in the actors' own turns. */
 #include "admin.h"
-#include "entry.h"
 #include "family.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,4 @@
 /* What would happen: the steps that a failure of one child leads to, without taking them. */
-#include "entry.h"
 #include "family.h"
 
 /* Where steps go; count runs on when there is no room. */

@@ -2,7 +2,6 @@
  * where the actor lives, and from there, as news, to its parent.
  *
  *   caller --errand--> the actor's domain --news--> its parent's domain: jzi_family_restart() */
-#include "entry.h"
 #include "family.h"
 
 #include "base/alloc.h"

@@ -18,7 +18,7 @@ static void test_what_an_actor_may_have_besides_is_as_the_spec_says(void)
     CHECK_EQ(sizeof(jzi_ext), 152);
     CHECK_EQ(sizeof(jzi_life), 400);
     CHECK_EQ(sizeof(jzi_child), 392);
-    CHECK_EQ(sizeof(jzi_family), 368);
+    CHECK_EQ(sizeof(jzi_family), 360);
     CHECK_EQ(sizeof(jzi_child_plan), 264);
 }
 
