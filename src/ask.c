@@ -27,7 +27,7 @@ static jzi_ask *make_slot(jzi_post *post)
         ask->home = post;
         ask->errand.node.ops = JZI_EVENT_ASK;
         ask->alarm.fire = jzi_ask_time_is_up;
-        jzi_slots_publish(&post->asks);
+        jzi_slots_publish(&post->asks, slot);
     }
     return ask;
 }

@@ -199,6 +199,7 @@ jzx_err jzi_timer_cancel(jzi_timers *timers, jzx_timer_id id)
 
 void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
 {
+    const bool shared = timers->slots->shared;
     jzi_wheel_entry *entry = jzi_wheel_take(&timers->wheel, now_ns);
     while (entry != NULL) {
         jzi_wheel_entry *next = entry->next;
@@ -208,8 +209,7 @@ void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
         }
         entry->pprev = NULL;
         jzi_timer *timer = jzi_container_of(entry, jzi_timer, entry);
-        if (jzi_likely(
-                jzi_timer_move(timer, timers->slots->shared, JZI_TIMER_ARMED, JZI_TIMER_QUEUED))) {
+        if (jzi_likely(jzi_timer_move(timer, shared, JZI_TIMER_ARMED, JZI_TIMER_QUEUED))) {
             jzi_actor *owner =
                 jzi_actor_table_at(timers->domain->acting->table, jzx_id_slot(timer->owner));
             if (jzi_unlikely(timers->domain->acting->noting_often)) {

@@ -62,7 +62,7 @@ static inline jzi_timer *jzi_timer_slot_make(jzi_slots *slots, const jzx_allocat
     if (jzi_likely(timer != NULL)) {
         timer->entry.pprev = NULL;
         atomic_init(&timer->word, (uint64_t)slot << 8 | bits);
-        jzi_slots_publish(slots);
+        jzi_slots_publish(slots, slot);
     }
     return timer;
 }

@@ -55,12 +55,10 @@ static inline void *jzi_slots_make(jzi_slots *slots, const jzx_allocator *alloc,
     *out_slot = atomic_load_explicit(&slots->made, memory_order_relaxed);
     return slot;
 }
-static inline void jzi_slots_publish(jzi_slots *slots)
+static inline void jzi_slots_publish(jzi_slots *slots, uint32_t slot)
 {
     /* release: a thread that sees the new count sees the chunk and what is in the slot. */
-    atomic_store_explicit(&slots->made,
-                          atomic_load_explicit(&slots->made, memory_order_relaxed) + 1,
-                          memory_order_release);
+    atomic_store_explicit(&slots->made, slot + 1, memory_order_release);
 }
 
 /* The slot of a number that is known to have been made. */

@@ -35,7 +35,7 @@ static unsigned char *make(jzi_slots *slots, uint32_t *out_number)
         CHECK(jzi_slots_find(slots, *out_number, SLOT) == NULL); /* not yet */
         memset(slot, 0xAA, SLOT);
         memcpy(slot, out_number, sizeof *out_number);
-        jzi_slots_publish(slots);
+        jzi_slots_publish(slots, *out_number);
     }
     return slot;
 }
