@@ -45,7 +45,6 @@ struct jzx_loop {
     jzi_last_call calls[2];
     uint32_t down_epoch;
     bool embedded;        /* somebody has the descriptor: leave it truthful after each step */
-    uint32_t poller_kind; /* jzx_poller_kind; AUTO: not one of ours */
     char name[JZX_DISPATCHER_NAME_MAX + 1];
     char audit[160];
     struct jzi_jobs *jobs; /* blocking work; made at its first use */
