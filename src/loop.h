@@ -44,7 +44,7 @@ struct jzx_loop {
     bool down;
     jzi_last_call calls[2];
     uint32_t down_epoch;
-    bool embedded;        /* somebody has the descriptor: leave it truthful after each step */
+    bool embedded; /* somebody has the descriptor: leave it truthful after each step */
     char name[JZX_DISPATCHER_NAME_MAX + 1];
     char audit[160];
     struct jzi_jobs *jobs; /* blocking work; made at its first use */

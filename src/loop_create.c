@@ -30,8 +30,8 @@ static uint32_t or_default(uint32_t value, uint32_t fallback)
     return value == 0 ? fallback : value;
 }
 
-/* Earlier versions had an io_uring poller (ADR 0025). A program that is told to use it hears that it
- * cannot, instead of running on another one. */
+/* Earlier versions had an io_uring poller (ADR 0025). A program that is told to use it hears that
+ * it cannot, instead of running on another one. */
 static bool asks_for_uring(void)
 {
     const char *wish = getenv("JZX_POLLER");

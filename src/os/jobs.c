@@ -221,8 +221,7 @@ static jzx_err admit(const jzi_jobs *jobs)
         return JZX_ERR_STOPPING;
     }
     /* Whoever hears that a work is over finds its place free. */
-    uint64_t there =
-        (uint64_t)jobs->queue.count + jobs->held + (jobs->running - jobs->telling);
+    uint64_t there = (uint64_t)jobs->queue.count + jobs->held + (jobs->running - jobs->telling);
     return there < (uint64_t)jobs->limits.threads + jobs->limits.queue ? JZX_OK
                                                                        : JZX_ERR_QUEUE_FULL;
 }

@@ -1,6 +1,6 @@
-/* Goal: files are read, written and synced without blocking the loop (R27): nothing is lost whatever
- * happens to the actor, its descriptor or its buffers meanwhile. Method: files without names; random
- * sizes from the seed; descriptors and memory are counted. */
+/* Goal: files are read, written and synced without blocking the loop (R27): nothing is lost
+ * whatever happens to the actor, its descriptor or its buffers meanwhile. Method: files without
+ * names; random sizes from the seed; descriptors and memory are counted. */
 #define _GNU_SOURCE
 #include <time.h>
 

@@ -667,8 +667,7 @@ static void test_bad_paths_and_changes_are_refused(void)
 }
 
 static const jzt_test tests[] = {
-    {"the_environment_is_complete_and_constant",
-     test_the_environment_is_complete_and_constant},
+    {"the_environment_is_complete_and_constant", test_the_environment_is_complete_and_constant},
     {"no_errno_is_a_success", test_no_errno_is_a_success},
     {"the_clock_never_steps_back", test_the_clock_never_steps_back},
     {"entropy_fills_all_of_the_buffer", test_entropy_fills_all_of_the_buffer},
