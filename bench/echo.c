@@ -169,8 +169,3 @@ void bench_jzx_echo_watch(const bench_run *run, bench_sample *out)
 {
     echo(bench_echo_watch_serve, run, out);
 }
-
-void bench_jzx_echo_uring(const bench_run *run, bench_sample *out)
-{
-    echo(bench_echo_uring_serve, run, out);
-}

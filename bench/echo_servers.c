@@ -85,14 +85,10 @@ void bench_echo_epoll_serve(uint16_t port, bench_ready_fn ready, void *ctx)
     }
 }
 
-static jzx_loop *loop_open(jzx_poller_kind poller)
+static jzx_loop *loop_open(void)
 {
     jzx_loop *loop = NULL;
-    jzx_config config = {.poller = poller};
-    bench_check(jzx_loop_create(&config, &loop), "create");
-    if (poller == JZX_POLLER_URING && strcmp(jzx_loop_poller_name(loop), "uring") != 0) {
-        bench_fail("this kernel refuses io_uring");
-    }
+    bench_check(jzx_loop_create(NULL, &loop), "create");
     return loop;
 }
 
@@ -132,10 +128,9 @@ static jzx_behavior_result conn_accept(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-static _Noreturn void conn_serve(jzx_poller_kind poller, uint16_t port, bench_ready_fn ready,
-                                 void *ctx)
+void bench_echo_conn_serve(uint16_t port, bench_ready_fn ready, void *ctx)
 {
-    jzx_loop *loop = loop_open(poller);
+    jzx_loop *loop = loop_open();
     jzx_spawn_opts opts = {.behavior = conn_accept};
     jzx_actor_id id = JZX_NOBODY;
     jzx_io_ref listener = 0;
@@ -146,16 +141,6 @@ static _Noreturn void conn_serve(jzx_poller_kind poller, uint16_t port, bench_re
     bench_check(jzx_net_address(loop, listener, 0, address, sizeof address), "address");
     ready(ctx, (uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10));
     serve_forever(loop);
-}
-
-void bench_echo_conn_serve(uint16_t port, bench_ready_fn ready, void *ctx)
-{
-    conn_serve(JZX_POLLER_EPOLL, port, ready, ctx);
-}
-
-void bench_echo_uring_serve(uint16_t port, bench_ready_fn ready, void *ctx)
-{
-    conn_serve(JZX_POLLER_URING, port, ready, ctx);
 }
 
 /* The same on readiness alone: the program owns the sockets and makes the system calls. */
@@ -186,7 +171,7 @@ static jzx_behavior_result watch_accept(jzx_context *ctx, const jzx_message *msg
 
 void bench_echo_watch_serve(uint16_t port, bench_ready_fn ready, void *ctx)
 {
-    jzx_loop *loop = loop_open(JZX_POLLER_EPOLL);
+    jzx_loop *loop = loop_open();
     jzx_spawn_opts opts = {.behavior = watch_accept};
     jzx_actor_id id = JZX_NOBODY;
     jzx_io_ref ref = 0;
@@ -218,9 +203,4 @@ void bench_serve_conn(uint16_t port)
 void bench_serve_watch(uint16_t port)
 {
     bench_echo_watch_serve(port, say_ready, NULL);
-}
-
-void bench_serve_uring(uint16_t port)
-{
-    bench_echo_uring_serve(port, say_ready, NULL);
 }

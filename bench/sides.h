@@ -135,7 +135,6 @@ void bench_jzx_wake(const bench_run *run, bench_sample *out);
 void bench_raw_echo(const bench_run *run, bench_sample *out);
 void bench_jzx_echo(const bench_run *run, bench_sample *out);
 void bench_jzx_echo_watch(const bench_run *run, bench_sample *out);
-void bench_jzx_echo_uring(const bench_run *run, bench_sample *out);
 /* Is the client of a server that runs already; its CPU time and memory are looked up by its pid. */
 void bench_echo_drive(uint16_t port, int server_pid, const bench_run *run, bench_sample *out);
 /* echo_servers.c: listen on 127.0.0.1:port (0: any), report the port, serve until killed. */
@@ -143,11 +142,9 @@ typedef void (*bench_ready_fn)(void *ctx, uint16_t port);
 _Noreturn void bench_echo_epoll_serve(uint16_t port, bench_ready_fn ready, void *ctx);
 _Noreturn void bench_echo_conn_serve(uint16_t port, bench_ready_fn ready, void *ctx);
 _Noreturn void bench_echo_watch_serve(uint16_t port, bench_ready_fn ready, void *ctx);
-_Noreturn void bench_echo_uring_serve(uint16_t port, bench_ready_fn ready, void *ctx);
 /* As servers of their own, for other clients: print READY. */
 void bench_serve_raw(uint16_t port);
 void bench_serve_conn(uint16_t port);
 void bench_serve_watch(uint16_t port);
-void bench_serve_uring(uint16_t port);
 
 #endif

@@ -1,14 +1,19 @@
-# libjzx_console (on libjzx and libmicrohttpd) and its testing twin. The page is part of the library:
-# cmake/console_page.cmake turns console/page/* into C. Without libmicrohttpd there is none of it.
+# libjzx_console (on libjzx, libmicrohttpd and jansson) and its testing twin. The page is part of the library:
+# cmake/console_page.cmake turns console/page/* into C. Without libmicrohttpd or jansson there is none of it.
 option(JZX_CONSOLE "Build libjzx_console when libmicrohttpd is found" ON)
 if(NOT JZX_CONSOLE OR JZX_FUZZ)
     return()
 endif()
 if(PkgConfig_FOUND)
     pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd>=0.9.73)
+    pkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson)
 endif()
 if(NOT MICROHTTPD_FOUND)
     message(STATUS "libmicrohttpd is missing (Debian: libmicrohttpd-dev): no console")
+    return()
+endif()
+if(NOT JANSSON_FOUND)
+    message(STATUS "jansson is missing (Debian: libjansson-dev): no console")
     return()
 endif()
 
@@ -21,15 +26,15 @@ add_custom_command(OUTPUT ${page_c}
         -P ${PROJECT_SOURCE_DIR}/cmake/console_page.cmake
     DEPENDS ${JZX_CONSOLE_PAGE} ${PROJECT_SOURCE_DIR}/cmake/console_page.cmake VERBATIM)
 
-# The console sees the public headers of libjzx only. libmicrohttpd is linked by name, so that the
-# installed package need not look for it.
+# The console sees the public headers of libjzx only. libmicrohttpd and jansson are linked by name, so
+# that the installed package need not look for them.
 function(jzx_console_target target core)
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/console/include>
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    target_link_libraries(${target} PUBLIC ${core} PRIVATE microhttpd Threads::Threads)
-    target_link_directories(${target} PRIVATE ${MICROHTTPD_LIBRARY_DIRS})
+    target_link_libraries(${target} PUBLIC ${core} PRIVATE microhttpd jansson Threads::Threads)
+    target_link_directories(${target} PRIVATE ${MICROHTTPD_LIBRARY_DIRS} ${JANSSON_LIBRARY_DIRS})
 endfunction()
 
 add_library(jzx_console_objects OBJECT ${JZX_CONSOLE_SOURCES} ${page_c})
@@ -37,7 +42,8 @@ set_target_properties(jzx_console_objects PROPERTIES
     POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 target_compile_definitions(jzx_console_objects PRIVATE _GNU_SOURCE)
 target_include_directories(jzx_console_objects PRIVATE console/include include console)
-target_include_directories(jzx_console_objects SYSTEM PRIVATE ${MICROHTTPD_INCLUDE_DIRS})
+target_include_directories(jzx_console_objects SYSTEM PRIVATE
+    ${MICROHTTPD_INCLUDE_DIRS} ${JANSSON_INCLUDE_DIRS})
 
 add_library(jzx_console SHARED $<TARGET_OBJECTS:jzx_console_objects>)
 set_target_properties(jzx_console PROPERTIES

@@ -32,10 +32,6 @@ install(FILES ${PROJECT_BINARY_DIR}/jzxConfig.cmake ${PROJECT_BINARY_DIR}/jzxCon
     DESTINATION ${JZX_CMAKE_DIR})
 
 # The .pc files find their prefix from where they are, so `cmake --install --prefix` moves them too.
-set(JZX_PC_REQUIRES_PRIVATE "")
-if(JZX_HAVE_URING)
-    set(JZX_PC_REQUIRES_PRIVATE liburing)
-endif()
 file(RELATIVE_PATH JZX_PC_PREFIX
     ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" JZX_PC_PREFIX "${JZX_PC_PREFIX}")

@@ -7,28 +7,14 @@ endif()
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig)
-set(JZX_HAVE_URING OFF)
-if(JZX_URING AND PkgConfig_FOUND)
-    pkg_check_modules(URING QUIET IMPORTED_TARGET liburing)
-    if(URING_FOUND)
-        set(JZX_HAVE_URING ON)
-    endif()
-endif()
-message(STATUS "io_uring backend: ${JZX_HAVE_URING}")
 
-# Everything a target needs that is compiled from, or linked with, the core's sources. liburing is
-# linked by name, not as an imported target, so that the installed package need not look for it.
+# Everything a target needs that is compiled from, or linked with, the core's sources.
 function(jzx_core_target target)
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-    target_compile_definitions(${target} PRIVATE JZI_HAVE_URING=$<BOOL:${JZX_HAVE_URING}>)
     target_link_libraries(${target} PRIVATE Threads::Threads)
-    if(JZX_HAVE_URING)
-        target_include_directories(${target} SYSTEM PRIVATE ${URING_INCLUDE_DIRS})
-        target_link_libraries(${target} PRIVATE uring)
-    endif()
 endfunction()
 
 add_library(jzx_objects OBJECT ${JZX_SOURCES})
@@ -82,7 +68,6 @@ endif()
 if(JZX_BUILD_TESTS)
     add_library(jzx_twin STATIC $<TARGET_OBJECTS:jzx_objects>)
     set_target_properties(jzx_twin PROPERTIES LINKER_LANGUAGE C)
-    target_compile_definitions(jzx_twin PUBLIC JZI_HAVE_URING=$<BOOL:${JZX_HAVE_URING}>)
     jzx_core_target(jzx_twin)
     target_include_directories(jzx_twin PUBLIC ${PROJECT_SOURCE_DIR}/src)
     if(JZX_TESTKIT_SOURCES)

@@ -62,14 +62,8 @@ jzc_answer *jzc_answer_gone(const char *text, const char *end, uint64_t since_ms
     return answer_of_text(503, &out);
 }
 
-static bool string_is(const jzc_json_member *member, const char *text)
-{
-    size_t len = strlen(text);
-    return member->value_len == len + 2 && memcmp(member->value + 1, text, len) == 0;
-}
-
 /* What an error of the program is called in HTTP. */
-static unsigned status_of(const jzc_json_member *error)
+static unsigned status_of(const char *error)
 {
     static const struct {
         const char *error;
@@ -80,39 +74,53 @@ static unsigned status_of(const jzc_json_member *error)
         {"NO_MEMORY", 503},   {"MAILBOX_FULL", 409},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (string_is(error, table[i].error)) {
+        if (strcmp(error, table[i].error) == 0) {
             return table[i].status;
         }
     }
     return 409;
 }
 
-/* Reads no further than to what says how it went: answers can be long. */
-static unsigned line_status(jzc_json_reader *reader)
+static bool begins_with(const char *text, size_t len, const char *prefix)
 {
-    jzc_json_member member;
-    while (jzc_json_next(reader, &member)) {
-        if (jzc_json_is(&member, "ok") && member.value[0] == 't') {
-            return 200;
-        }
-        if (jzc_json_is(&member, "error") && member.kind == JZC_JSON_STRING) {
-            return status_of(&member);
-        }
+    size_t prefix_len = strlen(prefix);
+    return len >= prefix_len && memcmp(text, prefix, prefix_len) == 0;
+}
+
+/* What went well says so at once, and can be long: it is not parsed. */
+static unsigned line_status(const char *line, size_t len, const char *rest, size_t rest_len)
+{
+    if (begins_with(rest, rest_len, "\"ok\":true")) {
+        return 200;
     }
-    return 502;
+    json_t *object = jzc_json_read(line, len);
+    const char *error = json_string_value(json_object_get(object, "error"));
+    unsigned status = 502;
+    if (json_is_true(json_object_get(object, "ok"))) {
+        status = 200;
+    } else if (error != NULL) {
+        status = status_of(error);
+    }
+    json_decref(object);
+    return status;
 }
 
 jzc_answer *jzc_answer_of_line(const char *line, size_t len, uint64_t *out_id)
 {
-    jzc_json_reader reader = jzc_json_read(line, len);
-    jzc_json_member id = {0};
+    static const char head[] = "{\"id\":";
+    const char *end = line + len;
     *out_id = 0;
-    if (!jzc_json_next(&reader, &id) || !jzc_json_is(&id, "id") ||
-        !jzc_json_u64(id.value, id.value_len, out_id)) {
+    if (!begins_with(line, len, head)) {
         return NULL;
     }
-    const char *rest = id.value + id.value_len;
-    const char *end = line + len;
+    const char *id = line + sizeof head - 1;
+    const char *rest = id;
+    while (rest < end && *rest >= '0' && *rest <= '9') {
+        rest++;
+    }
+    if (!jzc_digits_u64(id, (size_t)(rest - id), out_id)) {
+        return NULL;
+    }
     while (rest < end && (*rest == ',' || *rest == ' ')) {
         rest++;
     }
@@ -124,7 +132,7 @@ jzc_answer *jzc_answer_of_line(const char *line, size_t len, uint64_t *out_id)
     }
     answer->len = rest_len + 1;
     answer->held = NULL;
-    answer->status = line_status(&reader);
+    answer->status = line_status(line, len, rest, rest_len);
     answer->bytes[0] = '{';
     memcpy(answer->bytes + 1, rest, rest_len);
     answer->bytes[answer->len] = '\0';
@@ -133,21 +141,13 @@ jzc_answer *jzc_answer_of_line(const char *line, size_t len, uint64_t *out_id)
 
 jzc_answer *jzc_answer_text_of(jzc_answer *answer)
 {
-    jzc_json_reader reader = jzc_json_read(answer->bytes, answer->len);
-    jzc_json_member member;
-    jzc_text text = {0};
-    while (answer->status == 200 && jzc_json_next(&reader, &member)) {
-        if (!jzc_json_is(&member, "text") || member.kind != JZC_JSON_STRING) {
-            continue;
-        }
-        jzc_answer *found = NULL;
-        if (jzc_json_unquote(member.value, member.value_len, &text)) {
-            found = jzc_answer_new(200, text.bytes, text.len);
-        }
-        jzc_text_free(&text);
+    json_t *object = answer->status == 200 ? jzc_json_read(answer->bytes, answer->len) : NULL;
+    const json_t *text = json_object_get(object, "text");
+    if (json_is_string(text)) {
         jzc_answer_drop(answer);
-        return found;
+        answer = jzc_answer_new(200, json_string_value(text), json_string_length(text));
     }
+    json_decref(object);
     return answer;
 }
 

@@ -124,30 +124,22 @@ typedef struct number_member {
 } number_member;
 
 /* Takes the numbers that are asked for; returns how many there were. */
-static size_t take_numbers(const char *text, size_t len, const number_member *wanted, size_t count)
+static size_t take_numbers(const json_t *object, const number_member *wanted, size_t count)
 {
-    jzc_json_reader reader = jzc_json_read(text, len);
-    jzc_json_member member;
     size_t found = 0;
-    while (jzc_json_next(&reader, &member)) {
-        for (size_t i = 0; i < count && member.kind == JZC_JSON_NUMBER; i++) {
-            found += jzc_json_is(&member, wanted[i].name) &&
-                     jzc_json_u64(member.value, member.value_len, wanted[i].out);
-        }
+    for (size_t i = 0; i < count; i++) {
+        found += jzc_json_number(object, wanted[i].name, wanted[i].out);
     }
     return found;
 }
 
 /* The slowest of the dispatchers. */
-static uint64_t latency_of(const char *text, size_t len)
+static uint64_t latency_of(const json_t *dispatchers)
 {
-    jzc_json_reader reader = jzc_json_read_array(text, len);
-    jzc_json_member item;
     uint64_t most = 0;
-    while (jzc_json_item(&reader, &item)) {
+    for (size_t i = 0; i < json_array_size(dispatchers); i++) {
         uint64_t one = 0;
-        const number_member wanted[] = {{"latency_us", &one}};
-        (void)take_numbers(item.value, item.value_len, wanted, 1);
+        (void)jzc_json_number(json_array_get(dispatchers, i), "latency_us", &one);
         most = one > most ? one : most;
     }
     return most;
@@ -163,19 +155,12 @@ bool jzc_reading_of(const char *text, size_t len, jzc_reading *out)
                                       {"failures", &out->failures},
                                       {"dead", &out->dead},
                                       {"queued", &out->queued}};
-    if (take_numbers(text, len, top, 3) != 3) {
-        return false;
-    }
-    jzc_json_reader reader = jzc_json_read(text, len);
-    jzc_json_member member;
-    while (jzc_json_next(&reader, &member)) {
-        if (jzc_json_is(&member, "counters")) {
-            (void)take_numbers(member.value, member.value_len, counters, 5);
-        } else if (jzc_json_is(&member, "dispatchers")) {
-            out->latency_us = latency_of(member.value, member.value_len);
-        }
-    }
-    return !reader.bad;
+    json_t *object = jzc_json_read(text, len);
+    bool whole = take_numbers(object, top, 3) == 3;
+    (void)take_numbers(json_object_get(object, "counters"), counters, 5);
+    out->latency_us = latency_of(json_object_get(object, "dispatchers"));
+    json_decref(object);
+    return whole;
 }
 
 bool jzc_reading_continues(const jzc_reading *before, const jzc_reading *now)

@@ -90,19 +90,13 @@ static void keeper_take(jzx_context *ctx, keeper *me)
 static uint64_t after_of(const jzx_message *msg)
 {
     jzc_text text = {0};
-    jzc_json_member member;
     uint64_t after = 0;
     jzc_text_str(&text, "{");
     jzc_text_add(&text, msg->data, msg->len);
     jzc_text_str(&text, "}");
-    if (!text.failed) {
-        jzc_json_reader reader = jzc_json_read(text.bytes, text.len);
-        while (jzc_json_next(&reader, &member)) {
-            if (jzc_json_is(&member, "after")) {
-                (void)jzc_json_u64(member.value, member.value_len, &after);
-            }
-        }
-    }
+    json_t *object = text.failed ? NULL : jzc_json_read(text.bytes, text.len);
+    (void)jzc_json_number(object, "after", &after);
+    json_decref(object);
     jzc_text_free(&text);
     return after;
 }

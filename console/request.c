@@ -90,7 +90,7 @@ static bool body_is_too_big(struct MHD_Connection *connection)
     const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
     uint64_t bytes = 0;
     return length != NULL &&
-           (!jzc_json_u64(length, strlen(length), &bytes) || bytes > JZC_BODY_MAX);
+           (!jzc_digits_u64(length, strlen(length), &bytes) || bytes > JZC_BODY_MAX);
 }
 
 typedef struct framing {

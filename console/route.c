@@ -139,7 +139,7 @@ jzc_refusal jzc_asked_query(jzc_asked *asked, const char *name, size_t name_len,
     }
     uint64_t number = 0;
     if (kind == JZC_PARAM_NUMBER || kind == JZC_PARAM_OURS) {
-        if (!jzc_json_u64(value, value_len, &number)) {
+        if (!jzc_digits_u64(value, value_len, &number)) {
             return bad("A member of the query has to be a number and is none.");
         }
         asked->ours[at] = number;
@@ -158,48 +158,44 @@ jzc_refusal jzc_asked_query(jzc_asked *asked, const char *name, size_t name_len,
     return (jzc_refusal){0};
 }
 
-/* A member of a body, which is JSON already: it is checked, and copied as it was written. */
-static jzc_refusal asked_member(jzc_asked *asked, const jzc_json_member *member)
+static jzc_refusal asked_member(jzc_asked *asked, const char *name, const json_t *value)
 {
-    int at = param_find(asked->route, member->name, member->name_len);
+    int at = param_find(asked->route, name, strlen(name));
     if (at < 0) {
         return bad("The body has a member that this action does not know; docs/CONSOLE.md lists "
                    "them.");
     }
     jzc_text *out = &asked->values[at];
-    uint64_t number = 0;
-    if (out->len > 0) {
-        return bad("A member of the body is given twice.");
-    }
     if (asked->route->params[at].kind == JZC_PARAM_NUMBER) {
-        if (member->kind != JZC_JSON_NUMBER ||
-            !jzc_json_u64(member->value, member->value_len, &number)) {
+        if (!json_is_integer(value) || json_integer_value(value) < 0) {
             return bad("`tag` and `u64` are whole numbers from 0.");
         }
-    } else if (member->kind != JZC_JSON_STRING) {
+        jzc_text_u64(out, (uint64_t)json_integer_value(value));
+    } else if (!json_is_string(value)) {
         return bad("`actor` and `text` are strings.");
+    } else {
+        jzc_text_quote(out, json_string_value(value), json_string_length(value));
     }
-    jzc_text_add(out, member->value, member->value_len);
     return (jzc_refusal){0};
 }
 
 jzc_refusal jzc_asked_body(jzc_asked *asked, const char *body, size_t len)
 {
-    jzc_json_reader reader = jzc_json_read(body, len);
-    jzc_json_member member;
-    while (jzc_json_next(&reader, &member)) {
-        jzc_refusal refusal = asked_member(asked, &member);
-        if (refusal.status != 0) {
-            return refusal;
-        }
+    json_t *object = jzc_json_read(body, len);
+    if (object == NULL) {
+        return bad("The body has to be one object of JSON, such as {\"actor\":\"worker-1\"}, with "
+                   "each member once.");
     }
-    if (reader.bad) {
-        return bad("The body has to be one object of JSON, such as {\"actor\":\"worker-1\"}.");
+    jzc_refusal refusal = {0};
+    for (void *at = json_object_iter(object); at != NULL && refusal.status == 0;
+         at = json_object_iter_next(object, at)) {
+        refusal = asked_member(asked, json_object_iter_key(at), json_object_iter_value(at));
     }
-    if (asked->values[0].len == 0) {
+    json_decref(object);
+    if (refusal.status == 0 && asked->values[0].len == 0) {
         return bad("The body has to say whom, as in {\"actor\":\"worker-1\"}.");
     }
-    return (jzc_refusal){0};
+    return refusal;
 }
 
 uint64_t jzc_asked_ours(const jzc_asked *asked, const char *name, uint64_t fallback)

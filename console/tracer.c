@@ -111,33 +111,33 @@ static jzx_behavior_result greeted(jzx_context *ctx, tracer *me, const char *lin
     return err == JZX_OK ? JZX_BEHAVIOR_OK : not_reachable(ctx, me);
 }
 
-static void add_event(tracer *me, const jzc_json_member *event)
+static void add_event(tracer *me, const json_t *event)
 {
-    if (me->count >= me->limit || me->events.len + event->value_len > JZC_TRACE_BYTES_MAX) {
+    char *text = json_dumps(event, JSON_COMPACT);
+    size_t len = text == NULL ? 0 : strlen(text);
+    if (text == NULL || me->count >= me->limit || me->events.len + len > JZC_TRACE_BYTES_MAX) {
         me->cut = true;
-        return;
+    } else {
+        if (me->count > 0) {
+            jzc_text_add(&me->events, ",", 1);
+        }
+        jzc_text_add(&me->events, text, len);
+        me->count++;
     }
-    if (me->count > 0) {
-        jzc_text_add(&me->events, ",", 1);
-    }
-    jzc_text_add(&me->events, event->value, event->value_len);
-    me->count++;
+    free(text);
 }
 
 /* {"id":1,"event":{...}} or {"id":1,"skipped":N,"lost":N}, which counts from the beginning. */
 static void add_line(tracer *me, const char *line, size_t len)
 {
-    jzc_json_reader reader = jzc_json_read(line, len);
-    jzc_json_member member;
-    while (jzc_json_next(&reader, &member)) {
-        if (jzc_json_is(&member, "event") && member.kind == JZC_JSON_NESTED) {
-            add_event(me, &member);
-        } else if (jzc_json_is(&member, "skipped")) {
-            (void)jzc_json_u64(member.value, member.value_len, &me->skipped);
-        } else if (jzc_json_is(&member, "lost")) {
-            (void)jzc_json_u64(member.value, member.value_len, &me->lost);
-        }
+    json_t *object = jzc_json_read(line, len);
+    const json_t *event = json_object_get(object, "event");
+    if (json_is_object(event)) {
+        add_event(me, event);
     }
+    (void)jzc_json_number(object, "skipped", &me->skipped);
+    (void)jzc_json_number(object, "lost", &me->lost);
+    json_decref(object);
 }
 
 /* The answer to the request itself: from now on the time counts. */

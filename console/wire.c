@@ -181,23 +181,18 @@ static void wire_ask(jzx_context *ctx, wire *me, const char *question, size_t le
 
 const char *jzc_greeting_error(const char *line, size_t len, const char **out_text)
 {
-    jzc_json_reader reader = jzc_json_read(line, len);
-    jzc_json_member member;
+    json_t *object = jzc_json_read(line, len);
+    const char *error = json_string_value(json_object_get(object, "error"));
     uint64_t version = 0;
-    bool busy = false;
-    while (jzc_json_next(&reader, &member)) {
-        if (jzc_json_is(&member, "protocol")) {
-            (void)jzc_json_u64(member.value, member.value_len, &version);
-        }
-        busy = busy || (jzc_json_is(&member, "error") && member.value_len == 6 &&
-                        memcmp(member.value, "\"BUSY\"", 6) == 0);
-    }
+    (void)jzc_json_number(object, "protocol", &version);
+    bool busy = error != NULL && strcmp(error, "BUSY") == 0;
+    json_decref(object);
     if (busy) {
         *out_text = "The program has as many control clients as it takes: close other consoles or "
                     "`jzx` commands.";
         return "BUSY";
     }
-    if (reader.bad || version != 1) {
+    if (version != 1) {
         *out_text = "What answers there does not speak version 1 of the control protocol.";
         return "NOT_A_PROGRAM";
     }
@@ -206,14 +201,10 @@ const char *jzc_greeting_error(const char *line, size_t len, const char **out_te
 
 uint64_t jzc_greeting_pid(const char *line, size_t len)
 {
-    jzc_json_reader reader = jzc_json_read(line, len);
-    jzc_json_member member;
+    json_t *object = jzc_json_read(line, len);
     uint64_t pid = 0;
-    while (jzc_json_next(&reader, &member)) {
-        if (jzc_json_is(&member, "pid")) {
-            (void)jzc_json_u64(member.value, member.value_len, &pid);
-        }
-    }
+    (void)jzc_json_number(object, "pid", &pid);
+    json_decref(object);
     return pid;
 }
 

@@ -1,5 +1,5 @@
 /* Copies a file by messages: read a piece, write it, read the next, and sync at the end. read(2),
- * write(2) and fsync(2) block on files; these happen in io_uring or on other threads, and the other
+ * write(2) and fsync(2) block on files; these happen on other threads, and the other
  * actors of the loop go on. Without arguments it copies a file of its own making.
  * Run: ./file_copy [FROM TO] */
 #define _POSIX_C_SOURCE 200809L

@@ -17,8 +17,6 @@ typedef struct plan {
 typedef struct breaker {
     plan plan;
     jzi_breaker core;
-    jzi_calls calls;
-    uint64_t random;         /* 0: not seeded yet */
     jzx_breaker_facts facts; /* the counters; the rest is filled in when asked for */
     uint8_t slots[];         /* of the window */
 } breaker;
@@ -72,11 +70,11 @@ static void end_call(breaker *self, jzx_context *ctx, call *it, jzi_call_result 
 {
     uint32_t before = self->core.state;
     jzi_breaker_done(&self->core, it->epoch, result, jzx_loop_now(ctx->loop),
-                     jzi_proxy_draw(&self->plan.proxy, ctx, &self->random));
+                     jzi_proxy_draw(&self->plan.proxy, ctx));
     self->facts.successes += result == JZI_CALL_OK ? 1 : 0;
     self->facts.failures += result == JZI_CALL_FAILED ? 1 : 0;
     self->facts.errors += result == JZI_CALL_VOID ? 1 : 0;
-    jzi_proxy_close(&self->plan.proxy, &self->calls, &it->base, sizeof *it);
+    jzi_proxy_close(&self->plan.proxy, &it->base, sizeof *it);
     tell_change(self, ctx, before);
 }
 
@@ -113,7 +111,7 @@ static void on_refused(breaker *self, jzx_context *ctx, call *it, jzx_err err)
 static void pass_call(breaker *self, jzx_context *ctx, const jzx_message *msg)
 {
     uint32_t epoch = self->core.epoch;
-    call *it = (call *)jzi_proxy_open(&self->plan.proxy, ctx, &self->calls, sizeof *it);
+    call *it = (call *)jzi_proxy_open(&self->plan.proxy, ctx, sizeof *it);
     if (it == NULL) {
         jzi_breaker_done(&self->core, epoch, JZI_CALL_VOID, 0, 0);
         self->facts.errors++;
@@ -131,7 +129,7 @@ static void on_call(breaker *self, jzx_context *ctx, const jzx_message *msg)
 {
     uint64_t now = jzx_loop_now(ctx->loop);
     uint32_t before = self->core.state;
-    jzi_admission admission = jzi_breaker_admit(&self->core, self->calls.count, now);
+    jzi_admission admission = jzi_breaker_admit(&self->core, self->plan.proxy.calls.count, now);
     tell_change(self, ctx, before);
     self->facts.calls++;
     switch (admission) {
@@ -163,7 +161,7 @@ static void on_facts(breaker *self, jzx_context *ctx)
     facts->since_ns = self->core.since_ns;
     facts->state = self->core.state;
     facts->forced = self->core.forced ? 1 : 0;
-    facts->in_flight = self->calls.count;
+    facts->in_flight = self->plan.proxy.calls.count;
     facts->retry_after_ms = jzi_breaker_retry_after_ms(&self->core, now);
     jzi_breaker_window(&self->core, now, &facts->window_calls, &facts->window_failures);
     jzi_proxy_tell(ctx, facts, sizeof *facts, JZX_TAG_BREAKER_FACTS);
@@ -209,34 +207,19 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-static size_t size_of(const plan *from)
+static void breaker_init(jzi_proxy *proxy, jzx_loop *loop)
 {
-    return sizeof(breaker) + from->rules.window_calls;
+    breaker *self = (breaker *)proxy;
+    jzi_breaker_init(&self->core, &self->plan.rules, self->slots, jzx_loop_now(loop));
 }
 
-static breaker *make(const plan *from, jzx_loop *loop)
+static void breaker_close(jzi_proxy *proxy, jzi_call *it)
 {
-    breaker *self = jzi_alloc_zeroed(&from->proxy.alloc, size_of(from));
-    if (self != NULL) {
-        self->plan = *from;
-        jzi_breaker_init(&self->core, &self->plan.rules, self->slots, jzx_loop_now(loop));
-    }
-    return self;
+    jzi_proxy_close(proxy, it, sizeof(call));
 }
 
-static void destroy(breaker *self)
-{
-    const jzx_allocator alloc = self->plan.proxy.alloc;
-    while (self->calls.first != NULL) {
-        jzi_proxy_close(&self->plan.proxy, &self->calls, self->calls.first, sizeof(call));
-    }
-    jzi_free(&alloc, self, size_of(&self->plan));
-}
-
-static void on_end(jzx_context *ctx)
-{
-    destroy(ctx->state);
-}
+static const jzi_proxy_type type = {
+    .behavior = on_message, .init = breaker_init, .close = breaker_close};
 
 static jzx_err make_plan(jzx_loop *loop, const jzx_breaker_opts *opts, size_t opts_size,
                          jzx_breaker_opts *known, plan *out)
@@ -250,6 +233,7 @@ static jzx_err make_plan(jzx_loop *loop, const jzx_breaker_opts *opts, size_t op
     }
     *out = (plan){
         .proxy = {.alloc = jzx_loop_allocator(loop),
+                  .type = &type,
                   .plan_size = sizeof *out,
                   .callee = known->callee,
                   .find = known->find,
@@ -261,7 +245,9 @@ static jzx_err make_plan(jzx_loop *loop, const jzx_breaker_opts *opts, size_t op
         .listener = known->listener,
         .slow_ns = known->slow_ms * JZI_NS_PER_MS,
     };
-    return jzi_breaker_rules_make(known, &out->rules);
+    err = jzi_breaker_rules_make(known, &out->rules);
+    out->proxy.actor_size = sizeof(breaker) + out->rules.window_calls;
+    return err;
 }
 
 jzx_err jzx_breaker_spawn_sized(jzx_loop *loop, const jzx_breaker_opts *opts, size_t opts_size,
@@ -273,28 +259,9 @@ jzx_err jzx_breaker_spawn_sized(jzx_loop *loop, const jzx_breaker_opts *opts, si
     if (err != JZX_OK) {
         return err;
     }
-    breaker *self = make(&from, loop);
-    if (self == NULL) {
-        return JZX_ERR_NO_MEMORY;
-    }
-    jzx_spawn_opts spawn = {.behavior = on_message,
-                            .state = self,
-                            .deinit = on_end,
-                            .drop_msg = known.drop_msg,
-                            .name = known.name,
-                            .mailbox_cap = known.mailbox_cap,
-                            .dispatcher = known.dispatcher};
-    err = jzx_spawn(loop, &spawn, out_id);
-    if (err != JZX_OK) {
-        destroy(self);
-    }
-    return err;
-}
-
-static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
-{
-    ctx->state = make(arg, ctx->loop);
-    return ctx->state != NULL ? JZX_BEHAVIOR_OK : jzx_fail(ctx, JZX_ERR_NO_MEMORY, "no memory");
+    jzx_spawn_opts spawn = {
+        .name = known.name, .mailbox_cap = known.mailbox_cap, .dispatcher = known.dispatcher};
+    return jzi_proxy_spawn(loop, &from.proxy, spawn, out_id);
 }
 
 jzx_err jzx_breaker_child_sized(jzx_loop *loop, const jzx_breaker_opts *opts, size_t opts_size,
@@ -304,16 +271,7 @@ jzx_err jzx_breaker_child_sized(jzx_loop *loop, const jzx_breaker_opts *opts, si
     jzx_breaker_opts known;
     jzx_err err =
         spec == NULL ? JZX_ERR_INVALID_ARG : make_plan(loop, opts, opts_size, &known, &from);
-    if (err != JZX_OK) {
-        return err;
-    }
-    err = jzi_proxy_child(&from.proxy, spec);
-    if (err == JZX_OK) {
-        spec->behavior = on_message;
-        spec->init = on_start;
-        spec->deinit = on_end;
-    }
-    return err;
+    return err != JZX_OK ? err : jzi_proxy_child(&from.proxy, spec);
 }
 
 jzx_err jzx_breaker_order(jzx_loop *loop, jzx_actor_id to, uint32_t order)

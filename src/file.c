@@ -68,7 +68,6 @@ static file_job *new_file_job(jzi_worker *worker, jzi_actor *actor, const file_w
     self->job.tag = wish->tag;
     self->job.kind = JZX_KIND_FILE;
     self->job.flags = JZI_MSG_EVENT | JZX_MSG_BORROWED;
-    self->job.work.file = &self->file;
     self->file = (jzi_file){
         .fd = -1,
         .op = wish->op,

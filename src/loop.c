@@ -245,8 +245,10 @@ uint64_t jzx_loop_now(jzx_loop *loop)
 
 const char *jzx_loop_poller_name(const jzx_loop *loop)
 {
-    static const char *const names[] = {"custom", "epoll", "uring"};
-    return loop == NULL ? "" : names[loop->poller_kind];
+    if (loop == NULL) {
+        return "";
+    }
+    return loop->worker.env == jzx_env_epoll() ? "epoll" : "custom";
 }
 
 void jzi_loop_free(jzx_loop *loop)

@@ -47,8 +47,7 @@ struct jzx_loop {
     bool down;
     jzi_last_call calls[2];
     uint32_t down_epoch;
-    bool embedded;        /* somebody has the descriptor: leave it truthful after each step */
-    uint32_t poller_kind; /* jzx_poller_kind; AUTO: not one of ours */
+    bool embedded; /* somebody has the descriptor: leave it truthful after each step */
     char name[JZX_DISPATCHER_NAME_MAX + 1];
     char audit[160];
     struct jzi_pool *pool; /* threads of its own; NULL: whoever runs the loop runs its actors */

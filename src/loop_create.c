@@ -24,17 +24,12 @@ static uint32_t or_default(uint32_t value, uint32_t fallback)
     return value == 0 ? fallback : value;
 }
 
-/* JZX_POLLER in the environment overrides the config; anything else than the two names does not. */
-static uint32_t chosen_poller(const jzx_config *config)
+/* Earlier versions had an io_uring poller (ADR 0025). A program that is told to use it hears that
+ * it cannot, instead of running on another one. */
+static bool asks_for_uring(void)
 {
     const char *wish = getenv("JZX_POLLER");
-    if (wish != NULL && strcmp(wish, "epoll") == 0) {
-        return JZX_POLLER_EPOLL;
-    }
-    if (wish != NULL && strcmp(wish, "uring") == 0) {
-        return JZX_POLLER_URING;
-    }
-    return config->poller == JZX_POLLER_URING ? JZX_POLLER_URING : JZX_POLLER_EPOLL;
+    return wish != NULL && strcmp(wish, "uring") == 0;
 }
 
 /* JZX_DISPATCHER=pinned or pool:N takes the place of a kind that was not chosen. */
@@ -101,7 +96,7 @@ static jzx_err check_root(const jzx_config *config, jzi_policy *out_policy)
 
 static jzx_err check_config(jzx_config *config)
 {
-    if (config->poller > JZX_POLLER_URING || config->root_stop > JZX_ROOT_STOP_IN_ORDER ||
+    if (config->root_stop > JZX_ROOT_STOP_IN_ORDER ||
         (config->env != NULL && config->env->size < sizeof(jzx_env))) {
         return JZX_ERR_INVALID_ARG;
     }
@@ -287,15 +282,14 @@ fail:
     return err;
 }
 
-static jzx_err create_on(const jzx_config *config, const jzx_env *env, uint32_t kind,
-                         const jzi_place *place, jzx_loop **out_loop)
+static jzx_err create_on(const jzx_config *config, const jzx_env *env, const jzi_place *place,
+                         jzx_loop **out_loop)
 {
     jzx_loop *loop = jzi_alloc_zeroed(&config->allocator, sizeof *loop);
     if (loop == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     configure(loop, config, env);
-    loop->poller_kind = kind;
     jzx_err err = open_parts(loop, config, place);
     if (err != JZX_OK) {
         size_t slots = loop->worker.ring == NULL ? 0 : (size_t)loop->worker.ring_mask + 1;
@@ -330,14 +324,8 @@ jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_lo
     if (err != JZX_OK) {
         return err;
     }
-    if (known.env != NULL) {
-        return create_on(&known, known.env, JZX_POLLER_AUTO, place, out_loop);
+    if (known.env == NULL && asks_for_uring()) {
+        return JZX_ERR_NOT_SUPPORTED;
     }
-    if (chosen_poller(&known) == JZX_POLLER_URING) {
-        err = create_on(&known, jzx_env_uring(), JZX_POLLER_URING, place, out_loop);
-        if (err != JZX_ERR_NOT_SUPPORTED) {
-            return err;
-        }
-    }
-    return create_on(&known, jzx_env_epoll(), JZX_POLLER_EPOLL, place, out_loop);
+    return create_on(&known, known.env == NULL ? jzx_env_epoll() : known.env, place, out_loop);
 }

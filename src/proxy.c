@@ -18,6 +18,54 @@ static void drop_plan(void *arg)
     jzi_free(&alloc, arg, plan->plan_size);
 }
 
+static jzi_proxy *make(const jzi_proxy *plan, jzx_loop *loop)
+{
+    jzi_proxy *self = jzi_alloc_zeroed(&plan->alloc, plan->actor_size);
+    if (self != NULL) {
+        memcpy(self, plan, plan->plan_size);
+        self->type->init(self, loop);
+    }
+    return self;
+}
+
+static void destroy(jzi_proxy *self)
+{
+    const jzx_allocator alloc = self->alloc;
+    while (self->calls.first != NULL) {
+        self->type->close(self, self->calls.first);
+    }
+    jzi_free(&alloc, self, self->actor_size);
+}
+
+static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
+{
+    ctx->state = make(arg, ctx->loop);
+    return ctx->state != NULL ? JZX_BEHAVIOR_OK : jzx_fail(ctx, JZX_ERR_NO_MEMORY, "no memory");
+}
+
+static void on_end(jzx_context *ctx)
+{
+    destroy(ctx->state);
+}
+
+jzx_err jzi_proxy_spawn(jzx_loop *loop, const jzi_proxy *plan, jzx_spawn_opts spawn,
+                        jzx_actor_id *out_id)
+{
+    jzi_proxy *self = make(plan, loop);
+    if (self == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    spawn.behavior = plan->type->behavior;
+    spawn.state = self;
+    spawn.deinit = on_end;
+    spawn.drop_msg = plan->drop_msg;
+    jzx_err err = jzx_spawn(loop, &spawn, out_id);
+    if (err != JZX_OK) {
+        destroy(self);
+    }
+    return err;
+}
+
 jzx_err jzi_proxy_child(const jzi_proxy *plan, jzx_child_spec *spec)
 {
     void *kept = jzi_alloc(&plan->alloc, plan->plan_size);
@@ -28,20 +76,24 @@ jzx_err jzi_proxy_child(const jzi_proxy *plan, jzx_child_spec *spec)
     spec->arg = kept;
     spec->drop_arg = drop_plan;
     spec->drop_msg = plan->drop_msg;
+    spec->behavior = plan->type->behavior;
+    spec->init = on_start;
+    spec->deinit = on_end;
     return JZX_OK;
 }
 
-uint32_t jzi_proxy_draw(const jzi_proxy *proxy, const jzx_context *ctx, uint64_t *random)
+uint32_t jzi_proxy_draw(jzi_proxy *proxy, const jzx_context *ctx)
 {
-    if (*random == 0) {
+    if (proxy->random == 0) {
         /* Actors that were made alike must not come back alike. */
-        *random = proxy->seed != 0 ? proxy->seed : ctx->self ^ jzx_loop_now(ctx->loop);
+        proxy->random = proxy->seed != 0 ? proxy->seed : ctx->self ^ jzx_loop_now(ctx->loop);
     }
-    return jzi_random_next(random);
+    return jzi_random_next(&proxy->random);
 }
 
-jzi_call *jzi_proxy_open(const jzi_proxy *proxy, jzx_context *ctx, jzi_calls *calls, size_t size)
+jzi_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size)
 {
+    jzi_calls *calls = &proxy->calls;
     jzi_call *call = jzi_alloc_zeroed(&proxy->alloc, size);
     if (call == NULL) {
         return NULL;
@@ -60,17 +112,17 @@ jzi_call *jzi_proxy_open(const jzi_proxy *proxy, jzx_context *ctx, jzi_calls *ca
     return call;
 }
 
-void jzi_proxy_close(const jzi_proxy *proxy, jzi_calls *calls, jzi_call *call, size_t size)
+void jzi_proxy_close(jzi_proxy *proxy, jzi_call *call, size_t size)
 {
     if (call->prev != NULL) {
         call->prev->next = call->next;
     } else {
-        calls->first = call->next;
+        proxy->calls.first = call->next;
     }
     if (call->next != NULL) {
         call->next->prev = call->prev;
     }
-    calls->count--;
+    proxy->calls.count--;
     jzi_free(&proxy->alloc, call, size);
 }
 

@@ -3,28 +3,10 @@
 #ifndef JZI_PROXY_H
 #define JZI_PROXY_H
 
+#include <jzx/actor.h>
 #include <jzx/breaker.h>
 
 #include <stdbool.h>
-
-/* Whom a proxy asks, and what its user told it about messages. The first member of what an actor is
- * made of: a supervisor makes every incarnation from one. */
-typedef struct jzi_proxy {
-    jzx_allocator alloc;
-    size_t plan_size; /* of the whole it begins */
-    jzx_actor_id callee;
-    jzx_actor_id (*find)(jzx_context *ctx, void *arg);
-    int (*is_failure)(void *arg, const jzx_message *reply);
-    void *arg;
-    void (*drop_msg)(const jzx_message *msg);
-    uint32_t timeout_ms; /* 0: the default */
-    uint64_t seed;       /* 0: the default */
-} jzi_proxy;
-
-/* Fills in a child spec whose arg is a copy of the plan. Errors: NO_MEMORY. */
-jzx_err jzi_proxy_child(const jzi_proxy *plan, jzx_child_spec *spec);
-/* A random number from a generator that was 0 at first. */
-uint32_t jzi_proxy_draw(const jzi_proxy *proxy, const jzx_context *ctx, uint64_t *random);
 
 /* A call under way: the first member of what the actor knows of it. */
 typedef struct jzi_call {
@@ -37,9 +19,48 @@ typedef struct jzi_calls {
     uint32_t count;
 } jzi_calls;
 
+typedef struct jzi_proxy jzi_proxy;
+
+/* What makes a proxy a breaker or a retry. */
+typedef struct jzi_proxy_type {
+    jzx_behavior_fn behavior;
+    /* A new actor: its plan is copied, the rest is zero. */
+    void (*init)(jzi_proxy *self, jzx_loop *loop);
+    /* The actor ends with this call under way. */
+    void (*close)(jzi_proxy *self, jzi_call *call);
+} jzi_proxy_type;
+
+/* Whom a proxy asks, and what its user told it about messages. The first member of a plan, which is
+ * what an actor is made of: a supervisor makes every incarnation from one. The plan in turn is the
+ * first member of the actor. */
+struct jzi_proxy {
+    const jzi_proxy_type *type;
+    jzx_allocator alloc;
+    size_t plan_size;
+    size_t actor_size;
+    jzx_actor_id callee;
+    jzx_actor_id (*find)(jzx_context *ctx, void *arg);
+    int (*is_failure)(void *arg, const jzx_message *reply);
+    void *arg;
+    void (*drop_msg)(const jzx_message *msg);
+    uint32_t timeout_ms; /* 0: the default */
+    uint64_t seed;       /* 0: the default */
+    jzi_calls calls;     /* the actor's, as `random`; zero in a plan */
+    uint64_t random;     /* 0: not seeded yet */
+};
+
+/* An actor of that plan. `spawn` has its name, mailbox and dispatcher. Errors: those of
+ * jzx_spawn(), NO_MEMORY. */
+jzx_err jzi_proxy_spawn(jzx_loop *loop, const jzi_proxy *plan, jzx_spawn_opts spawn,
+                        jzx_actor_id *out_id);
+/* Fills in a child spec whose arg is a copy of the plan. Errors: NO_MEMORY. */
+jzx_err jzi_proxy_child(const jzi_proxy *plan, jzx_child_spec *spec);
+/* A random number. */
+uint32_t jzi_proxy_draw(jzi_proxy *proxy, const jzx_context *ctx);
+
 /* Keeps the ask in hand in a zeroed call of `size` bytes. NULL: there is no memory. */
-jzi_call *jzi_proxy_open(const jzi_proxy *proxy, jzx_context *ctx, jzi_calls *calls, size_t size);
-void jzi_proxy_close(const jzi_proxy *proxy, jzi_calls *calls, jzi_call *call, size_t size);
+jzi_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size);
+void jzi_proxy_close(jzi_proxy *proxy, jzi_call *call, size_t size);
 
 /* Asks the callee what `request` says: the message in hand, or a value or copy that was kept. Its
  * data is given away, whatever the result. Waits no longer than the caller of `call`. */

@@ -21,8 +21,6 @@ typedef struct plan {
 typedef struct retry {
     plan plan;
     jzi_budget budget;
-    jzi_calls calls;
-    uint64_t random;       /* 0: not seeded yet */
     jzx_retry_facts facts; /* the counters; the rest is filled in when asked for */
 } retry;
 
@@ -44,7 +42,7 @@ static void close_call(retry *self, call *it)
     if (is_copy(&it->request)) {
         jzi_free(&self->plan.proxy.alloc, it->request.data, it->request.len);
     }
-    jzi_proxy_close(&self->plan.proxy, &self->calls, &it->base, sizeof *it);
+    jzi_proxy_close(&self->plan.proxy, &it->base, sizeof *it);
 }
 
 /* Values, copies, and nothing at all. The rest can be given away only once. */
@@ -105,7 +103,7 @@ static bool tries_again(retry *self, jzx_context *ctx, call *it, const jzx_call_
                          .outcome = failure->outcome,
                          .deadline_ns = jzx_request_deadline(ctx, it->base.request),
                          .wait_ns = failure->retry_after_ms * JZI_NS_PER_MS,
-                         .random = jzi_proxy_draw(&self->plan.proxy, ctx, &self->random)};
+                         .random = jzi_proxy_draw(&self->plan.proxy, ctx)};
     jzi_retry_verdict verdict =
         jzi_retry_decide(&self->plan.rules, &self->budget, &facts, jzx_loop_now(ctx->loop));
     *out_why = verdict.what;
@@ -201,11 +199,11 @@ static void on_call(retry *self, jzx_context *ctx, const jzx_message *msg)
         refuse(self, ctx, msg, JZX_ERR_NOT_SUPPORTED);
         return;
     }
-    if (self->calls.count >= self->plan.rules.max_calls) {
+    if (self->plan.proxy.calls.count >= self->plan.rules.max_calls) {
         refuse(self, ctx, msg, JZX_ERR_BUSY);
         return;
     }
-    call *it = (call *)jzi_proxy_open(&self->plan.proxy, ctx, &self->calls, sizeof *it);
+    call *it = (call *)jzi_proxy_open(&self->plan.proxy, ctx, sizeof *it);
     if (it == NULL) {
         refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
         return;
@@ -224,7 +222,7 @@ static void on_facts(retry *self, jzx_context *ctx)
     jzx_retry_facts *facts = &self->facts;
     jzi_budget_look(&self->budget, jzx_loop_now(ctx->loop));
     facts->budget_permil = (uint32_t)self->budget.tokens;
-    facts->in_flight = self->calls.count;
+    facts->in_flight = self->plan.proxy.calls.count;
     jzi_proxy_tell(ctx, facts, sizeof *facts, JZX_TAG_RETRY_FACTS);
 }
 
@@ -247,29 +245,20 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-static retry *make(const plan *from)
+static void retry_init(jzi_proxy *proxy, jzx_loop *loop)
 {
-    retry *self = jzi_alloc_zeroed(&from->proxy.alloc, sizeof *self);
-    if (self != NULL) {
-        self->plan = *from;
-        self->budget = from->rules.budget;
-    }
-    return self;
+    retry *self = (retry *)proxy;
+    (void)loop;
+    self->budget = self->plan.rules.budget;
 }
 
-static void destroy(retry *self)
+static void retry_close(jzi_proxy *proxy, jzi_call *it)
 {
-    const jzx_allocator alloc = self->plan.proxy.alloc;
-    while (self->calls.first != NULL) {
-        close_call(self, (call *)self->calls.first);
-    }
-    jzi_free(&alloc, self, sizeof *self);
+    close_call((retry *)proxy, (call *)it);
 }
 
-static void on_end(jzx_context *ctx)
-{
-    destroy(ctx->state);
-}
+static const jzi_proxy_type type = {
+    .behavior = on_message, .init = retry_init, .close = retry_close};
 
 static jzx_err make_plan(jzx_loop *loop, const jzx_retry_opts *opts, size_t opts_size,
                          jzx_retry_opts *known, plan *out)
@@ -283,7 +272,9 @@ static jzx_err make_plan(jzx_loop *loop, const jzx_retry_opts *opts, size_t opts
     }
     *out = (plan){
         .proxy = {.alloc = jzx_loop_allocator(loop),
+                  .type = &type,
                   .plan_size = sizeof *out,
+                  .actor_size = sizeof(retry),
                   .callee = known->callee,
                   .find = known->find,
                   .is_failure = known->is_failure,
@@ -304,28 +295,9 @@ jzx_err jzx_retry_spawn_sized(jzx_loop *loop, const jzx_retry_opts *opts, size_t
     if (err != JZX_OK) {
         return err;
     }
-    retry *self = make(&from);
-    if (self == NULL) {
-        return JZX_ERR_NO_MEMORY;
-    }
-    jzx_spawn_opts spawn = {.behavior = on_message,
-                            .state = self,
-                            .deinit = on_end,
-                            .drop_msg = known.drop_msg,
-                            .name = known.name,
-                            .mailbox_cap = known.mailbox_cap,
-                            .dispatcher = known.dispatcher};
-    err = jzx_spawn(loop, &spawn, out_id);
-    if (err != JZX_OK) {
-        destroy(self);
-    }
-    return err;
-}
-
-static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
-{
-    ctx->state = make(arg);
-    return ctx->state != NULL ? JZX_BEHAVIOR_OK : jzx_fail(ctx, JZX_ERR_NO_MEMORY, "no memory");
+    jzx_spawn_opts spawn = {
+        .name = known.name, .mailbox_cap = known.mailbox_cap, .dispatcher = known.dispatcher};
+    return jzi_proxy_spawn(loop, &from.proxy, spawn, out_id);
 }
 
 jzx_err jzx_retry_child_sized(jzx_loop *loop, const jzx_retry_opts *opts, size_t opts_size,
@@ -335,14 +307,5 @@ jzx_err jzx_retry_child_sized(jzx_loop *loop, const jzx_retry_opts *opts, size_t
     jzx_retry_opts known;
     jzx_err err =
         spec == NULL ? JZX_ERR_INVALID_ARG : make_plan(loop, opts, opts_size, &known, &from);
-    if (err != JZX_OK) {
-        return err;
-    }
-    err = jzi_proxy_child(&from.proxy, spec);
-    if (err == JZX_OK) {
-        spec->behavior = on_message;
-        spec->init = on_start;
-        spec->deinit = on_end;
-    }
-    return err;
+    return err != JZX_OK ? err : jzi_proxy_child(&from.proxy, spec);
 }

@@ -68,13 +68,12 @@ JZX_API jzx_job_ref jzx_message_job(const jzx_message *msg);
 
 /* Files.
  *
- * read(2), write(2) and fsync(2) block on files; these do not. They go through io_uring where the
- * kernel allows it, else through the threads above (JZX_FILES=threads in the environment asks for
- * that); the calls are the same. Buffers
- * are the runtime's and the descriptor is duplicated for the time of the operation: an actor may
- * end or close its file at any moment. Operations on one file may overtake each other: wait for the
- * event before asking for what depends on it. Closing the duplicate releases the process's POSIX
- * record locks on the file (fcntl(2), F_SETLK), as every close(2) does: lock with F_OFD_SETLK. */
+ * read(2), write(2) and fsync(2) block on files; these do not. The threads above do them.
+ * Buffers are the runtime's and the descriptor is duplicated for the time of the operation: an
+ * actor may end or close its file at any moment. Operations on one file may overtake each other:
+ * wait for the event before asking for what depends on it. Closing the duplicate releases the
+ * process's POSIX record locks on the file (fcntl(2), F_SETLK), as every close(2) does: lock with
+ * F_OFD_SETLK. */
 typedef enum jzx_file_op {
     JZX_FILE_READ = 1,
     JZX_FILE_WRITE = 2,

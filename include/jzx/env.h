@@ -111,9 +111,8 @@ typedef struct jzx_env {
     void (*trace)(void *ctx, const jzx_trace_event *event);
 } jzx_env;
 
-/* The system's environment on one of its pollers, with a life of its own. Thread: any. */
+/* The system's environment, with a life of its own. Thread: any. */
 JZX_API const jzx_env *jzx_env_epoll(void);
-JZX_API const jzx_env *jzx_env_uring(void);
 
 #ifdef __cplusplus
 }

@@ -11,12 +11,6 @@ extern "C" {
 struct jzx_env;
 struct jzx_supervisor_spec;
 
-typedef enum jzx_poller_kind {
-    JZX_POLLER_AUTO = 0, /* epoll */
-    JZX_POLLER_EPOLL = 1,
-    JZX_POLLER_URING = 2 /* epoll where the kernel refuses io_uring */
-} jzx_poller_kind;
-
 /* Where actors run (R31); jzx/system.h says more, and has several of them side by side. */
 typedef enum jzx_dispatcher_kind {
     JZX_DISPATCHER_LOOP = 0,   /* on the thread that runs the loop */
@@ -33,9 +27,8 @@ typedef enum jzx_root_stop {
 } jzx_root_stop;
 
 /* Zero is the default everywhere, and so is a NULL config. The environment variable
- * JZX_POLLER=epoll|uring overrides `poller` unless `env` is given, and JZX_DISPATCHER=pinned or
- * pool:N a `dispatcher` that is 0: a program, or its tests, can be tried on other dispatchers as it
- * is. */
+ * JZX_DISPATCHER=pinned or pool:N overrides a `dispatcher` that is 0: a program, or its tests, can
+ * be tried on other dispatchers as it is. */
 typedef struct jzx_config {
     jzx_allocator allocator;      /* default: malloc. Used for everything (R36) */
     const struct jzx_env *env;    /* borrowed until the last sender is gone; default: the system */
@@ -46,7 +39,6 @@ typedef struct jzx_config {
     uint32_t turn_budget_us;      /* time one actor may keep the loop per turn; 200 */
     uint32_t tick_budget_us;      /* time between two looks at timers and I/O; 1,000 */
     uint32_t dead_letter_ring;    /* dead letters remembered; 256; at most 1,048,576 */
-    uint32_t poller;              /* jzx_poller_kind */
     uint32_t dispatcher;          /* jzx_dispatcher_kind */
     uint32_t workers;             /* of a POOL: 1 to 64, or JZX_WORKERS_PER_CPU; 0 is refused */
     uint32_t idle_spin_us;        /* as in jzx_dispatcher_spec */
@@ -167,7 +159,7 @@ JZX_API int jzx_loop_timeout_ms(jzx_loop *loop);
 JZX_API uint64_t jzx_loop_now(jzx_loop *loop);
 /* The allocator of its config, or malloc: for what lives with its actors (R36). Thread: any. */
 JZX_API jzx_allocator jzx_loop_allocator(const jzx_loop *loop);
-/* "epoll", "uring" or "custom". Thread: any. */
+/* "epoll", or "custom" with another `env`. Thread: any. */
 JZX_API const char *jzx_loop_poller_name(const jzx_loop *loop);
 
 #ifdef __cplusplus

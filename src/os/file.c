@@ -17,7 +17,7 @@ jzx_err jzi_file_open(jzi_file *file, int fd)
     if (copy < 0) {
         return errno == EMFILE ? JZX_ERR_NO_FDS : JZX_ERR_BAD_FD;
     }
-    /* pread(2) would fail on a pipe; io_uring would read it from anywhere. */
+    /* pread(2) would fail on a pipe, and only then. */
     if (moves_bytes(file) && file->offset != JZI_FILE_CURRENT && lseek(copy, 0, SEEK_CUR) < 0 &&
         errno == ESPIPE) {
         (void)close(copy);

@@ -1,13 +1,11 @@
-/* File operations that go on until all is done, the end of the file or an error: on the thread that
- * calls, and through io_uring. */
+/* File operations that go on until all is done, the end of the file or an error, on the thread that
+ * calls. */
 #ifndef JZI_OS_FILE_H
 #define JZI_OS_FILE_H
 
 #include <jzx/types.h>
 
 #include <stdbool.h>
-
-struct jzi_work;
 
 /* The values are those of jzx_file_op, which lies above. */
 enum { JZI_FILE_READ = 1, JZI_FILE_WRITE = 2, JZI_FILE_SYNC = 3, JZI_FILE_DATASYNC = 4 };
@@ -43,22 +41,5 @@ jzi_file_next jzi_file_step(jzi_file *file, int64_t result);
 
 /* What os_error means to a user; 0 is JZX_OK. */
 jzx_err jzi_file_error(int code);
-
-/* A ring, for the one thread that serves it; jzi_file_ring_wake() is for any thread.
- * Errors: NOT_SUPPORTED (also in a build without liburing), NO_MEMORY, NO_FDS. */
-typedef struct jzi_file_ring jzi_file_ring;
-jzx_err jzi_file_ring_open(const jzx_allocator *alloc, jzi_file_ring **out_ring);
-void jzi_file_ring_close(jzi_file_ring *ring);
-/* Whether it takes one more operation. */
-bool jzi_file_ring_has_room(const jzi_file_ring *ring);
-/* Operations that were added and have not come back. */
-uint32_t jzi_file_ring_count(const jzi_file_ring *ring);
-void jzi_file_ring_add(jzi_file_ring *ring, struct jzi_work *work);
-/* Ends the present wait, or else the next one. */
-void jzi_file_ring_wake(jzi_file_ring *ring);
-/* Waits until something is over, or for a wake. Returns how many are over. */
-size_t jzi_file_ring_wait(jzi_file_ring *ring, struct jzi_work **out, size_t cap);
-/* Asks the kernel to give up what it has. It need not. */
-void jzi_file_ring_cancel(jzi_file_ring *ring);
 
 #endif

@@ -4,36 +4,22 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "clock.h"
-#include "file.h"
 #include "probe.h"
 #include "thread.h"
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* What the kernel gets to give up file operations that nobody waits for any longer. */
-#define CANCEL_NS UINT64_C(500000000)
 
 #ifndef JZI_STRESS
 #define JZI_STRESS 0
 #endif
 #if JZI_STRESS
-enum { IDLE_MS = 1, REAP_MAX = 2 };
+enum { IDLE_MS = 1 };
 #else
-enum { IDLE_MS = 10000, REAP_MAX = 32 };
+enum { IDLE_MS = 10000 };
 #endif
 
 enum { NOWHERE, WAITING, RUNNING };
-
-/* Whether file operations go through io_uring. */
-typedef enum engine {
-    ENGINE_UNKNOWN, /* nobody asked for one yet */
-    ENGINE_OPENING, /* its thread finds out */
-    ENGINE_URING,
-    ENGINE_THREADS
-} engine;
 
 typedef struct work_queue {
     jzi_work *first;
@@ -43,9 +29,8 @@ typedef struct work_queue {
 
 /* Invariants, while the lock is free:
  *   I1  A work is in a queue exactly if its place is WAITING.
- *   I2  running counts works that a thread or the ring has, until their done() or left() returned.
- *   I3  Of these, `telling` are inside done().
- *   I4  `files` is empty unless the engine is OPENING or URING. */
+ *   I2  running counts works that a thread has, until their done() or left() returned.
+ *   I3  Of these, `telling` are inside done(). */
 struct jzi_jobs {
     jzx_allocator alloc;
     jzi_jobs_limits limits;
@@ -53,23 +38,17 @@ struct jzi_jobs {
     pthread_cond_t wanted; /* there is work, or no more will come: for idle threads */
     pthread_cond_t quiet;  /* something ended: for jzi_jobs_close() */
     work_queue queue;
-    work_queue files; /* for the ring */
     uint32_t held;
     uint32_t running;
     uint32_t telling;
-    uint32_t threads; /* of the pool, without the one that serves the ring */
+    uint32_t threads;
     uint32_t idle;
     uint32_t started; /* ever, for their names */
     uint64_t number;
     bool closed;
     bool left_behind; /* jzi_jobs_close() gave up: this struct is nobody's */
-    bool serving;     /* the thread of the ring is there */
     bool has_ended;
     pthread_t ended; /* the thread that ended last; who ends joins the one before */
-    engine engine;
-    jzi_file_ring *ring;
-    bool ring_asleep; /* it waits, and must be woken for work */
-    bool ring_cancel; /* it is to give up what it has */
 };
 
 static void push(work_queue *queue, jzi_work *work)
@@ -91,10 +70,10 @@ static void unqueue(work_queue *queue, jzi_work *work)
     queue->count--;
 }
 
-static jzi_work *take(jzi_jobs *jobs, work_queue *queue)
+static jzi_work *take(jzi_jobs *jobs)
 {
-    jzi_work *work = queue->first;
-    unqueue(queue, work);
+    jzi_work *work = jobs->queue.first;
+    unqueue(&jobs->queue, work);
     work->place = RUNNING;
     jobs->running++;
     return work;
@@ -111,10 +90,6 @@ jzx_err jzi_jobs_create(const jzx_allocator *alloc, const jzi_jobs_limits *limit
     jobs->limits = *limits;
     if (limits->idle_ms == 0) {
         jobs->limits.idle_ms = IDLE_MS;
-    }
-    const char *wish = getenv("JZX_FILES");
-    if (wish != NULL && strcmp(wish, "threads") == 0) {
-        jobs->engine = ENGINE_THREADS;
     }
     jzi_mutex_init(&jobs->lock);
     jzi_cond_init(&jobs->wanted);
@@ -198,7 +173,7 @@ static void work_on(jzi_jobs *jobs)
         if (jobs->queue.first == NULL) {
             break;
         }
-        jzi_work *work = take(jobs, &jobs->queue);
+        jzi_work *work = take(jobs);
         unlock(jobs);
         work->ops->run(work);
         lock(jobs);
@@ -217,12 +192,12 @@ static void *run_thread(void *arg)
 }
 
 /* Starts a thread, which cannot do anything before we give the lock away. */
-static bool start(jzi_jobs *jobs, void *(*run)(void *arg), const char *name)
+static bool start(jzi_jobs *jobs)
 {
     pthread_t thread;
     char text[16];
-    (void)snprintf(text, sizeof text, "%s-%u", name, jobs->started % 10000u + 1);
-    if (jzi_thread_start(run, jobs, text, &thread) != JZX_OK) {
+    (void)snprintf(text, sizeof text, "jzx-job-%u", jobs->started % 10000u + 1);
+    if (jzi_thread_start(run_thread, jobs, text, &thread) != JZX_OK) {
         return false;
     }
     jobs->started++;
@@ -234,97 +209,10 @@ static bool call_thread(jzi_jobs *jobs)
 {
     if (jobs->queue.count <= jobs->idle) {
         (void)pthread_cond_signal(&jobs->wanted);
-    } else if (jobs->threads < jobs->limits.threads && start(jobs, run_thread, "jzx-job")) {
+    } else if (jobs->threads < jobs->limits.threads && start(jobs)) {
         jobs->threads++;
     }
     return jobs->threads > 0;
-}
-
-/* No io_uring here: files are the pool's work, and this thread is one of the pool's if there is
- * room for it. */
-static void fall_back(jzi_jobs *jobs)
-{
-    bool joins = jobs->threads < jobs->limits.threads;
-    jobs->threads += joins ? 1 : 0;
-    jobs->engine = ENGINE_THREADS;
-    jobs->serving = false;
-    while (jobs->files.first != NULL) {
-        jzi_work *work = jobs->files.first;
-        unqueue(&jobs->files, work);
-        push(&jobs->queue, work);
-        (void)call_thread(jobs);
-    }
-    if (joins) {
-        work_on(jobs);
-    } else {
-        end_thread(jobs);
-    }
-}
-
-static void serve(jzi_jobs *jobs, jzi_file_ring *ring)
-{
-    jzi_work *over[REAP_MAX];
-    for (;;) {
-        while (jobs->files.first != NULL && jzi_file_ring_has_room(ring)) {
-            jzi_file_ring_add(ring, take(jobs, &jobs->files));
-        }
-        if (jobs->closed && jzi_file_ring_count(ring) == 0) {
-            return;
-        }
-        if (jobs->ring_cancel) {
-            jzi_file_ring_cancel(ring);
-        }
-        jobs->ring_asleep = true;
-        unlock(jobs);
-        size_t count = jzi_file_ring_wait(ring, over, REAP_MAX);
-        lock(jobs);
-        jobs->ring_asleep = false;
-        for (size_t i = 0; i < count; i++) {
-            finish(jobs, over[i]);
-        }
-    }
-}
-
-static void *run_ring(void *arg)
-{
-    jzi_jobs *jobs = arg;
-    jzi_file_ring *ring = NULL;
-    jzx_err err = jzi_file_ring_open(&jobs->alloc, &ring);
-    lock(jobs);
-    if (err != JZX_OK) {
-        fall_back(jobs);
-        return NULL;
-    }
-    jobs->engine = ENGINE_URING;
-    jobs->ring = ring;
-    serve(jobs, ring);
-    jobs->ring = NULL;
-    if (!jobs->left_behind) {
-        jzi_file_ring_close(ring);
-    }
-    jobs->serving = false;
-    end_thread(jobs);
-    return NULL;
-}
-
-static void wake_ring(jzi_jobs *jobs)
-{
-    if (jobs->ring_asleep) {
-        jobs->ring_asleep = false;
-        jzi_file_ring_wake(jobs->ring);
-    }
-}
-
-static bool goes_to_ring(jzi_jobs *jobs, const jzi_work *work)
-{
-    if (work->file == NULL || jobs->engine == ENGINE_THREADS) {
-        return false;
-    }
-    if (jobs->engine == ENGINE_UNKNOWN) {
-        jobs->serving = start(jobs, run_ring, "jzx-files");
-        jobs->engine = jobs->serving ? ENGINE_OPENING : ENGINE_THREADS;
-    }
-    return jobs->engine != ENGINE_THREADS;
 }
 
 static jzx_err admit(const jzi_jobs *jobs)
@@ -333,8 +221,7 @@ static jzx_err admit(const jzi_jobs *jobs)
         return JZX_ERR_STOPPING;
     }
     /* Whoever hears that a work is over finds its place free. */
-    uint64_t there = (uint64_t)jobs->queue.count + jobs->files.count + jobs->held +
-                     (jobs->running - jobs->telling);
+    uint64_t there = (uint64_t)jobs->queue.count + jobs->held + (jobs->running - jobs->telling);
     return there < (uint64_t)jobs->limits.threads + jobs->limits.queue ? JZX_OK
                                                                        : JZX_ERR_QUEUE_FULL;
 }
@@ -343,10 +230,7 @@ jzx_err jzi_jobs_submit(jzi_jobs *jobs, jzi_work *work)
 {
     lock(jobs);
     jzx_err err = admit(jobs);
-    if (err == JZX_OK && goes_to_ring(jobs, work)) {
-        push(&jobs->files, work);
-        wake_ring(jobs);
-    } else if (err == JZX_OK) {
+    if (err == JZX_OK) {
         push(&jobs->queue, work);
         if (!call_thread(jobs)) {
             unqueue(&jobs->queue, work);
@@ -362,8 +246,7 @@ bool jzi_jobs_withdraw(jzi_jobs *jobs, jzi_work *work)
     lock(jobs);
     bool waiting = work->place == WAITING;
     if (waiting) {
-        bool of_ring = work->file != NULL && jobs->engine != ENGINE_THREADS;
-        unqueue(of_ring ? &jobs->files : &jobs->queue, work);
+        unqueue(&jobs->queue, work);
     }
     unlock(jobs);
     return waiting;
@@ -403,12 +286,13 @@ uint64_t jzi_jobs_last_number(jzi_jobs *jobs)
 
 static bool is_quiet(const jzi_jobs *jobs)
 {
-    return jobs->running == 0 && jobs->threads == 0 && !jobs->serving;
+    return jobs->running == 0 && jobs->threads == 0;
 }
 
 /* Hands everything that waits back; the lock is free meanwhile. */
-static void hand_back(jzi_jobs *jobs, work_queue *queue)
+static void hand_back(jzi_jobs *jobs)
 {
+    work_queue *queue = &jobs->queue;
     while (queue->first != NULL) {
         jzi_work *work = queue->first;
         unqueue(queue, work);
@@ -436,16 +320,9 @@ bool jzi_jobs_close(jzi_jobs *jobs, uint64_t timeout_ns)
     }
     lock(jobs);
     jobs->closed = true;
-    hand_back(jobs, &jobs->queue);
-    hand_back(jobs, &jobs->files);
+    hand_back(jobs);
     (void)pthread_cond_broadcast(&jobs->wanted);
-    wake_ring(jobs);
     bool quiet = await_quiet(jobs, timeout_ns);
-    if (!quiet && jobs->serving) {
-        jobs->ring_cancel = true;
-        wake_ring(jobs);
-        quiet = await_quiet(jobs, CANCEL_NS);
-    }
     jobs->left_behind = !quiet;
     while (!quiet && jobs->telling > 0) {
         (void)pthread_cond_wait(&jobs->quiet, &jobs->lock);
@@ -465,7 +342,7 @@ void jzi_jobs_destroy(jzi_jobs *jobs)
     if (jobs == NULL) {
         return;
     }
-    jzi_assert(is_quiet(jobs) && jobs->queue.count + jobs->files.count == 0);
+    jzi_assert(is_quiet(jobs) && jobs->queue.count == 0);
     (void)pthread_cond_destroy(&jobs->quiet);
     (void)pthread_cond_destroy(&jobs->wanted);
     (void)pthread_mutex_destroy(&jobs->lock);
@@ -479,9 +356,6 @@ void jzi_jobs_abandon(jzi_jobs *jobs)
         return;
     }
     jzx_allocator alloc = jobs->alloc;
-    if (jobs->ring != NULL) {
-        jzi_file_ring_close(jobs->ring);
-    }
     jzi_free(&alloc, jobs, sizeof *jobs);
 }
 
@@ -491,13 +365,4 @@ uint32_t jzi_jobs_threads(jzi_jobs *jobs)
     uint32_t threads = jobs->threads;
     unlock(jobs);
     return threads;
-}
-
-const char *jzi_jobs_engine(jzi_jobs *jobs)
-{
-    static const char *const names[] = {"", "", "uring", "threads"};
-    lock(jobs);
-    const char *name = names[jobs->engine];
-    unlock(jobs);
-    return name;
 }

@@ -1,8 +1,7 @@
 /* A bounded pool of threads for work that blocks (R27). It knows nothing of actors.
  *
  * Threads are started one at a time, when work arrives that no idle thread can take, and end when
- * they had nothing to do for a while. File operations go to io_uring where the kernel allows it:
- * one more thread then serves the ring, and falls back to the pool where it does not.
+ * they had nothing to do for a while.
  *
  *             submit             a thread takes it              done(ran)
  *   nowhere ---------> waiting -------------------> running ----------------> the owner's again
@@ -20,11 +19,10 @@
 
 typedef struct jzi_jobs jzi_jobs;
 typedef struct jzi_work jzi_work;
-struct jzi_file;
 
 /* None of the three is called while a lock is held. */
 typedef struct jzi_work_ops {
-    /* The work itself, on a thread of the pool. Not called for a file that io_uring worked on. */
+    /* The work itself, on a thread of the pool. */
     void (*run)(jzi_work *work);
     /* It is over, and the pool knows the work no longer. `ran` is false if it never began because
      * the pool was closed: then this is the closing thread. May not block. */
@@ -34,10 +32,9 @@ typedef struct jzi_work_ops {
     void (*left)(jzi_work *work);
 } jzi_work_ops;
 
-/* Part of what is to be done; the owner's but for ops and file. Zeroed before it is used. */
+/* Part of what is to be done; the owner's but for ops. Zeroed before it is used. */
 struct jzi_work {
     const jzi_work_ops *ops;
-    struct jzi_file *file; /* not NULL: it is this file operation */
     jzi_work *next;
     jzi_work *prev;
     uint32_t place;
@@ -49,13 +46,12 @@ typedef struct jzi_jobs_limits {
     uint32_t idle_ms; /* how long a thread waits for work; 0: 10,000 */
 } jzi_jobs_limits;
 
-/* Starts no thread. JZX_FILES=threads in the environment keeps files off io_uring.
- * Errors: NO_MEMORY. Thread: any. */
+/* Starts no thread. Errors: NO_MEMORY. Thread: any. */
 jzx_err jzi_jobs_create(const jzx_allocator *alloc, const jzi_jobs_limits *limits,
                         jzi_jobs **out_jobs);
 /* After jzi_jobs_close() returned true. NULL is fine. */
 void jzi_jobs_destroy(jzi_jobs *jobs);
-/* After fork(2), in the child: gives memory and descriptors back without touching lock or threads,
+/* After fork(2), in the child: gives the memory back without touching lock or threads,
  * which belong to the parent. NULL is fine. */
 void jzi_jobs_abandon(jzi_jobs *jobs);
 
@@ -83,7 +79,5 @@ bool jzi_jobs_close(jzi_jobs *jobs, uint64_t timeout_ns);
 
 /* Threads there are, for tests. */
 uint32_t jzi_jobs_threads(jzi_jobs *jobs);
-/* "uring", "threads", or "" while no file operation has shown it. */
-const char *jzi_jobs_engine(jzi_jobs *jobs);
 
 #endif

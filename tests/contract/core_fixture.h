@@ -26,7 +26,6 @@ typedef struct core_world {
 static const core_world worlds[] = {
     {"sim", NULL},
     {"epoll", jzx_env_epoll},
-    {"uring", jzx_env_uring},
 };
 /* The world whose tests run now; the runner's tests take no argument. */
 static const core_world *current = &worlds[0];
@@ -43,11 +42,7 @@ static inline rig rig_open_with(const jzx_config *config, const jzx_sim_opts *si
     rig r = {0};
     jzx_kit_opts opts = {
         .config = config, .sim = sim, .env = current->env == NULL ? NULL : current->env()};
-    jzx_err err = jzx_kit_open(&opts, &r.kit);
-    if (err == JZX_ERR_NOT_SUPPORTED) {
-        jzt_skip("The kernel has no io_uring.");
-    }
-    REQUIRE_OK(err);
+    REQUIRE_OK(jzx_kit_open(&opts, &r.kit));
     r.loop = r.kit->loop;
     r.sim = r.kit->sim;
     r.fault = r.kit->fault;

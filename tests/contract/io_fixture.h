@@ -28,7 +28,6 @@ typedef struct io_world {
 
 static const io_world worlds[] = {
     {"epoll", jzx_env_epoll},
-    {"uring", jzx_env_uring},
     {"sim", NULL},
 };
 /* The world whose tests run now; the runner's tests take no argument. */
@@ -44,11 +43,7 @@ static inline bench bench_open_sim(const jzx_sim_opts *sim_opts)
 {
     bench b = {0};
     jzx_kit_opts opts = {.env = current->env == NULL ? NULL : current->env(), .sim = sim_opts};
-    jzx_err err = jzx_kit_open(&opts, &b.kit);
-    if (err == JZX_ERR_NOT_SUPPORTED) {
-        jzt_skip("The kernel has no io_uring.");
-    }
-    REQUIRE_OK(err);
+    REQUIRE_OK(jzx_kit_open(&opts, &b.kit));
     b.loop = b.kit->loop;
     b.sim = b.kit->sim;
     return b;

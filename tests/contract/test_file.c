@@ -1,7 +1,6 @@
-/* Goal: files are read, written and synced without blocking the loop, by io_uring and by threads
- * alike (R27): same calls, same events, nothing lost whatever happens to the actor, its descriptor
- * or its buffers meanwhile. Method: every test on both engines, on files without names; random
- * sizes from the seed; descriptors and memory are counted. */
+/* Goal: files are read, written and synced without blocking the loop (R27): nothing is lost
+ * whatever happens to the actor, its descriptor or its buffers meanwhile. Method: files without
+ * names; random sizes from the seed; descriptors and memory are counted. */
 #define _GNU_SOURCE
 #include <time.h>
 
@@ -544,13 +543,7 @@ static const jzt_test tests[] = {
     TEST(a_forked_child_closes_its_copies_R29),
 };
 
-/* Once with the engine that the kernel offers, once with threads. */
 int main(int argc, char **argv)
 {
-    (void)unsetenv("JZX_FILES");
-    int first = run_worlds(tests, COUNT_OF(tests), argc, argv);
-    printf("JZX_FILES=threads\n");
-    (void)setenv("JZX_FILES", "threads", 1);
-    int second = run_worlds(tests, COUNT_OF(tests), argc, argv);
-    return first != 0 && first != 77 ? first : second;
+    return run_worlds(tests, COUNT_OF(tests), argc, argv);
 }

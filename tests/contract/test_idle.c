@@ -1,8 +1,7 @@
 /* Goal: a loop with nothing to do sleeps in one blocking wait and uses no processor time, and one
  * that is busy without I/O makes no system call per message (R25, R23). Method: this program runs
  * itself as the subject in a child process, under strace where that is allowed, and counts the
- * calls between two markers. These tests take real time: two windows of five seconds, side by
- * side. */
+ * calls between two markers. The first test takes five seconds of real time. */
 /* not on: pinned pool; it counts the system calls of the one thread that runs the loop. Idle pools
  * are in thread/test_pool.c and contract/test_system.c. */
 #define _GNU_SOURCE
@@ -30,16 +29,11 @@ static void marker(void)
     (void)syscall(SYS_getpgid, 0);
 }
 
-static jzx_loop *subject_loop(const char *poller)
+static jzx_loop *subject_loop(void)
 {
     jzx_loop *loop = NULL;
-    jzx_config config = {.poller =
-                             strcmp(poller, "uring") == 0 ? JZX_POLLER_URING : JZX_POLLER_EPOLL};
-    if (jzx_loop_create(&config, &loop) != JZX_OK) {
+    if (jzx_loop_create(NULL, &loop) != JZX_OK) {
         exit(2);
-    }
-    if (strcmp(jzx_loop_poller_name(loop), poller) != 0) {
-        exit(77);
     }
     return loop;
 }
@@ -54,9 +48,9 @@ static jzx_behavior_result stop_on_timer(jzx_context *ctx, const jzx_message *ms
 }
 
 /* Many actors, a descriptor, a sender, far timers: everything a program may have, and no work. */
-static int be_idle(const char *poller)
+static int be_idle(void)
 {
-    jzx_loop *loop = subject_loop(poller);
+    jzx_loop *loop = subject_loop();
     rig r = {.loop = loop};
     subject *s = subject_start(&r, stop_on_timer, NULL);
     jzx_sender *sender = NULL;
@@ -117,9 +111,9 @@ static jzx_behavior_result pass_on(jzx_context *ctx, const jzx_message *msg, sub
                                                                          : JZX_BEHAVIOR_FAIL;
 }
 
-static int be_busy(const char *poller)
+static int be_busy(void)
 {
-    jzx_loop *loop = subject_loop(poller);
+    jzx_loop *loop = subject_loop();
     rig r = {.loop = loop};
     subject *a = subject_start(&r, pass_on, NULL);
     subject *b = subject_start(&r, pass_on, NULL);
@@ -140,18 +134,17 @@ static int be_busy(const char *poller)
 static char self_path[4096];
 
 /* Starts this program as a subject, traced if a file is named. */
-static pid_t start(const char *role, const char *poller, const char *trace)
+static pid_t start(const char *role, const char *trace)
 {
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-        unsetenv("JZX_POLLER");
         setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* it cannot look for leaks while traced */
         if (trace == NULL) {
-            execl(self_path, self_path, "--subject", role, poller, (char *)NULL);
+            execl(self_path, self_path, "--subject", role, (char *)NULL);
         } else {
             execlp("strace", "strace", "-f", "-qq", "-o", trace, self_path, "--subject", role,
-                   poller, (char *)NULL);
+                   (char *)NULL);
         }
         _exit(127);
     }
@@ -198,7 +191,7 @@ static calls count_calls(const char *path)
             c.markers++;
         } else if (c.markers == 1 && strchr(line, '(') != NULL && strstr(line, "resumed") == NULL) {
             c.between++;
-            c.waits += strstr(line, "epoll_") != NULL || strstr(line, "io_uring_enter") != NULL;
+            c.waits += strstr(line, "epoll_") != NULL;
             if (c.between <= 4) {
                 strncat(c.first, line, sizeof c.first - strlen(c.first) - 1);
             }
@@ -209,43 +202,28 @@ static calls count_calls(const char *path)
     return c;
 }
 
-static const char *const pollers[] = {"epoll", "uring"};
-
-static void trace_name(char *out, size_t cap, const char *role, const char *poller)
+static void trace_name(char *out, size_t cap, const char *role)
 {
-    snprintf(out, cap, "/tmp/jzx_idle_%ld_%s_%s", (long)getpid(), role, poller);
+    snprintf(out, cap, "/tmp/jzx_idle_%ld_%s", (long)getpid(), role);
 }
 
 static void test_an_idle_loop_makes_one_blocking_wait(void)
 {
     bool traced = can_trace();
-    char path[COUNT_OF(pollers)][128];
-    pid_t child[COUNT_OF(pollers)];
-    for (size_t i = 0; i < COUNT_OF(pollers); i++) {
-        trace_name(path[i], sizeof path[i], "idle", pollers[i]);
-        child[i] = start("idle", pollers[i], traced ? path[i] : NULL);
-    }
-    for (size_t i = 0; i < COUNT_OF(pollers); i++) {
-        int status = wait_for(child[i]);
-        if (status == 77) {
-            (void)unlink(path[i]);
-            continue; /* the kernel has no io_uring */
-        }
-        CHECK_EQ(status, 0);
-        if (traced) {
-            calls c = count_calls(path[i]);
-            REQUIRE_EQ(c.markers, 2);
-            unsigned more = calls_of_threads();
-            CHECK(c.waits >= 1 && c.waits <= 1 + more);
-            /* The getrusage() calls are outside; so the wait is all there is. */
-            CHECK(c.between >= 1 && c.between <= 1 + more);
-            if (c.between > 1 + more) {
-                fprintf(stderr, "    %s: %s\n", pollers[i], c.first);
-            }
-        }
-    }
+    char path[128];
+    trace_name(path, sizeof path, "idle");
+    CHECK_EQ(wait_for(start("idle", traced ? path : NULL)), 0);
     if (!traced) {
-        jzt_skip("strace cannot attach here; the counters of both children were checked.");
+        jzt_skip("strace cannot attach here; the counters of the child were checked.");
+    }
+    calls c = count_calls(path);
+    REQUIRE_EQ(c.markers, 2);
+    unsigned more = calls_of_threads();
+    CHECK(c.waits >= 1 && c.waits <= 1 + more);
+    /* The getrusage() calls are outside; so the wait is all there is. */
+    CHECK(c.between >= 1 && c.between <= 1 + more);
+    if (c.between > 1 + more) {
+        fprintf(stderr, "    %s\n", c.first);
     }
 }
 
@@ -254,23 +232,16 @@ static void test_a_busy_loop_makes_no_system_call_per_message(void)
     if (!can_trace()) {
         jzt_skip("strace cannot attach here.");
     }
-    for (size_t i = 0; i < COUNT_OF(pollers); i++) {
-        char path[128];
-        trace_name(path, sizeof path, "busy", pollers[i]);
-        int status = wait_for(start("busy", pollers[i], path));
-        if (status == 77) {
-            (void)unlink(path);
-            continue;
-        }
-        CHECK_EQ(status, 0);
-        calls c = count_calls(path);
-        REQUIRE_EQ(c.markers, 2);
-        /* In a pool of several the others look every millisecond whether they can help. */
-        unsigned most = jzt_on_pool() > 1 ? MESSAGES / 20 : BUSY_CALLS_MAX + calls_of_threads();
-        CHECK(c.between <= most);
-        if (c.between > most) {
-            fprintf(stderr, "    %s: %u calls, such as %s\n", pollers[i], c.between, c.first);
-        }
+    char path[128];
+    trace_name(path, sizeof path, "busy");
+    CHECK_EQ(wait_for(start("busy", path)), 0);
+    calls c = count_calls(path);
+    REQUIRE_EQ(c.markers, 2);
+    /* In a pool of several the others look every millisecond whether they can help. */
+    unsigned most = jzt_on_pool() > 1 ? MESSAGES / 20 : BUSY_CALLS_MAX + calls_of_threads();
+    CHECK(c.between <= most);
+    if (c.between > most) {
+        fprintf(stderr, "    %u calls, such as %s\n", c.between, c.first);
     }
 }
 
@@ -314,8 +285,8 @@ static const jzt_test tests[] = {
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "--subject") == 0) {
-        return strcmp(argv[2], "idle") == 0 ? be_idle(argv[3]) : be_busy(argv[3]);
+    if (argc == 3 && strcmp(argv[1], "--subject") == 0) {
+        return strcmp(argv[2], "idle") == 0 ? be_idle() : be_busy();
     }
     ssize_t len = readlink("/proc/self/exe", self_path, sizeof self_path - 1);
     if (len < 0) {

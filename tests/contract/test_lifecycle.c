@@ -382,10 +382,9 @@ static void test_a_thousand_loops_come_and_go(void)
 {
     for (int i = 0; i < 1000; i++) {
         jzx_loop *loop = NULL;
-        jzx_config config = {.poller = i % 10 == 0 ? JZX_POLLER_URING : JZX_POLLER_EPOLL};
         subject s = {.on = obey};
         jzx_spawn_opts opts = {.behavior = subject_behavior, .state = &s};
-        REQUIRE_OK(jzx_loop_create(&config, &loop));
+        REQUIRE_OK(jzx_loop_create(NULL, &loop));
         REQUIRE_OK(jzx_spawn(loop, &opts, &s.id));
         REQUIRE_OK(jzx_send_u64(loop, s.id, 0, i % 2 == 0 ? STOP : GO));
         REQUIRE_OK(jzx_loop_run_until_idle(loop));
@@ -499,27 +498,24 @@ static void test_a_child_forked_inside_a_hook_may_abandon_the_loop(void)
 
 static void test_a_child_forked_inside_a_behavior_may_abandon_the_loop(void)
 {
-    for (uint32_t poller = JZX_POLLER_EPOLL; poller <= JZX_POLLER_URING; poller++) {
-        jzx_loop *loop = NULL;
-        jzx_config config = {.poller = poller};
-        REQUIRE_OK(jzx_loop_create(&config, &loop));
-        rig r = {.loop = loop};
-        subject *s = subject_start(&r, fork_here, NULL);
-        subject *other = subject_start(&r, obey, NULL);
-        for (uint32_t tag = 0; tag < 4; tag++) { /* with more of its turn to come */
-            send_tag(&r, s, tag);
-            CHECK_OK(jzx_send_copy(loop, s->id, LONG_TEXT, sizeof LONG_TEXT, 9));
-            send_tag(&r, other, 0);
-        }
-        (void)after(&r, other, 1000, GO);
-        CHECK_OK(jzx_loop_run_until_idle(loop));
-        CHECK_EQ(s->handled, 8);
-        CHECK_EQ(other->handled, 4);
-        CHECK_OK(jzx_loop_destroy(loop));
-        CHECK_EQ(s->deinits, 1);
-        free(s);
-        free(other);
+    jzx_loop *loop = NULL;
+    REQUIRE_OK(jzx_loop_create(NULL, &loop));
+    rig r = {.loop = loop};
+    subject *s = subject_start(&r, fork_here, NULL);
+    subject *other = subject_start(&r, obey, NULL);
+    for (uint32_t tag = 0; tag < 4; tag++) { /* with more of its turn to come */
+        send_tag(&r, s, tag);
+        CHECK_OK(jzx_send_copy(loop, s->id, LONG_TEXT, sizeof LONG_TEXT, 9));
+        send_tag(&r, other, 0);
     }
+    (void)after(&r, other, 1000, GO);
+    CHECK_OK(jzx_loop_run_until_idle(loop));
+    CHECK_EQ(s->handled, 8);
+    CHECK_EQ(other->handled, 4);
+    CHECK_OK(jzx_loop_destroy(loop));
+    CHECK_EQ(s->deinits, 1);
+    free(s);
+    free(other);
 }
 
 static const jzt_test tests[] = {

@@ -10,7 +10,6 @@
 
 static const poller_fixture fixtures[] = {
     {.name = "epoll", .env = jzx_env_epoll, .pair = system_pair},
-    {.name = "uring", .env = jzx_env_uring, .pair = system_pair},
     {.name = "sim", .env = sim_env, .pair = sim_pair},
 };
 

@@ -16,7 +16,6 @@
 
 static const poller_fixture fixtures[] = {
     {.name = "epoll", .env = jzx_env_epoll, .pair = system_pair, .system = true},
-    {.name = "uring", .env = jzx_env_uring, .pair = system_pair, .system = true},
     {.name = "sim", .env = sim_env, .pair = sim_pair},
 };
 
@@ -27,8 +26,7 @@ static void need_system(void)
     }
 }
 
-/* Nothing is reported for so long. A wait may end early, but not again and again: the kernel takes
- * a ring that was closed before apart in the background, which interrupts this thread. */
+/* Nothing is reported for so long. A wait may end early, but not again and again. */
 static void check_quiet(poller_bench *bench, uint64_t for_ns)
 {
     enum { EARLY_MAX = 8 };

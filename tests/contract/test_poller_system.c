@@ -19,7 +19,6 @@
 
 static const poller_fixture fixtures[] = {
     {.name = "epoll", .env = jzx_env_epoll, .pair = system_pair},
-    {.name = "uring", .env = jzx_env_uring, .pair = system_pair},
 };
 
 static void test_a_number_that_is_used_again_has_its_new_cookie_only(void)

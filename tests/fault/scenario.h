@@ -392,19 +392,8 @@ static size_t sc_count_fds(void)
 }
 
 /* Where it is played. */
-typedef enum sc_world_kind { SC_SIM, SC_EPOLL, SC_URING } sc_world_kind;
-static const char *const sc_world_names[] = {"simulated", "epoll", "uring"};
-
-/* Leaves the test where the kernel has no io_uring for us. */
-static void sc_need(sc_world_kind world)
-{
-    jzx_config config = {.env = jzx_env_uring()};
-    jzx_loop *loop = NULL;
-    if (world == SC_URING && jzx_loop_create(&config, &loop) != JZX_OK) {
-        jzt_skip("io_uring is not available here");
-    }
-    (void)jzx_loop_destroy(loop);
-}
+typedef enum sc_world_kind { SC_SIM, SC_EPOLL } sc_world_kind;
+static const char *const sc_world_names[] = {"simulated", "epoll"};
 
 /* What is to fail, and how. */
 typedef struct sc_fault {
@@ -439,9 +428,7 @@ static void sc_open_world(sc_world_kind world)
         (void)snprintf(sc.dir, sizeof sc.dir, "/tmp/jzx-sweep-XXXXXX");
         REQUIRE(mkdtemp(sc.dir) != NULL);
     }
-    const jzx_env *env = world == SC_SIM     ? jzx_sim_env(sc.sim)
-                         : world == SC_EPOLL ? jzx_env_epoll()
-                                             : jzx_env_uring();
+    const jzx_env *env = real ? jzx_env_epoll() : jzx_sim_env(sc.sim);
     REQUIRE_OK(jzx_fault_create(env, &sc.fault));
     sc_pipe_open();
     sc_child_start();

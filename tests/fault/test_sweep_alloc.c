@@ -8,7 +8,6 @@ enum { ALLOCATIONS_AT_LEAST = 40 };
 
 static void sweep(sc_world_kind world, int forever)
 {
-    sc_need(world);
     uint64_t visited = sc_sweep(world, (sc_fault){.forever = forever});
     CHECK(visited >= ALLOCATIONS_AT_LEAST);
     printf("%" PRIu64 " allocations ", visited);
@@ -22,10 +21,6 @@ static void no_allocation_is_missed_on_epoll(void)
 {
     sweep(SC_EPOLL, 0);
 }
-static void no_allocation_is_missed_on_uring(void)
-{
-    sweep(SC_URING, 0);
-}
 static void memory_that_is_gone_for_good_does_no_harm_in_the_simulated_world(void)
 {
     sweep(SC_SIM, 1);
@@ -33,10 +28,6 @@ static void memory_that_is_gone_for_good_does_no_harm_in_the_simulated_world(voi
 static void memory_that_is_gone_for_good_does_no_harm_on_epoll(void)
 {
     sweep(SC_EPOLL, 1);
-}
-static void memory_that_is_gone_for_good_does_no_harm_on_uring(void)
-{
-    sweep(SC_URING, 1);
 }
 
 static void the_scenario_does_what_it_is_meant_to(void)
@@ -54,13 +45,10 @@ static const jzt_test tests[] = {
     {"no_allocation_is_missed_in_the_simulated_world",
      no_allocation_is_missed_in_the_simulated_world},
     {"no_allocation_is_missed_on_epoll", no_allocation_is_missed_on_epoll},
-    {"no_allocation_is_missed_on_uring", no_allocation_is_missed_on_uring},
     {"memory_that_is_gone_for_good_does_no_harm_in_the_simulated_world",
      memory_that_is_gone_for_good_does_no_harm_in_the_simulated_world},
     {"memory_that_is_gone_for_good_does_no_harm_on_epoll",
      memory_that_is_gone_for_good_does_no_harm_on_epoll},
-    {"memory_that_is_gone_for_good_does_no_harm_on_uring",
-     memory_that_is_gone_for_good_does_no_harm_on_uring},
 };
 
 int main(int argc, char **argv)

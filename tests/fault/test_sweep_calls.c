@@ -11,7 +11,6 @@ enum { CALLS_AT_LEAST = 60 };
 
 static void sweep_everything(sc_world_kind world, int forever)
 {
-    sc_need(world);
     sc_fault fault = {.calls = true, .call = JZX_FAULT_ANY, .forever = forever, .err = JZX_OK};
     uint64_t visited = sc_sweep(world, fault);
     CHECK(visited >= CALLS_AT_LEAST);
@@ -26,10 +25,6 @@ static void no_call_is_missed_on_epoll(void)
 {
     sweep_everything(SC_EPOLL, 0);
 }
-static void no_call_is_missed_on_uring(void)
-{
-    sweep_everything(SC_URING, 0);
-}
 static void a_world_that_stays_broken_does_no_harm_in_simulation(void)
 {
     sweep_everything(SC_SIM, 1);
@@ -37,10 +32,6 @@ static void a_world_that_stays_broken_does_no_harm_in_simulation(void)
 static void a_world_that_stays_broken_does_no_harm_on_epoll(void)
 {
     sweep_everything(SC_EPOLL, 1);
-}
-static void a_world_that_stays_broken_does_no_harm_on_uring(void)
-{
-    sweep_everything(SC_URING, 1);
 }
 
 /* Kinds of calls with the errors that their real counterparts can give. */
@@ -105,10 +96,8 @@ static void each_kind_of_call_may_fail_in_its_own_ways_on_epoll(void)
 static const jzt_test tests[] = {
     TEST(no_call_is_missed_in_the_simulated_world),
     TEST(no_call_is_missed_on_epoll),
-    TEST(no_call_is_missed_on_uring),
     TEST(a_world_that_stays_broken_does_no_harm_in_simulation),
     TEST(a_world_that_stays_broken_does_no_harm_on_epoll),
-    TEST(a_world_that_stays_broken_does_no_harm_on_uring),
     TEST(each_kind_of_call_may_fail_in_its_own_ways_in_simulation),
     TEST(each_kind_of_call_may_fail_in_its_own_ways_on_epoll),
 };

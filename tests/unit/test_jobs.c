@@ -1,5 +1,5 @@
 /* Goal: the pool does each work once, keeps its bounds, and gives everything back when it is closed
- * (R27); files are done by io_uring and by threads alike. Method: works that wait for the test, on
+ * (R27); files are done by its threads. Method: works that wait for the test, on
  * the pool alone: no loop, no actors. What has to happen is waited for, with a generous limit. */
 #define _GNU_SOURCE
 #include "check.h"
@@ -59,8 +59,8 @@ static void task_run(jzi_work *work)
     while (now > most && !atomic_compare_exchange_weak(&most_running, &most, now)) {
     }
     self->turn = atomic_fetch_add(&all_runs, 1);
-    if (work->file != NULL) {
-        jzi_file_run(work->file);
+    if (self->file.op != 0) {
+        jzi_file_run(&self->file);
     }
     if (self->gate != NULL) {
         wait_gate(self->gate);
@@ -412,25 +412,10 @@ static void test_threads_have_names_and_no_signals_R29(void)
     CHECK_EQ(sigismember(&seen_mask, SIGUSR1), 1);
 }
 
-/* Files, by one engine and by the other. */
-
-static jzi_jobs *open_engine(const char *engine)
-{
-    if (strcmp(engine, "threads") == 0) {
-        (void)setenv("JZX_FILES", "threads", 1);
-    } else {
-        (void)unsetenv("JZX_FILES");
-    }
-    jzi_jobs *jobs = open_jobs(2, 400, 0);
-    (void)unsetenv("JZX_FILES");
-    return jobs;
-}
-
 static void file_init(task *self, int fd, uint32_t op, uint64_t offset, void *bytes, size_t len)
 {
     task_init(self, NULL);
     self->file = (jzi_file){.op = op, .offset = offset, .bytes = bytes, .len = len};
-    self->work.file = &self->file;
     REQUIRE_OK(jzi_file_open(&self->file, fd));
 }
 
@@ -442,22 +427,19 @@ static void do_file(jzi_jobs *jobs, task *self)
     CHECK_EQ(self->file.fd, -1);
 }
 
-static void files_with(const char *engine)
+static void test_files_are_read_written_and_synced_R27(void)
 {
-    jzi_jobs *jobs = open_engine(engine);
+    jzi_jobs *jobs = open_jobs(2, 400, 0);
     FILE *named = tmpfile();
     REQUIRE(named != NULL);
     int fd = fileno(named);
     char back[16] = {0};
     unsigned char text[] = "hello, files";
     task one;
-    CHECK_STR(jzi_jobs_engine(jobs), strcmp(engine, "threads") == 0 ? "threads" : "");
     file_init(&one, fd, JZI_FILE_WRITE, 3, text, 12);
     do_file(jobs, &one);
     CHECK_EQ(one.file.os_error, 0);
     CHECK_EQ(one.file.done, 12);
-    const char *is = jzi_jobs_engine(jobs);
-    CHECK(strcmp(is, engine) == 0 || strcmp(is, "threads") == 0); /* not every kernel has it */
     file_init(&one, fd, JZI_FILE_SYNC, 0, text, 0);
     do_file(jobs, &one);
     CHECK_EQ(one.file.os_error, 0);
@@ -477,20 +459,10 @@ static void files_with(const char *engine)
     close_jobs(jobs);
 }
 
-static void test_files_are_read_written_and_synced_by_threads_R27(void)
-{
-    files_with("threads");
-}
-
-static void test_files_are_read_written_and_synced_by_io_uring_R27(void)
-{
-    files_with("uring");
-}
-
 /* A descriptor that does not block, and bytes that come in pieces. */
-static void pipe_with(const char *engine)
+static void test_a_short_read_goes_on_R27(void)
 {
-    jzi_jobs *jobs = open_engine(engine);
+    jzi_jobs *jobs = open_jobs(2, 400, 0);
     int fds[2];
     char back[8] = {0};
     task one;
@@ -526,66 +498,6 @@ static void pipe_with(const char *engine)
     CHECK_EQ(one.file.fd, -1);
     (void)close(fds[0]);
     close_jobs(jobs);
-}
-
-static void test_a_short_read_goes_on_with_threads_R27(void)
-{
-    pipe_with("threads");
-}
-
-static void test_a_short_read_goes_on_with_io_uring_R27(void)
-{
-    pipe_with("uring");
-}
-
-/* More operations than the kernel is given at once, none of which ends by itself. */
-static void test_io_uring_has_a_bound_and_can_be_closed_R27(void)
-{
-    enum { READS = 300 };
-    static task reads[READS];
-    static char bytes[READS];
-    jzi_jobs *jobs = open_engine("uring");
-    int fds[2];
-    char probe[1];
-    task first;
-    REQUIRE(pipe2(fds, O_CLOEXEC) == 0);
-    CHECK_EQ(write(fds[1], "1", 1), 1);
-    file_init(&first, fds[0], JZI_FILE_READ, JZI_FILE_CURRENT, probe, 1);
-    do_file(jobs, &first);
-    if (strcmp(jzi_jobs_engine(jobs), "uring") != 0) {
-        (void)close(fds[0]);
-        (void)close(fds[1]);
-        close_jobs(jobs);
-        jzt_skip("The kernel has no io_uring.");
-    }
-    for (int i = 0; i < READS; i++) {
-        file_init(&reads[i], fds[0], JZI_FILE_READ, JZI_FILE_CURRENT, &bytes[i], 1);
-        REQUIRE_OK(jzi_jobs_submit(jobs, &reads[i].work));
-    }
-    CHECK(jzi_jobs_withdraw(jobs, &reads[READS - 1].work));
-    CHECK(jzi_jobs_withdraw(jobs, &reads[READS - 3].work));
-    CHECK_EQ(write(fds[1], "x", 1), 1);
-    uint32_t over = 0;
-    for (int i = 0; over == 0 && i < 50000; i++) {
-        nap();
-        for (int k = 0; k < READS; k++) {
-            over += reads[k].dones;
-        }
-    }
-    CHECK_EQ(over, 1);
-    CHECK(jzi_jobs_close(jobs, S / 100)); /* the kernel gives up what is left */
-    jzi_jobs_destroy(jobs);
-    uint32_t unran = 0;
-    uint32_t dones = 0;
-    for (int i = 0; i < READS; i++) {
-        dones += reads[i].dones;
-        unran += reads[i].unran;
-        jzi_file_close(&reads[i].file);
-    }
-    CHECK_EQ(dones, READS - 2);
-    CHECK(unran >= READS - 2 - 130);
-    (void)close(fds[0]);
-    (void)close(fds[1]);
 }
 
 static void test_an_errno_of_a_file_means_what_the_header_says(void)
@@ -627,13 +539,8 @@ static const jzt_test tests[] = {
      test_a_work_that_does_not_end_is_left_behind_R22},
     {"without_threads_work_is_refused_R27", test_without_threads_work_is_refused_R27},
     {"threads_have_names_and_no_signals_R29", test_threads_have_names_and_no_signals_R29},
-    {"files_are_read_written_and_synced_by_threads_R27",
-     test_files_are_read_written_and_synced_by_threads_R27},
-    {"files_are_read_written_and_synced_by_io_uring_R27",
-     test_files_are_read_written_and_synced_by_io_uring_R27},
-    {"a_short_read_goes_on_with_threads_R27", test_a_short_read_goes_on_with_threads_R27},
-    {"a_short_read_goes_on_with_io_uring_R27", test_a_short_read_goes_on_with_io_uring_R27},
-    {"io_uring_has_a_bound_and_can_be_closed_R27", test_io_uring_has_a_bound_and_can_be_closed_R27},
+    {"files_are_read_written_and_synced_R27", test_files_are_read_written_and_synced_R27},
+    {"a_short_read_goes_on_R27", test_a_short_read_goes_on_R27},
     {"an_errno_of_a_file_means_what_the_header_says",
      test_an_errno_of_a_file_means_what_the_header_says},
 };
