@@ -2,6 +2,7 @@
  * once, and its answer is good for 100 ms. */
 #include "http.h"
 
+#include "decide.h"
 #include "tracer.h"
 
 #include <jzx/ask.h>
@@ -25,7 +26,8 @@ static void question_free(jzc_question *question)
 /* Whether an answer is good for others, and for a moment. */
 static bool is_kept(jzc_route_kind kind)
 {
-    return kind == JZC_ROUTE_ASK || kind == JZC_ROUTE_METRICS || kind == JZC_ROUTE_HISTORY;
+    return kind == JZC_ROUTE_ASK || kind == JZC_ROUTE_STUCK || kind == JZC_ROUTE_DOCTOR ||
+           kind == JZC_ROUTE_METRICS || kind == JZC_ROUTE_HISTORY;
 }
 
 static jzc_question *question_find(jzc_http *http, const jzc_text *text)
@@ -222,6 +224,8 @@ void jzc_question_answered(jzx_context *ctx, jzc_http *http)
         if (kind == JZC_ROUTE_METRICS && answer != NULL && answer->status == 200) {
             answer = jzc_answer_text_of(answer);
             type = "text/plain; version=0.0.4; charset=utf-8";
+        } else if (answer != NULL) {
+            answer = jzc_decide(kind, answer);
         }
         cell = jzc_cell_of_answer(http, answer, type);
     }

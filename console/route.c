@@ -3,6 +3,8 @@
 
 #include "json.h"
 
+#include <doctor.h>
+
 #include <string.h>
 
 static const jzc_route routes[] = {
@@ -31,8 +33,8 @@ static const jzc_route routes[] = {
      JZC_ROUTE_ASK,
      false,
      {{"after", JZC_PARAM_NUMBER}, {"limit", JZC_PARAM_NUMBER}}},
-    {"/api/stuck", "stuck", JZC_ROUTE_ASK, true, {{"limit_ms", JZC_PARAM_NUMBER}}},
-    {"/api/doctor", "doctor", JZC_ROUTE_ASK, true, {{NULL, JZC_PARAM_NONE}}},
+    {"/api/stuck", "stuck", JZC_ROUTE_STUCK, true, {{"limit_ms", JZC_PARAM_NUMBER}}},
+    {"/api/doctor", "facts", JZC_ROUTE_DOCTOR, true, {{NULL, JZC_PARAM_NONE}}},
     {"/api/record",
      "record",
      JZC_ROUTE_ASK,
@@ -206,9 +208,13 @@ uint64_t jzc_asked_ours(const jzc_asked *asked, const char *name, uint64_t fallb
 
 jzc_refusal jzc_asked_question(const jzc_asked *asked, jzc_text *out)
 {
-    jzc_text_str(out, "\"op\":\"");
-    jzc_text_str(out, asked->route->op);
-    jzc_text_str(out, "\"");
+    if (asked->route->kind == JZC_ROUTE_DOCTOR) {
+        jzc_text_str(out, JZD_QUESTION);
+    } else {
+        jzc_text_str(out, "\"op\":\"");
+        jzc_text_str(out, asked->route->op);
+        jzc_text_str(out, "\"");
+    }
     for (int i = 0; i < JZC_PARAMS_MAX && asked->route->params[i].kind != JZC_PARAM_NONE; i++) {
         const jzc_param *param = &asked->route->params[i];
         const jzc_text *value = &asked->values[i];

@@ -1,4 +1,4 @@
-/* Shared by the operations that look closely: actor, failures, stuck and doctor. All of it is the
+/* Shared by the operations that look closely: actor, failures, stuck and facts. All of it is the
  * control thread's, but for what is said to run on a dispatcher. */
 #ifndef JZI_CONTROL_DETAIL_STEPS_H
 #define JZI_CONTROL_DETAIL_STEPS_H
@@ -57,9 +57,15 @@ typedef struct jzi_waits {
 void jzi_waits_gather(jzx_control *control, uint64_t now_ns, uint64_t min_age_ns, jzi_waits *out,
                       jzi_silence *silence);
 void jzi_waits_free(jzx_control *control, jzi_waits *waits);
-/* Circles among them: calls see() with the actors of each, in order, at most cap times. */
-void jzi_waits_circles(const jzx_control *control, const jzi_waits *waits, size_t cap,
-                       void (*see)(void *ctx, const jzx_actor_id *ids, size_t count), void *ctx);
+/* An actor that waits for another one, however many asks of it there are. */
+typedef struct jzi_pair {
+    jzx_actor_id asker;
+    jzx_actor_id callee;
+} jzi_pair;
+/* The pairs that may be part of a circle: no asker that is not waited for, no callee that waits for
+ * nothing. Without a circle there are none, unless chains are very long. Returns how many; free
+ * *out_pairs with jzi_free(), waits->count * sizeof. NULL: none, or no memory (waits->cut). */
+size_t jzi_waits_pairs(const jzx_control *control, jzi_waits *waits, jzi_pair **out_pairs);
 
 /* An object as in `failures`. */
 void jzi_write_failure(jzi_client *client, uint64_t now_ns, const jzi_failure *failure);

@@ -17,7 +17,7 @@ static const struct {
 } operations[] = {
     {"program", jzi_op_program},   {"actors", jzi_op_actors},   {"actor", jzi_op_actor},
     {"failures", jzi_op_failures}, {"dead", jzi_op_dead},       {"stuck", jzi_op_stuck},
-    {"doctor", jzi_op_doctor},     {"trace", jzi_op_trace},     {"record", jzi_op_record},
+    {"facts", jzi_op_facts},       {"trace", jzi_op_trace},     {"record", jzi_op_record},
     {"dump", jzi_op_dump},         {"metrics", jzi_op_metrics}, {"stop", jzi_op_stop},
     {"kill", jzi_op_kill},         {"restart", jzi_op_restart}, {"send", jzi_op_send},
 };

@@ -26,7 +26,7 @@ static const struct {
 #undef COUNTER
 };
 
-static void write_counters(jzi_json *out, const jzx_counters *all)
+void jzi_write_counters(jzi_json *out, const jzx_counters *all)
 {
     static const char *const refused[JZX_REFUSED_REASONS] = {
         "no_such_actor", "stopping", "full", "no_memory", "invalid", "loop_closed"};
@@ -168,7 +168,7 @@ bool jzi_op_program(jzi_client *client, jzi_request *request)
     jzi_server_see_workers(server);
     jzi_peek_counters(&control->view, &totals);
     write_process(client, now_ns);
-    write_counters(&client->out, &totals);
+    jzi_write_counters(&client->out, &totals);
     size_t count = jzi_peek_dispatchers(&control->view, all, JZX_DISPATCHERS_MAX);
     jzi_json_open(&client->out, "dispatchers", '[');
     for (size_t i = 0; i < count && i < JZX_DISPATCHERS_MAX; i++) {

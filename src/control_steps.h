@@ -84,6 +84,8 @@ void jzi_dispatcher_name(const jzx_control *control, uint32_t index,
 /* "frames":[{"pc":..,"text":..}] */
 void jzi_write_frames(jzi_client *client, const char *member, void *const *frames, size_t count);
 const char *jzi_kind_name(uint32_t kind); /* of a jzx_kind: "user", "timer", ... */
+/* "counters":{..},"dead_by":{..},"refused":{..} */
+void jzi_write_counters(jzi_json *out, const jzx_counters *all);
 
 /* The operations, by file. */
 bool jzi_op_program(jzi_client *client, jzi_request *request); /* control_program.c */
@@ -96,7 +98,7 @@ bool jzi_op_send(jzi_client *client, jzi_request *request);
 bool jzi_op_actor(jzi_client *client, jzi_request *request);    /* control_actor.c */
 bool jzi_op_failures(jzi_client *client, jzi_request *request); /* control_failures.c */
 bool jzi_op_stuck(jzi_client *client, jzi_request *request);    /* control_stuck.c */
-bool jzi_op_doctor(jzi_client *client, jzi_request *request);   /* control_doctor.c */
+bool jzi_op_facts(jzi_client *client, jzi_request *request);    /* control_facts.c */
 bool jzi_op_trace(jzi_client *client, jzi_request *request);    /* control_trace.c */
 bool jzi_op_record(jzi_client *client, jzi_request *request);   /* control_record.c */
 bool jzi_op_dump(jzi_client *client, jzi_request *request);

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "control_detail_steps.h"
 
-enum { DEFAULT_LIMIT_MS = 1000, LIMIT_MAX_MS = 86400000, STUCK_MAX = 64, CIRCLES_MAX = 16 };
+enum { DEFAULT_LIMIT_MS = 1000, LIMIT_MAX_MS = 86400000, STUCK_MAX = 64, PAIRS_MAX = 4096 };
 
 static void write_running(jzi_client *client, uint64_t now_ns, const jzi_worker_sight *worker)
 {
@@ -94,14 +94,23 @@ static void write_waits(jzi_client *client, const jzi_waits *waits)
     jzi_json_close(out, ']');
 }
 
-static void write_circle(void *ctx, const jzx_actor_id *ids, size_t count)
+/* Who waits for whom: what circles are made of. The client finds them. */
+static void write_pairs(jzi_client *client, jzi_waits *waits)
 {
-    jzi_json *out = ctx;
-    jzi_json_open(out, NULL, '[');
-    for (size_t i = 0; i < count; i++) {
-        jzi_json_actor(out, NULL, ids[i]);
+    const jzx_control *control = client->control;
+    jzi_json *out = &client->out;
+    jzi_pair *pairs = NULL;
+    size_t count = jzi_waits_pairs(control, waits, &pairs);
+    jzi_json_open(out, "waits", '[');
+    for (size_t i = 0; i < count && i < PAIRS_MAX; i++) {
+        jzi_json_open(out, NULL, '[');
+        jzi_json_actor(out, NULL, pairs[i].asker);
+        jzi_json_actor(out, NULL, pairs[i].callee);
+        jzi_json_close(out, ']');
     }
     jzi_json_close(out, ']');
+    waits->cut = waits->cut || count > PAIRS_MAX;
+    jzi_free(&control->view.alloc, pairs, waits->count * sizeof *pairs);
 }
 
 bool jzi_op_stuck(jzi_client *client, jzi_request *request)
@@ -120,9 +129,7 @@ bool jzi_op_stuck(jzi_client *client, jzi_request *request)
     }
     jzi_waits_gather(control, now_ns, limit_ns, &waits, &silence);
     write_waits(client, &waits);
-    jzi_json_open(&client->out, "cycles", '[');
-    jzi_waits_circles(control, &waits, CIRCLES_MAX, write_circle, &client->out);
-    jzi_json_close(&client->out, ']');
+    write_pairs(client, &waits);
     jzi_json_bool(&client->out, "cut", waits.cut);
     jzi_write_silence(client, &silence);
     jzi_waits_free(control, &waits);

@@ -1,4 +1,4 @@
-/* Asks that nobody answered yet, of all dispatchers, and circles among those who wait. */
+/* Asks that have no answer yet, of all dispatchers, and those of them that may form circles. */
 #include "ask.h"
 #include "base/alloc.h"
 #include "control_detail_steps.h"
@@ -9,7 +9,8 @@
 enum {
     SLOTS_PER_VISIT = 4096, /* so that no dispatcher is kept for long */
     WAITS_PER_VISIT = 1024,
-    WAITS_MAX = 524288
+    WAITS_MAX = 524288,
+    ROUNDS_MAX = 8 /* links that chains of asks lose at either end */
 };
 #define TOUR_NS UINT64_C(150000000)
 #define ALL_TOURS_NS UINT64_C(2000000000) /* a client waits for the answer */
@@ -152,129 +153,75 @@ void jzi_waits_free(jzx_control *control, jzi_waits *waits)
     *waits = (jzi_waits){0};
 }
 
-/* Circles: a walk along who waits for whom, deeper first. Whoever is met again while still on the
- * way closes a circle. Nobody is walked through twice, so of circles that share an actor some are
- * not told; each of their actors who waits in one is in one that is, or meets it. */
-typedef struct edge {
-    jzx_actor_id from;
-    jzx_actor_id to;
-    uint8_t state; /* of `from`, at its first edge */
-    size_t next;   /* likewise: where its walk goes on */
-} edge;
-enum { UNSEEN, ON_THE_WAY, SEEN };
-
-static int by_from(const void *a, const void *b)
+/* Pairs, by asker and callee. */
+static int by_asker(const void *a, const void *b)
 {
-    const edge *left = a;
-    const edge *right = b;
-    if (left->from != right->from) {
-        return left->from < right->from ? -1 : 1;
+    const jzi_pair *left = a;
+    const jzi_pair *right = b;
+    if (left->asker != right->asker) {
+        return left->asker < right->asker ? -1 : 1;
     }
-    return (left->to > right->to) - (left->to < right->to);
+    return (left->callee > right->callee) - (left->callee < right->callee);
 }
 
-/* The first edge of an actor; count: it waits for nobody. */
-static size_t first_of(const edge *edges, size_t count, jzx_actor_id from)
+static int by_id(const void *a, const void *b)
 {
-    size_t low = 0;
-    size_t high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (edges[middle].from < from) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < count && edges[low].from == from ? low : count;
+    jzx_actor_id left = *(const jzx_actor_id *)a;
+    jzx_actor_id right = *(const jzx_actor_id *)b;
+    return (left > right) - (left < right);
 }
 
-typedef struct walk {
-    edge *edges;
-    size_t count;
-    jzx_actor_id *path;
-    size_t depth;
-    size_t left; /* circles that may still be told */
-    void (*see)(void *ctx, const jzx_actor_id *ids, size_t count);
-    void *ctx;
-} walk;
-
-static void tell_circle(walk *it, jzx_actor_id begin)
+/* Each once: an actor asks another one more than once. */
+static size_t make_pairs(const jzi_waits *waits, jzi_pair *pairs)
 {
-    size_t at = it->depth;
-    while (at > 0 && it->path[at - 1] != begin) {
-        at--;
-    }
-    it->see(it->ctx, it->path + at - 1, it->depth - at + 1);
-    it->left--;
-}
-
-static void enter(walk *it, size_t first)
-{
-    it->edges[first].state = ON_THE_WAY;
-    it->edges[first].next = first;
-    it->path[it->depth++] = it->edges[first].from;
-}
-
-static void walk_from(walk *it, size_t first)
-{
-    enter(it, first);
-    while (it->depth > 0 && it->left > 0) {
-        jzx_actor_id here = it->path[it->depth - 1];
-        edge *top = &it->edges[first_of(it->edges, it->count, here)];
-        if (top->next == it->count || it->edges[top->next].from != here) {
-            top->state = SEEN;
-            it->depth--;
-            continue;
-        }
-        jzx_actor_id to = it->edges[top->next++].to;
-        size_t next = first_of(it->edges, it->count, to);
-        if (next < it->count && it->edges[next].state == ON_THE_WAY) {
-            tell_circle(it, to);
-        } else if (next < it->count && it->edges[next].state == UNSEEN) {
-            enter(it, next);
-        }
-    }
-}
-
-/* Without doubles: one asks another one more than once. */
-static size_t make_edges(const jzi_waits *waits, edge *edges)
-{
-    for (size_t i = 0; i < waits->count; i++) {
-        edges[i] = (edge){.from = waits->list[i].asker, .to = waits->list[i].callee};
-    }
-    qsort(edges, waits->count, sizeof *edges, by_from);
     size_t count = 0;
     for (size_t i = 0; i < waits->count; i++) {
-        if (count == 0 || by_from(&edges[count - 1], &edges[i]) != 0) {
-            edges[count++] = edges[i];
+        pairs[i] = (jzi_pair){.asker = waits->list[i].asker, .callee = waits->list[i].callee};
+    }
+    qsort(pairs, waits->count, sizeof *pairs, by_asker);
+    for (size_t i = 0; i < waits->count; i++) {
+        if (count == 0 || by_asker(&pairs[count - 1], &pairs[i]) != 0) {
+            pairs[count++] = pairs[i];
         }
     }
     return count;
 }
 
-void jzi_waits_circles(const jzx_control *control, const jzi_waits *waits, size_t cap,
-                       void (*see)(void *ctx, const jzx_actor_id *ids, size_t count), void *ctx)
+/* Leaves out pairs at the ends of chains: what is left is sorted as before. */
+static size_t cut_ends(jzi_pair *pairs, size_t count, jzx_actor_id *askers, jzx_actor_id *callees)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        askers[i] = pairs[i].asker;
+        callees[i] = pairs[i].callee;
+    }
+    qsort(callees, count, sizeof *callees, by_id);
+    for (size_t i = 0; i < count; i++) {
+        if (bsearch(&pairs[i].callee, askers, count, sizeof *askers, by_id) != NULL &&
+            bsearch(&pairs[i].asker, callees, count, sizeof *callees, by_id) != NULL) {
+            pairs[left++] = pairs[i];
+        }
+    }
+    return left;
+}
+
+size_t jzi_waits_pairs(const jzx_control *control, jzi_waits *waits, jzi_pair **out_pairs)
 {
     const jzx_allocator *alloc = &control->view.alloc;
     size_t most = waits->count;
-    edge *edges = most == 0 ? NULL : jzi_alloc(alloc, most * sizeof *edges);
-    jzx_actor_id *path = most == 0 ? NULL : jzi_alloc(alloc, most * sizeof *path);
-    if (edges != NULL && path != NULL) {
-        walk it = {.edges = edges,
-                   .count = make_edges(waits, edges),
-                   .path = path,
-                   .left = cap,
-                   .see = see,
-                   .ctx = ctx};
-        for (size_t i = 0; i < it.count && it.left > 0; i++) {
-            bool first = i == 0 || edges[i - 1].from != edges[i].from;
-            if (first && edges[i].state == UNSEEN) {
-                it.depth = 0;
-                walk_from(&it, i);
-            }
+    jzi_pair *pairs = most == 0 ? NULL : jzi_alloc(alloc, most * sizeof *pairs);
+    jzx_actor_id *ids = most == 0 ? NULL : jzi_alloc(alloc, 2 * most * sizeof *ids);
+    size_t count = 0;
+    if (pairs != NULL && ids != NULL) {
+        count = make_pairs(waits, pairs);
+        size_t before = count + 1;
+        for (int round = 0; round < ROUNDS_MAX && count < before && count > 0; round++) {
+            before = count;
+            count = cut_ends(pairs, count, ids, ids + most);
         }
     }
-    jzi_free(alloc, edges, most * sizeof *edges);
-    jzi_free(alloc, path, most * sizeof *path);
+    waits->cut = waits->cut || (most > 0 && (pairs == NULL || ids == NULL));
+    jzi_free(alloc, ids, 2 * most * sizeof *ids);
+    *out_pairs = pairs;
+    return count;
 }

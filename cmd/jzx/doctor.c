@@ -1,4 +1,5 @@
 /* jzx doctor: what is likely a mistake in how a program is put together. */
+#include "doctor.h"
 #include "field.h"
 #include "jzx.h"
 #include "text.h"
@@ -76,6 +77,9 @@ static void show(const json_t *answer)
     if (json_array_size(field_list(answer, "findings")) == 0) {
         fputs("Nothing to complain about.\n", page.out);
     } else {
+        if (field_bool(answer, "cut")) {
+            fputs("There is more than is listed here.\n", page.out);
+        }
         size_t notes = counts[2] + counts[3];
         fprintf(page.out, "%zu error%s, %zu warning%s, %zu note%s\n", counts[0],
                 counts[0] == 1 ? "" : "s", counts[1], counts[1] == 1 ? "" : "s", notes,
@@ -100,6 +104,22 @@ static int status_of(const json_t *answer)
     return status;
 }
 
+static int tell(const json_t *facts, bool json)
+{
+    json_t *answer = jzd_findings(facts);
+    if (answer == NULL) {
+        return ui_fail("There is not enough memory.");
+    }
+    int status = status_of(answer);
+    if (json) {
+        (void)view_json(answer);
+    } else {
+        show(answer);
+    }
+    json_decref(answer);
+    return status;
+}
+
 int doctor_main(int argc, char **argv)
 {
     static const view_spec spec = {
@@ -113,15 +133,10 @@ int doctor_main(int argc, char **argv)
     if (a == NULL) {
         return status;
     }
-    json_t *answer = view_ask(a, json_pack("{s:s}", "op", "doctor"), &status);
-    if (answer != NULL) {
-        status = status_of(answer);
-        if (v.json) {
-            (void)view_json(answer);
-        } else {
-            show(answer);
-        }
-        json_decref(answer);
+    json_t *facts = view_ask(a, json_loads("{" JZD_QUESTION "}", 0, NULL), &status);
+    if (facts != NULL) {
+        status = tell(facts, v.json);
+        json_decref(facts);
     }
     attach_close(a);
     return status;

@@ -1,4 +1,5 @@
 /* jzx stuck: who does not get on, and what it hangs on. */
+#include "doctor.h"
 #include "field.h"
 #include "frames.h"
 #include "jzx.h"
@@ -167,6 +168,7 @@ static int look(attach *a, bool json, uint64_t limit_ms)
     if (answer == NULL) {
         return status;
     }
+    jzd_add_circles(answer);
     frames symbols;
     frames_init(&symbols, a);
     if (json) {

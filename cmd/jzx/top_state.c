@@ -1,5 +1,6 @@
 #include "top_state.h"
 
+#include "doctor.h"
 #include "text.h"
 #include "top_page.h"
 #include "top_text.h"
@@ -66,6 +67,9 @@ json_t *top_state_page_request(const top_state *state)
 
 void top_state_take_page(top_state *state, json_t *answer)
 {
+    if (state->mode == TOP_STUCK) {
+        jzd_add_circles(answer);
+    }
     json_decref(state->answer);
     state->answer = answer;
 }

@@ -49,10 +49,20 @@ static const struct {
      "\"actor\":\"100000003\",\"name\":\"" EVIL "\",\"tag\":7,\"kind\":\"user\",\"hook\":false,"
      "\"for_ms\":5200,\"answered\":true,\"frames\":" FRAMES "}],\"full\":[" ACTOR "],"
      "\"asks\":[{\"asker\":\"1\",\"asker_name\":\"a\",\"callee\":\"2\",\"callee_name\":\"b\","
-     "\"age_ms\":4000}],\"cycles\":[[\"1\",\"2\"],[]],\"silent\":[\"loop\"]"},
-    {"doctor", "\"ok\":true,\"findings\":[{\"severity\":\"note\",\"rule\":\"r\",\"actor\":null,"
-               "\"text\":\"A note.\"},{\"severity\":\"warning\",\"rule\":\"no-backoff\","
-               "\"actor\":\"100000001\",\"name\":\"" EVIL "\",\"text\":\"t\",\"advice\":\"a\"}]"},
+     "\"age_ms\":4000}],\"waits\":[[\"1\",\"2\"],[\"2\",\"1\"],[]],\"silent\":[\"loop\"]"},
+    {"facts",
+     "\"ok\":true,\"now_ns\":1,\"running\":[],\"families\":[{\"actor\":\"100000001\","
+     "\"name\":\"" EVIL "\",\"what\":\"spec\",\"rule\":\"no-backoff\",\"child\":\"" EVIL "\","
+     "\"text\":\"it may be " EVIL ": set backoff_min_ms\"},{\"actor\":\"100000001\","
+     "\"name\":null,\"what\":\"child\",\"child\":\"w\",\"child_actor\":\"100000005\","
+     "\"child_name\":\"w\",\"attempt\":3,\"restarts\":12,\"ago_ms\":5,\"backoff\":false,"
+     "\"together\":true}],\"guard_wanted\":true,\"guard_installed\":false,\"asks\":[],"
+     "\"actors\":[{\"actor\":\"100000003\",\"name\":\"" EVIL "\",\"mailbox\":1,\"cap\":1,"
+     "\"accepted\":10,\"dead\":0,\"children\":0,\"supervisor\":false}],\"slow\":[],"
+     "\"counters\":{\"accepted\":7,\"abandoned\":1},\"names\":[],\"dispatchers\":[{\"index\":0,"
+     "\"name\":\"" EVIL "\",\"pool\":false,\"workers\":1,\"actors\":3,\"run\":true,"
+     "\"answering\":true}],\"processors\":4,\"watchdog\":false,\"cut\":true,"
+     "\"silent\":[\"" EVIL "\"]"},
     {"record", "\"ok\":true,\"events\":[{\"seq\":1,\"t_ns\":1,\"ago_ms\":3,\"dispatcher\":\"loop\","
                "\"worker\":0,\"what\":\"restart\",\"actor\":\"100000003\",\"name\":\"" EVIL "\","
                "\"peer\":null,\"tag\":0,\"detail\":2,\"value\":0,\"text\":\"restart " EVIL "\"}]"},

@@ -13,9 +13,16 @@ set_tests_properties(command/nonsense PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LAB
 
 jzx_command_program(parts jzt_support jzx_static PkgConfig::JANSSON)
 target_sources(command_parts PRIVATE cmd/jzx/text.c cmd/jzx/perfetto.c)
-target_include_directories(command_parts PRIVATE cmd/jzx)
+target_include_directories(command_parts PRIVATE cmd/jzx cmd/client)
 add_test(NAME command/parts COMMAND command_parts)
 set_tests_properties(command/parts PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS command)
+
+# What facts mean, without a program.
+foreach(name doctor circles)
+    jzx_command_program(${name} jzt_support jzx_static jzx_client)
+    add_test(NAME command/${name} COMMAND command_${name})
+    set_tests_properties(command/${name} PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS command)
+endforeach()
 
 jzx_command_program(fixture jzx_static Threads::Threads)
 target_compile_options(command_fixture PRIVATE -g)

@@ -203,6 +203,16 @@ static void answer(fake *f, client *c, const char *line)
                        "{\"id\":%lu,\"ok\":true,\"text\":\"# HELP jzx_up \\\"one\\\"\\njzx_up "
                        "1\\n\\u00e9\\n\"}\n",
                        id);
+    } else if (strcmp(op, "facts") == 0) {
+        (void)snprintf(text, sizeof text,
+                       "{\"id\":%lu,\"ok\":true,\"counters\":{\"abandoned\":%u},"
+                       "\"silent\":[\"io\"],\"cut\":false}\n",
+                       id, f->handled);
+    } else if (strcmp(op, "stuck") == 0) {
+        (void)snprintf(text, sizeof text,
+                       "{\"id\":%lu,\"ok\":true,\"n\":%u,\"asks\":[],\"waits\":[[\"1\",\"2\"],"
+                       "[\"2\",\"1\"]]}\n",
+                       id, f->asked_all);
     } else if (strcmp(op, "program") == 0) {
         answer_program(f, text, sizeof text, id);
     } else {

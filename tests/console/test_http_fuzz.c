@@ -182,7 +182,7 @@ static unsigned open_files(void)
 static void check_program(site *s)
 {
     static const char *const may[] = {"program", "actors", "actor",  "dead",  "failures",
-                                      "stuck",   "doctor", "record", "trace", "metrics"};
+                                      "stuck",   "facts",  "record", "trace", "metrics"};
     unsigned known = 0;
     for (size_t i = 0; i < sizeof may / sizeof may[0]; i++) {
         known += fake_asked(s->program, may[i]);

@@ -2,6 +2,8 @@
  * sockets. Method: a console in this process, a made-up program, requests as bytes. */
 #include "site.h"
 
+#include <doctor.h>
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +39,7 @@ static void test_each_endpoint_asks_its_op_and_passes_the_answer_on_without_the_
         {"/api/dead?limit=5&after=57", ",\"op\":\"dead\",\"after\":57,\"limit\":5}"},
         {"/api/failures?limit=3", ",\"op\":\"failures\",\"limit\":3}"},
         {"/api/stuck?limit_ms=10", ",\"op\":\"stuck\",\"limit_ms\":10}"},
-        {"/api/doctor", ",\"op\":\"doctor\"}"},
+        {"/api/doctor", "," JZD_QUESTION "}"},
         {"/api/record?limit=9&text=1", ",\"op\":\"record\",\"limit\":9,\"text\":true}"},
         {"/api/actors?sort=handled&reverse=1&offset=40",
          ",\"op\":\"actors\",\"sort\":\"handled\",\"offset\":40,\"reverse\":true}"},
@@ -58,6 +60,26 @@ static void test_each_endpoint_asks_its_op_and_passes_the_answer_on_without_the_
         CHECK_STR(last + 6 + strspn(last + 6, "0123456789"), table[i].asked);
         web_free(&answer);
     }
+    site_close(&s);
+}
+
+/* The program tells facts; the page gets what they mean. */
+static void test_findings_and_circles_are_decided_here(void)
+{
+    site s = site_open(NULL);
+    fake_set_counters(s.program, 3, 0);
+    web_answer answer = web_get(s.port, "/api/doctor");
+    CHECK_EQ(answer.status, 200);
+    CHECK(web_has(&answer, "{\"severity\":\"warning\",\"rule\":\"lost-data\",\"actor\":null,"
+                           "\"name\":null,\"text\":\"The data of 3 dead messages"));
+    CHECK(web_has(&answer, "\"silent\":[\"io\"]"));
+    CHECK(!web_has(&answer, "counters"));
+    web_free(&answer);
+    answer = web_get(s.port, "/api/stuck?limit_ms=10");
+    CHECK_EQ(answer.status, 200);
+    CHECK(web_has(&answer, "\"asks\":[],\"cycles\":[[\"1\",\"2\"]]"));
+    CHECK(!web_has(&answer, "waits"));
+    web_free(&answer);
     site_close(&s);
 }
 
@@ -600,6 +622,7 @@ static void test_errors_of_start_are_told(void)
 static const jzt_test tests[] = {
     {"each_endpoint_asks_its_op_and_passes_the_answer_on_without_the_id",
      test_each_endpoint_asks_its_op_and_passes_the_answer_on_without_the_id},
+    {"findings_and_circles_are_decided_here", test_findings_and_circles_are_decided_here},
     {"page_and_its_files_are_served_with_strict_headers",
      test_page_and_its_files_are_served_with_strict_headers},
     {"metrics_are_plain_text", test_metrics_are_plain_text},

@@ -1,9 +1,11 @@
-/* What the suites of `doctor` share: an actor that makes every mistake it is told to make, a
- * supervisor, and a look at what is found. Define _GNU_SOURCE. */
+/* What the suites of the doctor share: an actor that makes every mistake it is told to make, a
+ * supervisor, and a look at what the facts of the program mean. Define _GNU_SOURCE. */
 #ifndef JZT_DOCTOR_FIXTURE_H
 #define JZT_DOCTOR_FIXTURE_H
 
 #include "look_fixture.h"
+
+#include <doctor.h>
 
 enum {
     NOTHING = 1,
@@ -153,6 +155,37 @@ static inline void wait_handled(const one *self, unsigned count)
     REQUIRE(atomic_load(&self->handled) >= count);
 }
 
+/* Asks for the facts, and puts what they mean into p->answer. */
+static inline void examine(program *p)
+{
+    json_t *facts = json_loads(ask(p, JZD_QUESTION "}"), 0, NULL);
+    REQUIRE(json_is_object(facts));
+    REQUIRE(json_is_true(json_object_get(facts, "ok")));
+    json_t *findings = jzd_findings(facts);
+    char *text = json_dumps(findings, JSON_COMPACT);
+    REQUIRE(text != NULL);
+    free(p->answer);
+    p->answer = text;
+    p->cap = strlen(text) + 1;
+    json_decref(findings);
+    json_decref(facts);
+}
+
+/* Examines again until it is as it should be, which is soon. */
+#define EXAMINE_UNTIL(condition, p)                                                                \
+    do {                                                                                           \
+        uint64_t until_ms = now_ms() + 120000;                                                     \
+        examine(p);                                                                                \
+        while (!(condition) && now_ms() < until_ms) {                                              \
+            nap();                                                                                 \
+            examine(p);                                                                            \
+        }                                                                                          \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s\n", (p)->answer);                                                  \
+        }                                                                                          \
+        REQUIRE(condition);                                                                        \
+    } while (0)
+
 /* Where a rule is among the findings; -1: it is not. */
 static inline int index_of(const char *answer, const char *rule)
 {
@@ -171,7 +204,7 @@ static inline int index_of(const char *answer, const char *rule)
 static inline void check_found(program *p, const char *rule, const char *severity,
                                jzx_actor_id actor, const char *word, const char *besides)
 {
-    UNTIL(index_of(p->answer, rule) >= 0, p, "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(index_of(p->answer, rule) >= 0, p);
     char path[64];
     int at = index_of(p->answer, rule);
     (void)snprintf(path, sizeof path, "findings.%d.severity", at);

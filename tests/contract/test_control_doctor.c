@@ -1,7 +1,7 @@
-/* Goal: `doctor` finds each of the mistakes it knows in actors and programs, names who made it, and
- * finds nothing in a program that does well. Method: for every rule a program that has it; the one
- * that does well has the same actors without. The supervisors' are in test_control_doctor_specs.c.
- * not on: pinned pool */
+/* Goal: the doctor finds each of the mistakes it knows in actors and programs, names who made it,
+ * and finds nothing in a program that does well. Method: for every rule a program that has it; the
+ * one that does well has the same actors without. The supervisors' are in
+ * test_control_doctor_specs.c. not on: pinned pool */
 #define _GNU_SOURCE
 #include "doctor_fixture.h"
 
@@ -40,15 +40,15 @@ static void test_a_mailbox_that_stays_full_and_one_for_a_single_message_are_told
     tell(p, stuck.id, STAY);
     while (jzx_send_async_u64(p->sender, stuck.id, 0, NOTHING) == JZX_OK) {
     }
-    UNTIL(index_of(p->answer, "full-mailbox") >= 0 && index_of(p->answer, "tiny-mailbox") >= 0, p,
-          "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(
+        index_of(p->answer, "full-mailbox") >= 0 && index_of(p->answer, "tiny-mailbox") >= 0, p);
     char path[64];
     (void)snprintf(path, sizeof path, "findings.%d.actor", index_of(p->answer, "full-mailbox"));
     CHECK_EQ(actor_at(p->answer, path), stuck.id);
     (void)snprintf(path, sizeof path, "findings.%d.actor", index_of(p->answer, "tiny-mailbox"));
     CHECK_EQ(actor_at(p->answer, path), tiny.id);
     atomic_store(&stuck.released, true);
-    UNTIL(index_of(p->answer, "full-mailbox") < 0, p, "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(index_of(p->answer, "full-mailbox") < 0, p);
     program_close(p);
 }
 
@@ -67,7 +67,7 @@ static void test_messages_that_are_dropped_or_refused_are_told(void)
     tell(p, other.id, BURST);
     wait_handled(&drops, 8);
     wait_handled(&refuses, 8);
-    UNTIL(index_of(p->answer, "dead-letters") >= 0, p, "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(index_of(p->answer, "dead-letters") >= 0, p);
     char path[64];
     (void)snprintf(path, sizeof path, "findings.%d.actor", index_of(p->answer, "dead-letters"));
     CHECK_EQ(actor_at(p->answer, path), drops.id);
@@ -169,8 +169,7 @@ static void test_who_is_stuck_is_an_error_and_comes_first(void)
     CHECK_EQ(index_of(p->answer, "stuck"), 0);
     CHECK_STR(text_at(p->answer, "silent.0"), "loop");
     atomic_store(&stuck.released, true);
-    UNTIL(count_at(p->answer, "silent") == 0 && index_of(p->answer, "stuck") < 0, p,
-          "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(count_at(p->answer, "silent") == 0 && index_of(p->answer, "stuck") < 0, p);
     jzx_watchdog_stop(dog);
     program_close(p);
 }
@@ -181,9 +180,9 @@ static void test_a_dispatcher_that_does_not_answer_is_an_error_before_somebody_c
     one slow = {0};
     spawn(p, &slow, (jzx_spawn_opts){0});
     program_run(p);
-    UNTIL(count_at(p->answer, "findings") == 0, p, "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(count_at(p->answer, "findings") == 0, p);
     tell(p, slow.id, STAY);
-    UNTIL(count_at(p->answer, "findings") > 0, p, "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(count_at(p->answer, "findings") > 0, p);
     if (index_of(p->answer, "stuck") < 0) { /* else this machine is too slow to see it before */
         CHECK_EQ(index_of(p->answer, "not-answering"), 0);
         CHECK_STR(text_at(p->answer, "findings.0.severity"), "error");
@@ -207,7 +206,7 @@ static void test_names_that_differ_in_case_only_are_noted(void)
     REQUIRE_OK(jzx_register(p->loop, "Cache", b.id));
     REQUIRE_OK(jzx_register(p->loop, "cache2", c.id));
     program_run(p);
-    UNTIL(count_at(p->answer, "findings") == 1, p, "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(count_at(p->answer, "findings") == 1, p);
     CHECK_STR(text_at(p->answer, "findings.0.rule"), "similar-names");
     CHECK_STR(text_at(p->answer, "findings.0.text"),
               "The registered names \\\"Cache\\\" and \\\"cache\\\" differ in case only.");
@@ -223,12 +222,12 @@ static void test_a_guard_that_is_wanted_and_not_installed_is_told(void)
     program_run(p);
     check_found(p, "no-crash-guard", "warning", JZX_NOBODY, "not installed", "");
     if (jzx_crash_guard_install() == JZX_OK) {
-        UNTIL(count_at(p->answer, "findings") == 0, p, "\"op\":\"doctor\"}");
+        EXAMINE_UNTIL(count_at(p->answer, "findings") == 0, p);
         jzx_crash_guard_remove();
-        UNTIL(count_at(p->answer, "findings") == 1, p, "\"op\":\"doctor\"}");
+        EXAMINE_UNTIL(count_at(p->answer, "findings") == 1, p);
     }
     tell(p, guarded.id, END); /* nobody wants it any more */
-    UNTIL(count_at(p->answer, "findings") == 0, p, "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(count_at(p->answer, "findings") == 0, p);
     program_close(p);
 }
 
@@ -243,9 +242,54 @@ static void test_a_pool_of_one_and_a_loop_that_nobody_runs_are_noted(void)
     p->loop = jzx_system_loop(p->system);
     spawn(p, &self, (jzx_spawn_opts){0});
     program_serve(p);
-    (void)ask(p, "\"op\":\"doctor\"}");
+    examine(p);
     CHECK(index_of(p->answer, "not-run") >= 0);
     CHECK(index_of(p->answer, "pool-of-one") >= 0 || sysconf(_SC_NPROCESSORS_ONLN) == 1);
+    program_close(p);
+}
+
+/* However many there are, the answer stays short, and says that it is not all. */
+static void test_a_mistake_of_very_many_actors_is_a_short_answer(void)
+{
+    enum { MANY = 20000 };
+    program *p = program_open();
+    one tiny = {0};
+    for (int i = 0; i < MANY; i++) {
+        spawn(p, &tiny, (jzx_spawn_opts){.mailbox_cap = 1});
+    }
+    for (int i = 0; i < 40; i++) {
+        (void)supervise(p, NULL, NULL, 0);
+    }
+    program_run(p);
+    UNTIL(count_at(p->answer, "families") == 16, p, JZD_QUESTION "}");
+    CHECK_EQ(count_at(p->answer, "actors"), 16);
+    CHECK_STR(text_at(p->answer, "cut"), "true");
+    CHECK(strlen(p->answer) < 16384);
+    EXAMINE_UNTIL(index_of(p->answer, "no-children") >= 0, p);
+    CHECK_EQ(count_at(p->answer, "findings"), 32);
+    CHECK_STR(text_at(p->answer, "cut"), "true");
+    program_close(p);
+}
+
+/* Without limits all is told, up to what an answer has room for. */
+static void test_limits_of_a_request_for_facts_are_the_clients(void)
+{
+    program *p = program_open();
+    one plain = {0}, small = {0};
+    spawn(p, &plain, (jzx_spawn_opts){.mailbox_cap = 64});
+    spawn(p, &small, (jzx_spawn_opts){.mailbox_cap = 2});
+    program_run(p);
+    UNTIL(count_at(p->answer, "actors") == 0, p, "\"op\":\"facts\",\"mailbox_percent\":90}");
+    CHECK_STR(text_at(p->answer, "cut"), "false");
+    (void)ask(p, "\"op\":\"facts\",\"mailbox_percent\":90,\"cap_max\":2}");
+    REQUIRE_EQ(count_at(p->answer, "actors"), 1);
+    CHECK_EQ(actor_at(p->answer, "actors.0.actor"), small.id);
+    CHECK_EQ(number_at(p->answer, "actors.0.cap"), 2);
+    (void)ask(p, "\"op\":\"facts\"}");
+    CHECK_EQ(count_at(p->answer, "actors"), 2);
+    CHECK_STR(text_at(ask(p, "\"op\":\"facts\",\"mailbox_percent\":101}"), "error"), "BAD_REQUEST");
+    CHECK_STR(text_at(ask(p, "\"op\":\"facts\",\"ask_ms\":\"soon\"}"), "error"), "BAD_REQUEST");
+    CHECK_STR(text_at(ask(p, "\"op\":\"doctor\"}"), "error"), "UNKNOWN_OP");
     program_close(p);
 }
 
@@ -277,7 +321,7 @@ static void test_a_program_that_does_well_has_no_findings(void)
     UNTIL(number_at(p->answer, "actor.incarnation") == 2, p,
           "\"op\":\"actor\",\"actor\":\"other\"}");
     /* On a machine with much to do a dispatcher may be late; what is really wrong stays. */
-    UNTIL(strcmp(text_at(p->answer, "findings"), "[]") == 0, p, "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(strcmp(text_at(p->answer, "findings"), "[]") == 0, p);
     CHECK_STR(text_at(p->answer, "silent"), "[]");
     program_close(p);
 }
@@ -304,6 +348,10 @@ static const jzt_test tests[] = {
      test_a_guard_that_is_wanted_and_not_installed_is_told},
     {"a_pool_of_one_and_a_loop_that_nobody_runs_are_noted",
      test_a_pool_of_one_and_a_loop_that_nobody_runs_are_noted},
+    {"a_mistake_of_very_many_actors_is_a_short_answer",
+     test_a_mistake_of_very_many_actors_is_a_short_answer},
+    {"limits_of_a_request_for_facts_are_the_clients",
+     test_limits_of_a_request_for_facts_are_the_clients},
     {"a_program_that_does_well_has_no_findings", test_a_program_that_does_well_has_no_findings},
 };
 

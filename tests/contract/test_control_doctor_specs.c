@@ -1,4 +1,4 @@
-/* Goal: `doctor` finds what is wrong with supervisors, in their specs and in how often they
+/* Goal: the doctor finds what is wrong with supervisors, in their specs and in how often they
  * restart, and names who it is. Method: for every rule a supervisor that breaks it. */
 /* Specs are the same everywhere; not on: pinned pool */
 #define _GNU_SOURCE
@@ -94,7 +94,7 @@ static void test_restarts_that_come_often_are_told_before_it_gives_up(void)
     check_found(p, "fails-again-and-again", "warning", sup, "Child shaky has failed 3 times",
                 "restarts-often");
     tell(p, child, FAIL);
-    UNTIL(index_of(p->answer, "gave-up") >= 0, p, "\"op\":\"doctor\"}");
+    EXAMINE_UNTIL(index_of(p->answer, "gave-up") >= 0, p);
     program_close(p);
 }
 
@@ -193,8 +193,8 @@ static void test_a_backoff_is_advised_to_who_has_none(void)
                                     .backoff_min_ms = backoff_ms,
                                     .backoff_max_ms = backoff_ms};
         program *p = fail_among_siblings(&spec, 11, &state, &sup, &shaky);
-        UNTIL(findings_of(p, "crash-loop") == 1 && findings_of(p, "restarts-often") == 1, p,
-              "\"op\":\"doctor\"}");
+        EXAMINE_UNTIL(findings_of(p, "crash-loop") == 1 && findings_of(p, "restarts-often") == 1,
+                      p);
         bool advised = strstr(advice_of(p, "crash-loop"), "backoff_min_ms") != NULL;
         CHECK_EQ(advised, backoff_ms == 0);
         advised = strstr(advice_of(p, "restarts-often"), "backoff_min_ms") != NULL;

@@ -18,7 +18,7 @@ static void test_an_end_does_not_wait_for_what_was_asked(void)
     static const char *const questions[] = {
         "{\"op\":\"actor\",\"actor\":\"w0\"}\n",
         "{\"op\":\"restart\",\"actor\":\"w0\"}\n",
-        "{\"op\":\"doctor\"}\n",
+        "{\"op\":\"facts\"}\n",
         "{\"op\":\"stuck\",\"limit_ms\":1}\n",
     };
     program p;
@@ -284,7 +284,7 @@ static void test_a_program_of_small_stacks_is_served(void)
 {
     static const char *const requests[] = {
         "{\"op\":\"program\"}", "{\"op\":\"actors\"}",   "{\"op\":\"actor\",\"actor\":\"w0\"}",
-        "{\"op\":\"stuck\"}",   "{\"op\":\"doctor\"}",   "{\"op\":\"record\",\"text\":true}",
+        "{\"op\":\"stuck\"}",   "{\"op\":\"facts\"}",    "{\"op\":\"record\",\"text\":true}",
         "{\"op\":\"metrics\"}", "{\"op\":\"failures\"}", "{\"op\":\"trace\",\"under\":\"sup\"}",
     };
     program p;

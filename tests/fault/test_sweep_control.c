@@ -103,7 +103,7 @@ static void ask_all(const program *p)
         "{\"id\":1,\"op\":\"restart\",\"actor\":\"w1\"}",
         "{\"id\":1,\"op\":\"actor\",\"actor\":\"w1\"}",
         "{\"id\":1,\"op\":\"stuck\"}",
-        "{\"id\":1,\"op\":\"doctor\"}",
+        "{\"id\":1,\"op\":\"facts\"}",
         "{\"id\":1,\"op\":\"failures\"}",
         "{\"id\":1,\"op\":\"record\"}",
         "{\"id\":1,\"op\":\"metrics\"}",

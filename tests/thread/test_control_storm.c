@@ -92,7 +92,7 @@ static size_t random_request(jzt_rng *rng, char *out, size_t cap, unsigned id)
                                         "dead",    "name", "tree", "uptime",   "nonsense"};
     static const char *const names[] = {"root",  "parent-0",  "parent-1", "kid-1",
                                         "kid-2", "100000000", "x\\ny"};
-    static const char *const plain[] = {"program", "dead",    "failures", "stuck", "doctor",
+    static const char *const plain[] = {"program", "dead",    "failures", "stuck", "facts",
                                         "record",  "metrics", "actors",   "end",   "nothing"};
     static const char *const about[] = {"actor", "stop", "kill", "restart", "send"};
     const char *name = names[jzt_rng_below(rng, 7)];
