@@ -115,6 +115,11 @@ for file in examples/*.c; do
     # shellcheck disable=SC2046
     cc -std=c17 -fsyntax-only $(pkg-config --cflags libjzx) "$file"
 done
+for file in examples/*.cpp; do
+    # shellcheck disable=SC2046
+    c++ -std=c++17 -o "$work/cpp" "$file" $(pkg-config --cflags --libs libjzx)
+    LD_LIBRARY_PATH=$libdir sh tools/expect "${file%.cpp}.expected" "$work/cpp"
+done
 
 # DESTDIR moves everything, and nothing that is installed names where it was built.
 DESTDIR=$work/stage cmake --install "$build" --prefix /usr >/dev/null
