@@ -6,7 +6,7 @@ JOBS ?= 2
 quick := $(if $(filter-out 0,$(QUICK)),--quick)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run build run tour test bench bench-watched bench-manifest crashlab crashlab-long install format check \
+.PHONY: help deps deps-run build run tour test bench bench-watched bench-manifest crashlab crashlab-long install uninstall format check \
 	coverage fuzz soak storm races bare clean
 
 help:
@@ -19,7 +19,8 @@ help:
 	@echo 'make bench-watched   what looking costs: 100,000 actors with jzx top and without; QUICK=1'
 	@echo 'make bench-manifest  the manifest beside raw LMDB and SQLite; QUICK=1, NAME=...'
 	@echo 'make crashlab   crashes and failing disks under the manifest; crashlab-long: 400,000 states'
-	@echo 'make install    install the release build; PREFIX=/usr/local DESTDIR='
+	@echo 'make install    install the release build; PREFIX=/usr/local DESTDIR=, STRIP=0 keeps debug information'
+	@echo 'make uninstall  remove what make install put there; PREFIX=/usr/local DESTDIR='
 	@echo 'make format     format the sources in place'
 	@echo 'make check      what CI does'
 	@echo 'make coverage   which lines the tests execute'
@@ -73,7 +74,12 @@ crashlab-long: deps
 
 install: deps-run
 	@tools/build release libraries
-	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' $(if $(filter 0,$(STRIP)),,--strip)
+	@tools/uninstall --keep-list build/release/install_manifest.txt '$(PREFIX)' '$(DESTDIR)'
+	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ]; then ldconfig; fi
+
+uninstall:
+	@tools/uninstall '$(PREFIX)' '$(DESTDIR)'
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ]; then ldconfig; fi
 
 format:
