@@ -6,7 +6,7 @@ JOBS ?= 2
 quick := $(if $(filter-out 0,$(QUICK)),--quick)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run build run tour test bench bench-watched bench-manifest crashlab crashlab-long install format check \
+.PHONY: help deps deps-run build run tour test bench bench-watched bench-manifest crashlab crashlab-long install uninstall format check lint cross packages \
 	coverage fuzz soak storm races bare clean
 
 help:
@@ -19,9 +19,13 @@ help:
 	@echo 'make bench-watched   what looking costs: 100,000 actors with jzx top and without; QUICK=1'
 	@echo 'make bench-manifest  the manifest beside raw LMDB and SQLite; QUICK=1, NAME=...'
 	@echo 'make crashlab   crashes and failing disks under the manifest; crashlab-long: 400,000 states'
-	@echo 'make install    install the release build; PREFIX=/usr/local DESTDIR='
+	@echo 'make install    install the release build; PREFIX=/usr/local DESTDIR=, STRIP=0 keeps debug information'
+	@echo 'make uninstall  remove what make install put there; PREFIX=/usr/local DESTDIR='
 	@echo 'make format     format the sources in place'
-	@echo 'make check      what CI does'
+	@echo 'make check      everything: make test, and lint, cross, packages'
+	@echo 'make lint       clang-tidy and shellcheck'
+	@echo 'make cross      libjzx and its unit tests for AArch64'
+	@echo 'make packages   Debian packages, checked, and tried in a bare Debian; as root'
 	@echo 'make coverage   which lines the tests execute'
 	@echo 'make fuzz       a minute with each fuzzer'
 	@echo 'make soak       supervision against its model for some minutes, SEEDS=500000; all mutants of the models'
@@ -73,13 +77,38 @@ crashlab-long: deps
 
 install: deps-run
 	@tools/build release libraries
-	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' $(if $(filter 0,$(STRIP)),,--strip)
+	@tools/uninstall --keep-list build/release/install_manifest.txt '$(PREFIX)' '$(DESTDIR)'
+	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ]; then ldconfig; fi
+
+uninstall:
+	@tools/uninstall '$(PREFIX)' '$(DESTDIR)'
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ]; then ldconfig; fi
 
 format:
 	@tools/format
 
-check: test
+# Lint first: it is over in minutes. Goes on after a failure, and says at the end what failed; 77 is "not on this machine".
+check: deps
+	@tools/deps check
+	@failed=; for part in lint cross packages check; do \
+		status=0; JOBS=$(JOBS) tools/$$part || status=$$?; \
+		[ $$status -eq 0 ] || [ $$status -eq 77 ] || failed="$$failed tools/$$part"; \
+	done; \
+	[ -z "$$failed" ] || { echo "make check: failed:$$failed"; exit 1; }; \
+	echo 'make check: all passed'
+
+lint:
+	@tools/deps run check
+	@JOBS=$(JOBS) tools/lint
+
+cross:
+	@tools/deps run check
+	@JOBS=$(JOBS) tools/cross
+
+packages:
+	@tools/deps run check
+	@JOBS=$(JOBS) tools/packages
 
 coverage: deps
 	@tools/build coverage

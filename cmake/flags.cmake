@@ -7,8 +7,9 @@ set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 
+# The last two exist in C only; the C++ example gets the others.
 set(JZX_C_FLAGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wvla
-    -Wstrict-prototypes -Wmissing-prototypes)
+    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>)
 if(JZX_WERROR)
     list(APPEND JZX_C_FLAGS -Werror)
 endif()

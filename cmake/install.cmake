@@ -1,4 +1,5 @@
-# What `cmake --install` puts in place: libraries, headers, man pages, pkg-config and CMake files.
+# What `cmake --install` puts in place: libraries, headers, man pages, pkg-config and CMake files, the command with its
+# completion, documents and examples. With --strip, as `make install` does, without what only debuggers read.
 include(CMakePackageConfigHelpers)
 set(JZX_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/jzx)
 
@@ -57,5 +58,31 @@ foreach(section 1 3 7)
     file(GLOB pages CONFIGURE_DEPENDS man/*.${section} man/man${section}/*.${section})
     if(pages)
         install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+    endif()
+endforeach()
+
+set(JZX_BASH_DIR ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions CACHE PATH "Where bash looks for completions")
+set(JZX_ZSH_DIR ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions CACHE PATH "Where zsh looks for completions")
+if(TARGET jzx-command)
+    install(FILES contrib/completion/jzx.bash DESTINATION ${JZX_BASH_DIR} RENAME jzx)
+    install(FILES contrib/completion/_jzx DESTINATION ${JZX_ZSH_DIR})
+endif()
+
+set(JZX_DOC_DIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/libjzx CACHE PATH "Where LICENSE, documents and examples go")
+install(FILES LICENSE README.md CHANGELOG.md SECURITY.md DESTINATION ${JZX_DOC_DIR})
+install(DIRECTORY docs/ DESTINATION ${JZX_DOC_DIR}/docs
+    FILES_MATCHING PATTERN *.md PATTERN *.png PATTERN *.svg)
+install(DIRECTORY examples/ DESTINATION ${JZX_DOC_DIR}/examples
+    FILES_MATCHING PATTERN *.c PATTERN *.h PATTERN *.cpp PATTERN *.md)
+
+# CMake strips programs and shared libraries by itself; of archives only the debug information may go.
+foreach(target jzx_static jzx_testkit_static jzx_manifest_static jzx_console_static)
+    if(TARGET ${target} AND CMAKE_STRIP)
+        install(CODE "
+            if(CMAKE_INSTALL_DO_STRIP)
+                set(archive \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/$<TARGET_FILE_NAME:${target}>\")
+                execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug --enable-deterministic-archives \"\${archive}\"
+                    COMMAND_ERROR_IS_FATAL ANY)
+            endif()")
     endif()
 endforeach()

@@ -432,6 +432,7 @@ static __attribute__((noinline)) void note_end(jzi_worker *worker, const jzi_act
     }
 }
 
+/* NOLINTNEXTLINE(readability-function-size): R16's order, one step after the other. */
 void jzi_finish(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_far *far = jzi_life_of(actor) == NULL ? NULL : actor->ext->life->far;

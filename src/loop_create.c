@@ -207,6 +207,7 @@ static jzx_err init_root(jzx_loop *loop, const jzx_config *config)
 }
 
 /* Opens what can fail; on an error everything opened so far is closed again. */
+/* NOLINTNEXTLINE(readability-function-size): one list of what is opened, and its reverse. */
 static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_place *place)
 {
     jzi_worker *worker = &loop->worker;

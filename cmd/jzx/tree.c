@@ -236,7 +236,6 @@ static void arrange_rows(rows *out, level *levels, const json_t *list, const tre
         if (hidden != UINT32_MAX && depth > hidden) {
             continue;
         }
-        hidden = UINT32_MAX;
         if (out->actors >= t->limit) {
             return;
         }

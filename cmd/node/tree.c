@@ -102,6 +102,7 @@ static jzx_err make_pay(jzx_loop *loop, jzx_child_spec *out)
     return jzx_breaker_child(loop, &breaker, out);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the tree as one table, top to bottom. */
 static jzx_err start(node *n, jzx_loop *loop, const jzx_child_spec *clerks,
                      const jzx_child_spec *pay)
 {

@@ -97,7 +97,7 @@ void step_threads(tour *t)
     }
     uint64_t took_ns = jzx_loop_now(loop) - start;
     for (int i = 0; i < started; i++) {
-        pthread_join(talkers[i].thread, NULL);
+        (void)pthread_join(talkers[i].thread, NULL);
         refused += talkers[i].refused;
         jzx_sender_release(talkers[i].sender);
     }

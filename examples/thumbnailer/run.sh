@@ -39,10 +39,10 @@ status=0
 
 "$thumbnailer" --once --size 16 "$work/right.mf" "$work/from" "$work/right" >/dev/null ||
     fail "In peace it ended with status $?."
-[ "$(ls "$work/right" | wc -l)" = $pictures ] || fail "In peace it did not make all of them."
+[ "$(find "$work/right" -type f | wc -l)" = $pictures ] || fail "In peace it did not make all of them."
 "$thumbnailer" --status "$work/right.mf" >/dev/null || fail "In peace its status was $?."
 
-count_made() { ls "$work/to" 2>/dev/null | wc -l; }
+count_made() { find "$work/to" -name '[!.]*' -type f 2>/dev/null | wc -l; }
 
 in_the_middle=0
 for round in 1 2 3 4 5 6; do
@@ -66,7 +66,7 @@ done
 "$thumbnailer" --once --size 16 "$work/m.mf" "$work/from" "$work/to" >"$work/log" ||
     fail "After it was killed it ended with status $?."
 diff -r "$work/right" "$work/to" || fail "Thumbnails are missing or wrong."
-[ -z "$(ls -A "$work/to" | grep '^\.')" ] || fail "Temporary files are left."
+[ -z "$(find "$work/to" -mindepth 1 -name '.*')" ] || fail "Temporary files are left."
 said=$("$thumbnailer" --status "$work/m.mf") || fail "The manifest says: $said"
 [ "$said" = "made $pictures, waiting 0, running 0, dead 0" ] || fail "The manifest says: $said"
 

@@ -71,6 +71,8 @@ static inline bool tlv_next(jzx_mf_span *left, uint32_t *tag, jzx_mf_span *bytes
 
 /* ---- Encoding. */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): the macros of the schema paste types and members. */
+
 typedef bool (*knows_fn)(uint32_t tag);
 
 #define RECORD(name, type, table, version, older) enum { fixed_##name = 0
@@ -530,3 +532,5 @@ jzx_err mfi_value_renew(uint32_t table, jzx_mf_span value, mfi_buf *out)
         return JZX_ERR_INVALID_ARG;
     }
 }
+
+/* NOLINTEND(bugprone-macro-parentheses) */

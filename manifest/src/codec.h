@@ -77,6 +77,7 @@ bool mfi_buf_reserve(mfi_buf *buf, size_t cap);
 /* Encoders: NO_MEMORY, TOO_BIG (a text over its limit). keep may be NULL.
  * Decoders: CORRUPT (lengths, type, crc), NEWER_SCHEMA (a version this library does not know).
  * Spans of *out point into the value. rest may be NULL. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): the macro pastes types. */
 #define MFI_CODEC(name, type)                                                                      \
     jzx_err mfi_encode_##name(const type *record, const mfi_rest *keep, mfi_buf *out);             \
     jzx_err mfi_decode_##name(jzx_mf_span value, type *out, mfi_rest *rest);
@@ -93,6 +94,7 @@ MFI_CODEC(generation, jzx_mf_generation)
 MFI_CODEC(material, jzx_mf_material)
 MFI_CODEC(event, mfi_event)
 #undef MFI_CODEC
+/* NOLINTEND(bugprone-macro-parentheses) */
 /* Old versions: decoders give the new record instead. Only tests write them. */
 jzx_err mfi_encode_chunk_v0(const mfi_chunk_v0 *record, const mfi_rest *keep, mfi_buf *out);
 jzx_err mfi_encode_generation_v0(const mfi_generation_v0 *record, const mfi_rest *keep,

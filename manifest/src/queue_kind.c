@@ -98,7 +98,9 @@ jzx_err mfi_kind_put(mfi_tx *tx, uint16_t kind, const jzx_mf_kind *record)
     if (err == JZX_OK && is_more(record->key_limit, was.key_limit)) {
         err = mfi_kind_offer(tx, kind, record->key_limit);
     }
-    tx->news.ready |= (was.paused && !record->paused) || is_more(record->limit, was.limit);
+    if (err == JZX_OK) {
+        tx->news.ready |= (was.paused && !record->paused) || is_more(record->limit, was.limit);
+    }
     return err;
 }
 

@@ -165,14 +165,14 @@ static jzx_err first_time(const mfi_view *view, const jzx_mf_key *from, uint32_t
 static jzx_err next_prune(const mfi_view *view, const jzx_mf_retention *retention, uint64_t *out_ms)
 {
     *out_ms = UINT64_MAX;
-    for (uint8_t state = JZX_MF_JOB_DONE; state <= JZX_MF_JOB_SUPERSEDED; state++) {
-        jzx_mf_key from = mfi_key_finished(state, 0, 0);
+    for (uint32_t state = JZX_MF_JOB_DONE; state <= JZX_MF_JOB_SUPERSEDED; state++) {
+        jzx_mf_key from = mfi_key_finished((uint8_t)state, 0, 0);
         uint64_t first;
         jzx_err err = first_time(view, &from, 1, &first);
         if (err != JZX_OK) {
             return err;
         }
-        uint64_t due = mfi_sum_ms(first, kept_ms(retention, state));
+        uint64_t due = mfi_sum_ms(first, kept_ms(retention, (uint8_t)state));
         *out_ms = due < *out_ms ? due : *out_ms;
     }
     return JZX_OK;

@@ -125,7 +125,7 @@ jzx_err mfi_find(const mfi_view *view, const jzx_mf_key *key)
 
 jzx_err mfi_get_id(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
 {
-    jzx_mf_span value;
+    jzx_mf_span value = {NULL, 0};
     jzx_err err = mfi_get(view, key, &value);
     if (err != JZX_OK) {
         return err;
@@ -378,7 +378,7 @@ jzx_err mfi_forget_events(mfi_tx *tx, uint32_t max)
 jzx_err mfi_meta_load(const mfi_view *view, mfi_meta *out)
 {
     jzx_mf_key key = mfi_key_meta();
-    jzx_mf_span value;
+    jzx_mf_span value = {NULL, 0};
     jzx_err err = mfi_get(view, &key, &value);
     return err != JZX_OK ? err : mfi_decode_meta(value, out, NULL);
 }
@@ -386,7 +386,7 @@ jzx_err mfi_meta_load(const mfi_view *view, mfi_meta *out)
 jzx_err mfi_meta_store(mfi_tx *tx)
 {
     jzx_mf_key key = mfi_key_meta();
-    jzx_mf_span value;
+    jzx_mf_span value = {NULL, 0};
     mfi_rest rest = {{NULL, 0}, {NULL, 0}};
     mfi_meta old;
     jzx_err err = mfi_get(&tx->view, &key, &value);

@@ -23,6 +23,7 @@ check() { # HEADER LANGUAGE COMPILER FLAG...
         printf '#include <jzx/%s>\nint %s(void);\nint %s(void)\n{\n    return 0;\n}\n' \
             "$header" "$part" "$part" >"$work/$part.$language"
     done
+    # shellcheck disable=SC2086 # the warnings are words
     "$@" $warnings -Iinclude -Imanifest/include -Iconsole/include -shared -fPIC -o "$work/both.so" "$work/one.$language" \
         "$work/two.$language" || {
         echo "jzx/$header:1: $* does not accept this header on its own."

@@ -30,5 +30,9 @@ target_compile_options(command_fixture PRIVATE -g)
 if(NOT JZX_SANITIZE)
     add_test(NAME command/views COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/views.sh
         $<TARGET_FILE:jzx-command> $<TARGET_FILE:command_fixture>)
-    set_tests_properties(command/views PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS command)
+    add_test(NAME command/completion COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/completion.sh
+        $<TARGET_FILE:jzx-command> $<TARGET_FILE:command_fixture>
+        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(command/views command/completion PROPERTIES
+        TIMEOUT ${JZX_TEST_TIMEOUT} LABELS command SKIP_RETURN_CODE 77)
 endif()

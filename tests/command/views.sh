@@ -4,6 +4,7 @@
 #
 # When root runs it, all of it runs as a user without programs, so that others on this machine are
 # not seen.
+# shellcheck disable=SC2086 # $as and $order are words, or none
 set -u
 work=$(mktemp -d /tmp/jzx-views-XXXXXX)
 pids=
@@ -317,7 +318,7 @@ run 0 send -p shop worker-1 --tag 2
 until_says '  worker-1 \([0-9a-f]+\): handles a message for [0-9.]+m?s, tag 2' stuck -p shop --limit 20
 run 4 stuck -p shop --limit 20 && says 'spin_for_ever at fixture.c:[0-9]+|#0 ' && says 'loop does not answer'
 run 4 stuck -p shop --limit 20 --json && is_json && says '"tag":2'
-for i in 1 2 3 4 5 6; do
+for _ in 1 2 3 4 5 6; do
     timeout 60 $as "$jzx" send -p shop small --tag 1 >/dev/null 2>&1
 done
 until_says '  small \([0-9a-f]+\): 4 of 4 messages' stuck -p shop --limit 20
@@ -420,7 +421,7 @@ run 0 ps && says "^ *$shop  shop" && says "^ *$other  other"
 run 0 tree -p "$work/elsewhere.sock" && says '^shop '
 for order in stop kill restart send; do
     run 1 $order -p other worker-1 && warns 'allow' &&
-        warns "JZX_CONTROL_$(echo $order | tr a-z A-Z)"
+        warns "JZX_CONTROL_$(echo $order | tr "[:lower:]" "[:upper:]")"
 done
 
 # Of several with one name those are told that have it.
@@ -447,7 +448,7 @@ if [ -n "$as" ]; then
     ln -s "$work/run/jzx/$shop.sock" "$work/theirs/jzx/$shop.sock"
     XDG_RUNTIME_DIR=$work/theirs
     run 0 ps && never_says shop
-    chown -R $user "$work/theirs"
+    chown -R "$user" "$work/theirs"
     run 0 ps && says shop
     XDG_RUNTIME_DIR=$work/run
 fi
@@ -494,8 +495,7 @@ run 1 tree -p "$work/elsewhere.sock" && warns 'Nobody serves'
 follow_dead
 await_letters 5
 run 0 send -p shop worker-1 --tag 9
-wait "$shop"
-[ $? -eq 0 ] || complain "The fixture did not end well:"
+wait "$shop" || complain "The fixture did not end well:"
 wait $follow
 status=$?
 cp "$work/follow" "$out"

@@ -8,7 +8,7 @@ build=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
-cmake --install "$build" --prefix "$prefix" >"$work/install.log" || {
+cmake --install "$build" --prefix "$prefix" --strip >"$work/install.log" || {
     cat "$work/install.log"
     exit 1
 }
@@ -115,6 +115,46 @@ for file in examples/*.c; do
     # shellcheck disable=SC2046
     cc -std=c17 -fsyntax-only $(pkg-config --cflags libjzx) "$file"
 done
+for file in examples/*.cpp; do
+    # shellcheck disable=SC2046
+    c++ -std=c++17 -o "$work/cpp" "$file" $(pkg-config --cflags --libs libjzx)
+    LD_LIBRARY_PATH=$libdir sh tools/expect "${file%.cpp}.expected" "$work/cpp"
+done
+
+# Installed without what only debuggers read; the tree that was built keeps it.
+for file in "$libdir"/*.so "$prefix"/bin/*; do
+    if readelf -S "$file" | grep -qE '\.debug_info|\.symtab'; then
+        echo "$file was not stripped."
+        exit 1
+    fi
+    readelf -S "$build/$(basename "$file")" | grep -q '\.debug_info' || {
+        echo "$build/$(basename "$file") has no debug information to keep."
+        exit 1
+    }
+done
+for file in "$libdir"/*.a; do
+    if readelf -S "$file" | grep -q '\.debug_info'; then
+        echo "$file was not stripped."
+        exit 1
+    fi
+done
+# The probes are found in what was stripped, where they were compiled in.
+if readelf -n "$build/libjzx.so" | grep -q stapsdt; then
+    readelf -n "$libdir/libjzx.so" | grep -q stapsdt || {
+        echo "Stripping took the probes of libjzx.so away."
+        exit 1
+    }
+fi
+
+# What a user reads, and what the shells read.
+doc=$prefix/share/doc/libjzx
+for file in "$doc/LICENSE" "$doc/README.md" "$doc/CHANGELOG.md" "$(find "$doc/docs" -name MANIFEST.md)" \
+    "$doc/examples/hello.c" "$doc/examples/mean.cpp" "$doc/examples/chat/main.c" "$prefix/share/bash-completion/completions/jzx" "$prefix/share/zsh/site-functions/_jzx"; do
+    [ -f "$file" ] || {
+        echo "$file is not installed."
+        exit 1
+    }
+done
 
 # DESTDIR moves everything, and nothing that is installed names where it was built.
 DESTDIR=$work/stage cmake --install "$build" --prefix /usr >/dev/null
@@ -122,6 +162,28 @@ DESTDIR=$work/stage cmake --install "$build" --prefix /usr >/dev/null
     echo "DESTDIR was not honoured."
     exit 1
 }
+# `make uninstall` removes all of it, nothing else, and works without the build tree.
+list=$work/manifest.txt
+(cd "$work/stage" && find usr ! -type d | sed 's|^|/|') >"$list"
+tools/uninstall --keep-list "$list" /usr "$work/stage"
+: >"$work/stage/usr/include/jzx.h"
+tools/uninstall /usr "$work/stage" >"$work/out"
+left=$(cd "$work/stage" && find . ! -type d)
+[ "$left" = ./usr/include/jzx.h ] || {
+    echo "After make uninstall there is: $left"
+    exit 1
+}
+left=$(cd "$work/stage/usr" && find . -mindepth 1 -type d |
+    grep -vxE './(bin|include|lib|share|share/doc|share/man|share/man/man.)' || true)
+[ -z "$left" ] || {
+    echo "make uninstall left these folders: $left"
+    exit 1
+}
+if tools/uninstall /usr "$work/stage" >"$work/out" 2>&1; then
+    echo "A second make uninstall says nothing."
+    exit 1
+fi
+
 if grep -rlI -e "$root" "$prefix"; then
     echo "These installed files name the source tree."
     exit 1

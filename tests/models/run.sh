@@ -68,6 +68,7 @@ for model in "$here"/*.pml; do
         echo "models: $base: its mutants were caught when it was written; --all tries them again"
         continue
     fi
+    # shellcheck disable=SC2013 # the names have no blanks
     for mutant in $(sed -n 's/^ \*   \(MUT_[A-Z_]*\).*/\1/p' "$model"); do
         check "$base" "$mutant" error
     done

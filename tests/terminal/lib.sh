@@ -1,4 +1,5 @@
 # What the terminal tests share: . lib.sh JZX FIXTURE SCREENS
+# shellcheck shell=sh disable=SC2034 # what is set here is used by the scripts that read this one
 #
 # A tmux server of its own with one pane, in which a shell runs; a fixture to look at; waiting until
 # the screen shows something. Screens that are kept go to SCREENS/NAME.txt, with the escape sequences

@@ -149,6 +149,14 @@ sed -i 's/1\.2\.3/1.3.0/' CMakeLists.txt
 catches "a project version that differs" '^CMakeLists\.txt:2: .*not 1\.2\.3'
 sed -i 's/1\.2\.3/1.2.2/' CHANGELOG.md
 catches "a changelog that lags" '^CHANGELOG\.md:3: .*not 1\.2\.3'
+mkdir -p debian && echo 'jzx (1.2.2-1) unstable; urgency=medium' >debian/changelog
+catches "packages that lag" '^debian/changelog:1: .*not of 1\.2\.3'
+printf '\n## 1.2.2 (unreleased)\n' >>CHANGELOG.md
+catches "a release without its date" '^CHANGELOG\.md:5: .*its date'
+sed -i 's/unreleased/soon/' CHANGELOG.md
+catches "a newest section that says neither date nor unreleased" '^CHANGELOG\.md:3: .*its date'
+printf '\n## 1.2.2 (2026-01-31)\n' >>CHANGELOG.md
+accepts "an older release with its date"
 sed -i 's/1\.2\.3/1.2.2/' man/jzx_version.3
 catches "a man page of another version" '^man/jzx_version\.3:3: .*version 1\.2\.3'
 sed -i 's/jzx_version/jzx_other/' man/jzx_version.3

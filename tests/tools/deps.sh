@@ -16,7 +16,7 @@ fake() { # NAME: the script on standard input
 
 # A Debian whose clang is of the major version $1, without the lists of packages until apt-get update.
 new_machine() {
-    rm -rf "$work/bin" "$work/installed" "$work/asked" "$work/lists"
+    rm -rf "${work:?}/bin" "$work/installed" "$work/asked" "$work/lists"
     mkdir -p "$work/bin"
     : >"$work/installed"
     : >"$work/asked"
@@ -104,6 +104,17 @@ clang_is 16.0.0
 run_deps test
 holds "a refusal of apt-get is shown" grep -q 'Unable to locate' "$work/out"
 holds "and ends with 1" test "$status" -eq 1
+
+new_machine 14
+clang_is 14.0.6
+run_deps run test
+holds "make test wants nothing of make check" test -z "$(grep -E 'lintian|debhelper|aarch64|clang-tidy|zsh' "$work/asked")"
+run_deps check
+holds "make check gets clang-tidy" asked_for clang-tidy
+holds "and lintian" asked_for lintian
+holds "and the other compiler" asked_for gcc-aarch64-linux-gnu
+run_deps run test check
+holds "and then all is there" silent
 
 new_machine 14
 rm "$work/bin/apt-get"

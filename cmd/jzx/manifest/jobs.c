@@ -146,7 +146,7 @@ static const char *name_in(const char *const *names, size_t count, uint32_t valu
 {
     return value < count ? names[value] : "unknown";
 }
-#define NAME_IN(names, value) name_in(names, sizeof names / sizeof names[0], value)
+#define NAME_IN(names, value) name_in(names, sizeof(names) / sizeof((names)[0]), value)
 
 static void show_policy(ui_record *r, const jzx_mf_job *job)
 {

@@ -1,0 +1,12 @@
+# The toolchain of tools/cross: AArch64 by Debian's cross compiler, run by qemu-user where it is there.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+find_program(JZX_QEMU qemu-aarch64)
+if(JZX_QEMU)
+    set(CMAKE_CROSSCOMPILING_EMULATOR "${JZX_QEMU};-L;/usr/aarch64-linux-gnu")
+endif()
