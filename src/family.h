@@ -108,12 +108,14 @@ void jzi_root_deinit(jzi_worker *worker, jzi_root *root);
 static inline bool jzi_family_takes(const jzi_worker *worker, const jzi_actor *parent,
                                     uint32_t restart)
 {
-    bool adopts = worker->domain->root_adopts;
-    if (parent != NULL) {
-        const jzi_life *life = jzi_life_of(parent);
-        adopts = life != NULL && life->family != NULL && life->family->adopts;
+    if (jzi_unlikely(restart != JZX_RESTART_DEFAULT)) {
+        return restart != JZX_RESTART_NEVER;
     }
-    return (adopts || restart != JZX_RESTART_DEFAULT) && restart != JZX_RESTART_NEVER;
+    if (parent == NULL) {
+        return worker->domain->root_adopts;
+    }
+    const jzi_life *life = jzi_life_of(parent);
+    return life != NULL && life->family != NULL && life->family->adopts;
 }
 /* A spawn by such a parent; `supervisor`: opts->state is the plan of one. Errors as jzx_spawn(). */
 jzx_err jzi_family_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_opts *opts,

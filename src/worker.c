@@ -282,7 +282,7 @@ void jzi_worker_flush_returns(jzi_worker *worker)
 
 void jzi_worker_release_node(jzi_worker *worker, jzi_node *node)
 {
-    uint32_t flags = jzi_msg_flags(&node->msg);
+    uint32_t flags = jzi_msg_private(&node->msg);
     if ((flags & JZI_MSG_BLOCK) != 0) {
         jzi_free(&worker->alloc, node->msg.data, node->msg.len);
     }

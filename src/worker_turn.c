@@ -16,7 +16,7 @@ static void drop_data(jzi_worker *worker, jzi_node *node)
 static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, jzi_actor *actor,
                                                             jzi_node *node, const bool pooled)
 {
-    uint32_t flags = jzi_msg_flags(&node->msg);
+    uint32_t flags = jzi_msg_private(&node->msg);
     JZI_PUBLISH_HOT(worker->in_hand, NULL);
     jzi_count_add(&worker->counters.handled, 1);
     actor->handled++;
@@ -58,7 +58,7 @@ static jzx_behavior_result call(jzi_worker *worker, const jzi_actor *actor, cons
 static inline __attribute__((always_inline)) jzx_behavior_result
 deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pooled)
 {
-    uint32_t flags = jzi_msg_flags(&node->msg);
+    uint32_t flags = jzi_msg_private(&node->msg);
     JZI_PUBLISH_HOT(worker->in_hand, NULL);
     if ((flags & JZI_MSG_EVENT) != 0) {
         if (!worker->domain->event_ops[node->ops].claim(worker, actor, node)) {
@@ -200,13 +200,9 @@ static __attribute__((noinline)) jzi_actor *leave_turn(jzi_worker *worker, jzi_a
     return actor;
 }
 
-/* The behavior returned something else than OK. A plain node is back in the pool by now, on top. */
-static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor *actor,
-                                                   jzx_behavior_result result)
+/* The behavior failed. A plain node is back in the pool by now, on top. */
+static __attribute__((noinline)) jzi_actor *leave_failed(jzi_worker *worker, jzi_actor *actor)
 {
-    if (result == JZX_BEHAVIOR_STOP) {
-        return leave_turn(worker, actor, JZI_OUTCOME_STOP);
-    }
     jzi_node *node = worker->in_hand;
     if (node != NULL) { /* that was a plain one */
         jzi_count_sub(&worker->counters.handled, 1);
@@ -225,6 +221,14 @@ static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor
         }
     }
     return leave_turn(worker, actor, JZI_OUTCOME_FAIL);
+}
+
+/* The behavior returned something else than OK. */
+static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor *actor,
+                                                   jzx_behavior_result result)
+{
+    return result == JZX_BEHAVIOR_STOP ? leave_turn(worker, actor, JZI_OUTCOME_STOP)
+                                       : leave_failed(worker, actor);
 }
 
 /* The end of a turn that left more than ordinary messages, or commands. Returns the actor if it has
