@@ -65,6 +65,13 @@ __attribute__((target("sse4.2"))) static uint32_t more_by_sse42(uint32_t before,
         crc = __builtin_ia32_crc32di(crc, word);
     }
     uint32_t tail = (uint32_t)crc;
+    if (len >= 4) { /* keys are of 8, 12 or 16 bytes, and have 4 before them */
+        uint32_t word;
+        memcpy(&word, at, sizeof word);
+        tail = __builtin_ia32_crc32si(tail, word);
+        len -= 4;
+        at += 4;
+    }
     for (; len > 0; len--, at++) {
         tail = __builtin_ia32_crc32qi(tail, *at);
     }

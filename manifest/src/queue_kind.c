@@ -6,7 +6,7 @@ static jzx_err kind_get(const mfi_view *view, uint16_t kind, jzx_mf_kind *out, m
 {
     jzx_mf_key key = jzx_mf_key_kind(kind);
     jzx_mf_span value;
-    jzx_err err = mfi_get(view, &key, &value);
+    jzx_err err = mfi_get_seldom(view, &key, &value);
     if (err == JZX_ERR_NOT_FOUND) {
         *out = (jzx_mf_kind){0};
         *rest = (mfi_rest){0};

@@ -20,7 +20,7 @@ bool mfi_job_wants_slot(const jzx_mf_job *job, uint8_t slot)
 jzx_err mfi_slot_holder(const mfi_view *view, const jzx_mf_job *job, uint8_t slot, uint64_t *out_id)
 {
     jzx_mf_key key = mfi_key_unique(job, slot);
-    jzx_err err = mfi_get_id(view, &key, out_id);
+    jzx_err err = mfi_get_id_seldom(view, &key, out_id);
     if (err == JZX_ERR_NOT_FOUND) {
         *out_id = 0;
         return JZX_OK;
@@ -40,22 +40,18 @@ jzx_err mfi_slot_free(mfi_tx *tx, const jzx_mf_job *job, uint8_t slot, bool *out
     if (!mfi_job_wants_slot(job, slot)) {
         return JZX_OK;
     }
-    uint64_t holder;
-    jzx_err err = mfi_slot_holder(&tx->view, job, slot, &holder);
     /* The slot of a job that ran may be the next one's by now: that one keeps it. */
-    if (err != JZX_OK || holder != job->id) {
-        return err;
-    }
-    *out_freed = true;
     jzx_mf_key key = mfi_key_unique(job, slot);
-    return mfi_del(tx, &key);
+    jzx_err err = mfi_del_id(tx, &key, job->id);
+    *out_freed = err == JZX_OK;
+    return err == JZX_ERR_NOT_FOUND ? JZX_OK : err;
 }
 
 /* NOT_FOUND: nobody has the gate. */
 static jzx_err gate_get(const mfi_view *view, const jzx_mf_key *key, jzx_mf_gate *out)
 {
     jzx_mf_span value;
-    jzx_err err = mfi_get(view, key, &value);
+    jzx_err err = mfi_get_seldom(view, key, &value);
     return err == JZX_OK ? mfi_decode_gate(value, out, NULL) : err;
 }
 

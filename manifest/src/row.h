@@ -20,6 +20,7 @@
 #define MFI_ROW_VERSION 2u
 #define MFI_ROW_SUM_AT 8u /* in a record */
 #define MFI_ROW_SUM_BYTES 4u
+#define MFI_ROW_INDEX_BYTES 8u /* the longest value of an index, without its checksum */
 
 /* How long values of an index are without their checksum; false: the table has records. */
 bool mfi_row_is_index(uint32_t table, uint32_t *out_len);

@@ -81,22 +81,27 @@ static jzx_err cursor_place(MDB_cursor *cursor, const jzx_mf_key *from, MDB_val 
     return is_end ? JZX_ERR_NOT_FOUND : JZX_OK;
 }
 
-/* A search that found nothing: NOT_FOUND if that is so, or CORRUPT. If the row is there after all,
- * a damaged key of a branch sent the search past it. */
-static jzx_err prove_absence(const mfi_view *view, const jzx_mf_key *key)
+/* This row, which a new cursor is on then. NOT_FOUND is proved. */
+static jzx_err cursor_find(MDB_cursor *cursor, const jzx_mf_key *key, MDB_val *value)
+{
+    MDB_val wanted = key_val(key);
+    MDB_val at;
+    MDB_cursor_op ignored;
+    jzx_err err = cursor_place(cursor, key, &at, value, &ignored);
+    return err == JZX_OK && compare(&at, &wanted) != 0 ? JZX_ERR_NOT_FOUND : err;
+}
+
+jzx_err mfi_get_seldom(const mfi_view *view, const jzx_mf_key *key, jzx_mf_span *out)
 {
     MDB_cursor *cursor;
     int rc = mdb_cursor_open(view->txn, dbi_of(view, key), &cursor);
     if (rc != 0) {
         return mfi_err_of(rc);
     }
-    MDB_val wanted = key_val(key);
-    MDB_val at;
     MDB_val value;
-    MDB_cursor_op ignored;
-    jzx_err err = cursor_place(cursor, key, &at, &value, &ignored);
+    jzx_err err = cursor_find(cursor, key, &value);
     if (err == JZX_OK) {
-        err = compare(&at, &wanted) == 0 ? JZX_ERR_CORRUPT : JZX_ERR_NOT_FOUND;
+        *out = span_of(&value);
     }
     mdb_cursor_close(cursor);
     return err;
@@ -108,7 +113,10 @@ jzx_err mfi_get(const mfi_view *view, const jzx_mf_key *key, jzx_mf_span *out)
     MDB_val value;
     int rc = mdb_get(view->txn, dbi_of(view, key), &at, &value);
     if (rc == MDB_NOTFOUND) {
-        return prove_absence(view, key);
+        /* Not there if there is proof. If it is there after all, a damaged key misled one of the
+         * two searches. */
+        jzx_err err = mfi_get_seldom(view, key, out);
+        return err == JZX_OK ? JZX_ERR_CORRUPT : err;
     }
     if (rc != 0) {
         return mfi_err_of(rc);
@@ -123,13 +131,8 @@ jzx_err mfi_find(const mfi_view *view, const jzx_mf_key *key)
     return mfi_get(view, key, &ignored);
 }
 
-jzx_err mfi_get_id(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
+static jzx_err id_of(jzx_mf_span value, uint64_t *out)
 {
-    jzx_mf_span value = {NULL, 0};
-    jzx_err err = mfi_get(view, key, &value);
-    if (err != JZX_OK) {
-        return err;
-    }
     if (value.len < 8) {
         return JZX_ERR_CORRUPT;
     }
@@ -137,41 +140,48 @@ jzx_err mfi_get_id(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
     return JZX_OK;
 }
 
+jzx_err mfi_get_id(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
+{
+    jzx_mf_span value;
+    jzx_err err = mfi_get(view, key, &value);
+    return err == JZX_OK ? id_of(value, out) : err;
+}
+
+jzx_err mfi_get_id_seldom(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
+{
+    jzx_mf_span value;
+    jzx_err err = mfi_get_seldom(view, key, &value);
+    return err == JZX_OK ? id_of(value, out) : err;
+}
+
+/* Whether the row that the cursor is on lies between two that are who they say, in their order.
+ * The cursor is somewhere else afterwards. */
+static jzx_err check_beside(MDB_cursor *cursor, const jzx_mf_key *key)
+{
+    MDB_val own = key_val(key);
+    MDB_val at;
+    MDB_val value;
+    int rc = mdb_cursor_get(cursor, &at, &value, MDB_NEXT);
+    if (rc == 0) {
+        if (compare(&at, &own) <= 0 || row_check(key->table, &at, &value) != JZX_OK) {
+            return JZX_ERR_CORRUPT;
+        }
+        rc = mdb_cursor_get(cursor, &at, &value, MDB_PREV);
+    }
+    if (rc == 0 || rc == MDB_NOTFOUND) { /* it is on its row (again) */
+        rc = mdb_cursor_get(cursor, &at, &value, MDB_PREV);
+    }
+    if (rc == 0) {
+        return compare(&at, &own) < 0 ? row_check(key->table, &at, &value) : JZX_ERR_CORRUPT;
+    }
+    return rc == MDB_NOTFOUND ? JZX_OK : mfi_err_of(rc);
+}
+
 /* A new row goes where it belongs, between two that are who they say: among damaged keys the next
- * search would not find it. LMDB searches for its place just as it was searched for here. */
-jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, const void *value, size_t len)
-{
-    jzx_err err = mfi_find(&tx->view, key);
-    if (err != JZX_OK && err != JZX_ERR_NOT_FOUND) {
-        return err;
-    }
-    tx->writes++;
-    MDB_val at = key_val(key);
-    MDB_val room = val_of(NULL, mfi_row_room(key->table, len));
-    tx->written += room.mv_size;
-    int rc = mdb_put(tx->view.txn, dbi_of(&tx->view, key), &at, &room, MDB_RESERVE);
-    if (rc != 0) {
-        return mfi_err_of(rc);
-    }
-    memcpy(room.mv_data, value, len);
-    mfi_row_seal(key->table, jzx_mf_blob(key->bytes, key->len), room.mv_data, len);
-    return JZX_OK;
-}
-
-jzx_err mfi_put_id(mfi_tx *tx, const jzx_mf_key *key, uint64_t id)
-{
-    uint8_t bytes[8];
-    mfi_put_be64(bytes, id);
-    return mfi_put(tx, key, bytes, sizeof bytes);
-}
-
-jzx_err mfi_put_empty(mfi_tx *tx, const jzx_mf_key *key)
-{
-    return mfi_put(tx, key, "", 0);
-}
-
-/* The row, not another one that a damaged key makes look like it. */
-jzx_err mfi_del(mfi_tx *tx, const jzx_mf_key *key)
+ * search would not find it. That is looked at when it is there, which spares a search; CORRUPT
+ * counts as a write then, and nothing of it is kept. One that is there already is replaced where
+ * it was found: exactly MDB_CURRENT, which alone does not search again. */
+static jzx_err put_sealed(mfi_tx *tx, const jzx_mf_key *key, MDB_val value)
 {
     MDB_cursor *cursor;
     int rc = mdb_cursor_open(tx->view.txn, dbi_of(&tx->view, key), &cursor);
@@ -179,11 +189,71 @@ jzx_err mfi_del(mfi_tx *tx, const jzx_mf_key *key)
         return mfi_err_of(rc);
     }
     MDB_val at = key_val(key);
+    MDB_val there = value;
+    rc = mdb_cursor_put(cursor, &at, &there, MDB_NOOVERWRITE);
+    jzx_err err = mfi_err_of(rc);
+    if (rc == 0) {
+        err = check_beside(cursor, key);
+    } else if (rc == MDB_KEYEXIST) {
+        err = row_check(key->table, &at, &there);
+        rc = err == JZX_OK ? mdb_cursor_put(cursor, &at, &value, MDB_CURRENT) : rc;
+        err = err == JZX_OK ? mfi_err_of(rc) : err;
+    }
+    if (rc != MDB_KEYEXIST) {
+        tx->writes++;
+        tx->written += value.mv_size;
+    }
+    mdb_cursor_close(cursor);
+    return err;
+}
+
+static jzx_err put_index(mfi_tx *tx, const jzx_mf_key *key, const void *value, size_t len)
+{
+    uint8_t row[MFI_ROW_INDEX_BYTES + MFI_ROW_SUM_BYTES];
+    if (len > MFI_ROW_INDEX_BYTES) {
+        return JZX_ERR_CORRUPT;
+    }
+    memcpy(row, value, len);
+    mfi_row_seal(key->table, jzx_mf_blob(key->bytes, key->len), row, len);
+    return put_sealed(tx, key, val_of(row, mfi_row_room(key->table, len)));
+}
+
+jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, void *value, size_t len)
+{
+    uint32_t ignored;
+    if (mfi_row_is_index(key->table, &ignored)) {
+        return put_index(tx, key, value, len);
+    }
+    mfi_row_seal(key->table, jzx_mf_blob(key->bytes, key->len), value, len);
+    return put_sealed(tx, key, val_of(value, len));
+}
+
+jzx_err mfi_put_id(mfi_tx *tx, const jzx_mf_key *key, uint64_t id)
+{
+    uint8_t bytes[8];
+    mfi_put_be64(bytes, id);
+    return put_index(tx, key, bytes, sizeof bytes);
+}
+
+jzx_err mfi_put_empty(mfi_tx *tx, const jzx_mf_key *key)
+{
+    return put_index(tx, key, "", 0);
+}
+
+/* The row, not another one that a damaged key makes look like it; with `id`, only if it has it. */
+static jzx_err del_row(mfi_tx *tx, const jzx_mf_key *key, const uint64_t *id)
+{
+    MDB_cursor *cursor;
+    int rc = mdb_cursor_open(tx->view.txn, dbi_of(&tx->view, key), &cursor);
+    if (rc != 0) {
+        return mfi_err_of(rc);
+    }
     MDB_val value;
-    rc = mdb_cursor_get(cursor, &at, &value, MDB_SET_KEY);
-    jzx_err err = rc == MDB_NOTFOUND ? prove_absence(&tx->view, key) : mfi_err_of(rc);
-    if (err == JZX_OK) {
-        err = row_check(key->table, &at, &value);
+    uint64_t has;
+    jzx_err err = cursor_find(cursor, key, &value);
+    if (err == JZX_OK && id != NULL) {
+        err = id_of(span_of(&value), &has);
+        err = err == JZX_OK && has != *id ? JZX_ERR_NOT_FOUND : err;
     }
     if (err == JZX_OK) {
         tx->writes++;
@@ -191,6 +261,16 @@ jzx_err mfi_del(mfi_tx *tx, const jzx_mf_key *key)
     }
     mdb_cursor_close(cursor);
     return err;
+}
+
+jzx_err mfi_del(mfi_tx *tx, const jzx_mf_key *key)
+{
+    return del_row(tx, key, NULL);
+}
+
+jzx_err mfi_del_id(mfi_tx *tx, const jzx_mf_key *key, uint64_t id)
+{
+    return del_row(tx, key, &id);
 }
 
 static bool begins_with(const MDB_val *row, const jzx_mf_key *from, uint32_t prefix_len)

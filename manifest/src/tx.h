@@ -52,17 +52,24 @@ typedef struct mfi_tx {
  *
  * NOT_FOUND, or *out points into the map, until the next write of this transaction. */
 jzx_err mfi_get(const mfi_view *view, const jzx_mf_key *key, jzx_mf_span *out);
+/* The same, for a row that is mostly not there: one search, where mfi_get() makes a second one to
+ * prove it. For a row that is there it is dearer. */
+jzx_err mfi_get_seldom(const mfi_view *view, const jzx_mf_key *key, jzx_mf_span *out);
 /* Only whether it is there: OK, NOT_FOUND, CORRUPT. */
 jzx_err mfi_find(const mfi_view *view, const jzx_mf_key *key);
-/* Seals the row: a copy of the value gets its checksum. */
-jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, const void *value, size_t len);
+/* Seals the row: the record gets its checksum, in place; that of an index is not changed. CORRUPT
+ * may come after it was written: nothing of the transaction must be kept then. */
+jzx_err mfi_put(mfi_tx *tx, const jzx_mf_key *key, void *value, size_t len);
 /* A row of an index. */
 jzx_err mfi_put_id(mfi_tx *tx, const jzx_mf_key *key, uint64_t id); /* be64 */
 jzx_err mfi_put_empty(mfi_tx *tx, const jzx_mf_key *key);
 /* NOT_FOUND is an error here: indexes that miss a row are corrupt, and the caller says so. */
 jzx_err mfi_del(mfi_tx *tx, const jzx_mf_key *key);
+/* Only the row that has this id. NOT_FOUND: there is none, or it has another. */
+jzx_err mfi_del_id(mfi_tx *tx, const jzx_mf_key *key, uint64_t id);
 /* NOT_FOUND, CORRUPT (not 8 bytes). */
 jzx_err mfi_get_id(const mfi_view *view, const jzx_mf_key *key, uint64_t *out);
+jzx_err mfi_get_id_seldom(const mfi_view *view, const jzx_mf_key *key, uint64_t *out);
 
 /* The first row at or after `from`: copies its key; *value points into the map. NOT_FOUND at the
  * end of the table. `prefix`: NOT_FOUND also when the row does not begin with prefix_len bytes of

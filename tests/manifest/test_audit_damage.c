@@ -18,9 +18,12 @@ static void flip(jzx_mf_key key, size_t at)
 static void put_raw(uint32_t table, const void *key, size_t key_len, const void *value, size_t len)
 {
     jzx_mf_key at = mfi_key_first(table);
+    uint8_t bytes[64];
+    REQUIRE(len <= sizeof bytes);
+    memcpy(bytes, value, len);
     memcpy(at.bytes, key, key_len);
     at.len = (uint32_t)key_len;
-    REQUIRE_OK(mfi_put(&tx, &at, value, len));
+    REQUIRE_OK(mfi_put(&tx, &at, bytes, len));
 }
 
 /* Index rows of each state, taken away. */
