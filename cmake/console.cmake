@@ -16,7 +16,7 @@ if(NOT TARGET jzx_client)
     return()
 endif()
 
-file(GLOB JZX_CONSOLE_SOURCES CONFIGURE_DEPENDS console/*.c)
+file(GLOB JZX_CONSOLE_SOURCES CONFIGURE_DEPENDS console/src/*.c)
 file(GLOB JZX_CONSOLE_PAGE CONFIGURE_DEPENDS
     console/page/*.html console/page/*.css console/page/*.js)
 set(page_c ${PROJECT_BINARY_DIR}/console_page.c)
@@ -25,44 +25,13 @@ add_custom_command(OUTPUT ${page_c}
         -P ${PROJECT_SOURCE_DIR}/cmake/console_page.cmake
     DEPENDS ${JZX_CONSOLE_PAGE} ${PROJECT_SOURCE_DIR}/cmake/console_page.cmake VERBATIM)
 
-# The console sees the public headers of libjzx only. libmicrohttpd and jansson are linked by name, so
-# that the installed package need not look for them.
-function(jzx_console_target target core)
-    target_include_directories(${target} PUBLIC
-        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/console/include>
-        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    target_link_libraries(${target} PUBLIC ${core} PRIVATE microhttpd jansson Threads::Threads)
-    target_link_directories(${target} PRIVATE ${MICROHTTPD_LIBRARY_DIRS} ${JANSSON_LIBRARY_DIRS})
-endfunction()
-
-add_library(jzx_console_objects OBJECT ${JZX_CONSOLE_SOURCES} ${page_c})
-set_target_properties(jzx_console_objects PROPERTIES
-    POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
-target_compile_definitions(jzx_console_objects PRIVATE _GNU_SOURCE)
-target_include_directories(jzx_console_objects PRIVATE console/include include console cmd/client)
-target_include_directories(jzx_console_objects SYSTEM PRIVATE ${MICROHTTPD_INCLUDE_DIRS}
-    ${JANSSON_INCLUDE_DIRS})
-
-add_library(jzx_console SHARED $<TARGET_OBJECTS:jzx_console_objects>
-    $<TARGET_OBJECTS:jzx_client>)
-set_target_properties(jzx_console PROPERTIES
-    VERSION ${PROJECT_VERSION} SOVERSION 0 EXPORT_NAME console LINKER_LANGUAGE C)
-jzx_console_target(jzx_console jzx)
-add_library(jzx_console_static STATIC $<TARGET_OBJECTS:jzx_console_objects>
-    $<TARGET_OBJECTS:jzx_client>)
-set_target_properties(jzx_console_static PROPERTIES
-    OUTPUT_NAME jzx_console EXPORT_NAME console_static LINKER_LANGUAGE C)
-jzx_console_target(jzx_console_static jzx_static)
-add_library(jzx::console ALIAS jzx_console)
-add_library(jzx::console_static ALIAS jzx_console_static)
-add_dependencies(libraries jzx_console jzx_console_static)
-
-if(JZX_BUILD_TESTS)
-    add_library(jzx_console_twin STATIC $<TARGET_OBJECTS:jzx_console_objects>
-    $<TARGET_OBJECTS:jzx_client>)
-    set_target_properties(jzx_console_twin PROPERTIES LINKER_LANGUAGE C)
-    jzx_console_target(jzx_console_twin jzx_twin)
-    target_include_directories(jzx_console_twin PUBLIC ${PROJECT_SOURCE_DIR}/console
-        ${PROJECT_SOURCE_DIR}/cmd/client)
-endif()
+# The console sees the public headers of libjzx only, and cmd/client, which it shares with the command.
+jzx_product(console ON jzx SOURCES ${JZX_CONSOLE_SOURCES} ${page_c}
+    LINK microhttpd jansson SYSTEM ${MICROHTTPD_INCLUDE_DIRS} ${JANSSON_INCLUDE_DIRS}
+    OPTIONS -D_GNU_SOURCE WITH jzx_client SEES ${PROJECT_SOURCE_DIR}/cmd/client)
+foreach(form "" _static _twin)
+    if(TARGET jzx_console${form})
+        target_link_directories(jzx_console${form} PRIVATE
+            ${MICROHTTPD_LIBRARY_DIRS} ${JANSSON_LIBRARY_DIRS})
+    endif()
+endforeach()

@@ -3,14 +3,14 @@
 include(CMakePackageConfigHelpers)
 set(JZX_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/jzx)
 
-file(GLOB JZX_HEADERS CONFIGURE_DEPENDS include/jzx/*.h)
+file(GLOB JZX_HEADERS CONFIGURE_DEPENDS core/include/jzx/*.h)
 list(FILTER JZX_HEADERS EXCLUDE REGEX "/testkit\\.h$")
 install(FILES ${JZX_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/jzx)
 install(TARGETS jzx jzx_static EXPORT jzxTargets)
 install(EXPORT jzxTargets NAMESPACE jzx:: DESTINATION ${JZX_CMAKE_DIR})
 
 if(JZX_TESTKIT_SOURCES)
-    install(FILES include/jzx/testkit.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/jzx)
+    install(FILES testkit/include/jzx/testkit.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/jzx)
     install(TARGETS jzx_testkit jzx_testkit_static EXPORT jzxTestkitTargets)
     install(EXPORT jzxTestkitTargets NAMESPACE jzx:: DESTINATION ${JZX_CMAKE_DIR})
 endif()

@@ -121,7 +121,7 @@ file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 add_library(jzt_support STATIC ${support_sources})
 target_include_directories(jzt_support
     PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support
-    PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
 
 foreach(folder unit contract sim fault thread api manifest)
     add_custom_target(${folder}_tests)
@@ -187,7 +187,7 @@ jzx_add_script(abi/symbols abi tests/abi/symbols.sh
     $<TARGET_FILE:jzx> tests/abi/symbols.txt ${JZX_HEADERS})
 if(TARGET jzx_testkit)
     jzx_add_script(abi/testkit_symbols abi tests/abi/symbols.sh
-        $<TARGET_FILE:jzx_testkit> tests/abi/symbols_testkit.txt include/jzx/testkit.h)
+        $<TARGET_FILE:jzx_testkit> tests/abi/symbols_testkit.txt testkit/include/jzx/testkit.h)
 endif()
 if(TARGET jzx_manifest)
     jzx_add_script(abi/manifest_symbols abi tests/abi/symbols.sh

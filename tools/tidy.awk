@@ -5,7 +5,7 @@
 BEGIN {
     split("rand srand random srandom time sleep usleep nanosleep strcpy strcat sprintf vsprintf " \
           "gets alloca", words, " ")
-    for (i in words) banned[words[i]] = "is banned in src/"
+    for (i in words) banned[words[i]] = "is banned in core/src/"
     split("printf vprintf fprintf vfprintf dprintf puts fputs putchar putc fputc perror", words, " ")
     for (i in words) prints[words[i]] = 1
     split("malloc calloc realloc free aligned_alloc posix_memalign strdup strndup", words, " ")
@@ -22,17 +22,14 @@ function say(sentence) { print FILENAME ":" FNR ": " sentence }
 
 function folder_of(path) { sub(/\/[^\/]*$/, "", path); return path }
 
-# The name a file goes by in layers.txt: a folder with its slash, or the file without its suffix. A
-# source without a header of its own is part of the module that its name starts with, and so is a
-# header X_steps.h, which the sources of module X share.
-function module_of(path) {
-    sub(/^src\//, "", path)
-    if (path ~ /\//) { sub(/\/.*/, "/", path); return path }
-    sub(/\.[ch]$/, "", path)
-    sub(/_steps$/, "", path)
-    while (!(path in layer) && !(("src/" path ".h") in is_file) && sub(/_[^_]*$/, "", path));
+# The room of a file: the folder below core/src/; "" for what stands on top of all of them.
+function room_of(path) {
+    if (!sub(/^core\/src\//, "", path) || path !~ /\//) return ""
+    sub(/\/.*/, "", path)
     return path
 }
+
+function stem_of(path) { sub(/.*\//, "", path); sub(/\.[ch]$/, "", path); return path }
 
 # Removes comments, strings and character constants; in_comment goes on to the next line.
 function code_of(line,    out, at, two, one) {
@@ -69,7 +66,7 @@ function check_length() {
     if (file ~ /^bench\/spikes\//) return
     if (file ~ /^examples\/(chat|thumbnailer)\//) limit = 170
     else if (file ~ /^examples\//) limit = 100
-    else if (file ~ /^(src|include|manifest|console|testkit|bench|cmd)\//) limit = 600
+    else if (file ~ /^(core|manifest|console|testkit|bench|cmd)\//) limit = 600
     if (limit && lines > limit)
         print file ":" lines ": The file has more than " limit " lines; which two concepts share it?"
 }
@@ -77,8 +74,8 @@ function check_length() {
 # Every C file belongs to a target of cmake/*.cmake, which find them by these places.
 function check_place() {
     if (file !~ /\.c$/) return
-    if (file ~ /^(src\/((base|os)\/)?|manifest\/src\/)[^\/]*$/) return
-    if (file ~ /^(console|testkit|bench|bench\/(peers|spikes|manifest|watched)|examples|examples\/(chat|thumbnailer)|cmd\/[^\/]*|cmd\/jzx\/manifest|tests\/(support|command|terminal|console))\/[^\/]*$/) return
+    if (file ~ /^(core\/src\/([^\/]*\/|os\/debug\/)?|(testkit|console|manifest)\/src\/)[^\/]*$/) return
+    if (file ~ /^(bench|bench\/(peers|spikes|manifest|watched)|examples|examples\/(chat|thumbnailer)|cmd\/[^\/]*|cmd\/jzx\/manifest|tests\/(support|command|terminal|console))\/[^\/]*$/) return
     if (file ~ /^tests\/(unit|contract|sim|fault|thread|api|manifest|terminal)\/test_[^\/]*$/) return
     if (file ~ /^tests\/fuzz\/fuzz_[^\/]*$/) return
     if (file ~ /^tests\/(install|crashlab|manifest\/kill9)\//) return
@@ -87,17 +84,30 @@ function check_place() {
     print file ":1: No target compiles this file."
 }
 
-function check_layer(name,    target, mine, theirs) {
+# A room includes itself and the rooms before it in the list. What patterns needs besides base it
+# has from the public headers.
+function check_room(name,    target, mine, theirs) {
     # As the compiler does: beside the file first.
     target = folder_of(file) "/" name
-    if (!(target in is_file)) target = "src/" name
+    if (!(target in is_file)) target = "core/src/" name
     if (!(target in is_file)) return
-    mine = module_of(file)
-    theirs = module_of(target)
-    if (mine == theirs || !(mine in layer)) return
-    if (!(theirs in layer)) return
-    if (layer[theirs] + 0 >= layer[mine] + 0)
-        say(mine " (layer " layer[mine] ") must not include " theirs " (layer " layer[theirs] ").")
+    mine = room_of(file)
+    theirs = room_of(target)
+    if (theirs == "" || (mine != "" && mine != theirs && place[theirs] > place[mine]))
+        say((mine == "" ? "The top" : mine) " must not include " stem_of(target) " of " \
+            (theirs == "" ? "the top" : theirs) ": " (theirs == "" ? "it" : "that room") " is above.")
+    else if (mine == "patterns" && theirs != "patterns" && theirs != "base")
+        say("patterns stands on the public headers, and must not include " stem_of(target) " of " \
+            theirs ".")
+    check_private(target, mine, theirs)
+}
+
+# X_priv.h is for the sources of X: X.c, X_*.c and their headers. Of the room's own name, for the room.
+function check_private(target, mine, theirs,    owner) {
+    owner = stem_of(target)
+    if (!sub(/_priv$/, "", owner)) return
+    if (mine == theirs && (owner == theirs || index(stem_of(file) "_", owner "_") == 1)) return
+    say(stem_of(target) ".h is for the sources of " owner " only.")
 }
 
 function note_include(text,    name, quoted) {
@@ -105,12 +115,12 @@ function note_include(text,    name, quoted) {
     name = substr(text, 2, length(text) - 2)
     includes[++include_count] = file SUBSEP name
 
-    if (file ~ /^src\//) {
-        if (quoted) check_layer(name)
-        if (file !~ /^src\/os\// && name ~ system_header && file != "src/base/assert.c")
-            say("<" name "> belongs to src/os/: system calls are made there only.")
+    if (file ~ /^core\/src\//) {
+        if (quoted) check_room(name)
+        if (file !~ /^core\/src\/os\// && name ~ system_header && file != "core/src/base/assert.c")
+            say("<" name "> belongs to core/src/os/: system calls are made there only.")
     } else if (quoted && file ~ /^(testkit|bench|cmd|examples|tests\/api)\// &&
-               ("src/" name) in is_file && !((folder_of(file) "/" name) in is_file)) {
+               ("core/src/" name) in is_file && !((folder_of(file) "/" name) in is_file)) {
         say("\"" name "\" is private; this code sees the public headers only.")
     }
 }
@@ -124,12 +134,12 @@ function check_calls(code,    name, before) {
         # A member that is called, or declared as a pointer, only shares its name with the function.
         if (before ~ /(\.|->|\*)$/) continue
         if (name in banned) say(name "() " banned[name] ".")
-        else if ((name in prints) && file != "src/base/assert.c")
-            say(name "() is banned in src/: the library never prints.")
-        else if ((name in heap) && file != "src/base/alloc.c")
-            say(name "() is for src/base/alloc.c only; everything else takes the allocator.")
-        else if ((name in calls) && file !~ /^src\/os\//)
-            say(name "() is a system call and belongs to src/os/.")
+        else if ((name in prints) && file != "core/src/base/assert.c")
+            say(name "() is banned in core/src/: the library never prints.")
+        else if ((name in heap) && file != "core/src/base/alloc.c")
+            say(name "() is for core/src/base/alloc.c only; everything else takes the allocator.")
+        else if ((name in calls) && file !~ /^core\/src\/os\//)
+            say(name "() is a system call and belongs to core/src/os/.")
     }
 }
 
@@ -137,8 +147,8 @@ function finish_file() {
     if (file == "") return
     check_length()
     check_place()
-    if (file ~ /^src\// && !(module_of(file) in layer) && have_layers)
-        print file ":1: Module " module_of(file) " is in no layer of src/layers.txt."
+    if (file ~ /^core\/src\// && have_rooms && room_of(file) != "" && !(room_of(file) in place))
+        print file ":1: Room " room_of(file) " is not in core/src/layers.txt."
 }
 
 BEGIN { for (i = 2; i < ARGC; i++) is_file[ARGV[i]] = 1 }
@@ -146,7 +156,7 @@ BEGIN { for (i = 2; i < ARGC; i++) is_file[ARGV[i]] = 1 }
 # FILENAME, not NR == FNR, tells the first file: it may be empty.
 FILENAME == ARGV[1] {
     sub(/#.*/, "")
-    for (i = 2; i <= NF; i++) { layer[$i] = $1; have_layers = 1 }
+    if (NF > 0) { place[$1] = ++rooms; have_rooms = 1 }
     next
 }
 
@@ -166,20 +176,20 @@ FNR == 1 {
         next
     }
     code = code_of($0)
-    if (file ~ /^src\//) check_calls(code)
+    if (file ~ /^core\/src\//) check_calls(code)
 }
 
 END {
     finish_file()
     for (i = 1; i <= include_count; i++) {
         split(includes[i], pair, SUBSEP)
-        split(folder_of(pair[1]) "/|src/|include/|manifest/include/|console/include/|console/|tests/|tests/support/", places, "|")
+        split(folder_of(pair[1]) "/|core/src/|core/include/|testkit/include/|manifest/include/|console/include/|tests/|tests/support/", places, "|")
         for (p in places) {
             if (places[p] pair[2] != pair[1]) included[places[p] pair[2]] = 1
         }
     }
     for (i = 2; i < ARGC; i++) {
-        if (ARGV[i] ~ /\.h$/ && ARGV[i] !~ /^(include\/jzx\/jzx|manifest\/include\/jzx\/manifest)\.h$/ && !(ARGV[i] in included))
+        if (ARGV[i] ~ /\.h$/ && ARGV[i] !~ /^(core\/include\/jzx\/jzx|manifest\/include\/jzx\/manifest)\.h$/ && !(ARGV[i] in included))
             print ARGV[i] ":1: Nobody includes this header."
     }
 }

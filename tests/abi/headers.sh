@@ -24,14 +24,14 @@ check() { # HEADER LANGUAGE COMPILER FLAG...
             "$header" "$part" "$part" >"$work/$part.$language"
     done
     # shellcheck disable=SC2086 # the warnings are words
-    "$@" $warnings -Iinclude -Imanifest/include -Iconsole/include -shared -fPIC -o "$work/both.so" "$work/one.$language" \
+    "$@" $warnings -Icore/include -Itestkit/include -Imanifest/include -Iconsole/include -shared -fPIC -o "$work/both.so" "$work/one.$language" \
         "$work/two.$language" || {
         echo "jzx/$header:1: $* does not accept this header on its own."
         failed=1
     }
 }
 
-for path in include/jzx/*.h manifest/include/jzx/*.h console/include/jzx/*.h; do
+for path in core/include/jzx/*.h testkit/include/jzx/*.h manifest/include/jzx/*.h console/include/jzx/*.h; do
     header=${path##*/}
     check "$header" c "$cc" -std=c11
     check "$header" cpp "$cxx" -std=c++17

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Goal: the documents say what the code says. Method: compare the prototypes of every SYNOPSIS with
-# the headers and the sentences of jzx_error.3 with src/base/error.c, compile each example, and look
+# the headers and the sentences of jzx_error.3 with core/src/base/error.c, compile each example, and look
 # for every test and file that docs/ names: man_signatures.sh [CC]
 set -u
 cc=${1:-cc}
@@ -16,7 +16,7 @@ complain() {
 }
 
 # One declaration per line, "name<TAB>type name(argument, argument)".
-for header in include/jzx/*.h manifest/include/jzx/*.h console/include/jzx/*.h; do
+for header in core/include/jzx/*.h testkit/include/jzx/*.h manifest/include/jzx/*.h console/include/jzx/*.h; do
     awk '# Where the parenthesis that opens first is closed again; 0 while it is not.
          function closed(s, k, depth, ch) {
              for (k = 1; k <= length(s); k++) {
@@ -85,14 +85,14 @@ if [ -s "$work/wrong" ]; then
 fi
 
 # "name sentence" of every error, from the table and from the page.
-tr '\n' ' ' <src/base/error.c | grep -oE '\{"JZX_[A-Z_]+", +"[^"]*"\}' |
+tr '\n' ' ' <core/src/base/error.c | grep -oE '\{"JZX_[A-Z_]+", +"[^"]*"\}' |
     sed 's/^{"\([A-Z_]*\)", *"\(.*\)"}$/\1 \2/' | grep -v '^JZX_ERR_UNKNOWN ' >"$work/errors"
 awk '/^\.It Dv JZX_/ { if (text) print text; text = $3; next }
      /^\.El/ { if (text) print text; text = "" }
      text { sub(/^\.Dv /, ""); sub(/ ,$/, ","); text = text " " $0 }' man/man3/jzx_error.3 \
     >"$work/page_errors"
 diff -u "$work/errors" "$work/page_errors" ||
-    complain "jzx_error.3 does not have the sentences of src/base/error.c."
+    complain "jzx_error.3 does not have the sentences of core/src/base/error.c."
 
 # Every display that begins with an #include is a whole file.
 for page in $pages man/man7/jzx.7; do
@@ -104,7 +104,7 @@ for page in $pages man/man7/jzx.7; do
     for example in "$work"/example.*.c; do
         [ -f "$example" ] || continue
         "$cc" -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
-            -Wno-missing-prototypes -Iinclude -Imanifest/include -Iconsole/include -fsyntax-only "$example" ||
+            -Wno-missing-prototypes -Icore/include -Itestkit/include -Imanifest/include -Iconsole/include -fsyntax-only "$example" ||
             complain "An example of $page does not compile."
         rm -f "$example"
     done
@@ -118,9 +118,10 @@ done >"$work/missing"
 for document in docs/SPEC.md docs/ARCHITECTURE.md docs/adr/*.md; do
     grep -oE '`[A-Za-z0-9_./-]+\.(c|h|sh|md|txt)`' "$document" | tr -d '`' | sort -u |
         while read -r file; do
-            for place in '' src/ src/os/ src/base/ tests/ tests/contract/ testkit/ include/jzx/ docs/ manifest/src/ manifest/include/jzx/ console/ console/include/jzx/; do
-                [ -f "$place$file" ] && continue 2
-            done
+            [ -f "$file" ] && continue
+            # A file may be named without the folders that lead to it.
+            find core testkit manifest console cmd tests docs tools bench examples -path "*/$file" -type f |
+                grep -q . && continue
             # The rules and plans that came with the project are kept beside it.
             case $file in
             DESIGN.md | MANIFEST.md | RUNTIME.md | STYLE.md | BASELINES.md) ;;
@@ -128,17 +129,11 @@ for document in docs/SPEC.md docs/ARCHITECTURE.md docs/adr/*.md; do
             esac
         done
 done >>"$work/missing"
-# Every source and every layer has its place in ARCHITECTURE.md.
-for file in src/*.c src/os/*.c src/base/*.c testkit/*.c; do
-    name=$(basename "$file" .c)
-    grep -qE "\b$name\.[ch]" docs/ARCHITECTURE.md ||
-        echo "docs/ARCHITECTURE.md does not say what $file is for."
-done >>"$work/missing"
-sed 's/#.*//' src/layers.txt | while read -r layer modules; do
-    for module in $modules; do
-        grep -E "^\| [0-9., ]*\b$layer\b[0-9., ]*\|" docs/ARCHITECTURE.md | grep -qF "\`$module\`" ||
-            echo "docs/ARCHITECTURE.md does not have $module in layer $layer, as src/layers.txt does."
-    done
+# Every room says what it is for, and has its place in ARCHITECTURE.md.
+sed 's/#.*//' core/src/layers.txt | while read -r room rest; do
+    [ -n "$room" ] || continue
+    [ -f "core/src/$room/README.md" ] || echo "core/src/$room has no README.md."
+    grep -qF "\`$room/\`" docs/ARCHITECTURE.md || echo "docs/ARCHITECTURE.md does not have the room $room."
 done >>"$work/missing"
 if [ -s "$work/missing" ]; then
     complain "$(cat "$work/missing")"

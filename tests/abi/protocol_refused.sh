@@ -27,7 +27,7 @@ for file in "$folder"/*.c; do
     [ "$file" = "$folder/accepted.c" ] && continue
     words=$(sed -n "s|^ \* ${cc##*/}: \(.*\)|\1|p" "$file" | sed 's| \*/$||')
     [ -n "$words" ] || complain "$file:1: It does not say what $cc says."
-    if "$cc" -std=c17 -Iinclude -fsyntax-only "$file" 2>"$work/said"; then
+    if "$cc" -std=c17 -Icore/include -fsyntax-only "$file" 2>"$work/said"; then
         complain "$file:1: $cc accepts it."
     elif ! grep 'error:' "$work/said" | grep -q -e "$words"; then
         complain "$file:1: $cc refuses it, but does not say: $words"
@@ -38,7 +38,7 @@ done
 [ "$refused" -ge 30 ] || complain "Only $refused files were tried; where are the others?"
 
 accept() { # COMPILER FLAG...
-    "$@" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror -Iinclude -I"$folder" \
+    "$@" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror -Icore/include -I"$folder" \
         -c -o "$work/accepted.o" "$work/accepted.$language" || complain "$* refuses accepted.c."
 }
 for language in c cpp; do

@@ -10,17 +10,17 @@ trap 'rm -rf "$work"' EXIT
 
 {
     echo '#include <stdio.h>'
-    for path in include/jzx/*.h manifest/include/jzx/*.h console/include/jzx/*.h; do
+    for path in core/include/jzx/*.h testkit/include/jzx/*.h manifest/include/jzx/*.h console/include/jzx/*.h; do
         echo "#include <jzx/${path##*/}>"
     done
     echo 'int main(void)'
     echo '{'
-    sed -n 's/^typedef struct \(jzx_[a-z0-9_]*\) {$/\1/p' include/jzx/*.h manifest/include/jzx/*.h console/include/jzx/*.h | LC_ALL=C sort |
+    sed -n 's/^typedef struct \(jzx_[a-z0-9_]*\) {$/\1/p' core/include/jzx/*.h testkit/include/jzx/*.h manifest/include/jzx/*.h console/include/jzx/*.h | LC_ALL=C sort |
         sed 's/.*/    printf("%s %zu\\n", "&", sizeof(&));/'
     echo '    return 0;'
     echo '}'
 } >"$work/sizes.c"
-"$cc" -std=c17 -Iinclude -Imanifest/include -Iconsole/include -c -o "$work/sizes.o" "$work/sizes.c"
+"$cc" -std=c17 -Icore/include -Itestkit/include -Imanifest/include -Iconsole/include -c -o "$work/sizes.o" "$work/sizes.c"
 # The headers' inline functions refer to the library; nothing here calls them.
 "$cc" -Wl,--unresolved-symbols=ignore-all -o "$work/sizes" "$work/sizes.o"
 "$work/sizes" >"$work/got"

@@ -63,7 +63,7 @@ static void test_every_counter_has_its_name(void)
         "watches",  "asks",      "replies",    "late_replies"};
     enum { COUNT = sizeof names / sizeof names[0] };
     _Static_assert(sizeof(jzx_counters) == (COUNT + 2 * JZX_REASON_SLOTS) * sizeof(uint64_t),
-                   "a counter is missing here and in control_program.c");
+                   "a counter is missing here and in op_program.c");
     program p;
     caller c;
     make_program(&p);

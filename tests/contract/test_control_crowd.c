@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "control_fixture.h"
 
-#include "control_server_steps.h"
+#include "control/server.h"
 
 #include <sys/resource.h>
 

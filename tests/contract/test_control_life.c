@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "control_fixture.h"
 
-#include "os/dump_file.h"
+#include "os/debug/dump_file.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "flight_fixture.h"
 
-#include "control_steps.h"
+#include "control/control_priv.h"
 
 #include <jzx/ask.h>
 #include <jzx/system.h>

@@ -5,8 +5,8 @@
 #define _GNU_SOURCE
 #include "flight_fixture.h"
 
-#include "control_server_steps.h"
-#include "peek.h"
+#include "control/peek.h"
+#include "control/server.h"
 
 static uint32_t wanted(const stage *s)
 {

@@ -3,8 +3,8 @@
  * in a section of their own, so that an address tells which code it is.
  * not on: pool1 pool2 */
 #define _GNU_SOURCE
-#include "loop.h"
-#include "os/frames.h"
+#include "loop/loop.h"
+#include "os/debug/frames.h"
 
 #include "guard_fixture.h"
 

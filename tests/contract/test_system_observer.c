@@ -8,7 +8,7 @@
 #include "system_box.h"
 #include "system_sup.h"
 
-#include "system.h" /* how many were not told */
+#include "loop/system.h" /* how many were not told */
 
 enum { WORK = 1, GO = 2, SEEN_MAX = 40000 };
 

@@ -3,7 +3,7 @@
  * documented errors come back, a refused call leaves the table as it was, a name is never had by
  * nobody, who waits is told once, and nothing is left in the end (R4, R5, R9, R16, R18). */
 #include "check.h"
-#include "loop.h"
+#include "loop/loop.h"
 
 #include <jzx/jzx.h>
 #include <jzx/registry.h>

@@ -8,7 +8,7 @@
 #include <jzx/jzx.h>
 
 #include "../support/json_check.h"
-#include "json.h"
+#include "control/json.h"
 
 #include <poll.h>
 #include <pthread.h>

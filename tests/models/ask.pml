@@ -1,4 +1,4 @@
-/* An ask between two dispatchers, the slot that both share: src/ask.c, src/api_reply.c.
+/* An ask between two dispatchers, the slot that both share: core/src/messaging/ask.c, core/src/messaging/ask_reply.c.
  *
  *   word = generation, DUTY, ASKER, DECIDED
  *

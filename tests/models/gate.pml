@@ -1,5 +1,5 @@
 /* A slot and its gate: reservations of senders, the end of the actor, late arrivals and the next
- * tenant: src/door.c, src/lifecycle.c, src/sender.c, jzi_worker_deliver_foreign() (R2, R32, R33).
+ * tenant: core/src/actor/door.c, core/src/lifecycle/lifecycle.c, core/src/sched/sender.c, jzi_worker_deliver_foreign() (R2, R32, R33).
  *
  *   gate = generation, closed, pins, used; tests/models/command.pml has its order bits
  *

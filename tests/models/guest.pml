@@ -1,4 +1,4 @@
-/* Guests: src/board.h, src/peek.c. Threads that read the actor table without a lock, and a worker
+/* Guests: core/src/actor/board.h, core/src/control/peek.c. Threads that read the actor table without a lock, and a worker
  * that frees what they may be reading.
  *
  * A slot's `ext` leads to one of a few blocks. The worker makes it lead nowhere, then looks for

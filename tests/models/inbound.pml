@@ -1,5 +1,5 @@
-/* The loop's inbound list and its sleep: src/post.c, jzi_loop_sleep() and jzi_loop_tick() of
- * src/loop_tick.c, jzi_loop_close() of src/loop.c (R25, R33). A pool's driver sleeps in the same
+/* The loop's inbound list and its sleep: core/src/actor/post.c, jzi_loop_sleep() and jzi_loop_tick() of
+ * core/src/loop/loop_tick.c, jzi_loop_close() of core/src/loop/loop.c (R25, R33). A pool's driver sleeps in the same
  * way; tests/models/pool.pml has the rest of a pool.
  *
  * The list is its head: 0 empty, CLOSED, or the newest message, linked through link[]. A sender

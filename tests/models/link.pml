@@ -1,5 +1,5 @@
 /* Links between two dispatchers: made, taken back and broken from both sides at once, by ordered
- * errands: src/monitor_far.c (R6, R9, R20).
+ * errands: core/src/lifecycle/monitor_far.c (R6, R9, R20).
  *
  * Each side has one actor and makes at most one record, L[side]. A record has two ends: end 0 at
  * its maker. An end says good-bye once and hears the other's once; then its share of the record

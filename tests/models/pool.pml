@@ -1,5 +1,5 @@
 /* A pool: workers that share their actors under one lock, the floor, and how they sleep:
- * src/loop_pool.c, src/loop_pool_rest.c (R25, R33, R34).
+ * core/src/loop/pool.c, core/src/loop/pool_rest.c (R25, R33, R34).
  *
  * Whoever touches mailboxes, the ready queue or the roles below holds the floor; user code runs
  * without it. Senders, other threads and actors alike, push on the inbound list without any lock.

@@ -1,4 +1,4 @@
-/* A thread that waits for room, with a time limit: src/room_wait.c and src/room_far.c (R12).
+/* A thread that waits for room, with a time limit: core/src/sched/room_wait.c and core/src/sched/room_far.c (R12).
  *
  * The record has two shares. The thread puts `ask` on the target's inbound list and sleeps. The
  * target's domain answers or queues it; later it has room, or ends, and tells those who are queued.

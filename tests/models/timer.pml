@@ -1,4 +1,4 @@
-/* A timer that any thread may cancel, the claim on its word: src/timer.c (R26).
+/* A timer that any thread may cancel, the claim on its word: core/src/time/timer.c (R26).
  *
  *   word = generation, periodic, state: FREE COMING ARMED QUEUED HANDING CANCELLED
  *

@@ -1,5 +1,5 @@
 /* Watches between two dispatchers: watch, unwatch, restarts and the end of the target, by ordered
- * messages: src/monitor.c (R6, R9, R20).
+ * messages: core/src/lifecycle/monitor.c (R6, R9, R20).
  *
  * W owns the watcher, T the target. What one dispatcher sends another keeps its order: the inbound
  * list is taken whole and turned (tests/models/inbound.pml), so a channel in each direction is a

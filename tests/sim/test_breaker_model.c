@@ -3,7 +3,7 @@
  * then both as actors in a simulated world with a callee that answers, stays silent, forgets, fails
  * and is restarted as the seed says: every caller hears exactly once, and the sums of the facts
  * add up. A failure prints the seed. */
-#include "breaker_policy.h"
+#include "patterns/breaker_policy.h"
 
 #include "contract/call_fixture.h"
 

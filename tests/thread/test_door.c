@@ -1,7 +1,7 @@
 /* Goal: whatever threads do to one door, it never lets in more than the cap, its account comes out
  * exact, and the slot becomes free exactly once per tenant (R2, R10, R32).
  * Method: threads that enter and leave while another opens, closes and reopens. Runs under TSan. */
-#include "door.h"
+#include "actor/door.h"
 
 #include <jzx/actor.h>
 

@@ -5,9 +5,9 @@
  * not on: pinned pool1 pool2 pool4 */
 #include <jzx/jzx.h>
 
-#include "peek.h"
+#include "control/peek.h"
+#include "control/visit.h"
 #include "support/check.h"
-#include "visit.h"
 
 #include <pthread.h>
 #include <stdio.h>

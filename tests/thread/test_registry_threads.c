@@ -6,8 +6,8 @@
 #define _GNU_SOURCE
 #include "contract/system_box.h"
 
-#include "loop.h"
-#include "registry_steps.h"
+#include "loop/loop.h"
+#include "messaging/registry_priv.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -11,12 +11,14 @@ passed=0
 
 good_tree() {
     rm -rf "$work/tree"
-    mkdir -p "$work/tree/src/base" "$work/tree/src/os" "$work/tree/include/jzx" \
-        "$work/tree/man" "$work/tree/tests/unit" "$work/tree/examples"
+    for folder in core/src/base core/src/os core/src/actor core/src/sched core/src/patterns \
+        core/include/jzx man tests/unit examples; do
+        mkdir -p "$work/tree/$folder"
+    done
     cd "$work/tree" || exit 2
     cp "$config" .clang-format
-    printf '# order\n0 base/\n1 os/\n2 door lane\n3 actor\n' >src/layers.txt
-    cat >include/jzx/types.h <<'C'
+    printf '# order\nbase # tools\nos\nactor\nsched\npatterns\n' >core/src/layers.txt
+    cat >core/include/jzx/types.h <<'C'
 #ifndef JZX_TYPES_H
 #define JZX_TYPES_H
 #define JZX_VERSION_MAJOR 1
@@ -26,16 +28,17 @@ good_tree() {
 JZX_API int jzx_version(void);
 #endif
 C
-    printf '#include <jzx/types.h>\n' >include/jzx/jzx.h
-    printf 'int base;\n' >src/base/alloc.h
-    printf '#include "base/alloc.h"\n' >src/base/alloc.c
-    printf '#include "base/alloc.h"\n' >src/os/clock.h
-    printf '#include "os/clock.h"\n\n#include <unistd.h>\n' >src/os/clock.c
-    printf '#include "base/alloc.h"\n' >src/door.h
-    printf '#include "door.h"\n' >src/door.c
-    printf '#include "base/alloc.h"\n' >src/lane.h
-    printf '#include "door.h"\n#include "lane.h"\n#include "os/clock.h"\n' >src/actor.h
-    printf '#include "actor.h"\n' >src/actor.c
+    printf '#include <jzx/types.h>\n' >core/include/jzx/jzx.h
+    printf 'int base;\n' >core/src/base/alloc.h
+    printf '#include "base/alloc.h"\n' >core/src/base/alloc.c
+    printf '#include "base/alloc.h"\n' >core/src/os/clock.h
+    printf '#include "os/clock.h"\n\n#include <unistd.h>\n' >core/src/os/clock.c
+    printf '#include "base/alloc.h"\n' >core/src/actor/door.h
+    printf '#include "actor/door.h"\n' >core/src/actor/door.c
+    printf '#include "base/alloc.h"\n' >core/src/actor/lane.h
+    printf '#include "actor/door.h"\n#include "actor/lane.h"\n#include "os/clock.h"\n' >core/src/sched/worker.h
+    printf '#include "sched/worker.h"\n' >core/src/sched/worker.c
+    printf '#include "base/alloc.h"\n\n#include <jzx/jzx.h>\n' >core/src/patterns/router.c
     printf '#include <jzx/jzx.h>\n' >examples/hello.c
     printf 'cmake_minimum_required(VERSION 3.25)\nproject(jzx VERSION 1.2.3)\n' >CMakeLists.txt
     printf '# Changes\n\n## 1.2.3 (unreleased)\n' >CHANGELOG.md
@@ -82,7 +85,7 @@ good_tree
 accepts "a good tree"
 
 # Names in comments, strings and members are not calls.
-cat >>src/actor.c <<'C'
+cat >>core/src/sched/worker.c <<'C'
 /* time(NULL) and
  * printf("x") are banned */
 const char *text = "rand() /*"; // sleep(1)
@@ -93,58 +96,54 @@ void *grow(struct a *a)
 C
 accepts "names that are no calls"
 
-# A source without a header of its own belongs to the module its name starts with.
-printf '#include "actor.h"\n#include "door.h"\n' >src/actor_start.c
-accepts "a module of two sources"
+printf 'int turn;\n' >core/src/sched/worker_priv.h
+printf '#include "sched/worker_priv.h"\n' >core/src/sched/worker_turn.c
+accepts "a header that the sources of a module share"
+printf 'int turn;\n' >core/src/sched/worker_priv.h
+printf '#include "sched/worker_priv.h"\n' >core/src/sched/mailbox.c
+catches "a private header of another module" '^core/src/sched/mailbox\.c:1: worker_priv\.h is for the sources of worker only'
+printf 'int turn;\n' >core/src/sched/sched_priv.h
+printf '#include "sched/sched_priv.h"\n' >core/src/sched/mailbox.c
+accepts "a header that a room shares"
 
-printf '#include "actor.h"\n' >src/door_late.c
-catches "the second source of a lower module" '^src/door_late\.c:1: door .*must not include actor'
-printf '#include "actor.h"\n' >>src/door.c
-catches "a lower layer that includes a higher one" '^src/door\.c:2: .*must not include actor'
-printf '#include "lane.h"\n' >>src/door.h
-catches "siblings outside base and os" '^src/door\.h:2: .*must not include lane'
-printf '#include "os/clock.h"\n' >>src/base/alloc.c
-catches "base that includes os" '^src/base/alloc\.c:2: .*must not include os/'
-printf 'base base/alloc\nos os/clock\nlater door lane actor\n' >src/rooms.txt
-accepts "a tree with rooms"
-printf 'base base/alloc\nos os/clock\nroom actor\nlater door lane\n' >src/rooms.txt
-catches "an include from a room to a later one" '^src/actor\.h:1: actor \(room\) must not include door'
-printf 'base base/alloc\npatterns door\nos os/clock\nlater lane actor\n' >src/rooms.txt
-accepts "patterns that stand on base"
-printf 'base base/alloc\nos os/clock\nlater door lane\npatterns actor\n' >src/rooms.txt
-catches "patterns that see a private header" '^src/actor\.h:1: actor \(patterns\) must not include door'
-printf 'base base/alloc\nos os/clock\nlater door lane\n' >src/rooms.txt
-catches "a file without a room" '^src/actor\.[ch]:1: File actor is in no room'
-printf 'base base/alloc\nos os/clock\nlater door lane actor gone\n' >src/rooms.txt
-catches "a room with a file that is gone" 'There is no file src/gone'
-printf 'int x;\n' >src/stray.c
-catches "a module without a layer" '^src/stray\.c:1: Module stray is in no layer'
-printf '#include "door.h"\n' >>examples/hello.c
-catches "a private header in an example" '^examples/hello\.c:2: "door.h" is private'
+printf '#include "actor/lane.h"\n#include "base/alloc.h"\n' >core/src/actor/door.h
+accepts "neighbours in a room"
+printf '#include "sched/worker.h"\n' >>core/src/actor/door.c
+catches "a room that includes a later one" '^core/src/actor/door\.c:2: actor must not include worker of sched'
+printf '#include "os/clock.h"\n' >>core/src/base/alloc.c
+catches "base that includes os" '^core/src/base/alloc\.c:2: base must not include clock of os'
+printf '#include "sched/worker.h"\n' >core/src/create.c
+accepts "the top, which includes all"
+printf '#include "actor/door.h"\n' >>core/src/patterns/router.c
+catches "patterns that see a private header" '^core/src/patterns/router\.c:4: patterns stands on the public headers'
+mkdir -p core/src/attic && printf 'int x;\n' >core/src/attic/stray.c
+catches "a room that is not in the list" '^core/src/attic/stray\.c:1: Room attic is not in'
+printf '#include "actor/door.h"\n' >>examples/hello.c
+catches "a private header in an example" '^examples/hello\.c:2: "actor/door.h" is private'
 
 for call in 'rand()' 'time(0)' 'printf("x")' 'fprintf(stderr, "x")' 'sleep(1)' 'usleep(1)' \
     'strcpy(a, b)' 'sprintf(a, "x")' 'gets(a)' 'alloca(8)' 'malloc(8)' 'free(a)' 'calloc(1, 8)' \
     'realloc(a, 8)' 'getentropy(a, 8)' 'eventfd(0, 0)'; do
-    printf 'void f(void)\n{\n    %s;\n}\n' "$call" >>src/actor.c
-    catches "the call $call" "^src/actor\\.c:4: ${call%%(*}\\(\\) "
+    printf 'void f(void)\n{\n    %s;\n}\n' "$call" >>core/src/sched/worker.c
+    catches "the call $call" "^core/src/sched/worker\\.c:4: ${call%%(*}\\(\\) "
 done
-printf '#include <sys/epoll.h>\n' >>src/actor.c
-catches "a system header outside os" '^src/actor\.c:2: <sys/epoll.h> belongs to src/os/'
+printf '#include <sys/epoll.h>\n' >>core/src/sched/worker.c
+catches "a system header outside os" '^core/src/sched/worker\.c:2: <sys/epoll.h> belongs to core/src/os/'
 
-awk 'BEGIN { for (i = 0; i < 601; i++) print "int a" i ";" }' >>src/actor.c
-catches "a long source" '^src/actor\.c:60[0-9]: The file has more than 600 lines'
+awk 'BEGIN { for (i = 0; i < 601; i++) print "int a" i ";" }' >>core/src/sched/worker.c
+catches "a long source" '^core/src/sched/worker\.c:60[0-9]: The file has more than 600 lines'
 awk 'BEGIN { for (i = 0; i < 100; i++) print "int a" i ";" }' >>examples/hello.c
 catches "a long example" '^examples/hello\.c:101: The file has more than 100 lines'
 
-printf 'int x;\n' >src/base/unused.h
-catches "a header that nobody includes" '^src/base/unused\.h:1: Nobody includes'
+printf 'int x;\n' >core/src/base/unused.h
+catches "a header that nobody includes" '^core/src/base/unused\.h:1: Nobody includes'
 mkdir -p tests/unit && printf 'int x;\n' >tests/unit/door.c
 catches "a test that no target compiles" '^tests/unit/door\.c:1: No target compiles'
 
 printf 'A line  \n' >README.md
 catches "blanks at the end of a line" '^README\.md:1: There are blanks'
-sed -i 's/STRING "1.2.3"/STRING "1.2.4"/' include/jzx/types.h
-catches "a version string that differs" '^include/jzx/types\.h:6: JZX_VERSION_STRING'
+sed -i 's/STRING "1.2.3"/STRING "1.2.4"/' core/include/jzx/types.h
+catches "a version string that differs" '^core/include/jzx/types\.h:6: JZX_VERSION_STRING'
 sed -i 's/1\.2\.3/1.3.0/' CMakeLists.txt
 catches "a project version that differs" '^CMakeLists\.txt:2: .*not 1\.2\.3'
 sed -i 's/1\.2\.3/1.2.2/' CHANGELOG.md
@@ -160,14 +159,14 @@ accepts "an older release with its date"
 sed -i 's/1\.2\.3/1.2.2/' man/jzx_version.3
 catches "a man page of another version" '^man/jzx_version\.3:3: .*version 1\.2\.3'
 sed -i 's/jzx_version/jzx_other/' man/jzx_version.3
-catches "a function without a man page" '^include/jzx/types\.h:7: No man page .* jzx_version'
+catches "a function without a man page" '^core/include/jzx/types\.h:7: No man page .* jzx_version'
 if command -v python3 >/dev/null; then
-    printf '/* See jzx_nothing(). */\n' >>src/actor.c
-    catches "a function that does not exist" '^src/actor\.c:2: There is no jzx_nothing'
-    printf '/* As in src/gone.c. */\n' >>src/actor.c
-    catches "a path that does not exist" '^src/actor\.c:2: There is no src/gone\.c'
-    printf '/* As in gone.h. */\n' >>src/actor.c
-    catches "a file that does not exist" '^src/actor\.c:2: There is no file gone\.h'
+    printf '/* See jzx_nothing(). */\n' >>core/src/sched/worker.c
+    catches "a function that does not exist" '^core/src/sched/worker\.c:2: There is no jzx_nothing'
+    printf '/* As in core/src/gone.c. */\n' >>core/src/sched/worker.c
+    catches "a path that does not exist" '^core/src/sched/worker\.c:2: There is no core/src/gone\.c'
+    printf '/* As in gone.h. */\n' >>core/src/sched/worker.c
+    catches "a file that does not exist" '^core/src/sched/worker\.c:2: There is no file gone\.h'
     printf 'It is JZX_ERR_NONE.\n' >README.md
     catches "a constant that does not exist" '^README\.md:1: There is no JZX_ERR_NONE'
     printf 'See test_a_fact_R1 of unit/test_gone.c.\n' >README.md
@@ -180,7 +179,7 @@ if command -v python3 >/dev/null; then
     printf 'Run `make nothing`.\n' >README.md
     catches "a target that does not exist" '^README\.md:1: The Makefile has no target nothing'
     printf 'It was jzx_nothing().\n' >>CHANGELOG.md
-    printf '/* jzx_version() of include/jzx/types.h, JZX_VERSION_* and types.h. */\n' >>src/actor.c
+    printf '/* jzx_version() of core/include/jzx/types.h, JZX_VERSION_* and types.h. */\n' >>core/src/sched/worker.c
     accepts "names that are there, and a changelog that tells of those that were"
 fi
 if command -v mandoc >/dev/null; then
@@ -188,8 +187,8 @@ if command -v mandoc >/dev/null; then
     catches "a man page that does not render" '^man/jzx_version\.3:9: mandoc says'
 fi
 if command -v clang-format >/dev/null; then
-    printf 'int   x;\n' >>src/actor.c
-    catches "a line that is not formatted" '^src/actor\.c:2: This is not how'
+    printf 'int   x;\n' >>core/src/sched/worker.c
+    catches "a line that is not formatted" '^core/src/sched/worker\.c:2: This is not how'
 fi
 
 echo "$passed passed, $failed failed"

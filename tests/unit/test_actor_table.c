@@ -1,7 +1,7 @@
 /* Goal: an id never means another actor than its own, slots are reused warmest first, and a slot
  * that ran through its generations is never used again (R1, R2).
  * Method: a table driven as lifecycle drives it, at the borders of chunks and of generations. */
-#include "actor_table.h"
+#include "actor/actor_table.h"
 
 #include "base/alloc.h"
 #include "support/check.h"

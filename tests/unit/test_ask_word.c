@@ -1,7 +1,7 @@
 /* Goal: an old number of an ask never means a later one, and its two sides are told apart. Method:
  * a slot alone, also at the end of its generations. */
-#include "ask.h"
 #include "check.h"
+#include "messaging/ask.h"
 
 /* An id is never 0, and its generation is not either: 0 is "the one in hand". */
 static void test_generations_go_round_without_zero(void)

@@ -1,7 +1,7 @@
 /* Goal: when a breaker opens, probes and closes, and whether and when a call is tried again.
  * Method: `now` and the random numbers are arguments, so any time is crossed at once; tables for
  * bad input, small stories for the states, sums for the budget. */
-#include "breaker_policy.h"
+#include "patterns/breaker_policy.h"
 
 #include "support/check.h"
 

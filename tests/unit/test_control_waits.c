@@ -1,7 +1,7 @@
 /* Goal: of who waits for whom, the pairs that form circles are all told, and chains are not.
  * Method: drawn graphs, and random ones against a slow way to tell which pairs lie between circles.
  */
-#include "control_detail_steps.h"
+#include "control/detail.h"
 
 #include "base/alloc.h"
 #include "support/check.h"

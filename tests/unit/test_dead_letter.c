@@ -1,7 +1,7 @@
 /* Goal: the ring remembers the newest letters in order, tells a reader what it missed, and reads
  * each letter once (R21).
  * Method: borders of the ring, then a seeded reader against the numbers themselves. */
-#include "dead_letter.h"
+#include "actor/dead_letter.h"
 
 #include "base/alloc.h"
 #include "support/check.h"

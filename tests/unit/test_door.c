@@ -1,7 +1,7 @@
 /* Goal: the verdict on a send from another thread is a function of the gate, the limits and the
  * request, and every verdict but the two good ones leaves the gate alone (R2, R10, R11, R32).
  * Method: a table of gates at their borders; tests/thread/test_door.c has the races. */
-#include "door.h"
+#include "actor/door.h"
 
 #include <jzx/actor.h>
 

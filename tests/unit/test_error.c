@@ -1,5 +1,6 @@
 /* Goal: every error of the public header has its own name and a sentence that a user can act on.
- * Method: the constants are read from include/jzx/types.h itself, so a new one cannot be forgotten.
+ * Method: the constants are read from core/include/jzx/types.h itself, so a new one cannot be
+ * forgotten.
  */
 #include <jzx/types.h>
 

@@ -3,7 +3,7 @@
  * Method: one good spec and a list of ways to break it; random tables; compared text, which goes
  * through dot(1) too where that is installed. */
 #define _POSIX_C_SOURCE 200809L
-#include "fsm.h"
+#include "patterns/fsm.h"
 
 #include "support/check.h"
 

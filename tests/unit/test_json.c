@@ -1,7 +1,7 @@
 /* Goal: answers are JSON whatever is in them, and of requests only what is JSON, small and flat is
  * taken, with a sentence for everything else. */
 #include "check.h"
-#include "json.h"
+#include "control/json.h"
 
 #include "base/alloc.h"
 

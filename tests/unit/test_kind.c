@@ -1,6 +1,6 @@
 /* Goal: actors with the same options share one kind; a kind without users costs at most one block.
  * Method: an allocator that counts blocks; a seeded walk with a counter per kind. */
-#include "kind.h"
+#include "actor/kind.h"
 
 #include "support/check.h"
 

@@ -1,6 +1,6 @@
 /* Goal: a lane is a queue: nothing is lost, repeated or reordered.
  * Method: facts for the shortest lanes, then a seeded walk against counters. */
-#include "lane.h"
+#include "actor/lane.h"
 
 #include "support/check.h"
 

@@ -1,6 +1,6 @@
 /* Goal: metrics are written in the text format of Prometheus, to the letter. Method: families and
  * their text; a histogram whose buckets add up. */
-#include "metrics_text.h"
+#include "control/metrics_text.h"
 
 #include "base/alloc.h"
 #include "support/check.h"

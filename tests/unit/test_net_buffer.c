@@ -3,7 +3,7 @@
  */
 #include "check.h"
 
-#include "net_buffer.h"
+#include "io/net_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

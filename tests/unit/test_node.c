@@ -1,7 +1,7 @@
 /* Goal: a pool gives every node once, lines them up on cache lines, grows in pages and gives the
  * pages of a burst back (R10).
  * Method: an allocator that counts what is out and can refuse; nodes are filled with rubbish. */
-#include "node.h"
+#include "actor/node.h"
 
 #include "support/check.h"
 

@@ -1,7 +1,7 @@
 /* Goal: a snapshot shows every counter under its own name, and refusals and dead letters are named
  * (R5, R21).
  * Method: each counter holds a number of its own. */
-#include "observe.h"
+#include "actor/observe.h"
 
 #include "support/check.h"
 

@@ -2,7 +2,7 @@
  * after its close, and outlives the loop for as long as somebody holds it (R25, R33). Method: one
  * thread and a small environment that counts; tests/models/inbound.pml and tests/thread have the
  * races. */
-#include "post.h"
+#include "actor/post.h"
 
 #include "support/check.h"
 

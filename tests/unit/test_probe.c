@@ -3,8 +3,8 @@
 #include "check.h"
 
 #include "os/clock.h"
-#include "os/probe.h"
-#include "os/resume.h"
+#include "os/debug/probe.h"
+#include "os/debug/resume.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* Goal: an event of the flight recorder reads as one line that says what happened, to whom and by
  * whom. Method: events and their lines as a table; borders of the buffer; names that would spoil a
  * terminal. */
-#include "record_format.h"
+#include "control/record_format.h"
 
 #include "support/check.h"
 

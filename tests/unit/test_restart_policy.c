@@ -1,7 +1,7 @@
 /* Goal: whether, when and how a child is restarted, cell by cell (R19).
  * Method: tables over every mode, reason and action; windows against a plain list that forgets
  * nothing; the backoff curve against a loop that multiplies. */
-#include "restart_policy.h"
+#include "supervision/restart_policy.h"
 
 #include "support/check.h"
 

@@ -4,7 +4,7 @@
 #include "check.h"
 
 #include "base/alloc.h"
-#include "router_pick.h"
+#include "patterns/router_pick.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* Goal: the sizes in the table "Numbers" of docs/SPEC.md are those of the structs (R10). Method: a
  * line there per struct; when one of these fails, the table has to follow. */
-#include "family.h"
-#include "job.h"
-#include "monitor_steps.h"
-#include "room_steps.h"
-#include "supervisor_spec.h"
+#include "io/job.h"
+#include "lifecycle/monitor_priv.h"
+#include "sched/room_priv.h"
+#include "supervision/family.h"
+#include "supervision/supervisor_spec.h"
 
 #include "support/check.h"
 

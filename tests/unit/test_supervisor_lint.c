@@ -1,7 +1,7 @@
 /* Goal: a spec that is allowed but likely to hurt gets one warning, at the child it is about; specs
  * that are fine get none (R19).
  * Method: tables of specs with the warnings expected of them, by child and by a few words. */
-#include "supervisor_spec.h"
+#include "supervision/supervisor_spec.h"
 
 #include "support/check.h"
 

@@ -2,7 +2,7 @@
  * caller may forget it (R19); what a failed call leaves behind is nothing (R4).
  * Method: tables of one wrong field each; an allocator that checks sizes, counts blocks and fails
  * on demand; structs of older and newer callers (R36). */
-#include "supervisor_spec.h"
+#include "supervision/supervisor_spec.h"
 
 #include "support/check.h"
 

@@ -1,7 +1,7 @@
 /* Goal: the ring of a worker gives every event once, whole and in order, or says how many were
  * overwritten; histograms count each time once. Method: one thread against a plain reference, then
  * a writer against a reader that is slower than it. */
-#include "tap.h"
+#include "actor/tap.h"
 
 #include "base/alloc.h"
 #include "support/check.h"

@@ -1,7 +1,7 @@
 /* Goal: the wheel gives every entry back once, not early, by tick and then by order of adding, and
  * names the exact time of the next one (R26).
  * Method: facts at the borders of levels, then a seeded walk against a plain sorted array. */
-#include "timer_wheel.h"
+#include "time/timer_wheel.h"
 
 #include "support/check.h"
 

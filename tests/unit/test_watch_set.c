@@ -2,7 +2,7 @@
  * Method: a seeded random walk over few keys, so that they collide and holes are filled. */
 #include "check.h"
 
-#include "watch_set.h"
+#include "io/watch_set.h"
 
 #include <stdlib.h>
 

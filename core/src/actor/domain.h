@@ -1,0 +1,163 @@
+/* A domain is what the workers of one dispatcher share: its lists, its observer, and how the layers
+ * above are told of what happens in it. */
+#ifndef JZI_DOMAIN_H
+#define JZI_DOMAIN_H
+
+#include "actor/dead_letter.h"
+#include "actor/post.h"
+
+#include <pthread.h>
+
+typedef struct jzi_worker jzi_worker;
+
+/* What the owner of an event node does with it. The index of the table is in node->ops. */
+typedef struct jzi_event_ops {
+    /* About to be handed to the behavior: fill in node->msg. False: it was cancelled while it
+     * waited; it is counted as revoked, and `revoke` follows. */
+    bool (*claim)(jzi_worker *worker, jzi_actor *actor, jzi_node *node);
+    /* The behavior returned, failed or panicked: the node is free to be used again. */
+    void (*done)(jzi_worker *worker, jzi_node *node);
+    /* It left its lane without being handed over: the same, without a message having been seen. */
+    void (*revoke)(jzi_worker *worker, jzi_node *node);
+    /* It came from another domain, as an errand does. NULL: that never happens. */
+    void (*arrive)(jzi_worker *worker, jzi_node *node);
+} jzi_event_ops;
+
+enum {
+    JZI_EVENT_ROOM,
+    JZI_EVENT_TIMER,
+    JZI_EVENT_SOURCE,
+    JZI_EVENT_CHILD,
+    JZI_EVENT_WATCH,
+    JZI_EVENT_LETTERS,
+    JZI_EVENT_JOB,
+    JZI_EVENT_ASK,
+    JZI_EVENT_BUS,
+    JZI_EVENT_NAME,
+    JZI_EVENT_STARTED,
+    JZI_EVENT_FULL,
+    JZI_EVENT_KINDS
+};
+_Static_assert((unsigned)JZI_EVENT_FULL == JZI_POST_FULL, "post.h knows it by its number");
+
+/* Something that a domain does for another thread, in its own time: pushed on its inbound list as a
+ * message is, and run there as part of the intake. Errands and messages of one thread keep their
+ * order. The record belongs to whoever made it and is free again when `run` is called. */
+typedef struct jzi_errand {
+    jzi_node node;
+    void (*run)(jzi_worker *worker, struct jzi_errand *errand);
+} jzi_errand;
+
+/* Has another domain run it. False: that dispatcher is gone, and nothing happened. Thread: any. */
+bool jzi_errand_post(jzi_post *post, jzi_errand *errand);
+
+struct jzi_family_ops;
+
+/* Births and ends are to be told, to the observer or to the log; transitions, to the observer. */
+#define JZI_SEES_LIFE 0x1u
+#define JZI_SEES_LOG 0x2u
+#define JZI_SEES_MOVES 0x4u
+
+/* What the workers of one dispatcher share. Inside a domain everything is done directly; between
+ * two domains everything is a node on the other one's inbound list. With several workers, whoever
+ * touches it, a desk or a list of actors holds the floor, and user code runs without it. */
+typedef struct jzi_domain {
+    struct jzi_board *board;         /* of the system, or the loop's own */
+    jzi_worker *acting;              /* who has the floor; of a loop: its worker */
+    struct jzi_directory *directory; /* of the system; NULL: there is only this domain */
+    bool pooled;                     /* several workers, and a floor */
+    bool threads;                    /* these are threads; otherwise they are simulated on one */
+    pthread_mutex_t floor;
+    jzi_worker *keeper;   /* of the floor, while it is free; NULL: nobody */
+    jzi_worker **workers; /* all of them: a pool's own list, or `only` */
+    jzi_worker *only;
+    uint32_t worker_count;
+    _Atomic uint32_t running; /* the workers of a pool are at work: nobody else may touch it */
+    uint64_t now_ns;          /* of a pool: the latest reading of them all */
+    /* Simulation: user code of a worker is about to run; others may get ahead of it. */
+    void (*on_floor_given)(jzi_worker *worker);
+    /* A worker has more than one actor ready: another one could help. */
+    void (*on_more)(jzi_worker *worker);
+    bool destroying;     /* sends and spawns are refused */
+    bool abandoned;      /* after fork: no user code, and the poller is told nothing */
+    bool shared;         /* a sender exists or existed: gates change under our hands */
+    bool shutting_down;  /* the root takes no new children */
+    uint32_t root_first; /* actors without a parent, in the order of spawning; slots */
+    uint32_t root_last;
+    struct jzi_life *root_life; /* its news, and its family */
+    bool root_adopts;           /* that has a policy for all of its children */
+    bool root_in_order;         /* a shutdown stops them one after the other */
+    uint64_t watch_seq;         /* the last jzx_watch_ref */
+    jzi_dead_letters dead_letters;
+    jzi_observer observer; /* set by jzi_domain_observe() */
+    /* JZI_SEES_*. relaxed: what it says becomes true soon. */
+    _Atomic uint32_t sees;
+    /* Set once, by any thread, and there until the end. release and acquire: what it leads to. */
+    _Atomic(struct jzi_log *) log;
+    /* In a pool: code of the user's that is due and must not run with the floor. Errands, and
+     * messages that were buried and whose data is to be dropped; a lane. */
+    jzi_node *chores;
+    jzi_event_ops event_ops[JZI_EVENT_KINDS];
+    void (*on_room)(jzi_worker *worker, jzi_actor *actor); /* WAITERS is set and there is room */
+    void (*on_link_exit)(jzi_worker *worker, jzi_actor *peer, const jzx_reason *reason);
+    void (*on_dead_letter)(jzi_worker *worker); /* set while somebody subscribes */
+    /* Set during a shutdown; worker->reason says why it ended. */
+    void (*on_actor_ended)(jzi_worker *worker, jzx_actor_id id, const char *name, bool root);
+    struct jzi_feed *feeds; /* who does */
+    struct {
+        jzi_errand errand;
+        jzi_post *post; /* ours */
+    } letter_call;      /* another domain of the system made a letter; see letters.c */
+    uint32_t away;      /* corpses and watches of ours that other domains still have */
+    /* A corpse came from another domain. */
+    void (*on_corpse)(jzi_worker *worker, jzi_node *node);
+    /* The dispatcher of this name. Errors: NO_SUCH_DISPATCHER, MAX_DISPATCHERS, NO_THREADS, ... */
+    jzx_err (*on_find)(struct jzi_domain *domain, const char *name, jzi_post **out_post);
+    /* Whoever runs it by steps made one. */
+    void (*on_stepped)(struct jzi_domain *domain);
+    /* A spawn there failed after all. */
+    void (*on_unused)(struct jzi_domain *domain, const jzi_post *post);
+    void *system;
+    /* In a system: nothing is ready here, and it is about to wait. */
+    void (*on_rest)(struct jzi_domain *domain);
+    _Atomic uint32_t resting; /* so, until something comes */
+    /* Another thread left orders (JZI_GATE_*) at an actor's door; with JZI_GATE_CLOSED if that was
+     * closed before, which it is now. */
+    void (*on_orders)(jzi_worker *worker, jzi_actor *actor, uint64_t orders);
+    /* A message is sent on to another domain, or inside a pool. False: refused there. */
+    bool (*on_redirect)(jzi_worker *worker, const jzi_node *node, jzx_actor_id to);
+    struct jzi_jobs *jobs;   /* blocking work; made at its first use, or the system's */
+    struct jzi_job *orphans; /* jobs that run and whose actor is gone */
+    /* A request (JZI_MSG_ASK) was handled and not answered; died; is about to be handed over: why
+     * not, or JZX_DEAD_REASONS. */
+    void (*on_request_left)(jzi_worker *worker, jzi_actor *actor, jzi_node *node, bool ok);
+    void (*on_request_died)(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                            jzx_dead_reason reason);
+    uint32_t *(*on_request_tries)(jzi_worker *worker, const jzi_node *node); /* to be counted */
+    uint64_t (*on_request_correlation)(jzi_worker *worker, const jzi_node *node);
+    jzx_dead_reason (*judge_request)(jzi_worker *worker, const jzi_node *node);
+    struct jzi_registry *registry;       /* names and groups; of a system: of all of it */
+    const struct jzi_feature *features;  /* what is done about a life that is over; lifecycle.h */
+    const struct jzi_family_ops *family; /* installed by jzi_family_init() */
+} jzi_domain;
+
+static inline bool jzi_domain_sees(const jzi_domain *domain, uint32_t what)
+{
+    return (atomic_load_explicit(&domain->sees, memory_order_relaxed) & what) != 0;
+}
+static inline struct jzi_log *jzi_domain_log(const jzi_domain *domain)
+{
+    return atomic_load_explicit(&domain->log, memory_order_acquire);
+}
+/* Gives the domain with this post office another observer. By its owner, or before it runs. */
+void jzi_domain_observe(jzi_domain *domain, jzi_post *post, const jzi_observer *observer);
+/* Gives it a log, which it keeps. Thread: any. */
+static inline void jzi_domain_set_log(jzi_domain *domain, struct jzi_log *log)
+{
+    if (log != NULL) {
+        atomic_store_explicit(&domain->log, log, memory_order_release);
+        atomic_fetch_or_explicit(&domain->sees, JZI_SEES_LOG, memory_order_relaxed);
+    }
+}
+
+#endif

@@ -1,0 +1,372 @@
+/* What the control looks at for its clients: all actors, who runs, how soon dispatchers answer.
+ * Looks are one pass over what the program publishes; nothing is asked of it but the pings. */
+#include "control/server.h"
+
+#include "base/alloc.h"
+#include "os/thread.h"
+
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+#define WATCHED_NS (3000 * MS) /* so long after a question */
+#define PING_NS (500 * MS)
+#define SILENT_NS (200 * MS)
+enum { FIRST_PLACES = 256, MOST_PLACES = 65536 };
+
+/* Actors. */
+
+static bool see(void *ctx, const jzi_sight *sight)
+{
+    jzi_server *server = ctx;
+    if (server->sight_count == server->sight_cap) {
+        server->sight_count++; /* one too many: says that there was no room */
+        return false;
+    }
+    server->sights[server->sight_count++] = *sight;
+    return true;
+}
+
+/* The room is made before the look: nothing of the program's is called during it. */
+static bool make_sights(jzi_server *server, uint64_t count)
+{
+    const jzx_allocator *alloc = jzi_server_alloc(server);
+    size_t cap = (size_t)(count + count / 8 + 256);
+    if (server->sight_cap >= cap) {
+        return true;
+    }
+    jzi_free(alloc, server->sights, server->sight_cap * sizeof *server->sights);
+    server->sight_cap = server->sight_count = 0;
+    server->sights = jzi_alloc(alloc, cap * sizeof *server->sights);
+    if (server->sights == NULL) {
+        return false;
+    }
+    server->sight_cap = cap;
+    return true;
+}
+
+bool jzi_server_look(jzi_server *server)
+{
+    const jzi_view *view = &server->control->view;
+    uint64_t count = jzi_peek_live(view);
+    for (int tries = 0; tries < 3; tries++) {
+        if (!make_sights(server, count)) {
+            return false;
+        }
+        server->sight_count = 0;
+        jzi_peek_actors(view, see, server);
+        if (server->sight_count <= server->sight_cap) {
+            return true;
+        }
+        count = 2 * server->sight_cap; /* many were born meanwhile */
+    }
+    server->sight_count = server->sight_cap;
+    return true;
+}
+
+size_t jzi_server_find(const jzi_server *server, jzx_actor_id id)
+{
+    uint32_t index = jzx_id_index(id);
+    size_t low = 0;
+    size_t high = server->sight_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (jzx_id_index(server->sights[middle].id) < index) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < server->sight_count && server->sights[low].id == id ? low : SIZE_MAX;
+}
+
+void jzi_look_deinit(const jzx_allocator *alloc, jzi_look *look)
+{
+    jzi_free(alloc, look->seen, look->cap * sizeof *look->seen);
+    *look = (jzi_look){0};
+}
+
+/* Keeps what the next look is compared with. Without memory there is nothing to compare with. */
+static void remember(jzi_server *server, jzi_look *look, uint64_t now_ns)
+{
+    const jzx_allocator *alloc = jzi_server_alloc(server);
+    if (look->cap < server->sight_count || look->cap / 4 > server->sight_count + 256) {
+        jzi_look_deinit(alloc, look);
+        size_t cap = server->sight_count + server->sight_count / 8 + 16;
+        look->seen = jzi_alloc(alloc, cap * sizeof *look->seen);
+        if (look->seen == NULL) {
+            return;
+        }
+        look->cap = cap;
+    }
+    for (size_t i = 0; i < server->sight_count; i++) {
+        const jzi_sight *sight = &server->sights[i];
+        look->seen[i] = (jzi_seen){.id = sight->id, .done = jzi_sight_done(sight)};
+    }
+    look->count = server->sight_count;
+    look->time_ns = now_ns;
+}
+
+void jzi_guest_looks_at_actors(jzi_guest *guest, uint64_t now_ns)
+{
+    guest->asked_ns = now_ns;
+    if (guest->last.time_ns != 0 && now_ns - guest->last.time_ns < JZI_LOOK_NS) {
+        return;
+    }
+    jzi_look base = guest->last;
+    guest->last = guest->base;
+    guest->base = base;
+    remember(guest->client.control->server, &guest->last, now_ns);
+    jzi_samples before = guest->now;
+    guest->now = guest->before;
+    guest->before = before;
+    if (guest->now.places != NULL) {
+        memset(guest->now.places, 0, guest->now.cap * sizeof *guest->now.places);
+    }
+    guest->now.used = guest->now.looks = 0;
+}
+
+void jzi_guest_looks_at_workers(jzi_guest *guest, uint64_t now_ns)
+{
+    const jzx_allocator *alloc = jzi_server_alloc(guest->client.control->server);
+    guest->asked_ns = now_ns;
+    if (guest->busy == NULL) {
+        guest->busy = jzi_alloc_zeroed(alloc, 2 * sizeof *guest->busy);
+    }
+    if (guest->busy == NULL || (guest->busy_ns != 0 && now_ns - guest->busy_ns < JZI_LOOK_NS)) {
+        return;
+    }
+    guest->busy_known = guest->busy_ns != 0;
+    guest->busy_ns = now_ns;
+    guest->busy[0] = guest->busy[1];
+    guest->busy[1].used = guest->busy[1].looks = 0;
+}
+
+/* Samples. */
+
+void jzi_samples_deinit(const jzx_allocator *alloc, jzi_samples *samples)
+{
+    jzi_free(alloc, samples->places, samples->cap * sizeof *samples->places);
+    *samples = (jzi_samples){0};
+}
+
+static jzi_sample *place_of(const jzi_samples *samples, jzx_actor_id id)
+{
+    uint32_t at = (uint32_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
+    for (;; at++) {
+        jzi_sample *place = &samples->places[at & (samples->cap - 1)];
+        if (place->actor == id || place->actor == JZX_NOBODY) {
+            return place;
+        }
+    }
+}
+
+uint32_t jzi_samples_of(const jzi_samples *samples, jzx_actor_id id)
+{
+    return samples->places == NULL ? 0 : place_of(samples, id)->count;
+}
+
+static bool grow(const jzx_allocator *alloc, jzi_samples *samples)
+{
+    jzi_samples bigger = {.cap = samples->cap == 0 ? FIRST_PLACES : 2 * samples->cap,
+                          .used = samples->used,
+                          .looks = samples->looks};
+    if (bigger.cap > MOST_PLACES) {
+        return false;
+    }
+    bigger.places = jzi_alloc_zeroed(alloc, bigger.cap * sizeof *bigger.places);
+    if (bigger.places == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < samples->cap; i++) {
+        if (samples->places[i].actor != JZX_NOBODY) {
+            *place_of(&bigger, samples->places[i].actor) = samples->places[i];
+        }
+    }
+    jzi_samples_deinit(alloc, samples);
+    *samples = bigger;
+    return true;
+}
+
+static void add_sample(const jzx_allocator *alloc, jzi_samples *samples, jzx_actor_id id)
+{
+    if (4 * (samples->used + 1) > 3 * samples->cap && !grow(alloc, samples)) {
+        return; /* so many at once: this one is not seen */
+    }
+    jzi_sample *place = place_of(samples, id);
+    samples->used += place->actor == JZX_NOBODY;
+    place->actor = id;
+    place->count++;
+}
+
+static void add_busy(jzi_busy *busy, size_t at, const jzi_worker_sight *worker)
+{
+    uint32_t key = worker->dispatcher << 16 | worker->number;
+    if (at >= busy->used || busy->workers[at].key != key) {
+        for (at = 0; at < busy->used && busy->workers[at].key != key; at++) {
+        }
+        if (at == JZI_WATCHED_WORKERS) {
+            return;
+        }
+        if (at == busy->used) {
+            busy->workers[busy->used].key = key;
+            busy->workers[busy->used++].count = 0;
+        }
+    }
+    busy->workers[at].count += worker->inside && !worker->asleep;
+}
+
+static bool is_watching(const jzi_guest *guest, uint64_t now_ns)
+{
+    return guest->asked_ns != 0 && now_ns - guest->asked_ns < WATCHED_NS;
+}
+
+bool jzi_server_is_sampling(const jzi_server *server, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < server->guest_count; i++) {
+        if (is_watching(server->guests[i], now_ns)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void jzi_server_see_workers(jzi_server *server)
+{
+    size_t count = jzi_peek_workers(&server->control->view, server->workers, JZI_WATCHED_WORKERS);
+    server->worker_count = count < JZI_WATCHED_WORKERS ? count : JZI_WATCHED_WORKERS;
+}
+
+static void add_all(const jzi_server *server, jzi_guest *guest)
+{
+    guest->now.looks++;
+    if (guest->busy != NULL) {
+        guest->busy[1].looks++;
+    }
+    for (size_t i = 0; i < server->worker_count; i++) {
+        const jzi_worker_sight *worker = &server->workers[i];
+        if (worker->actor != JZX_NOBODY && worker->inside && !worker->asleep) {
+            add_sample(jzi_server_alloc(server), &guest->now, worker->actor);
+        }
+        if (guest->busy != NULL) {
+            add_busy(&guest->busy[1], i, worker);
+        }
+    }
+}
+
+void jzi_server_sample(jzi_server *server, uint64_t now_ns)
+{
+    if (now_ns - server->sampled_ns < MS) {
+        return;
+    }
+    server->sampled_ns = now_ns;
+    jzi_server_see_workers(server);
+    for (uint32_t i = 0; i < server->guest_count; i++) {
+        if (is_watching(server->guests[i], now_ns)) {
+            add_all(server, server->guests[i]);
+        }
+    }
+}
+
+/* Pings. */
+
+typedef struct ping_answer {
+    uint64_t time_ns;
+} ping_answer;
+
+static void answer_ping(jzi_worker *worker, void *payload)
+{
+    ((ping_answer *)payload)->time_ns = worker->env->now_ns(worker->env->ctx);
+}
+
+static void take_answer(jzi_ping *ping)
+{
+    if (ping->visit == NULL || !jzi_visit_is_answered(ping->visit)) {
+        return;
+    }
+    uint64_t time_ns = ((const ping_answer *)jzi_visit_payload(ping->visit))->time_ns;
+    ping->latency_ns = time_ns > ping->sent_ns ? time_ns - ping->sent_ns : 0;
+    ping->known = true;
+    jzi_visit_drop(ping->visit);
+    ping->visit = NULL;
+}
+
+static void send_ping(jzi_server *server, uint32_t dispatcher)
+{
+    const jzi_view *view = &server->control->view;
+    jzi_ping *ping = &server->pings[dispatcher];
+    ping->visit = jzi_visit_make(view, sizeof(ping_answer), answer_ping);
+    if (ping->visit == NULL) {
+        return;
+    }
+    ping->sent_ns = jzi_control_now_ns(server->control);
+    if (!jzi_visit_send(view, ping->visit, dispatcher)) {
+        jzi_visit_drop(ping->visit);
+        *ping = (jzi_ping){0};
+    }
+}
+
+void jzi_server_ping(jzi_server *server, uint64_t now_ns)
+{
+    jzi_dispatcher_sight all[JZI_PINGS];
+    for (uint32_t i = 0; i < JZI_PINGS; i++) {
+        take_answer(&server->pings[i]);
+    }
+    if (server->pinged_ns != 0 && now_ns - server->pinged_ns < PING_NS) {
+        return;
+    }
+    server->pinged_ns = now_ns;
+    size_t count = jzi_peek_dispatchers(&server->control->view, all, JZI_PINGS);
+    for (size_t i = 0; i < count && i < JZI_PINGS; i++) {
+        if (server->pings[all[i].index].visit == NULL) {
+            send_ping(server, all[i].index);
+        }
+    }
+}
+
+/* Asks and waits a little, if nothing is known: for who asks once. */
+void jzi_server_ping_first(jzi_server *server)
+{
+    uint64_t start_ns = jzi_control_now_ns(server->control);
+    bool fresh = server->pinged_ns != 0 && start_ns - server->pinged_ns < 2 * PING_NS;
+    jzi_server_ping(server, start_ns);
+    bool open = !fresh;
+    while (open && jzi_control_now_ns(server->control) - start_ns <= SILENT_NS &&
+           !jzi_control_is_over(server->control)) {
+        open = false;
+        for (uint32_t i = 0; i < JZI_PINGS; i++) {
+            jzi_ping *ping = &server->pings[i];
+            take_answer(ping);
+            open = open || (ping->visit != NULL && ping->sent_ns >= start_ns);
+        }
+        if (open) {
+            jzi_thread_pause(MS / 5);
+        }
+    }
+}
+
+bool jzi_control_latency(const jzx_control *control, uint32_t dispatcher, uint64_t now_ns,
+                         uint64_t *out_us, bool *out_answering)
+{
+    const jzi_ping *ping = &control->server->pings[dispatcher & (JZI_PINGS - 1)];
+    uint64_t ns = ping->latency_ns;
+    if (ping->visit != NULL) {
+        uint64_t open_ns = now_ns > ping->sent_ns ? now_ns - ping->sent_ns : 0;
+        ns = open_ns > ns || !ping->known ? open_ns : ns;
+    }
+    *out_us = ns / 1000;
+    *out_answering = ns <= SILENT_NS;
+    return ping->visit != NULL || ping->known;
+}
+
+void jzi_server_forget(jzi_server *server)
+{
+    jzi_free(jzi_server_alloc(server), server->sights, server->sight_cap * sizeof *server->sights);
+    server->sights = NULL;
+    server->sight_cap = server->sight_count = 0;
+    for (uint32_t i = 0; i < JZI_PINGS; i++) {
+        take_answer(&server->pings[i]);
+        if (server->pings[i].visit == NULL) {
+            server->pings[i] = (jzi_ping){0};
+        }
+    }
+}

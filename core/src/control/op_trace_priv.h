@@ -1,0 +1,70 @@
+/* Shared by the sources of trace: what a trace is, whom it follows, and what all traces together
+ * want of the workers. All of it is the control thread's. */
+#ifndef JZI_CONTROL_TRACE_STEPS_H
+#define JZI_CONTROL_TRACE_STEPS_H
+
+#include "control/flight.h"
+
+/* A set of actors: open addressing, at most half full. */
+typedef struct jzi_id_set {
+    jzx_actor_id *ids; /* owned; JZX_NOBODY: free */
+    size_t cap;        /* a power of two, or 0 */
+    size_t count;
+} jzi_id_set;
+bool jzi_id_set_has(const jzi_id_set *set, jzx_actor_id id);
+/* False: no memory. */
+bool jzi_id_set_add(const jzx_allocator *alloc, jzi_id_set *set, jzx_actor_id id);
+void jzi_id_set_clear(jzi_id_set *set); /* keeps the memory */
+void jzi_id_set_free(const jzx_allocator *alloc, jzi_id_set *set);
+
+/* How far a trace has read a worker's ring. */
+typedef struct jzi_trace_ring {
+    uint32_t dispatcher;
+    uint32_t worker;
+    uint64_t cursor;
+    uint64_t order_ns;  /* of the last event that was read */
+    uint64_t skipped;   /* by the worker, when last seen */
+    uint64_t filled_ns; /* since when `left` grows, for a rate below that of the others */
+    uint32_t left;
+} jzi_trace_ring;
+
+typedef struct jzi_trace {
+    struct jzi_trace *next; /* of the same control */
+    jzi_client *client;
+    jzi_names *names;
+
+    /* What it asks for. */
+    bool has_tag;
+    bool sends;
+    bool has_actors; /* only those of `chosen` and `below` */
+    uint32_t tag;
+    uint64_t correlation; /* 0: all */
+    uint32_t rate;
+    jzx_actor_id under; /* JZX_NOBODY: not by subtree */
+    jzi_id_set chosen;
+    jzi_id_set below;  /* `under` and who is below it, by the last look and by spawns since */
+    jzi_id_set before; /* the same one look earlier: who just ended is in it */
+    uint64_t look_ns;  /* when to look again */
+
+    jzi_trace_ring *rings;     /* owned; as many as workers were seen */
+    jzi_worker_sight *workers; /* owned, for looking */
+    size_t ring_count;
+    size_t ring_cap;          /* of both */
+    jzi_flight_event *events; /* owned: those of one round */
+    uint64_t skipped;
+    uint64_t lost;
+    uint64_t told_ns; /* when it last said how many */
+    bool stalled;     /* its client does not read: what comes meanwhile is lost to it */
+} jzi_trace;
+
+/* Looks who is below trace->under, and tells the workers. Errors: NO_MEMORY, with nothing changed.
+ */
+jzx_err jzi_trace_look(jzi_trace *trace);
+/* Whether this event is of interest to the trace. An actor that was just spawned below `under` is
+ * from then on. */
+bool jzi_trace_follows(jzi_trace *trace, const jzi_tap_event *event);
+/* Tells the workers what all traces of the control want together; nothing is recorded for those
+ * that are stalled. Errors: NO_MEMORY, with nothing changed. */
+jzx_err jzi_traces_tell(jzx_control *control);
+
+#endif

@@ -1,0 +1,395 @@
+#include "control/peek.h"
+
+#include "messaging/registry.h"
+#include "sched/sender.h"
+
+#include <string.h>
+
+jzi_view jzi_view_of(jzx_loop *loop)
+{
+    jzx_system *system = loop->system;
+    return (jzi_view){
+        .loop = system == NULL ? loop : jzi_system_main(system),
+        .system = system,
+        .board = loop->domain.board,
+        .alloc = loop->worker.alloc,
+    };
+}
+
+/* The post office of a dispatcher; NULL: there never was one. They stay as long as the view. */
+static const jzi_post *post_at(const jzi_view *view, uint32_t dispatcher)
+{
+    if (view->system == NULL) {
+        return dispatcher == 0 ? view->loop->post : NULL;
+    }
+    return jzi_directory_post(view->system->directory, dispatcher);
+}
+
+/* Dispatchers come and go under this lock, which is never held over user code. */
+static void hold(const jzi_view *view)
+{
+    if (view->system != NULL) {
+        (void)pthread_mutex_lock(&view->system->lock);
+    }
+}
+static void let_go(const jzi_view *view)
+{
+    if (view->system != NULL) {
+        (void)pthread_mutex_unlock(&view->system->lock);
+    }
+}
+static jzx_loop *loop_at(const jzi_view *view, uint32_t dispatcher)
+{
+    if (view->system == NULL) {
+        return dispatcher == 0 ? view->loop : NULL;
+    }
+    return jzi_system_loop_at(view->system, dispatcher);
+}
+static uint32_t loops_of(const jzi_view *view)
+{
+    return view->system == NULL ? 1 : view->system->used;
+}
+
+/* Whether the gate is that of somebody who lives; not yet of one that another domain is making. */
+static bool is_alive(uint64_t gate)
+{
+    return (gate & JZI_GATE_PINS) != 0 && !jzi_gate_is_unborn(gate);
+}
+
+/* What is behind `ext`, if the slot's tenant has one. */
+static void look_behind(const jzi_ext *ext, jzi_sight *out)
+{
+    memcpy(out->name, ext->name, sizeof out->name); /* written before it could be found */
+    out->memory += (uint32_t)sizeof *ext;
+    const jzi_life *life = JZI_PEEK_READY(ext->life);
+    if (life != NULL) {
+        out->memory += (uint32_t)sizeof *life;
+        out->incarnation = JZI_PEEK(life->incarnation);
+        out->children = JZI_PEEK(life->child_count);
+        out->since_ns = JZI_PEEK(life->since_ns);
+        out->supervises = JZI_PEEK(life->family) != NULL;
+    }
+}
+
+/* The id of the parent, which may be gone by the time. */
+static jzx_actor_id parent_of(const jzi_view *view, uint32_t index)
+{
+    const jzi_post *post = index == JZI_NO_ACTOR ? NULL : post_at(view, index >> 24);
+    const jzi_actor *parent =
+        post == NULL ? NULL : jzi_actor_table_slot(&post->table, index & 0xFFFFFFu);
+    if (parent == NULL) {
+        return JZX_NOBODY;
+    }
+    uint64_t gate = atomic_load_explicit(&parent->door.gate, memory_order_relaxed);
+    return is_alive(gate) ? (uint64_t)jzi_gate_generation(gate) << 32 | index : JZX_NOBODY;
+}
+
+/* Looks at a slot. The tenant is the same before and after, and its desk is not a corpse: then what
+ * was read in between was its own. False: nobody lives there. The caller is a guest. */
+static bool look(const jzi_view *view, const jzi_post *post, uint32_t slot, jzi_sight *out)
+{
+    const jzi_actor *actor = jzi_actor_table_slot(&post->table, slot);
+    if (actor == NULL) {
+        return false;
+    }
+    /* acquire: pairs with the release that opened it, so the tenant's fields are there. */
+    uint64_t gate = atomic_load_explicit(&actor->door.gate, memory_order_acquire);
+    uint32_t history = atomic_load_explicit(&actor->history, memory_order_acquire);
+    if (!is_alive(gate) || history == JZI_HISTORY_CORPSE || history == 0) {
+        return false;
+    }
+    const jzi_ext *ext = JZI_PEEK_READY(actor->ext);
+    uint64_t counts = jzi_actor_counts(actor);
+    memset(out, 0, sizeof *out);
+    out->id = (uint64_t)jzi_gate_generation(gate) << 32 | (post->base | slot);
+    out->state = history & 7u;
+    out->history = history;
+    out->mailbox = (uint32_t)counts + jzi_gate_used(gate);
+    out->accepted = (uint32_t)(counts >> 32);
+    out->cap = jzi_actor_cap(actor);
+    out->dead = JZI_PEEK(actor->dead);
+    out->incarnation = 1;
+    out->stopping = (gate & JZI_GATE_CLOSED) != 0;
+    out->parent = parent_of(view, JZI_PEEK(actor->parent));
+    /* acquire on what was read before them, so that these come last. */
+    uint64_t after = atomic_load_explicit(&actor->door.gate, memory_order_acquire);
+    uint32_t still = atomic_load_explicit(&actor->history, memory_order_acquire);
+    if (jzi_gate_generation(after) != jzi_gate_generation(gate) || !is_alive(after) ||
+        still == JZI_HISTORY_CORPSE || still == 0) {
+        return false;
+    }
+    out->memory = (uint32_t)(sizeof *actor + (size_t)out->mailbox * sizeof(jzi_node));
+    if (ext != NULL) {
+        look_behind(ext, out);
+    }
+    return true;
+}
+
+/* How many slots are looked at before guests leave for a moment, and what was freed meanwhile goes.
+ */
+enum { STRETCH = 8192 };
+
+void jzi_peek_actors(const jzi_view *view, bool (*see)(void *ctx, const jzi_sight *sight),
+                     void *ctx)
+{
+    bool more = true;
+    jzi_board_enter(view->board);
+    for (uint32_t i = 0; i < 256 && more; i++) {
+        const jzi_post *post = post_at(view, i);
+        uint32_t made =
+            post == NULL ? 0 : atomic_load_explicit(&post->table.made, memory_order_acquire);
+        for (uint32_t slot = 0; slot < made && more; slot++) {
+            jzi_sight sight;
+            if (slot % STRETCH == STRETCH - 1) {
+                jzi_board_leave(view->board);
+                jzi_board_enter(view->board);
+            }
+            if (look(view, post, slot, &sight)) {
+                more = see(ctx, &sight);
+            }
+        }
+    }
+    jzi_board_leave(view->board);
+}
+
+bool jzi_peek_actor(const jzi_view *view, jzx_actor_id id, jzi_sight *out)
+{
+    const jzi_post *post = post_at(view, jzx_id_dispatcher(id));
+    if (post == NULL) {
+        return false;
+    }
+    jzi_board_enter(view->board);
+    bool there = look(view, post, jzx_id_slot(id), out) && out->id == id;
+    jzi_board_leave(view->board);
+    return there;
+}
+
+uint64_t jzi_peek_live(const jzi_view *view)
+{
+    jzx_counters counters;
+    jzi_peek_counters(view, &counters);
+    return counters.live;
+}
+
+typedef struct search {
+    const char *name;
+    jzx_actor_id found;
+    uint32_t count;
+} search;
+
+static bool see_name(void *ctx, const jzi_sight *sight)
+{
+    search *find = ctx;
+    if (strcmp(sight->name, find->name) == 0) {
+        find->count++;
+        find->found = find->count == 1 ? sight->id : find->found;
+    }
+    return true;
+}
+
+jzx_actor_id jzi_peek_named(const jzi_view *view, const char *name, uint32_t *out_count)
+{
+    search find = {.name = name};
+    jzx_actor_id registered = jzx_whereis(view->loop, name);
+    if (registered != JZX_NOBODY) {
+        *out_count = 1;
+        return registered;
+    }
+    if (name[0] != '\0') {
+        jzi_peek_actors(view, see_name, &find);
+    }
+    *out_count = find.count;
+    return find.found;
+}
+
+uint32_t jzi_peek_max_slots(const jzi_view *view)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < 256; i++) {
+        const jzi_post *post = post_at(view, i);
+        if (post != NULL && post->table.max_slots > most) {
+            most = post->table.max_slots;
+        }
+    }
+    return most;
+}
+
+static bool is_at_work(const jzi_worker *worker)
+{
+    return atomic_load_explicit(&worker->thread, memory_order_relaxed) != 0;
+}
+
+/* A system steps its loop: who looks between two steps sees that somebody runs it all the same. */
+static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worker *worker,
+                           jzi_worker_sight *out)
+{
+    *out = (jzi_worker_sight){
+        .dispatcher = index,
+        .number = worker->number,
+        .tid = atomic_load_explicit(&worker->tid, memory_order_relaxed),
+        .inside = is_at_work(worker) || JZI_PEEK(loop->in_run),
+        .asleep = !loop->domain.pooled &&
+                  atomic_load_explicit(&loop->post->asleep, memory_order_relaxed) != 0,
+        .actor = JZI_PEEK(worker->ctx.self),
+        .turn_ns = JZI_PEEK(worker->turn_start_ns),
+        .handled = jzi_count_get(&worker->counters.handled),
+        .ticks = jzi_count_get(&worker->counters.ticks),
+        .turns = jzi_count_get(&worker->counters.turns),
+    };
+}
+
+size_t jzi_peek_workers(const jzi_view *view, jzi_worker_sight *out, size_t cap)
+{
+    size_t count = 0;
+    hold(view);
+    for (uint32_t i = 0; i < loops_of(view); i++) {
+        const jzx_loop *loop = loop_at(view, i);
+        for (uint32_t j = 0; loop != NULL && j < loop->domain.worker_count; j++, count++) {
+            if (count < cap) {
+                look_at_worker(loop, i, loop->domain.workers[j], &out[count]);
+            }
+        }
+    }
+    let_go(view);
+    return count;
+}
+
+static uint64_t live_of(const jzx_loop *loop)
+{
+    uint64_t live = 0;
+    for (uint32_t i = 0; i < loop->domain.worker_count; i++) {
+        live += jzi_count_get(&loop->domain.workers[i]->counters.live);
+    }
+    return live;
+}
+
+static uint32_t kind_of(const jzi_view *view, uint32_t index)
+{
+    if (view->system != NULL) {
+        return view->system->dispatchers[index].kind;
+    }
+    return view->loop->pool == NULL    ? JZX_DISPATCHER_LOOP
+           : view->loop->domain.pooled ? JZX_DISPATCHER_POOL
+                                       : JZX_DISPATCHER_PINNED;
+}
+
+size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_sight *out, size_t cap)
+{
+    size_t count = 0;
+    hold(view);
+    for (uint32_t i = 0; i < loops_of(view); i++) {
+        const jzx_loop *loop = loop_at(view, i);
+        if (loop == NULL) {
+            continue;
+        }
+        if (count < cap) {
+            out[count] = (jzi_dispatcher_sight){
+                .index = i,
+                .kind = kind_of(view, i),
+                .workers = loop->domain.worker_count,
+                .live = live_of(loop),
+            };
+            memcpy(out[count].name, loop->name, sizeof out[count].name);
+        }
+        count++;
+    }
+    let_go(view);
+    return count;
+}
+
+/* What is in hand just now: neither handled yet nor queued any more. */
+static uint64_t count_in_hand(const jzi_view *view)
+{
+    uint64_t count = 0;
+    hold(view);
+    for (uint32_t i = 0; i < loops_of(view); i++) {
+        const jzx_loop *loop = loop_at(view, i);
+        for (uint32_t j = 0; loop != NULL && j < loop->domain.worker_count; j++) {
+            const jzi_worker *worker = loop->domain.workers[j];
+            count += is_at_work(worker) && JZI_PEEK(worker->phase) == JZI_PHASE_BEHAVIOR &&
+                     JZI_PEEK(worker->in_hand) != NULL;
+        }
+    }
+    let_go(view);
+    return count;
+}
+
+void jzi_peek_counters(const jzi_view *view, jzx_counters *out)
+{
+    if (view->system != NULL) {
+        jzx_system_counters(view->system, out);
+    } else {
+        jzx_loop_counters(view->loop, out);
+    }
+    /* Those calls know of their own thread only, which has none. */
+    uint64_t in_hand = count_in_hand(view);
+    out->in_hand += in_hand;
+    out->queued -= in_hand < out->queued ? in_hand : out->queued;
+}
+
+size_t jzi_peek_letters(const jzi_view *view, uint64_t *cursor, jzx_dead_letter *out, size_t cap,
+                        uint64_t *out_lagged)
+{
+    return jzi_dead_letters_read(&view->loop->domain.dead_letters, cursor, out, cap, out_lagged);
+}
+
+/* The tap of a worker, with the lock that keeps it. */
+static const jzi_tap *tap_of(const jzi_view *view, uint32_t dispatcher, uint32_t worker)
+{
+    const jzx_loop *loop = dispatcher < loops_of(view) ? loop_at(view, dispatcher) : NULL;
+    return loop == NULL || worker >= loop->domain.worker_count
+               ? NULL
+               : JZI_PEEK_READY(loop->domain.workers[worker]->tap);
+}
+
+size_t jzi_peek_events(const jzi_view *view, uint32_t dispatcher, uint32_t worker, uint64_t *cursor,
+                       jzi_tap_event *out, size_t cap, uint64_t *out_lost)
+{
+    size_t count = 0;
+    hold(view);
+    const jzi_tap *tap = tap_of(view, dispatcher, worker);
+    if (tap != NULL) {
+        count = jzi_tap_read(tap, cursor, out, cap, out_lost);
+    }
+    let_go(view);
+    return count;
+}
+
+void jzi_peek_tap(const jzi_view *view, uint32_t dispatcher, uint32_t worker, uint64_t *out_newest,
+                  uint64_t *out_skipped)
+{
+    hold(view);
+    const jzi_tap *tap = tap_of(view, dispatcher, worker);
+    *out_newest = tap == NULL ? 0 : jzi_tap_newest(tap);
+    *out_skipped = tap == NULL ? 0 : jzi_count_get(&tap->skipped);
+    let_go(view);
+}
+
+static void add_times(const jzi_histogram times[JZI_TIME_KINDS], jzi_times *out)
+{
+    for (uint32_t kind = 0; kind < JZI_TIME_KINDS; kind++) {
+        for (uint32_t i = 0; i < JZI_TIME_BUCKETS; i++) {
+            out[kind].buckets[i] += jzi_count_get(&times[kind].buckets[i]);
+        }
+        out[kind].sum_ns += jzi_count_get(&times[kind].sum_ns);
+    }
+}
+
+void jzi_peek_times(const jzi_view *view, jzi_times out[JZI_TIME_KINDS])
+{
+    memset(out, 0, JZI_TIME_KINDS * sizeof out[0]);
+    hold(view);
+    for (uint32_t i = 0; i < loops_of(view); i++) {
+        const jzx_loop *loop = loop_at(view, i);
+        for (uint32_t j = 0; loop != NULL && j < loop->domain.worker_count; j++) {
+            const jzi_tap *tap = tap_of(view, i, j);
+            if (tap != NULL) {
+                add_times(tap->times, out);
+            }
+        }
+    }
+    if (view->system != NULL) {
+        add_times(view->system->gone_times, out);
+    }
+    let_go(view);
+}

@@ -1,0 +1,227 @@
+/* Asks that have no answer yet, of all dispatchers, and those of them that may form circles. */
+#include "base/alloc.h"
+#include "control/detail.h"
+#include "messaging/ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SLOTS_PER_VISIT = 4096, /* so that no dispatcher is kept for long */
+    WAITS_PER_VISIT = 1024,
+    WAITS_MAX = 524288,
+    ROUNDS_MAX = 8 /* links that chains of asks lose at either end */
+};
+#define TOUR_NS UINT64_C(150000000)
+#define ALL_TOURS_NS UINT64_C(2000000000) /* a client waits for the answer */
+
+typedef struct ask_visit {
+    uint64_t now_ns; /* the same for all dispatchers */
+    uint64_t min_age_ns;
+    uint32_t from; /* slots; on the way back: where to go on */
+    bool more;
+    uint32_t count;
+    jzi_wait waits[WAITS_PER_VISIT];
+} ask_visit;
+
+/* Of a slot whose ask is an actor's and not over. While the asker's side has its bit, and we are in
+ * its domain, it stays so. */
+static void look_at_slot(ask_visit *visit, const jzi_ask *ask)
+{
+    uint64_t word = jzi_ask_word(ask);
+    if ((word & (JZI_ASK_ASKER | JZI_ASK_DECIDED | JZI_ASK_THREAD)) != JZI_ASK_ASKER ||
+        ask->asker == JZX_NOBODY) {
+        return;
+    }
+    uint64_t age_ns = visit->now_ns > ask->asked_ns ? visit->now_ns - ask->asked_ns : 0;
+    if (age_ns >= visit->min_age_ns) {
+        visit->waits[visit->count++] = (jzi_wait){
+            .asker = ask->asker,
+            .callee = jzi_ask_callee(ask),
+            .age_ns = age_ns,
+            .endless = ask->deadline_ns == 0,
+        };
+    }
+}
+
+static void visit_asks(jzi_worker *worker, void *payload)
+{
+    ask_visit *visit = payload;
+    uint32_t slot = visit->from;
+    uint32_t end = slot + SLOTS_PER_VISIT;
+    const jzi_ask *ask = jzi_ask_slot(worker->post, slot);
+    while (ask != NULL && slot < end && visit->count < WAITS_PER_VISIT) {
+        look_at_slot(visit, ask);
+        ask = jzi_ask_slot(worker->post, ++slot);
+    }
+    visit->from = slot;
+    visit->more = ask != NULL;
+}
+
+/* How far each dispatcher has been looked at. */
+typedef struct ask_tour {
+    jzx_control *control;
+    jzi_waits *waits;
+    uint64_t now_ns;
+    uint64_t min_age_ns;
+    uint32_t from[JZX_DISPATCHERS_MAX];
+    bool is_done[JZX_DISPATCHERS_MAX];
+    bool more;
+} ask_tour;
+
+static bool prepare(void *ctx, uint32_t dispatcher, void *payload)
+{
+    const ask_tour *tour = ctx;
+    ask_visit *visit = payload;
+    visit->now_ns = tour->now_ns;
+    visit->min_age_ns = tour->min_age_ns;
+    visit->from = tour->from[dispatcher];
+    return !tour->is_done[dispatcher];
+}
+
+static bool make_room(jzx_control *control, jzi_waits *waits, size_t count)
+{
+    size_t cap = waits->cap;
+    while (cap < waits->count + count) {
+        cap = cap == 0 ? WAITS_PER_VISIT : cap * 2;
+    }
+    if (cap > WAITS_MAX) {
+        return false;
+    }
+    if (cap > waits->cap) {
+        jzi_wait *list = jzi_realloc(&control->view.alloc, waits->list,
+                                     waits->cap * sizeof *waits->list, cap * sizeof *list);
+        if (list == NULL) {
+            return false;
+        }
+        waits->list = list;
+        waits->cap = cap;
+    }
+    return true;
+}
+
+static void take(void *ctx, uint32_t dispatcher, const void *payload)
+{
+    ask_tour *tour = ctx;
+    const ask_visit *visit = payload;
+    jzi_waits *waits = tour->waits;
+    if (visit->count > 0 && !make_room(tour->control, waits, visit->count)) {
+        waits->cut = true;
+        return;
+    }
+    if (visit->count > 0) {
+        memcpy(waits->list + waits->count, visit->waits, visit->count * sizeof(jzi_wait));
+        waits->count += visit->count;
+    }
+    tour->from[dispatcher] = visit->from;
+    tour->is_done[dispatcher] = !visit->more;
+    tour->more = tour->more || visit->more;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const jzi_wait *left = a;
+    const jzi_wait *right = b;
+    return (left->age_ns < right->age_ns) - (left->age_ns > right->age_ns);
+}
+
+void jzi_waits_gather(jzx_control *control, uint64_t now_ns, uint64_t min_age_ns, jzi_waits *out,
+                      jzi_silence *silence)
+{
+    ask_tour state = {
+        .control = control, .waits = out, .now_ns = now_ns, .min_age_ns = min_age_ns, .more = true};
+    const jzi_tour tour = {.payload_bytes = sizeof(ask_visit),
+                           .timeout_ns = TOUR_NS,
+                           .run = visit_asks,
+                           .prepare = prepare,
+                           .take = take,
+                           .ctx = &state};
+    uint64_t end_ns = jzi_control_now_ns(control) + ALL_TOURS_NS;
+    while (state.more && !out->cut) {
+        state.more = false;
+        out->cut = !jzi_tour_go(control, &tour, silence) || out->cut ||
+                   (state.more && jzi_control_now_ns(control) >= end_ns);
+    }
+    if (out->count > 1) {
+        qsort(out->list, out->count, sizeof *out->list, by_age);
+    }
+}
+
+void jzi_waits_free(jzx_control *control, jzi_waits *waits)
+{
+    jzi_free(&control->view.alloc, waits->list, waits->cap * sizeof *waits->list);
+    *waits = (jzi_waits){0};
+}
+
+/* Pairs, by asker and callee. */
+static int by_asker(const void *a, const void *b)
+{
+    const jzi_pair *left = a;
+    const jzi_pair *right = b;
+    if (left->asker != right->asker) {
+        return left->asker < right->asker ? -1 : 1;
+    }
+    return (left->callee > right->callee) - (left->callee < right->callee);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    jzx_actor_id left = *(const jzx_actor_id *)a;
+    jzx_actor_id right = *(const jzx_actor_id *)b;
+    return (left > right) - (left < right);
+}
+
+/* Each once: an actor asks another one more than once. */
+static size_t make_pairs(const jzi_waits *waits, jzi_pair *pairs)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < waits->count; i++) {
+        pairs[i] = (jzi_pair){.asker = waits->list[i].asker, .callee = waits->list[i].callee};
+    }
+    qsort(pairs, waits->count, sizeof *pairs, by_asker);
+    for (size_t i = 0; i < waits->count; i++) {
+        if (count == 0 || by_asker(&pairs[count - 1], &pairs[i]) != 0) {
+            pairs[count++] = pairs[i];
+        }
+    }
+    return count;
+}
+
+/* Leaves out pairs at the ends of chains: what is left is sorted as before. */
+static size_t cut_ends(jzi_pair *pairs, size_t count, jzx_actor_id *askers, jzx_actor_id *callees)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        askers[i] = pairs[i].asker;
+        callees[i] = pairs[i].callee;
+    }
+    qsort(callees, count, sizeof *callees, by_id);
+    for (size_t i = 0; i < count; i++) {
+        if (bsearch(&pairs[i].callee, askers, count, sizeof *askers, by_id) != NULL &&
+            bsearch(&pairs[i].asker, callees, count, sizeof *callees, by_id) != NULL) {
+            pairs[left++] = pairs[i];
+        }
+    }
+    return left;
+}
+
+size_t jzi_waits_pairs(const jzx_control *control, jzi_waits *waits, jzi_pair **out_pairs)
+{
+    const jzx_allocator *alloc = &control->view.alloc;
+    size_t most = waits->count;
+    jzi_pair *pairs = most == 0 ? NULL : jzi_alloc(alloc, most * sizeof *pairs);
+    jzx_actor_id *ids = most == 0 ? NULL : jzi_alloc(alloc, 2 * most * sizeof *ids);
+    size_t count = 0;
+    if (pairs != NULL && ids != NULL) {
+        count = make_pairs(waits, pairs);
+        size_t before = count + 1;
+        for (int round = 0; round < ROUNDS_MAX && count < before && count > 0; round++) {
+            before = count;
+            count = cut_ends(pairs, count, ids, ids + most);
+        }
+    }
+    waits->cut = waits->cut || (most > 0 && (pairs == NULL || ids == NULL));
+    jzi_free(alloc, ids, 2 * most * sizeof *ids);
+    *out_pairs = pairs;
+    return count;
+}

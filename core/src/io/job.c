@@ -1,0 +1,387 @@
+#include "io/job.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+/* Where the job is, as its owner's domain sees it. */
+enum {
+    OUT,    /* with the pool, or its errand is on its way home */
+    INLINE, /* simulation: its alarm will run it */
+    QUEUED, /* in a lane of its owner */
+    IN_HAND
+};
+
+/* A reference: the job's number, and a mark of its owner so that others do not take it for theirs.
+ * The mark is the actor's index, folded: who mistakes a stranger's reference for an old one of its
+ * own is told ALREADY instead of NO_SUCH_REF, and no more. */
+enum { MARK_BITS = 24 };
+#define MARK_MASK ((UINT64_C(1) << MARK_BITS) - 1)
+
+static uint64_t mark_of(jzx_actor_id id)
+{
+    return (jzx_id_slot(id) ^ (uint64_t)jzx_id_dispatcher(id) << 16) & MARK_MASK;
+}
+
+static jzi_job_list *list_of(const jzi_actor *actor)
+{
+    return actor->ext == NULL ? NULL : actor->ext->jobs;
+}
+
+static void link_job(jzi_job **head, jzi_job *job)
+{
+    job->next = *head;
+    job->pprev = head;
+    if (job->next != NULL) {
+        job->next->pprev = &job->next;
+    }
+    *head = job;
+}
+
+static void unlink_job(jzi_job *job)
+{
+    if (job->pprev != NULL) {
+        *job->pprev = job->next;
+        if (job->next != NULL) {
+            job->next->pprev = job->pprev;
+        }
+        job->pprev = NULL;
+    }
+}
+
+/* What the owner sees, or its drop_msg. */
+static void fill_message(jzi_job *job)
+{
+    job->errand.node.ops = JZI_EVENT_JOB;
+    job->errand.node.msg = (jzx_message){
+        .data = job->result,
+        .len = job->kind == JZX_KIND_JOB ? (size_t)job->ref : sizeof(jzx_file_event),
+        .tag = job->tag,
+        .kind = job->kind,
+        JZI_MSG_FLAGS(job->flags),
+        .drop = job->drop_result,
+    };
+}
+
+/* False: there is a result, and nobody to release it. */
+static bool drop_result(jzi_job *job)
+{
+    if (job->result == NULL || (job->flags & JZX_MSG_BORROWED) != 0) {
+        return true;
+    }
+    if (job->drop_result != NULL) {
+        job->drop_result(job->result);
+        return true;
+    }
+    if (job->drop_msg != NULL) {
+        fill_message(job);
+        job->drop_msg(&job->errand.node.msg);
+        return true;
+    }
+    return false;
+}
+
+static void drop_arg(const jzi_job *job)
+{
+    if (job->drop_arg != NULL) {
+        job->drop_arg(job->arg);
+    }
+}
+
+jzi_job *jzi_job_new(jzi_worker *worker, jzi_actor *owner, size_t bytes)
+{
+    jzi_ext *ext = jzi_worker_ext(worker, owner);
+    if (ext == NULL) {
+        return NULL;
+    }
+    if (ext->jobs == NULL) {
+        ext->jobs = jzi_alloc_zeroed(&worker->alloc, sizeof(jzi_job_list));
+    }
+    jzi_job *job = ext->jobs == NULL ? NULL : jzi_alloc(&worker->alloc, bytes);
+    if (job == NULL) {
+        return NULL;
+    }
+    memset(job, 0, sizeof *job);
+    job->bytes = bytes;
+    job->owner = owner->id;
+    job->drop_msg = owner->kind->drop_msg;
+    return job;
+}
+
+void jzi_job_free(jzi_worker *worker, jzi_job *job)
+{
+    jzi_free(&worker->alloc, job, job->bytes);
+}
+
+/* The last step of a job that is not handed over, in its owner's domain. After fork(2) no code of
+ * the program runs; a file is closed all the same. */
+static void dispose_now(jzi_worker *worker, jzi_job *job)
+{
+    bool ours = job->kind == JZX_KIND_FILE;
+    if (!worker->domain->abandoned || ours) {
+        if (!job->ran) {
+            drop_arg(job);
+        } else if (!drop_result(job)) {
+            jzi_count_add(&worker->counters.abandoned, 1);
+        }
+    }
+    jzi_job_free(worker, job);
+}
+
+static void disposal(jzi_worker *worker, jzi_errand *errand)
+{
+    dispose_now(worker, jzi_container_of(errand, jzi_job, errand));
+}
+
+static void dispose(jzi_worker *worker, jzi_job *job)
+{
+    if (jzi_unlikely(worker->pooled) && !worker->domain->destroying) {
+        job->errand.run = disposal;
+        jzi_worker_add_chore(worker, &job->errand);
+    } else {
+        dispose_now(worker, job);
+    }
+}
+
+/* The result, or what is left of it, is home. */
+static void come_home(jzi_worker *worker, jzi_job *job)
+{
+    if (job->orphan || !job->ran) {
+        unlink_job(job);
+        dispose(worker, job);
+        return;
+    }
+    jzi_actor *owner = jzi_worker_find(worker, job->owner);
+    jzi_assert(owner != NULL); /* whoever ends forgets its jobs first */
+    job->state = QUEUED;
+    fill_message(job);
+    jzi_worker_post_event(worker, owner, &job->errand.node);
+}
+
+static void errand_of_pool(jzi_worker *worker, jzi_errand *errand)
+{
+    come_home(worker, jzi_container_of(errand, jzi_job, errand));
+}
+
+static void run_inline(jzi_alarms *alarms, jzi_alarm *alarm)
+{
+    jzi_job *job = jzi_container_of(alarm, jzi_job, alarm);
+    jzi_jobs_let_go(job->jobs);
+    job->result = job->fn(job->arg);
+    job->ran = true;
+    come_home(alarms->domain->acting, job);
+}
+
+static void run_job(jzi_work *work)
+{
+    jzi_job *job = jzi_container_of(work, jzi_job, work);
+    job->result = job->fn(job->arg);
+}
+
+/* On a thread of the pool, or on the one that closes it. The post is ours until we let go of it:
+ * the job may be gone as soon as its errand is posted. */
+static void send_home(jzi_work *work, bool ran)
+{
+    jzi_job *job = jzi_container_of(work, jzi_job, work);
+    jzi_post *post = job->post;
+    job->ran = ran;
+    if (ran && job->finish != NULL) {
+        job->finish(job);
+    }
+    if (!jzi_errand_post(post, &job->errand)) {
+        if (ran) {
+            (void)drop_result(job);
+        } else {
+            drop_arg(job);
+        }
+        jzi_free(&post->alloc, job, job->bytes);
+    }
+    jzi_post_release_helper(post);
+}
+
+static void leave_behind(jzi_work *work)
+{
+    jzi_job *job = jzi_container_of(work, jzi_job, work);
+    if (job->finish != NULL) {
+        job->finish(job);
+    }
+    (void)drop_result(job);
+}
+
+static const jzi_work_ops work_ops = {.run = run_job, .done = send_home, .left = leave_behind};
+
+static jzx_err start_inline(jzi_worker *worker, jzi_jobs *jobs, jzi_job *job)
+{
+    jzx_err err = jzi_jobs_hold(jobs);
+    if (err == JZX_OK) {
+        job->state = INLINE;
+        job->alarm.fire = run_inline;
+        jzi_alarm_set(worker->alarms, &job->alarm, 0);
+    }
+    return err;
+}
+
+static jzx_err start_out(jzi_worker *worker, jzi_jobs *jobs, jzi_job *job)
+{
+    job->state = OUT;
+    job->work.ops = &work_ops;
+    job->errand.run = errand_of_pool;
+    jzi_post_retain_helper(worker->post);
+    jzx_err err = jzi_jobs_submit(jobs, &job->work);
+    if (err != JZX_OK) {
+        jzi_post_release_helper(worker->post);
+    }
+    return err;
+}
+
+jzx_err jzi_job_start(jzi_worker *worker, jzi_actor *owner, jzi_jobs *jobs, jzi_job *job)
+{
+    jzi_job_list *list = list_of(owner);
+    uint64_t number = jzi_jobs_number(jobs);
+    job->ref = number << MARK_BITS | mark_of(owner->id);
+    job->jobs = jobs;
+    job->post = worker->post;
+    jzx_err err = jzi_job_has_threads(worker) ? start_out(worker, jobs, job)
+                                              : start_inline(worker, jobs, job);
+    if (err != JZX_OK) {
+        return err;
+    }
+    /* It may be over by now, but it cannot be home. */
+    link_job(&list->newest, job);
+    list->first = list->first == 0 ? number : list->first;
+    return JZX_OK;
+}
+
+/* Whether it will not run. Then nobody has it but us. */
+static bool call_off(jzi_worker *worker, jzi_job *job)
+{
+    if (job->state == INLINE) {
+        jzi_alarm_clear(worker->alarms, &job->alarm);
+        jzi_jobs_let_go(job->jobs);
+    } else if (job->state == OUT && jzi_jobs_withdraw(job->jobs, &job->work)) {
+        jzi_post_release_helper(job->post);
+    } else {
+        return false;
+    }
+    unlink_job(job);
+    return true;
+}
+
+jzx_err jzi_job_cancel(jzi_worker *worker, jzi_actor *actor, jzi_jobs *jobs, jzx_job_ref ref)
+{
+    const jzi_job_list *list = list_of(actor);
+    uint64_t number = ref >> MARK_BITS;
+    if (list == NULL || (ref & MARK_MASK) != mark_of(actor->id) || list->first == 0 ||
+        number < list->first || number > jzi_jobs_last_number(jobs)) {
+        return JZX_ERR_NO_SUCH_REF;
+    }
+    jzi_job *job = list->newest;
+    while (job != NULL && job->ref > ref) {
+        job = job->next;
+    }
+    if (job == NULL || job->ref != ref || !call_off(worker, job)) {
+        return JZX_ERR_ALREADY;
+    }
+    dispose(worker, job);
+    return JZX_OK;
+}
+
+/* The job stays where it is and comes to nothing. */
+static void forsake(jzi_worker *worker, jzi_job *job)
+{
+    job->orphan = true;
+    if (job->state == OUT) {
+        link_job(&worker->domain->orphans, job);
+    } else if (job->state == IN_HAND) {
+        jzi_job_free(worker, job); /* after fork(2), in the middle of a message: it does not end */
+    }
+}
+
+/* An incarnation is over. Arguments are dropped last, when nothing here is half done. */
+void jzi_job_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
+{
+    (void)restarts;
+    jzi_job_list *list = list_of(actor);
+    jzi_job *called_off = NULL;
+    actor->ext->jobs = NULL;
+    while (list->newest != NULL) {
+        jzi_job *job = list->newest;
+        /* After fork(2) the lock of the pool may be held for ever. */
+        bool out_of_reach = worker->domain->abandoned && job->state == OUT;
+        if (!out_of_reach && call_off(worker, job)) {
+            link_job(&called_off, job); /* the oldest comes first */
+        } else {
+            unlink_job(job);
+            forsake(worker, job);
+        }
+    }
+    jzi_free(&worker->alloc, list, sizeof *list);
+    while (called_off != NULL) {
+        jzi_job *job = called_off;
+        unlink_job(job);
+        dispose(worker, job);
+    }
+}
+
+static bool claim_result(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    (void)worker;
+    (void)actor;
+    jzi_job *job = jzi_container_of(node, jzi_job, errand.node);
+    job->state = IN_HAND;
+    return !job->orphan;
+}
+
+static void result_is_handled(jzi_worker *worker, jzi_node *node)
+{
+    jzi_job *job = jzi_container_of(node, jzi_job, errand.node);
+    unlink_job(job);
+    jzi_job_free(worker, job);
+}
+
+static void result_is_revoked(jzi_worker *worker, jzi_node *node)
+{
+    jzi_job *job = jzi_container_of(node, jzi_job, errand.node);
+    unlink_job(job);
+    dispose(worker, job);
+}
+
+void jzi_job_init(jzi_worker *worker)
+{
+    worker->domain->event_ops[JZI_EVENT_JOB] = (jzi_event_ops){
+        .claim = claim_result, .done = result_is_handled, .revoke = result_is_revoked};
+}
+
+bool jzi_job_close(jzi_worker *worker, jzi_jobs **jobs)
+{
+    if (worker->domain->abandoned) {
+        return true;
+    }
+    bool quiet = jobs == NULL || jzi_jobs_close(*jobs, JZI_JOB_PATIENCE_NS);
+    if (!quiet) {
+        *jobs = NULL;
+    }
+    /* From the moment the post is closed, whoever ran them frees them. */
+    while (worker->domain->orphans != NULL) {
+        unlink_job(worker->domain->orphans);
+    }
+    return quiet;
+}
+
+/* After fork(2) there may be orphans that threads of the parent were at, and others that came home
+ * while such a thread had not yet let go of the post. */
+void jzi_job_deinit(jzi_worker *worker, jzi_jobs *jobs)
+{
+    while (worker->domain->orphans != NULL) {
+        jzi_job *job = worker->domain->orphans;
+        unlink_job(job);
+        job->ran = false;
+        dispose(worker, job);
+    }
+    if (worker->domain->abandoned) {
+        jzi_post_forget_helpers(worker->post);
+        jzi_jobs_abandon(jobs);
+    } else {
+        jzi_jobs_destroy(jobs);
+    }
+}

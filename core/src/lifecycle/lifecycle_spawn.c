@@ -1,0 +1,545 @@
+/* The way in: options, a slot, a place among the parent's children. */
+#include "lifecycle/lifecycle_priv.h"
+
+#include "base/alloc.h"
+#include "messaging/registry.h"
+
+#include <string.h>
+
+#define SPAWN_FLAGS                                                                                \
+    (JZX_SPAWN_TRAP_EXITS | JZX_SPAWN_CRASH_GUARD | JZX_SPAWN_STATELESS | JZX_SPAWN_QUIET |        \
+     JZX_SPAWN_DROP_QUEUE | JZX_SPAWN_REDELIVER | JZX_SPAWN_REGISTER | JZX_SPAWN_TELL_START)
+enum { DEFAULT_STOP_MS = 5000, DEFAULT_REDELIVER = 3 };
+
+/* Nothing to start: it went through the first states at once. */
+#define HISTORY_RUNNING                                                                            \
+    ((JZI_HISTORY_NEW << 3 | JZX_STATE_STARTING) << 3 | (uint32_t)JZX_STATE_RUNNING)
+
+static bool says_restart(const jzx_spawn_opts *opts)
+{
+    return (opts->restart | opts->restart_intensity | opts->restart_period_ms |
+            opts->backoff_min_ms | opts->backoff_max_ms) != 0;
+}
+
+/* What is said about restarts and redelivery. */
+static __attribute__((noinline)) jzx_err check_restart(const jzx_spawn_opts *opts,
+                                                       const jzi_birth *birth)
+{
+    if (opts->redeliver_max != 0 && (opts->flags & JZX_SPAWN_REDELIVER) == 0) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (!says_restart(opts)) {
+        return JZX_OK;
+    }
+    if (opts->restart > JZX_RESTART_NEVER ||
+        jzi_backoff_is_reversed(opts->backoff_min_ms, opts->backoff_max_ms)) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (opts->restart_intensity > JZX_INTENSITY_MAX &&
+        opts->restart_intensity != JZX_INTENSITY_NEVER) {
+        return JZX_ERR_TOO_BIG;
+    }
+    /* A budget or a backoff for one that is not restarted. */
+    return birth->bond == NULL && opts->restart != JZX_RESTART_NEVER ? JZX_ERR_INVALID_ARG : JZX_OK;
+}
+
+_Static_assert(offsetof(jzx_spawn_opts, restart) + 20 == offsetof(jzx_spawn_opts, redeliver_max) &&
+                   offsetof(jzx_spawn_opts, redeliver_max) + 4 == sizeof(jzx_spawn_opts),
+               "what is said about restarts and redelivery is in a row");
+/* Whether anything is said about them: six fields in half as many loads, for every spawn asks. */
+static inline bool says_more(const jzx_spawn_opts *opts)
+{
+    uint64_t words[3];
+    memcpy(words, &opts->restart, sizeof words);
+    return (words[0] | words[1] | words[2]) != 0;
+}
+
+static inline jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts *opts,
+                                 const jzi_birth *birth, uint32_t cap)
+{
+    bool redirect = opts->drain == JZX_DRAIN_REDIRECT;
+    if (opts->behavior == NULL || opts->full_policy > JZX_FULL_DROP_OLDEST ||
+        opts->drain > JZX_DRAIN_REDIRECT || redirect != (opts->redirect_to != JZX_NOBODY) ||
+        (opts->flags & ~SPAWN_FLAGS) != 0 || opts->reserved != 0) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (opts->supervisor != JZX_NOBODY && opts->supervisor != worker->ctx.self) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    if (cap > JZX_MAILBOX_CAP_MAX) {
+        return JZX_ERR_TOO_BIG;
+    }
+    if (jzi_unlikely(says_more(opts))) {
+        jzx_err err = check_restart(opts, birth);
+        if (err != JZX_OK) {
+            return err;
+        }
+    }
+    if (opts->low_water != JZX_LOW_WATER_EMPTY && opts->low_water > cap) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    return jzi_unlikely((opts->flags & JZX_SPAWN_REGISTER) != 0) ? jzi_name_check(opts->name)
+                                                                 : JZX_OK;
+}
+
+jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_ext *ext = jzi_worker_ext(worker, actor);
+    if (ext == NULL || ext->life != NULL) {
+        return ext == NULL ? NULL : ext->life;
+    }
+    jzi_life *life = jzi_alloc_zeroed(&worker->alloc, sizeof *life);
+    if (life != NULL) {
+        life->first_child = life->last_child = JZI_NO_ACTOR;
+        life->incarnation = 1;
+        life->deadline_ns = UINT64_MAX;
+        life->self = actor->id;
+        if (jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
+            life->began = true;
+            life->since_ns = worker->now_ns | 1u;
+        }
+        JZI_PUBLISH_READY(ext->life, life);
+    }
+    return life;
+}
+
+jzx_actor_id jzi_lifecycle_parent(const jzi_worker *worker, const jzi_actor *actor)
+{
+    return actor->parent == JZI_NO_ACTOR ? JZX_NOBODY : jzi_worker_any(worker, actor->parent)->id;
+}
+
+static inline __attribute__((always_inline)) void link_as(jzi_worker *worker, jzi_actor *actor,
+                                                          jzi_actor *parent, const bool home)
+{
+    jzi_life *life = parent == NULL ? NULL : parent->ext->life;
+    uint32_t index = jzx_id_index(actor->id);
+    uint32_t *first = life == NULL ? &worker->domain->root_first : &life->first_child;
+    uint32_t *last = life == NULL ? &worker->domain->root_last : &life->last_child;
+    jzi_siblings *links = home ? &actor->siblings : jzi_siblings_of(worker, actor);
+    links->next = JZI_NO_ACTOR;
+    links->prev = *last;
+    if (*last == JZI_NO_ACTOR) {
+        *first = index;
+    } else {
+        jzi_siblings_at(worker, *last, home)->next = index;
+    }
+    *last = index;
+    if (life != NULL) {
+        JZI_PUBLISH_SUM(life->child_count, 1u);
+    }
+}
+
+void jzi_link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+{
+    link_as(worker, actor, parent, false);
+}
+
+static jzi_kind kind_of(const jzi_worker *worker, const jzx_spawn_opts *opts,
+                        const jzi_birth *birth, uint32_t cap)
+{
+    return (jzi_kind){
+        .init = opts->init,
+        .on_signal = opts->on_signal,
+        .deinit = opts->deinit,
+        .drop_msg = opts->drop_msg,
+        .redirect_to = opts->redirect_to,
+        .low_water = opts->low_water == 0                     ? cap / 2
+                     : opts->low_water == JZX_LOW_WATER_EMPTY ? 0
+                                                              : opts->low_water,
+        .max_msgs = opts->max_msgs == 0 ? worker->default_max_msgs : opts->max_msgs,
+        .stop_timeout_ms = opts->stop_timeout_ms != 0 ? opts->stop_timeout_ms
+                           : birth->supervisor        ? JZX_SHUTDOWN_INFINITE
+                                                      : DEFAULT_STOP_MS,
+        .drain = opts->drain,
+        .redeliver_max = opts->redeliver_max != 0 ? opts->redeliver_max : DEFAULT_REDELIVER,
+        .flags = opts->flags | (birth->supervisor ? JZI_KIND_SUPERVISOR : 0),
+    };
+}
+
+static __attribute__((noinline)) jzi_kind *
+intern_kind(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth, uint32_t cap)
+{
+    jzi_kind wanted = kind_of(worker, opts, birth, cap);
+    return jzi_kind_intern(&worker->post->kinds, &worker->alloc, &wanted);
+}
+
+/* Whether the options ask for nothing but a behavior, a state, a cap and flags. */
+static inline bool is_plain(const jzx_spawn_opts *opts, const jzi_birth *birth)
+{
+    return ((uintptr_t)opts->init | (uintptr_t)opts->on_signal | (uintptr_t)opts->deinit |
+            (uintptr_t)opts->drop_msg | (uintptr_t)opts->name | (uintptr_t)birth->bond |
+            opts->low_water | opts->max_msgs | opts->redeliver_max |
+            (opts->flags & JZX_SPAWN_TELL_START) | opts->stop_timeout_ms | opts->drain |
+            (uint32_t)birth->supervisor) == 0;
+}
+
+static inline jzi_kind *find_kind(jzi_worker *worker, const jzx_spawn_opts *opts,
+                                  const jzi_birth *birth, uint32_t cap, bool plain)
+{
+    jzi_kind *kind = plain ? jzi_kind_plain(&worker->post->kinds, cap, opts->flags) : NULL;
+    if (jzi_likely(kind != NULL)) {
+        return kind;
+    }
+    kind = intern_kind(worker, opts, birth, cap);
+    if (plain && kind != NULL) {
+        jzi_kind_keep_plain(&worker->post->kinds, &worker->alloc, kind, cap, opts->flags);
+    }
+    return kind;
+}
+
+/* What a new actor with a name, hooks or a supervisor needs. False: no memory. */
+static bool make_ext(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts *opts,
+                     const jzi_birth *birth)
+{
+    bool hooks = opts->init != NULL || opts->on_signal != NULL || birth->supervisor;
+    bool named = opts->name != NULL && opts->name[0] != '\0';
+    if (named || opts->drain == JZX_DRAIN_REDIRECT) {
+        jzi_ext *ext = jzi_worker_ext(worker, actor);
+        if (ext == NULL) {
+            return false;
+        }
+        for (size_t i = 0; named && i < JZX_NAME_MAX && opts->name[i] != '\0'; i++) {
+            ext->name[i] = opts->name[i];
+        }
+    }
+    bool tells = (opts->flags & JZX_SPAWN_TELL_START) != 0 && birth->parent != NULL &&
+                 (birth->parent->kind->flags & JZI_KIND_SUPERVISOR) == 0;
+    if (!hooks && birth->bond == NULL && !tells) {
+        return true;
+    }
+    jzi_life *life = jzi_life_make(worker, actor);
+    if (life == NULL) {
+        return false;
+    }
+    if (tells) {
+        life->started = jzi_started_make(worker, birth->parent);
+        if (life->started == NULL) {
+            return false;
+        }
+    }
+    life->arg = opts->state;
+    life->bond = birth->bond;
+    life->bare = hooks;
+    if (hooks) {
+        life->began = false;
+        /* Its first turn is lifecycle's: init. Until then messages wait. */
+        actor->state = opts->init != NULL || birth->supervisor ? NULL : opts->state;
+        jzi_actor_set_history(actor, JZI_HISTORY_NEW);
+        actor->flags = (actor->flags & ~(7u << JZI_ACTOR_STATE_SHIFT)) | JZI_ACTOR_FROZEN |
+                       JZI_ACTOR_QUEUED | JZI_ACTOR_START |
+                       (uint32_t)JZX_STATE_CREATED << JZI_ACTOR_STATE_SHIFT;
+    }
+    return true;
+}
+
+static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_kind *kind,
+                              uint32_t cap)
+{
+    atomic_store_explicit(&actor->door.cap, cap, memory_order_relaxed);
+    atomic_store_explicit(&actor->door.link, opts->full_policy, memory_order_relaxed);
+    actor->kind = kind;
+    JZI_PUBLISH_HOT(actor->dead, 0);
+    jzi_actor_set_history(actor, HISTORY_RUNNING);
+    actor->user = actor->events = actor->notices = actor->urgent = NULL;
+    actor->behavior = opts->behavior;
+    actor->state = opts->state;
+    JZI_PUBLISH_HOT(actor->ext, NULL);
+    jzi_actor_set_counts(actor, 0);
+    actor->handled = 0;
+    actor->flags = (kind->max_msgs < JZI_FIRST_LEG ? JZI_ACTOR_FEW : 0) |
+                   ((opts->flags & JZX_SPAWN_TRAP_EXITS) != 0 ? JZI_ACTOR_TRAP : 0) |
+                   (uint32_t)JZX_STATE_RUNNING << JZI_ACTOR_STATE_SHIFT;
+}
+
+static __attribute__((noinline)) void note_spawn(jzi_worker *worker, const jzi_actor *actor)
+{
+    jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
+    jzi_worker_note(worker, JZI_TAP_SPAWN, actor->id, jzi_lifecycle_parent(worker, actor), 0, 0, 0);
+}
+
+static inline void born(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_count_add(&worker->counters.spawned, 1);
+    jzi_count_add(&worker->counters.live, 1);
+    if (jzi_unlikely(worker->noting_often)) {
+        note_spawn(worker, actor);
+    }
+    if (jzi_unlikely(jzi_domain_sees(worker->domain, JZI_SEES_LIFE | JZI_SEES_LOG))) {
+        jzi_tell_birth(worker, actor);
+    }
+    if ((actor->flags & JZI_ACTOR_FROZEN) != 0) {
+        jzi_lifecycle_wake(worker, actor);
+    }
+}
+
+void jzi_born(jzi_worker *worker, jzi_actor *actor)
+{
+    born(worker, actor);
+}
+
+/* Frees what make_ext() made, and what a name needed. */
+static void drop_ext(const jzx_allocator *alloc, jzi_actor *actor)
+{
+    if (actor->ext != NULL) {
+        if (actor->ext->life != NULL) {
+            jzi_started_drop(alloc, actor->ext->life->started);
+        }
+        jzi_free(alloc, actor->ext->life, actor->ext->life == NULL ? 0 : sizeof(jzi_life));
+        jzi_free(alloc, actor->ext->extra, actor->ext->extra == NULL ? 0 : sizeof(jzi_extra));
+        jzi_free(alloc, actor->ext, sizeof *actor->ext);
+        actor->ext = NULL;
+    }
+}
+
+/* With JZX_SPAWN_REGISTER; see jzi_name_reserve(). *out_name stays NULL without it. */
+static jzx_err reserve_name(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id,
+                            const jzx_spawn_opts *opts, jzi_name **out_name)
+{
+    return (opts->flags & JZX_SPAWN_REGISTER) == 0
+               ? JZX_OK
+               : jzi_name_reserve(worker, actor, id, opts->name, out_name);
+}
+
+/* The id that a slot's next tenant will have. */
+static jzx_actor_id next_id(const jzi_actor *actor)
+{
+    uint64_t generation = jzi_gate_generation(jzi_actor_gate(actor)) + 1;
+    return generation << 32 | jzx_id_index(actor->id);
+}
+
+/* What a new actor needs that is not plain; on an error nothing is left. */
+static jzx_err furnish(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts *opts,
+                       const jzi_birth *birth, jzi_name **out_name)
+{
+    jzx_err err = make_ext(worker, actor, opts, birth)
+                      ? reserve_name(worker, actor, next_id(actor), opts, out_name)
+                      : JZX_ERR_NO_MEMORY;
+    if (err != JZX_OK) {
+        drop_ext(&worker->alloc, actor);
+    }
+    return err;
+}
+
+/* Takes back an actor that nobody has heard of. */
+static void undo_far(jzi_worker *clerk, jzi_post *down, jzi_actor *actor, jzi_far *far)
+{
+    uint32_t generation = jzi_gate_generation(jzi_actor_gate(actor));
+    drop_ext(&clerk->alloc, actor);
+    jzi_kind_free_own(&clerk->alloc, actor->kind);
+    actor->kind = NULL;
+    atomic_store_explicit(&actor->door.gate, jzi_gate_make(generation) | JZI_GATE_CLOSED,
+                          memory_order_release);
+    jzi_actor_table_give_far(&down->table, actor);
+    if (far != NULL) {
+        jzi_far_drop(&clerk->alloc, far);
+    }
+}
+
+jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts,
+                            const jzi_birth *birth)
+{
+    return check_opts(clerk, opts, birth,
+                      opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap);
+}
+
+jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
+                                const jzx_spawn_opts *opts, const jzi_birth *birth,
+                                jzx_actor_id *out_id)
+{
+    uint32_t cap = opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap;
+    jzx_err err = check_opts(clerk, opts, birth, cap);
+    if (err != JZX_OK) {
+        return err;
+    }
+    jzi_actor *actor = NULL;
+    err = jzi_actor_table_take_far(&down->table, &clerk->alloc, &actor);
+    if (err != JZX_OK) {
+        return err;
+    }
+    jzi_kind wanted = kind_of(clerk, opts, birth, cap);
+    jzi_kind *kind = jzi_kind_make_own(&clerk->alloc, &wanted);
+    if (kind == NULL) {
+        jzi_actor_table_give_far(&down->table, actor);
+        return JZX_ERR_NO_MEMORY;
+    }
+    fill_actor(actor, opts, kind, cap);
+    jzi_actor_table_open(actor);
+    /* Until its birth it has two pins: who resolves the id there takes the birth in first. */
+    atomic_fetch_add_explicit(&actor->door.gate, JZI_GATE_PIN, memory_order_release);
+    jzi_far *far = jzi_far_make(clerk, actor, down, up, birth);
+    jzi_birth below = *birth;
+    if (up != NULL) {
+        below.bond = far == NULL ? NULL : jzi_far_bond(far);
+    }
+    if (far == NULL || !make_ext(clerk, actor, opts, &below) ||
+        (up != NULL && jzi_life_make(clerk, actor) == NULL)) {
+        undo_far(clerk, down, actor, far);
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzx_actor_id id = actor->id;
+    jzi_name *name = NULL;
+    err = reserve_name(clerk, actor, id, opts, &name);
+    if (err != JZX_OK) {
+        undo_far(clerk, down, actor, far);
+        return err;
+    }
+    JZI_PUBLISH_HOT(actor->parent,
+                    birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
+    if (up != NULL) {
+        actor->far = far;
+        actor->ext->life->far = far;
+    }
+    if (actor->ext != NULL && actor->ext->life != NULL) {
+        actor->ext->life->self = id;
+    }
+    if (up != NULL) {
+        jzi_link_child(clerk, actor, birth->parent); /* once it is born it may end at any time */
+    }
+    jzi_directory_unborn(clerk->domain->directory, 1);
+    if (!jzi_far_send_birth(clerk, far)) {
+        jzi_directory_unborn(clerk->domain->directory, -1);
+        if (name != NULL) {
+            jzi_name_withdraw(clerk, actor, name);
+        }
+        if (up != NULL) {
+            jzi_unlink_child(clerk, actor, birth->parent);
+        }
+        undo_far(clerk, down, actor, far);
+        return JZX_ERR_STOPPING;
+    }
+    if (name != NULL) {
+        jzi_name_confirm(clerk, name); /* behind the birth: whoever finds the id there finds it */
+    }
+    if (out_id != NULL) {
+        *out_id = id;
+    }
+    return JZX_OK;
+}
+
+/* A child in another domain: its parent's part of it. */
+static jzx_err spawn_elsewhere(jzi_worker *worker, jzi_post *down, const jzx_spawn_opts *opts,
+                               const jzi_birth *birth, jzx_actor_id *out_id)
+{
+    if (birth->parent != NULL && jzi_life_make(worker, birth->parent) == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzi_worker clerk = {
+        .domain = worker->domain,
+        .base = worker->base,
+        .chunks = worker->chunks,
+        .alloc = worker->alloc,
+        .env = worker->env,
+        .now_ns = worker->now_ns,
+        .ctx.self = worker->ctx.self,
+        .default_cap = down->default_cap,
+        .default_max_msgs = down->default_max_msgs,
+    };
+    jzx_actor_id id = JZX_NOBODY;
+    jzx_err err = jzi_lifecycle_spawn_far(&clerk, down, birth->parent == NULL ? NULL : worker->post,
+                                          opts, birth, &id);
+    if (err != JZX_OK) {
+        worker->domain->on_unused(worker->domain, down);
+        return err;
+    }
+    if (out_id != NULL) {
+        *out_id = id;
+    }
+    return JZX_OK;
+}
+
+/* The domain that the options name; NULL: this one. */
+static jzx_err find_domain(const jzi_worker *worker, const char *name, jzi_post **out_post)
+{
+    *out_post = NULL;
+    if (name == NULL) {
+        return JZX_OK;
+    }
+    if (worker->domain->on_find == NULL) {
+        return strcmp(name, "loop") == 0 ? JZX_OK : JZX_ERR_NO_SUCH_DISPATCHER;
+    }
+    jzx_err err = worker->domain->on_find(worker->domain, name, out_post);
+    if (err == JZX_OK && *out_post == worker->post) {
+        *out_post = NULL;
+    }
+    return err;
+}
+
+/* Born, with what a plain actor does not have. */
+static __attribute__((noinline)) void announce(jzi_worker *worker, jzi_actor *actor, jzi_name *name)
+{
+    if (name != NULL) {
+        jzi_name_confirm(worker, name);
+    }
+    if (jzi_life_of(actor) != NULL) {
+        actor->ext->life->self = actor->id;
+    }
+    born(worker, actor);
+    const jzi_life *life = jzi_life_of(actor);
+    if (life != NULL && life->started != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
+        jzi_started_tell(worker, actor);
+    }
+}
+
+jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth,
+                            jzx_actor_id *out_id)
+{
+    uint32_t cap = opts->mailbox_cap == 0 ? worker->default_cap : opts->mailbox_cap;
+    jzx_err err = check_opts(worker, opts, birth, cap);
+    if (err == JZX_OK && birth->asked) {
+        err = jzi_lifecycle_may_spawn(worker);
+    }
+    if (err != JZX_OK) {
+        return err;
+    }
+    if (jzi_unlikely(opts->dispatcher != NULL)) {
+        jzi_post *down = NULL;
+        err = find_domain(worker, opts->dispatcher, &down);
+        if (err != JZX_OK || down != NULL) {
+            return err != JZX_OK ? err : spawn_elsewhere(worker, down, opts, birth, out_id);
+        }
+    }
+    if ((birth->parent != NULL && jzi_life_of(birth->parent) == NULL &&
+         jzi_life_make(worker, birth->parent) == NULL) ||
+        !jzi_worker_reserve(worker)) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    bool plain = is_plain(opts, birth);
+    jzi_kind *kind = find_kind(worker, opts, birth, cap, plain);
+    if (kind == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzi_actor *actor = NULL;
+    err = jzi_actor_table_take(worker->table, &worker->alloc, &actor);
+    if (err != JZX_OK) {
+        jzi_kind_release(&worker->post->kinds, &worker->alloc, kind);
+        return err;
+    }
+    fill_actor(actor, opts, kind, cap);
+    jzi_name *name = NULL;
+    if (jzi_unlikely(!plain)) {
+        err = furnish(worker, actor, opts, birth, &name);
+        if (err != JZX_OK) {
+            jzi_worker_free_slot(worker, actor);
+            return err;
+        }
+    }
+    jzi_worker_more_slots(worker);
+    JZI_PUBLISH_HOT(actor->parent,
+                    birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
+    if (jzi_likely(worker->domain->directory == NULL)) {
+        link_as(worker, actor, birth->parent, true);
+    } else {
+        jzi_link_child(worker, actor, birth->parent);
+    }
+    jzi_actor_table_open(actor);
+    jzx_actor_id id = actor->id;
+    if (jzi_unlikely(!plain)) {
+        announce(worker, actor, name);
+    } else {
+        born(worker, actor);
+    }
+    if (out_id != NULL) {
+        *out_id = id;
+    }
+    return JZX_OK;
+}

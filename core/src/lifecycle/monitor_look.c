@@ -1,0 +1,49 @@
+/* Watches and links as those see them who look from outside, through the actor's own domain. */
+#include "lifecycle/monitor_priv.h"
+
+#include <jzx/types.h>
+
+typedef struct bond_list {
+    jzx_actor_id *out;
+    size_t cap;
+    size_t count;
+} bond_list;
+
+/* In a tree: those that still hold. Of one between two domains that is known by who has it only
+ * where it is; here it counts until its end is heard of. */
+static void add_tree(bond_list *list, const jzi_watch *watch, bool links)
+{
+    while (watch != NULL && list->count < list->cap) {
+        if (watch->link == links && (watch->far || watch->next != NULL)) {
+            list->out[list->count++] = links ? watch->key : watch->signal.from;
+        }
+        add_tree(list, watch->up[0], links); /* at most 66 deep: one level per bit of a key */
+        watch = watch->up[1];
+    }
+}
+
+static void add_ring(bond_list *list, const jzi_watch *head)
+{
+    const jzi_watch *watch = head;
+    while (watch != NULL && list->count < list->cap) {
+        jzx_actor_id watcher = JZI_PEEK(watch->watcher); /* another domain may be taking it back */
+        if (!watch->link && watcher != JZX_NOBODY) {
+            list->out[list->count++] = watcher;
+        }
+        watch = watch->next == head ? NULL : watch->next;
+    }
+}
+
+size_t jzi_monitor_list(const jzi_actor *actor, jzi_bonds which, jzx_actor_id *out, size_t cap)
+{
+    bond_list list = {.out = out, .cap = cap};
+    if (actor->ext == NULL) {
+        return 0;
+    }
+    if (which == JZI_BONDS_WATCHERS) {
+        add_ring(&list, actor->ext->watchers);
+    } else {
+        add_tree(&list, actor->ext->watching, which == JZI_BONDS_LINKS);
+    }
+    return list.count;
+}

@@ -1,0 +1,192 @@
+/* Making and freeing the workers of a pool and what their threads need. */
+#include "base/alloc.h"
+#include "loop/loop_priv.h"
+#include "os/asym.h"
+#include "os/debug/probe.h"
+#include "os/thread.h"
+#include "sched/sender.h"
+
+enum { DEFAULT_SPIN_US = 20 };
+
+static jzi_worker *make_worker(const jzx_loop *loop, uint32_t number)
+{
+    const jzi_worker *first = &loop->worker;
+    jzi_worker *worker = jzi_alloc_zeroed(&first->alloc, sizeof *worker);
+    if (worker == NULL) {
+        return NULL;
+    }
+    worker->domain = first->domain;
+    worker->post = first->post;
+    worker->table = first->table;
+    worker->chunks = first->chunks;
+    worker->base = first->base;
+    worker->number = number;
+    worker->env = first->env;
+    worker->alloc = first->alloc;
+    worker->ctx.loop = first->ctx.loop;
+    worker->default_cap = first->default_cap;
+    worker->default_max_msgs = first->default_max_msgs;
+    worker->turn_budget_ns = first->turn_budget_ns;
+    worker->max_stride = first->max_stride;
+    worker->careful = first->careful;
+    worker->noting = first->noting;
+    worker->noting_often = first->noting_often;
+    worker->stride = worker->until_clock = 1;
+    worker->timers = first->timers;
+    worker->alarms = first->alarms;
+    worker->io = first->io;
+    worker->store = first->store;
+    jzi_worker_set_pace(worker, UINT64_MAX);
+    (void)jzi_worker_clock(worker);
+    return worker;
+}
+
+static void free_worker(const jzx_allocator *alloc, jzi_worker *worker)
+{
+    jzi_far_close(worker);
+    jzi_worker_flush_returns(worker);
+    jzi_tap_destroy(alloc, worker->tap);
+    jzi_free(alloc, worker->ring,
+             worker->ring == NULL ? 0 : ((size_t)worker->ring_mask + 1) * sizeof(jzi_actor *));
+    jzi_free(alloc, worker, sizeof *worker);
+}
+
+static void free_workers(jzx_loop *loop)
+{
+    jzi_domain *domain = &loop->domain;
+    jzx_allocator alloc = loop->worker.alloc;
+    uint32_t count = domain->worker_count;
+    jzi_worker **workers = domain->workers;
+    if (workers == &domain->only) {
+        return;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        if (workers[i] != NULL) {
+            free_worker(&alloc, workers[i]);
+        }
+    }
+    jzi_free(&alloc, workers, count * sizeof(jzi_worker *));
+    domain->acting = &loop->worker;
+    domain->workers = &domain->only;
+    domain->worker_count = 1;
+}
+
+static jzx_err make_workers(jzx_loop *loop, uint32_t count)
+{
+    jzi_domain *domain = &loop->domain;
+    jzi_worker **workers = jzi_alloc_zeroed(&loop->worker.alloc, count * sizeof(jzi_worker *));
+    if (workers == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    workers[0] = &loop->worker;
+    domain->workers = workers;
+    domain->worker_count = count;
+    for (uint32_t i = 1; i < count; i++) {
+        workers[i] = make_worker(loop, i);
+        if (workers[i] == NULL) {
+            free_workers(loop);
+            return JZX_ERR_NO_MEMORY;
+        }
+    }
+    domain->pooled = true;
+    domain->shared = true;
+    for (uint32_t i = 0; i < count; i++) {
+        workers[i]->pooled = true;
+    }
+    loop->worker.quick_slots = 0; /* the post may have been a pinned one's */
+    loop->worker.quick = false;
+    return JZX_OK;
+}
+
+jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
+{
+    jzi_domain *domain = &loop->domain;
+    uint32_t count = config->workers == 0 ? 1 : config->workers;
+    if (config->dispatcher == JZX_DISPATCHER_POOL) {
+        jzx_err err = make_workers(loop, count);
+        if (err != JZX_OK) {
+            return err;
+        }
+    }
+    if (simulated) {
+        domain->on_floor_given = jzi_pool_get_ahead;
+        return JZX_OK;
+    }
+    size_t bytes = sizeof(jzi_pool) + count * sizeof(jzi_hand);
+    jzi_pool *pool = jzi_alloc_zeroed(&loop->worker.alloc, bytes);
+    if (pool == NULL) {
+        free_workers(loop);
+        return JZX_ERR_NO_MEMORY;
+    }
+    uint32_t spin_us = config->idle_spin_us != 0 ? config->idle_spin_us : DEFAULT_SPIN_US;
+    domain->threads = true;
+    for (uint32_t i = 0; i < domain->worker_count; i++) {
+        domain->workers[i]->light_fence = jzi_asym_ready();
+    }
+    jzi_worker_set_pace(&loop->worker, UINT64_MAX);
+    domain->on_more = jzi_pool_share;
+    jzi_mutex_init(&domain->floor);
+    pool->loop = loop;
+    pool->floor = &domain->floor;
+    pool->count = count;
+    pool->pid = jzi_process_id();
+    pool->spin_ns = config->idle_spin_us == JZX_IDLE_NO_SPIN ? 0 : (uint64_t)spin_us * 1000;
+    pool->bound = config->cpu_count > 0;
+    jzi_cond_init(&pool->changed);
+    for (uint32_t i = 0; i < count; i++) {
+        pool->hands[i].pool = pool;
+        pool->hands[i].worker = domain->workers[i];
+        pool->hands[i].cpu = pool->bound ? config->cpus[i % config->cpu_count] : 0;
+        jzi_cond_init(&pool->hands[i].bed);
+    }
+    loop->pool = pool;
+    return JZX_OK;
+}
+
+bool jzi_pool_abandon(jzx_loop *loop)
+{
+    jzi_domain *domain = &loop->domain;
+    if (loop->pool->pid == jzi_process_id() || !domain->pooled) {
+        return true;
+    }
+    const jzi_worker *keeper = domain->keeper;
+    bool whole = pthread_mutex_trylock(&domain->floor) == 0 &&
+                 (keeper == NULL ||
+                  atomic_load_explicit(&keeper->kept, memory_order_relaxed) != JZI_KEPT_BUSY);
+    domain->keeper = NULL;
+    domain->threads = false;
+    atomic_store_explicit(&domain->running, 0, memory_order_relaxed);
+    for (uint32_t i = 0; i < domain->worker_count; i++) {
+        domain->workers[i]->floors = 0;
+        domain->workers[i]->keeps = domain->workers[i]->may_keep = false;
+    }
+    return whole;
+}
+
+bool jzi_pool_close(jzx_loop *loop)
+{
+    jzi_pool *pool = loop->pool;
+    if (pool != NULL) {
+        if (pool->pid == jzi_process_id()) {
+            (void)pthread_mutex_lock(pool->floor);
+            pool->quit = true;
+            pool->goal = JZI_GOAL_PARK;
+            jzi_pool_wake_all(pool);
+            (void)pthread_mutex_unlock(pool->floor);
+        }
+        for (uint32_t i = 0; i < pool->started; i++) {
+            jzi_thread_join(pool->hands[i].thread, pool->pid);
+        }
+        for (uint32_t i = 0; i < pool->count && pool->pid == jzi_process_id(); i++) {
+            (void)pthread_cond_destroy(&pool->hands[i].bed);
+        }
+        if (pool->pid == jzi_process_id()) {
+            (void)pthread_cond_destroy(&pool->changed);
+        }
+        size_t bytes = sizeof(jzi_pool) + pool->count * sizeof(jzi_hand);
+        jzi_free(&loop->worker.alloc, pool, bytes);
+        loop->pool = NULL;
+    }
+    free_workers(loop);
+    return true;
+}

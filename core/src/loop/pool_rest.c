@@ -1,0 +1,300 @@
+/* How the workers of a pool wait. Who has nothing to do
+ *
+ *   drives     one at most: waits in the poller, for timers, descriptors and other threads;
+ *   stands by  one at most: looks every half millisecond whether somebody drives, while there is
+ * work; sleeps     until there is more work than those who are awake can take.
+ *
+ * A send inside the pool wakes nobody: the worker that sent looks at the inbound list when its turn
+ * is over, and two actors that talk to each other stay where they are. Only if its turn does not
+ * end, the driver finds what it left, a millisecond later or so (R34). For that nobody goes into
+ * user code while everybody else sleeps: see jzi_pool_keep_watch(). */
+#include "loop/loop_priv.h"
+#include "os/thread.h"
+#include "sched/sender.h"
+
+#define RESCUE_NS UINT64_C(500000)
+#define CALM_NS UINT64_C(10000000)
+enum { RESCUES_MAX = 20 };
+
+void jzi_pool_reach(jzi_pool *pool, jzx_err err)
+{
+    pool->err = pool->err == JZX_OK ? err : pool->err;
+    pool->reached = true;
+    (void)pthread_cond_broadcast(&pool->changed);
+}
+
+/* Somebody in bed, NULL: nobody. Those who sleep deeply last: they cost more to wake. */
+static jzi_hand *sleeper(jzi_pool *pool)
+{
+    jzi_hand *found = NULL;
+    for (uint32_t i = 0; i < pool->count; i++) {
+        jzi_hand *hand = &pool->hands[i];
+        if (hand->in_bed && (found == NULL || found->deep)) {
+            found = hand;
+        }
+    }
+    return found;
+}
+
+/* One is called at a time, and calls the next one if there is still more. */
+void jzi_pool_share(jzi_worker *worker)
+{
+    jzi_pool *pool = worker->ctx.loop->pool;
+    if (pool == NULL || pool->waiting == 0 || pool->waking > 0 || jzi_worker_ready(worker) < 2 ||
+        jzi_worker_pace(worker) < JZI_PACE_SHARED) {
+        return;
+    }
+    jzi_hand *hand = sleeper(pool);
+    bool drives = hand == NULL && pool->driver != NULL;
+    hand = drives ? pool->driver : hand;
+    if (hand == NULL) {
+        return;
+    }
+    pool->waking++;
+    hand->called = true;
+    hand->deep = false;
+    if (drives) {
+        jzi_post_wake(pool->loop->post);
+    } else {
+        (void)pthread_cond_signal(&hand->bed);
+    }
+}
+
+/* It is up, whoever woke it. */
+static void rise(jzi_hand *hand)
+{
+    if (hand->called) {
+        hand->called = false;
+        hand->pool->waking--;
+    }
+}
+
+/* Waits in bed. The floor is somebody else's meanwhile. */
+static void lie_down(jzi_hand *hand, uint64_t ns)
+{
+    jzi_pool *pool = hand->pool;
+    jzi_worker *worker = hand->worker;
+    hand->in_bed = true;
+    hand->deep = ns == UINT64_MAX;
+    pool->in_bed++;
+    atomic_store_explicit(&worker->thread, 0, memory_order_relaxed);
+    jzi_cond_wait(&hand->bed, pool->floor, ns);
+    atomic_store_explicit(&worker->thread, jzi_thread_self(), memory_order_relaxed);
+    jzi_worker_floor_is_back(worker);
+    pool->in_bed--;
+    hand->in_bed = false;
+    rise(hand);
+}
+
+/* Whether somebody lies in bed who gets up by himself, or was woken and is about to. */
+static bool is_watched(const jzi_pool *pool, jzi_hand **out_deep)
+{
+    for (uint32_t i = 0; i < pool->count; i++) {
+        const jzi_hand *hand = &pool->hands[i];
+        if (hand->in_bed && !hand->deep) {
+            return true;
+        }
+        if (hand->in_bed && out_deep != NULL) {
+            *out_deep = &hand->pool->hands[i];
+        }
+    }
+    return false;
+}
+
+/* This worker is about to run user code, which may take its time. Somebody has to be there for what
+ * comes meanwhile and for what that code sends: a driver who looks up now and then, or else one who
+ * stands by. */
+void jzi_pool_keep_watch(jzi_pool *pool)
+{
+    jzi_hand *deep = NULL;
+    if (pool->driver != NULL) {
+        if (pool->far) {
+            pool->far = false;
+            jzi_post_wake(pool->loop->post);
+        }
+    } else if (pool->in_bed > 0 && !is_watched(pool, &deep)) {
+        deep->deep = false;
+        (void)pthread_cond_signal(&deep->bed);
+    }
+}
+
+/* Before it sleeps, for work that comes at once; only while the whole pool rests. */
+static bool spin(const jzi_pool *pool, jzi_worker *worker)
+{
+    const jzi_post *post = pool->loop->post;
+    uint64_t end = worker->now_ns + pool->spin_ns;
+    jzi_worker_give_floor(worker);
+    bool found = false;
+    while (!found && worker->env->now_ns(worker->env->ctx) < end) {
+        for (int i = 0; i < 64 && !found; i++) {
+            found = jzi_post_has_mail(post);
+            jzi_cpu_relax();
+        }
+    }
+    jzi_worker_take_floor(worker);
+    return found;
+}
+
+/* How long the driver may wait. */
+static uint64_t longest_wait(const jzi_pool *pool, const jzi_worker *worker)
+{
+    uint64_t next = jzi_loop_next_timer(pool->loop);
+    if (next == UINT64_MAX) {
+        return UINT64_MAX;
+    }
+    return next <= worker->now_ns ? 0 : next - worker->now_ns;
+}
+
+/* Whether there are workers at work, and each got something done since the last look. Who did not
+ * is stuck, for as long as it stays that way. */
+static bool is_progressing(const jzi_domain *domain)
+{
+    bool all = true;
+    bool any = false;
+    for (uint32_t i = 0; i < domain->worker_count; i++) {
+        jzi_worker *each = domain->workers[i];
+        uint64_t done = jzi_worker_done(each);
+        bool at_work = atomic_load_explicit(&each->thread, memory_order_relaxed) != 0;
+        if (at_work && done == each->driver_saw) {
+            atomic_store_explicit(&each->stuck_at, done, memory_order_relaxed);
+            all = false;
+        }
+        any = any || at_work;
+        each->driver_saw = done;
+    }
+    return all && any;
+}
+
+/* The driver's wait itself. The floor is somebody else's meanwhile. */
+static jzx_err wait_in_poller(jzi_hand *hand, uint64_t wait, jzi_poll_batch *out_batch)
+{
+    jzi_worker *worker = hand->worker;
+    jzi_post *post = hand->pool->loop->post;
+    bool rescues = wait == RESCUE_NS;
+    uint64_t waited = 0;
+    jzx_err err = JZX_OK;
+    atomic_store_explicit(&worker->thread, 0, memory_order_relaxed);
+    for (uint32_t i = 0; i < worker->domain->worker_count; i++) {
+        worker->domain->workers[i]->driver_saw = jzi_worker_done(worker->domain->workers[i]);
+    }
+    jzi_worker_give_floor(worker);
+    do { /* while all is well nobody needs the floor for it */
+        err = jzi_io_wait(&hand->pool->loop->io, wait, out_batch);
+        waited++;
+    } while (rescues && err == JZX_OK && out_batch->count == 0 && waited < RESCUES_MAX &&
+             atomic_load_explicit(&post->asleep, memory_order_seq_cst) != 0 &&
+             is_progressing(worker->domain));
+    jzi_worker_take_floor(worker);
+    atomic_store_explicit(&worker->thread, jzi_thread_self(), memory_order_relaxed);
+    return err;
+}
+
+/* Whether there is something for who is about to wait: an actor in the ring of one who needs help,
+ * or mail that nobody who is well will look at. */
+static bool is_needed(const jzi_pool *pool)
+{
+    bool well = false;
+    for (uint32_t i = 0; i < pool->count; i++) {
+        const jzi_hand *hand = &pool->hands[i];
+        bool helpless = jzi_worker_needs_help(hand->worker);
+        if (jzi_worker_ready(hand->worker) > 0 && helpless) {
+            return true;
+        }
+        well = well || (hand != pool->driver && !hand->in_bed && !helpless);
+    }
+    return !well && jzi_post_has_mail_now(pool->loop->post);
+}
+
+static void drive(jzi_hand *hand)
+{
+    jzi_pool *pool = hand->pool;
+    jzi_worker *worker = hand->worker;
+    jzx_loop *loop = pool->loop;
+    jzi_poll_batch batch;
+    uint64_t wait = longest_wait(pool, worker);
+    bool may_spin = pool->waiting == pool->count && pool->spin_ns > 0 && wait > pool->spin_ns;
+    pool->driver = hand;
+    if (may_spin && spin(pool, worker)) {
+        pool->driver = NULL;
+        rise(hand);
+        return;
+    }
+    if (may_spin) { /* others had the floor meanwhile, and may have set a timer */
+        (void)jzi_worker_clock(worker);
+        wait = longest_wait(pool, worker);
+    }
+    if (pool->waiting < pool->count) {
+        wait = wait > RESCUE_NS ? RESCUE_NS : wait;
+    } else if (wait > 0) { /* nobody is in user code, so nobody sends */
+        jzi_far_trim(worker->domain);
+        jzi_domain_rests(worker->domain);
+    }
+    pool->far = wait > RESCUE_NS;
+    /* seq_cst, then the last look: pairs with jzi_post_push() and jzi_post_wake(). */
+    atomic_store_explicit(&loop->post->asleep, 1, memory_order_seq_cst);
+    if (jzi_loop_stop_requested(loop) || pool->goal == JZI_GOAL_PARK || is_needed(pool)) {
+        wait = 0;
+    }
+    jzx_err err = wait_in_poller(hand, wait, &batch);
+    pool->driver = NULL;
+    rise(hand);
+    atomic_store_explicit(&loop->post->asleep, 0, memory_order_seq_cst);
+    atomic_store_explicit(&loop->domain.resting, 0, memory_order_relaxed);
+    loop->last_poll_ns = jzi_worker_clock(worker);
+    if (wait > 0) {
+        jzi_count_add(&worker->counters.wakeups, 1);
+    }
+    if (err != JZX_OK) {
+        jzi_pool_reach(pool, err);
+        return;
+    }
+    jzi_io_dispatch(&loop->io, &batch);
+}
+
+/* Whether nothing at all is to be done, now that everybody rests and nobody drives. */
+static bool is_idle(jzi_pool *pool, jzi_worker *worker)
+{
+    jzx_loop *loop = pool->loop;
+    jzx_err err = loop->io.watched > 0 ? jzi_io_poll(&loop->io, 0) : JZX_OK;
+    if (err != JZX_OK) {
+        jzi_pool_reach(pool, err);
+        return true;
+    }
+    return !jzi_post_has_mail_now(loop->post) && !jzi_loop_has_ready(loop) &&
+           loop->domain.chores == NULL && jzi_loop_next_timer(loop) > jzi_worker_clock(worker);
+}
+
+void jzi_pool_goal_reached(jzi_hand *hand)
+{
+    jzi_pool_reach(hand->pool, JZX_OK);
+    lie_down(hand, UINT64_MAX);
+}
+
+/* There is nothing to do for this worker. */
+void jzi_pool_rest(jzi_hand *hand)
+{
+    jzi_pool *pool = hand->pool;
+    jzi_worker *worker = hand->worker;
+    pool->waiting++;
+    bool all_rest = pool->waiting == pool->count;
+    if (all_rest && pool->goal == JZI_GOAL_DONE && jzi_loop_nobody_left(pool->loop) &&
+        !jzi_post_has_mail_now(pool->loop->post)) {
+        jzi_pool_goal_reached(hand);
+    } else if (all_rest && pool->goal == JZI_GOAL_IDLE && pool->driver == NULL) {
+        if (is_idle(pool, worker)) {
+            jzi_pool_goal_reached(hand);
+        }
+    } else if (pool->driver == NULL) {
+        drive(hand);
+    } else {
+        if (all_rest && pool->goal == JZI_GOAL_IDLE) {
+            jzi_post_wake(pool->loop->post); /* the last one up looks whether that is all */
+        }
+        bool calm = all_rest && worker->now_ns - pool->last_work_ns > CALM_NS;
+        if (all_rest) {
+            jzi_domain_rests(worker->domain);
+        }
+        lie_down(hand, calm || is_watched(pool, NULL) ? UINT64_MAX : RESCUE_NS);
+    }
+    pool->waiting--;
+}

@@ -1,0 +1,19 @@
+#include "sched/entry.h"
+
+jzi_worker *jzi_loop_enter_pool(const jzx_loop *loop)
+{
+    jzi_worker *worker = jzi_loop_here(loop);
+    jzi_worker_take_floor(worker);
+    if (worker->floors == 1 && jzi_post_has_mail(worker->post)) {
+        jzi_worker_intake(worker);
+    }
+    return worker;
+}
+
+void jzi_loop_leave_pool(jzi_worker *worker)
+{
+    if (worker->floors == 1 && jzi_unlikely(worker->domain->chores != NULL)) {
+        jzi_worker_do_chores(worker);
+    }
+    jzi_worker_give_floor(worker);
+}

@@ -1,0 +1,172 @@
+/* A subscription is a record with its own node, so its notice cannot be refused, and waits at most
+ * once. It is in the worker's list of feeds until it ends; a node that is in a lane or in hand then
+ * keeps the record until it is out.
+ *
+ * In a system letters are made by all dispatchers. One with feeds listens at the office: another
+ * one that makes a letter sends the errand that each domain has for this, unless it is under way.
+ * Of its own letters a domain knows without. */
+#include "sched/letters.h"
+
+#include "base/alloc.h"
+
+typedef struct jzi_feed {
+    jzi_node node;
+    jzx_actor_id subscriber; /* 0: it is over, and freed when the node is out */
+    uint64_t told;           /* letters up to here are no news */
+    struct jzi_feed *next;
+    struct jzi_feed **pprev;
+    bool busy; /* the node is in a lane or in hand */
+} jzi_feed;
+
+/* An actor that is ending is told no more: it would hear of what it leaves behind, and for ever if
+ * its answer is another letter. */
+static void tell(jzi_worker *worker, jzi_feed *feed)
+{
+    jzi_actor *actor = jzi_worker_find(worker, feed->subscriber);
+    jzi_assert(actor != NULL);
+    if ((actor->flags & JZI_ACTOR_ENDING) == 0) {
+        feed->busy = true;
+        jzi_worker_post_notice(worker, actor, &feed->node);
+    }
+}
+
+static void tell_all(jzi_worker *worker)
+{
+    for (jzi_feed *feed = worker->domain->feeds; feed != NULL; feed = feed->next) {
+        if (!feed->busy) {
+            tell(worker, feed);
+        }
+    }
+}
+
+/* Others made letters. Whoever was told of them since, or takes them in with the notice that waits,
+ * needs no other one. */
+static void others_wrote(jzi_worker *worker, jzi_errand *errand)
+{
+    (void)errand;
+    uint64_t count = jzi_dead_letters_hear(&worker->domain->dead_letters);
+    for (jzi_feed *feed = worker->domain->feeds; feed != NULL; feed = feed->next) {
+        if (!feed->busy && feed->told < count) {
+            tell(worker, feed);
+        }
+    }
+}
+
+/* On the thread of whoever wrote. */
+static bool call_domain(jzi_letter_reader *reader)
+{
+    jzi_dead_letters *letters = jzi_container_of(reader, jzi_dead_letters, reader);
+    jzi_domain *domain = jzi_container_of(letters, jzi_domain, dead_letters);
+    return jzi_errand_post(domain->letter_call.post, &domain->letter_call.errand);
+}
+
+static uint64_t listen(jzi_worker *worker)
+{
+    jzi_domain *domain = worker->domain;
+    if (domain->feeds == NULL) {
+        domain->letter_call.post = worker->post;
+        domain->letter_call.errand.run = others_wrote;
+    }
+    return jzi_dead_letters_listen(&domain->dead_letters, call_domain);
+}
+
+static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+{
+    (void)actor;
+    jzi_feed *feed = jzi_container_of(node, jzi_feed, node);
+    if (feed->subscriber == JZX_NOBODY) {
+        return false;
+    }
+    feed->told = node->msg.u64 = jzi_dead_letters_count(&worker->domain->dead_letters);
+    return true;
+}
+
+/* Letters that were made while the notice was in hand are news. */
+static void notice_is_handled(jzi_worker *worker, jzi_node *node)
+{
+    jzi_feed *feed = jzi_container_of(node, jzi_feed, node);
+    feed->busy = false;
+    if (feed->subscriber == JZX_NOBODY) {
+        jzi_free(&worker->alloc, feed, sizeof *feed);
+    } else if (feed->told < jzi_dead_letters_count(&worker->domain->dead_letters)) {
+        tell(worker, feed);
+    }
+}
+
+static void end_feed(jzi_worker *worker, jzi_feed *feed)
+{
+    jzi_actor *actor = jzi_worker_find(worker, feed->subscriber);
+    jzi_assert(actor != NULL);
+    actor->ext->feed = NULL;
+    feed->subscriber = JZX_NOBODY;
+    *feed->pprev = feed->next;
+    if (feed->next != NULL) {
+        feed->next->pprev = feed->pprev;
+    }
+    if (worker->domain->feeds == NULL) {
+        worker->domain->on_dead_letter = NULL;
+        jzi_dead_letters_ignore(&worker->domain->dead_letters);
+    }
+    if (!feed->busy) {
+        jzi_free(&worker->alloc, feed, sizeof *feed);
+    }
+}
+
+static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
+{
+    jzi_feed *feed = jzi_container_of(node, jzi_feed, node);
+    feed->busy = false;
+    if (feed->subscriber == JZX_NOBODY) {
+        jzi_free(&worker->alloc, feed, sizeof *feed);
+    }
+}
+
+void jzi_letters_init(jzi_worker *worker)
+{
+    worker->domain->event_ops[JZI_EVENT_LETTERS] = (jzi_event_ops){
+        .claim = claim_notice, .done = notice_is_handled, .revoke = notice_is_revoked};
+}
+
+jzx_err jzi_letters_subscribe(jzi_worker *worker, jzi_actor *actor)
+{
+    jzi_ext *ext = jzi_worker_ext(worker, actor);
+    if (ext == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    if (ext->feed != NULL) {
+        return JZX_OK;
+    }
+    jzi_feed *feed = jzi_alloc_zeroed(&worker->alloc, sizeof *feed);
+    if (feed == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    feed->node.ops = JZI_EVENT_LETTERS;
+    feed->node.msg = (jzx_message){
+        .tag = JZX_TAG_DEAD_LETTERS,
+        .kind = JZX_KIND_NOTICE,
+        JZI_MSG_FLAGS(JZX_MSG_VALUE | JZI_MSG_EVENT),
+    };
+    feed->subscriber = actor->id;
+    feed->told = listen(worker);
+    feed->next = worker->domain->feeds;
+    feed->pprev = &worker->domain->feeds;
+    if (feed->next != NULL) {
+        feed->next->pprev = &feed->next;
+    }
+    worker->domain->feeds = ext->feed = feed;
+    worker->domain->on_dead_letter = tell_all;
+    return JZX_OK;
+}
+
+void jzi_letters_unsubscribe(jzi_worker *worker, jzi_actor *actor)
+{
+    if (actor->ext != NULL && actor->ext->feed != NULL) {
+        end_feed(worker, actor->ext->feed);
+    }
+}
+
+void jzi_letters_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
+{
+    (void)restarts;
+    jzi_letters_unsubscribe(worker, actor);
+}

@@ -1,0 +1,100 @@
+/* Timers between domains (R26). The target's domain keeps the timer, so a timer for an actor
+ * elsewhere is made in that domain's table and sent there by its own node; until it arrives it is
+ * COMING. A cancel by another domain changes the word and, if the timer was in the wheel, sends its
+ * node home: only there it is taken out and freed. Nothing of this needs memory once the timer has
+ * a slot, and nothing waits for the other domain. */
+#include "time/timer_priv.h"
+
+static bool send_node(jzi_post *post, jzi_timer *timer)
+{
+    if (!jzi_post_push(post, &timer->node)) {
+        return false;
+    }
+    jzi_post_wake(post);
+    return true;
+}
+
+jzx_err jzi_timer_start_far(jzi_worker *worker, jzx_actor_id target, const jzx_timer_opts *opts,
+                            jzx_timer_id *out_id)
+{
+    jzi_post *post = NULL;
+    const jzi_actor *actor = NULL;
+    jzx_err err = jzi_directory_look(worker->domain->directory, target, &post, &actor);
+    if (err != JZX_OK) {
+        return err;
+    }
+    jzi_timer *timer = jzi_timer_slot_take_far(&post->timers, &worker->alloc);
+    if (timer == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    jzi_timer_fill(worker, timer, target, opts);
+    timer->pprev = NULL;
+    jzi_timer_set_word(timer, jzi_timer_next_word(timer, jzi_timer_bits(opts) | JZI_TIMER_COMING));
+    jzx_timer_id id = jzi_timer_id(timer);
+    if (!send_node(post, timer)) {
+        jzi_timer_set_state(timer, JZI_TIMER_FREE);
+        if (id >> 32 != UINT32_MAX) {
+            jzi_timer_slot_give_far(&post->timers, timer);
+        }
+        return JZX_ERR_NO_SUCH_ACTOR; /* it ended, and its dispatcher went with it */
+    }
+    if (out_id != NULL) {
+        *out_id = id;
+    }
+    return JZX_OK;
+}
+
+jzx_err jzi_timer_cancel_far(const jzi_worker *worker, jzx_timer_id id)
+{
+    return jzi_timer_cancel_at(
+        jzi_worker_is_far(worker, id)
+            ? jzi_directory_post(worker->domain->directory, (uint32_t)id >> 24)
+            : NULL,
+        id);
+}
+
+jzx_err jzi_timer_cancel_at(jzi_post *post, jzx_timer_id id)
+{
+    jzi_timer *timer =
+        post == NULL ? NULL : jzi_timer_slot_find(&post->timers, (uint32_t)id ^ post->base);
+    if (timer == NULL) {
+        return JZX_ERR_NO_SUCH_TIMER;
+    }
+    jzi_timer_state was;
+    jzx_err err = jzi_timer_claim_cancel(timer, true, (uint32_t)(id >> 32), &was);
+    if (err == JZX_OK && was == JZI_TIMER_ARMED) {
+        /* Refused: the dispatcher is gone, and the timer was let go with its owner. Its slot is not
+         * used again. */
+        (void)send_node(post, timer);
+    }
+    return err;
+}
+
+/* True: it is armed, or comes again. */
+static bool take_in(jzi_worker *worker, jzi_timer *timer)
+{
+    jzi_actor *owner = NULL;
+    if (jzi_worker_find_owner(worker, timer->owner, &owner) != JZX_OK) {
+        return false;
+    }
+    jzi_ext *ext = jzi_worker_ext(worker, owner);
+    if (ext == NULL) {
+        return send_node(worker->post, timer); /* no memory now: in the next tick, then */
+    }
+    if (!jzi_timer_move(timer, true, JZI_TIMER_COMING, JZI_TIMER_ARMED)) {
+        return false;
+    }
+    jzi_timer_enter(worker->timers, timer, ext);
+    return true;
+}
+
+void jzi_timer_arrived(jzi_worker *worker, jzi_node *node)
+{
+    jzi_timer *timer = jzi_container_of(node, jzi_timer, node);
+    bool coming = jzi_timer_state_of(jzi_timer_word(timer)) == JZI_TIMER_COMING;
+    if (coming && take_in(worker, timer)) {
+        return;
+    }
+    jzi_timer_let_go(worker->timers, timer);
+    jzi_timer_free(worker->timers, timer);
+}
