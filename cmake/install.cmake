@@ -61,14 +61,14 @@ foreach(section 1 3 7)
     endif()
 endforeach()
 
-set(JZX_BASH_DIR ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions CACHE PATH "Where bash looks for completions")
-set(JZX_ZSH_DIR ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions CACHE PATH "Where zsh looks for completions")
+set(JZX_BASH_DIR ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions CACHE STRING "Where bash looks for completions")
+set(JZX_ZSH_DIR ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions CACHE STRING "Where zsh looks for completions")
 if(TARGET jzx-command)
     install(FILES contrib/completion/jzx.bash DESTINATION ${JZX_BASH_DIR} RENAME jzx)
     install(FILES contrib/completion/_jzx DESTINATION ${JZX_ZSH_DIR})
 endif()
 
-set(JZX_DOC_DIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/libjzx CACHE PATH "Where LICENSE, documents and examples go")
+set(JZX_DOC_DIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/libjzx CACHE STRING "Where LICENSE, documents and examples go")
 install(FILES LICENSE README.md CHANGELOG.md SECURITY.md DESTINATION ${JZX_DOC_DIR})
 install(DIRECTORY docs/ DESTINATION ${JZX_DOC_DIR}/docs
     FILES_MATCHING PATTERN *.md PATTERN *.png PATTERN *.svg)

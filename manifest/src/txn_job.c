@@ -61,7 +61,6 @@ jzx_err jzx_mf_job_claim_sized(jzx_mf_txn *txn, const jzx_mf_claim *claim, size_
         op->claim = copy;
         op->claim.kinds = kinds.data;
         op->claim.max = copy.max == 0 ? 1 : copy.max;
-        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): mfi_op_new() refuses NULL. */
         txn->waits = waits;
         mfi_op_add(txn, op);
     }

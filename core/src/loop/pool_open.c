@@ -136,6 +136,7 @@ jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
     for (uint32_t i = 0; i < count; i++) {
         pool->hands[i].pool = pool;
         pool->hands[i].worker = domain->workers[i];
+        /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): bound says that there is a processor. */
         pool->hands[i].cpu = pool->bound ? config->cpus[i % config->cpu_count] : 0;
         jzi_cond_init(&pool->hands[i].bed);
     }
