@@ -1,4 +1,4 @@
-# crashlab: crashes and failing disks under the manifest (docs/CRASHLAB.md). One program, which is
+# crashlab: crashes and failing disks under the manifest (docs/internals/CRASHLAB.md). One program, which is
 # recorder, workload and judge. It defines write(), fsync() and their kin for liblmdb to find, so its
 # symbols are exported; the sanitizers want these calls for themselves.
 if(NOT TARGET jzx_manifest_twin OR JZX_SANITIZE OR JZX_FUZZ)

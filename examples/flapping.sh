@@ -1,13 +1,13 @@
 #!/bin/sh
 # The program prints what it should, and the documents show this very output and code: a block in
-# README.md or docs/SUPERVISION.md that is fenced as "text NAME" is NAME.expected, and one that is
+# README.md or docs/guide/SUPERVISION.md that is fenced as "text NAME" is NAME.expected, and one that is
 # fenced as "c NAME" is a part of NAME.c.
 set -eu
 here=$(dirname "$0")
 sh "$here/../tools/expect" "$here/flapping.expected" "$1"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for document in "$here/../README.md" "$here/../docs/SUPERVISION.md"; do
+for document in "$here/../README.md" "$here/../docs/guide/SUPERVISION.md"; do
     awk -v work="$work" '
         /^```$/ { if (file) close(file); file = ""; next }
         /^```(text|c) [a-z_]+$/ { file = work "/" ++count "." substr($1, 4) "." $2; next }

@@ -1,6 +1,6 @@
 /* A quick source, a slow middle and a sink. The sink asks the middle for items and the middle asks
  * the source, so the source waits by itself: nothing piles up, and memory at the end is what it was
- * near the beginning. docs/patterns/flow.md explains it. Run: ./flow */
+ * near the beginning. docs/guide/patterns/flow.md explains it. Run: ./flow */
 #include <jzx/flow.h>
 #include <jzx/jzx.h>
 

@@ -1,6 +1,6 @@
 /* An observer that logs what supervisors do: starts, failures, restarts with their cause, a
  * supervisor that gives up and is restarted itself, a full mailbox, the end. The library itself
- * never prints. docs/SUPERVISION.md explains this log line by line. Run: ./supervision_log */
+ * never prints. docs/guide/SUPERVISION.md explains this log line by line. Run: ./supervision_log */
 #include <jzx/jzx.h>
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Spike: how do messages from other threads reach a loop? (docs/adr/0002)
+/* Spike: how do messages from other threads reach a loop? (docs/internals/adr/0002)
  *
  *     cc -O2 -std=c17 -pthread bench/spikes/inbound.c -o /tmp/spike_inbound
  *     /tmp/spike_inbound 999 20000     # rounds, messages per round

@@ -1,4 +1,4 @@
-/* Spike: is a mailbox a list of nodes or a growing ring? (docs/adr/0001)
+/* Spike: is a mailbox a list of nodes or a growing ring? (docs/internals/adr/0001)
  *
  *     cc -O2 -std=c17 bench/spikes/mailbox.c -o /tmp/spike_mailbox
  *     /tmp/spike_mailbox 9         # rounds; medians are printed

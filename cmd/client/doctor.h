@@ -1,6 +1,6 @@
 /* What the facts of a running program mean: likely mistakes, and actors that wait for each other in
- * a circle. The program tells facts (docs/CONTROL.md), the command jzx and the console decide by
- * this. docs/DOCTOR.md lists the rules.
+ * a circle. The program tells facts (docs/reference/CONTROL.md), the command jzx and the console
+ * decide by this. docs/reference/DOCTOR.md lists the rules.
  *
  * What comes from a program is not trusted: a member that is missing or of another type counts as 0
  * or empty. All functions may be called from any thread. */

@@ -1,4 +1,4 @@
-/* A connection to a running program: docs/CONTROL.md from the client's side.
+/* A connection to a running program: docs/reference/CONTROL.md from the client's side.
  *
  * What comes over it is not trusted. A line that is no JSON object, or endless, ends the connection
  * with a sentence; a member may be missing or of another type (field.h); texts may hold escape

@@ -160,7 +160,7 @@ int console_main(int argc, char **argv)
         .operands = "",
         .what = "Serves a page that shows a program live, on this machine only",
         .more = "Runs until Ctrl-C. Who has the address that it prints, with the token, may do\n"
-                "what the program allows; docs/CONSOLE.md says how it is secured.\n",
+                "what the program allows; docs/reference/CONSOLE.md says how it is secured.\n",
         .options = options,
         .live = true};
     view v;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RATE_MAX = 100000 }; /* docs/CONTROL.md */
+enum { RATE_MAX = 100000 }; /* docs/reference/CONTROL.md */
 enum { TIME_COLUMNS = 15, WHAT_COLUMNS = 8, TAG_COLUMNS = 10, INDENT = 17 };
 
 typedef struct trace {

@@ -1,6 +1,6 @@
 /* jzx-node: what `make run` starts. A shop under load in which things go wrong on purpose, with the
  * control plane and the console switched on, so that there is something to look at.
- * docs/SEE_INSIDE.md walks through it. */
+ * docs/guide/SEE_INSIDE.md walks through it. */
 #define _POSIX_C_SOURCE 200809L
 #include "node.h"
 

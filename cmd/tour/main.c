@@ -59,12 +59,13 @@ int main(int argc, char **argv)
         return 1;
     }
     tour_title(&t, 0, "Where to read on");
-    tour_say(&t, "README.md            a complete program, installing and linking\n"
-                 "man 7 jzx            the library in one page; section 3 has the calls\n"
-                 "examples/            fifteen programs of under 100 lines\n"
-                 "docs/SUPERVISION.md  supervision from the beginning, with a crash to follow\n"
-                 "docs/SPEC.md         what is promised, what is not, and which test pins it\n"
-                 "docs/ARCHITECTURE.md how it works inside, and the order to read the sources in");
+    tour_say(&t,
+             "README.md                       a complete program, installing and linking\n"
+             "man 7 jzx                       the library in one page; section 3 has the calls\n"
+             "examples/                       fifteen programs of under 100 lines\n"
+             "docs/guide/SUPERVISION.md       supervision from the beginning\n"
+             "docs/reference/SPEC.md          what is promised, and which test pins it\n"
+             "docs/internals/ARCHITECTURE.md  how it works inside");
     printf("\nAll %u facts were as told.\n", t.facts);
     return 0;
 }

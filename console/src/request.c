@@ -53,8 +53,9 @@ static jzc_refusal request_guard(const jzc_http *http, const jzc_request *reques
         return refusal;
     }
     if (request->route == NULL && !is_page) {
-        return (jzc_refusal){404, "NOT_FOUND",
-                             "There is nothing at this path; docs/CONSOLE.md lists what there is."};
+        return (jzc_refusal){
+            404, "NOT_FOUND",
+            "There is nothing at this path; docs/reference/CONSOLE.md lists what there is."};
     }
     if (!right_method) {
         return (jzc_refusal){405, "BAD_METHOD",

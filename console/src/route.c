@@ -128,8 +128,9 @@ jzc_refusal jzc_asked_query(jzc_asked *asked, const char *name, size_t name_len,
 {
     int at = param_find(asked->route, name, name_len);
     if (at < 0) {
-        return bad("The query has a member that this path does not know; docs/CONSOLE.md lists "
-                   "them.");
+        return bad(
+            "The query has a member that this path does not know; docs/reference/CONSOLE.md lists "
+            "them.");
     }
     jzc_text *out = &asked->values[at];
     jzc_param_kind kind = asked->route->params[at].kind;
@@ -164,8 +165,9 @@ static jzc_refusal asked_member(jzc_asked *asked, const char *name, const json_t
 {
     int at = param_find(asked->route, name, strlen(name));
     if (at < 0) {
-        return bad("The body has a member that this action does not know; docs/CONSOLE.md lists "
-                   "them.");
+        return bad(
+            "The body has a member that this action does not know; docs/reference/CONSOLE.md lists "
+            "them.");
     }
     jzc_text *out = &asked->values[at];
     if (asked->route->params[at].kind == JZC_PARAM_NUMBER) {

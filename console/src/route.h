@@ -1,8 +1,8 @@
 /* What can be asked at which path, and how a request becomes a question to the program.
  *
- * A question is the inside of a request of docs/CONTROL.md without its id: "op":"actors","limit":5.
- * Only members that are listed here get into one, in the order of the list, so that the same
- * question is always the same text. */
+ * A question is the inside of a request of docs/reference/CONTROL.md without its id:
+ * "op":"actors","limit":5. Only members that are listed here get into one, in the order of the
+ * list, so that the same question is always the same text. */
 #ifndef JZC_ROUTE_H
 #define JZC_ROUTE_H
 

@@ -1,4 +1,4 @@
-/* Records as bytes (docs/MANIFEST.md has the format).
+/* Records as bytes (docs/guide/MANIFEST.md has the format).
  *
  *   u16 type | u16 version | u32 crc32c | u32 crc32c of the key | u16 fixed length | fixed fields
  *   | TLVs

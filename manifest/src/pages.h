@@ -3,7 +3,7 @@
  * LMDB trusts what it maps: a damaged page makes it read or write where it must not. So the whole
  * tree of trees is walked here before LMDB follows a single pointer of it, with every number
  * checked against the file before it is used. What a value says is not looked at; records have
- * checksums of their own. docs/adr/0021 says why it is done like this. */
+ * checksums of their own. docs/internals/adr/0021 says why it is done like this. */
 #ifndef MFI_PAGES_H
 #define MFI_PAGES_H
 

@@ -7,7 +7,7 @@
  *
  * It can be looked at without the rest of the value. That is what makes an absence provable: the
  * rows on both sides of where a key would be are who they say, and nothing is between them (tx.c,
- * docs/adr/0024). */
+ * docs/internals/adr/0024). */
 #ifndef MFI_ROW_H
 #define MFI_ROW_H
 

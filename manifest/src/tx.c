@@ -29,7 +29,7 @@ static jzx_mf_span span_of(const MDB_val *val)
     return jzx_mf_blob(val->mv_data, val->mv_size);
 }
 
-/* ---- What is found is what was stored, and what is not found is not there (docs/adr/0024). */
+/* ---- What is found was stored, and what is not found is not there (docs/internals/adr/0024). */
 
 static int compare(const MDB_val *a, const MDB_val *b)
 {

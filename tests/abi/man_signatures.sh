@@ -112,10 +112,10 @@ done
 
 # shellcheck disable=SC2016 # the backquotes are those of the documents
 # Tests that SPEC.md names, and files that any document names.
-grep -oE '`test_[A-Za-z0-9_]+`' docs/SPEC.md | tr -d '`' | sort -u | while read -r name; do
-    grep -rqE "^static void $name\\(" tests || echo "docs/SPEC.md names $name, which is no test."
+grep -oE '`test_[A-Za-z0-9_]+`' docs/reference/SPEC.md | tr -d '`' | sort -u | while read -r name; do
+    grep -rqE "^static void $name\\(" tests || echo "docs/reference/SPEC.md names $name, which is no test."
 done >"$work/missing"
-for document in docs/SPEC.md docs/ARCHITECTURE.md; do
+for document in docs/reference/SPEC.md docs/internals/ARCHITECTURE.md; do
     grep -oE '`[A-Za-z0-9_./-]+\.(c|h|sh|md|txt)`' "$document" | tr -d '`' | sort -u |
         while read -r file; do
             [ -f "$file" ] && continue
@@ -133,7 +133,7 @@ done >>"$work/missing"
 sed 's/#.*//' core/src/layers.txt | while read -r room rest; do
     [ -n "$room" ] || continue
     [ -f "core/src/$room/README.md" ] || echo "core/src/$room has no README.md."
-    grep -qF "\`$room/\`" docs/ARCHITECTURE.md || echo "docs/ARCHITECTURE.md does not have the room $room."
+    grep -qF "\`$room/\`" docs/internals/ARCHITECTURE.md || echo "docs/internals/ARCHITECTURE.md does not have the room $room."
 done >>"$work/missing"
 if [ -s "$work/missing" ]; then
     complain "$(cat "$work/missing")"

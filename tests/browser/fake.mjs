@@ -1,6 +1,6 @@
 // A console whose program is made up: for what a real one cannot be made to show at will, such as
 // hostile names, 100,000 actors, a dispatcher that is stuck, a program that is gone. It serves the
-// page as the real server does, with the same policy, and answers in the words of docs/CONTROL.md.
+// page as the real server does, with the same policy, and answers in the words of docs/reference/CONTROL.md.
 
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";

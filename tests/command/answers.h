@@ -1,5 +1,5 @@
-/* Answers of a program that does not exist, as docs/CONTROL.md has them: what follows after
- * {"id":N, and before the last brace. */
+/* Answers of a program that does not exist, as docs/reference/CONTROL.md has them: the part between
+ * {"id":N, and the last brace. */
 #ifndef JZT_COMMAND_ANSWERS_H
 #define JZT_COMMAND_ANSWERS_H
 

@@ -1,6 +1,6 @@
 /* Goal: whatever a program answers, jzx ends with a sentence or with a view of it: no crash, no
  * waiting for ever, no escape sequence of others on the terminal. Method: a server that answers as
- * docs/CONTROL.md says but for one seeded mutilation, and jzx as a child process:
+ * docs/reference/CONTROL.md says but for one seeded mutilation, and jzx as a child process:
  * nonsense JZX [SEEDS]; JZX_SEED=n has other mutilations. */
 #include "answers.h"
 

@@ -1,6 +1,7 @@
 /* Goal: metrics say what happened, in a form that Prometheus reads, under names that are documented
  * and that the dashboard uses. Method: a loop that the test runs; the text is compared with what
- * was done, with docs/METRICS.md and with contrib/grafana/jazz.json, and promtool reads it. */
+ * was done, with docs/reference/METRICS.md and with contrib/grafana/jazz.json, and promtool reads
+ * it. */
 /* Counters are the same there, and a system is tested here; not on: pinned pool */
 #define _GNU_SOURCE
 #include "flight_fixture.h"
@@ -406,7 +407,7 @@ static bool has_family(const char *text, const char *name)
 
 static void test_the_documented_names_are_those_that_are_given(void)
 {
-    char *docs = read_source("docs/METRICS.md");
+    char *docs = read_source("docs/reference/METRICS.md");
     stage s;
     stage_open(&s, NULL, NULL);
     guest g = guest_open(&s);

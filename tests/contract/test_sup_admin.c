@@ -1,6 +1,6 @@
 /* Goal: adding, stopping, starting again and forgetting single children, and what a supervisor
  * says of them (R19). Method: simulation; the meaning of OTP's child_adm, which_children and
- * count_* cases, which docs/SPEC.md lists. */
+ * count_* cases, which docs/reference/SPEC.md lists. */
 #include "sup_fixture.h"
 
 /* The children in start order: "a=running b=down". */

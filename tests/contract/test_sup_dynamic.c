@@ -1,5 +1,5 @@
 /* Goal: supervisors whose children are made from one spec, as many as are asked for (R19).
- * Method: simulation; the meaning of OTP's simple_one_for_one cases, which docs/SPEC.md
+ * Method: simulation; the meaning of OTP's simple_one_for_one cases, which docs/reference/SPEC.md
  * lists. */
 #include "sup_fixture.h"
 

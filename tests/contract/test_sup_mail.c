@@ -1,7 +1,7 @@
 /* Goal: restarts and ends lose no message, and full mailboxes lose no news of the living and the
  * dead (R5, R8, R9, R18, R21). Method: simulation; seeded traffic with a ledger of every message,
  * and mailboxes that are filled at the very moment the news is made. The traps are listed in
- * docs/SPEC.md. */
+ * docs/reference/SPEC.md. */
 #include "sup_fixture.h"
 
 /* One message and what became of it. */

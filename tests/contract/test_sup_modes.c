@@ -1,7 +1,7 @@
 /* Goal: which ends of a child are followed by a restart, and what stays of those that are not
  * (R18, R19). A restart shows by the incarnation, the same id and a state built anew.
  * Method: simulation, every mode with every reason; the meaning of OTP's permanent_*, transient_*
- * and temporary_* cases, which docs/SPEC.md lists. */
+ * and temporary_* cases, which docs/reference/SPEC.md lists. */
 #include "sup_fixture.h"
 
 static const uint32_t NORMAL[] = {JZX_REASON_NORMAL};

@@ -1,6 +1,6 @@
 /* Goal: supervisors that end with their work: auto_shutdown and significant children, also when
  * the rule changes while they run (R19). Method: simulation; the meaning of OTP's significant_*
- * cases, which docs/SPEC.md lists. */
+ * cases, which docs/reference/SPEC.md lists. */
 #include "sup_fixture.h"
 
 static const uint32_t NONE[] = {0, 0, 0};

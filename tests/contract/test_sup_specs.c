@@ -1,6 +1,6 @@
 /* Goal: bad specs are refused before anything starts, with a sentence that names child and field,
  * and every good combination is taken (R19, R36). Method: tables; the meaning of OTP's child_specs
- * and sup_flags cases, which docs/SPEC.md lists. */
+ * and sup_flags cases, which docs/reference/SPEC.md lists. */
 #include "sup_fixture.h"
 
 #define START .id = "kid", .behavior = kid_behavior, .init = kid_init

@@ -1,5 +1,5 @@
 /* Goal: how a supervisor and its children start, decline to start and fail to (R15, R19).
- * Method: simulation; the meaning of OTP's sup_start_* cases, which docs/SPEC.md lists. */
+ * Method: simulation; the meaning of OTP's sup_start_* cases, which docs/reference/SPEC.md has. */
 #include "sup_fixture.h"
 
 static void test_a_supervisor_starts_its_children_and_stops_clean_R19(void)

@@ -1,6 +1,6 @@
 /* Goal: how a supervisor stops its children and itself: in time or by force, whatever they do
  * meanwhile (R16, R18). Method: simulation; the meaning of OTP's sup_stop_* cases, which
- * docs/SPEC.md lists. */
+ * docs/reference/SPEC.md lists. */
 #include "sup_fixture.h"
 
 /* Starts kids a, b, c with these shutdown times. */

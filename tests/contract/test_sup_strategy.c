@@ -1,6 +1,6 @@
 /* Goal: who is restarted with a child, in which order, and when a supervisor gives up (R18, R19).
  * Method: simulation; the meaning of OTP's one_for_one, one_for_all and rest_for_one cases and
- * their escalations, which docs/SPEC.md lists. */
+ * their escalations, which docs/reference/SPEC.md lists. */
 #include "sup_fixture.h"
 
 #define HOUR_MS (3600 * 1000)

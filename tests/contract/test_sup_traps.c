@@ -1,6 +1,6 @@
 /* Goal: what burnt the users of other runtimes does not happen here: restart storms, zombies of
  * failed starts, stops that burn the processor, restarts that nobody sees, shutdowns without an
- * end (R15, R16, R18, R22). Method: simulation; the traps of docs/SPEC.md. */
+ * end (R15, R16, R18, R22). Method: simulation; the traps of docs/reference/SPEC.md. */
 #include "sup_fixture.h"
 
 /* The gaps between the first tries of a child to start, in milliseconds. */

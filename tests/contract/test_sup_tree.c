@@ -1,6 +1,6 @@
 /* Goal: supervisors below supervisors, restarts that never succeed, and the order of everything
  * (R3, R16, R18, R19). Method: simulation; the meaning of OTP's tree, hanging_restart_loop* and
- * order_of_children cases, which docs/SPEC.md lists. */
+ * order_of_children cases, which docs/reference/SPEC.md lists. */
 #include "sup_fixture.h"
 
 #define HOUR_MS (3600 * 1000)

@@ -1,4 +1,4 @@
-/* crashlab: crashes and failing disks under the manifest. docs/CRASHLAB.md says what it does.
+/* crashlab: crashes and failing disks under the manifest. docs/internals/CRASHLAB.md says more.
  *
  * Exit status: 0: nothing bad, and all mutants were caught; 1: not so; 2: it could not be done. */
 #include "inject.h"

@@ -4,7 +4,7 @@
  * manifest. Every key of every leaf and branch is damaged in one bit after the other, and values at
  * random; each time every question is asked, and the writer is given work. What LMDB needs to find
  * its way (page heads, offsets, lengths, page numbers) is not damaged here: it trusts them while a
- * file is open, and the walk at the next open looks at them (docs/adr/0021, 0024). */
+ * file is open, and the walk at the next open looks at them (docs/internals/adr/0021, 0024). */
 #include "flip_kit.h"
 
 #include "pages_steps.h"

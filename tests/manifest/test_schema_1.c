@@ -1,5 +1,5 @@
 /* Goal: a file of schema 1, whose keys had no checksums, is read as it is, becomes one of today's
- * when it is opened for writing, and says the same before and after (docs/adr/0024).
+ * when it is opened for writing, and says the same before and after (docs/internals/adr/0024).
  * Method: a file with rows in every table is taken back to schema 1, byte for byte as that schema
  * wrote it (the golden vectors of test_codec hold its form), then read, checked, opened and
  * damaged. */

@@ -31,9 +31,9 @@ without=$(echo "$notes" | grep -A 2 'Provider: jzx$' | grep -c 'Semaphore: 0x0*$
     echo "$without probes have no semaphore."
     exit 1
 }
-for probe in $probes; do # docs/FLIGHT.md lists them all
-    grep -q "^| \`$probe\` |" docs/FLIGHT.md || {
-        echo "docs/FLIGHT.md does not say what jzx:$probe is."
+for probe in $probes; do # docs/reference/FLIGHT.md lists them all
+    grep -q "^| \`$probe\` |" docs/reference/FLIGHT.md || {
+        echo "docs/reference/FLIGHT.md does not say what jzx:$probe is."
         exit 1
     }
 done

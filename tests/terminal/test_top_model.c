@@ -1,7 +1,7 @@
 /* Goal: the table of `jzx top` shows the rows that a plain sort of the whole list would show, in
  * whatever window, direction and filter, and the chosen row never leaves the list or the screen.
- * Method: a random list stands for the program, which answers as docs/CONTROL.md says; random keys;
- * after each, a reference made from the whole list. */
+ * Method: a random list stands for the program, which answers as docs/reference/CONTROL.md says;
+ * random keys; after each, a reference made from the whole list. */
 #include "check.h"
 #include "field.h"
 #include "top_model.h"

@@ -1,5 +1,5 @@
-/* Goal: the sizes in the table "Numbers" of docs/SPEC.md are those of the structs (R10). Method: a
- * line there per struct; when one of these fails, the table has to follow. */
+/* Goal: the sizes in the table "Numbers" of docs/reference/SPEC.md are those of the structs (R10).
+ * Method: a line there per struct; when one of these fails, the table has to follow. */
 #include "io/job.h"
 #include "lifecycle/monitor_priv.h"
 #include "sched/room_priv.h"

@@ -73,7 +73,7 @@ static int parse_filters(const call *c, jzx_mf *mf, listing *list)
     return status;
 }
 
-/* A resource, as docs/MANIFEST.md has it: length, letter, key. */
+/* A resource, as docs/guide/MANIFEST.md has it: length, letter, key. */
 static ui_text blocked_text(const jzx_mf_job *job)
 {
     const uint8_t *at = job->blocked_on.data;

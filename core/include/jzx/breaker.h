@@ -10,7 +10,7 @@
  *       +---------------------- all probes succeeded --------------------------+
  *
  * No timer runs: an OPEN breaker whose time is over is HALF_OPEN when it is asked next. A restart
- * makes it CLOSED and forgets what it counted. docs/patterns/breaker.md says more. */
+ * makes it CLOSED and forgets what it counted. docs/guide/patterns/breaker.md says more. */
 #ifndef JZX_BREAKER_H
 #define JZX_BREAKER_H
 

@@ -5,7 +5,7 @@
  * place, where `jzx ps` looks first. A thread of its own answers on a Unix socket with the
  * permissions of a file, from counters and from a look at the actors that takes no lock: also while
  * an actor loops for ever. Nothing can be changed through it unless `allow` says so. What is said
- * on the socket is in docs/CONTROL.md.
+ * on the socket is in docs/reference/CONTROL.md.
  *
  * While nobody is connected it costs nothing but memory: no instruction per message. */
 #ifndef JZX_CONTROL_H

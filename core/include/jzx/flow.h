@@ -11,7 +11,7 @@
  * An item is a message: an integer by value, bytes by copy, or data with a `drop`. It is handed on
  * once and in order; what is not (a stage died with it) is counted. A producer with several
  * consumers gives each item to one of them, by turns among those that want some; a consumer with
- * several producers takes from all. docs/patterns/flow.md has the guarantees. */
+ * several producers takes from all. docs/guide/patterns/flow.md has the guarantees. */
 #ifndef JZX_FLOW_H
 #define JZX_FLOW_H
 

@@ -8,7 +8,7 @@
  *
  * The first row that fits the state and the event, and whose guard says yes, is taken: its action
  * runs, then the machine goes to its next state. A spec is constant data and may be shared by any
- * number of machines on any threads. docs/patterns/fsm.md teaches this from the beginning.
+ * number of machines on any threads. docs/guide/patterns/fsm.md teaches this from the beginning.
  *
  * One event at a time, and after each, in this order:
  *   1. if the state changed: on_exit of the old one, on_enter of the new one;

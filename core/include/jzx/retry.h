@@ -6,8 +6,8 @@
  * budget of all callers together is spent: retries must not become the load that keeps a callee
  * down. What it asks must be harmless to do twice.
  *
- * Before a breaker, not behind it: callers -> retry -> breaker -> callee. docs/patterns/breaker.md
- * says why. */
+ * Before a breaker, not behind it: callers -> retry -> breaker -> callee.
+ * docs/guide/patterns/breaker.md says why. */
 #ifndef JZX_RETRY_H
 #define JZX_RETRY_H
 

@@ -11,7 +11,7 @@
  *
  * A worker that is full is passed over until it tells of room (R12). If all are, messages wait in
  * the router in their order; its own mailbox fills, and senders get MAILBOX_FULL: backpressure. A
- * router that waits costs nothing. docs/patterns/router.md says more. */
+ * router that waits costs nothing. docs/guide/patterns/router.md says more. */
 #ifndef JZX_ROUTER_H
 #define JZX_ROUTER_H
 

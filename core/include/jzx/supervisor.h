@@ -3,7 +3,8 @@
  * A supervisor has a list of child specs. It starts the children in order, restarts them by its
  * strategy, and stops them in reverse order before it ends itself. When restarts come too often it
  * gives up: it fails, and its own parent decides. It never blocks: while a child starts, stops or
- * backs off, it answers every call below. docs/SUPERVISION.md teaches this from the beginning.
+ * backs off, it answers every call below. docs/guide/SUPERVISION.md teaches this from the
+ * beginning.
  *
  * Children may run on other dispatchers (jzx/system.h). The calls that look at or change a
  * supervisor belong to its own one: elsewhere they return WRONG_DISPATCHER, and jzx/admin.h has a

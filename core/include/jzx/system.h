@@ -12,7 +12,7 @@
  * jzx_child_spec.dispatcher, and stays there. NULL is where its parent runs. Three names are always
  * there: "loop", "pool" (made at its first use, one worker per CPU unless the config says
  * otherwise) and "pinned", which makes a loop and a thread for this one actor; they go when it
- * ended. All others come from the config. docs/DISPATCHERS.md helps to choose.
+ * ended. All others come from the config. docs/guide/DISPATCHERS.md helps to choose.
  *
  * A program with one loop needs none of this: jzx_loop_create() is the special case. */
 #ifndef JZX_SYSTEM_H

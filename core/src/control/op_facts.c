@@ -1,7 +1,7 @@
 /* The operation `facts`: what a client needs to tell likely mistakes. The program says what is;
- * what that means is decided by the client (cmd/client/doctor.h, docs/DOCTOR.md). Lists hold only
- * what is beyond the limits in the request, so the answer stays small however many actors there
- * are. */
+ * what that means is decided by the client (cmd/client/doctor.h, docs/reference/DOCTOR.md). Lists
+ * hold only what is beyond the limits in the request, so the answer stays small however many actors
+ * there are. */
 #include "control/op_facts_priv.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
-/* Operation metrics: what the program counts, in the text format of Prometheus. docs/METRICS.md
- * lists the names; a test compares. */
+/* Operation metrics: what the program counts, in the text format of Prometheus.
+ * docs/reference/METRICS.md lists the names; a test compares. */
 #include "base/alloc.h"
 #include "control/control_priv.h"
 #include "control/metrics_text.h"

@@ -13,7 +13,7 @@
  *   manifest_watch.h   waiting for generations, following changes
  *   manifest_work.h    running jobs as supervised actors: one function per kind
  *
- * docs/MANIFEST.md says what is guaranteed and what is not. */
+ * docs/guide/MANIFEST.md says what is guaranteed and what is not. */
 #ifndef JZX_MANIFEST_H
 #define JZX_MANIFEST_H
 
