@@ -1,5 +1,7 @@
-# Tests are found by their place: tests/<folder>/test_*.c, one program and one ctest entry per file,
-# with the folder as its label. What a folder may link says what it may see.
+# Tests are found by their place: tests/<folder>/test_*.c, one ctest entry per file, with the folder as
+# its label. What a folder may link says what it may see. The files of a folder are one program,
+# <build>/tests/<folder>/<folder>_tests FILE [TEST...], because linking each took a fourth of a build;
+# test_<name> beside it is a link to it, which runs that file.
 #
 # A program that runs actors is run on every dispatcher (R31), as <folder>/<name>@<variant> with the
 # label on_<variant>; JZX_DISPATCHER tells its loops what to be. One that cannot says so in a comment
@@ -39,7 +41,7 @@ function(jzx_find_variants source out)
     set(${out} ${left} PARENT_SCOPE)
 endfunction()
 
-function(jzx_add_variants folder short target source)
+function(jzx_add_variants folder short program source)
     jzx_find_variants(${source} variants)
     if(NOT pool4 IN_LIST variants)
         set_property(TEST ${folder}/${short} APPEND PROPERTY LABELS not_on_pool4)
@@ -47,34 +49,72 @@ function(jzx_add_variants folder short target source)
     foreach(variant ${variants})
         string(REGEX REPLACE "^pool" "pool:" dispatcher ${variant})
         set(name ${folder}/${short}@${variant})
-        add_test(NAME ${name} COMMAND ${target})
+        add_test(NAME ${name} COMMAND ${program})
         set_tests_properties(${name} PROPERTIES
             TIMEOUT ${JZX_TEST_TIMEOUT} LABELS on_${variant} SKIP_RETURN_CODE 77
             ENVIRONMENT "JZX_DISPATCHER=${dispatcher};${JZX_LIGHTER_${folder}_${short}}")
     endforeach()
 endfunction()
 
-function(jzx_add_tests folder)
-    file(GLOB sources CONFIGURE_DEPENDS tests/${folder}/test_*.c)
+# Whether a test cannot share a program: it defines functions of libc or lmdb, which all would get then,
+# or starts itself again. It says so in a comment with the reason: "program of its own: ...".
+function(jzx_wants_own_program source out)
+    file(STRINGS ${source} lines REGEX "program of its own:")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    if(lines)
+        set(${out} TRUE PARENT_SCOPE)
+    else()
+        set(${out} FALSE PARENT_SCOPE)
+    endif()
+endfunction()
+
+# jzx_add_test_program(target name folder sources libraries...): an executable in <build>/tests/<folder>.
+function(jzx_add_test_program target name folder sources)
+    add_executable(${target} ${sources})
+    set_target_properties(${target} PROPERTIES
+        OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
+    target_link_libraries(${target} PRIVATE jzt_support ${ARGN} Threads::Threads)
+    # Half of a sanitizer's build went into optimizing tests; the library stays optimized.
+    if(JZX_SANITIZE)
+        target_compile_options(${target} PRIVATE -O0)
+    endif()
+endfunction()
+
+# jzx_add_tests(folder place library...): the tests of a folder, which is at place in the sources.
+# Target and program are <folder>_tests; programs of their own are built with it.
+function(jzx_add_tests folder place)
+    file(GLOB sources CONFIGURE_DEPENDS ${place}/test_*.c)
     if(NOT TARGET jzx_client)
         list(FILTER sources EXCLUDE REGEX "/contract/test_control_doctor[^/]*$")
     endif()
+    set(binaries ${PROJECT_BINARY_DIR}/tests/${folder})
+    file(MAKE_DIRECTORY ${binaries})
+    set(together "")
+    set(alone "")
+    set(JZX_FILES "")
+    set(JZX_DECLARATIONS "")
     foreach(source ${sources})
         get_filename_component(name ${source} NAME_WE)
         string(REGEX REPLACE "^test_" "" short ${name})
-        set(target ${folder}_${name})
-        add_executable(${target} ${source})
-        set_target_properties(${target} PROPERTIES
-            OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
-        target_link_libraries(${target} PRIVATE jzt_support ${ARGN} Threads::Threads)
-        # Half of a sanitizer's build went into optimizing tests; the library stays optimized.
-        if(JZX_SANITIZE)
-            target_compile_options(${target} PRIVATE -O0)
+        jzx_wants_own_program(${source} own)
+        if(own)
+            # Where the link was, the linker would write what it points to.
+            if(IS_SYMLINK ${binaries}/${name})
+                file(REMOVE ${binaries}/${name})
+            endif()
+            jzx_add_test_program(${folder}_${name} ${name} ${folder} ${source} ${ARGN})
+            list(APPEND alone ${folder}_${name})
+        else()
+            set(entry jzt_main_${folder}_${short})
+            list(APPEND together ${source})
+            set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS JZT_MAIN=${entry})
+            string(APPEND JZX_DECLARATIONS "int ${entry}(int argc, char **argv);\n")
+            string(APPEND JZX_FILES "    {\"${short}\", ${entry}},\n")
+            file(CREATE_LINK ${folder}_tests ${binaries}/${name} SYMBOLIC)
         endif()
-        add_test(NAME ${folder}/${short} COMMAND ${target})
+        add_test(NAME ${folder}/${short} COMMAND ${binaries}/${name})
         set_tests_properties(${folder}/${short} PROPERTIES
             TIMEOUT ${JZX_TEST_TIMEOUT} LABELS ${folder} SKIP_RETURN_CODE 77)
-        add_dependencies(${folder}_tests ${target})
         # Of the manifest's tests, those with threads of their own are for the thread sanitizer.
         file(STRINGS ${source} threads REGEX "#include <pthread.h>")
         if(folder STREQUAL "manifest" AND threads)
@@ -84,9 +124,15 @@ function(jzx_add_tests folder)
             set_tests_properties(${folder}/${short} PROPERTIES COST ${JZX_LONG})
         endif()
         if(folder IN_LIST JZX_VARIANT_FOLDERS)
-            jzx_add_variants(${folder} ${short} ${target} ${source})
+            jzx_add_variants(${folder} ${short} ${binaries}/${name} ${source})
         endif()
     endforeach()
+    set(table ${PROJECT_BINARY_DIR}/tests/${folder}_tests.c)
+    configure_file(${PROJECT_SOURCE_DIR}/tests/support/program.c.in ${table} @ONLY)
+    jzx_add_test_program(${folder}_tests ${folder}_tests ${folder} "${together};${table}" ${ARGN})
+    if(alone)
+        add_dependencies(${folder}_tests ${alone})
+    endif()
 endfunction()
 
 function(jzx_add_fuzzers)
@@ -123,16 +169,13 @@ target_include_directories(jzt_support
     PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support
     PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
 
-foreach(folder unit contract sim fault thread api manifest)
-    add_custom_target(${folder}_tests)
-endforeach()
 if(TARGET jzx_testkit)
     set(kit jzx_testkit_twin)
-    jzx_add_tests(api jzx_testkit jzx)
+    jzx_add_tests(api tests/api jzx_testkit jzx)
 endif()
-jzx_add_tests(unit jzx_twin)
+jzx_add_tests(unit tests/unit jzx_twin)
 foreach(folder contract sim fault thread)
-    jzx_add_tests(${folder} ${kit} jzx_twin)
+    jzx_add_tests(${folder} tests/${folder} ${kit} jzx_twin)
 endforeach()
 # What the facts of a program mean is decided in its clients.
 if(TARGET jzx_client)
@@ -141,7 +184,7 @@ if(TARGET jzx_client)
 endif()
 
 if(TARGET jzx_manifest_twin)
-    jzx_add_tests(manifest jzx_manifest_twin ${kit} jzx_twin)
+    jzx_add_tests(manifest tests/manifest jzx_manifest_twin ${kit} jzx_twin)
     include(tests/manifest/kill9/kill9.cmake)
     include(cmake/crashlab.cmake)
 endif()
@@ -195,7 +238,7 @@ if(TARGET jzx_manifest)
 endif()
 if(TARGET jzx-command AND TARGET jzx_manifest)
     jzx_add_script(manifest/command manifest tests/manifest/command.sh
-        $<TARGET_FILE:jzx-command> $<TARGET_FILE:manifest_test_sample>)
+        $<TARGET_FILE:jzx-command> ${PROJECT_BINARY_DIR}/tests/manifest/test_sample)
 endif()
 if(TARGET jzx_console)
     jzx_add_script(abi/console_symbols abi tests/abi/symbols.sh
