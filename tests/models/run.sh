@@ -2,8 +2,8 @@
 # Checks the models of this directory with spin: each must have no error, and each of its mutants
 # (-D MUT_x, named in the model's own text) must have one. Bounded in memory and time.
 #
-# What becomes of a mutant depends on the text of its model alone. So the mutants of a model are tried
-# when that text is another one than in caught.sha256, or with --all; --record tries them all and
+# What becomes of a mutant depends on the code of its model alone. So the mutants of a model are tried
+# when that code is another one than in caught.sha256 (comments do not count), or with --all; --record tries them all and
 # writes that file.
 #
 # --kept FILE is for a build folder: a model that passed is noted there, with the sum of its text, this
@@ -35,10 +35,34 @@ trap 'exit 1' INT TERM
 failed=0 # the model at hand
 status=0 # any of them
 
-# sum_of FILE: of all that a model's result depends on.
+# code_sum MODEL: of its code and the names of its mutants, without the rest of its comments.
+code_sum() {
+    {
+        mutants_of "$1"
+        awk '{
+            line = ""
+            for (text = $0; text != "";) {
+                mark = inside ? "*/" : "/*"
+                at = index(text, mark)
+                if (!inside) line = line (at ? substr(text, 1, at - 1) : text)
+                text = at ? substr(text, at + 2) : ""
+                if (at) inside = !inside
+            }
+            sub(/[ \t]+$/, "", line)
+            if (line != "") print line
+        }' "$here/$1.pml"
+    } | sha256sum | cut -d ' ' -f 1
+}
+
+mutants_of() { # MODEL
+    sed -n 's/^ \*   \(MUT_[A-Z_]*\).*/\1/p' "$here/$1.pml"
+}
+
+# sum_of MODEL: of all that a model's result depends on.
 sum_of() {
     {
-        cat "$1" "$here/caught.sha256" "$here/run.sh"
+        code_sum "$1"
+        cat "$here/run.sh"
         spin -V
         "$cc" --version
     } | sha256sum | cut -d ' ' -f 1
@@ -61,7 +85,8 @@ check() {
         failed=1
         return
     fi
-    timeout 50 ./pan -m200000 >pan.log 2>&1
+    # Seconds of the processor: a busy machine is no reason to give up.
+    (ulimit -t 60 && exec ./pan -m200000) >pan.log 2>&1
     errors=$(sed -n 's/.*errors: \([0-9]*\).*/\1/p' pan.log)
     states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log)
     if grep -q 'Search not completed\|max search depth too small\|out of memory' pan.log &&
@@ -80,13 +105,12 @@ check() {
 }
 
 check_mutants() { # MODEL
-    sum=$(sha256sum <"$here/$1.pml")
-    if [ -z "$mode" ] && grep -q "^${sum%% *} $1\$" "$here/caught.sha256"; then
+    if [ -z "$mode" ] && grep -q "^$(code_sum "$1") $1\$" "$here/caught.sha256"; then
         echo "models: $1: its mutants were caught when it was written; --all tries them again"
         return
     fi
     # shellcheck disable=SC2013 # the names have no blanks
-    for mutant in $(sed -n 's/^ \*   \(MUT_[A-Z_]*\).*/\1/p' "$here/$1.pml"); do
+    for mutant in $(mutants_of "$1"); do
         check "$1" "$mutant" error
     done
 }
@@ -94,7 +118,7 @@ check_mutants() { # MODEL
 for model in "$here"/*.pml; do
     base=$(basename "$model" .pml)
     if [ -n "$kept" ]; then
-        all=$(sum_of "$model")
+        all=$(sum_of "$base")
         if grep -q "^$all $base\$" "$kept" 2>/dev/null; then
             echo "models: $base: as it was when it passed"
             continue
@@ -111,8 +135,8 @@ for model in "$here"/*.pml; do
 done
 if [ "$mode" = --record ] && [ "$status" -eq 0 ]; then
     for model in "$here"/*.pml; do
-        sum=$(sha256sum <"$model")
-        echo "${sum%% *} $(basename "$model" .pml)"
+        base=$(basename "$model" .pml)
+        echo "$(code_sum "$base") $base"
     done >"$here/caught.sha256"
 fi
 exit $status
