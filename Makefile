@@ -14,7 +14,7 @@ help:
 	@echo 'make build      build with the dev preset; PRESET=release|asan|tsan|... for another'
 	@echo 'make run        a service to look into: starts it, says where its console is'
 	@echo 'make tour       a narrated tour of the library, a few seconds'
-	@echo 'make test       every test: plain, clang, ASan+UBSan, TSan, install'
+	@echo 'make test       the tests: plain, clang, ASan+UBSan, TSan, install; make check has the long ones too'
 	@echo 'make bench      run the benchmarks; QUICK=1 for a short run'
 	@echo 'make bench-watched   what looking costs: 100,000 actors with jzx top and without; QUICK=1'
 	@echo 'make bench-manifest  the manifest beside raw LMDB and SQLite; QUICK=1, NAME=...'
@@ -22,7 +22,7 @@ help:
 	@echo 'make install    install the release build; PREFIX=/usr/local DESTDIR=, STRIP=0 keeps debug information'
 	@echo 'make uninstall  remove what make install put there; PREFIX=/usr/local DESTDIR='
 	@echo 'make format     format the sources in place'
-	@echo 'make check      everything: make test, and lint, cross, packages'
+	@echo 'make check      everything: lint, cross, packages, and make test with all seeds and dispatchers'
 	@echo 'make lint       clang-tidy and shellcheck'
 	@echo 'make cross      libjzx and its unit tests for AArch64'
 	@echo 'make packages   Debian packages, checked, and tried in a bare Debian; as root'
@@ -91,7 +91,7 @@ format:
 # Lint first: it is over in minutes. Goes on after a failure, and says at the end what failed; 77 is "not on this machine".
 check: deps
 	@tools/deps check
-	@failed=; for part in lint cross packages check; do \
+	@failed=; for part in lint cross packages 'check all'; do \
 		status=0; JOBS=$(JOBS) tools/$$part || status=$$?; \
 		[ $$status -eq 0 ] || [ $$status -eq 77 ] || failed="$$failed tools/$$part"; \
 	done; \

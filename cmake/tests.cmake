@@ -1,5 +1,7 @@
-# Tests are found by their place: tests/<folder>/test_*.c, one program and one ctest entry per file,
-# with the folder as its label. What a folder may link says what it may see.
+# Tests are found by their place: tests/<folder>/test_*.c, one ctest entry per file, with the folder as
+# its label. What a folder may link says what it may see. The files of a folder are one program,
+# <build>/tests/<folder>/<folder>_tests FILE [TEST...], because linking each took a fourth of a build;
+# test_<name> beside it is a link to it, which runs that file.
 #
 # A program that runs actors is run on every dispatcher (R31), as <folder>/<name>@<variant> with the
 # label on_<variant>; JZX_DISPATCHER tells its loops what to be. One that cannot says so in a comment
@@ -11,9 +13,28 @@ set(JZX_VARIANT_FOLDERS contract api sim fault thread)
 set(JZX_LIGHTER_sim_model JZX_MODEL_OPS=200000)
 set(JZX_LIGHTER_sim_sup_model JZX_MODEL_SEEDS=1500 JZX_SEED=1)
 
+# What plays many seeds has a second entry, <folder>/<name>@long with the label long, which plays those
+# that the first leaves out. `make check` runs both, `make test` the first. A sanitizer's build plays
+# fewer by itself.
+set(JZX_SHORT_manifest_model JZX_SEED=1 JZX_MODEL_SEEDS=1000)
+set(JZX_REST_manifest_model JZX_SEED=1001 JZX_MODEL_SEEDS=4000)
+set(JZX_SHORT_manifest_model_crowd JZX_SEED=1 JZX_MODEL_SEEDS=1000)
+set(JZX_REST_manifest_model_crowd JZX_SEED=1001 JZX_MODEL_SEEDS=4000)
+set(JZX_SHORT_manifest_flips JZX_FLIP_STEP=7)
+set(JZX_REST_manifest_flips JZX_FLIP_STEP=1)
+set(JZX_SHORT_manifest_flips_live JZX_FLIP_STEP=7)
+set(JZX_REST_manifest_flips_live JZX_FLIP_STEP=1)
+set(JZX_SHORT_sim_sup_model JZX_SEED=1 JZX_MODEL_SEEDS=3000)
+set(JZX_REST_sim_sup_model JZX_SEED=3001 JZX_MODEL_SEEDS=9000)
+
 # What takes longest starts first (on a fresh tree ctest knows no times), so that no processor waits
 # for the last one.
 set(JZX_LONG 20)
+function(jzx_long_first name)
+    if(name MATCHES "^(manifest/(model|flips|kill9|store_damage|queue_model)|contract/(system_shutdown|sup_race|idle)|fault/sweep_calls|sim/(sup_)?model|console/limits)")
+        set_tests_properties(${name} PROPERTIES COST ${JZX_LONG})
+    endif()
+endfunction()
 
 # The variants on which a test can run.
 function(jzx_find_variants source out)
@@ -39,7 +60,7 @@ function(jzx_find_variants source out)
     set(${out} ${left} PARENT_SCOPE)
 endfunction()
 
-function(jzx_add_variants folder short target source)
+function(jzx_add_variants folder short program source)
     jzx_find_variants(${source} variants)
     if(NOT pool4 IN_LIST variants)
         set_property(TEST ${folder}/${short} APPEND PROPERTY LABELS not_on_pool4)
@@ -47,46 +68,101 @@ function(jzx_add_variants folder short target source)
     foreach(variant ${variants})
         string(REGEX REPLACE "^pool" "pool:" dispatcher ${variant})
         set(name ${folder}/${short}@${variant})
-        add_test(NAME ${name} COMMAND ${target})
+        add_test(NAME ${name} COMMAND ${program})
         set_tests_properties(${name} PROPERTIES
             TIMEOUT ${JZX_TEST_TIMEOUT} LABELS on_${variant} SKIP_RETURN_CODE 77
             ENVIRONMENT "JZX_DISPATCHER=${dispatcher};${JZX_LIGHTER_${folder}_${short}}")
+        jzx_long_first(${name})
     endforeach()
 endfunction()
 
-function(jzx_add_tests folder)
-    file(GLOB sources CONFIGURE_DEPENDS tests/${folder}/test_*.c)
+# Whether a test cannot share a program: it defines functions of libc or lmdb, which all would get then,
+# or starts itself again. It says so in a comment with the reason: "program of its own: ...".
+function(jzx_wants_own_program source out)
+    file(STRINGS ${source} lines REGEX "program of its own:")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    if(lines)
+        set(${out} TRUE PARENT_SCOPE)
+    else()
+        set(${out} FALSE PARENT_SCOPE)
+    endif()
+endfunction()
+
+# jzx_add_test_program(target name folder sources libraries...): an executable in <build>/tests/<folder>.
+function(jzx_add_test_program target name folder sources)
+    add_executable(${target} ${sources})
+    set_target_properties(${target} PROPERTIES
+        OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
+    target_link_libraries(${target} PRIVATE jzt_support ${ARGN} Threads::Threads)
+    # Half of a sanitizer's build went into optimizing tests; the library stays optimized.
+    if(JZX_SANITIZE)
+        target_compile_options(${target} PRIVATE -O0)
+    endif()
+endfunction()
+
+# jzx_add_tests(folder place library...): the tests of a folder, which is at place in the sources.
+# Target and program are <folder>_tests; programs of their own are built with it.
+function(jzx_add_tests folder place)
+    file(GLOB sources CONFIGURE_DEPENDS ${place}/test_*.c)
     if(NOT TARGET jzx_client)
         list(FILTER sources EXCLUDE REGEX "/contract/test_control_doctor[^/]*$")
     endif()
+    set(binaries ${PROJECT_BINARY_DIR}/tests/${folder})
+    file(MAKE_DIRECTORY ${binaries})
+    set(together "")
+    set(alone "")
+    set(JZX_FILES "")
+    set(JZX_DECLARATIONS "")
     foreach(source ${sources})
         get_filename_component(name ${source} NAME_WE)
         string(REGEX REPLACE "^test_" "" short ${name})
-        set(target ${folder}_${name})
-        add_executable(${target} ${source})
-        set_target_properties(${target} PROPERTIES
-            OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
-        target_link_libraries(${target} PRIVATE jzt_support ${ARGN} Threads::Threads)
-        # Half of a sanitizer's build went into optimizing tests; the library stays optimized.
-        if(JZX_SANITIZE)
-            target_compile_options(${target} PRIVATE -O0)
+        jzx_wants_own_program(${source} own)
+        if(own)
+            # Where the link was, the linker would write what it points to.
+            if(IS_SYMLINK ${binaries}/${name})
+                file(REMOVE ${binaries}/${name})
+            endif()
+            jzx_add_test_program(${folder}_${name} ${name} ${folder} ${source} ${ARGN})
+            list(APPEND alone ${folder}_${name})
+        else()
+            set(entry jzt_main_${folder}_${short})
+            list(APPEND together ${source})
+            set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS JZT_MAIN=${entry})
+            string(APPEND JZX_DECLARATIONS "int ${entry}(int argc, char **argv);\n")
+            string(APPEND JZX_FILES "    {\"${short}\", ${entry}},\n")
+            file(CREATE_LINK ${folder}_tests ${binaries}/${name} SYMBOLIC)
         endif()
-        add_test(NAME ${folder}/${short} COMMAND ${target})
+        add_test(NAME ${folder}/${short} COMMAND ${binaries}/${name})
         set_tests_properties(${folder}/${short} PROPERTIES
             TIMEOUT ${JZX_TEST_TIMEOUT} LABELS ${folder} SKIP_RETURN_CODE 77)
-        add_dependencies(${folder}_tests ${target})
+        if(DEFINED JZX_SHORT_${folder}_${short} AND NOT JZX_SANITIZE)
+            set(rest ${folder}/${short}@long)
+            add_test(NAME ${rest} COMMAND ${binaries}/${name})
+            set_tests_properties(${folder}/${short} PROPERTIES
+                ENVIRONMENT "${JZX_SHORT_${folder}_${short}}")
+            set_tests_properties(${rest} PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS long
+                SKIP_RETURN_CODE 77 COST 40 ENVIRONMENT "${JZX_REST_${folder}_${short}}")
+        endif()
         # Of the manifest's tests, those with threads of their own are for the thread sanitizer.
         file(STRINGS ${source} threads REGEX "#include <pthread.h>")
         if(folder STREQUAL "manifest" AND threads)
             set_property(TEST ${folder}/${short} APPEND PROPERTY LABELS manifest_threads)
         endif()
-        if("${folder}/${short}" MATCHES "^(manifest/model.*|manifest/flips.*|contract/system_shutdown|fault/sweep_calls)$")
-            set_tests_properties(${folder}/${short} PROPERTIES COST ${JZX_LONG})
+        jzx_long_first(${folder}/${short})
+        # It waits for five seconds in which nothing must happen: nothing for a sanitizer to look at.
+        if("${folder}/${short}" STREQUAL "contract/idle")
+            set_property(TEST ${folder}/${short} APPEND PROPERTY LABELS waits)
         endif()
         if(folder IN_LIST JZX_VARIANT_FOLDERS)
-            jzx_add_variants(${folder} ${short} ${target} ${source})
+            jzx_add_variants(${folder} ${short} ${binaries}/${name} ${source})
         endif()
     endforeach()
+    set(table ${PROJECT_BINARY_DIR}/tests/${folder}_tests.c)
+    configure_file(${PROJECT_SOURCE_DIR}/tests/support/program.c.in ${table} @ONLY)
+    jzx_add_test_program(${folder}_tests ${folder}_tests ${folder} "${together};${table}" ${ARGN})
+    if(alone)
+        add_dependencies(${folder}_tests ${alone})
+    endif()
 endfunction()
 
 function(jzx_add_fuzzers)
@@ -123,16 +199,13 @@ target_include_directories(jzt_support
     PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support
     PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
 
-foreach(folder unit contract sim fault thread api manifest)
-    add_custom_target(${folder}_tests)
-endforeach()
 if(TARGET jzx_testkit)
     set(kit jzx_testkit_twin)
-    jzx_add_tests(api jzx_testkit jzx)
+    jzx_add_tests(api tests/api jzx_testkit jzx)
 endif()
-jzx_add_tests(unit jzx_twin)
+jzx_add_tests(unit tests/unit jzx_twin)
 foreach(folder contract sim fault thread)
-    jzx_add_tests(${folder} ${kit} jzx_twin)
+    jzx_add_tests(${folder} tests/${folder} ${kit} jzx_twin)
 endforeach()
 # What the facts of a program mean is decided in its clients.
 if(TARGET jzx_client)
@@ -141,7 +214,7 @@ if(TARGET jzx_client)
 endif()
 
 if(TARGET jzx_manifest_twin)
-    jzx_add_tests(manifest jzx_manifest_twin ${kit} jzx_twin)
+    jzx_add_tests(manifest tests/manifest jzx_manifest_twin ${kit} jzx_twin)
     include(tests/manifest/kill9/kill9.cmake)
     include(cmake/crashlab.cmake)
 endif()
@@ -180,7 +253,8 @@ jzx_add_script(abi/protocol_gcc headers tests/abi/protocol_refused.sh gcc g++)
 jzx_add_script(abi/protocol_clang headers tests/abi/protocol_refused.sh clang clang++)
 jzx_add_script(abi/sizes abi tests/abi/sizes.sh ${CMAKE_C_COMPILER})
 jzx_add_script(abi/man abi tests/abi/man_signatures.sh ${CMAKE_C_COMPILER})
-jzx_add_script(models models tests/models/run.sh)
+# Only what changed since it passed in this build folder.
+jzx_add_script(models models tests/models/run.sh --kept ${PROJECT_BINARY_DIR}/models.sha256)
 set_tests_properties(models PROPERTIES COST 30)
 set_tests_properties(abi/headers_clang PROPERTIES COST ${JZX_LONG})
 jzx_add_script(abi/symbols abi tests/abi/symbols.sh
@@ -195,7 +269,7 @@ if(TARGET jzx_manifest)
 endif()
 if(TARGET jzx-command AND TARGET jzx_manifest)
     jzx_add_script(manifest/command manifest tests/manifest/command.sh
-        $<TARGET_FILE:jzx-command> $<TARGET_FILE:manifest_test_sample>)
+        $<TARGET_FILE:jzx-command> ${PROJECT_BINARY_DIR}/tests/manifest/test_sample)
 endif()
 if(TARGET jzx_console)
     jzx_add_script(abi/console_symbols abi tests/abi/symbols.sh

@@ -2,6 +2,7 @@
  * and finds nothing in a program that does well. Method: for every rule a program that has it; the
  * one that does well has the same actors without. The supervisors' are in
  * test_control_doctor_specs.c. not on: pinned pool */
+/* program of its own: it sees cmd/client, which the other tests of this folder must not. */
 #define _GNU_SOURCE
 #include "doctor_fixture.h"
 

@@ -1,6 +1,7 @@
 /* Goal: the doctor finds what is wrong with supervisors, in their specs and in how often they
  * restart, and names who it is. Method: for every rule a supervisor that breaks it. */
 /* Specs are the same everywhere; not on: pinned pool */
+/* program of its own: it sees cmd/client, which the other tests of this folder must not. */
 #define _GNU_SOURCE
 #include "doctor_fixture.h"
 

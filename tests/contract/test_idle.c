@@ -2,6 +2,7 @@
  * that is busy without I/O makes no system call per message (R25, R23). Method: this program runs
  * itself as the subject in a child process, under strace where that is allowed, and counts the
  * calls between two markers. The first test takes five seconds of real time. */
+/* program of its own: it runs itself as the subject. */
 /* not on: pinned pool; it counts the system calls of the one thread that runs the loop. Idle pools
  * are in thread/test_pool.c and contract/test_system.c. */
 #define _GNU_SOURCE

@@ -12,9 +12,18 @@
 #include <jzx/testkit.h>
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 enum { DBS = 12, SHARDS = 3, CHUNKS = 40, JOBS = 60, KINDS = 5, MATERIALS = 12, ANSWERS = 4096 };
+
+/* One flip in this many is tried: JZX_FLIP_STEP; `make check` tries them all. */
+static inline unsigned flip_step(unsigned otherwise)
+{
+    const char *asked = getenv("JZX_FLIP_STEP");
+    unsigned step = asked != NULL ? (unsigned)strtoul(asked, NULL, 10) : otherwise;
+    return step > 0 ? step : 1;
+}
 
 /* ---- A world with one loop and one file. */
 

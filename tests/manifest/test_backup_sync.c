@@ -1,5 +1,6 @@
 /* Goal: a backup has its name only when all of it is on the disk, or it has none. Method: writes,
  * syncs and the rename go through this program, which numbers them. */
+/* program of its own: write(), fsync() and rename() are replaced. */
 #include "mf_fixture.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  * was never written; everything works when there is room again. Method: the calls that take blocks
  * go through this program, which has only so many. A write where no blocks are is what must not
  * happen: it is counted, and on a full disk done by half, as real file systems do. */
+/* program of its own: fallocate(), pwrite() and writev() are replaced. */
 #include "mf_fixture.h"
 
 #include <errno.h>

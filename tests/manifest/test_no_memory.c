@@ -2,6 +2,7 @@
  * answers with an error or does its work, what was acknowledged is there, and the file is sound.
  * Method: malloc() and its kin are this program's; the nth call from the armed moment on fails,
  * once or for a while, for n = 1, 2, 3 ... until a run was not touched. */
+/* program of its own: malloc() and its kin are replaced. */
 #include "mf_fixture.h"
 
 #include <errno.h>

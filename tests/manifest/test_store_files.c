@@ -1,6 +1,7 @@
 /* Goal: new files appear whole or not at all, whatever fails and whenever the process dies; copies
  * are manifests; the reserve is there when it is needed.
  * Method: the calls that matter are replaced by ones that count, and fail or kill at the nth. */
+/* program of its own: fsync(), link() and others are replaced. */
 #include "store_kit.h"
 
 #include "store_steps.h"

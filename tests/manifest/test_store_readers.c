@@ -1,5 +1,6 @@
 /* Goal: read transactions are pooled: any number of threads, each with a view of one commit, an age
  * that can be seen, and slots of dead processes that are freed. */
+/* program of its own: mdb_txn_begin() and mdb_txn_renew() are replaced. */
 #include "store_kit.h"
 
 #include "bytes.h"

@@ -2,9 +2,13 @@
 # Checks the models of this directory with spin: each must have no error, and each of its mutants
 # (-D MUT_x, named in the model's own text) must have one. Bounded in memory and time.
 #
-# What becomes of a mutant depends on the text of its model alone. So the mutants of a model are tried
-# when that text is another one than in caught.sha256, or with --all; --record tries them all and
+# What becomes of a mutant depends on the code of its model alone. So the mutants of a model are tried
+# when that code is another one than in caught.sha256 (comments do not count), or with --all; --record tries them all and
 # writes that file.
+#
+# --kept FILE is for a build folder: a model that passed is noted there, with the sum of its text, this
+# script, spin and the compiler, and is not checked again while that sum is the same. A clean clone has
+# no such file, so CI checks all of them.
 # Exits with 0, 1 when something was not as expected, or 77 when spin is not installed.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,10 +16,15 @@ if ! command -v spin >/dev/null 2>&1; then
     echo "models: spin is not installed; skipped."
     exit 77
 fi
-case ${1:-} in
-'' | --all | --record) mode=${1:-} ;;
+kept=
+case ${1:-}:$# in
+:0 | --all:1 | --record:1) mode=${1:-} ;;
+--kept:2)
+    mode=
+    kept=$2
+    ;;
 *)
-    echo "usage: run.sh [--all | --record]" >&2
+    echo "usage: run.sh [--all | --record | --kept FILE]" >&2
     exit 2
     ;;
 esac
@@ -23,7 +32,41 @@ cc=${CC:-gcc}
 work=$(mktemp -d "${TMPDIR:-/tmp}/jzx-models.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
-failed=0
+failed=0 # the model at hand
+status=0 # any of them
+
+# code_sum MODEL: of its code and the names of its mutants, without the rest of its comments.
+code_sum() {
+    {
+        mutants_of "$1"
+        awk '{
+            line = ""
+            for (text = $0; text != "";) {
+                mark = inside ? "*/" : "/*"
+                at = index(text, mark)
+                if (!inside) line = line (at ? substr(text, 1, at - 1) : text)
+                text = at ? substr(text, at + 2) : ""
+                if (at) inside = !inside
+            }
+            sub(/[ \t]+$/, "", line)
+            if (line != "") print line
+        }' "$here/$1.pml"
+    } | sha256sum | cut -d ' ' -f 1
+}
+
+mutants_of() { # MODEL
+    sed -n 's/^ \*   \(MUT_[A-Z_]*\).*/\1/p' "$here/$1.pml"
+}
+
+# sum_of MODEL: of all that a model's result depends on.
+sum_of() {
+    {
+        code_sum "$1"
+        cat "$here/run.sh"
+        spin -V
+        "$cc" --version
+    } | sha256sum | cut -d ' ' -f 1
+}
 
 # check model mutant expected: expected is "clean" or "error".
 check() {
@@ -42,7 +85,8 @@ check() {
         failed=1
         return
     fi
-    timeout 50 ./pan -m200000 >pan.log 2>&1
+    # Seconds of the processor: a busy machine is no reason to give up.
+    (ulimit -t 60 && exec ./pan -m200000) >pan.log 2>&1
     errors=$(sed -n 's/.*errors: \([0-9]*\).*/\1/p' pan.log)
     states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log)
     if grep -q 'Search not completed\|max search depth too small\|out of memory' pan.log &&
@@ -60,23 +104,39 @@ check() {
     esac
 }
 
-for model in "$here"/*.pml; do
-    base=$(basename "$model" .pml)
-    check "$base" "" clean
-    sum=$(sha256sum <"$model")
-    if [ -z "$mode" ] && grep -q "^${sum%% *} $base\$" "$here/caught.sha256"; then
-        echo "models: $base: its mutants were caught when it was written; --all tries them again"
-        continue
+check_mutants() { # MODEL
+    if [ -z "$mode" ] && grep -q "^$(code_sum "$1") $1\$" "$here/caught.sha256"; then
+        echo "models: $1: its mutants were caught when it was written; --all tries them again"
+        return
     fi
     # shellcheck disable=SC2013 # the names have no blanks
-    for mutant in $(sed -n 's/^ \*   \(MUT_[A-Z_]*\).*/\1/p' "$model"); do
-        check "$base" "$mutant" error
+    for mutant in $(mutants_of "$1"); do
+        check "$1" "$mutant" error
     done
+}
+
+for model in "$here"/*.pml; do
+    base=$(basename "$model" .pml)
+    if [ -n "$kept" ]; then
+        all=$(sum_of "$base")
+        if grep -q "^$all $base\$" "$kept" 2>/dev/null; then
+            echo "models: $base: as it was when it passed"
+            continue
+        fi
+    fi
+    failed=0
+    check "$base" "" clean
+    check_mutants "$base"
+    if [ "$failed" -ne 0 ]; then
+        status=1
+    elif [ -n "$kept" ]; then
+        echo "$all $base" >>"$kept"
+    fi
 done
-if [ "$mode" = --record ] && [ "$failed" -eq 0 ]; then
+if [ "$mode" = --record ] && [ "$status" -eq 0 ]; then
     for model in "$here"/*.pml; do
-        sum=$(sha256sum <"$model")
-        echo "${sum%% *} $(basename "$model" .pml)"
+        base=$(basename "$model" .pml)
+        echo "$(code_sum "$base") $base"
     done >"$here/caught.sha256"
 fi
-exit $failed
+exit $status

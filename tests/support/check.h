@@ -14,6 +14,8 @@
 #ifndef JZT_CHECK_H
 #define JZT_CHECK_H
 
+#include "program.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
