@@ -437,7 +437,7 @@ static void test_races_between_all_places(void)
     for_all_pairs(race_pair);
 }
 
-/* Anonymous pinned dispatchers come and go with their actors, and their post offices are used
+/* Anonymous pinned dispatchers come and go with their actors, and their inboxes are used
  * again: what was asked there means nobody who comes later. */
 static void test_dispatchers_that_go_with_their_asker_or_callee(void)
 {
@@ -482,7 +482,7 @@ static void test_dispatchers_that_go_with_their_asker_or_callee(void)
     world_close(w);
 }
 
-/* Looks at a request again and again while dispatchers come and go on the asker's post office. */
+/* Looks at a request again and again while dispatchers come and go on the asker's inbox. */
 static _Atomic bool looking;
 
 static void look_often(jzx_context *ctx, agent *self, void *arg)

@@ -368,7 +368,7 @@ static uint64_t recorded(const stage *s)
     for (uint32_t i = 0; i < 4; i++) {
         uint64_t newest = 0;
         uint64_t skipped = 0;
-        jzi_peek_tap(&view, 0, i, &newest, &skipped);
+        jzi_peek_event_ring(&view, 0, i, &newest, &skipped);
         all += newest + skipped;
     }
     return all;

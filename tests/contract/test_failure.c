@@ -94,14 +94,15 @@ static stage *open_stage(void)
 {
     stage *s = calloc(1, sizeof *s);
     s->r = rig_open(NULL);
-    REQUIRE_OK(jzi_board_keep_failures(s->r.loop->domain.board));
-    jzi_board_want(s->r.loop->domain.board, JZI_WANT_RECORD, 0); /* as a control does */
+    REQUIRE_OK(jzi_board_keep_failures(s->r.loop->dispatcher.board));
+    jzi_board_want(s->r.loop->dispatcher.board, JZI_WANT_RECORD, 0); /* as a control does */
     return s;
 }
 
 static void look(stage *s)
 {
-    s->count = jzi_board_failures(s->r.loop->domain.board, JZX_NOBODY, s->found, JZI_FAILURES_KEPT);
+    s->count =
+        jzi_board_failures(s->r.loop->dispatcher.board, JZX_NOBODY, s->found, JZI_FAILURES_KEPT);
 }
 
 static void close_stage(stage *s)
@@ -360,7 +361,7 @@ static void test_nothing_is_kept_while_nobody_asked(void)
     REQUIRE_OK(jzx_spawn(r.loop, &(jzx_spawn_opts){.behavior = fail}, &id));
     CHECK_OK(jzx_send_u64(r.loop, id, 0, PANIC));
     rig_idle(&r);
-    CHECK_EQ(jzi_board_failures(r.loop->domain.board, JZX_NOBODY, &one, 1), 0);
+    CHECK_EQ(jzi_board_failures(r.loop->dispatcher.board, JZX_NOBODY, &one, 1), 0);
     CHECK_EQ(rig_counters(&r).failures, 1);
     rig_close(&r);
 }

@@ -319,7 +319,7 @@ static void test_a_birth_that_is_refused_gives_its_name_back(void)
 {
     town t = {0};
     town_open(&t);
-    jzi_post *desk = jzx_system_dispatcher(t.system, "desk")->post;
+    jzi_inbox *desk = jzx_system_dispatcher(t.system, "desk")->inbox;
     jzx_spawn_opts opts = {.behavior = run_hand,
                            .init = init_hand,
                            .state = &s.crew[0],
@@ -329,12 +329,12 @@ static void test_a_birth_that_is_refused_gives_its_name_back(void)
     jzx_counters before;
     jzx_counters after;
     jzx_system_counters(t.system, &before);
-    CHECK(jzi_post_close(desk) == NULL);
+    CHECK(jzi_inbox_close(desk) == NULL);
     CHECK_EQ(jzx_spawn(s.loop, &opts, NULL), JZX_ERR_STOPPING);
     CHECK_EQ(jzx_system_spawn(t.system, &opts, NULL), JZX_ERR_STOPPING);
     CHECK_EQ(jzx_whereis(s.loop, "n0"), JZX_NOBODY);
     CHECK_EQ(jzx_registered(s.loop, NULL, 0), 0);
-    jzi_post_reopen(desk);
+    jzi_inbox_reopen(desk);
     run_town(&t, 1);
     jzx_system_counters(t.system, &after);
     CHECK_EQ(after.spawned, before.spawned);

@@ -1,6 +1,6 @@
 /* Commands from other threads: stop and kill of an actor, the end of that actor, and the slot's
- * next tenant: jzi_door_order(), jzi_door_take_orders() of core/src/actor/door.c, jzi_post_command() of
- * core/src/actor/post.c, take_orders() of core/src/sched/worker.c (R2, R9, R32).
+ * next tenant: jzi_door_order(), jzi_door_take_orders() of core/src/actor/door.c, jzi_inbox_command() of
+ * core/src/actor/inbox.c, take_orders() of core/src/sched/worker.c (R2, R9, R32).
  *
  *   gate = generation, closed, orders, pins (the life pin alone: `life`), used
  *

@@ -26,7 +26,7 @@
 #define BUSY 2
 
 bool mutex = false;
-bool is_kept = false; /* domain->keeper; with the mutex */
+bool is_kept = false; /* dispatcher->keeper; with the mutex */
 byte kept = NOT;      /* as others see it */
 bool revoked = false;
 chan buffer = [4] of { byte }; /* the keeper's stores on their way */

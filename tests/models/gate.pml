@@ -10,7 +10,7 @@
  * and may then put the next tenant in, with the next generation.
  *
  * The push is refused while the post is shut: the dispatcher is gone, and another one may take its
- * place, its post and its slots later (jzi_post_reopen()). Then the sender gives its reservation
+ * place, its post and its slots later (jzi_inbox_reopen()). Then the sender gives its reservation
  * back. If that was the last thing that kept the slot, it puts the slot on the list of actors with
  * orders, for only the dispatcher frees slots; nobody else can have it on a list then. The list of
  * messages is a channel here; tests/models/inbound.pml has it as it is.

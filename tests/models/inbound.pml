@@ -1,4 +1,4 @@
-/* The loop's inbound list and its sleep: core/src/actor/post.c, jzi_loop_sleep() and jzi_loop_tick() of
+/* The loop's inbound list and its sleep: core/src/actor/inbox.c, jzi_loop_sleep() and jzi_loop_tick() of
  * core/src/loop/loop_tick.c, jzi_loop_close() of core/src/loop/loop.c (R25, R33). A pool's driver sleeps in the same
  * way; tests/models/pool.pml has the rest of a pool.
  *
@@ -42,7 +42,7 @@ byte refused = 0;
 byte buried = 0;
 byte done = 0; /* senders that returned */
 
-/* A push as in jzi_post_push(): read, then swap until nobody came between. */
+/* A push as in jzi_inbox_push(): read, then swap until nobody came between. */
 inline push(m, ok)
 {
     seen = head;
@@ -70,7 +70,7 @@ inline push(m, ok)
     seen = 0
 }
 
-/* As jzi_post_wake(): of several senders that see a sleeper, one makes the call. */
+/* As jzi_inbox_wake(): of several senders that see a sleeper, one makes the call. */
 inline wake_loop()
 {
     if
@@ -137,7 +137,7 @@ proctype sender(byte number)
     if
     :: number == 0 -> skip
     :: else ->
-        /* One of them stops an actor as well. jzi_post_command(): a push and a look. */
+        /* One of them stops an actor as well. jzi_inbox_command(): a push and a look. */
         commanded = true;
         wake_loop()
     fi;

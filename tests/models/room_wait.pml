@@ -1,9 +1,9 @@
 /* A thread that waits for room, with a time limit: core/src/sched/room_wait.c and core/src/sched/room_far.c (R12).
  *
  * The record has two shares. The thread puts `ask` on the target's inbound list and sleeps. The
- * target's domain answers or queues it; later it has room, or ends, and tells those who are queued.
- * Thread and domain decide under the record's lock: told, or gone. Then the thread puts `over`
- * there. The domain may be out of memory once, and put `ask` behind what came since. It may close:
+ * target's dispatcher answers or queues it; later it has room, or ends, and tells those who are queued.
+ * Thread and dispatcher decide under the record's lock: told, or gone. Then the thread puts `over`
+ * there. The dispatcher may be out of memory once, and put `ask` behind what came since. It may close:
  * what is on the list then is still taken in, what comes later is refused.
  *
  * Checked: the record is not touched after it was freed, and is freed in the end; a thread that has
@@ -46,7 +46,7 @@ inline end_shares(n)
     }
 }
 
-/* The domain's side. */
+/* The dispatcher's side. */
 inline tell()
 {
     d_step { TOUCH; t_gone = gone; told = true };
@@ -111,7 +111,7 @@ inline tell_queued()
     fi
 }
 
-active proctype domain()
+active proctype dispatcher()
 {
     bool t_gone;
     if

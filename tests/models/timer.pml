@@ -19,7 +19,7 @@
  *              notice frees the slot. In the lane: exchange FREE
  *   let go     off its owner's list, which releases the data; once
  *   cancel     any thread. Another generation, FREE, CANCELLED: ALREADY. COMING: CAS to CANCELLED,
- *              its arrival does the rest. ARMED, in its own domain: CAS to CANCELLED, out of the
+ *              its arrival does the rest. ARMED, in its own dispatcher: CAS to CANCELLED, out of the
  *              wheel, free. ARMED: CAS to CANCELLED,
  *              then push the timer's own node, which is idle then, as a notice for the dispatcher,
  *              which takes the timer from the wheel if it is still there and frees it. QUEUED: CAS
@@ -31,7 +31,7 @@
  * that somebody else's cancel was first, or that the timer ended with its target; a cancel changes
  * only the timer of its id; a slot is freed once, and not while it is in the wheel, in the lane,
  * or its notice is under way; at rest, a cancelled timer is free; data is released once, in the
- * timer's own domain.
+ * timer's own dispatcher.
  *
  * Mutants, each of which must fail:
  *   MUT_CLAIM_STORE        the claim looks at the state and then stores HANDING
@@ -186,7 +186,7 @@ proctype canceller()
     done++
 }
 
-/* Another domain that arms. */
+/* Another dispatcher that arms. */
 proctype armer()
 {
     if
@@ -348,7 +348,7 @@ active proctype dispatcher()
         fi;
         won = false
     :: in_wheel ->
-        /* Its own domain cancels it. */
+        /* Its own dispatcher cancels it. */
         d_step {
             won = (state == ARMED);
             if

@@ -206,7 +206,7 @@ static void *change_wishes(void *arg)
     uint64_t cursor = 0;
     atomic_store(&w->view.board->rate, 1000000);
     while (!atomic_load(&w->over)) {
-        jzi_tap_event events[64];
+        jzi_event events[64];
         uint64_t lost = 0;
         uint32_t bits = (uint32_t)jzt_rng_below(&rng, 16);
         jzi_board_want(w->view.board, bits, ~bits);
@@ -215,7 +215,7 @@ static void *change_wishes(void *arg)
             for (size_t j = 0; j < count; j++) {
                 w->seen++;
                 w->wrong +=
-                    events[j].what == JZI_TAP_HANDLED && events[j].tag != 5 && events[j].tag != 6;
+                    events[j].what == JZI_RING_HANDLED && events[j].tag != 5 && events[j].tag != 6;
             }
         }
         w->looks++;

@@ -365,7 +365,7 @@ static void test_threads_that_block_are_told_or_time_out(void)
 
 static uint32_t count_blocked(jzx_loop *loop)
 {
-    jzi_registry *registry = loop->domain.registry;
+    jzi_registry *registry = loop->dispatcher.registry;
     jzi_registry_lock(registry);
     uint32_t count = registry->blocked;
     jzi_registry_unlock(registry);

@@ -7,7 +7,7 @@
 static void test_generations_go_round_without_zero(void)
 {
     static jzi_ask ask;
-    static jzi_post home;
+    static jzi_inbox home;
     ask.home = &home;
     for (uint32_t slot = 0; slot <= 0xFFFFFF; slot += 0x7FFFFF) {
         atomic_store(&ask.word, UINT64_C(0xFFFFFFFE) << 32 | (uint64_t)slot << 8);
@@ -28,7 +28,7 @@ static void test_generations_go_round_without_zero(void)
 static void test_the_bits_of_both_sides_are_told_apart(void)
 {
     static jzi_ask ask;
-    static jzi_post home;
+    static jzi_inbox home;
     for (int shared = 0; shared < 2; shared++) {
         ask.home = &home;
         ask.shared = shared != 0;

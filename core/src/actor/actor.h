@@ -6,8 +6,8 @@
 #include <jzx/behavior.h>
 
 #include "actor/door.h"
-#include "actor/kind.h"
 #include "actor/lane.h"
+#include "actor/type.h"
 #include "base/publish.h"
 
 #include <assert.h>
@@ -99,7 +99,7 @@ typedef struct jzi_ext {
 
 #define JZI_NO_ACTOR UINT32_MAX
 /* In `history`: this slot's desk is the notice of its tenant's end. */
-#define JZI_HISTORY_CORPSE UINT32_MAX
+#define JZI_HISTORY_ZOMBIE UINT32_MAX
 
 /* Invariants, for an actor that is alive:
  *   I1  It is in the run ring, once, exactly if it is not running and has an ordinary message or
@@ -112,13 +112,13 @@ typedef struct jzi_ext {
 typedef struct jzi_actor {
     _Alignas(64) jzi_door door;
     jzx_actor_id id; /* of the tenant; its low half never changes */
-    jzi_kind *kind;
+    jzi_actor_type *type;
     union {
         jzi_node *urgent;           /* a lane, here because most actors never use it */
-        jzx_actor_id failed_sender; /* of a corpse: who sent what it failed on */
+        jzx_actor_id failed_sender; /* of a zombie: who sent what it failed on */
     };
     union {
-        jzi_siblings siblings; /* its parent's; with a parent in another domain: in `far` */
+        jzi_siblings siblings; /* its parent's; with a parent in another dispatcher: in `far` */
         struct jzi_far *far;
     };
     uint32_t parent;          /* index; it outlives its children. JZI_NO_ACTOR: the root */
@@ -127,7 +127,7 @@ typedef struct jzi_actor {
     union {
         uint32_t drain_stamp; /* with DRAIN: what has a lower stamp is still to be handled */
         uint32_t next_free;   /* slot number, while free */
-        uint32_t failed_tag;  /* of a corpse: the tag of what it failed on */
+        uint32_t failed_tag;  /* of a zombie: the tag of what it failed on */
     };
 
     union {
@@ -148,16 +148,16 @@ typedef struct jzi_actor {
         /* When the actor is gone and its parent has yet to hear of it, the desk is the notice: so
          * it needs no memory (R9). Other threads may still read `counts`: its place, which is
          * msg.deadline_ns, is not written as part of the node. */
-        jzi_node corpse;
+        jzi_node zombie;
     };
 } jzi_actor;
 _Static_assert(sizeof(jzi_actor) == 128, "an actor is two cache lines");
 _Static_assert(offsetof(jzi_actor, user) == 64, "the desk has a line of its own");
 _Static_assert(offsetof(jzi_actor, counts) ==
-                   offsetof(jzi_actor, corpse) + offsetof(jzi_node, msg.deadline_ns),
-               "what other threads read of a desk is not written in a corpse");
+                   offsetof(jzi_actor, zombie) + offsetof(jzi_node, msg.deadline_ns),
+               "what other threads read of a desk is not written in a zombie");
 _Static_assert(offsetof(jzi_actor, ext) ==
-                   offsetof(jzi_actor, corpse) + offsetof(jzi_node, msg.drop),
+                   offsetof(jzi_actor, zombie) + offsetof(jzi_node, msg.drop),
                "and what guests look at is NULL there");
 
 static inline uint32_t jzi_actor_state_of(const jzi_actor *actor)

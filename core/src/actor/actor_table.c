@@ -78,7 +78,7 @@ static jzx_err take_fresh(jzi_actor_table *table, const jzx_allocator *alloc, jz
     atomic_init(&actor->door.link, 0);
     atomic_init(&actor->counts, 0);
     actor->id = table->base | slot;
-    actor->kind = NULL;
+    actor->type = NULL;
     /* release: a thread that sees the new count sees the chunk and the gate. */
     atomic_store_explicit(&table->made, slot + 1, memory_order_release);
     *out_actor = actor;

@@ -72,7 +72,7 @@ static void add_shared(jzi_letter_office *office, const jzi_letter_reader *self,
 }
 
 /* Other threads may be reading the ring of a loop: by words, and the number first and last, as in
- * tap.c. */
+ * event_ring.c. */
 enum { WORDS = sizeof(jzx_dead_letter) / 8 };
 static void put(jzx_dead_letter *at, const jzx_dead_letter *letter)
 {

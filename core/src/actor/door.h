@@ -66,7 +66,7 @@ static inline bool jzi_gate_is_free(uint64_t gate)
     return (uint32_t)gate == JZI_GATE_CLOSED;
 }
 
-/* Made by another domain, and its birth was not taken in yet. */
+/* Made by another dispatcher, and its birth was not taken in yet. */
 static inline bool jzi_gate_is_unborn(uint64_t gate)
 {
     return (gate & JZI_GATE_PINS) == 2 * JZI_GATE_PIN;

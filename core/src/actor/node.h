@@ -29,7 +29,7 @@ typedef struct jzi_wide_node {
  * rest is jzx_message.reserved, which is ours. A message with none of JZI_MSG_SPECIAL needs no work
  * after its behavior returned, which is one test on the hot path. */
 #define JZI_MSG_ASK 0x00100u      /* somebody waits for the answer: ops is the index of the ask */
-#define JZI_MSG_CORPSE 0x00200u   /* not a message: an actor that ended, see lifecycle_far.c */
+#define JZI_MSG_ZOMBIE 0x00200u   /* not a message: an actor that ended, see lifecycle_far.c */
 #define JZI_MSG_ERRAND 0x00400u   /* not a message: see jzi_errand in worker.h */
 #define JZI_MSG_SOLO 0x00800u     /* the node is an allocation of its own */
 #define JZI_MSG_FOREIGN 0x01000u  /* the node is a sender's and holds a reservation on the gate */
@@ -50,7 +50,7 @@ typedef struct jzi_wide_node {
 #define JZI_HAND_WATCHED 0x200000u /* an observer wants to see it arrive, */
 #define JZI_HAND_TIMED 0x400000u   /* and deadline_ns is when it was sent */
 #define JZI_HANDS 0x700000u
-#define JZI_MSG_TEXT_LOST 0x800000u /* of a corpse: there was no memory for the reason's text */
+#define JZI_MSG_TEXT_LOST 0x800000u /* of a zombie: there was no memory for the reason's text */
 #define JZI_HAND_TRIED 0x800000u    /* failed before: how often is in ops, of an ask in its slot */
 #define JZI_HAND_MOVED 0x40000u /* in hand, where none is doomed: stashed, passed on, discarded */
 

@@ -18,13 +18,13 @@ void jzi_recorder_close(jzx_control *control);
 
 /* An event, and who wrote it. */
 typedef struct jzi_flight_event {
-    jzi_tap_event at;
+    jzi_event at;
     uint64_t order_ns; /* when it was over; never before that of an event earlier in its ring */
     uint32_t dispatcher;
     uint32_t worker;
 } jzi_flight_event;
 /* *order_ns is that of the ring's event before, and becomes that of this one. */
-jzi_flight_event jzi_flight_event_of(const jzi_tap_event *at, uint32_t dispatcher, uint32_t worker,
+jzi_flight_event jzi_flight_event_of(const jzi_event *at, uint32_t dispatcher, uint32_t worker,
                                      uint64_t *order_ns);
 
 /* Events of all workers by time, those of one worker in the order in which it wrote them: so a
@@ -63,7 +63,7 @@ const char *jzi_names_actor(jzi_names *names, jzx_actor_id id);
 const jzi_dispatcher_sight *jzi_names_dispatcher(const jzi_names *names, uint32_t index);
 
 /* Members that all events have in `record` and `trace`: "tag", "detail", "value" and "more". */
-void jzi_flight_write_details(jzi_json *out, const jzi_tap_event *at);
+void jzi_flight_write_details(jzi_json *out, const jzi_event *at);
 /* The event as a line for people. */
 size_t jzi_flight_format(jzi_names *names, const jzi_flight_event *event, uint64_t now_ns,
                          char buf[JZI_RECORD_LINE_MAX]);

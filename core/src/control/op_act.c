@@ -38,15 +38,15 @@ static jzx_err order(const jzi_view *view, jzx_actor_id id, bool kill)
     if (view->system != NULL) {
         return kill ? jzx_system_kill(view->system, id) : jzx_system_stop(view->system, id);
     }
-    jzi_post *post = view->loop->post;
-    jzi_actor *actor = jzi_actor_table_slot(&post->table, jzx_id_index(id) ^ post->base);
+    jzi_inbox *inbox = view->loop->inbox;
+    jzi_actor *actor = jzi_actor_table_slot(&inbox->table, jzx_id_index(id) ^ inbox->base);
     bool first = false;
     if (actor == NULL ||
         !jzi_door_order(&actor->door, id, kill ? JZI_GATE_KILL : JZI_GATE_STOP, &first)) {
         return JZX_ERR_NO_SUCH_ACTOR;
     }
     if (first) {
-        jzi_post_command(post, actor);
+        jzi_inbox_command(inbox, actor);
     }
     return JZX_OK;
 }

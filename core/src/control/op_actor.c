@@ -69,7 +69,7 @@ static void write_whether_doing(jzi_client *client, jzx_actor_id id, uint64_t no
 
 static void write_names(jzi_client *client, jzx_actor_id id)
 {
-    jzi_registry *registry = client->control->view.loop->domain.registry;
+    jzi_registry *registry = client->control->view.loop->dispatcher.registry;
     jzx_name_info names[JZI_LISTED];
     jzx_group_info groups[JZI_LISTED];
     size_t count = jzi_names_of(registry, id, names, sizeof names[0], JZI_LISTED);

@@ -37,8 +37,8 @@ static void look_at_asks(jzi_detail *out, const jzi_extra *extra)
             };
         }
     }
-    /* The asker of one it owes may be in another domain, and cancel it in this moment; one that is
-     * a plain thread is nobody. */
+    /* The asker of one it owes may be in another dispatcher, and cancel it in this moment; one that
+     * is a plain thread is nobody. */
     for (const jzi_ask *ask = extra->owed; ask != NULL && out->owed_count < JZI_LISTED;
          ask = ask->owed_next) {
         bool thread = (jzi_ask_word(ask) & JZI_ASK_THREAD) != 0;
@@ -138,8 +138,8 @@ void jzi_detail_look(jzi_worker *worker, void *payload)
     }
     out->behaviors = 1;
     out->full_policy = jzi_door_policy(&actor->door);
-    out->max_messages = actor->kind->max_msgs;
-    out->stop_timeout_ms = actor->kind->stop_timeout_ms;
+    out->max_messages = actor->type->max_msgs;
+    out->stop_timeout_ms = actor->type->stop_timeout_ms;
     if (actor->ext != NULL) {
         look_behind(out, actor, jzi_worker_clock(worker));
     }

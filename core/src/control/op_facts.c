@@ -63,7 +63,7 @@ static void write_similar(jzi_look *look, const jzx_name_info *names, size_t cou
 static void write_names(jzi_look *look)
 {
     const jzi_view *view = &look->control->view;
-    jzi_registry *registry = view->loop->domain.registry;
+    jzi_registry *registry = view->loop->dispatcher.registry;
     size_t cap = jzi_names_all(registry, NULL, sizeof(jzx_name_info), 0);
     look->cut = look->cut || cap > NAMES_MAX;
     cap = cap < NAMES_MAX ? cap : NAMES_MAX;

@@ -154,10 +154,10 @@ typedef struct slow_list {
     slow list[SLOW_MAX];
 } slow_list;
 
-static void add_slow(slow_list *all, const jzi_tap_event *event)
+static void add_slow(slow_list *all, const jzi_event *event)
 {
     uint32_t at = 0;
-    if (event->what != JZI_TAP_OVERRUN || event->value < all->least_ns) {
+    if (event->what != JZI_RING_OVERRUN || event->value < all->least_ns) {
         return;
     }
     while (at < all->count && all->list[at].actor != event->actor) {
@@ -177,13 +177,13 @@ static void add_slow(slow_list *all, const jzi_tap_event *event)
 
 static void read_events(const jzi_view *view, const jzi_worker_sight *worker, slow_list *all)
 {
-    jzi_tap_event events[128];
+    jzi_event events[128];
     uint64_t cursor = 0;
     uint64_t lost = 0;
     uint64_t newest = 0;
     uint64_t skipped = 0;
     size_t count = 1;
-    jzi_peek_tap(view, worker->dispatcher, worker->number, &newest, &skipped);
+    jzi_peek_event_ring(view, worker->dispatcher, worker->number, &newest, &skipped);
     while (cursor < newest && count > 0) { /* what comes meanwhile is for the next look */
         count =
             jzi_peek_events(view, worker->dispatcher, worker->number, &cursor, events, 128, &lost);

@@ -164,7 +164,7 @@ static void look_at_restarts(family_visit *visit, const jzi_family *family, uint
 
 static uint32_t stop_ms(const jzi_actor *actor)
 {
-    uint32_t ms = actor->kind->stop_timeout_ms;
+    uint32_t ms = actor->type->stop_timeout_ms;
     return ms == JZX_SHUTDOWN_BRUTAL ? 0 : ms;
 }
 
@@ -195,7 +195,7 @@ static void look_at_parent(family_visit *visit, jzi_worker *worker, jzx_actor_id
         return;
     }
     visit->here = id;
-    bool supervisor = (actor->kind->flags & JZI_KIND_SUPERVISOR) != 0;
+    bool supervisor = (actor->type->flags & JZI_TYPE_SUPERVISOR) != 0;
     if (family != NULL && family->plan != NULL && supervisor) {
         lint(visit, family);
     }
@@ -207,10 +207,10 @@ static void look_at_parent(family_visit *visit, jzi_worker *worker, jzx_actor_id
     }
 }
 
-static bool wants_guard(const jzi_kinds *kinds)
+static bool wants_guard(const jzi_actor_types *kinds)
 {
     for (size_t i = 0; i < sizeof kinds->buckets / sizeof kinds->buckets[0]; i++) {
-        for (const jzi_kind *kind = kinds->buckets[i]; kind != NULL; kind = kind->next) {
+        for (const jzi_actor_type *kind = kinds->buckets[i]; kind != NULL; kind = kind->next) {
             if (kind->users > (kind == kinds->plain ? 1u : 0u) &&
                 (kind->flags & JZX_SPAWN_CRASH_GUARD) != 0) {
                 return true;
@@ -223,9 +223,9 @@ static bool wants_guard(const jzi_kinds *kinds)
 static void visit_families(jzi_worker *worker, void *payload)
 {
     family_visit *visit = payload;
-    const jzx_loop *loop = jzi_container_of(worker->domain, const jzx_loop, domain);
+    const jzx_loop *loop = jzi_container_of(worker->dispatcher, const jzx_loop, dispatcher);
     visit->has_watchdog = atomic_load_explicit(&loop->watchdog, memory_order_relaxed) != NULL;
-    visit->wants_guard = wants_guard(&worker->post->kinds);
+    visit->wants_guard = wants_guard(&worker->inbox->types);
     for (uint32_t i = 0; i < visit->parent_count; i++) {
         look_at_parent(visit, worker, visit->parents[i]);
     }

@@ -23,10 +23,10 @@ static int compare_events(const void *left, const void *right)
     return order != 0 ? order : compare_u64(a->at.seq, b->at.seq);
 }
 
-jzi_flight_event jzi_flight_event_of(const jzi_tap_event *at, uint32_t dispatcher, uint32_t worker,
+jzi_flight_event jzi_flight_event_of(const jzi_event *at, uint32_t dispatcher, uint32_t worker,
                                      uint64_t *order_ns)
 {
-    uint64_t over_ns = at->time_ns + (at->what == JZI_TAP_HANDLED ? at->value : 0);
+    uint64_t over_ns = at->time_ns + (at->what == JZI_RING_HANDLED ? at->value : 0);
     *order_ns = over_ns > *order_ns ? over_ns : *order_ns;
     return (jzi_flight_event){
         .at = *at, .order_ns = *order_ns, .dispatcher = dispatcher, .worker = worker};
@@ -49,11 +49,11 @@ static void read_worker(const jzi_view *view, const jzi_worker_sight *worker, si
     uint64_t order_ns = 0;
     size_t got;
     size_t end = flight->count + limit < flight->cap ? flight->count + limit : flight->cap;
-    jzi_peek_tap(view, worker->dispatcher, worker->number, &newest, &skipped);
+    jzi_peek_event_ring(view, worker->dispatcher, worker->number, &newest, &skipped);
     uint64_t cursor = newest > limit ? newest - limit : 0;
     flight->workers += newest > 0;
     do {
-        jzi_tap_event chunk[CHUNK];
+        jzi_event chunk[CHUNK];
         size_t room = end - flight->count < CHUNK ? end - flight->count : CHUNK;
         got = room == 0 ? 0
                         : jzi_peek_events(view, worker->dispatcher, worker->number, &cursor, chunk,
@@ -147,11 +147,11 @@ size_t jzi_flight_format(jzi_names *names, const jzi_flight_event *event, uint64
 }
 
 /* A code may be negative; a sleep may have no end. */
-void jzi_flight_write_details(jzi_json *out, const jzi_tap_event *at)
+void jzi_flight_write_details(jzi_json *out, const jzi_event *at)
 {
     jzi_json_u64(out, "tag", at->tag);
     jzi_json_u64(out, "detail", at->detail);
-    if (at->what == JZI_TAP_END || at->what == JZI_TAP_FAIL) {
+    if (at->what == JZI_RING_END || at->what == JZI_RING_FAIL) {
         jzi_json_i64(out, "value", (int32_t)at->value);
     } else if (at->value == UINT64_MAX) {
         jzi_json_null(out, "value");
@@ -164,7 +164,7 @@ void jzi_flight_write_details(jzi_json *out, const jzi_tap_event *at)
 static void write_event(jzi_json *out, jzi_names *names, const jzi_flight_event *event,
                         uint64_t now_ns, bool with_text)
 {
-    const jzi_tap_event *at = &event->at;
+    const jzi_event *at = &event->at;
     const jzi_dispatcher_sight *dispatcher = jzi_names_dispatcher(names, event->dispatcher);
     const char *name = jzi_names_actor(names, at->actor);
     jzi_json_open(out, NULL, '{');
@@ -173,7 +173,7 @@ static void write_event(jzi_json *out, jzi_names *names, const jzi_flight_event 
     jzi_json_u64(out, "ago_ms", at->time_ns < now_ns ? (now_ns - at->time_ns) / 1000000 : 0);
     jzi_json_text(out, "dispatcher", dispatcher == NULL ? NULL : dispatcher->name);
     jzi_json_u64(out, "worker", event->worker);
-    jzi_json_text(out, "what", jzi_tap_what_name(at->what));
+    jzi_json_text(out, "what", jzi_event_what_name(at->what));
     jzi_json_actor(out, "actor", at->actor);
     jzi_json_text(out, "name", name[0] == '\0' ? NULL : name);
     jzi_json_actor(out, "peer", at->peer);

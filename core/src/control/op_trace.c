@@ -73,7 +73,8 @@ static bool find_rings(jzi_trace *trace, bool at_start)
             jzi_trace_ring *ring = &trace->rings[trace->ring_count++];
             *ring = (jzi_trace_ring){.dispatcher = worker->dispatcher, .worker = worker->number};
             if (at_start) {
-                jzi_peek_tap(view, ring->dispatcher, ring->worker, &ring->cursor, &ring->skipped);
+                jzi_peek_event_ring(view, ring->dispatcher, ring->worker, &ring->cursor,
+                                    &ring->skipped);
             }
         }
     }
@@ -100,7 +101,7 @@ static void count_skipped(jzi_trace *trace, jzi_trace_ring *ring)
 {
     uint64_t newest;
     uint64_t skipped;
-    jzi_peek_tap(view_of(trace), ring->dispatcher, ring->worker, &newest, &skipped);
+    jzi_peek_event_ring(view_of(trace), ring->dispatcher, ring->worker, &newest, &skipped);
     if (newest < ring->cursor) {
         ring->cursor = ring->skipped = ring->order_ns = 0;
     }
@@ -115,7 +116,7 @@ static size_t read_ring(jzi_trace *trace, jzi_trace_ring *ring, jzi_flight_event
     size_t count = 0;
     size_t got;
     do {
-        jzi_tap_event chunk[CHUNK];
+        jzi_event chunk[CHUNK];
         size_t want = cap - count < CHUNK ? cap - count : CHUNK;
         got = jzi_peek_events(view_of(trace), ring->dispatcher, ring->worker, &ring->cursor, chunk,
                               want, &trace->lost);
@@ -162,7 +163,7 @@ static bool is_in_rate(jzi_trace *trace, const jzi_flight_event *event)
 {
     uint32_t most = atomic_load_explicit(&view_of(trace)->board->rate, memory_order_relaxed);
     jzi_trace_ring *ring = find_ring(trace, event->dispatcher, event->worker);
-    if ((event->at.what != JZI_TAP_HANDLED && event->at.what != JZI_TAP_SENT) ||
+    if ((event->at.what != JZI_RING_HANDLED && event->at.what != JZI_RING_SENT) ||
         trace->rate >= most || ring == NULL) {
         return true;
     }
@@ -178,7 +179,7 @@ static void write_name(jzi_trace *trace, const char *member, jzx_actor_id id)
 }
 
 /* With what words it failed: the failure of that actor which is nearest in time. */
-static void write_failure(jzi_trace *trace, const jzi_tap_event *at)
+static void write_failure(jzi_trace *trace, const jzi_event *at)
 {
     jzi_json *out = &trace->client->out;
     jzi_failure found[FAILURES];
@@ -198,15 +199,15 @@ static void write_failure(jzi_trace *trace, const jzi_tap_event *at)
 }
 
 /* What the number in `detail` means, in the words that `failures` and `dead` have for it. */
-static void write_reason(jzi_trace *trace, const jzi_tap_event *at)
+static void write_reason(jzi_trace *trace, const jzi_event *at)
 {
     jzi_json *out = &trace->client->out;
-    if (at->what == JZI_TAP_FAIL || at->what == JZI_TAP_END || at->what == JZI_TAP_ESCALATE) {
+    if (at->what == JZI_RING_FAIL || at->what == JZI_RING_END || at->what == JZI_RING_ESCALATE) {
         jzi_json_text(out, "reason", jzx_reason_name(at->detail));
-    } else if (at->what == JZI_TAP_DEAD) {
+    } else if (at->what == JZI_RING_DEAD) {
         jzi_json_text(out, "reason", jzi_dead_name(at->detail));
     }
-    if (at->what == JZI_TAP_FAIL) {
+    if (at->what == JZI_RING_FAIL) {
         write_failure(trace, at);
     }
 }
@@ -214,13 +215,13 @@ static void write_reason(jzi_trace *trace, const jzi_tap_event *at)
 static void write_event(jzi_trace *trace, const jzi_flight_event *event)
 {
     jzi_json *out = &trace->client->out;
-    const jzi_tap_event *at = &event->at;
+    const jzi_event *at = &event->at;
     const jzi_dispatcher_sight *where = jzi_names_dispatcher(trace->names, event->dispatcher);
-    bool handled = at->what == JZI_TAP_HANDLED;
+    bool handled = at->what == JZI_RING_HANDLED;
     jzi_json_open(out, NULL, '{');
     jzi_json_u64(out, "id", trace->client->stream.id);
     jzi_json_open(out, "event", '{');
-    jzi_json_text(out, "what", jzi_tap_what_name(at->what));
+    jzi_json_text(out, "what", jzi_event_what_name(at->what));
     jzi_json_u64(out, "t_ns", at->time_ns);
     if (handled) {
         jzi_json_u64(out, "dur_ns", at->value);
@@ -229,7 +230,7 @@ static void write_event(jzi_trace *trace, const jzi_flight_event *event)
     write_name(trace, "name", at->actor);
     jzi_json_actor(out, "peer", at->peer);
     write_name(trace, "peer_name", at->peer);
-    if (handled || at->what == JZI_TAP_SENT) {
+    if (handled || at->what == JZI_RING_SENT) {
         jzi_json_u64(out, "tag", at->tag);
         jzi_json_text(out, "kind", jzi_kind_name(at->kind));
         if (handled) {
@@ -360,7 +361,7 @@ static void count_unread(jzi_trace *trace)
         uint64_t newest;
         uint64_t skipped;
         const jzi_trace_ring *ring = &trace->rings[i];
-        jzi_peek_tap(view_of(trace), ring->dispatcher, ring->worker, &newest, &skipped);
+        jzi_peek_event_ring(view_of(trace), ring->dispatcher, ring->worker, &newest, &skipped);
         trace->lost += newest > ring->cursor ? newest - ring->cursor : 0;
     }
 }

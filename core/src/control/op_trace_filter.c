@@ -216,7 +216,7 @@ static void mark(jzi_board *board, jzx_actor_id id)
     }
 }
 
-static void meet_child(jzi_trace *trace, const jzi_tap_event *event)
+static void meet_child(jzi_trace *trace, const jzi_event *event)
 {
     const jzi_view *view = &trace->client->control->view;
     bool mine =
@@ -226,26 +226,26 @@ static void meet_child(jzi_trace *trace, const jzi_tap_event *event)
     }
 }
 
-bool jzi_trace_follows(jzi_trace *trace, const jzi_tap_event *event)
+bool jzi_trace_follows(jzi_trace *trace, const jzi_event *event)
 {
     bool tagged = (!trace->has_tag || event->tag == trace->tag) &&
                   (trace->correlation == 0 || event->correlation == trace->correlation);
     switch (event->what) {
-    case JZI_TAP_SPAWN:
+    case JZI_RING_SPAWN:
         if (trace->under != JZX_NOBODY) {
             meet_child(trace, event);
         }
         return is_followed(trace, event->actor);
-    case JZI_TAP_SENT:
+    case JZI_RING_SENT:
         return trace->sends && tagged &&
                (is_followed(trace, event->actor) || is_followed(trace, event->peer));
-    case JZI_TAP_HANDLED:
-    case JZI_TAP_DEAD:
-    case JZI_TAP_FULL:
+    case JZI_RING_HANDLED:
+    case JZI_RING_DEAD:
+    case JZI_RING_FULL:
         return tagged && is_followed(trace, event->actor);
-    case JZI_TAP_TIMER:
-    case JZI_TAP_SLEEP:
-    case JZI_TAP_WAKE:
+    case JZI_RING_TIMER:
+    case JZI_RING_SLEEP:
+    case JZI_RING_WAKE:
         return false;
     default:
         return is_followed(trace, event->actor);

@@ -62,7 +62,7 @@ typedef struct jzi_trace {
 jzx_err jzi_trace_look(jzi_trace *trace);
 /* Whether this event is of interest to the trace. An actor that was just spawned below `under` is
  * from then on. */
-bool jzi_trace_follows(jzi_trace *trace, const jzi_tap_event *event);
+bool jzi_trace_follows(jzi_trace *trace, const jzi_event *event);
 /* Tells the workers what all traces of the control want together; nothing is recorded for those
  * that are stalled. Errors: NO_MEMORY, with nothing changed. */
 jzx_err jzi_traces_tell(jzx_control *control);

@@ -11,18 +11,18 @@ jzi_view jzi_view_of(jzx_loop *loop)
     return (jzi_view){
         .loop = system == NULL ? loop : jzi_system_main(system),
         .system = system,
-        .board = loop->domain.board,
+        .board = loop->dispatcher.board,
         .alloc = loop->worker.alloc,
     };
 }
 
-/* The post office of a dispatcher; NULL: there never was one. They stay as long as the view. */
-static const jzi_post *post_at(const jzi_view *view, uint32_t dispatcher)
+/* The inbox of a dispatcher; NULL: there never was one. They stay as long as the view. */
+static const jzi_inbox *inbox_at(const jzi_view *view, uint32_t dispatcher)
 {
     if (view->system == NULL) {
-        return dispatcher == 0 ? view->loop->post : NULL;
+        return dispatcher == 0 ? view->loop->inbox : NULL;
     }
-    return jzi_directory_post(view->system->directory, dispatcher);
+    return jzi_directory_inbox(view->system->directory, dispatcher);
 }
 
 /* Dispatchers come and go under this lock, which is never held over user code. */
@@ -50,7 +50,8 @@ static uint32_t loops_of(const jzi_view *view)
     return view->system == NULL ? 1 : view->system->used;
 }
 
-/* Whether the gate is that of somebody who lives; not yet of one that another domain is making. */
+/* Whether the gate is that of somebody who lives; not yet of one that another dispatcher is making.
+ */
 static bool is_alive(uint64_t gate)
 {
     return (gate & JZI_GATE_PINS) != 0 && !jzi_gate_is_unborn(gate);
@@ -74,9 +75,9 @@ static void look_behind(const jzi_ext *ext, jzi_sight *out)
 /* The id of the parent, which may be gone by the time. */
 static jzx_actor_id parent_of(const jzi_view *view, uint32_t index)
 {
-    const jzi_post *post = index == JZI_NO_ACTOR ? NULL : post_at(view, index >> 24);
+    const jzi_inbox *inbox = index == JZI_NO_ACTOR ? NULL : inbox_at(view, index >> 24);
     const jzi_actor *parent =
-        post == NULL ? NULL : jzi_actor_table_slot(&post->table, index & 0xFFFFFFu);
+        inbox == NULL ? NULL : jzi_actor_table_slot(&inbox->table, index & 0xFFFFFFu);
     if (parent == NULL) {
         return JZX_NOBODY;
     }
@@ -84,24 +85,24 @@ static jzx_actor_id parent_of(const jzi_view *view, uint32_t index)
     return is_alive(gate) ? (uint64_t)jzi_gate_generation(gate) << 32 | index : JZX_NOBODY;
 }
 
-/* Looks at a slot. The tenant is the same before and after, and its desk is not a corpse: then what
+/* Looks at a slot. The tenant is the same before and after, and its desk is not a zombie: then what
  * was read in between was its own. False: nobody lives there. The caller is a guest. */
-static bool look(const jzi_view *view, const jzi_post *post, uint32_t slot, jzi_sight *out)
+static bool look(const jzi_view *view, const jzi_inbox *inbox, uint32_t slot, jzi_sight *out)
 {
-    const jzi_actor *actor = jzi_actor_table_slot(&post->table, slot);
+    const jzi_actor *actor = jzi_actor_table_slot(&inbox->table, slot);
     if (actor == NULL) {
         return false;
     }
     /* acquire: pairs with the release that opened it, so the tenant's fields are there. */
     uint64_t gate = atomic_load_explicit(&actor->door.gate, memory_order_acquire);
     uint32_t history = atomic_load_explicit(&actor->history, memory_order_acquire);
-    if (!is_alive(gate) || history == JZI_HISTORY_CORPSE || history == 0) {
+    if (!is_alive(gate) || history == JZI_HISTORY_ZOMBIE || history == 0) {
         return false;
     }
     const jzi_ext *ext = JZI_PEEK_READY(actor->ext);
     uint64_t counts = jzi_actor_counts(actor);
     memset(out, 0, sizeof *out);
-    out->id = (uint64_t)jzi_gate_generation(gate) << 32 | (post->base | slot);
+    out->id = (uint64_t)jzi_gate_generation(gate) << 32 | (inbox->base | slot);
     out->state = history & 7u;
     out->history = history;
     out->mailbox = (uint32_t)counts + jzi_gate_used(gate);
@@ -115,7 +116,7 @@ static bool look(const jzi_view *view, const jzi_post *post, uint32_t slot, jzi_
     uint64_t after = atomic_load_explicit(&actor->door.gate, memory_order_acquire);
     uint32_t still = atomic_load_explicit(&actor->history, memory_order_acquire);
     if (jzi_gate_generation(after) != jzi_gate_generation(gate) || !is_alive(after) ||
-        still == JZI_HISTORY_CORPSE || still == 0) {
+        still == JZI_HISTORY_ZOMBIE || still == 0) {
         return false;
     }
     out->memory = (uint32_t)(sizeof *actor + (size_t)out->mailbox * sizeof(jzi_node));
@@ -135,16 +136,16 @@ void jzi_peek_actors(const jzi_view *view, bool (*see)(void *ctx, const jzi_sigh
     bool more = true;
     jzi_board_enter(view->board);
     for (uint32_t i = 0; i < 256 && more; i++) {
-        const jzi_post *post = post_at(view, i);
+        const jzi_inbox *inbox = inbox_at(view, i);
         uint32_t made =
-            post == NULL ? 0 : atomic_load_explicit(&post->table.made, memory_order_acquire);
+            inbox == NULL ? 0 : atomic_load_explicit(&inbox->table.made, memory_order_acquire);
         for (uint32_t slot = 0; slot < made && more; slot++) {
             jzi_sight sight;
             if (slot % STRETCH == STRETCH - 1) {
                 jzi_board_leave(view->board);
                 jzi_board_enter(view->board);
             }
-            if (look(view, post, slot, &sight)) {
+            if (look(view, inbox, slot, &sight)) {
                 more = see(ctx, &sight);
             }
         }
@@ -154,12 +155,12 @@ void jzi_peek_actors(const jzi_view *view, bool (*see)(void *ctx, const jzi_sigh
 
 bool jzi_peek_actor(const jzi_view *view, jzx_actor_id id, jzi_sight *out)
 {
-    const jzi_post *post = post_at(view, jzx_id_dispatcher(id));
-    if (post == NULL) {
+    const jzi_inbox *inbox = inbox_at(view, jzx_id_dispatcher(id));
+    if (inbox == NULL) {
         return false;
     }
     jzi_board_enter(view->board);
-    bool there = look(view, post, jzx_id_slot(id), out) && out->id == id;
+    bool there = look(view, inbox, jzx_id_slot(id), out) && out->id == id;
     jzi_board_leave(view->board);
     return there;
 }
@@ -206,9 +207,9 @@ uint32_t jzi_peek_max_slots(const jzi_view *view)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < 256; i++) {
-        const jzi_post *post = post_at(view, i);
-        if (post != NULL && post->table.max_slots > most) {
-            most = post->table.max_slots;
+        const jzi_inbox *inbox = inbox_at(view, i);
+        if (inbox != NULL && inbox->table.max_slots > most) {
+            most = inbox->table.max_slots;
         }
     }
     return most;
@@ -228,8 +229,8 @@ static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worke
         .number = worker->number,
         .tid = atomic_load_explicit(&worker->tid, memory_order_relaxed),
         .inside = is_at_work(worker) || JZI_PEEK(loop->in_run),
-        .asleep = !loop->domain.pooled &&
-                  atomic_load_explicit(&loop->post->asleep, memory_order_relaxed) != 0,
+        .asleep = !loop->dispatcher.pooled &&
+                  atomic_load_explicit(&loop->inbox->asleep, memory_order_relaxed) != 0,
         .actor = JZI_PEEK(worker->ctx.self),
         .turn_ns = JZI_PEEK(worker->turn_start_ns),
         .handled = jzi_count_get(&worker->counters.handled),
@@ -244,9 +245,9 @@ size_t jzi_peek_workers(const jzi_view *view, jzi_worker_sight *out, size_t cap)
     hold(view);
     for (uint32_t i = 0; i < loops_of(view); i++) {
         const jzx_loop *loop = loop_at(view, i);
-        for (uint32_t j = 0; loop != NULL && j < loop->domain.worker_count; j++, count++) {
+        for (uint32_t j = 0; loop != NULL && j < loop->dispatcher.worker_count; j++, count++) {
             if (count < cap) {
-                look_at_worker(loop, i, loop->domain.workers[j], &out[count]);
+                look_at_worker(loop, i, loop->dispatcher.workers[j], &out[count]);
             }
         }
     }
@@ -257,8 +258,8 @@ size_t jzi_peek_workers(const jzi_view *view, jzi_worker_sight *out, size_t cap)
 static uint64_t live_of(const jzx_loop *loop)
 {
     uint64_t live = 0;
-    for (uint32_t i = 0; i < loop->domain.worker_count; i++) {
-        live += jzi_count_get(&loop->domain.workers[i]->counters.live);
+    for (uint32_t i = 0; i < loop->dispatcher.worker_count; i++) {
+        live += jzi_count_get(&loop->dispatcher.workers[i]->counters.live);
     }
     return live;
 }
@@ -268,9 +269,9 @@ static uint32_t kind_of(const jzi_view *view, uint32_t index)
     if (view->system != NULL) {
         return view->system->dispatchers[index].kind;
     }
-    return view->loop->pool == NULL    ? JZX_DISPATCHER_LOOP
-           : view->loop->domain.pooled ? JZX_DISPATCHER_POOL
-                                       : JZX_DISPATCHER_PINNED;
+    return view->loop->pool == NULL        ? JZX_DISPATCHER_LOOP
+           : view->loop->dispatcher.pooled ? JZX_DISPATCHER_POOL
+                                           : JZX_DISPATCHER_PINNED;
 }
 
 size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_sight *out, size_t cap)
@@ -286,7 +287,7 @@ size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_sight *out, siz
             out[count] = (jzi_dispatcher_sight){
                 .index = i,
                 .kind = kind_of(view, i),
-                .workers = loop->domain.worker_count,
+                .workers = loop->dispatcher.worker_count,
                 .live = live_of(loop),
             };
             memcpy(out[count].name, loop->name, sizeof out[count].name);
@@ -304,8 +305,8 @@ static uint64_t count_in_hand(const jzi_view *view)
     hold(view);
     for (uint32_t i = 0; i < loops_of(view); i++) {
         const jzx_loop *loop = loop_at(view, i);
-        for (uint32_t j = 0; loop != NULL && j < loop->domain.worker_count; j++) {
-            const jzi_worker *worker = loop->domain.workers[j];
+        for (uint32_t j = 0; loop != NULL && j < loop->dispatcher.worker_count; j++) {
+            const jzi_worker *worker = loop->dispatcher.workers[j];
             count += is_at_work(worker) && JZI_PEEK(worker->phase) == JZI_PHASE_BEHAVIOR &&
                      JZI_PEEK(worker->in_hand) != NULL;
         }
@@ -330,38 +331,40 @@ void jzi_peek_counters(const jzi_view *view, jzx_counters *out)
 size_t jzi_peek_letters(const jzi_view *view, uint64_t *cursor, jzx_dead_letter *out, size_t cap,
                         uint64_t *out_lagged)
 {
-    return jzi_dead_letters_read(&view->loop->domain.dead_letters, cursor, out, cap, out_lagged);
+    return jzi_dead_letters_read(&view->loop->dispatcher.dead_letters, cursor, out, cap,
+                                 out_lagged);
 }
 
-/* The tap of a worker, with the lock that keeps it. */
-static const jzi_tap *tap_of(const jzi_view *view, uint32_t dispatcher, uint32_t worker)
+/* The event ring of a worker, with the lock that keeps it. */
+static const jzi_event_ring *event_ring_of(const jzi_view *view, uint32_t dispatcher,
+                                           uint32_t worker)
 {
     const jzx_loop *loop = dispatcher < loops_of(view) ? loop_at(view, dispatcher) : NULL;
-    return loop == NULL || worker >= loop->domain.worker_count
+    return loop == NULL || worker >= loop->dispatcher.worker_count
                ? NULL
-               : JZI_PEEK_READY(loop->domain.workers[worker]->tap);
+               : JZI_PEEK_READY(loop->dispatcher.workers[worker]->event_ring);
 }
 
 size_t jzi_peek_events(const jzi_view *view, uint32_t dispatcher, uint32_t worker, uint64_t *cursor,
-                       jzi_tap_event *out, size_t cap, uint64_t *out_lost)
+                       jzi_event *out, size_t cap, uint64_t *out_lost)
 {
     size_t count = 0;
     hold(view);
-    const jzi_tap *tap = tap_of(view, dispatcher, worker);
-    if (tap != NULL) {
-        count = jzi_tap_read(tap, cursor, out, cap, out_lost);
+    const jzi_event_ring *event_ring = event_ring_of(view, dispatcher, worker);
+    if (event_ring != NULL) {
+        count = jzi_event_ring_read(event_ring, cursor, out, cap, out_lost);
     }
     let_go(view);
     return count;
 }
 
-void jzi_peek_tap(const jzi_view *view, uint32_t dispatcher, uint32_t worker, uint64_t *out_newest,
-                  uint64_t *out_skipped)
+void jzi_peek_event_ring(const jzi_view *view, uint32_t dispatcher, uint32_t worker,
+                         uint64_t *out_newest, uint64_t *out_skipped)
 {
     hold(view);
-    const jzi_tap *tap = tap_of(view, dispatcher, worker);
-    *out_newest = tap == NULL ? 0 : jzi_tap_newest(tap);
-    *out_skipped = tap == NULL ? 0 : jzi_count_get(&tap->skipped);
+    const jzi_event_ring *event_ring = event_ring_of(view, dispatcher, worker);
+    *out_newest = event_ring == NULL ? 0 : jzi_event_ring_newest(event_ring);
+    *out_skipped = event_ring == NULL ? 0 : jzi_count_get(&event_ring->skipped);
     let_go(view);
 }
 
@@ -381,10 +384,10 @@ void jzi_peek_times(const jzi_view *view, jzi_times out[JZI_TIME_KINDS])
     hold(view);
     for (uint32_t i = 0; i < loops_of(view); i++) {
         const jzx_loop *loop = loop_at(view, i);
-        for (uint32_t j = 0; loop != NULL && j < loop->domain.worker_count; j++) {
-            const jzi_tap *tap = tap_of(view, i, j);
-            if (tap != NULL) {
-                add_times(tap->times, out);
+        for (uint32_t j = 0; loop != NULL && j < loop->dispatcher.worker_count; j++) {
+            const jzi_event_ring *event_ring = event_ring_of(view, i, j);
+            if (event_ring != NULL) {
+                add_times(event_ring->times, out);
             }
         }
     }

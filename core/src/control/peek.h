@@ -5,7 +5,7 @@
 
 #include <jzx/observe.h>
 
-#include "actor/tap.h"
+#include "actor/event_ring.h"
 #include "loop/system.h"
 
 /* What is looked at: a loop alone, or a system. The owner keeps it alive. */
@@ -92,12 +92,12 @@ void jzi_peek_counters(const jzi_view *view, jzx_counters *out);
 size_t jzi_peek_letters(const jzi_view *view, uint64_t *cursor, jzx_dead_letter *out, size_t cap,
                         uint64_t *out_lagged);
 
-/* Events of one worker: see jzi_tap_read(). 0 also if it has no tap (yet). */
+/* Events of one worker: see jzi_event_ring_read(). 0 also if it has no tap (yet). */
 size_t jzi_peek_events(const jzi_view *view, uint32_t dispatcher, uint32_t worker, uint64_t *cursor,
-                       jzi_tap_event *out, size_t cap, uint64_t *out_lost);
+                       jzi_event *out, size_t cap, uint64_t *out_lost);
 /* The seq of its newest event, and how many were over the rate. */
-void jzi_peek_tap(const jzi_view *view, uint32_t dispatcher, uint32_t worker, uint64_t *out_newest,
-                  uint64_t *out_skipped);
+void jzi_peek_event_ring(const jzi_view *view, uint32_t dispatcher, uint32_t worker,
+                         uint64_t *out_newest, uint64_t *out_skipped);
 /* Sums of all workers, also of those that are gone. */
 typedef struct jzi_times {
     uint64_t buckets[JZI_TIME_BUCKETS];

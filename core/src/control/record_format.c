@@ -108,7 +108,7 @@ static void put_actor(text *out, jzx_actor_id id, const char *name)
 }
 
 /* "panic 7", as jzx_reason_format(). */
-static void put_reason(text *out, const jzi_tap_event *event)
+static void put_reason(text *out, const jzi_event *event)
 {
     int32_t code = (int32_t)event->value;
     put_text(out, jzx_reason_name(event->detail));
@@ -118,7 +118,7 @@ static void put_reason(text *out, const jzi_tap_event *event)
     }
 }
 
-static void put_message(text *out, const jzi_tap_event *event)
+static void put_message(text *out, const jzi_event *event)
 {
     static const char *const kinds[] = {"",       "timer ", "io ",   "notice ",
                                         "reply ", "job ",   "file ", "event "};
@@ -143,28 +143,28 @@ static void put_peer(text *out, const char *words, const jzi_record_line *line)
 
 static void put_life(text *out, const jzi_record_line *line)
 {
-    const jzi_tap_event *event = line->event;
+    const jzi_event *event = line->event;
     switch (event->what) {
-    case JZI_TAP_SPAWN:
+    case JZI_RING_SPAWN:
         put_peer(out, " by ", line);
         break;
-    case JZI_TAP_START:
+    case JZI_RING_START:
         if (event->detail > 1) {
             put_text(out, ": incarnation ");
             put_number(out, event->detail, 10, 1);
         }
         break;
-    case JZI_TAP_END:
-    case JZI_TAP_FAIL:
+    case JZI_RING_END:
+    case JZI_RING_FAIL:
         put_text(out, ": ");
         put_reason(out, event);
         break;
-    case JZI_TAP_RESTART:
+    case JZI_RING_RESTART:
         put(out, ' ');
         put_number(out, event->detail > 0 ? event->detail - 1u : 0, 10, 1);
         put_peer(out, " by ", line);
         break;
-    default: /* JZI_TAP_ESCALATE */
+    default: /* JZI_RING_ESCALATE */
         put_text(out, ": ");
         put_text(out, jzx_reason_name(event->detail));
         put_peer(out, ", because of ", line);
@@ -174,14 +174,14 @@ static void put_life(text *out, const jzi_record_line *line)
 
 static void put_mail(text *out, const jzi_record_line *line)
 {
-    const jzi_tap_event *event = line->event;
+    const jzi_event *event = line->event;
     put_text(out, ": ");
     put_message(out, event);
-    put_peer(out, event->what == JZI_TAP_SENT ? " to " : " from ", line);
-    if (event->what == JZI_TAP_DEAD) {
+    put_peer(out, event->what == JZI_RING_SENT ? " to " : " from ", line);
+    if (event->what == JZI_RING_DEAD) {
         put_text(out, ": ");
         put_text(out, jzx_dead_reason_name(event->detail));
-    } else if (event->what == JZI_TAP_HANDLED) {
+    } else if (event->what == JZI_RING_HANDLED) {
         put_text(out, ", ");
         put_text(out, jzi_result_name(event->detail));
         put_text(out, ", in ");
@@ -191,38 +191,38 @@ static void put_mail(text *out, const jzi_record_line *line)
 
 static void put_details(text *out, const jzi_record_line *line)
 {
-    const jzi_tap_event *event = line->event;
+    const jzi_event *event = line->event;
     switch (event->what) {
-    case JZI_TAP_SPAWN:
-    case JZI_TAP_START:
-    case JZI_TAP_END:
-    case JZI_TAP_FAIL:
-    case JZI_TAP_RESTART:
-    case JZI_TAP_ESCALATE:
+    case JZI_RING_SPAWN:
+    case JZI_RING_START:
+    case JZI_RING_END:
+    case JZI_RING_FAIL:
+    case JZI_RING_RESTART:
+    case JZI_RING_ESCALATE:
         put_life(out, line);
         break;
-    case JZI_TAP_DEAD:
-    case JZI_TAP_FULL:
-    case JZI_TAP_TIMER:
-    case JZI_TAP_HANDLED:
-    case JZI_TAP_SENT:
+    case JZI_RING_DEAD:
+    case JZI_RING_FULL:
+    case JZI_RING_TIMER:
+    case JZI_RING_HANDLED:
+    case JZI_RING_SENT:
         put_mail(out, line);
         break;
-    case JZI_TAP_STOP:
-    case JZI_TAP_KILL:
+    case JZI_RING_STOP:
+    case JZI_RING_KILL:
         put_peer(out, " by ", line);
         break;
-    case JZI_TAP_SLEEP:
+    case JZI_RING_SLEEP:
         put_text(out, event->value == UINT64_MAX ? " until woken" : " at most ");
         if (event->value != UINT64_MAX) {
             put_duration(out, event->value);
         }
         break;
-    case JZI_TAP_WAKE:
+    case JZI_RING_WAKE:
         put_text(out, " after ");
         put_duration(out, event->value);
         break;
-    case JZI_TAP_OVERRUN:
+    case JZI_RING_OVERRUN:
         put_text(out, ": a turn of ");
         put_duration(out, event->value);
         break;
@@ -234,18 +234,18 @@ static void put_details(text *out, const jzi_record_line *line)
 static const char *verb_of(uint32_t what)
 {
     switch (what) {
-    case JZI_TAP_DEAD:
+    case JZI_RING_DEAD:
         return "dead letter";
-    case JZI_TAP_FULL:
+    case JZI_RING_FULL:
         return "mailbox full, refused";
-    case JZI_TAP_STOP:
+    case JZI_RING_STOP:
         return "told to stop";
-    case JZI_TAP_KILL:
+    case JZI_RING_KILL:
         return "told to die";
-    case JZI_TAP_TIMER:
+    case JZI_RING_TIMER:
         return "timer fired";
     default:
-        return jzi_tap_what_name(what);
+        return jzi_event_what_name(what);
     }
 }
 
@@ -260,7 +260,7 @@ size_t jzi_record_format(const jzi_record_line *line, char *buf, size_t cap)
         put_number(&out, line->worker, 10, 1);
     }
     put_text(&out, "  ");
-    if (line->event->actor != JZX_NOBODY || line->event->what == JZI_TAP_SENT) {
+    if (line->event->actor != JZX_NOBODY || line->event->what == JZI_RING_SENT) {
         put_actor(&out, line->event->actor, line->name);
         put_text(&out, ": ");
     }

@@ -3,11 +3,11 @@
 #ifndef JZI_RECORD_FORMAT_H
 #define JZI_RECORD_FORMAT_H
 
-#include "actor/tap.h"
+#include "actor/event_ring.h"
 
 /* What a line says besides the event. Names are "" where they are not known; borrowed. */
 typedef struct jzi_record_line {
-    const jzi_tap_event *event;
+    const jzi_event *event;
     uint64_t now_ns;        /* times are told as seconds from here */
     const char *dispatcher; /* its name */
     uint32_t worker;        /* of a pool; told if it has several */

@@ -67,7 +67,7 @@ static void arrive(jzi_worker *worker, jzi_errand *errand)
 }
 
 /* With what keeps the dispatcher: in a system its lock. */
-static jzi_post *post_of(const jzi_view *view, uint32_t dispatcher)
+static jzi_inbox *inbox_of(const jzi_view *view, uint32_t dispatcher)
 {
     jzx_loop *loop = NULL;
     if (view->system == NULL) {
@@ -75,7 +75,7 @@ static jzi_post *post_of(const jzi_view *view, uint32_t dispatcher)
     } else {
         loop = jzi_system_loop_at(view->system, dispatcher);
     }
-    return loop == NULL ? NULL : loop->post;
+    return loop == NULL ? NULL : loop->inbox;
 }
 
 bool jzi_visit_send(const jzi_view *view, jzi_visit *visit, uint32_t dispatcher)
@@ -84,9 +84,9 @@ bool jzi_visit_send(const jzi_view *view, jzi_visit *visit, uint32_t dispatcher)
     if (view->system != NULL) {
         (void)pthread_mutex_lock(&view->system->lock);
     }
-    jzi_post *post = post_of(view, dispatcher);
+    jzi_inbox *inbox = inbox_of(view, dispatcher);
     visit->refs = 2;
-    bool sent = post != NULL && jzi_errand_post(post, &visit->errand);
+    bool sent = inbox != NULL && jzi_errand_post(inbox, &visit->errand);
     if (!sent) {
         visit->refs = 1;
     }

@@ -25,7 +25,7 @@ typedef struct ask_visit {
 } ask_visit;
 
 /* Of a slot whose ask is an actor's and not over. While the asker's side has its bit, and we are in
- * its domain, it stays so. */
+ * its dispatcher, it stays so. */
 static void look_at_slot(ask_visit *visit, const jzi_ask *ask)
 {
     uint64_t word = jzi_ask_word(ask);
@@ -49,10 +49,10 @@ static void visit_asks(jzi_worker *worker, void *payload)
     ask_visit *visit = payload;
     uint32_t slot = visit->from;
     uint32_t end = slot + SLOTS_PER_VISIT;
-    const jzi_ask *ask = jzi_ask_slot(worker->post, slot);
+    const jzi_ask *ask = jzi_ask_slot(worker->inbox, slot);
     while (ask != NULL && slot < end && visit->count < WAITS_PER_VISIT) {
         look_at_slot(visit, ask);
-        ask = jzi_ask_slot(worker->post, ++slot);
+        ask = jzi_ask_slot(worker->inbox, ++slot);
     }
     visit->from = slot;
     visit->more = ask != NULL;

@@ -24,7 +24,7 @@ static const jzi_worker *find_asked(const struct jzi_question *question)
 {
     const jzi_worker *worker = jzi_worker_here;
     while (worker != NULL &&
-           (worker->domain->board != question->board || worker->base != question->base ||
+           (worker->dispatcher->board != question->board || worker->base != question->base ||
             worker->number != question->number)) {
         worker = worker->outer;
     }
@@ -66,7 +66,7 @@ void jzi_stuck_open(jzx_control *control)
     (void)jzi_frames_prepare(); /* without frames there are answers without frames */
     /* Threads of dispatchers say which they are and let the signal through from their beginning;
      * whoever runs a loop says so from now on, and for this run we do. */
-    jzi_worker *here = jzi_worker_of_thread(&loop->domain);
+    jzi_worker *here = jzi_worker_of_thread(&loop->dispatcher);
     if (here != NULL) {
         atomic_store_explicit(&here->tid, jzi_thread_tid(), memory_order_relaxed);
     }

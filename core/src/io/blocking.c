@@ -19,11 +19,11 @@ jzx_err jzi_blocking_begin(jzi_worker *worker, jzi_actor **out_actor, jzi_jobs *
     if (err != JZX_OK) {
         return err;
     }
-    if (worker->domain->jobs == NULL) {
+    if (worker->dispatcher->jobs == NULL) {
         jzi_jobs_limits limits = {.threads = JZI_BLOCKING_THREADS, .queue = JZI_BLOCKING_QUEUE};
-        err = jzi_jobs_create(&worker->alloc, &limits, &worker->domain->jobs);
+        err = jzi_jobs_create(&worker->alloc, &limits, &worker->dispatcher->jobs);
     }
-    *out_jobs = worker->domain->jobs;
+    *out_jobs = worker->dispatcher->jobs;
     return err;
 }
 
@@ -94,7 +94,7 @@ jzx_err jzx_cancel_blocking(jzx_context *ctx, jzx_job_ref job)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(ctx->loop, "jzx_cancel_blocking");
-    jzi_jobs *jobs = worker->domain->jobs;
+    jzi_jobs *jobs = worker->dispatcher->jobs;
     jzi_actor *actor = jobs == NULL ? NULL : jzi_worker_find(worker, worker->ctx.self);
     return actor == NULL ? JZX_ERR_NO_SUCH_REF : jzi_job_cancel(worker, actor, jobs, job);
 }

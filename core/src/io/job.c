@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Where the job is, as its owner's domain sees it. */
+/* Where the job is, as its owner's dispatcher sees it. */
 enum {
     OUT,    /* with the pool, or its errand is on its way home */
     INLINE, /* simulation: its alarm will run it */
@@ -104,7 +104,7 @@ jzi_job *jzi_job_new(jzi_worker *worker, jzi_actor *owner, size_t bytes)
     memset(job, 0, sizeof *job);
     job->bytes = bytes;
     job->owner = owner->id;
-    job->drop_msg = owner->kind->drop_msg;
+    job->drop_msg = owner->type->drop_msg;
     return job;
 }
 
@@ -113,12 +113,12 @@ void jzi_job_free(jzi_worker *worker, jzi_job *job)
     jzi_free(&worker->alloc, job, job->bytes);
 }
 
-/* The last step of a job that is not handed over, in its owner's domain. After fork(2) no code of
- * the program runs; a file is closed all the same. */
+/* The last step of a job that is not handed over, in its owner's dispatcher. After fork(2) no code
+ * of the program runs; a file is closed all the same. */
 static void dispose_now(jzi_worker *worker, jzi_job *job)
 {
     bool ours = job->kind == JZX_KIND_FILE;
-    if (!worker->domain->abandoned || ours) {
+    if (!worker->dispatcher->abandoned || ours) {
         if (!job->ran) {
             drop_arg(job);
         } else if (!drop_result(job)) {
@@ -135,7 +135,7 @@ static void disposal(jzi_worker *worker, jzi_errand *errand)
 
 static void dispose(jzi_worker *worker, jzi_job *job)
 {
-    if (jzi_unlikely(worker->pooled) && !worker->domain->destroying) {
+    if (jzi_unlikely(worker->pooled) && !worker->dispatcher->destroying) {
         job->errand.run = disposal;
         jzi_worker_add_chore(worker, &job->errand);
     } else {
@@ -169,7 +169,7 @@ static void run_inline(jzi_alarms *alarms, jzi_alarm *alarm)
     jzi_jobs_let_go(job->jobs);
     job->result = job->fn(job->arg);
     job->ran = true;
-    come_home(alarms->domain->acting, job);
+    come_home(alarms->dispatcher->acting, job);
 }
 
 static void run_job(jzi_work *work)
@@ -178,25 +178,25 @@ static void run_job(jzi_work *work)
     job->result = job->fn(job->arg);
 }
 
-/* On a thread of the pool, or on the one that closes it. The post is ours until we let go of it:
+/* On a thread of the pool, or on the one that closes it. The inbox is ours until we let go of it:
  * the job may be gone as soon as its errand is posted. */
 static void send_home(jzi_work *work, bool ran)
 {
     jzi_job *job = jzi_container_of(work, jzi_job, work);
-    jzi_post *post = job->post;
+    jzi_inbox *inbox = job->inbox;
     job->ran = ran;
     if (ran && job->finish != NULL) {
         job->finish(job);
     }
-    if (!jzi_errand_post(post, &job->errand)) {
+    if (!jzi_errand_post(inbox, &job->errand)) {
         if (ran) {
             (void)drop_result(job);
         } else {
             drop_arg(job);
         }
-        jzi_free(&post->alloc, job, job->bytes);
+        jzi_free(&inbox->alloc, job, job->bytes);
     }
-    jzi_post_release_helper(post);
+    jzi_inbox_release_helper(inbox);
 }
 
 static void leave_behind(jzi_work *work)
@@ -226,10 +226,10 @@ static jzx_err start_out(jzi_worker *worker, jzi_jobs *jobs, jzi_job *job)
     job->state = OUT;
     job->work.ops = &work_ops;
     job->errand.run = errand_of_pool;
-    jzi_post_retain_helper(worker->post);
+    jzi_inbox_retain_helper(worker->inbox);
     jzx_err err = jzi_jobs_submit(jobs, &job->work);
     if (err != JZX_OK) {
-        jzi_post_release_helper(worker->post);
+        jzi_inbox_release_helper(worker->inbox);
     }
     return err;
 }
@@ -240,7 +240,7 @@ jzx_err jzi_job_start(jzi_worker *worker, jzi_actor *owner, jzi_jobs *jobs, jzi_
     uint64_t number = jzi_jobs_number(jobs);
     job->ref = number << MARK_BITS | mark_of(owner->id);
     job->jobs = jobs;
-    job->post = worker->post;
+    job->inbox = worker->inbox;
     jzx_err err = jzi_job_has_threads(worker) ? start_out(worker, jobs, job)
                                               : start_inline(worker, jobs, job);
     if (err != JZX_OK) {
@@ -259,7 +259,7 @@ static bool call_off(jzi_worker *worker, jzi_job *job)
         jzi_alarm_clear(worker->alarms, &job->alarm);
         jzi_jobs_let_go(job->jobs);
     } else if (job->state == OUT && jzi_jobs_withdraw(job->jobs, &job->work)) {
-        jzi_post_release_helper(job->post);
+        jzi_inbox_release_helper(job->inbox);
     } else {
         return false;
     }
@@ -291,7 +291,7 @@ static void forsake(jzi_worker *worker, jzi_job *job)
 {
     job->orphan = true;
     if (job->state == OUT) {
-        link_job(&worker->domain->orphans, job);
+        link_job(&worker->dispatcher->orphans, job);
     } else if (job->state == IN_HAND) {
         jzi_job_free(worker, job); /* after fork(2), in the middle of a message: it does not end */
     }
@@ -307,7 +307,7 @@ void jzi_job_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
     while (list->newest != NULL) {
         jzi_job *job = list->newest;
         /* After fork(2) the lock of the pool may be held for ever. */
-        bool out_of_reach = worker->domain->abandoned && job->state == OUT;
+        bool out_of_reach = worker->dispatcher->abandoned && job->state == OUT;
         if (!out_of_reach && call_off(worker, job)) {
             link_job(&called_off, job); /* the oldest comes first */
         } else {
@@ -348,38 +348,38 @@ static void result_is_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_job_init(jzi_worker *worker)
 {
-    worker->domain->event_ops[JZI_EVENT_JOB] = (jzi_event_ops){
+    worker->dispatcher->event_ops[JZI_EVENT_JOB] = (jzi_event_ops){
         .claim = claim_result, .done = result_is_handled, .revoke = result_is_revoked};
 }
 
 bool jzi_job_close(jzi_worker *worker, jzi_jobs **jobs)
 {
-    if (worker->domain->abandoned) {
+    if (worker->dispatcher->abandoned) {
         return true;
     }
     bool quiet = jobs == NULL || jzi_jobs_close(*jobs, JZI_JOB_PATIENCE_NS);
     if (!quiet) {
         *jobs = NULL;
     }
-    /* From the moment the post is closed, whoever ran them frees them. */
-    while (worker->domain->orphans != NULL) {
-        unlink_job(worker->domain->orphans);
+    /* From the moment the inbox is closed, whoever ran them frees them. */
+    while (worker->dispatcher->orphans != NULL) {
+        unlink_job(worker->dispatcher->orphans);
     }
     return quiet;
 }
 
 /* After fork(2) there may be orphans that threads of the parent were at, and others that came home
- * while such a thread had not yet let go of the post. */
+ * while such a thread had not yet let go of the inbox. */
 void jzi_job_deinit(jzi_worker *worker, jzi_jobs *jobs)
 {
-    while (worker->domain->orphans != NULL) {
-        jzi_job *job = worker->domain->orphans;
+    while (worker->dispatcher->orphans != NULL) {
+        jzi_job *job = worker->dispatcher->orphans;
         unlink_job(job);
         job->ran = false;
         dispose(worker, job);
     }
-    if (worker->domain->abandoned) {
-        jzi_post_forget_helpers(worker->post);
+    if (worker->dispatcher->abandoned) {
+        jzi_inbox_forget_helpers(worker->inbox);
         jzi_jobs_abandon(jobs);
     } else {
         jzi_jobs_destroy(jobs);

@@ -1,17 +1,17 @@
 /* Jobs: work that an actor gave to the blocking pool, and the message that brings its result (R27).
  *
  * A job is one allocation. While it waits or runs it is the pool's. Then its errand brings it home
- * to the owner's domain, where the same node becomes the event that hands the result over.
+ * to the owner's dispatcher, where the same node becomes the event that hands the result over.
  *
  *   OUT --errand--> QUEUED --claim--> IN_HAND --done--> freed
  *    |                 |
  *    | forget          | forget: claimed by nobody, freed when it is revoked
  *    v
- *   orphan: in the domain's list, freed when its errand comes home, by the thread that ran it if
- *   there is no home any more
+ *   orphan: in the dispatcher's list, freed when its errand comes home, by the thread that ran it
+ * if there is no home any more
  *
  * A job that is withdrawn from the pool goes straight away. In simulation there are no threads: an
- * alarm that is due at once runs the job in its owner's domain (INLINE instead of OUT). */
+ * alarm that is due at once runs the job in its owner's dispatcher (INLINE instead of OUT). */
 #ifndef JZI_JOB_H
 #define JZI_JOB_H
 
@@ -27,7 +27,7 @@ typedef struct jzi_job {
         jzi_alarm alarm; /* simulation */
     };
     jzi_jobs *jobs;
-    jzi_post *post; /* where home is. The pool's way there is counted: it may be the last one */
+    jzi_inbox *inbox; /* where home is. The pool's way there is counted: it may be the last one */
     struct jzi_job *next;   /* older ones of the same owner; in the list of orphans */
     struct jzi_job **pprev; /* NULL: it is in no list */
     jzx_actor_id owner;
@@ -62,11 +62,11 @@ typedef struct jzi_job_list {
 void jzi_job_init(jzi_worker *worker);
 /* An incarnation leaves: its jobs are called off, or forsaken. */
 void jzi_job_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
-/* Before the post is closed, when nobody is alive here any more: what still runs has no home. A
- * pool that is this domain's own (NULL: it is not) is closed, and so what it did comes home yet.
- * False: a job did not end in time. It is left behind with the pool, and *jobs is NULL. */
+/* Before the inbox is closed, when nobody is alive here any more: what still runs has no home. A
+ * pool that is this dispatcher's own (NULL: it is not) is closed, and so what it did comes home
+ * yet. False: a job did not end in time. It is left behind with the pool, and *jobs is NULL. */
 bool jzi_job_close(jzi_worker *worker, jzi_jobs **jobs);
-/* After the post was closed and emptied. `jobs` as above; NULL is fine. */
+/* After the inbox was closed and emptied. `jobs` as above; NULL is fine. */
 void jzi_job_deinit(jzi_worker *worker, jzi_jobs *jobs);
 
 /* Whether jobs run on threads here; otherwise the world is simulated. */

@@ -167,7 +167,7 @@ static void end_closing(jzi_io *io, jzi_conn *conn)
 
 static void alarm_fired(jzi_alarms *alarms, jzi_alarm *alarm)
 {
-    jzi_io *io = alarms->domain->acting->io;
+    jzi_io *io = alarms->dispatcher->acting->io;
     jzi_conn *conn = jzi_container_of(alarm, jzi_conn, alarm);
     if ((conn->flags & JZI_CONN_CLOSING) != 0) {
         conn->flags |= JZI_CONN_DISCARD;
@@ -204,7 +204,8 @@ static void conn_ready(jzi_io *io, jzi_source *source, uint32_t ready)
 static bool read_data(jzi_io *io, jzi_conn *conn, jzx_io_event *event)
 {
     size_t n = 0;
-    unsigned char *scratch = io->scratch + io->domain->acting->number * (size_t)JZI_SCRATCH_BYTES;
+    unsigned char *scratch =
+        io->scratch + io->dispatcher->acting->number * (size_t)JZI_SCRATCH_BYTES;
     jzx_err err = io->env->fd_read(io->env->ctx, conn->source.fd, scratch, JZI_SCRATCH_BYTES, &n);
     if (err == JZX_OK && n > 0) {
         /* The poller brings the next; a broken one is out of the poller and reads on by itself. */
@@ -270,7 +271,7 @@ static bool conn_end(jzi_io *io, jzi_source *source, bool owner_ended)
     jzi_conn *conn = (jzi_conn *)source;
     (void)owner_ended;
     if (conn->out.len > 0 && (conn->flags & (JZI_CONN_DISCARD | JZI_CONN_BROKEN)) == 0 &&
-        !io->domain->destroying) {
+        !io->dispatcher->destroying) {
         conn->flags |= JZI_CONN_CLOSING;
         jzi_alarm_set(io->alarms, &conn->alarm, (uint64_t)conn->close_timeout_ms * NS_PER_MS);
         jzi_conn_look_out(io, conn);
@@ -304,7 +305,8 @@ jzx_err jzi_conn_open(jzi_io *io, jzx_actor_id owner, const jzx_net_opts *opts, 
 {
     /* Made here because a read has nobody to report a lack of memory to. */
     if (io->scratch == NULL) {
-        io->scratch = jzi_alloc(io->alloc, io->domain->worker_count * (size_t)JZI_SCRATCH_BYTES);
+        io->scratch =
+            jzi_alloc(io->alloc, io->dispatcher->worker_count * (size_t)JZI_SCRATCH_BYTES);
         if (io->scratch == NULL) {
             return JZX_ERR_NO_MEMORY;
         }

@@ -22,7 +22,7 @@ static void rest(jzi_io *io, listener *self)
 
 static void rest_over(jzi_alarms *alarms, jzi_alarm *alarm)
 {
-    jzi_io *io = alarms->domain->acting->io;
+    jzi_io *io = alarms->dispatcher->acting->io;
     listener *self = jzi_container_of(alarm, listener, alarm);
     if (jzi_source_set_interest(io, &self->source, JZX_IO_READ) != JZX_OK) {
         rest(io, self);

@@ -53,7 +53,7 @@ static void release_ref(jzi_io *io, jzi_source *source)
         io->refs[slot].next_free = io->ref_free;
         io->ref_free = slot;
     }
-    jzi_count_sub(&io->domain->acting->counters.refs, 1);
+    jzi_count_sub(&io->dispatcher->acting->counters.refs, 1);
 }
 
 /* Also finds kept ones, which users no longer see but the poller still reports. */
@@ -76,7 +76,7 @@ jzi_source *jzi_source_find(const jzi_io *io, jzx_io_ref ref)
  * workers poll meanwhile, and would find it again and again. */
 static uint32_t once(const jzi_io *io, uint32_t interest)
 {
-    return interest != 0 && io->domain->pooled ? interest | JZX_IO_ONCE : interest;
+    return interest != 0 && io->dispatcher->pooled ? interest | JZX_IO_ONCE : interest;
 }
 
 /* Has the poller look at a descriptor again that was reported, unless its event still waits. */
@@ -115,7 +115,7 @@ jzx_err jzi_source_set_interest(jzi_io *io, jzi_source *source, uint32_t interes
 /* The descriptor may be gone behind our back: then there is nothing left to forget. */
 static void forget(jzi_io *io, jzi_source *source)
 {
-    if (io->domain->abandoned) {
+    if (io->dispatcher->abandoned) {
         return; /* the poller's kernel object is the parent's too */
     }
     if (source->interest != 0) {
@@ -164,7 +164,7 @@ static void node_is_out(jzi_io *io, jzi_source *source, bool handed)
     } else if (handed && source->ops->done != NULL) {
         source->ops->done(io, source);
     }
-    if (io->domain->pooled && find_any(io, ref) == source) {
+    if (io->dispatcher->pooled && find_any(io, ref) == source) {
         go_on(io, source);
     }
 }
@@ -181,13 +181,13 @@ static void source_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_io_init(jzi_io *io, jzi_worker *worker, void *poller)
 {
-    io->domain = worker->domain;
+    io->dispatcher = worker->dispatcher;
     io->env = worker->env;
     io->alloc = &worker->alloc;
     io->poller = poller;
     io->ref_free = UINT32_MAX;
     worker->io = io;
-    worker->domain->event_ops[JZI_EVENT_SOURCE] =
+    worker->dispatcher->event_ops[JZI_EVENT_SOURCE] =
         (jzi_event_ops){.claim = claim_source, .done = source_done, .revoke = source_revoked};
     io->alarms = worker->alarms;
 }
@@ -207,7 +207,7 @@ void jzi_io_deinit(jzi_io *io)
     }
     jzi_free(io->alloc, io->refs, io->ref_cap * sizeof *io->refs);
     jzi_free(io->alloc, io->scratch,
-             io->scratch == NULL ? 0 : io->domain->worker_count * (size_t)JZI_SCRATCH_BYTES);
+             io->scratch == NULL ? 0 : io->dispatcher->worker_count * (size_t)JZI_SCRATCH_BYTES);
     io->refs = NULL;
     io->scratch = NULL;
     io->ref_cap = 0;
@@ -216,8 +216,8 @@ void jzi_io_deinit(jzi_io *io)
 /* Descriptors are polled where their owner lives, and nowhere else. */
 static jzx_err find_owner(const jzi_io *io, jzx_actor_id owner, jzi_actor **out_actor)
 {
-    jzx_err err = jzi_worker_find_owner(io->domain->acting, owner, out_actor);
-    return err == JZX_ERR_NO_SUCH_ACTOR ? jzi_worker_not_here(io->domain->acting, owner) : err;
+    jzx_err err = jzi_worker_find_owner(io->dispatcher->acting, owner, out_actor);
+    return err == JZX_ERR_NO_SUCH_ACTOR ? jzi_worker_not_here(io->dispatcher->acting, owner) : err;
 }
 
 jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor_id owner,
@@ -231,7 +231,7 @@ jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor
     if (err != JZX_OK) {
         return err;
     }
-    jzi_ext *ext = jzi_worker_ext(io->domain->acting, actor);
+    jzi_ext *ext = jzi_worker_ext(io->dispatcher->acting, actor);
     if (ext == NULL || (io->ref_free == UINT32_MAX && !grow_refs(io))) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -261,7 +261,7 @@ jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor
     io->refs[slot].source = source;
     io->refs[slot].generation++;
     link_to(source, &ext->sources);
-    jzi_count_add(&io->domain->acting->counters.refs, 1);
+    jzi_count_add(&io->dispatcher->acting->counters.refs, 1);
     *out_source = source;
     return JZX_OK;
 }
@@ -271,10 +271,10 @@ void jzi_source_notify(jzi_io *io, jzi_source *source)
     if ((source->flags & (JZI_SOURCE_QUEUED | JZI_SOURCE_CLOSED)) != 0) {
         return;
     }
-    jzi_actor *owner = jzi_worker_find(io->domain->acting, source->owner);
+    jzi_actor *owner = jzi_worker_find(io->dispatcher->acting, source->owner);
     jzi_assert(owner != NULL);
     source->flags |= JZI_SOURCE_QUEUED;
-    jzi_worker_post_event(io->domain->acting, owner, &source->node);
+    jzi_worker_post_event(io->dispatcher->acting, owner, &source->node);
 }
 
 /* After fork: nothing is flushed, shut down or unwatched, because the parent still uses it. */
@@ -300,7 +300,7 @@ static void close_source(jzi_io *io, jzi_source *source, bool owner_ended)
     unlink_from(source);
     source->flags |= JZI_SOURCE_CLOSED;
     source->owner = JZX_NOBODY;
-    if (io->domain->abandoned) {
+    if (io->dispatcher->abandoned) {
         abandon_source(io, source);
         return;
     }
@@ -342,7 +342,7 @@ jzx_err jzi_source_give(jzi_io *io, jzi_source *source, jzx_actor_id owner, uint
     if (err != JZX_OK) {
         return err;
     }
-    jzi_ext *ext = jzi_worker_ext(io->domain->acting, actor);
+    jzi_ext *ext = jzi_worker_ext(io->dispatcher->acting, actor);
     if (ext == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -376,7 +376,7 @@ jzx_err jzi_io_wait(jzi_io *io, uint64_t timeout_ns, jzi_poll_batch *out_batch)
 
 void jzi_io_dispatch(jzi_io *io, const jzi_poll_batch *batch)
 {
-    jzi_count_add(&io->domain->acting->counters.polls, 1);
+    jzi_count_add(&io->dispatcher->acting->counters.polls, 1);
     io->last_ready = (uint32_t)batch->count;
     for (size_t i = 0; i < batch->count; i++) {
         const jzx_poll_event *event = &batch->events[i];
@@ -384,14 +384,14 @@ void jzi_io_dispatch(jzi_io *io, const jzi_poll_batch *batch)
         if (source == NULL) {
             continue; /* closed by what an earlier event of this batch did */
         }
-        source->flags |= io->domain->pooled ? JZI_SOURCE_QUIET : 0;
+        source->flags |= io->dispatcher->pooled ? JZI_SOURCE_QUIET : 0;
         if (source->ops->ready != NULL) {
             source->ops->ready(io, source, event->ready);
         } else {
             source->ready |= event->ready;
             jzi_source_notify(io, source);
         }
-        source = io->domain->pooled ? find_any(io, event->cookie) : NULL;
+        source = io->dispatcher->pooled ? find_any(io, event->cookie) : NULL;
         if (source != NULL) {
             go_on(io, source);
         }

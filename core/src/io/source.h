@@ -74,7 +74,7 @@ typedef struct jzi_ref_slot {
 } jzi_ref_slot;
 
 struct jzi_io {
-    jzi_domain *domain;
+    jzi_dispatcher *dispatcher;
     const jzx_env *env;
     const jzx_allocator *alloc;
     void *poller;

@@ -10,7 +10,7 @@ void jzi_move(jzi_worker *worker, jzi_actor *actor, jzx_life_event event)
     jzi_actor_set_history(actor, jzi_history_add(jzi_actor_history(actor), (uint32_t)state));
     actor->flags = (actor->flags & ~(7u << JZI_ACTOR_STATE_SHIFT)) | (uint32_t)state
                                                                          << JZI_ACTOR_STATE_SHIFT;
-    if (jzi_unlikely(jzi_domain_sees(worker->domain, JZI_SEES_MOVES))) {
+    if (jzi_unlikely(jzi_dispatcher_sees(worker->dispatcher, JZI_SEES_MOVES))) {
         jzi_tell_move(worker, actor, from, (uint32_t)state);
     }
 }
@@ -94,7 +94,7 @@ static void after_hook(jzi_worker *worker, jzi_actor *actor, jzx_behavior_result
 static void signal_self(jzi_worker *worker, jzi_actor *actor, jzx_signal_kind kind, jzi_phase phase)
 {
     worker->hook_result = JZX_BEHAVIOR_OK;
-    if (actor->kind->on_signal == NULL || worker->domain->abandoned) {
+    if (actor->type->on_signal == NULL || worker->dispatcher->abandoned) {
         return;
     }
     worker->signal = (jzx_signal){
@@ -104,7 +104,7 @@ static void signal_self(jzi_worker *worker, jzi_actor *actor, jzx_signal_kind ki
         .reason = &worker->reason,
     };
     before_hook(worker, actor, phase);
-    after_hook(worker, actor, actor->kind->on_signal(&worker->ctx, &worker->signal));
+    after_hook(worker, actor, actor->type->on_signal(&worker->ctx, &worker->signal));
     if (phase == JZI_PHASE_START && worker->hook_result == JZX_BEHAVIOR_STOP) {
         worker->hook_result = JZX_BEHAVIOR_OK;
         jzi_lifecycle_stop(worker, actor, false);
@@ -165,7 +165,7 @@ void jzi_life_end_for_good(jzi_worker *worker, jzi_actor *actor)
 /* A stop in good order: PRE_STOP, which may ask for time, then the end. */
 void jzi_life_leave(jzi_worker *worker, jzi_actor *actor)
 {
-    if (actor->kind->on_signal == NULL || (actor->flags & JZI_ACTOR_DEFERRED) != 0) {
+    if (actor->type->on_signal == NULL || (actor->flags & JZI_ACTOR_DEFERRED) != 0) {
         jzi_life_end(worker, actor);
         return;
     }
@@ -197,7 +197,7 @@ static void pre_stopped(jzi_worker *worker, jzi_actor *actor)
     jzi_set_step(actor, JZI_STEP_NONE);
     actor->flags |= JZI_ACTOR_DEFERRED;
     actor->flags &= ~JZI_ACTOR_FROZEN;
-    jzi_set_deadline(worker, actor, actor->kind->stop_timeout_ms, UINT64_MAX);
+    jzi_set_deadline(worker, actor, actor->type->stop_timeout_ms, UINT64_MAX);
     jzi_arm_deadline(worker, actor);
 }
 
@@ -234,7 +234,7 @@ void jzi_life_fail(jzi_worker *worker, jzi_actor *actor)
         jzi_monitor_break_links(worker, actor, incarnation_of(actor), &worker->reason);
     }
     actor->flags &= ~JZI_ACTOR_LINKED;
-    if (actor->ext != NULL || actor->kind->deinit != NULL) {
+    if (actor->ext != NULL || actor->type->deinit != NULL) {
         jzi_move(worker, actor, JZX_LIFE_FAIL);
     }
     if (life == NULL || life->bond == NULL || (actor->flags & JZI_ACTOR_FINISH) != 0) {
@@ -294,7 +294,7 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
         jzi_tell_restart(worker, actor);
         actor->flags &= ~(JZI_ACTOR_ENDING | JZI_ACTOR_KILLED | JZI_ACTOR_LATE | JZI_ACTOR_LINKED |
                           JZI_ACTOR_TRAP);
-        if ((actor->kind->flags & JZX_SPAWN_TRAP_EXITS) != 0) {
+        if ((actor->type->flags & JZX_SPAWN_TRAP_EXITS) != 0) {
             actor->flags |= JZI_ACTOR_TRAP;
         }
     }
@@ -302,12 +302,12 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
     life->bare = true;
     jzi_move(worker, actor, JZX_LIFE_START);
     jzi_set_step(actor, JZI_STEP_INITED);
-    bool builds = actor->kind->init != NULL || (actor->kind->flags & JZI_KIND_SUPERVISOR) != 0;
+    bool builds = actor->type->init != NULL || (actor->type->flags & JZI_TYPE_SUPERVISOR) != 0;
     actor->state = builds ? NULL : life->arg;
     worker->hook_result = JZX_BEHAVIOR_OK;
-    if (actor->kind->init != NULL) {
+    if (actor->type->init != NULL) {
         before_hook(worker, actor, JZI_PHASE_START);
-        after_hook(worker, actor, actor->kind->init(&worker->ctx, life->arg));
+        after_hook(worker, actor, actor->type->init(&worker->ctx, life->arg));
     }
     jzi_life_advance(worker, actor);
 }
@@ -333,8 +333,8 @@ static bool inited(jzi_worker *worker, jzi_actor *actor)
 void jzi_life_tell_room(jzi_worker *worker, jzi_actor *actor)
 {
     if ((actor->flags & JZI_ACTOR_WAITERS) != 0 &&
-        jzi_actor_used(actor) <= actor->kind->low_water) {
-        worker->domain->on_room(worker, actor);
+        jzi_actor_used(actor) <= actor->type->low_water) {
+        worker->dispatcher->on_room(worker, actor);
     }
 }
 
@@ -345,8 +345,8 @@ static void running(jzi_worker *worker, jzi_actor *actor)
     jzi_set_step(actor, JZI_STEP_NONE);
     actor->flags &= ~(JZI_ACTOR_FROZEN | JZI_ACTOR_START | JZI_ACTOR_RESTART | JZI_ACTOR_RESUME);
     JZI_PUBLISH_HOT(life->since_ns, worker->now_ns | 1u);
-    if (jzi_unlikely(worker->noting)) {
-        jzi_worker_note(worker, JZI_TAP_START, actor->id, JZX_NOBODY, 0, life->incarnation, 0);
+    if (jzi_unlikely(worker->recording)) {
+        jzi_worker_note(worker, JZI_RING_START, actor->id, JZX_NOBODY, 0, life->incarnation, 0);
     }
     if (!life->began) {
         life->began = true;
@@ -368,7 +368,7 @@ static void hand_over_notices(jzi_worker *worker, jzi_actor *actor)
     const jzi_life *life = jzi_life_of(actor);
     if (life == NULL || life->after != JZI_AFTER_END || life->since_ns == 0 ||
         worker->reason.kind > JZX_REASON_SHUTDOWN || (actor->flags & JZI_ACTOR_KILLED) != 0 ||
-        worker->domain->destroying) {
+        worker->dispatcher->destroying) {
         return;
     }
     while (actor->notices != NULL && worker->reason.kind <= JZX_REASON_SHUTDOWN) {
@@ -404,7 +404,7 @@ static void cleaned(jzi_worker *worker, jzi_actor *actor)
     jzi_set_step(actor, JZI_STEP_DOWN);
     actor->flags &= ~(JZI_ACTOR_HALT | JZI_ACTOR_RESTART); /* whoever asked for it: it is done */
     jzi_open_gate(worker, actor);
-    if ((actor->kind->flags & JZX_SPAWN_DROP_QUEUE) != 0) {
+    if ((actor->type->flags & JZX_SPAWN_DROP_QUEUE) != 0) {
         drop_queue(worker, actor, &actor->urgent);
         drop_queue(worker, actor, &actor->user);
     }
@@ -444,10 +444,10 @@ static void advance_clean_up(jzi_worker *worker, jzi_actor *actor)
         }
         jzi_set_step(actor, JZI_STEP_DEINITED);
         worker->hook_result = JZX_BEHAVIOR_OK;
-        if (actor->kind->deinit != NULL && !worker->domain->abandoned &&
+        if (actor->type->deinit != NULL && !worker->dispatcher->abandoned &&
             (life == NULL || !life->bare)) {
             before_hook(worker, actor, JZI_PHASE_DEINIT);
-            actor->kind->deinit(&worker->ctx);
+            actor->type->deinit(&worker->ctx);
             after_hook(worker, actor, JZX_BEHAVIOR_OK);
         }
     }
@@ -470,16 +470,16 @@ void jzi_life_advance(jzi_worker *worker, jzi_actor *actor)
         /* fall through */
     case JZI_STEP_PRE_STARTED:
         if (worker->hook_result != JZX_BEHAVIOR_OK ||
-            ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0 &&
-             !worker->domain->family->start(worker, actor))) {
+            ((actor->type->flags & JZI_TYPE_SUPERVISOR) != 0 &&
+             !worker->dispatcher->family->start(worker, actor))) {
             jzi_life_fail_start(worker, actor);
             return;
         }
         jzi_set_step(actor, JZI_STEP_FAMILY);
         /* fall through */
     case JZI_STEP_FAMILY:
-        if ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
-            int up = worker->domain->family->started(worker, actor);
+        if ((actor->type->flags & JZI_TYPE_SUPERVISOR) != 0) {
+            int up = worker->dispatcher->family->started(worker, actor);
             if (up < 0) {
                 jzi_life_fail_start(worker, actor);
             }

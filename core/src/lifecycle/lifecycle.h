@@ -51,7 +51,7 @@ typedef struct jzi_life {
     jzx_actor_id self;
 
     jzi_bond *bond;              /* its parent supervises it */
-    struct jzi_far *far;         /* its parent is in another domain */
+    struct jzi_far *far;         /* its parent is in another dispatcher */
     struct jzi_started *started; /* its parent wants to know when it is RUNNING */
     struct jzi_family *family;   /* it supervises its children */
     jzi_bond *news;              /* of its children, oldest first */
@@ -90,7 +90,7 @@ typedef struct jzi_family_ops {
  * empty. */
 typedef struct jzi_feature {
     size_t at; /* of the member of jzi_ext that is not NULL if the actor has anything of it */
-    /* A domain begins: installs the operations of its events. Or NULL. */
+    /* A dispatcher begins: installs the operations of its events. Or NULL. */
     void (*init)(jzi_worker *worker);
     /* An incarnation is over; `restarts`: there is a next one. */
     void (*leave_incarnation)(jzi_worker *worker, jzi_actor *actor, bool restarts);
@@ -117,8 +117,8 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
 static inline jzx_err jzi_lifecycle_may_spawn(const jzi_worker *worker)
 {
     const jzi_actor *spawner = jzi_worker_self(worker);
-    if (worker->domain->destroying || worker->phase == JZI_PHASE_DEINIT ||
-        (spawner == NULL && worker->domain->shutting_down)) {
+    if (worker->dispatcher->destroying || worker->phase == JZI_PHASE_DEINIT ||
+        (spawner == NULL && worker->dispatcher->shutting_down)) {
         return JZX_ERR_STOPPING;
     }
     if (spawner != NULL && (spawner->flags & JZI_ACTOR_STOPPING) != 0 &&
@@ -147,7 +147,8 @@ void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands
 void jzi_news_add(jzi_life *above, jzi_bond *bond, uint32_t news);
 /* An actor with a life fails because of another one, a child or one it is linked to. */
 void jzi_lifecycle_fail_with(jzi_worker *worker, jzi_actor *actor, const jzx_reason *reason);
-/* Tells the parent of a supervised actor, in whatever domain, that somebody wants it restarted. */
+/* Tells the parent of a supervised actor, in whatever dispatcher, that somebody wants it restarted.
+ */
 void jzi_lifecycle_ask_restart(jzi_worker *worker, jzi_actor *actor);
 /* Has lifecycle look at an actor in its next turn. */
 void jzi_lifecycle_wake(jzi_worker *worker, jzi_actor *actor);
@@ -164,30 +165,30 @@ void jzi_lifecycle_thrown(jzi_worker *worker, const void *caller);
 /* Marks every actor to be killed in its next turn: the loop is being destroyed. */
 void jzi_lifecycle_kill_all(jzi_worker *worker);
 
-/* Makes an actor in another domain; see lifecycle_far.c. `up` is the parent's domain, NULL: the
- * root. `clerk` has the allocator, the environment and, for the options, the defaults of that
- * domain. Thread: any. Errors as jzx_spawn(). */
-jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
+/* Makes an actor in another dispatcher; see lifecycle_far.c. `up` is the parent's dispatcher, NULL:
+ * the root. `clerk` has the allocator, the environment and, for the options, the defaults of that
+ * dispatcher. Thread: any. Errors as jzx_spawn(). */
+jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *up,
                                 const jzx_spawn_opts *opts, const jzi_birth *birth,
                                 jzx_actor_id *out_id);
 /* The checks of jzi_lifecycle_spawn() alone. */
 jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts,
                             const jzi_birth *birth);
-/* The links of a child among its siblings, for its parent's domain. */
+/* The links of a child among its siblings, for its parent's dispatcher. */
 jzi_siblings *jzi_far_siblings(const jzi_actor *actor);
 static inline jzi_siblings *jzi_siblings_of(const jzi_worker *worker, jzi_actor *actor)
 {
     return jzi_unlikely(jzi_worker_is_far(worker, actor->id)) ? jzi_far_siblings(actor)
                                                               : &actor->siblings;
 }
-/* By index. `home`: there are no other domains, so the slot is enough. */
+/* By index. `home`: there are no other dispatchers, so the slot is enough. */
 static inline __attribute__((always_inline)) jzi_siblings *
 jzi_siblings_at(const jzi_worker *worker, uint32_t index, bool home)
 {
     return home ? &jzi_worker_slot(worker, index)->siblings
                 : jzi_siblings_of(worker, jzi_worker_any(worker, index));
 }
-/* The actor of a child, also one in another domain; NULL when it is gone. */
+/* The actor of a child, also one in another dispatcher; NULL when it is gone. */
 static inline jzi_actor *jzi_lifecycle_child(const jzi_worker *worker, jzx_actor_id id)
 {
     if (jzi_likely(!jzi_worker_is_far(worker, id))) {
@@ -217,7 +218,7 @@ static inline bool jzi_lifecycle_takes(const jzi_worker *worker, const jzi_actor
         return restart != JZX_RESTART_NEVER;
     }
     if (parent == NULL) {
-        return worker->domain->root_adopts;
+        return worker->dispatcher->root_adopts;
     }
     const jzi_life *life = jzi_life_of(parent);
     return life != NULL && life->adopts;

@@ -8,7 +8,7 @@ static jzx_err spawn(jzi_worker *worker, const jzx_spawn_opts *opts, jzx_actor_i
 {
     jzi_actor *parent = jzi_worker_self(worker);
     if (jzi_unlikely(jzi_lifecycle_takes(worker, parent, opts->restart))) {
-        return worker->domain->family->spawn(worker, parent, opts, false, out_id);
+        return worker->dispatcher->family->spawn(worker, parent, opts, false, out_id);
     }
     jzi_birth birth = {.parent = parent, .asked = true};
     return jzi_lifecycle_spawn(worker, opts, &birth, out_id);
@@ -41,12 +41,12 @@ static jzi_actor *find_for_command(jzi_worker *worker, jzx_actor_id id, uint64_t
         return NULL;
     }
     if (jzi_worker_is_far(worker, id)) {
-        *out_err = jzi_far_command(worker->domain->directory, id, order);
+        *out_err = jzi_far_command(worker->dispatcher->directory, id, order);
         return NULL;
     }
     jzi_actor *actor = jzi_worker_find(worker, id);
     *out_err = actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_OK;
-    return worker->domain->destroying ? NULL : actor;
+    return worker->dispatcher->destroying ? NULL : actor;
 }
 
 jzx_err jzx_stop(jzx_loop *loop, jzx_actor_id id)

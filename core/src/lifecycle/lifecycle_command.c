@@ -7,7 +7,7 @@
 
 void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
 {
-    uint32_t timeout_ms = actor->kind->stop_timeout_ms;
+    uint32_t timeout_ms = actor->type->stop_timeout_ms;
     const jzi_life *life = jzi_life_of(actor);
     if ((actor->flags & JZI_ACTOR_ENDING) != 0 && (life == NULL || life->after == JZI_AFTER_END)) {
         return; /* it is on its way */
@@ -17,8 +17,8 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
         return;
     }
     jzi_count_add(&worker->counters.commands, 1);
-    if (jzi_unlikely(worker->noting_often)) {
-        jzi_worker_note(worker, JZI_TAP_STOP, actor->id, worker->ctx.self, 0, drained, 0);
+    if (jzi_unlikely(worker->recording_often)) {
+        jzi_worker_note(worker, JZI_RING_STOP, actor->id, worker->ctx.self, 0, drained, 0);
     }
     jzi_close_gate(worker, actor);
     jzi_step step = (jzi_step)jzi_actor_step_of(actor);
@@ -53,8 +53,8 @@ void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor)
 {
     const jzi_life *life = jzi_life_of(actor);
     jzi_count_add(&worker->counters.commands, 1);
-    if (jzi_unlikely(worker->noting_often)) {
-        jzi_worker_note(worker, JZI_TAP_KILL, actor->id, worker->ctx.self, 0, 0, 0);
+    if (jzi_unlikely(worker->recording_often)) {
+        jzi_worker_note(worker, JZI_RING_KILL, actor->id, worker->ctx.self, 0, 0, 0);
     }
     if (life == NULL || life->bond == NULL) {
         jzi_close_gate(worker, actor);
@@ -65,7 +65,7 @@ void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor)
 
 void jzi_lifecycle_obey(jzi_worker *worker, jzi_actor *actor, uint64_t orders)
 {
-    if (worker->domain->destroying) {
+    if (worker->dispatcher->destroying) {
         return;
     }
     if ((orders & (JZI_GATE_STOP | JZI_GATE_DRAIN)) != 0) {
@@ -300,12 +300,13 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
     const uint32_t orders = JZI_ACTOR_STOP | JZI_ACTOR_KILL | JZI_ACTOR_LINKED | JZI_ACTOR_HALT;
     bool last_orders =
         (step == JZI_STEP_NONE || step == JZI_STEP_FAMILY) && (actor->flags & orders) != 0;
-    bool destroying = worker->domain->destroying; /* nothing is decided: only their ends count */
+    bool destroying =
+        worker->dispatcher->destroying; /* nothing is decided: only their ends count */
     if ((actor->flags & JZI_ACTOR_NEWS) != 0 &&
         (destroying || (step != JZI_STEP_FAILED && !last_orders))) {
         actor->flags &= ~JZI_ACTOR_NEWS;
         if (!destroying && life->family != NULL) {
-            worker->domain->family->news(worker, actor);
+            worker->dispatcher->family->news(worker, actor);
         }
         actor->flags &= ~JZI_ACTOR_LIFE;
     }
@@ -327,7 +328,7 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
         break;
     default:
         /* Every other step is left within the call that entered it, unless that never returns. */
-        jzi_assert(worker->domain->abandoned);
+        jzi_assert(worker->dispatcher->abandoned);
         worker->hook_result = JZX_BEHAVIOR_FAIL;
         jzi_life_advance(worker, actor);
     }

@@ -10,7 +10,7 @@
 /* Other threads may be changing the gate, but only if there ever was a sender (R33). */
 static void gate_add(jzi_worker *worker, jzi_actor *actor, uint64_t delta)
 {
-    if (worker->domain->shared) {
+    if (worker->dispatcher->shared) {
         /* release: pairs with the acquire of a thread that reserves or gives back. */
         atomic_fetch_add_explicit(&actor->door.gate, delta, memory_order_acq_rel);
     } else {
@@ -36,10 +36,10 @@ void jzi_open_gate(jzi_worker *worker, jzi_actor *actor)
 static void too_late(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     jzi_life *life = jzi_container_of(alarm, jzi_life, alarm);
-    jzi_actor *actor = jzi_worker_find(alarms->domain->acting, life->self);
+    jzi_actor *actor = jzi_worker_find(alarms->dispatcher->acting, life->self);
     jzi_assert(actor != NULL);
     actor->flags |= JZI_ACTOR_LATE;
-    jzi_lifecycle_wake(alarms->domain->acting, actor);
+    jzi_lifecycle_wake(alarms->dispatcher->acting, actor);
 }
 
 void jzi_arm_deadline(jzi_worker *worker, jzi_actor *actor)
@@ -110,11 +110,11 @@ void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news)
         bond->uptime_ns = was_up ? worker->now_ns - life->since_ns : 0;
     }
     if (actor->parent == JZI_NO_ACTOR) {
-        jzi_news_add(worker->domain->root_life, bond, news);
-        worker->domain->family->wake_root(worker);
+        jzi_news_add(worker->dispatcher->root_life, bond, news);
+        worker->dispatcher->family->wake_root(worker);
     } else if (life->far == NULL) {
         jzi_hear(worker, jzi_worker_slot(worker, actor->parent), bond, news);
-    } else if (news != JZI_NEWS_ENDED) { /* its corpse says so */
+    } else if (news != JZI_NEWS_ENDED) { /* its zombie says so */
         jzi_far_tell(worker, life->far, news);
     }
 }
@@ -132,7 +132,7 @@ void jzi_lifecycle_finish_children(jzi_worker *worker, const jzi_life *life, boo
         jzi_actor *child = jzi_worker_any(worker, slot);
         slot = jzi_siblings_of(worker, child)->prev;
         jzi_lifecycle_finish(worker, child,
-                             kill ? JZX_SHUTDOWN_BRUTAL : child->kind->stop_timeout_ms,
+                             kill ? JZX_SHUTDOWN_BRUTAL : child->type->stop_timeout_ms,
                              life->deadline_ns);
     }
 }
@@ -141,7 +141,7 @@ void jzi_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill)
 {
     jzi_life *life = actor->ext->life;
     if (life->family != NULL) {
-        worker->domain->family->stop_all(worker, actor, kill);
+        worker->dispatcher->family->stop_all(worker, actor, kill);
         return;
     }
     jzi_lifecycle_finish_children(worker, life, kill);
@@ -165,7 +165,7 @@ void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
         return;
     }
     bool restarts = ext->life != NULL && ext->life->after != JZI_AFTER_END;
-    const jzi_feature *feature = worker->domain->features;
+    const jzi_feature *feature = worker->dispatcher->features;
     for (; feature->leave_incarnation != NULL; feature++) {
         if (*(void *const *)(void *)((char *)ext + feature->at) != NULL) {
             feature->leave_incarnation(worker, actor, restarts);
@@ -173,7 +173,7 @@ void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
     }
     if (ext->life != NULL) {
         if (ext->life->family != NULL) {
-            worker->domain->family->forget(worker, actor);
+            worker->dispatcher->family->forget(worker, actor);
         }
         jzi_alarm_clear(worker->alarms, &ext->life->alarm);
         ext->life->deadline_ns = UINT64_MAX;
@@ -182,7 +182,7 @@ void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
 
 static void leave_identity(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id)
 {
-    const jzi_feature *feature = worker->domain->features;
+    const jzi_feature *feature = worker->dispatcher->features;
     for (; feature->leave_incarnation != NULL; feature++) {
         if (feature->leave_identity != NULL) {
             feature->leave_identity(worker, actor, id);
@@ -192,7 +192,7 @@ static void leave_identity(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id
 
 void jzi_resume_features(jzi_worker *worker, jzi_actor *actor)
 {
-    const jzi_feature *feature = worker->domain->features;
+    const jzi_feature *feature = worker->dispatcher->features;
     for (; jzi_extra_of(actor) != NULL && feature->leave_incarnation != NULL; feature++) {
         if (feature->resume != NULL) {
             feature->resume(worker, actor);
@@ -216,17 +216,17 @@ void jzi_release_bonds(jzi_worker *worker, jzi_actor *actor, bool revoke)
 
 static void drain_lane(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
 {
-    const jzi_kind *kind = actor->kind;
-    jzx_dead_reason reason = worker->domain->destroying      ? JZX_DEAD_LOOP_CLOSED
-                             : kind->drain == JZX_DRAIN_DROP ? JZX_DEAD_DROPPED
+    const jzi_actor_type *type = actor->type;
+    jzx_dead_reason reason = worker->dispatcher->destroying  ? JZX_DEAD_LOOP_CLOSED
+                             : type->drain == JZX_DRAIN_DROP ? JZX_DEAD_DROPPED
                                                              : JZX_DEAD_STOPPED;
     while (*lane != NULL) {
         jzi_node *node = jzi_lane_pop(lane);
         if ((jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
         }
-        if (kind->drain == JZX_DRAIN_REDIRECT && !worker->domain->destroying &&
-            jzi_mailbox_redirect(worker, actor, node, kind->redirect_to)) {
+        if (type->drain == JZX_DRAIN_REDIRECT && !worker->dispatcher->destroying &&
+            jzi_mailbox_redirect(worker, actor, node, type->redirect_to)) {
             continue;
         }
         jzi_worker_bury(worker, actor, node, reason);
@@ -237,8 +237,8 @@ static inline __attribute__((always_inline)) void unlink_from(jzi_worker *worker
                                                               jzi_actor *parent, const bool home)
 {
     jzi_life *life = parent == NULL ? NULL : parent->ext->life;
-    uint32_t *first = life == NULL ? &worker->domain->root_first : &life->first_child;
-    uint32_t *last = life == NULL ? &worker->domain->root_last : &life->last_child;
+    uint32_t *first = life == NULL ? &worker->dispatcher->root_first : &life->first_child;
+    uint32_t *last = life == NULL ? &worker->dispatcher->root_last : &life->last_child;
     const jzi_siblings *links = home ? &actor->siblings : jzi_siblings_of(worker, actor);
     uint32_t prev = links->prev;
     uint32_t next = links->next;
@@ -260,24 +260,24 @@ static inline __attribute__((always_inline)) bool wants_notice(const jzi_worker 
                                                                const jzi_actor *parent,
                                                                uint32_t reason)
 {
-    if (worker->domain->destroying || (parent->kind->flags & JZI_KIND_SUPERVISOR) != 0 ||
-        ((actor->kind->flags & JZX_SPAWN_QUIET) != 0 && reason <= JZX_REASON_SHUTDOWN)) {
+    if (worker->dispatcher->destroying || (parent->type->flags & JZI_TYPE_SUPERVISOR) != 0 ||
+        ((actor->type->flags & JZX_SPAWN_QUIET) != 0 && reason <= JZX_REASON_SHUTDOWN)) {
         return false;
     }
     return (parent->flags & JZI_ACTOR_ENDING) == 0 ||
            (parent->ext->life->after == JZI_AFTER_END && (parent->flags & JZI_ACTOR_KILLED) == 0);
 }
 
-/* What of a reason does not fit into a corpse. */
+/* What of a reason does not fit into a zombie. */
 typedef struct jzi_last_words {
     jzx_reason reason;
     uint64_t correlation;
 } jzi_last_words;
 
 /* The dead slot itself becomes the notice (R9). Only a text and a correlation take memory, and may
- * be missing. What it had in hand when it failed is where the urgent lane was, and above the kind
+ * be missing. What it had in hand when it failed is where the urgent lane was, and above the type
  * of the reason. */
-static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnation)
+static void fill_zombie(jzi_worker *worker, jzi_actor *actor, uint32_t incarnation)
 {
     const jzx_reason *reason = &worker->reason;
     const jzx_failed_on on =
@@ -291,8 +291,8 @@ static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     }
     actor->failed_sender = on.sender;
     actor->failed_tag = on.tag;
-    jzi_node *node = &actor->corpse;
-    jzi_actor_set_history(actor, JZI_HISTORY_CORPSE);
+    jzi_node *node = &actor->zombie;
+    jzi_actor_set_history(actor, JZI_HISTORY_ZOMBIE);
     JZI_PUBLISH_HOT(actor->dead, incarnation);
     jzi_actor_set_counts(actor, 0);
     node->msg.u64 = (uint64_t)(reason->kind | (uint32_t)on.kind << 8 | (uint32_t)on.there << 16)
@@ -309,15 +309,15 @@ static void fill_corpse(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     node->ops = JZI_EVENT_CHILD;
 }
 
-static void post_corpse(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+static void post_zombie(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
-    jzi_worker_post_notice(worker, parent, &actor->corpse);
+    jzi_worker_post_notice(worker, parent, &actor->zombie);
     if (jzi_actor_step_of(parent) == JZI_STEP_CHILDREN) {
         jzi_lifecycle_wake(worker, parent);
     }
 }
 
-void jzi_corpse_reason(const jzi_node *node, jzx_reason *out_reason)
+void jzi_zombie_reason(const jzi_node *node, jzx_reason *out_reason)
 {
     const jzi_last_words *block = (const jzi_last_words *)(uintptr_t)node->msg.len;
     if (block != NULL) {
@@ -341,13 +341,13 @@ static void free_slot(jzi_worker *worker, jzi_actor *actor)
     }
 }
 
-static bool claim_corpse(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
+static bool claim_zombie(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
 {
     (void)parent;
-    const jzi_actor *actor = jzi_container_of(node, jzi_actor, corpse);
+    const jzi_actor *actor = jzi_container_of(node, jzi_actor, zombie);
     const jzi_last_words *block = (const jzi_last_words *)(uintptr_t)node->msg.len;
     uint32_t bits = (uint32_t)(node->msg.u64 >> 32);
-    jzi_corpse_reason(node, &worker->signal_reason);
+    jzi_zombie_reason(node, &worker->signal_reason);
     bool ended = node->msg.tag == JZX_TAG_CHILD_ENDED;
     worker->signal = (jzx_signal){
         .kind = ended ? JZX_SIGNAL_CHILD_ENDED : JZX_SIGNAL_CHILD_FAILED,
@@ -371,51 +371,51 @@ static bool claim_corpse(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
     return true;
 }
 
-void jzi_corpse_is_back(jzi_worker *worker, jzi_actor *actor)
+void jzi_zombie_is_back(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_actor_set_history(actor, 0);
     free_slot(worker, actor);
 }
 
-static void corpse_done(jzi_worker *worker, jzi_node *node)
+static void zombie_done(jzi_worker *worker, jzi_node *node)
 {
-    jzi_actor *actor = jzi_container_of(node, jzi_actor, corpse);
+    jzi_actor *actor = jzi_container_of(node, jzi_actor, zombie);
     if (jzi_unlikely(jzi_worker_is_far(worker, actor->id))) {
         jzi_far_give_back(worker, actor);
         return;
     }
-    jzi_corpse_is_back(worker, actor);
+    jzi_zombie_is_back(worker, actor);
 }
 
-static void corpse_revoked(jzi_worker *worker, jzi_node *node)
+static void zombie_revoked(jzi_worker *worker, jzi_node *node)
 {
     void *block = (void *)(uintptr_t)node->msg.len;
     jzi_free(&worker->alloc, block, block == NULL ? 0 : sizeof(jzi_last_words));
-    corpse_done(worker, node);
+    zombie_done(worker, node);
 }
 
 void jzi_lifecycle_init(jzi_worker *worker)
 {
-    worker->domain->event_ops[JZI_EVENT_CHILD] =
-        (jzi_event_ops){.claim = claim_corpse, .done = corpse_done, .revoke = corpse_revoked};
-    worker->domain->on_link_exit = jzi_lifecycle_fail_with;
-    worker->domain->on_orders = jzi_lifecycle_obey;
-    worker->domain->root_first = worker->domain->root_last = JZI_NO_ACTOR;
+    worker->dispatcher->event_ops[JZI_EVENT_CHILD] =
+        (jzi_event_ops){.claim = claim_zombie, .done = zombie_done, .revoke = zombie_revoked};
+    worker->dispatcher->on_link_exit = jzi_lifecycle_fail_with;
+    worker->dispatcher->on_orders = jzi_lifecycle_obey;
+    worker->dispatcher->root_first = worker->dispatcher->root_last = JZI_NO_ACTOR;
     jzi_monitor_init(worker);
     jzi_far_init(worker);
     jzi_started_init(worker);
 }
 
-void jzi_corpse_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+void jzi_zombie_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
-    jzi_node *node = &actor->corpse;
+    jzi_node *node = &actor->zombie;
     jzi_unlink_child(worker, actor, parent);
     if (wants_notice(worker, actor, parent, (uint32_t)(node->msg.u64 >> 32) & 0xFFu)) {
-        jzi_msg_clear(&node->msg, JZI_MSG_CORPSE);
+        jzi_msg_clear(&node->msg, JZI_MSG_ZOMBIE);
         jzi_msg_add(&node->msg, JZI_MSG_EVENT);
-        post_corpse(worker, actor, parent);
+        post_zombie(worker, actor, parent);
     } else {
-        corpse_revoked(worker, node);
+        zombie_revoked(worker, node);
     }
     if (parent->ext->life->child_count == 0 && jzi_actor_step_of(parent) == JZI_STEP_CHILDREN) {
         jzi_lifecycle_wake(worker, parent);
@@ -425,10 +425,10 @@ void jzi_corpse_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 static __attribute__((noinline)) void note_end(jzi_worker *worker, const jzi_actor *actor)
 {
     jzi_worker_trace(worker, JZX_TRACE_END, actor, NULL, worker->reason.kind);
-    jzi_worker_note(worker, JZI_TAP_END, actor->id, JZX_NOBODY, 0, worker->reason.kind,
+    jzi_worker_note(worker, JZI_RING_END, actor->id, JZX_NOBODY, 0, worker->reason.kind,
                     (uint64_t)(int64_t)worker->reason.code);
     if (jzi_actor_name(actor)[0] != '\0') {
-        jzi_board_keep_name(worker->domain->board, actor->id, jzi_actor_name(actor));
+        jzi_board_keep_name(worker->dispatcher->board, actor->id, jzi_actor_name(actor));
     }
 }
 
@@ -451,7 +451,7 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     if (actor->user != NULL) {
         drain_lane(worker, actor, &actor->user);
     }
-    if (jzi_unlikely(worker->noting_often)) {
+    if (jzi_unlikely(worker->recording_often)) {
         note_end(worker, actor);
     }
     uint32_t incarnation = 1;
@@ -459,7 +459,7 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
         incarnation = ext->life->incarnation;
         jzi_tell_parent(worker, actor, JZI_NEWS_ENDED);
     }
-    if (jzi_likely(worker->domain->directory == NULL)) {
+    if (jzi_likely(worker->dispatcher->directory == NULL)) {
         unlink_from(worker, actor, parent, true);
     } else if (far == NULL) {
         jzi_unlink_child(worker, actor, parent);
@@ -473,17 +473,17 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     if (ext != NULL && ext->extra != NULL) {
         leave_identity(worker, actor, id);
     }
-    if (jzi_unlikely(jzi_domain_sees(worker->domain, JZI_SEES_LIFE | JZI_SEES_LOG))) {
+    if (jzi_unlikely(jzi_dispatcher_sees(worker->dispatcher, JZI_SEES_LIFE | JZI_SEES_LOG))) {
         jzi_tell_end(worker, id, ext == NULL ? "" : ext->name);
     }
-    if (worker->domain->on_actor_ended != NULL) {
-        worker->domain->on_actor_ended(worker, id, ext == NULL ? "" : ext->name,
-                                       actor->parent == JZI_NO_ACTOR);
+    if (worker->dispatcher->on_actor_ended != NULL) {
+        worker->dispatcher->on_actor_ended(worker, id, ext == NULL ? "" : ext->name,
+                                           actor->parent == JZI_NO_ACTOR);
     }
     if (ext != NULL) {
         jzi_monitor_ended(worker, ext->watchers, id, incarnation, &worker->reason);
-        if ((actor->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
-            worker->domain->family->ended(worker, ext->life);
+        if ((actor->type->flags & JZI_TYPE_SUPERVISOR) != 0) {
+            worker->dispatcher->family->ended(worker, ext->life);
         }
         if (ext->extra != NULL) {
             jzi_free(&worker->alloc, ext->extra->behaviors, JZI_BECOME_BYTES);
@@ -493,11 +493,11 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
             jzi_started_leave(worker, ext->life->started);
         }
         JZI_PUBLISH(actor->ext, NULL); /* then it is freed: somebody may be looking at it */
-        jzi_board_free(worker->domain->board, ext->life, sizeof(jzi_life));
-        jzi_board_free(worker->domain->board, ext, sizeof *ext);
+        jzi_board_free(worker->dispatcher->board, ext->life, sizeof(jzi_life));
+        jzi_board_free(worker->dispatcher->board, ext, sizeof *ext);
     }
     if (jzi_unlikely(far != NULL)) {
-        fill_corpse(worker, actor, incarnation);
+        fill_zombie(worker, actor, incarnation);
         jzi_far_ended(worker, actor, far);
         return;
     }
@@ -506,8 +506,8 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
         return;
     }
     if (wants_notice(worker, actor, parent, worker->reason.kind)) {
-        fill_corpse(worker, actor, incarnation);
-        post_corpse(worker, actor, parent);
+        fill_zombie(worker, actor, incarnation);
+        post_zombie(worker, actor, parent);
     } else {
         free_slot(worker, actor);
     }

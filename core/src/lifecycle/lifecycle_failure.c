@@ -17,13 +17,13 @@ static _Thread_local struct {
 
 static bool is_wanted(const jzi_worker *worker)
 {
-    const jzi_board *board = worker->domain->board;
+    const jzi_board *board = worker->dispatcher->board;
     return board != NULL && JZI_PEEK_READY(board->failures) != NULL;
 }
 
 void jzi_lifecycle_thrown(jzi_worker *worker, const void *caller)
 {
-    if (!worker->noting) {
+    if (!worker->recording) {
         return;
     }
     worker->failed.thrown = JZI_THROWN_PANIC;
@@ -43,10 +43,10 @@ static void add_code(jzi_failure *failure, const void *function, size_t size)
 
 static void add_hook(jzi_failure *failure, const jzi_actor *actor)
 {
-    const jzi_kind *kind = actor->kind;
+    const jzi_actor_type *type = actor->type;
     switch ((jzi_step)jzi_actor_step_of(actor)) {
     case JZI_STEP_INITED:
-        add_code(failure, &kind->init, sizeof kind->init);
+        add_code(failure, &type->init, sizeof type->init);
         return;
     case JZI_STEP_PRE_STARTED:
     case JZI_STEP_POST_STARTED:
@@ -54,7 +54,7 @@ static void add_hook(jzi_failure *failure, const jzi_actor *actor)
     case JZI_STEP_PRE_STOPPED:
     case JZI_STEP_PRE_RESTARTED:
     case JZI_STEP_POST_STOPPED:
-        add_code(failure, &kind->on_signal, sizeof kind->on_signal);
+        add_code(failure, &type->on_signal, sizeof type->on_signal);
         return;
     default:
         return;
@@ -65,9 +65,9 @@ static void add_hook(jzi_failure *failure, const jzi_actor *actor)
 static void add_behavior(jzi_failure *failure, const jzi_actor *actor)
 {
     bool signal = failure->kind == JZX_KIND_NOTICE && jzi_tag_is_signal(failure->tag) &&
-                  actor->kind->on_signal != NULL;
+                  actor->type->on_signal != NULL;
     if (signal) {
-        add_code(failure, &actor->kind->on_signal, sizeof actor->kind->on_signal);
+        add_code(failure, &actor->type->on_signal, sizeof actor->type->on_signal);
     } else if (failure->kind != JZX_KIND_REPLY) {
         add_code(failure, &actor->behavior, sizeof actor->behavior);
     }
@@ -91,7 +91,7 @@ static void add_frames(jzi_failure *failure, const jzi_worker *worker, const jzi
 
 void jzi_life_keep_failure(jzi_worker *worker, const jzi_actor *actor)
 {
-    jzi_worker_note(worker, JZI_TAP_FAIL, actor->id, worker->reason.from, 0, worker->reason.kind,
+    jzi_worker_note(worker, JZI_RING_FAIL, actor->id, worker->reason.from, 0, worker->reason.kind,
                     (uint64_t)(int64_t)worker->reason.code);
     if (is_wanted(worker)) {
         bool in_hand = worker->failed.actor == actor->id;
@@ -105,6 +105,6 @@ void jzi_life_keep_failure(jzi_worker *worker, const jzi_actor *actor)
         };
         memcpy(failure.name, jzi_actor_name(actor), strlen(jzi_actor_name(actor)));
         add_frames(&failure, worker, actor);
-        jzi_board_add_failure(worker->domain->board, &failure);
+        jzi_board_add_failure(worker->dispatcher->board, &failure);
     }
 }

@@ -1,14 +1,14 @@
-/* Parent and child in different domains. What they say to each other are errands: a birth and
- * orders go down, news and the corpse come up, each in the order it was said. All of it is in one
+/* Parent and child in different dispatchers. What they say to each other are errands: a birth and
+ * orders go down, news and the zombie come up, each in the order it was said. All of it is in one
  * record, made with the child, so nothing that happens to it later needs memory (R9).
  *
- *   parent's domain            child's domain
+ *   parent's dispatcher            child's dispatcher
  *   spawn     ----birth---->   enters its table
  *   orders    ----order---->   obeys as if its parent were here
  *   hears     <---word------   news, merged while they are not heard
- *   unlinks   <---corpse----   the dead slot itself; its way back frees the slot
+ *   unlinks   <---zombie----   the dead slot itself; its way back frees the slot
  *
- * The parent outlives its children, and a slot its corpse: nobody needs a pin on the other. */
+ * The parent outlives its children, and a slot its zombie: nobody needs a pin on the other. */
 #include "lifecycle/lifecycle_priv.h"
 
 #include "base/alloc.h"
@@ -18,8 +18,8 @@ struct jzi_far {
     jzi_errand order;
     jzi_errand word;
     jzi_actor *actor; /* the child's slot */
-    jzi_post *down;   /* the child's domain */
-    jzi_post *up;     /* the parent's; NULL: the root */
+    jzi_inbox *down;  /* the child's dispatcher */
+    jzi_inbox *up;    /* the parent's; NULL: the root */
     uint32_t parent;  /* index */
     jzi_bond *bond;   /* the parent's; NULL: it does not supervise */
     jzi_bond own;     /* what the child has in its place */
@@ -119,7 +119,7 @@ static bool obey_once(jzi_worker *worker, jzi_far *far)
     }
     jzi_actor *actor = far->actor;
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == 0) {
-        return true; /* its corpse is under way */
+        return true; /* its zombie is under way */
     }
     if (orders != 0) {
         jzi_lifecycle_order(worker, actor, orders, timeout_ms, deadline_ns);
@@ -156,10 +156,10 @@ void jzi_far_tell(jzi_worker *worker, jzi_far *far, uint32_t news)
 
 void jzi_far_push_up(const jzi_far *far, jzi_node *node)
 {
-    if (!jzi_post_push(far->up, node)) {
+    if (!jzi_inbox_push(far->up, node)) {
         jzi_assert(false); /* a parent's dispatcher outlives its children */
     }
-    jzi_post_wake(far->up);
+    jzi_inbox_wake(far->up);
 }
 
 static void hear(jzi_worker *worker, jzi_errand *errand)
@@ -176,7 +176,7 @@ static void hear(jzi_worker *worker, jzi_errand *errand)
     jzi_hear(worker, parent, far->bond, news);
 }
 
-/* The record goes with the corpse, unless an order is still on its way. */
+/* The record goes with the zombie, unless an order is still on its way. */
 static void free_far(jzi_worker *worker, jzi_far *far)
 {
     lock(far);
@@ -188,46 +188,47 @@ static void free_far(jzi_worker *worker, jzi_far *far)
     }
 }
 
-/* A corpse has come from its own domain, or is back. */
-static void take_corpse(jzi_worker *worker, jzi_node *node)
+/* A zombie has come from its own dispatcher, or is back. */
+static void take_zombie(jzi_worker *worker, jzi_node *node)
 {
-    jzi_actor *actor = jzi_container_of(node, jzi_actor, corpse);
+    jzi_actor *actor = jzi_container_of(node, jzi_actor, zombie);
     if (!jzi_worker_is_far(worker, actor->id)) {
-        worker->domain->away--;
-        jzi_corpse_is_back(worker, actor);
+        worker->dispatcher->away--;
+        jzi_zombie_is_back(worker, actor);
         return;
     }
     jzi_far *far = actor->far;
     jzi_actor *parent = jzi_worker_slot(worker, actor->parent);
     if (far->bond != NULL) {
-        jzi_corpse_reason(node, &far->bond->reason);
+        jzi_zombie_reason(node, &far->bond->reason);
         far->bond->restarts = atomic_load_explicit(&far->restarts, memory_order_relaxed);
         jzi_hear(worker, parent, far->bond, JZI_NEWS_ENDED);
     }
-    jzi_corpse_arrived(worker, actor, parent);
+    jzi_zombie_arrived(worker, actor, parent);
     free_far(worker, far);
 }
 
 void jzi_far_ended(jzi_worker *worker, jzi_actor *actor, jzi_far *far)
 {
-    jzi_post *up = far->up;        /* the record is the parent's from the push on */
+    jzi_inbox *up = far->up;       /* the record is the parent's from the push on */
     jzi_assert(actor->far == far); /* its parent may be looking at it: not to be written */
-    worker->domain->away++;
-    jzi_msg_clear(&actor->corpse.msg, JZI_MSG_EVENT);
-    jzi_msg_add(&actor->corpse.msg, JZI_MSG_CORPSE);
-    if (!jzi_post_push(up, &actor->corpse)) {
+    worker->dispatcher->away++;
+    jzi_msg_clear(&actor->zombie.msg, JZI_MSG_EVENT);
+    jzi_msg_add(&actor->zombie.msg, JZI_MSG_ZOMBIE);
+    if (!jzi_inbox_push(up, &actor->zombie)) {
         jzi_assert(false); /* a parent's dispatcher outlives its children */
     }
-    jzi_post_wake(up);
+    jzi_inbox_wake(up);
 }
 
 void jzi_far_give_back(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_post *home = jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(actor->id));
-    jzi_msg_clear(&actor->corpse.msg, JZI_MSG_EVENT);
-    jzi_msg_add(&actor->corpse.msg, JZI_MSG_CORPSE);
-    if (jzi_post_push(home, &actor->corpse)) {
-        jzi_post_wake(home);
+    jzi_inbox *home =
+        jzi_directory_inbox(worker->dispatcher->directory, jzx_id_dispatcher(actor->id));
+    jzi_msg_clear(&actor->zombie.msg, JZI_MSG_EVENT);
+    jzi_msg_add(&actor->zombie.msg, JZI_MSG_ZOMBIE);
+    if (jzi_inbox_push(home, &actor->zombie)) {
+        jzi_inbox_wake(home);
     }
 }
 
@@ -238,7 +239,7 @@ static bool make_room(jzi_worker *worker)
 {
     enum { AHEAD = 32 };
     uint64_t live = jzi_count_get(&worker->counters.live);
-    if (!worker->domain->pooled && live + AHEAD > worker->ring_mask) {
+    if (!worker->dispatcher->pooled && live + AHEAD > worker->ring_mask) {
         (void)jzi_worker_grow_ring(worker);
     }
     return jzi_worker_reserve(worker);
@@ -249,7 +250,7 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
     jzi_far *far = jzi_container_of(errand, jzi_far, birth);
     jzi_actor *actor = far->actor;
     if (!make_room(worker)) {
-        (void)jzi_errand_post(worker->post, errand); /* no memory now: in the next tick, then */
+        (void)jzi_errand_post(worker->inbox, errand); /* no memory now: in the next tick, then */
         return;
     }
     jzi_worker_more_slots(worker);
@@ -264,19 +265,19 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
         JZI_PUBLISH(life->since_ns, jzi_worker_clock(worker) | 1u);
     }
     jzi_born(worker, actor);
-    jzi_directory_unborn(worker->domain->directory, -1);
+    jzi_directory_unborn(worker->dispatcher->directory, -1);
     bool runs = jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
     if (life != NULL && life->started != NULL && runs) {
         jzi_started_tell(worker, actor);
     }
     if (root && life != NULL && life->bond != NULL) {
-        worker->domain->family->adopt(worker, actor);
+        worker->dispatcher->family->adopt(worker, actor);
     } else if (life != NULL && life->bond != NULL && runs) {
         jzi_far_tell(worker, far, JZI_NEWS_STARTED);
     }
-    if (root && worker->domain->shutting_down && !worker->domain->destroying) {
-        jzi_lifecycle_finish(worker, actor, actor->kind->stop_timeout_ms, UINT64_MAX);
-    } else if (worker->domain->destroying) {
+    if (root && worker->dispatcher->shutting_down && !worker->dispatcher->destroying) {
+        jzi_lifecycle_finish(worker, actor, actor->type->stop_timeout_ms, UINT64_MAX);
+    } else if (worker->dispatcher->destroying) {
         jzi_close_gate(worker, actor);
         actor->flags |= JZI_ACTOR_KILL | JZI_ACTOR_FINISH;
         jzi_lifecycle_wake(worker, actor);
@@ -286,7 +287,7 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
     }
 }
 
-jzi_far *jzi_far_make(jzi_worker *clerk, jzi_actor *actor, jzi_post *down, jzi_post *up,
+jzi_far *jzi_far_make(jzi_worker *clerk, jzi_actor *actor, jzi_inbox *down, jzi_inbox *up,
                       const jzi_birth *birth)
 {
     jzi_far *far = jzi_alloc_zeroed(&clerk->alloc, sizeof *far);
@@ -327,5 +328,5 @@ void jzi_far_drop(const jzx_allocator *alloc, jzi_far *far)
 
 void jzi_far_init(jzi_worker *worker)
 {
-    worker->domain->on_corpse = take_corpse;
+    worker->dispatcher->on_zombie = take_zombie;
 }

@@ -12,7 +12,7 @@ static uint32_t incarnation_of(const jzi_actor *actor)
 
 void jzi_tell_move(const jzi_worker *worker, const jzi_actor *actor, uint32_t from, uint32_t to)
 {
-    const jzi_observer *observer = &worker->domain->observer;
+    const jzi_observer *observer = &worker->dispatcher->observer;
     jzx_transition_event event = {
         .id = actor->id,
         .name = jzi_actor_name(actor),
@@ -38,8 +38,8 @@ void jzi_tell_plain_end(const jzi_worker *worker, const jzi_actor *actor)
 
 void jzi_tell_start(const jzi_worker *worker, const jzi_actor *actor)
 {
-    const jzi_observer *observer = &worker->domain->observer;
-    jzi_log *log = jzi_domain_log(worker->domain);
+    const jzi_observer *observer = &worker->dispatcher->observer;
+    jzi_log *log = jzi_dispatcher_log(worker->dispatcher);
     if (log != NULL) {
         jzi_log_start(log, worker->now_ns, actor->id, jzi_actor_name(actor));
     }
@@ -50,14 +50,14 @@ void jzi_tell_start(const jzi_worker *worker, const jzi_actor *actor)
 
 void jzi_tell_birth(const jzi_worker *worker, const jzi_actor *actor)
 {
-    const jzi_observer *observer = &worker->domain->observer;
+    const jzi_observer *observer = &worker->dispatcher->observer;
     if (observer->on.on_actor_spawn != NULL) {
         observer->on.on_actor_spawn(observer->ctx, actor->id, jzi_actor_name(actor));
     }
     if (jzi_actor_state_of(actor) != JZX_STATE_RUNNING) {
         return; /* it has something to start */
     }
-    if (jzi_domain_sees(worker->domain, JZI_SEES_MOVES)) {
+    if (jzi_dispatcher_sees(worker->dispatcher, JZI_SEES_MOVES)) {
         jzi_tell_move(worker, actor, JZX_STATE_CREATED, JZX_STATE_STARTING);
         jzi_tell_move(worker, actor, JZX_STATE_STARTING, JZX_STATE_RUNNING);
     }
@@ -66,8 +66,8 @@ void jzi_tell_birth(const jzi_worker *worker, const jzi_actor *actor)
 
 void jzi_tell_end(const jzi_worker *worker, jzx_actor_id id, const char *name)
 {
-    const jzi_observer *observer = &worker->domain->observer;
-    jzi_log *log = jzi_domain_log(worker->domain);
+    const jzi_observer *observer = &worker->dispatcher->observer;
+    jzi_log *log = jzi_dispatcher_log(worker->dispatcher);
     if (log != NULL) {
         jzi_log_end(log, worker->now_ns, id, name, &worker->reason);
     }
@@ -79,12 +79,12 @@ void jzi_tell_end(const jzi_worker *worker, jzx_actor_id id, const char *name)
 void jzi_tell_restart(jzi_worker *worker, const jzi_actor *actor)
 {
     const jzi_life *life = actor->ext->life;
-    const jzi_observer *observer = &worker->domain->observer;
-    jzi_log *log = jzi_domain_log(worker->domain);
+    const jzi_observer *observer = &worker->dispatcher->observer;
+    jzi_log *log = jzi_dispatcher_log(worker->dispatcher);
     life->bond->restarts++;
     jzi_count_add(&worker->counters.restarts, 1);
-    if (jzi_unlikely(worker->noting)) {
-        jzi_worker_note(worker, JZI_TAP_RESTART, actor->id, jzi_lifecycle_parent(worker, actor), 0,
+    if (jzi_unlikely(worker->recording)) {
+        jzi_worker_note(worker, JZI_RING_RESTART, actor->id, jzi_lifecycle_parent(worker, actor), 0,
                         life->incarnation, 0);
     }
     jzx_restart_event event = {
@@ -110,8 +110,8 @@ void jzi_tell_restart(jzi_worker *worker, const jzi_actor *actor)
 
 static void tell_failure(const jzi_worker *worker, const jzi_actor *actor)
 {
-    const jzi_observer *observer = &worker->domain->observer;
-    jzi_log *log = jzi_domain_log(worker->domain);
+    const jzi_observer *observer = &worker->dispatcher->observer;
+    jzi_log *log = jzi_dispatcher_log(worker->dispatcher);
     jzx_failure_event event = {
         .id = actor->id,
         .parent = jzi_lifecycle_parent(worker, actor),
@@ -133,15 +133,15 @@ static void tell_failure(const jzi_worker *worker, const jzi_actor *actor)
 /* An incarnation failed, or a hook did while it ended. */
 void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor)
 {
-    const jzi_observer *observer = &worker->domain->observer;
+    const jzi_observer *observer = &worker->dispatcher->observer;
     jzi_count_add(&worker->counters.failures, 1);
     worker->failed_on = worker->failed.actor == actor->id ? worker->failed.on : (jzx_failed_on){0};
-    if (jzi_unlikely(worker->noting)) {
+    if (jzi_unlikely(worker->recording)) {
         jzi_life_keep_failure(worker, actor);
     }
     worker->failed.actor = JZX_NOBODY;
     worker->failed.thrown = JZI_THROWN_NOT;
-    if (observer->on.on_failure != NULL || jzi_domain_log(worker->domain) != NULL) {
+    if (observer->on.on_failure != NULL || jzi_dispatcher_log(worker->dispatcher) != NULL) {
         tell_failure(worker, actor);
     }
     if (observer->on.on_actor_fail != NULL) {

@@ -74,10 +74,10 @@ void jzi_life_end_for_good(jzi_worker *worker, jzi_actor *actor);
 /* An actor without hooks, children, name or anything else that takes steps to end. */
 static inline bool jzi_life_end_at_once(jzi_worker *worker, jzi_actor *actor)
 {
-    if (actor->ext != NULL || actor->kind->deinit != NULL) {
+    if (actor->ext != NULL || actor->type->deinit != NULL) {
         return false;
     }
-    if (jzi_unlikely(jzi_domain_sees(worker->domain, JZI_SEES_MOVES))) {
+    if (jzi_unlikely(jzi_dispatcher_sees(worker->dispatcher, JZI_SEES_MOVES))) {
         jzi_tell_plain_end(worker, actor);
     }
     jzi_close_gate(worker, actor);
@@ -103,10 +103,10 @@ void jzi_started_tell(jzi_worker *worker, const jzi_actor *actor);
 void jzi_started_leave(jzi_worker *worker, jzi_started *it);
 
 typedef struct jzi_far jzi_far;
-/* An event for the parent's domain, behind what was told before. */
+/* An event for the parent's dispatcher, behind what was told before. */
 void jzi_far_push_up(const jzi_far *far, jzi_node *node);
 void jzi_far_init(jzi_worker *worker);
-jzi_far *jzi_far_make(jzi_worker *clerk, jzi_actor *actor, jzi_post *down, jzi_post *up,
+jzi_far *jzi_far_make(jzi_worker *clerk, jzi_actor *actor, jzi_inbox *down, jzi_inbox *up,
                       const jzi_birth *birth);
 void jzi_far_drop(const jzx_allocator *alloc, jzi_far *far);
 jzi_bond *jzi_far_bond(jzi_far *far);
@@ -116,12 +116,12 @@ void jzi_far_order(jzi_worker *worker, jzi_actor *actor, bool finish, uint32_t c
 void jzi_far_tell(jzi_worker *worker, jzi_far *far, uint32_t news);
 void jzi_far_ended(jzi_worker *worker, jzi_actor *actor, jzi_far *far);
 void jzi_far_give_back(jzi_worker *worker, jzi_actor *actor);
-/* News of a child reach its parent, in the parent's domain. */
+/* News of a child reach its parent, in the parent's dispatcher. */
 void jzi_hear(jzi_worker *worker, jzi_actor *parent, jzi_bond *bond, uint32_t news);
-/* A child's corpse reached its parent's domain, or is back in its own. */
-void jzi_corpse_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent);
-void jzi_corpse_is_back(jzi_worker *worker, jzi_actor *actor);
-void jzi_corpse_reason(const jzi_node *node, jzx_reason *out_reason);
+/* A child's zombie reached its parent's dispatcher, or is back in its own. */
+void jzi_zombie_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent);
+void jzi_zombie_is_back(jzi_worker *worker, jzi_actor *actor);
+void jzi_zombie_reason(const jzi_node *node, jzx_reason *out_reason);
 /* Last among the parent's children; parent NULL: the root. */
 void jzi_link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent);
 void jzi_unlink_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent);

@@ -113,8 +113,8 @@ static inline __attribute__((always_inline)) void link_as(jzi_worker *worker, jz
 {
     jzi_life *life = parent == NULL ? NULL : parent->ext->life;
     uint32_t index = jzx_id_index(actor->id);
-    uint32_t *first = life == NULL ? &worker->domain->root_first : &life->first_child;
-    uint32_t *last = life == NULL ? &worker->domain->root_last : &life->last_child;
+    uint32_t *first = life == NULL ? &worker->dispatcher->root_first : &life->first_child;
+    uint32_t *last = life == NULL ? &worker->dispatcher->root_last : &life->last_child;
     jzi_siblings *links = home ? &actor->siblings : jzi_siblings_of(worker, actor);
     links->next = JZI_NO_ACTOR;
     links->prev = *last;
@@ -134,10 +134,10 @@ void jzi_link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
     link_as(worker, actor, parent, false);
 }
 
-static jzi_kind kind_of(const jzi_worker *worker, const jzx_spawn_opts *opts,
-                        const jzi_birth *birth, uint32_t cap)
+static jzi_actor_type type_of(const jzi_worker *worker, const jzx_spawn_opts *opts,
+                              const jzi_birth *birth, uint32_t cap)
 {
-    return (jzi_kind){
+    return (jzi_actor_type){
         .init = opts->init,
         .on_signal = opts->on_signal,
         .deinit = opts->deinit,
@@ -152,15 +152,15 @@ static jzi_kind kind_of(const jzi_worker *worker, const jzx_spawn_opts *opts,
                                                       : DEFAULT_STOP_MS,
         .drain = opts->drain,
         .redeliver_max = opts->redeliver_max != 0 ? opts->redeliver_max : DEFAULT_REDELIVER,
-        .flags = opts->flags | (birth->supervisor ? JZI_KIND_SUPERVISOR : 0),
+        .flags = opts->flags | (birth->supervisor ? JZI_TYPE_SUPERVISOR : 0),
     };
 }
 
-static __attribute__((noinline)) jzi_kind *
-intern_kind(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth, uint32_t cap)
+static __attribute__((noinline)) jzi_actor_type *
+intern_type(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *birth, uint32_t cap)
 {
-    jzi_kind wanted = kind_of(worker, opts, birth, cap);
-    return jzi_kind_intern(&worker->post->kinds, &worker->alloc, &wanted);
+    jzi_actor_type wanted = type_of(worker, opts, birth, cap);
+    return jzi_actor_type_intern(&worker->inbox->types, &worker->alloc, &wanted);
 }
 
 /* Whether the options ask for nothing but a behavior, a state, a cap and flags. */
@@ -173,18 +173,19 @@ static inline bool is_plain(const jzx_spawn_opts *opts, const jzi_birth *birth)
             (uint32_t)birth->supervisor) == 0;
 }
 
-static inline jzi_kind *find_kind(jzi_worker *worker, const jzx_spawn_opts *opts,
-                                  const jzi_birth *birth, uint32_t cap, bool plain)
+static inline jzi_actor_type *find_type(jzi_worker *worker, const jzx_spawn_opts *opts,
+                                        const jzi_birth *birth, uint32_t cap, bool plain)
 {
-    jzi_kind *kind = plain ? jzi_kind_plain(&worker->post->kinds, cap, opts->flags) : NULL;
-    if (jzi_likely(kind != NULL)) {
-        return kind;
+    jzi_actor_type *type =
+        plain ? jzi_actor_type_plain(&worker->inbox->types, cap, opts->flags) : NULL;
+    if (jzi_likely(type != NULL)) {
+        return type;
     }
-    kind = intern_kind(worker, opts, birth, cap);
-    if (plain && kind != NULL) {
-        jzi_kind_keep_plain(&worker->post->kinds, &worker->alloc, kind, cap, opts->flags);
+    type = intern_type(worker, opts, birth, cap);
+    if (plain && type != NULL) {
+        jzi_actor_type_keep_plain(&worker->inbox->types, &worker->alloc, type, cap, opts->flags);
     }
-    return kind;
+    return type;
 }
 
 /* What a new actor with a name, hooks or a supervisor needs. False: no memory. */
@@ -203,7 +204,7 @@ static bool make_ext(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts 
         }
     }
     bool tells = (opts->flags & JZX_SPAWN_TELL_START) != 0 && birth->parent != NULL &&
-                 (birth->parent->kind->flags & JZI_KIND_SUPERVISOR) == 0;
+                 (birth->parent->type->flags & JZI_TYPE_SUPERVISOR) == 0;
     if (!hooks && birth->bond == NULL && !tells) {
         return true;
     }
@@ -232,12 +233,12 @@ static bool make_ext(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts 
     return true;
 }
 
-static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_kind *kind,
+static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_actor_type *type,
                               uint32_t cap)
 {
     atomic_store_explicit(&actor->door.cap, cap, memory_order_relaxed);
     atomic_store_explicit(&actor->door.link, opts->full_policy, memory_order_relaxed);
-    actor->kind = kind;
+    actor->type = type;
     JZI_PUBLISH_HOT(actor->dead, 0);
     jzi_actor_set_history(actor, HISTORY_RUNNING);
     actor->user = actor->events = actor->notices = actor->urgent = NULL;
@@ -246,7 +247,7 @@ static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_
     JZI_PUBLISH_HOT(actor->ext, NULL);
     jzi_actor_set_counts(actor, 0);
     actor->handled = 0;
-    actor->flags = (kind->max_msgs < JZI_FIRST_LEG ? JZI_ACTOR_FEW : 0) |
+    actor->flags = (type->max_msgs < JZI_FIRST_LEG ? JZI_ACTOR_FEW : 0) |
                    ((opts->flags & JZX_SPAWN_TRAP_EXITS) != 0 ? JZI_ACTOR_TRAP : 0) |
                    (uint32_t)JZX_STATE_RUNNING << JZI_ACTOR_STATE_SHIFT;
 }
@@ -254,17 +255,18 @@ static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_
 static __attribute__((noinline)) void note_spawn(jzi_worker *worker, const jzi_actor *actor)
 {
     jzi_worker_trace(worker, JZX_TRACE_SPAWN, actor, NULL, 0);
-    jzi_worker_note(worker, JZI_TAP_SPAWN, actor->id, jzi_lifecycle_parent(worker, actor), 0, 0, 0);
+    jzi_worker_note(worker, JZI_RING_SPAWN, actor->id, jzi_lifecycle_parent(worker, actor), 0, 0,
+                    0);
 }
 
 static inline void born(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_count_add(&worker->counters.spawned, 1);
     jzi_count_add(&worker->counters.live, 1);
-    if (jzi_unlikely(worker->noting_often)) {
+    if (jzi_unlikely(worker->recording_often)) {
         note_spawn(worker, actor);
     }
-    if (jzi_unlikely(jzi_domain_sees(worker->domain, JZI_SEES_LIFE | JZI_SEES_LOG))) {
+    if (jzi_unlikely(jzi_dispatcher_sees(worker->dispatcher, JZI_SEES_LIFE | JZI_SEES_LOG))) {
         jzi_tell_birth(worker, actor);
     }
     if ((actor->flags & JZI_ACTOR_FROZEN) != 0) {
@@ -321,12 +323,12 @@ static jzx_err furnish(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opt
 }
 
 /* Takes back an actor that nobody has heard of. */
-static void undo_far(jzi_worker *clerk, jzi_post *down, jzi_actor *actor, jzi_far *far)
+static void undo_far(jzi_worker *clerk, jzi_inbox *down, jzi_actor *actor, jzi_far *far)
 {
     uint32_t generation = jzi_gate_generation(jzi_actor_gate(actor));
     drop_ext(&clerk->alloc, actor);
-    jzi_kind_free_own(&clerk->alloc, actor->kind);
-    actor->kind = NULL;
+    jzi_actor_type_free_own(&clerk->alloc, actor->type);
+    actor->type = NULL;
     atomic_store_explicit(&actor->door.gate, jzi_gate_make(generation) | JZI_GATE_CLOSED,
                           memory_order_release);
     jzi_actor_table_give_far(&down->table, actor);
@@ -342,7 +344,7 @@ jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts,
                       opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap);
 }
 
-jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
+jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *up,
                                 const jzx_spawn_opts *opts, const jzi_birth *birth,
                                 jzx_actor_id *out_id)
 {
@@ -356,13 +358,13 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
     if (err != JZX_OK) {
         return err;
     }
-    jzi_kind wanted = kind_of(clerk, opts, birth, cap);
-    jzi_kind *kind = jzi_kind_make_own(&clerk->alloc, &wanted);
-    if (kind == NULL) {
+    jzi_actor_type wanted = type_of(clerk, opts, birth, cap);
+    jzi_actor_type *type = jzi_actor_type_make_own(&clerk->alloc, &wanted);
+    if (type == NULL) {
         jzi_actor_table_give_far(&down->table, actor);
         return JZX_ERR_NO_MEMORY;
     }
-    fill_actor(actor, opts, kind, cap);
+    fill_actor(actor, opts, type, cap);
     jzi_actor_table_open(actor);
     /* Until its birth it has two pins: who resolves the id there takes the birth in first. */
     atomic_fetch_add_explicit(&actor->door.gate, JZI_GATE_PIN, memory_order_release);
@@ -395,9 +397,9 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
     if (up != NULL) {
         jzi_link_child(clerk, actor, birth->parent); /* once it is born it may end at any time */
     }
-    jzi_directory_unborn(clerk->domain->directory, 1);
+    jzi_directory_unborn(clerk->dispatcher->directory, 1);
     if (!jzi_far_send_birth(clerk, far)) {
-        jzi_directory_unborn(clerk->domain->directory, -1);
+        jzi_directory_unborn(clerk->dispatcher->directory, -1);
         if (name != NULL) {
             jzi_name_withdraw(clerk, actor, name);
         }
@@ -416,15 +418,15 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_post *down, jzi_post *up,
     return JZX_OK;
 }
 
-/* A child in another domain: its parent's part of it. */
-static jzx_err spawn_elsewhere(jzi_worker *worker, jzi_post *down, const jzx_spawn_opts *opts,
+/* A child in another dispatcher: its parent's part of it. */
+static jzx_err spawn_elsewhere(jzi_worker *worker, jzi_inbox *down, const jzx_spawn_opts *opts,
                                const jzi_birth *birth, jzx_actor_id *out_id)
 {
     if (birth->parent != NULL && jzi_life_make(worker, birth->parent) == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_worker clerk = {
-        .domain = worker->domain,
+        .dispatcher = worker->dispatcher,
         .base = worker->base,
         .chunks = worker->chunks,
         .alloc = worker->alloc,
@@ -435,10 +437,10 @@ static jzx_err spawn_elsewhere(jzi_worker *worker, jzi_post *down, const jzx_spa
         .default_max_msgs = down->default_max_msgs,
     };
     jzx_actor_id id = JZX_NOBODY;
-    jzx_err err = jzi_lifecycle_spawn_far(&clerk, down, birth->parent == NULL ? NULL : worker->post,
-                                          opts, birth, &id);
+    jzx_err err = jzi_lifecycle_spawn_far(
+        &clerk, down, birth->parent == NULL ? NULL : worker->inbox, opts, birth, &id);
     if (err != JZX_OK) {
-        worker->domain->on_unused(worker->domain, down);
+        worker->dispatcher->on_unused(worker->dispatcher, down);
         return err;
     }
     if (out_id != NULL) {
@@ -447,19 +449,19 @@ static jzx_err spawn_elsewhere(jzi_worker *worker, jzi_post *down, const jzx_spa
     return JZX_OK;
 }
 
-/* The domain that the options name; NULL: this one. */
-static jzx_err find_domain(const jzi_worker *worker, const char *name, jzi_post **out_post)
+/* The dispatcher that the options name; NULL: this one. */
+static jzx_err find_dispatcher(const jzi_worker *worker, const char *name, jzi_inbox **out_inbox)
 {
-    *out_post = NULL;
+    *out_inbox = NULL;
     if (name == NULL) {
         return JZX_OK;
     }
-    if (worker->domain->on_find == NULL) {
+    if (worker->dispatcher->on_find == NULL) {
         return strcmp(name, "loop") == 0 ? JZX_OK : JZX_ERR_NO_SUCH_DISPATCHER;
     }
-    jzx_err err = worker->domain->on_find(worker->domain, name, out_post);
-    if (err == JZX_OK && *out_post == worker->post) {
-        *out_post = NULL;
+    jzx_err err = worker->dispatcher->on_find(worker->dispatcher, name, out_inbox);
+    if (err == JZX_OK && *out_inbox == worker->inbox) {
+        *out_inbox = NULL;
     }
     return err;
 }
@@ -492,8 +494,8 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
         return err;
     }
     if (jzi_unlikely(opts->dispatcher != NULL)) {
-        jzi_post *down = NULL;
-        err = find_domain(worker, opts->dispatcher, &down);
+        jzi_inbox *down = NULL;
+        err = find_dispatcher(worker, opts->dispatcher, &down);
         if (err != JZX_OK || down != NULL) {
             return err != JZX_OK ? err : spawn_elsewhere(worker, down, opts, birth, out_id);
         }
@@ -504,17 +506,17 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
         return JZX_ERR_NO_MEMORY;
     }
     bool plain = is_plain(opts, birth);
-    jzi_kind *kind = find_kind(worker, opts, birth, cap, plain);
-    if (kind == NULL) {
+    jzi_actor_type *type = find_type(worker, opts, birth, cap, plain);
+    if (type == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_actor *actor = NULL;
     err = jzi_actor_table_take(worker->table, &worker->alloc, &actor);
     if (err != JZX_OK) {
-        jzi_kind_release(&worker->post->kinds, &worker->alloc, kind);
+        jzi_actor_type_release(&worker->inbox->types, &worker->alloc, type);
         return err;
     }
-    fill_actor(actor, opts, kind, cap);
+    fill_actor(actor, opts, type, cap);
     jzi_name *name = NULL;
     if (jzi_unlikely(!plain)) {
         err = furnish(worker, actor, opts, birth, &name);
@@ -526,7 +528,7 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
     jzi_worker_more_slots(worker);
     JZI_PUBLISH_HOT(actor->parent,
                     birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
-    if (jzi_likely(worker->domain->directory == NULL)) {
+    if (jzi_likely(worker->dispatcher->directory == NULL)) {
         link_as(worker, actor, birth->parent, true);
     } else {
         jzi_link_child(worker, actor, birth->parent);

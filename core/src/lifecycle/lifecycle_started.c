@@ -4,10 +4,10 @@
  *
  *   word = incarnation:32 | SECOND | IN_HAND | QUEUED | CHILD
  *
- * The child's domain writes the incarnation and sets QUEUED, the parent's turns that into IN_HAND
- * and clears it; whoever clears the last of the three bits frees the record. A start that finds a
- * notice waiting is told by it. One that comes while the parent is in such a notice takes the other
- * of two nodes, so that it stands where it belongs (R6). */
+ * The child's dispatcher writes the incarnation and sets QUEUED, the parent's turns that into
+ * IN_HAND and clears it; whoever clears the last of the three bits frees the record. A start that
+ * finds a notice waiting is told by it. One that comes while the parent is in such a notice takes
+ * the other of two nodes, so that it stands where it belongs (R6). */
 #include "lifecycle/lifecycle_priv.h"
 
 #include "base/alloc.h"
@@ -82,7 +82,7 @@ static void arrived(jzi_worker *worker, jzi_node *node)
 {
     const jzi_started *it = jzi_container_of(node, notice, node)->of;
     jzi_actor *parent = jzi_worker_slot(worker, it->parent);
-    if ((parent->flags & JZI_ACTOR_ENDING) != 0 || worker->domain->destroying) {
+    if ((parent->flags & JZI_ACTOR_ENDING) != 0 || worker->dispatcher->destroying) {
         out_of_lane(worker, node);
     } else {
         jzi_worker_post_notice(worker, parent, node);
@@ -140,6 +140,6 @@ static bool claim(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
 
 void jzi_started_init(jzi_worker *worker)
 {
-    worker->domain->event_ops[JZI_EVENT_STARTED] = (jzi_event_ops){
+    worker->dispatcher->event_ops[JZI_EVENT_STARTED] = (jzi_event_ops){
         .claim = claim, .done = out_of_lane, .revoke = out_of_lane, .arrive = arrived};
 }

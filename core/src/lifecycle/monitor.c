@@ -8,8 +8,8 @@
  * Whoever ends a watch whose node is in a lane or in hand leaves the record to the event operations
  * below, which free it when the node is out.
  *
- * This is the whole story inside one domain. monitor_far.c has what happens between two, and uses
- * the trees, the rings and the events of this file. */
+ * This is the whole story inside one dispatcher. monitor_far.c has what happens between two, and
+ * uses the trees, the rings and the events of this file. */
 #include "lifecycle/monitor_priv.h"
 
 #include "base/alloc.h"
@@ -176,7 +176,7 @@ static uint32_t tag_of(uint32_t kind)
     }
 }
 
-static void post(jzi_worker *worker, jzi_watch *watch)
+static void inbox(jzi_worker *worker, jzi_watch *watch)
 {
     jzi_actor *watcher = jzi_worker_find(worker, watch->watcher);
     jzi_assert(watcher != NULL); /* whoever ends forgets its watches first */
@@ -195,7 +195,7 @@ void jzi_monitor_fire(jzi_worker *worker, jzi_watch *watch, jzx_signal_kind kind
     watch->signal.incarnation = incarnation;
     watch->reason = *reason;
     if (watch->place == JZI_WATCH_IDLE) {
-        post(worker, watch);
+        inbox(worker, watch);
     } else {
         watch->again = watch->place == JZI_WATCH_IN_HAND || kind != JZX_SIGNAL_RESTARTED;
     }
@@ -233,7 +233,7 @@ static void notice_is_handled(jzi_worker *worker, jzi_node *node)
         retire(worker, watch);
     } else if (watch->again) {
         watch->again = false;
-        post(worker, watch);
+        inbox(worker, watch);
     }
 }
 
@@ -243,7 +243,7 @@ static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
     watch->place = JZI_WATCH_IDLE;
     if (watch->watcher != JZX_NOBODY && watch->again) {
         watch->again = false;
-        post(worker, watch);
+        inbox(worker, watch);
         return;
     }
     retire(worker, watch);
@@ -251,22 +251,23 @@ static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_monitor_init(jzi_worker *worker)
 {
-    worker->domain->event_ops[JZI_EVENT_WATCH] = (jzi_event_ops){
+    worker->dispatcher->event_ops[JZI_EVENT_WATCH] = (jzi_event_ops){
         .claim = claim_notice, .done = notice_is_handled, .revoke = notice_is_revoked};
 }
 
-/* Of the domain of an actor that is not in this one. NULL: it is, or there is no such domain. */
-static jzi_post *post_of(const jzi_worker *worker, jzx_actor_id target)
+/* Of the dispatcher of an actor that is not in this one. NULL: it is, or there is no such
+ * dispatcher. */
+static jzi_inbox *inbox_of(const jzi_worker *worker, jzx_actor_id target)
 {
     return jzi_likely(!jzi_worker_is_far(worker, target))
                ? NULL
-               : jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(target));
+               : jzi_directory_inbox(worker->dispatcher->directory, jzx_id_dispatcher(target));
 }
 
 jzx_err jzi_monitor_watch(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target, uint32_t flags,
                           jzx_watch_ref *out_ref)
 {
-    jzi_post *there = post_of(worker, target);
+    jzi_inbox *there = inbox_of(worker, target);
     if (jzi_unlikely(there != NULL)) {
         return jzi_monitor_far_watch(worker, actor, there, target, flags, out_ref);
     }
@@ -279,7 +280,7 @@ jzx_err jzi_monitor_watch(jzi_worker *worker, jzi_actor *actor, jzx_actor_id tar
     if (watch == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    watch->key = watch->signal.ref = ++worker->domain->watch_seq;
+    watch->key = watch->signal.ref = ++worker->dispatcher->watch_seq;
     watch->restarts = (flags & JZX_WATCH_RESTARTS) != 0;
     jzi_monitor_tree_add(&actor->ext->watching, watch);
     jzi_count_add(&worker->counters.watches, 1);
@@ -316,7 +317,7 @@ static void fail(jzi_worker *worker, jzi_actor *actor, const jzi_watch *doomed)
     for (size_t i = 0; i < JZX_REASON_TEXT_MAX && text[i] != '\0'; i++) {
         linked.text[i] = text[i];
     }
-    worker->domain->on_link_exit(worker, actor, &linked);
+    worker->dispatcher->on_link_exit(worker, actor, &linked);
 }
 
 void jzi_monitor_exit(jzi_worker *worker, jzi_actor *actor, jzi_watch *watch, uint32_t incarnation,
@@ -403,7 +404,7 @@ static void join(jzi_actor *watcher, jzi_actor *target, jzi_watch *watch, jzi_wa
 jzx_err jzi_monitor_link(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target,
                          jzi_linkable_fn make_linkable)
 {
-    jzi_post *there = post_of(worker, target);
+    jzi_inbox *there = inbox_of(worker, target);
     jzi_actor *peer = jzi_worker_find(worker, target);
     if (!make_linkable(worker, actor) || (peer != NULL && !make_linkable(worker, peer))) {
         return JZX_ERR_NO_MEMORY;

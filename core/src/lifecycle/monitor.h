@@ -7,8 +7,8 @@
 /* Installs the event operations (JZI_EVENT_WATCH). */
 void jzi_monitor_init(jzi_worker *worker);
 
-/* Gives an actor of this domain what it needs to be linked: a place where an exit is remembered, so
- * that this takes no memory when it comes (R9). False: no memory. */
+/* Gives an actor of this dispatcher what it needs to be linked: a place where an exit is
+ * remembered, so that this takes no memory when it comes (R9). False: no memory. */
 typedef bool (*jzi_linkable_fn)(jzi_worker *worker, jzi_actor *actor);
 
 /* See jzx_watch(), jzx_unwatch(), jzx_link() and jzx_unlink(); `actor` is the one that calls. The
@@ -16,8 +16,8 @@ typedef bool (*jzi_linkable_fn)(jzi_worker *worker, jzi_actor *actor);
  * is cleaned up there is nobody to link to (NOPROC), and it makes no links itself (STOPPING).
  * counters.watches counts a link once, and a watch until its TERMINATED is handed over.
  *
- * Between domains the target's end of it is made by an errand. Whatever comes of that is news for
- * the one who called: an error is an error of its own domain. */
+ * Between dispatchers the target's end of it is made by an errand. Whatever comes of that is news
+ * for the one who called: an error is an error of its own dispatcher. */
 jzx_err jzi_monitor_watch(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target, uint32_t flags,
                           jzx_watch_ref *out_ref);
 jzx_err jzi_monitor_unwatch(jzi_worker *worker, jzi_actor *actor, jzx_watch_ref ref);
@@ -30,8 +30,8 @@ bool jzi_monitor_unlink(jzi_worker *worker, jzi_actor *actor, jzx_actor_id targe
 void jzi_monitor_exit_again(jzi_worker *worker, jzi_actor *actor);
 
 /* An incarnation ended or failed: its links are gone, and the peers hear of it (an EXIT notice, or
- * worker->domain->on_link_exit() for one that does not trap, unless the reason is NORMAL: it gets
- * what the peer fails with, a LINKED that names the actor and has its code and text). */
+ * worker->dispatcher->on_link_exit() for one that does not trap, unless the reason is NORMAL: it
+ * gets what the peer fails with, a LINKED that names the actor and has its code and text). */
 void jzi_monitor_break_links(jzi_worker *worker, jzi_actor *actor, uint32_t incarnation,
                              const jzx_reason *reason);
 /* An incarnation is cleaned up: the watches it placed are gone. Notices of them that are queued in
@@ -47,8 +47,8 @@ void jzi_monitor_restarted(jzi_worker *worker, jzi_actor *actor, uint32_t incarn
 void jzi_monitor_ended(jzi_worker *worker, struct jzi_watch *watchers, jzx_actor_id id,
                        uint32_t incarnation, const jzx_reason *reason);
 
-/* Whom an actor of this domain watches, who watches it, whom it is linked to: the first `cap`, in
- * no order. Returns how many were written. */
+/* Whom an actor of this dispatcher watches, who watches it, whom it is linked to: the first `cap`,
+ * in no order. Returns how many were written. */
 typedef enum jzi_bonds { JZI_BONDS_WATCHING, JZI_BONDS_WATCHERS, JZI_BONDS_LINKS } jzi_bonds;
 size_t jzi_monitor_list(const jzi_actor *actor, jzi_bonds which, jzx_actor_id *out, size_t cap);
 

@@ -19,7 +19,7 @@ static bool is_stopping(const jzi_worker *worker)
 {
     uint32_t flags = worker->current->flags;
     return ((flags & JZI_ACTOR_STOPPING) != 0 && (flags & JZI_ACTOR_DEFERRED) == 0) ||
-           worker->phase == JZI_PHASE_DEINIT || worker->domain->destroying;
+           worker->phase == JZI_PHASE_DEINIT || worker->dispatcher->destroying;
 }
 
 static jzx_err watch(jzi_worker *worker, jzx_actor_id target, uint32_t flags,

@@ -1,11 +1,11 @@
-/* Watches and links between two domains. Neither touches the other's actors: what one has to say is
- * an errand, and errands keep the order in which they were said, also with the messages of the
- * actor they are about (R6). All of them are in the record, so nothing that happens later needs
+/* Watches and links between two dispatchers. Neither touches the other's actors: what one has to
+ * say is an errand, and errands keep the order in which they were said, also with the messages of
+ * the actor they are about (R6). All of them are in the record, so nothing that happens later needs
  * memory (R9). tests/models/watch.pml is a checked model of it.
  *
- * A watch is made by the watcher's domain, which alone frees it:
+ * A watch is made by the watcher's dispatcher, which alone frees it:
  *
- *   watcher's domain               target's domain
+ *   watcher's dispatcher               target's dispatcher
  *   watch     ----watch----->      in the ring of the target, or else NOPROC
  *   hears     <---restarted--      merged while it is under way
  *   hears     <---down-------      out of the ring; it is not touched there any more
@@ -13,13 +13,13 @@
  *   may free  <---unwatch----      the same errand, as its own answer
  *
  * Only after a watch was taken back is there anything to wait for: the answer, or `down` if the
- * target's dispatcher takes nothing in any more. Meanwhile the watch is counted in domain->away: a
- * dispatcher stays until everything of its own is home.
+ * target's dispatcher takes nothing in any more. Meanwhile the watch is counted in
+ * dispatcher->away: a dispatcher stays until everything of its own is home.
  *
- * A link is one record with two ends, one for each domain. An end is in the tree and in the ring of
- * its own actor while the link holds there. Each end says good-bye once, because its actor ended or
- * took the link back, or in answer to the other's, and is done when it has said and heard it; the
- * last one frees the record. A good-bye that is refused is as good as heard.
+ * A link is one record with two ends, one for each dispatcher. An end is in the tree and in the
+ * ring of its own actor while the link holds there. Each end says good-bye once, because its actor
+ * ended or took the link back, or in answer to the other's, and is done when it has said and heard
+ * it; the last one frees the record. A good-bye that is refused is as good as heard.
  *
  * Two that link each other at once make two records. The one of the lower id stays; the other one
  * is refused by who gets to know it. Until then they act as one. */
@@ -29,7 +29,7 @@
 
 static const jzx_reason gone = {.kind = JZX_REASON_NOPROC};
 
-/* An actor of this domain. Also one that others spawned and whose birth waits for memory. */
+/* An actor of this dispatcher. Also one that others spawned and whose birth waits for memory. */
 static jzi_actor *find_here(jzi_worker *worker, jzx_actor_id id)
 {
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
@@ -39,13 +39,13 @@ static jzi_actor *find_here(jzi_worker *worker, jzx_actor_id id)
 /* Watches. */
 
 typedef struct far_watch {
-    jzi_watch watch; /* the watcher's domain's, but for its place in the ring */
-    jzi_post *home;  /* of the watcher */
-    jzi_post *there; /* of the target */
-    /* The watcher's domain's. */
-    bool out;   /* the target's domain may still touch it */
+    jzi_watch watch;  /* the watcher's dispatcher's, but for its place in the ring */
+    jzi_inbox *home;  /* of the watcher */
+    jzi_inbox *there; /* of the target */
+    /* The watcher's dispatcher's. */
+    bool out;   /* the target's dispatcher may still touch it */
     bool asked; /* `unwatch` is under way */
-    /* The target's domain's, each until it is sent. */
+    /* The target's dispatcher's, each until it is sent. */
     jzi_ext *spare; /* for a target without one */
     uint32_t incarnation;
     jzx_reason reason;
@@ -76,11 +76,11 @@ static void unlock(far_watch *far)
     atomic_store_explicit(&far->lock, 0, memory_order_release);
 }
 
-/* The target's domain will not touch it any more. */
+/* The target's dispatcher will not touch it any more. */
 static void come_home(jzi_worker *worker, far_watch *far)
 {
     far->out = false;
-    worker->domain->away--;
+    worker->dispatcher->away--;
 }
 
 static void free_if_over(jzi_worker *worker, far_watch *far)
@@ -189,7 +189,7 @@ static void retire_watch(jzi_worker *worker, far_watch *far)
     }
 }
 
-static far_watch *make_watch(jzi_worker *worker, const jzi_actor *actor, jzi_post *there,
+static far_watch *make_watch(jzi_worker *worker, const jzi_actor *actor, jzi_inbox *there,
                              jzx_actor_id target)
 {
     far_watch *far = jzi_alloc_zeroed(&worker->alloc, sizeof *far);
@@ -200,7 +200,7 @@ static far_watch *make_watch(jzi_worker *worker, const jzi_actor *actor, jzi_pos
     }
     jzi_monitor_prepare(&far->watch, actor->id, target, false);
     far->watch.far = true;
-    far->home = worker->post;
+    far->home = worker->inbox;
     far->there = there;
     far->spare = spare;
     far->on_watch.run = run_watch;
@@ -210,7 +210,7 @@ static far_watch *make_watch(jzi_worker *worker, const jzi_actor *actor, jzi_pos
     return far;
 }
 
-jzx_err jzi_monitor_far_watch(jzi_worker *worker, jzi_actor *actor, jzi_post *there,
+jzx_err jzi_monitor_far_watch(jzi_worker *worker, jzi_actor *actor, jzi_inbox *there,
                               jzx_actor_id target, uint32_t flags, jzx_watch_ref *out_ref)
 {
     far_watch *far =
@@ -218,11 +218,11 @@ jzx_err jzi_monitor_far_watch(jzi_worker *worker, jzi_actor *actor, jzi_post *th
     if (far == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    far->watch.key = far->watch.signal.ref = ++worker->domain->watch_seq;
+    far->watch.key = far->watch.signal.ref = ++worker->dispatcher->watch_seq;
     far->watch.restarts = (flags & JZX_WATCH_RESTARTS) != 0;
     jzi_monitor_tree_add(&actor->ext->watching, &far->watch);
     jzi_count_add(&worker->counters.watches, 1);
-    worker->domain->away++;
+    worker->dispatcher->away++;
     far->out = true;
     if (out_ref != NULL) {
         *out_ref = far->watch.key;
@@ -241,7 +241,7 @@ struct far_link;
 typedef struct far_end {
     jzi_watch watch;
     struct far_link *link;
-    jzi_post *to; /* the other end's domain */
+    jzi_inbox *to; /* the other end's dispatcher */
     jzi_errand bye;
     bool first; /* it was made here, and is counted here */
     bool said;
@@ -395,7 +395,7 @@ static void run_hello(jzi_worker *worker, jzi_errand *errand)
     hold(worker, actor, end);
 }
 
-static void prepare_end(far_link *link, int which, jzx_actor_id target, jzi_post *to)
+static void prepare_end(far_link *link, int which, jzx_actor_id target, jzi_inbox *to)
 {
     far_end *end = &link->ends[which];
     jzi_monitor_prepare(&end->watch, JZX_NOBODY, target, true);
@@ -407,7 +407,7 @@ static void prepare_end(far_link *link, int which, jzx_actor_id target, jzi_post
     end->first = which == 0;
 }
 
-jzx_err jzi_monitor_far_link(jzi_worker *worker, jzi_actor *actor, jzi_post *there,
+jzx_err jzi_monitor_far_link(jzi_worker *worker, jzi_actor *actor, jzi_inbox *there,
                              jzx_actor_id target, jzi_linkable_fn make_linkable)
 {
     if (jzi_monitor_tree_find(actor->ext->watching, true, target, true) != NULL) {
@@ -418,7 +418,7 @@ jzx_err jzi_monitor_far_link(jzi_worker *worker, jzi_actor *actor, jzi_post *the
         return JZX_ERR_NO_MEMORY;
     }
     prepare_end(link, 0, target, there);
-    prepare_end(link, 1, actor->id, worker->post);
+    prepare_end(link, 1, actor->id, worker->inbox);
     link->hello.run = run_hello;
     link->make_linkable = make_linkable;
     atomic_init(&link->refs, 2);

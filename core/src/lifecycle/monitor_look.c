@@ -1,4 +1,4 @@
-/* Watches and links as those see them who look from outside, through the actor's own domain. */
+/* Watches and links as those see them who look from outside, through the actor's own dispatcher. */
 #include "lifecycle/monitor_priv.h"
 
 #include <jzx/types.h>
@@ -9,7 +9,7 @@ typedef struct bond_list {
     size_t count;
 } bond_list;
 
-/* In a tree: those that still hold. Of one between two domains that is known by who has it only
+/* In a tree: those that still hold. Of one between two dispatchers that is known by who has it only
  * where it is; here it counts until its end is heard of. */
 static void add_tree(bond_list *list, const jzi_watch *watch, bool links)
 {
@@ -26,7 +26,8 @@ static void add_ring(bond_list *list, const jzi_watch *head)
 {
     const jzi_watch *watch = head;
     while (watch != NULL && list->count < list->cap) {
-        jzx_actor_id watcher = JZI_PEEK(watch->watcher); /* another domain may be taking it back */
+        jzx_actor_id watcher =
+            JZI_PEEK(watch->watcher); /* another dispatcher may be taking it back */
         if (!watch->link && watcher != JZX_NOBODY) {
             list->out[list->count++] = watcher;
         }

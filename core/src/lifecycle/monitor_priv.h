@@ -18,10 +18,10 @@ typedef struct jzi_watch {
     struct jzi_watch *up[2]; /* the tree grows upwards */
     struct jzi_watch *next;  /* in a ring of links and watches. NULL: it is in none */
     struct jzi_watch *prev;
-    struct jzi_watch *pair; /* of a link inside the domain that holds: the other direction */
+    struct jzi_watch *pair; /* of a link inside the dispatcher that holds: the other direction */
     bool link;
     bool restarts; /* the watcher asked for RESTARTED too */
-    bool far;      /* the target is in another domain: see monitor_far.c */
+    bool far;      /* the target is in another dispatcher: see monitor_far.c */
     bool again;    /* there is news since the node was queued or taken in hand: queue it anew */
     uint8_t place;
 } jzi_watch;
@@ -29,8 +29,8 @@ typedef struct jzi_watch {
 /* Fills in a zeroed record. */
 void jzi_monitor_prepare(jzi_watch *watch, jzx_actor_id watcher, jzx_actor_id target, bool link);
 
-/* The tree of a watcher and the ring of a target, or, of a link to another domain, of its own end.
- * `joined`: only a link that holds, not an EXIT that is queued. */
+/* The tree of a watcher and the ring of a target, or, of a link to another dispatcher, of its own
+ * end. `joined`: only a link that holds, not an EXIT that is queued. */
 void jzi_monitor_tree_add(jzi_watch **root, jzi_watch *watch);
 jzi_watch *jzi_monitor_tree_find(jzi_watch *root, bool link, uint64_t key, bool joined);
 void jzi_monitor_ring_add(jzi_watch **head, jzi_watch *watch);
@@ -38,7 +38,7 @@ void jzi_monitor_ring_remove(jzi_watch **head, jzi_watch *watch);
 /* From here on its watcher cannot name it. */
 void jzi_monitor_leave_watcher(jzi_worker *worker, jzi_watch *watch);
 
-/* News for the watcher, which is in this domain. */
+/* News for the watcher, which is in this dispatcher. */
 void jzi_monitor_fire(jzi_worker *worker, jzi_watch *watch, jzx_signal_kind kind,
                       uint32_t incarnation, const jzx_reason *reason);
 /* A link of this actor broke, and is in its tree only: it hears of it, fails, or neither. */
@@ -47,15 +47,15 @@ void jzi_monitor_exit(jzi_worker *worker, jzi_actor *actor, jzi_watch *watch, ui
 /* An id may resolve without an incarnation that a link could join: it failed, or is cleaned up. */
 bool jzi_monitor_is_linkable(const jzi_actor *target);
 
-/* The same as their namesakes in monitor.h, for a target in the domain of `there`. */
-jzx_err jzi_monitor_far_watch(jzi_worker *worker, jzi_actor *actor, jzi_post *there,
+/* The same as their namesakes in monitor.h, for a target in the dispatcher of `there`. */
+jzx_err jzi_monitor_far_watch(jzi_worker *worker, jzi_actor *actor, jzi_inbox *there,
                               jzx_actor_id target, uint32_t flags, jzx_watch_ref *out_ref);
-jzx_err jzi_monitor_far_link(jzi_worker *worker, jzi_actor *actor, jzi_post *there,
+jzx_err jzi_monitor_far_link(jzi_worker *worker, jzi_actor *actor, jzi_inbox *there,
                              jzx_actor_id target, jzi_linkable_fn make_linkable);
-/* In the domain of the watcher: the watch, or the link, is over for it. */
+/* In the dispatcher of the watcher: the watch, or the link, is over for it. */
 void jzi_monitor_far_retire(jzi_worker *worker, jzi_watch *watch);
-/* In the domain of the target: news for a watcher elsewhere. After _ended() the record is out of
- * the ring and no longer the caller's. */
+/* In the dispatcher of the target: news for a watcher elsewhere. After _ended() the record is out
+ * of the ring and no longer the caller's. */
 void jzi_monitor_far_restarted(jzi_watch *watch, uint32_t incarnation, const jzx_reason *cause);
 void jzi_monitor_far_ended(jzi_watch *watch, uint32_t incarnation, const jzx_reason *reason);
 /* The incarnation that has this link is over. */

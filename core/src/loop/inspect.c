@@ -20,7 +20,8 @@ jzx_err jzx_loop_set_observer_sized(jzx_loop *loop, const jzx_observer *observer
             return err;
         }
     }
-    jzi_domain_observe(&loop->domain, loop->post, &(jzi_observer){.on = known, .ctx = ctx});
+    jzi_dispatcher_observe(&loop->dispatcher, loop->inbox,
+                           &(jzi_observer){.on = known, .ctx = ctx});
     return JZX_OK;
 }
 
@@ -31,7 +32,8 @@ size_t jzx_dead_letters_read_sized(jzx_loop *loop, uint64_t *cursor, jzx_dead_le
         return 0;
     }
     JZI_ENTER(loop, "jzx_dead_letters_read");
-    const jzi_dead_letters *letters = &loop->domain.dead_letters; /* of a system: of all of it */
+    const jzi_dead_letters *letters =
+        &loop->dispatcher.dead_letters; /* of a system: of all of it */
     size_t shared = letter_size < sizeof *out ? letter_size : sizeof *out;
     uint64_t lagged = 0;
     size_t read = 0;
@@ -64,13 +66,13 @@ static bool has_in_hand(const jzi_worker *worker)
 }
 
 /* The sum over all workers, but for what is in hand: only its own thread can tell. */
-static void count_all(const jzi_domain *domain, jzx_counters *out)
+static void count_all(const jzi_dispatcher *dispatcher, jzx_counters *out)
 {
     const jzi_counters *all[JZX_WORKERS_MAX];
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        all[i] = &domain->workers[i]->counters;
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        all[i] = &dispatcher->workers[i]->counters;
     }
-    jzi_counters_sum(all, domain->worker_count, out);
+    jzi_counters_sum(all, dispatcher->worker_count, out);
 }
 
 static void add_in_hand(jzx_counters *counters, uint64_t count)
@@ -85,14 +87,14 @@ void jzx_loop_counters_sized(jzx_loop *loop, jzx_counters *out, size_t out_size)
         return;
     }
     jzx_counters now;
-    count_all(&loop->domain, &now);
+    count_all(&loop->dispatcher, &now);
     for (const jzi_worker *each = jzi_worker_here; each != NULL; each = each->outer) {
-        add_in_hand(&now, each->domain == &loop->domain && has_in_hand(each));
+        add_in_hand(&now, each->dispatcher == &loop->dispatcher && has_in_hand(each));
     }
-    now.async_sent = jzi_senders_sent(loop->post);
-    now.wakes_sent = atomic_load_explicit(&loop->post->wakes, memory_order_relaxed);
+    now.async_sent = jzi_senders_sent(loop->inbox);
+    now.wakes_sent = atomic_load_explicit(&loop->inbox->wakes, memory_order_relaxed);
     for (size_t i = 0; i < JZX_REASON_SLOTS; i++) {
-        now.refused[i] += atomic_load_explicit(&loop->post->refused[i], memory_order_relaxed);
+        now.refused[i] += atomic_load_explicit(&loop->inbox->refused[i], memory_order_relaxed);
     }
     size_t shared = out_size < sizeof now ? out_size : sizeof now;
     memset(out, 0, out_size);
@@ -100,11 +102,11 @@ void jzx_loop_counters_sized(jzx_loop *loop, jzx_counters *out, size_t out_size)
 }
 
 /* The worker that runs it. NULL: none. */
-static const jzi_worker *runner_of(const jzi_domain *domain, const jzi_actor *actor)
+static const jzi_worker *runner_of(const jzi_dispatcher *dispatcher, const jzi_actor *actor)
 {
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        if (domain->workers[i]->current == actor) {
-            return domain->workers[i];
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        if (dispatcher->workers[i]->current == actor) {
+            return dispatcher->workers[i];
         }
     }
     return NULL;
@@ -118,7 +120,7 @@ static jzi_node *stash_of(const jzi_actor *actor)
 
 static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_actor_facts *facts)
 {
-    const jzi_worker *runner = runner_of(worker->domain, actor);
+    const jzi_worker *runner = runner_of(worker->dispatcher, actor);
     *facts = (jzx_actor_facts){
         .id = actor->id,
         .parent = jzi_lifecycle_parent(worker, actor),
@@ -231,9 +233,9 @@ static const char *say(jzx_loop *loop, jzx_actor_id id, const char *what)
 static const char *audit_totals(const jzx_loop *loop, uint64_t live, uint64_t queued)
 {
     jzx_counters now;
-    count_all(&loop->domain, &now);
-    for (uint32_t i = 0; i < loop->domain.worker_count; i++) {
-        add_in_hand(&now, has_in_hand(loop->domain.workers[i]));
+    count_all(&loop->dispatcher, &now);
+    for (uint32_t i = 0; i < loop->dispatcher.worker_count; i++) {
+        add_in_hand(&now, has_in_hand(loop->dispatcher.workers[i]));
     }
     if (now.accepted !=
         now.handled + now.dead + now.redirected + now.revoked + now.queued + now.in_hand) {
@@ -277,8 +279,8 @@ static void census_lane(node_census *census, const jzi_node *tail)
 /* No node was lost: what is not free is in a lane or in hand. And what is free is clean. */
 static const char *audit_pools(const jzi_worker *worker, node_census census)
 {
-    for (uint32_t i = 0; i < worker->domain->worker_count; i++) {
-        const jzi_worker *each = worker->domain->workers[i];
+    for (uint32_t i = 0; i < worker->dispatcher->worker_count; i++) {
+        const jzi_worker *each = worker->dispatcher->workers[i];
         if (has_in_hand(each)) {
             census_add(&census, each->in_hand);
         }
@@ -303,16 +305,16 @@ static bool has_work(const jzi_actor *actor)
 }
 
 /* Every actor with work is in a run ring exactly once, and nobody else is. */
-static const char *audit_rings(const jzi_domain *domain, uint64_t waiting)
+static const char *audit_rings(const jzi_dispatcher *dispatcher, uint64_t waiting)
 {
     uint64_t there = 0;
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        const jzi_worker *worker = domain->workers[i];
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        const jzi_worker *worker = dispatcher->workers[i];
         there += worker->ring_tail - worker->ring_head;
         for (uint32_t at = worker->ring_head; at != worker->ring_tail; at++) {
             const jzi_actor *actor = worker->ring[at & worker->ring_mask];
             bool alive = (jzi_actor_gate(actor) & JZI_GATE_PINS) != 0;
-            if (!alive || !has_work(actor) || runner_of(domain, actor) != NULL) {
+            if (!alive || !has_work(actor) || runner_of(dispatcher, actor) != NULL) {
                 return "the run ring holds an actor without work";
             }
         }
@@ -340,7 +342,7 @@ const char *jzx_loop_audit(jzx_loop *loop)
             continue;
         }
         live++;
-        waiting += has_work(actor) && runner_of(worker->domain, actor) == NULL;
+        waiting += has_work(actor) && runner_of(worker->dispatcher, actor) == NULL;
         census_lane(&census, actor->user);
         census_lane(&census, actor->urgent);
         census_lane(&census, stash_of(actor));
@@ -351,7 +353,7 @@ const char *jzx_loop_audit(jzx_loop *loop)
     }
     const char *wrong = audit_totals(loop, live, queued);
     if (wrong == NULL) {
-        wrong = audit_rings(worker->domain, waiting);
+        wrong = audit_rings(worker->dispatcher, waiting);
     }
     if (wrong == NULL) {
         wrong = audit_pools(worker, census);

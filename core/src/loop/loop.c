@@ -25,7 +25,7 @@ static jzx_err enter(jzx_loop *loop, const char *call)
         return JZX_ERR_INVALID_ARG;
     }
     jzi_worker_check_thread(&loop->worker, call);
-    if (loop->in_step || loop->domain.destroying) {
+    if (loop->in_step || loop->dispatcher.destroying) {
         return JZX_ERR_BUSY;
     }
     if (atomic_load_explicit(&loop->watchdog, memory_order_relaxed) != NULL ||
@@ -36,7 +36,7 @@ static jzx_err enter(jzx_loop *loop, const char *call)
     loop->worker.outer = jzi_worker_here;
     jzi_worker_here = &loop->worker;
     atomic_store_explicit(&loop->worker.thread, jzi_thread_self(), memory_order_relaxed);
-    atomic_store_explicit(&loop->post->asleep, 0, memory_order_seq_cst);
+    atomic_store_explicit(&loop->inbox->asleep, 0, memory_order_seq_cst);
     return JZX_OK;
 }
 
@@ -47,10 +47,10 @@ void jzi_loop_outside(jzx_loop *loop)
     }
     /* From outside, "asleep" means "not inside step" (R29): senders must make the descriptor
      * readable, and so must we if something is left to do. */
-    atomic_store_explicit(&loop->post->asleep, 1, memory_order_seq_cst);
-    bool mail = jzi_post_has_mail_now(loop->post);
+    atomic_store_explicit(&loop->inbox->asleep, 1, memory_order_seq_cst);
+    bool mail = jzi_inbox_has_mail_now(loop->inbox);
     if (mail || jzi_loop_has_ready(loop)) {
-        loop->worker.env->wake_signal(loop->worker.env->ctx, loop->post->wake_fd);
+        loop->worker.env->wake_signal(loop->worker.env->ctx, loop->inbox->wake_fd);
     }
 }
 
@@ -68,7 +68,7 @@ static void leave(jzx_loop *loop)
 
 static jzx_err tick(jzx_loop *loop, uint64_t max_ns)
 {
-    return loop->domain.pooled ? jzi_pool_tick(loop, max_ns) : jzi_loop_tick(loop, max_ns);
+    return loop->dispatcher.pooled ? jzi_pool_tick(loop, max_ns) : jzi_loop_tick(loop, max_ns);
 }
 
 jzx_err jzx_loop_step(jzx_loop *loop, uint64_t max_ns)
@@ -77,8 +77,8 @@ jzx_err jzx_loop_step(jzx_loop *loop, uint64_t max_ns)
         return JZX_ERR_BUSY; /* its own threads run it */
     }
     jzx_err err = jzi_loop_step_here(loop, max_ns);
-    if (loop != NULL && loop->domain.on_stepped != NULL) {
-        loop->domain.on_stepped(&loop->domain);
+    if (loop != NULL && loop->dispatcher.on_stepped != NULL) {
+        loop->dispatcher.on_stepped(&loop->dispatcher);
     }
     return err;
 }
@@ -139,16 +139,16 @@ jzx_err jzx_loop_run(jzx_loop *loop)
     if (runs_by_itself(loop)) {
         return JZX_ERR_BUSY;
     }
-    if (loop->in_step || loop->domain.destroying) {
+    if (loop->in_step || loop->dispatcher.destroying) {
         return JZX_ERR_BUSY;
     }
-    jzi_observer observer = loop->domain.observer;
+    jzi_observer observer = loop->dispatcher.observer;
     if (observer.on.on_loop_start != NULL) {
         observer.on.on_loop_start(observer.ctx);
     }
     jzx_err err = loop->pool != NULL ? jzi_pool_run(loop, JZI_GOAL_DONE) : jzi_loop_run_here(loop);
     jzi_loop_stop_answered(loop);
-    observer = loop->domain.observer;
+    observer = loop->dispatcher.observer;
     if (observer.on.on_loop_stop != NULL) {
         observer.on.on_loop_stop(observer.ctx);
     }
@@ -164,7 +164,7 @@ jzx_err jzi_loop_run_idle_here(jzx_loop *loop)
     do {
         loop->io.last_ready = 0;
         err = tick(loop, 0);
-    } while (err == JZX_OK && (jzi_loop_has_ready(loop) || jzi_post_has_mail(loop->post) ||
+    } while (err == JZX_OK && (jzi_loop_has_ready(loop) || jzi_inbox_has_mail(loop->inbox) ||
                                loop->io.last_ready > 0 ||
                                jzi_loop_next_timer(loop) <= jzi_worker_clock(&loop->worker)));
     leave(loop);
@@ -182,15 +182,15 @@ jzx_err jzx_loop_run_until_idle(jzx_loop *loop)
     if (loop->pool == NULL) {
         return jzi_loop_run_idle_here(loop);
     }
-    return loop->in_step || loop->domain.destroying ? JZX_ERR_BUSY
-                                                    : jzi_pool_run(loop, JZI_GOAL_IDLE);
+    return loop->in_step || loop->dispatcher.destroying ? JZX_ERR_BUSY
+                                                        : jzi_pool_run(loop, JZI_GOAL_IDLE);
 }
 
 void jzx_loop_request_stop(jzx_loop *loop)
 {
     if (loop != NULL) {
-        atomic_store_explicit(&loop->post->stop, 1, memory_order_seq_cst);
-        jzi_post_wake(loop->post);
+        atomic_store_explicit(&loop->inbox->stop, 1, memory_order_seq_cst);
+        jzi_inbox_wake(loop->inbox);
     }
 }
 
@@ -220,8 +220,8 @@ uint64_t jzx_loop_deadline(jzx_loop *loop)
     if (loop == NULL) {
         return 0;
     }
-    return jzi_loop_has_ready(loop) || jzi_post_has_mail(loop->post) ? 0
-                                                                     : jzi_loop_next_timer(loop);
+    return jzi_loop_has_ready(loop) || jzi_inbox_has_mail(loop->inbox) ? 0
+                                                                       : jzi_loop_next_timer(loop);
 }
 
 int jzx_loop_timeout_ms(jzx_loop *loop)
@@ -254,7 +254,7 @@ const char *jzx_loop_poller_name(const jzx_loop *loop)
 void jzi_loop_free(jzx_loop *loop)
 {
     jzi_worker *worker = &loop->worker;
-    jzi_job_deinit(worker, loop->system == NULL ? loop->domain.jobs : NULL);
+    jzi_job_deinit(worker, loop->system == NULL ? loop->dispatcher.jobs : NULL);
     jzx_allocator alloc = worker->alloc;
     const jzx_env *env = worker->env;
     jzi_root_deinit(worker, &loop->root);
@@ -268,28 +268,28 @@ void jzi_loop_free(jzx_loop *loop)
     jzi_node_pool_deinit(&worker->wide, &alloc);
     jzi_free(&alloc, worker->ring,
              worker->ring == NULL ? 0 : ((size_t)worker->ring_mask + 1) * sizeof(jzi_actor *));
-    jzi_dead_letters_deinit(&worker->domain->dead_letters, &alloc);
-    jzi_tap_destroy(&alloc, worker->tap);
+    jzi_dead_letters_deinit(&worker->dispatcher->dead_letters, &alloc);
+    jzi_event_ring_destroy(&alloc, worker->event_ring);
     if (loop->system == NULL) {
-        jzi_registry_destroy(worker->domain->registry);
+        jzi_registry_destroy(worker->dispatcher->registry);
         jzi_board_deinit(&loop->own_board);
-        jzi_log_free(jzi_domain_log(worker->domain), true);
+        jzi_log_free(jzi_dispatcher_log(worker->dispatcher), true);
     }
-    jzi_post_shut(loop->post, loop->domain.abandoned);
-    jzi_post_release(loop->post);
+    jzi_inbox_shut(loop->inbox, loop->dispatcher.abandoned);
+    jzi_inbox_release(loop->inbox);
     jzi_free(&alloc, loop, sizeof *loop);
 }
 
 void jzi_loop_end_actors(jzx_loop *loop)
 {
     JZI_ENTER(loop, "jzx_loop_destroy");
-    if (!worker->domain->destroying) {
-        worker->domain->destroying = true;
+    if (!worker->dispatcher->destroying) {
+        worker->dispatcher->destroying = true;
         jzi_lifecycle_kill_all(worker);
     }
     /* Of a system: what other dispatchers order and tell. A loop alone buries what is under way
      * when nobody is left. */
-    if (loop->system != NULL && jzi_post_has_mail(loop->post)) {
+    if (loop->system != NULL && jzi_inbox_has_mail(loop->inbox)) {
         jzi_worker_intake(worker);
     }
     worker->outer = jzi_worker_here == worker ? worker->outer : jzi_worker_here;
@@ -302,9 +302,9 @@ void jzi_loop_end_actors(jzx_loop *loop)
 bool jzi_loop_close(jzx_loop *loop)
 {
     JZI_ENTER(loop, "jzx_loop_destroy");
-    bool quiet = jzi_job_close(worker, loop->system == NULL ? &loop->domain.jobs : NULL);
+    bool quiet = jzi_job_close(worker, loop->system == NULL ? &loop->dispatcher.jobs : NULL);
     /* Nobody can be sent to any more; what was under way is buried, what comes now is refused. */
-    jzi_node *node = jzi_post_close(loop->post);
+    jzi_node *node = jzi_inbox_close(loop->inbox);
     while (node != NULL) {
         jzi_node *next = node->next;
         jzi_worker_take_in(worker, node);
@@ -315,7 +315,7 @@ bool jzi_loop_close(jzx_loop *loop)
 
 static bool end_and_free(jzx_loop *loop)
 {
-    jzi_registry_close(loop->domain.registry);
+    jzi_registry_close(loop->dispatcher.registry);
     jzi_loop_end_actors(loop);
     jzi_assert(jzi_loop_nobody_left(loop) || loop->io.lingering > 0);
     bool quiet = jzi_loop_close(loop);
@@ -338,18 +338,18 @@ static void put_back(jzi_worker *worker)
 
 bool jzi_loop_disown(jzx_loop *loop)
 {
-    jzi_domain *domain = &loop->domain;
-    domain->abandoned = true;
-    jzi_domain_observe(domain, loop->post, &(jzi_observer){0});
-    if (jzi_domain_log(domain) != NULL) {
-        jzi_log_set(jzi_domain_log(domain), JZX_LOG_OFF, true);
+    jzi_dispatcher *dispatcher = &loop->dispatcher;
+    dispatcher->abandoned = true;
+    jzi_dispatcher_observe(dispatcher, loop->inbox, &(jzi_observer){0});
+    if (jzi_dispatcher_log(dispatcher) != NULL) {
+        jzi_log_set(jzi_dispatcher_log(dispatcher), JZX_LOG_OFF, true);
     }
-    jzi_registry_abandon(domain->registry);
+    jzi_registry_abandon(dispatcher->registry);
     if (loop->pool != NULL && !jzi_pool_abandon(loop)) {
         return false;
     }
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        put_back(domain->workers[i]);
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        put_back(dispatcher->workers[i]);
     }
     return true;
 }
@@ -358,8 +358,8 @@ void jzi_loop_close_fds(jzx_loop *loop)
 {
     const jzx_env *env = loop->worker.env;
     env->poller_close(env->ctx, loop->poller);
-    jzi_post_refuse(loop->post);
-    jzi_post_shut(loop->post, true);
+    jzi_inbox_refuse(loop->inbox);
+    jzi_inbox_shut(loop->inbox, true);
 }
 
 void jzi_loop_abandon(jzx_loop *loop)
@@ -377,7 +377,7 @@ jzx_err jzi_loop_may_end(jzx_loop *loop)
         return JZX_ERR_BUSY; /* it goes with its system */
     }
     jzi_worker_check_thread(&loop->worker, "jzx_loop_destroy");
-    return loop->in_step || loop->domain.destroying ? JZX_ERR_BUSY : JZX_OK;
+    return loop->in_step || loop->dispatcher.destroying ? JZX_ERR_BUSY : JZX_OK;
 }
 
 jzx_err jzi_loop_destroy(jzx_loop *loop)

@@ -18,9 +18,9 @@ typedef struct jzi_last_call {
 
 struct jzx_loop {
     jzi_worker worker; /* first: entry points find it without a load */
-    jzi_domain domain;
+    jzi_dispatcher dispatcher;
     jzi_board own_board; /* of a loop alone */
-    jzi_post *post;
+    jzi_inbox *inbox;
     jzi_timers timers;
     jzi_alarms alarms;
     jzi_io io;
@@ -106,13 +106,13 @@ jzx_err jzi_pool_serve(jzx_loop *loop);
  * parked. Thread: any but theirs. */
 bool jzi_pool_halt(jzx_loop *loop, uint64_t timeout_ns);
 
-/* jzx_loop_begin_shutdown() in its own domain. */
+/* jzx_loop_begin_shutdown() in its own dispatcher. */
 void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeout_ms);
 
 /* A run or a shutdown is over, and with it the stop that was asked for until now. */
 static inline void jzi_loop_stop_answered(jzx_loop *loop)
 {
-    atomic_store_explicit(&loop->post->stop, 0, memory_order_seq_cst);
+    atomic_store_explicit(&loop->inbox->stop, 0, memory_order_seq_cst);
 }
 
 #endif

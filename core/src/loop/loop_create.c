@@ -127,11 +127,11 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
 {
     jzi_worker *worker = &loop->worker;
     memcpy(loop->name, "loop", sizeof "loop");
-    worker->domain = &loop->domain;
-    loop->domain.acting = worker;
-    loop->domain.only = worker;
-    loop->domain.workers = &worker->domain->only; /* jzi_pool_open() may have more */
-    loop->domain.worker_count = 1;
+    worker->dispatcher = &loop->dispatcher;
+    loop->dispatcher.acting = worker;
+    loop->dispatcher.only = worker;
+    loop->dispatcher.workers = &worker->dispatcher->only; /* jzi_pool_open() may have more */
+    loop->dispatcher.worker_count = 1;
     worker->env = env;
     worker->alloc = config->allocator;
     worker->ctx.loop = loop;
@@ -139,8 +139,8 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
     worker->default_max_msgs = config->max_msgs_per_actor;
     worker->turn_budget_ns = (uint64_t)config->turn_budget_us * 1000;
     worker->max_stride = (env->flags & JZX_ENV_EXACT_CLOCK) != 0 ? 1 : STRIDE_MAX;
-    worker->careful = worker->max_stride == 1 || env->trace != NULL;
-    worker->noting = worker->noting_often = env->trace != NULL;
+    worker->instrumented = worker->max_stride == 1 || env->trace != NULL;
+    worker->recording = worker->recording_often = env->trace != NULL;
     worker->stride = worker->until_clock = 1;
     loop->tick_budget_ns = (uint64_t)config->tick_budget_us * 1000;
     loop->max_turns = config->max_actors_per_tick;
@@ -151,47 +151,48 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
     jzi_node_pool_init(&worker->wide, sizeof(jzi_wide_node));
 }
 
-/* It is not to be after all. In a system the post stays, as of a dispatcher that is gone. */
-static void close_post(jzx_loop *loop)
+/* It is not to be after all. In a system the inbox stays, as of a dispatcher that is gone. */
+static void close_inbox(jzx_loop *loop)
 {
-    (void)jzi_post_close(loop->post);
-    jzi_post_shut(loop->post, false);
+    (void)jzi_inbox_close(loop->inbox);
+    jzi_inbox_shut(loop->inbox, false);
 }
 
-/* The post office of a dispatcher stays when it goes, and its successor moves in. */
-static jzx_err find_post(jzx_loop *loop, const jzx_config *config, const jzi_place *place)
+/* The inbox of a dispatcher stays when it goes, and its successor moves in. */
+static jzx_err find_inbox(jzx_loop *loop, const jzx_config *config, const jzi_place *place)
 {
     jzi_worker *worker = &loop->worker;
-    loop->post = jzi_directory_post(place->directory, place->index);
-    if (loop->post == NULL) {
-        jzx_err err = jzi_post_create(&worker->alloc, worker->env, config->max_actors, &loop->post);
+    loop->inbox = jzi_directory_inbox(place->directory, place->index);
+    if (loop->inbox == NULL) {
+        jzx_err err =
+            jzi_inbox_create(&worker->alloc, worker->env, config->max_actors, &loop->inbox);
         if (err != JZX_OK) {
             return err;
         }
-        loop->post->base = place->index << 24;
-        jzi_actor_table_share(&loop->post->table, loop->post->base);
-        loop->post->timers.shared = true;
+        loop->inbox->base = place->index << 24;
+        jzi_actor_table_share(&loop->inbox->table, loop->inbox->base);
+        loop->inbox->timers.shared = true;
         /* release: whoever finds it may look at its slots. The directory keeps the first share. */
-        atomic_store_explicit(&place->directory->posts[place->index], loop->post,
+        atomic_store_explicit(&place->directory->inboxes[place->index], loop->inbox,
                               memory_order_release);
     } else {
-        jzx_err err = jzi_post_reopen(loop->post);
+        jzx_err err = jzi_inbox_reopen(loop->inbox);
         if (err != JZX_OK) {
             return err;
         }
     }
     if (!jzi_worker_grow_ring(worker)) { /* a birth from elsewhere cannot be refused */
-        close_post(loop);
+        close_inbox(loop);
         return JZX_ERR_NO_MEMORY;
     }
-    jzi_post_retain(loop->post);
+    jzi_inbox_retain(loop->inbox);
     loop->system = place->system;
-    loop->domain.jobs = place->jobs;
-    loop->domain.directory = place->directory;
-    loop->domain.shared = true;
-    worker->base = loop->post->base;
+    loop->dispatcher.jobs = place->jobs;
+    loop->dispatcher.directory = place->directory;
+    loop->dispatcher.shared = true;
+    worker->base = loop->inbox->base;
     worker->slots_made = worker->quick_slots =
-        atomic_load_explicit(&loop->post->table.made, memory_order_relaxed);
+        atomic_load_explicit(&loop->inbox->table.made, memory_order_relaxed);
     memset(loop->name, 0, sizeof loop->name);
     memcpy(loop->name, place->name, strlen(place->name));
     return JZX_OK;
@@ -213,21 +214,22 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
     jzi_worker *worker = &loop->worker;
     const jzx_env *env = worker->env;
     jzx_err err = place == NULL
-                      ? jzi_post_create(&worker->alloc, env, config->max_actors, &loop->post)
-                      : find_post(loop, config, place);
+                      ? jzi_inbox_create(&worker->alloc, env, config->max_actors, &loop->inbox)
+                      : find_inbox(loop, config, place);
     if (err != JZX_OK) {
         return err;
     }
-    loop->domain.board = place == NULL ? &loop->own_board : place->board;
+    loop->dispatcher.board = place == NULL ? &loop->own_board : place->board;
     if (place == NULL) {
         jzi_board_init(&loop->own_board, &worker->alloc);
     }
-    worker->post = loop->post;
-    worker->table = &loop->post->table;
+    worker->inbox = loop->inbox;
+    worker->table = &loop->inbox->table;
     worker->chunks = worker->table->chunks;
-    jzi_dead_letters *letters = &worker->domain->dead_letters;
-    loop->domain.registry = place == NULL ? jzi_registry_create(&worker->alloc) : place->registry;
-    if (loop->domain.registry == NULL) {
+    jzi_dead_letters *letters = &worker->dispatcher->dead_letters;
+    loop->dispatcher.registry =
+        place == NULL ? jzi_registry_create(&worker->alloc) : place->registry;
+    if (loop->dispatcher.registry == NULL) {
         err = JZX_ERR_NO_MEMORY;
         goto fail;
     }
@@ -237,12 +239,12 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
     if (err != JZX_OK) {
         goto fail;
     }
-    err = env->poller_open(env->ctx, &worker->alloc, loop->post->wake_fd, &loop->poller);
+    err = env->poller_open(env->ctx, &worker->alloc, loop->inbox->wake_fd, &loop->poller);
     if (err != JZX_OK) {
         goto fail;
     }
     jzi_worker_clock(worker);
-    loop->domain.features = jzi_features;
+    loop->dispatcher.features = jzi_features;
     for (const jzi_feature *it = jzi_features; it->leave_incarnation != NULL; it++) {
         if (it->init != NULL) {
             it->init(worker);
@@ -250,11 +252,11 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
     }
     jzi_lifecycle_init(worker);
     jzi_family_init(worker);
-    loop->domain.on_redirect = jzi_far_redirect;
+    loop->dispatcher.on_redirect = jzi_far_redirect;
     jzi_timers_init(&loop->timers, worker);
     jzi_alarms_init(&loop->alarms, worker);
     jzi_io_init(&loop->io, worker, loop->poller);
-    loop->domain.root_in_order = config->root_stop == JZX_ROOT_STOP_IN_ORDER;
+    loop->dispatcher.root_in_order = config->root_stop == JZX_ROOT_STOP_IN_ORDER;
     err = init_root(loop, config);
     if (err != JZX_OK) {
         goto fail_late;
@@ -274,12 +276,12 @@ fail_late:
     env->poller_close(env->ctx, loop->poller);
 fail:
     if (place == NULL) {
-        jzi_registry_destroy(loop->domain.registry);
+        jzi_registry_destroy(loop->dispatcher.registry);
         jzi_board_deinit(&loop->own_board);
     }
     jzi_dead_letters_deinit(letters, &worker->alloc);
-    close_post(loop);
-    jzi_post_release(loop->post);
+    close_inbox(loop);
+    jzi_inbox_release(loop->inbox);
     return err;
 }
 

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-/* What domain->features leads to. */
+/* What dispatcher->features leads to. */
 extern const jzi_feature jzi_features[];
 
 /* Everything that makes actors ready without asking the kernel. */

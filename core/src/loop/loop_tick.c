@@ -26,9 +26,9 @@ static void run_phase(jzi_worker *volatile at)
 
 bool jzi_loop_has_ready(const jzx_loop *loop)
 {
-    const jzi_domain *domain = &loop->domain;
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        if (domain->workers[i]->ring_head != domain->workers[i]->ring_tail) {
+    const jzi_dispatcher *dispatcher = &loop->dispatcher;
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        if (dispatcher->workers[i]->ring_head != dispatcher->workers[i]->ring_tail) {
             return true;
         }
     }
@@ -37,7 +37,7 @@ bool jzi_loop_has_ready(const jzx_loop *loop)
 
 bool jzi_loop_stop_requested(const jzx_loop *loop)
 {
-    return atomic_load_explicit(&loop->post->stop, memory_order_seq_cst) != 0;
+    return atomic_load_explicit(&loop->inbox->stop, memory_order_seq_cst) != 0;
 }
 
 uint64_t jzi_loop_next_timer(jzx_loop *loop)
@@ -50,10 +50,10 @@ uint64_t jzi_loop_next_timer(jzx_loop *loop)
 
 bool jzi_loop_nobody_left(const jzx_loop *loop)
 {
-    const jzi_domain *domain = &loop->domain;
+    const jzi_dispatcher *dispatcher = &loop->dispatcher;
     uint64_t live = 0;
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        live += atomic_load_explicit(&domain->workers[i]->counters.live, memory_order_acquire);
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        live += atomic_load_explicit(&dispatcher->workers[i]->counters.live, memory_order_acquire);
     }
     return live == 0 && loop->io.lingering == 0;
 }
@@ -61,7 +61,7 @@ bool jzi_loop_nobody_left(const jzx_loop *loop)
 void jzi_loop_take_in(jzx_loop *loop, jzi_worker *worker)
 {
     uint64_t now = jzi_worker_clock(worker);
-    if (jzi_post_has_mail(loop->post)) {
+    if (jzi_inbox_has_mail(loop->inbox)) {
         jzi_worker_intake_some(worker, loop->max_drain);
     }
     jzi_timers_expire(&loop->timers, now);
@@ -80,8 +80,8 @@ static jzx_err poll(jzx_loop *loop, jzi_worker *worker, uint64_t timeout_ns)
 void jzi_loop_trim(jzi_worker *worker)
 {
     const jzi_counters *counters = &worker->counters;
-    if (worker->domain->pooled) {
-        jzi_far_trim(worker->domain);
+    if (worker->dispatcher->pooled) {
+        jzi_far_trim(worker->dispatcher);
     } else if (jzi_count_get(&counters->accepted) ==
                jzi_count_get(&counters->handled) + jzi_count_get(&counters->left_lane)) {
         jzi_node_pool_trim(&worker->plain, &worker->alloc);
@@ -94,14 +94,14 @@ void jzi_loop_trim(jzi_worker *worker)
  * for came. True: it did. */
 static bool spin(jzx_loop *loop, jzi_worker *worker, uint64_t wait)
 {
-    uint64_t spin_ns = loop->pool == NULL || worker->domain->pooled ? 0 : loop->pool->spin_ns;
+    uint64_t spin_ns = loop->pool == NULL || worker->dispatcher->pooled ? 0 : loop->pool->spin_ns;
     if (!loop->spins || wait < spin_ns || spin_ns == 0) {
         return false;
     }
     uint64_t end = jzi_worker_clock(worker) + spin_ns;
     do {
         for (int i = 0; i < 64; i++) {
-            if (jzi_post_has_mail(loop->post)) {
+            if (jzi_inbox_has_mail(loop->inbox)) {
                 return true;
             }
             jzi_cpu_relax();
@@ -122,26 +122,26 @@ jzx_err jzi_loop_sleep(jzx_loop *loop, jzi_worker *worker, uint64_t max_ns)
     uint64_t from = worker->now_ns;
     if (wait > 0) {
         jzi_loop_trim(worker);
-        jzi_domain_rests(worker->domain);
-        /* seq_cst, then the last look: pairs with jzi_post_push() and jzi_post_wake(). */
-        atomic_store_explicit(&loop->post->asleep, 1, memory_order_seq_cst);
-        if (jzi_post_has_mail_now(loop->post) ||
+        jzi_dispatcher_rests(worker->dispatcher);
+        /* seq_cst, then the last look: pairs with jzi_inbox_push() and jzi_inbox_wake(). */
+        atomic_store_explicit(&loop->inbox->asleep, 1, memory_order_seq_cst);
+        if (jzi_inbox_has_mail_now(loop->inbox) ||
             (loop->heeds_stop && jzi_loop_stop_requested(loop)) ||
-            atomic_exchange_explicit(&loop->post->nudged, 0, memory_order_seq_cst) != 0) {
+            atomic_exchange_explicit(&loop->inbox->nudged, 0, memory_order_seq_cst) != 0) {
             wait = 0;
         }
     }
     jzx_err err = poll(loop, worker, wait);
     if (wait > 0) {
-        if (jzi_unlikely(worker->noting)) {
+        if (jzi_unlikely(worker->recording)) {
             jzi_worker_slept(worker, from, wait);
         }
         jzi_count_add(&worker->counters.wakeups, 1);
         jzi_worker_look_at_probes(worker);
         loop->spins = worker->now_ns - from < SHORT_SLEEP_NS;
     }
-    atomic_store_explicit(&loop->post->asleep, 0, memory_order_seq_cst);
-    atomic_store_explicit(&worker->domain->resting, 0, memory_order_relaxed);
+    atomic_store_explicit(&loop->inbox->asleep, 0, memory_order_seq_cst);
+    atomic_store_explicit(&worker->dispatcher->resting, 0, memory_order_relaxed);
     return err;
 }
 
@@ -161,8 +161,8 @@ void jzi_loop_turns(jzx_loop *loop, jzi_worker *worker, uint32_t max_turns)
         jzi_worker_look_at_probes(worker);
     }
     jzi_worker_look_at_board(worker);
-    if (jzi_unlikely(worker->hushed)) {
-        jzi_worker_unhush(worker);
+    if (jzi_unlikely(worker->throttled)) {
+        jzi_worker_unthrottle(worker);
     }
     if (jzi_unlikely(worker->timing)) {
         jzi_worker_pace_times(worker);

@@ -67,13 +67,13 @@ static void work(jzi_hand *hand)
     jzx_loop *loop = pool->loop;
     while (pool->goal != JZI_GOAL_PARK) {
         equip(hand);
-        if (jzi_unlikely(worker->domain->chores != NULL)) {
+        if (jzi_unlikely(worker->dispatcher->chores != NULL)) {
             jzi_pool_keep_watch(pool);
             jzi_worker_do_chores(worker);
         }
         jzi_count_add(&worker->counters.ticks, 1);
         /* Whoever asks whether all is quiet looks at the inbound list first, then at this. */
-        atomic_store_explicit(&worker->domain->resting, 0, memory_order_seq_cst);
+        atomic_store_explicit(&worker->dispatcher->resting, 0, memory_order_seq_cst);
         jzi_loop_take_in(loop, worker);
         if (pool->goal == JZI_GOAL_DONE && jzi_loop_stop_requested(loop)) {
             pool->waiting++;
@@ -164,7 +164,7 @@ static void *hand_main(void *arg)
         if (pool->quit) {
             break;
         }
-        if (hand->worker->domain->pooled) {
+        if (hand->worker->dispatcher->pooled) {
             work_together(hand);
         } else {
             work_alone(hand);
@@ -181,10 +181,10 @@ void jzi_pool_wake_all(jzi_pool *pool)
         (void)pthread_cond_signal(&pool->hands[i].bed);
     }
     const jzi_worker *worker = &pool->loop->worker;
-    bool alone = !worker->domain->pooled;
-    atomic_store_explicit(&pool->loop->post->asleep, 0, memory_order_seq_cst);
+    bool alone = !worker->dispatcher->pooled;
+    atomic_store_explicit(&pool->loop->inbox->asleep, 0, memory_order_seq_cst);
     if (pool->driver != NULL || (alone && !pool->reached)) { /* waits in the poller */
-        worker->env->wake_signal(worker->env->ctx, pool->loop->post->wake_fd);
+        worker->env->wake_signal(worker->env->ctx, pool->loop->inbox->wake_fd);
     }
 }
 
@@ -218,8 +218,8 @@ static void give_goal(jzi_pool *pool, jzi_goal goal)
 {
     jzx_loop *loop = pool->loop;
     loop->in_step = true;
-    atomic_store_explicit(&loop->domain.running, 1, memory_order_relaxed);
-    atomic_store_explicit(&loop->post->asleep, 0, memory_order_seq_cst);
+    atomic_store_explicit(&loop->dispatcher.running, 1, memory_order_relaxed);
+    atomic_store_explicit(&loop->inbox->asleep, 0, memory_order_seq_cst);
     pool->err = JZX_OK;
     pool->reached = false;
     pool->goal = goal;
@@ -230,11 +230,11 @@ static void give_goal(jzi_pool *pool, jzi_goal goal)
 static void take_back(jzi_pool *pool)
 {
     jzx_loop *loop = pool->loop;
-    loop->domain.acting = &loop->worker;
-    if (loop->domain.pooled) {
-        jzi_far_trim(&loop->domain);
+    loop->dispatcher.acting = &loop->worker;
+    if (loop->dispatcher.pooled) {
+        jzi_far_trim(&loop->dispatcher);
     }
-    atomic_store_explicit(&loop->domain.running, 0, memory_order_relaxed);
+    atomic_store_explicit(&loop->dispatcher.running, 0, memory_order_relaxed);
     loop->in_step = false;
     jzi_loop_outside(loop);
 }
@@ -253,7 +253,7 @@ bool jzi_pool_halt(jzx_loop *loop, uint64_t timeout_ns)
     uint64_t end = timeout_ns == UINT64_MAX ? UINT64_MAX : env->now_ns(env->ctx) + timeout_ns;
     (void)pthread_mutex_lock(pool->floor);
     pool->goal = JZI_GOAL_PARK;
-    atomic_store_explicit(&loop->post->stop, 1, memory_order_seq_cst);
+    atomic_store_explicit(&loop->inbox->stop, 1, memory_order_seq_cst);
     jzi_pool_wake_all(pool);
     uint64_t now = env->now_ns(env->ctx);
     while (pool->parked < pool->started && now < end) {

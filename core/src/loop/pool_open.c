@@ -15,8 +15,8 @@ static jzi_worker *make_worker(const jzx_loop *loop, uint32_t number)
     if (worker == NULL) {
         return NULL;
     }
-    worker->domain = first->domain;
-    worker->post = first->post;
+    worker->dispatcher = first->dispatcher;
+    worker->inbox = first->inbox;
     worker->table = first->table;
     worker->chunks = first->chunks;
     worker->base = first->base;
@@ -28,9 +28,9 @@ static jzi_worker *make_worker(const jzx_loop *loop, uint32_t number)
     worker->default_max_msgs = first->default_max_msgs;
     worker->turn_budget_ns = first->turn_budget_ns;
     worker->max_stride = first->max_stride;
-    worker->careful = first->careful;
-    worker->noting = first->noting;
-    worker->noting_often = first->noting_often;
+    worker->instrumented = first->instrumented;
+    worker->recording = first->recording;
+    worker->recording_often = first->recording_often;
     worker->stride = worker->until_clock = 1;
     worker->timers = first->timers;
     worker->alarms = first->alarms;
@@ -45,7 +45,7 @@ static void free_worker(const jzx_allocator *alloc, jzi_worker *worker)
 {
     jzi_far_close(worker);
     jzi_worker_flush_returns(worker);
-    jzi_tap_destroy(alloc, worker->tap);
+    jzi_event_ring_destroy(alloc, worker->event_ring);
     jzi_free(alloc, worker->ring,
              worker->ring == NULL ? 0 : ((size_t)worker->ring_mask + 1) * sizeof(jzi_actor *));
     jzi_free(alloc, worker, sizeof *worker);
@@ -53,11 +53,11 @@ static void free_worker(const jzx_allocator *alloc, jzi_worker *worker)
 
 static void free_workers(jzx_loop *loop)
 {
-    jzi_domain *domain = &loop->domain;
+    jzi_dispatcher *dispatcher = &loop->dispatcher;
     jzx_allocator alloc = loop->worker.alloc;
-    uint32_t count = domain->worker_count;
-    jzi_worker **workers = domain->workers;
-    if (workers == &domain->only) {
+    uint32_t count = dispatcher->worker_count;
+    jzi_worker **workers = dispatcher->workers;
+    if (workers == &dispatcher->only) {
         return;
     }
     for (uint32_t i = 1; i < count; i++) {
@@ -66,21 +66,21 @@ static void free_workers(jzx_loop *loop)
         }
     }
     jzi_free(&alloc, workers, count * sizeof(jzi_worker *));
-    domain->acting = &loop->worker;
-    domain->workers = &domain->only;
-    domain->worker_count = 1;
+    dispatcher->acting = &loop->worker;
+    dispatcher->workers = &dispatcher->only;
+    dispatcher->worker_count = 1;
 }
 
 static jzx_err make_workers(jzx_loop *loop, uint32_t count)
 {
-    jzi_domain *domain = &loop->domain;
+    jzi_dispatcher *dispatcher = &loop->dispatcher;
     jzi_worker **workers = jzi_alloc_zeroed(&loop->worker.alloc, count * sizeof(jzi_worker *));
     if (workers == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     workers[0] = &loop->worker;
-    domain->workers = workers;
-    domain->worker_count = count;
+    dispatcher->workers = workers;
+    dispatcher->worker_count = count;
     for (uint32_t i = 1; i < count; i++) {
         workers[i] = make_worker(loop, i);
         if (workers[i] == NULL) {
@@ -88,19 +88,19 @@ static jzx_err make_workers(jzx_loop *loop, uint32_t count)
             return JZX_ERR_NO_MEMORY;
         }
     }
-    domain->pooled = true;
-    domain->shared = true;
+    dispatcher->pooled = true;
+    dispatcher->shared = true;
     for (uint32_t i = 0; i < count; i++) {
         workers[i]->pooled = true;
     }
-    loop->worker.quick_slots = 0; /* the post may have been a pinned one's */
+    loop->worker.quick_slots = 0; /* the inbox may have been a pinned one's */
     loop->worker.quick = false;
     return JZX_OK;
 }
 
 jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
 {
-    jzi_domain *domain = &loop->domain;
+    jzi_dispatcher *dispatcher = &loop->dispatcher;
     uint32_t count = config->workers == 0 ? 1 : config->workers;
     if (config->dispatcher == JZX_DISPATCHER_POOL) {
         jzx_err err = make_workers(loop, count);
@@ -109,7 +109,7 @@ jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
         }
     }
     if (simulated) {
-        domain->on_floor_given = jzi_pool_get_ahead;
+        dispatcher->on_floor_given = jzi_pool_get_ahead;
         return JZX_OK;
     }
     size_t bytes = sizeof(jzi_pool) + count * sizeof(jzi_hand);
@@ -119,15 +119,15 @@ jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
         return JZX_ERR_NO_MEMORY;
     }
     uint32_t spin_us = config->idle_spin_us != 0 ? config->idle_spin_us : DEFAULT_SPIN_US;
-    domain->threads = true;
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        domain->workers[i]->light_fence = jzi_asym_ready();
+    dispatcher->threads = true;
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        dispatcher->workers[i]->light_fence = jzi_asym_ready();
     }
     jzi_worker_set_pace(&loop->worker, UINT64_MAX);
-    domain->on_more = jzi_pool_share;
-    jzi_mutex_init(&domain->floor);
+    dispatcher->on_more = jzi_pool_share;
+    jzi_mutex_init(&dispatcher->floor);
     pool->loop = loop;
-    pool->floor = &domain->floor;
+    pool->floor = &dispatcher->floor;
     pool->count = count;
     pool->pid = jzi_process_id();
     pool->spin_ns = config->idle_spin_us == JZX_IDLE_NO_SPIN ? 0 : (uint64_t)spin_us * 1000;
@@ -135,7 +135,7 @@ jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
     jzi_cond_init(&pool->changed);
     for (uint32_t i = 0; i < count; i++) {
         pool->hands[i].pool = pool;
-        pool->hands[i].worker = domain->workers[i];
+        pool->hands[i].worker = dispatcher->workers[i];
         /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): bound says that there is a processor. */
         pool->hands[i].cpu = pool->bound ? config->cpus[i % config->cpu_count] : 0;
         jzi_cond_init(&pool->hands[i].bed);
@@ -146,20 +146,20 @@ jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
 
 bool jzi_pool_abandon(jzx_loop *loop)
 {
-    jzi_domain *domain = &loop->domain;
-    if (loop->pool->pid == jzi_process_id() || !domain->pooled) {
+    jzi_dispatcher *dispatcher = &loop->dispatcher;
+    if (loop->pool->pid == jzi_process_id() || !dispatcher->pooled) {
         return true;
     }
-    const jzi_worker *keeper = domain->keeper;
-    bool whole = pthread_mutex_trylock(&domain->floor) == 0 &&
+    const jzi_worker *keeper = dispatcher->keeper;
+    bool whole = pthread_mutex_trylock(&dispatcher->floor) == 0 &&
                  (keeper == NULL ||
                   atomic_load_explicit(&keeper->kept, memory_order_relaxed) != JZI_KEPT_BUSY);
-    domain->keeper = NULL;
-    domain->threads = false;
-    atomic_store_explicit(&domain->running, 0, memory_order_relaxed);
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        domain->workers[i]->floors = 0;
-        domain->workers[i]->keeps = domain->workers[i]->may_keep = false;
+    dispatcher->keeper = NULL;
+    dispatcher->threads = false;
+    atomic_store_explicit(&dispatcher->running, 0, memory_order_relaxed);
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        dispatcher->workers[i]->floors = 0;
+        dispatcher->workers[i]->keeps = dispatcher->workers[i]->may_keep = false;
     }
     return whole;
 }

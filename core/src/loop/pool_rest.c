@@ -54,7 +54,7 @@ void jzi_pool_share(jzi_worker *worker)
     hand->called = true;
     hand->deep = false;
     if (drives) {
-        jzi_post_wake(pool->loop->post);
+        jzi_inbox_wake(pool->loop->inbox);
     } else {
         (void)pthread_cond_signal(&hand->bed);
     }
@@ -110,7 +110,7 @@ void jzi_pool_keep_watch(jzi_pool *pool)
     if (pool->driver != NULL) {
         if (pool->far) {
             pool->far = false;
-            jzi_post_wake(pool->loop->post);
+            jzi_inbox_wake(pool->loop->inbox);
         }
     } else if (pool->in_bed > 0 && !is_watched(pool, &deep)) {
         deep->deep = false;
@@ -121,13 +121,13 @@ void jzi_pool_keep_watch(jzi_pool *pool)
 /* Before it sleeps, for work that comes at once; only while the whole pool rests. */
 static bool spin(const jzi_pool *pool, jzi_worker *worker)
 {
-    const jzi_post *post = pool->loop->post;
+    const jzi_inbox *inbox = pool->loop->inbox;
     uint64_t end = worker->now_ns + pool->spin_ns;
     jzi_worker_give_floor(worker);
     bool found = false;
     while (!found && worker->env->now_ns(worker->env->ctx) < end) {
         for (int i = 0; i < 64 && !found; i++) {
-            found = jzi_post_has_mail(post);
+            found = jzi_inbox_has_mail(inbox);
             jzi_cpu_relax();
         }
     }
@@ -147,12 +147,12 @@ static uint64_t longest_wait(const jzi_pool *pool, const jzi_worker *worker)
 
 /* Whether there are workers at work, and each got something done since the last look. Who did not
  * is stuck, for as long as it stays that way. */
-static bool is_progressing(const jzi_domain *domain)
+static bool is_progressing(const jzi_dispatcher *dispatcher)
 {
     bool all = true;
     bool any = false;
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        jzi_worker *each = domain->workers[i];
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        jzi_worker *each = dispatcher->workers[i];
         uint64_t done = jzi_worker_done(each);
         bool at_work = atomic_load_explicit(&each->thread, memory_order_relaxed) != 0;
         if (at_work && done == each->driver_saw) {
@@ -169,21 +169,22 @@ static bool is_progressing(const jzi_domain *domain)
 static jzx_err wait_in_poller(jzi_hand *hand, uint64_t wait, jzi_poll_batch *out_batch)
 {
     jzi_worker *worker = hand->worker;
-    jzi_post *post = hand->pool->loop->post;
+    jzi_inbox *inbox = hand->pool->loop->inbox;
     bool rescues = wait == RESCUE_NS;
     uint64_t waited = 0;
     jzx_err err = JZX_OK;
     atomic_store_explicit(&worker->thread, 0, memory_order_relaxed);
-    for (uint32_t i = 0; i < worker->domain->worker_count; i++) {
-        worker->domain->workers[i]->driver_saw = jzi_worker_done(worker->domain->workers[i]);
+    for (uint32_t i = 0; i < worker->dispatcher->worker_count; i++) {
+        worker->dispatcher->workers[i]->driver_saw =
+            jzi_worker_done(worker->dispatcher->workers[i]);
     }
     jzi_worker_give_floor(worker);
     do { /* while all is well nobody needs the floor for it */
         err = jzi_io_wait(&hand->pool->loop->io, wait, out_batch);
         waited++;
     } while (rescues && err == JZX_OK && out_batch->count == 0 && waited < RESCUES_MAX &&
-             atomic_load_explicit(&post->asleep, memory_order_seq_cst) != 0 &&
-             is_progressing(worker->domain));
+             atomic_load_explicit(&inbox->asleep, memory_order_seq_cst) != 0 &&
+             is_progressing(worker->dispatcher));
     jzi_worker_take_floor(worker);
     atomic_store_explicit(&worker->thread, jzi_thread_self(), memory_order_relaxed);
     return err;
@@ -202,7 +203,7 @@ static bool is_needed(const jzi_pool *pool)
         }
         well = well || (hand != pool->driver && !hand->in_bed && !helpless);
     }
-    return !well && jzi_post_has_mail_now(pool->loop->post);
+    return !well && jzi_inbox_has_mail_now(pool->loop->inbox);
 }
 
 static void drive(jzi_hand *hand)
@@ -226,20 +227,20 @@ static void drive(jzi_hand *hand)
     if (pool->waiting < pool->count) {
         wait = wait > RESCUE_NS ? RESCUE_NS : wait;
     } else if (wait > 0) { /* nobody is in user code, so nobody sends */
-        jzi_far_trim(worker->domain);
-        jzi_domain_rests(worker->domain);
+        jzi_far_trim(worker->dispatcher);
+        jzi_dispatcher_rests(worker->dispatcher);
     }
     pool->far = wait > RESCUE_NS;
-    /* seq_cst, then the last look: pairs with jzi_post_push() and jzi_post_wake(). */
-    atomic_store_explicit(&loop->post->asleep, 1, memory_order_seq_cst);
+    /* seq_cst, then the last look: pairs with jzi_inbox_push() and jzi_inbox_wake(). */
+    atomic_store_explicit(&loop->inbox->asleep, 1, memory_order_seq_cst);
     if (jzi_loop_stop_requested(loop) || pool->goal == JZI_GOAL_PARK || is_needed(pool)) {
         wait = 0;
     }
     jzx_err err = wait_in_poller(hand, wait, &batch);
     pool->driver = NULL;
     rise(hand);
-    atomic_store_explicit(&loop->post->asleep, 0, memory_order_seq_cst);
-    atomic_store_explicit(&loop->domain.resting, 0, memory_order_relaxed);
+    atomic_store_explicit(&loop->inbox->asleep, 0, memory_order_seq_cst);
+    atomic_store_explicit(&loop->dispatcher.resting, 0, memory_order_relaxed);
     loop->last_poll_ns = jzi_worker_clock(worker);
     if (wait > 0) {
         jzi_count_add(&worker->counters.wakeups, 1);
@@ -260,8 +261,8 @@ static bool is_idle(jzi_pool *pool, jzi_worker *worker)
         jzi_pool_reach(pool, err);
         return true;
     }
-    return !jzi_post_has_mail_now(loop->post) && !jzi_loop_has_ready(loop) &&
-           loop->domain.chores == NULL && jzi_loop_next_timer(loop) > jzi_worker_clock(worker);
+    return !jzi_inbox_has_mail_now(loop->inbox) && !jzi_loop_has_ready(loop) &&
+           loop->dispatcher.chores == NULL && jzi_loop_next_timer(loop) > jzi_worker_clock(worker);
 }
 
 void jzi_pool_goal_reached(jzi_hand *hand)
@@ -278,7 +279,7 @@ void jzi_pool_rest(jzi_hand *hand)
     pool->waiting++;
     bool all_rest = pool->waiting == pool->count;
     if (all_rest && pool->goal == JZI_GOAL_DONE && jzi_loop_nobody_left(pool->loop) &&
-        !jzi_post_has_mail_now(pool->loop->post)) {
+        !jzi_inbox_has_mail_now(pool->loop->inbox)) {
         jzi_pool_goal_reached(hand);
     } else if (all_rest && pool->goal == JZI_GOAL_IDLE && pool->driver == NULL) {
         if (is_idle(pool, worker)) {
@@ -288,11 +289,11 @@ void jzi_pool_rest(jzi_hand *hand)
         drive(hand);
     } else {
         if (all_rest && pool->goal == JZI_GOAL_IDLE) {
-            jzi_post_wake(pool->loop->post); /* the last one up looks whether that is all */
+            jzi_inbox_wake(pool->loop->inbox); /* the last one up looks whether that is all */
         }
         bool calm = all_rest && worker->now_ns - pool->last_work_ns > CALM_NS;
         if (all_rest) {
-            jzi_domain_rests(worker->domain);
+            jzi_dispatcher_rests(worker->dispatcher);
         }
         lie_down(hand, calm || is_watched(pool, NULL) ? UINT64_MAX : RESCUE_NS);
     }

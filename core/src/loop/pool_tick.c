@@ -5,18 +5,18 @@
  * another one may get ahead of it. On a real environment the caller is the first worker. */
 jzx_err jzi_pool_tick(jzx_loop *loop, uint64_t max_ns)
 {
-    const jzi_domain *domain = &loop->domain;
+    const jzi_dispatcher *dispatcher = &loop->dispatcher;
     const jzx_env *env = loop->worker.env;
     uint32_t chosen = 0;
-    if (!domain->threads && env->pick != NULL) {
-        chosen = env->pick(env->ctx, domain->worker_count);
+    if (!dispatcher->threads && env->pick != NULL) {
+        chosen = env->pick(env->ctx, dispatcher->worker_count);
     }
-    jzi_worker *worker = domain->workers[chosen];
+    jzi_worker *worker = dispatcher->workers[chosen];
     jzi_worker *outer = loop->worker.outer;
     jzx_err err = JZX_OK;
     loop->worker.outer = NULL; /* whose place in the line the chosen one takes */
     worker->outer = outer;
-    atomic_store_explicit(&loop->domain.running, 1, memory_order_relaxed);
+    atomic_store_explicit(&loop->dispatcher.running, 1, memory_order_relaxed);
     jzi_worker_here = worker;
     jzi_worker_take_floor(worker);
     jzi_count_add(&worker->counters.ticks, 1);
@@ -33,25 +33,25 @@ jzx_err jzi_pool_tick(jzx_loop *loop, uint64_t max_ns)
     if (jzi_worker_ready(worker) == 0) {
         (void)jzi_worker_steal(worker);
     }
-    bool alone = domain->threads || env->pick == NULL || domain->worker_count == 1;
+    bool alone = dispatcher->threads || env->pick == NULL || dispatcher->worker_count == 1;
     jzi_loop_turns(loop, worker, alone || loop->max_turns < 4 ? loop->max_turns : 4);
     jzi_worker_do_chores(worker);
     jzi_worker_give_floor(worker);
     worker->outer = NULL;
     loop->worker.outer = outer;
     jzi_worker_here = &loop->worker;
-    atomic_store_explicit(&loop->domain.running, 0, memory_order_relaxed);
+    atomic_store_explicit(&loop->dispatcher.running, 0, memory_order_relaxed);
     return err;
 }
 
 void jzi_pool_get_ahead(jzi_worker *worker)
 {
-    const jzi_domain *domain = worker->domain;
+    const jzi_dispatcher *dispatcher = worker->dispatcher;
     const jzx_env *env = worker->env;
-    if (env->pick == NULL || domain->destroying || env->pick(env->ctx, 4) != 0) {
+    if (env->pick == NULL || dispatcher->destroying || env->pick(env->ctx, 4) != 0) {
         return;
     }
-    jzi_worker *other = domain->workers[env->pick(env->ctx, domain->worker_count)];
+    jzi_worker *other = dispatcher->workers[env->pick(env->ctx, dispatcher->worker_count)];
     if (other->current != NULL || other->phase != JZI_PHASE_NONE || other == worker) {
         return;
     }

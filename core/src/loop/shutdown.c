@@ -20,8 +20,8 @@ static uint32_t history_of(const jzi_worker *worker, jzx_actor_id id)
     if (actor != NULL || worker == NULL || !jzi_worker_is_far(worker, id)) {
         return actor == NULL ? 0 : jzi_actor_history(actor);
     }
-    return jzi_post_history(jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(id)),
-                            id);
+    return jzi_inbox_history(
+        jzi_directory_inbox(worker->dispatcher->directory, jzx_id_dispatcher(id)), id);
 }
 
 jzx_state jzx_actor_state(jzx_loop *loop, jzx_actor_id id)
@@ -62,7 +62,7 @@ size_t jzx_actor_children(jzx_loop *loop, jzx_actor_id id, jzx_actor_id *out, si
     if (loop == NULL || (actor == NULL && id != JZX_NOBODY)) {
         return 0;
     }
-    uint32_t slot = loop->domain.root_first;
+    uint32_t slot = loop->dispatcher.root_first;
     if (actor != NULL) {
         slot = jzi_life_of(actor) == NULL ? JZI_NO_ACTOR : actor->ext->life->first_child;
     }
@@ -89,7 +89,7 @@ jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id)
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    if (loop->in_step || loop->domain.destroying) {
+    if (loop->in_step || loop->dispatcher.destroying) {
         return JZX_ERR_BUSY;
     }
     if (find(&loop->worker, id) == NULL) {
@@ -102,7 +102,7 @@ jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id)
             return state == JZX_STATE_RUNNING ? JZX_OK : JZX_ERR_START_FAILED;
         }
         if (jzx_loop_deadline(loop) == JZX_TIMEOUT_INFINITE && loop->io.watched == 0 &&
-            !loop->domain.shared) {
+            !loop->dispatcher.shared) {
             return JZX_ERR_TIMED_OUT; /* nothing will ever happen here again */
         }
         err = jzx_loop_step(loop, JZX_TIMEOUT_INFINITE);
@@ -115,21 +115,21 @@ jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id)
 /* One of the root's children ended, or there were none: the next one in order, or all are down. */
 static void stop_next_root(jzx_loop *loop)
 {
-    jzi_worker *worker = loop->domain.acting;
-    if (worker->domain->root_last == JZI_NO_ACTOR && loop->on_down != NULL) {
+    jzi_worker *worker = loop->dispatcher.acting;
+    if (worker->dispatcher->root_last == JZI_NO_ACTOR && loop->on_down != NULL) {
         loop->on_down(loop); /* others may still live here, whose parents are elsewhere */
         return;
     }
-    if (worker->domain->root_last == JZI_NO_ACTOR) {
+    if (worker->dispatcher->root_last == JZI_NO_ACTOR) {
         jzx_loop_shutdown_report(loop, &loop->report);
-        worker->domain->shutting_down = false;
-        worker->domain->on_actor_ended = NULL;
+        worker->dispatcher->shutting_down = false;
+        worker->dispatcher->on_actor_ended = NULL;
         jzi_alarm_clear(&loop->alarms, &loop->shutdown_alarm);
         return;
     }
-    if (worker->domain->root_in_order) {
-        jzi_actor *actor = jzi_worker_slot(worker, worker->domain->root_last);
-        jzi_lifecycle_finish(worker, actor, actor->kind->stop_timeout_ms,
+    if (worker->dispatcher->root_in_order) {
+        jzi_actor *actor = jzi_worker_slot(worker, worker->dispatcher->root_last);
+        jzi_lifecycle_finish(worker, actor, actor->type->stop_timeout_ms,
                              loop->shutdown_deadline_ns);
     }
 }
@@ -137,16 +137,16 @@ static void stop_next_root(jzx_loop *loop)
 /* Tells all of the root's children, the youngest first; or the youngest, if they go in order. */
 static void stop_root(jzx_loop *loop)
 {
-    jzi_worker *worker = loop->domain.acting;
-    uint32_t slot = worker->domain->root_last;
-    if (slot == JZI_NO_ACTOR || worker->domain->root_in_order) {
+    jzi_worker *worker = loop->dispatcher.acting;
+    uint32_t slot = worker->dispatcher->root_last;
+    if (slot == JZI_NO_ACTOR || worker->dispatcher->root_in_order) {
         stop_next_root(loop);
         return;
     }
     while (slot != JZI_NO_ACTOR) {
         jzi_actor *actor = jzi_worker_slot(worker, slot);
         slot = jzi_siblings_of(worker, actor)->prev;
-        jzi_lifecycle_finish(worker, actor, actor->kind->stop_timeout_ms,
+        jzi_lifecycle_finish(worker, actor, actor->type->stop_timeout_ms,
                              loop->shutdown_deadline_ns);
     }
 }
@@ -168,7 +168,7 @@ static void count_ended(jzi_worker *worker, jzx_actor_id id, const char *name, b
             report->named++;
         }
     }
-    if (root && !worker->domain->destroying) {
+    if (root && !worker->dispatcher->destroying) {
         stop_next_root(loop);
     }
 }
@@ -177,8 +177,8 @@ static void count_ended(jzi_worker *worker, jzx_actor_id id, const char *name, b
 static void kill_root(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     (void)alarm;
-    jzi_worker *worker = alarms->domain->acting;
-    for (uint32_t slot = worker->domain->root_last; slot != JZI_NO_ACTOR;) {
+    jzi_worker *worker = alarms->dispatcher->acting;
+    for (uint32_t slot = worker->dispatcher->root_last; slot != JZI_NO_ACTOR;) {
         jzi_actor *actor = jzi_worker_slot(worker, slot);
         slot = jzi_siblings_of(worker, actor)->prev;
         jzi_lifecycle_finish(worker, actor, JZX_SHUTDOWN_BRUTAL, UINT64_MAX);
@@ -190,7 +190,7 @@ void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeou
     uint64_t now = jzi_worker_clock(worker);
     uint32_t ms = timeout_ms == 0 ? DEFAULT_SHUTDOWN_MS : timeout_ms;
     uint64_t deadline = ms == JZX_SHUTDOWN_INFINITE ? UINT64_MAX : now + (uint64_t)ms * 1000000u;
-    bool first = !worker->domain->shutting_down;
+    bool first = !worker->dispatcher->shutting_down;
     if (first) {
         loop->report = (jzx_shutdown_report){.in_time = 1};
         jzx_counters counters;
@@ -199,8 +199,8 @@ void jzi_loop_begin_shutdown(jzx_loop *loop, jzi_worker *worker, uint32_t timeou
         loop->report.abandoned = counters.abandoned;
         loop->shutdown_start_ns = now;
         loop->shutdown_deadline_ns = UINT64_MAX;
-        worker->domain->shutting_down = true;
-        worker->domain->on_actor_ended = count_ended;
+        worker->dispatcher->shutting_down = true;
+        worker->dispatcher->on_actor_ended = count_ended;
     }
     if (deadline < loop->shutdown_deadline_ns) {
         loop->shutdown_deadline_ns = deadline;
@@ -226,7 +226,7 @@ void jzx_loop_shutdown_report_sized(jzx_loop *loop, jzx_shutdown_report *out, si
         return;
     }
     jzx_shutdown_report report = loop->report;
-    if (loop->domain.shutting_down) {
+    if (loop->dispatcher.shutting_down) {
         jzx_counters counters;
         jzx_loop_counters(loop, &counters);
         report.duration_ns = jzx_loop_now(loop) - loop->shutdown_start_ns;
@@ -246,11 +246,11 @@ jzx_err jzx_loop_shutdown_sized(jzx_loop *loop, uint32_t timeout_ms, jzx_shutdow
     if (loop->system != NULL && loop->pool != NULL) {
         return JZX_ERR_BUSY; /* jzx_system_shutdown() */
     }
-    if (loop->in_step || loop->domain.destroying) {
+    if (loop->in_step || loop->dispatcher.destroying) {
         return JZX_ERR_BUSY;
     }
     jzx_err err = jzx_loop_begin_shutdown(loop, timeout_ms);
-    while (err == JZX_OK && loop->domain.shutting_down) {
+    while (err == JZX_OK && loop->dispatcher.shutting_down) {
         err = jzx_loop_step(loop, JZX_TIMEOUT_INFINITE);
     }
     jzi_loop_stop_answered(loop);

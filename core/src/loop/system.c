@@ -25,20 +25,20 @@ static void unlock(jzx_system *system)
 
 /* Dispatchers. */
 
-static jzx_err find_post(jzi_domain *domain, const char *name, jzi_post **out_post)
+static jzx_err find_inbox(jzi_dispatcher *dispatcher, const char *name, jzi_inbox **out_inbox)
 {
     jzx_loop *loop = NULL;
-    jzx_err err = jzi_system_find(domain->system, name, &loop);
+    jzx_err err = jzi_system_find(dispatcher->system, name, &loop);
     if (err == JZX_OK) {
-        *out_post = loop->post;
+        *out_inbox = loop->inbox;
     }
     return err;
 }
 
-void jzi_system_unused(jzi_domain *domain, const jzi_post *post)
+void jzi_system_unused(jzi_dispatcher *dispatcher, const jzi_inbox *inbox)
 {
-    jzx_system *system = domain->system;
-    jzi_dispatcher *at = &system->dispatchers[post->base >> 24];
+    jzx_system *system = dispatcher->system;
+    jzi_system_dispatcher *at = &system->dispatchers[inbox->base >> 24];
     lock(system);
     if (at->anonymous && at->loop != NULL &&
         jzi_count_get(&at->loop->worker.counters.spawned) == 0) {
@@ -49,36 +49,36 @@ void jzi_system_unused(jzi_domain *domain, const jzi_post *post)
 }
 
 /* A dispatcher is about to wait. If nobody lives on it, whoever runs the system wants to know, and
- * one that was made for a single actor goes. In its own domain. */
-static void on_rest(jzi_domain *domain)
+ * one that was made for a single actor goes. In its own dispatcher. */
+static void on_rest(jzi_dispatcher *dispatcher)
 {
-    jzx_system *system = domain->system;
-    jzx_loop *loop = jzi_container_of(domain, jzx_loop, domain);
-    atomic_store_explicit(&domain->resting, 1, memory_order_release);
+    jzx_system *system = dispatcher->system;
+    jzx_loop *loop = jzi_container_of(dispatcher, jzx_loop, dispatcher);
+    atomic_store_explicit(&dispatcher->resting, 1, memory_order_release);
     if (!jzi_loop_nobody_left(loop)) {
         return;
     }
-    jzi_dispatcher *at = &system->dispatchers[loop->post->base >> 24];
-    if (at->anonymous && domain->away == 0 && !jzi_post_has_mail(loop->post) &&
+    jzi_system_dispatcher *at = &system->dispatchers[loop->inbox->base >> 24];
+    if (at->anonymous && dispatcher->away == 0 && !jzi_inbox_has_mail(loop->inbox) &&
         jzi_count_get(&loop->worker.counters.spawned) > 0) {
-        atomic_store_explicit(&loop->post->stop, 1, memory_order_seq_cst);
+        atomic_store_explicit(&loop->inbox->stop, 1, memory_order_seq_cst);
         atomic_store_explicit(&at->retired, 1, memory_order_release);
         atomic_store_explicit(&system->retired, 1, memory_order_relaxed);
     }
     /* "loop" itself looked before this step, and may have taken in since what kept it: the last
      * message on its way to an actor that had ended. Nobody else would wake it. */
     if (loop != jzi_system_main(system) || (system->joined && jzi_system_nobody_left(system))) {
-        jzi_post_nudge(jzi_system_main(system)->post);
+        jzi_inbox_nudge(jzi_system_main(system)->inbox);
     }
 }
 
 /* "loop" made a step on its own: the time to look after those that are gone. */
-static void stepped(jzi_domain *domain)
+static void stepped(jzi_dispatcher *dispatcher)
 {
-    jzx_system *system = domain->system;
-    jzx_loop *loop = jzi_container_of(domain, jzx_loop, domain);
-    if (system->simulated && !jzi_loop_has_ready(loop) && !jzi_post_has_mail(loop->post)) {
-        on_rest(domain);
+    jzx_system *system = dispatcher->system;
+    jzx_loop *loop = jzi_container_of(dispatcher, jzx_loop, dispatcher);
+    if (system->simulated && !jzi_loop_has_ready(loop) && !jzi_inbox_has_mail(loop->inbox)) {
+        on_rest(dispatcher);
     }
     if (atomic_load_explicit(&system->retired, memory_order_relaxed) != 0) {
         jzi_system_reap(system);
@@ -102,16 +102,16 @@ static jzx_err add(jzx_system *system, uint32_t index, const char *name, const j
     if (err != JZX_OK) {
         return err;
     }
-    loop->domain.system = system;
-    loop->domain.on_find = find_post;
-    loop->domain.on_unused = jzi_system_unused;
-    loop->domain.on_stepped = stepped;
-    loop->domain.on_rest = on_rest;
-    jzi_domain_observe(&loop->domain, loop->post, &system->observer);
-    jzi_domain_set_log(&loop->domain, system->log);
-    loop->post->default_cap = loop->worker.default_cap;
-    loop->post->default_max_msgs = loop->worker.default_max_msgs;
-    jzi_dispatcher *at = &system->dispatchers[index];
+    loop->dispatcher.system = system;
+    loop->dispatcher.on_find = find_inbox;
+    loop->dispatcher.on_unused = jzi_system_unused;
+    loop->dispatcher.on_stepped = stepped;
+    loop->dispatcher.on_rest = on_rest;
+    jzi_dispatcher_observe(&loop->dispatcher, loop->inbox, &system->observer);
+    jzi_dispatcher_set_log(&loop->dispatcher, system->log);
+    loop->inbox->default_cap = loop->worker.default_cap;
+    loop->inbox->default_max_msgs = loop->worker.default_max_msgs;
+    jzi_system_dispatcher *at = &system->dispatchers[index];
     at->loop = loop;
     at->kind = config->dispatcher;
     at->anonymous = anonymous;
@@ -144,7 +144,7 @@ static uint32_t free_index(const jzx_system *system)
 static jzx_loop *find_named(const jzx_system *system, const char *name)
 {
     for (uint32_t i = 0; i < system->used; i++) {
-        const jzi_dispatcher *at = &system->dispatchers[i];
+        const jzi_system_dispatcher *at = &system->dispatchers[i];
         if (at->loop != NULL && !at->anonymous && strcmp(at->loop->name, name) == 0) {
             return at->loop;
         }
@@ -155,26 +155,26 @@ static jzx_loop *find_named(const jzx_system *system, const char *name)
 /* With the lock: frees the one at an index, whose thread has left it. */
 static void retire(jzx_system *system, uint32_t index)
 {
-    jzi_dispatcher *at = &system->dispatchers[index];
+    jzi_system_dispatcher *at = &system->dispatchers[index];
     jzx_loop *loop = at->loop;
     if (loop->pool != NULL && !jzi_pool_halt(loop, HALT_NS)) {
         return;
     }
     jzx_counters counters;
     at->loop = NULL;
-    atomic_store_explicit(&loop->post->ends_alone, true, memory_order_relaxed);
+    atomic_store_explicit(&loop->inbox->ends_alone, true, memory_order_relaxed);
     (void)jzi_loop_close(loop);
-    if (loop->domain.shutting_down) {
+    if (loop->dispatcher.shutting_down) {
         jzi_system_report(system, loop);
     }
     jzi_system_count_own(loop, &counters);
     for (size_t i = 0; i < sizeof counters / sizeof(uint64_t); i++) {
         (&system->gone.accepted)[i] += (&counters.accepted)[i];
     }
-    for (uint32_t i = 0; i < loop->domain.worker_count; i++) {
-        const jzi_tap *tap = loop->domain.workers[i]->tap;
-        for (uint32_t kind = 0; tap != NULL && kind < JZI_TIME_KINDS; kind++) {
-            jzi_histogram_merge(&system->gone_times[kind], &tap->times[kind]);
+    for (uint32_t i = 0; i < loop->dispatcher.worker_count; i++) {
+        const jzi_event_ring *event_ring = loop->dispatcher.workers[i]->event_ring;
+        for (uint32_t kind = 0; event_ring != NULL && kind < JZI_TIME_KINDS; kind++) {
+            jzi_histogram_merge(&system->gone_times[kind], &event_ring->times[kind]);
         }
     }
     jzi_loop_free(loop);
@@ -186,7 +186,7 @@ static void reap(jzx_system *system)
         return;
     }
     for (uint32_t i = 1; i < system->used; i++) {
-        jzi_dispatcher *at = &system->dispatchers[i];
+        jzi_system_dispatcher *at = &system->dispatchers[i];
         if (at->loop != NULL && atomic_load_explicit(&at->retired, memory_order_acquire) != 0) {
             retire(system, i);
         }
@@ -344,7 +344,7 @@ void jzi_system_end_all(jzx_system *system)
         }
         for (uint32_t i = 0; i < system->used && !more; i++) {
             jzx_loop *loop = jzi_system_loop_at(system, i);
-            more = loop != NULL && (jzi_post_has_mail(loop->post) || jzi_loop_has_ready(loop) ||
+            more = loop != NULL && (jzi_inbox_has_mail(loop->inbox) || jzi_loop_has_ready(loop) ||
                                     (!jzi_loop_nobody_left(loop) && loop->io.lingering == 0));
         }
     }
@@ -384,8 +384,8 @@ static jzx_err unmake(jzx_system *system)
     if (!halt_all(system)) {
         for (uint32_t i = 0; i < system->used; i++) {
             if (jzi_system_loop_at(system, i) != NULL) {
-                jzi_post_refuse(system->dispatchers[i].loop->post);
-                jzi_room_send_away(system->dispatchers[i].loop->post);
+                jzi_inbox_refuse(system->dispatchers[i].loop->inbox);
+                jzi_room_send_away(system->dispatchers[i].loop->inbox);
             }
         }
         return JZX_ERR_STUCK; /* with everything that its actor may still touch */

@@ -7,12 +7,12 @@
 #include "loop/loop.h"
 #include "os/jobs.h"
 
-typedef struct jzi_dispatcher {
+typedef struct jzi_system_dispatcher {
     jzx_loop *loop; /* NULL: the index is free */
     uint32_t kind;
     bool anonymous;           /* made for one actor; goes when it is empty */
     _Atomic uint32_t retired; /* its thread has left it */
-} jzi_dispatcher;
+} jzi_system_dispatcher;
 
 /* What one shutdown is about; see system_shutdown.c. */
 typedef struct jzi_system_end {
@@ -39,7 +39,7 @@ struct jzx_system {
     jzi_board board;
     _Atomic uint32_t closing; /* being shut down or destroyed: nothing new at the root */
     pthread_mutex_t lock;     /* the table below, counters and report; never held over user code */
-    jzi_dispatcher dispatchers[JZX_DISPATCHERS_MAX];
+    jzi_system_dispatcher dispatchers[JZX_DISPATCHERS_MAX];
     _Atomic uint32_t retired; /* somebody is to be reaped */
     uint32_t used;            /* indexes below this were used at least once */
     jzx_counters gone;        /* of dispatchers that are no more */
@@ -86,7 +86,7 @@ void jzi_system_log_if_asked(jzx_loop *loop);
  * MAX_DISPATCHERS, STOPPING, NO_THREADS, NO_MEMORY, NO_FDS. */
 jzx_err jzi_system_find(jzx_system *system, const char *name, jzx_loop **out_loop);
 /* A spawn failed after all: a dispatcher that was made for it goes. Thread: any. */
-void jzi_system_unused(jzi_domain *domain, const jzi_post *post);
+void jzi_system_unused(jzi_dispatcher *dispatcher, const jzi_inbox *inbox);
 /* Frees anonymous dispatchers whose actor is gone. Thread: any. */
 void jzi_system_reap(jzx_system *system);
 /* Nobody lives anywhere, and nobody is about to. Thread: any. */
@@ -95,7 +95,7 @@ bool jzi_system_nobody_left(jzx_system *system);
 /* With the lock: a dispatcher goes in the middle of a shutdown; its report counts. */
 void jzi_system_report(jzx_system *system, jzx_loop *loop);
 
-/* The counters of a dispatcher without those of its post office. */
+/* The counters of a dispatcher without those of its inbox. */
 void jzi_system_count_own(jzx_loop *loop, jzx_counters *out);
 
 /* Runs "loop" on this thread while `more` says so. */

@@ -19,11 +19,12 @@ static bool is_free(pthread_mutex_t *lock)
     return true;
 }
 
-static bool is_free_post(jzi_post *post)
+static bool is_free_inbox(jzi_inbox *inbox)
 {
-    return post == NULL || (is_free(&post->table.lock) && is_free(&post->asks.lock) &&
-                            is_free(&post->timers.lock) &&
-                            atomic_load_explicit(&post->registry_lock, memory_order_relaxed) == 0);
+    return inbox == NULL ||
+           (is_free(&inbox->table.lock) && is_free(&inbox->asks.lock) &&
+            is_free(&inbox->timers.lock) &&
+            atomic_load_explicit(&inbox->registry_lock, memory_order_relaxed) == 0);
 }
 
 static bool are_free(jzx_system *system)
@@ -32,7 +33,7 @@ static bool are_free(jzx_system *system)
                is_free(&system->letters.lock) && is_free(&system->board.lock) &&
                jzi_registry_is_free(system->registry);
     for (uint32_t i = 0; i < JZX_DISPATCHERS_MAX && all; i++) {
-        all = is_free_post(jzi_directory_post(system->directory, i));
+        all = is_free_inbox(jzi_directory_inbox(system->directory, i));
     }
     return all;
 }
@@ -40,7 +41,7 @@ static bool are_free(jzx_system *system)
 /* Whether nothing of it was half done. Of a pool the floor says that, see jzi_pool_abandon(). */
 static bool is_at_rest(const jzx_loop *loop, const jzi_worker *here)
 {
-    if (loop->domain.pooled || (here != NULL && here->domain == &loop->domain)) {
+    if (loop->dispatcher.pooled || (here != NULL && here->dispatcher == &loop->dispatcher)) {
         return true;
     }
     return JZI_PEEK(loop->io.in_wait) || (loop->pool == NULL && !loop->in_step);
@@ -50,9 +51,9 @@ static bool is_at_rest(const jzx_loop *loop, const jzi_worker *here)
 static void come_out(jzx_loop *loop)
 {
     loop->in_step = false;
-    for (uint32_t i = 0; i < loop->domain.worker_count; i++) {
-        atomic_store_explicit(&loop->domain.workers[i]->thread, 0, memory_order_relaxed);
-        loop->domain.workers[i]->outer = NULL;
+    for (uint32_t i = 0; i < loop->dispatcher.worker_count; i++) {
+        atomic_store_explicit(&loop->dispatcher.workers[i]->thread, 0, memory_order_relaxed);
+        loop->dispatcher.workers[i]->outer = NULL;
     }
 }
 

@@ -18,10 +18,10 @@ jzx_err jzx_system_spawn_sized(jzx_system *system, const jzx_spawn_opts *opts, s
         err = JZX_ERR_STOPPING;
     }
     jzi_worker clerk = {
-        .domain = &jzi_system_main(system)->domain,
+        .dispatcher = &jzi_system_main(system)->dispatcher,
         .alloc = system->alloc,
         .env = system->env,
-        .default_cap = jzi_system_main(system)->post->default_cap,
+        .default_cap = jzi_system_main(system)->inbox->default_cap,
     };
     jzi_child *child = NULL;
     if (err == JZX_OK && jzi_lifecycle_takes(&clerk, NULL, known.restart)) {
@@ -38,14 +38,14 @@ jzx_err jzx_system_spawn_sized(jzx_system *system, const jzx_spawn_opts *opts, s
         jzi_root_child_drop(&clerk, child);
         return err;
     }
-    clerk.domain = &loop->domain;
+    clerk.dispatcher = &loop->dispatcher;
     clerk.now_ns = system->env->now_ns(system->env->ctx);
-    clerk.default_cap = loop->post->default_cap;
-    clerk.default_max_msgs = loop->post->default_max_msgs;
-    err = jzi_lifecycle_spawn_far(&clerk, loop->post, NULL, &known, &birth, out_id);
+    clerk.default_cap = loop->inbox->default_cap;
+    clerk.default_max_msgs = loop->inbox->default_max_msgs;
+    err = jzi_lifecycle_spawn_far(&clerk, loop->inbox, NULL, &known, &birth, out_id);
     if (err != JZX_OK) {
         jzi_root_child_drop(&clerk, child);
-        jzi_system_unused(&loop->domain, loop->post);
+        jzi_system_unused(&loop->dispatcher, loop->inbox);
     }
     return err;
 }
@@ -84,5 +84,6 @@ jzx_err jzx_system_sender(jzx_system *system, uint32_t flags, jzx_sender **out_s
     if (system == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    return jzi_sender_open_all(jzi_system_main(system)->post, system->directory, flags, out_sender);
+    return jzi_sender_open_all(jzi_system_main(system)->inbox, system->directory, flags,
+                               out_sender);
 }

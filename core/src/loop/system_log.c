@@ -9,7 +9,7 @@
 
 static jzi_log *log_of_loop(jzx_loop *loop)
 {
-    jzi_log *log = jzi_domain_log(&loop->domain);
+    jzi_log *log = jzi_dispatcher_log(&loop->dispatcher);
     if (log != NULL) {
         return log;
     }
@@ -17,7 +17,7 @@ static jzi_log *log_of_loop(jzx_loop *loop)
     jzi_log *other = NULL;
     /* release: who finds it finds what is in it. Whoever is second takes the first one's. */
     if (log != NULL &&
-        !atomic_compare_exchange_strong_explicit(&loop->domain.log, &other, log,
+        !atomic_compare_exchange_strong_explicit(&loop->dispatcher.log, &other, log,
                                                  memory_order_acq_rel, memory_order_acquire)) {
         jzi_log_free(log, false);
         log = other;
@@ -34,7 +34,7 @@ static jzi_log *log_of_system(jzx_system *system)
     for (uint32_t i = 0; i < system->used; i++) {
         jzx_loop *loop = jzi_system_loop_at(system, i);
         if (loop != NULL) {
-            jzi_domain_set_log(&loop->domain, system->log);
+            jzi_dispatcher_set_log(&loop->dispatcher, system->log);
         }
     }
     (void)pthread_mutex_unlock(&system->lock);
@@ -49,7 +49,7 @@ static jzx_err begin(jzx_loop *loop, jzx_log_level level, bool wish)
         return JZX_ERR_NO_MEMORY;
     }
     jzi_log_set(log, level, wish);
-    jzi_domain_set_log(&loop->domain, log);
+    jzi_dispatcher_set_log(&loop->dispatcher, log);
     return JZX_OK;
 }
 

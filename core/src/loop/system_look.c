@@ -15,27 +15,27 @@ static void unlock(jzx_system *system)
     (void)pthread_mutex_unlock(&system->lock);
 }
 
-/* What its post office counts stays there when a dispatcher goes, so it is added once, apart. */
+/* What its inbox counts stays there when a dispatcher goes, so it is added once, apart. */
 void jzi_system_count_own(jzx_loop *loop, jzx_counters *out)
 {
     jzx_loop_counters(loop, out);
     out->async_sent = out->wakes_sent = 0;
     for (size_t i = 0; i < JZX_REASON_SLOTS; i++) {
-        out->refused[i] -= atomic_load_explicit(&loop->post->refused[i], memory_order_relaxed);
+        out->refused[i] -= atomic_load_explicit(&loop->inbox->refused[i], memory_order_relaxed);
     }
 }
 
-static void count_posts(const jzi_directory *directory, jzx_counters *sum)
+static void count_inboxs(const jzi_directory *directory, jzx_counters *sum)
 {
     for (uint32_t i = 0; i < JZX_DISPATCHERS_MAX; i++) {
-        jzi_post *post = jzi_directory_post(directory, i);
-        if (post == NULL) {
+        jzi_inbox *inbox = jzi_directory_inbox(directory, i);
+        if (inbox == NULL) {
             continue;
         }
-        sum->async_sent += jzi_senders_sent(post);
-        sum->wakes_sent += atomic_load_explicit(&post->wakes, memory_order_relaxed);
+        sum->async_sent += jzi_senders_sent(inbox);
+        sum->wakes_sent += atomic_load_explicit(&inbox->wakes, memory_order_relaxed);
         for (size_t j = 0; j < JZX_REASON_SLOTS; j++) {
-            sum->refused[j] += atomic_load_explicit(&post->refused[j], memory_order_relaxed);
+            sum->refused[j] += atomic_load_explicit(&inbox->refused[j], memory_order_relaxed);
         }
     }
 }
@@ -58,7 +58,7 @@ void jzx_system_counters_sized(jzx_system *system, jzx_counters *out, size_t out
             (&sum.accepted)[j] += (&one.accepted)[j];
         }
     }
-    count_posts(system->directory, &sum);
+    count_inboxs(system->directory, &sum);
     unlock(system);
     memset(out, 0, out_size);
     memcpy(out, &sum, out_size < sizeof sum ? out_size : sizeof sum);
@@ -69,18 +69,18 @@ jzx_state jzx_system_actor_state(jzx_system *system, jzx_actor_id id)
     uint32_t history =
         system == NULL
             ? 0
-            : jzi_post_history(jzi_directory_post(system->directory, jzx_id_dispatcher(id)), id);
+            : jzi_inbox_history(jzi_directory_inbox(system->directory, jzx_id_dispatcher(id)), id);
     return history == 0 ? JZX_STATE_TERMINATED : (jzx_state)(history & 7u);
 }
 
 jzx_err jzx_system_cancel_timer(jzx_system *system, jzx_timer_id id)
 {
-    return system == NULL
-               ? JZX_ERR_INVALID_ARG
-               : jzi_timer_cancel_at(jzi_directory_post(system->directory, (uint32_t)id >> 24), id);
+    return system == NULL ? JZX_ERR_INVALID_ARG
+                          : jzi_timer_cancel_at(
+                                jzi_directory_inbox(system->directory, (uint32_t)id >> 24), id);
 }
 
-static void describe(const jzi_dispatcher *at, uint32_t index, jzx_dispatcher_info *info)
+static void describe(const jzi_system_dispatcher *at, uint32_t index, jzx_dispatcher_info *info)
 {
     jzx_loop *loop = at->loop;
     jzx_counters counters;
@@ -88,16 +88,16 @@ static void describe(const jzi_dispatcher *at, uint32_t index, jzx_dispatcher_in
     *info = (jzx_dispatcher_info){
         .index = index,
         .kind = at->kind,
-        .workers = loop->domain.worker_count,
-        .asleep = atomic_load_explicit(&loop->domain.resting, memory_order_relaxed) != 0
-                      ? loop->domain.worker_count
+        .workers = loop->dispatcher.worker_count,
+        .asleep = atomic_load_explicit(&loop->dispatcher.resting, memory_order_relaxed) != 0
+                      ? loop->dispatcher.worker_count
                       : 0,
         .live = counters.live,
         .handled = counters.handled,
         .wakeups = counters.wakeups,
     };
-    for (uint32_t i = 0; i < loop->domain.worker_count; i++) {
-        info->stolen += jzi_count_get(&loop->domain.workers[i]->stolen);
+    for (uint32_t i = 0; i < loop->dispatcher.worker_count; i++) {
+        info->stolen += jzi_count_get(&loop->dispatcher.workers[i]->stolen);
     }
     memcpy(info->name, loop->name, sizeof info->name);
 }

@@ -96,7 +96,7 @@ static void tell(jzi_news *news)
     jzx_system *system = news->system;
     const jzi_observer to = system->listener;
     if (news->listener_seq == atomic_load_explicit(&system->listener_seq, memory_order_relaxed) &&
-        !jzi_system_main(system)->domain.abandoned) {
+        !jzi_system_main(system)->dispatcher.abandoned) {
         call(&to, news);
     }
     jzi_free(&system->alloc, news, sizeof *news);
@@ -139,17 +139,17 @@ static jzi_news *write_down(jzx_system *system, jzi_sight what, jzx_actor_id id,
 /* "loop" closes when a system is destroyed, with everybody halted but the caller, who is its
  * thread: what happens then is told at once. Or it is given up because somebody is stuck; who is
  * late then tells nobody. */
-static void post(jzi_news *news)
+static void inbox(jzi_news *news)
 {
     if (news == NULL) {
         return;
     }
     jzx_system *system = news->system;
     const jzx_loop *loop = jzi_system_main(system);
-    if (jzi_errand_post(loop->post, &news->errand)) {
+    if (jzi_errand_post(loop->inbox, &news->errand)) {
         return;
     }
-    if (loop->domain.destroying) {
+    if (loop->dispatcher.destroying) {
         tell(news);
     } else {
         jzi_free(&system->alloc, news, sizeof *news);
@@ -158,22 +158,22 @@ static void post(jzi_news *news)
 
 static void pass_start(void *ctx, jzx_actor_id id, const char *name)
 {
-    post(write_down(ctx, JZI_SIGHT_START, id, name, NULL));
+    inbox(write_down(ctx, JZI_SIGHT_START, id, name, NULL));
 }
 
 static void pass_spawn(void *ctx, jzx_actor_id id, const char *name)
 {
-    post(write_down(ctx, JZI_SIGHT_SPAWN, id, name, NULL));
+    inbox(write_down(ctx, JZI_SIGHT_SPAWN, id, name, NULL));
 }
 
 static void pass_stop(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason)
 {
-    post(write_down(ctx, JZI_SIGHT_STOP, id, name, reason));
+    inbox(write_down(ctx, JZI_SIGHT_STOP, id, name, reason));
 }
 
 static void pass_fail(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason)
 {
-    post(write_down(ctx, JZI_SIGHT_FAIL, id, name, reason));
+    inbox(write_down(ctx, JZI_SIGHT_FAIL, id, name, reason));
 }
 
 static void pass_restart_short(void *ctx, jzx_actor_id id, int attempt)
@@ -182,27 +182,27 @@ static void pass_restart_short(void *ctx, jzx_actor_id id, int attempt)
     if (news != NULL) {
         news->attempt = attempt;
     }
-    post(news);
+    inbox(news);
 }
 
 static void pass_escalate_short(void *ctx, jzx_actor_id id)
 {
-    post(write_down(ctx, JZI_SIGHT_ESCALATE_SHORT, id, "", NULL));
+    inbox(write_down(ctx, JZI_SIGHT_ESCALATE_SHORT, id, "", NULL));
 }
 
 static void pass_full(void *ctx, jzx_actor_id id)
 {
-    post(write_down(ctx, JZI_SIGHT_FULL, id, "", NULL));
+    inbox(write_down(ctx, JZI_SIGHT_FULL, id, "", NULL));
 }
 
 static void pass_loop_start(void *ctx)
 {
-    post(write_down(ctx, JZI_SIGHT_LOOP_START, JZX_NOBODY, "", NULL));
+    inbox(write_down(ctx, JZI_SIGHT_LOOP_START, JZX_NOBODY, "", NULL));
 }
 
 static void pass_loop_stop(void *ctx)
 {
-    post(write_down(ctx, JZI_SIGHT_LOOP_STOP, JZX_NOBODY, "", NULL));
+    inbox(write_down(ctx, JZI_SIGHT_LOOP_STOP, JZX_NOBODY, "", NULL));
 }
 
 static void pass_letter(void *ctx, const jzx_dead_letter *letter, const jzx_message *msg)
@@ -216,7 +216,7 @@ static void pass_letter(void *ctx, const jzx_dead_letter *letter, const jzx_mess
             news->letter.msg.data = NULL;
         }
     }
-    post(news);
+    inbox(news);
 }
 
 static void pass_restart(void *ctx, const jzx_restart_event *event)
@@ -227,7 +227,7 @@ static void pass_restart(void *ctx, const jzx_restart_event *event)
         news->restart.name = news->name;
         news->restart.cause = &news->reason;
     }
-    post(news);
+    inbox(news);
 }
 
 static void pass_escalate(void *ctx, const jzx_escalation_event *event)
@@ -241,7 +241,7 @@ static void pass_escalate(void *ctx, const jzx_escalation_event *event)
         news->escalation.child_name = news->child;
         news->escalation.cause = &news->reason;
     }
-    post(news);
+    inbox(news);
 }
 
 static void pass_failure(void *ctx, const jzx_failure_event *event)
@@ -252,7 +252,7 @@ static void pass_failure(void *ctx, const jzx_failure_event *event)
         news->failure.name = news->name;
         news->failure.reason = &news->reason;
     }
-    post(news);
+    inbox(news);
 }
 
 static void pass_move(void *ctx, const jzx_transition_event *event)
@@ -262,7 +262,7 @@ static void pass_move(void *ctx, const jzx_transition_event *event)
         news->move = *event;
         news->move.name = news->name;
     }
-    post(news);
+    inbox(news);
 }
 
 /* Passes on what the user asked for, and nothing else. */
@@ -293,14 +293,14 @@ static jzi_observer in_a_row(jzx_system *system, const jzx_observer *on)
 typedef struct jzi_new_observer {
     jzi_errand errand;
     jzi_observer observer;
-    jzi_post *to;
+    jzi_inbox *to;
     struct jzi_new_observer *next;
 } jzi_new_observer;
 
 static void put_in_place(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_new_observer *made = jzi_container_of(errand, jzi_new_observer, errand);
-    jzi_domain_observe(worker->domain, worker->post, &made->observer);
+    jzi_dispatcher_observe(worker->dispatcher, worker->inbox, &made->observer);
     jzi_free(&worker->alloc, made, sizeof *made);
 }
 
@@ -328,7 +328,7 @@ static bool make_all(jzx_system *system, jzi_new_observer **out_made)
             return false;
         }
         made->errand.run = put_in_place;
-        made->to = loop->post;
+        made->to = loop->inbox;
         made->next = *out_made;
         *out_made = made;
     }
@@ -342,7 +342,7 @@ static void install(jzx_system *system, const jzi_observer *user, bool serialize
     atomic_fetch_add_explicit(&system->listener_seq, 1, memory_order_relaxed);
     system->observer = serialize ? in_a_row(system, &user->on) : *user;
     jzx_loop *loop = jzi_system_main(system);
-    jzi_domain_observe(&loop->domain, loop->post, &system->observer);
+    jzi_dispatcher_observe(&loop->dispatcher, loop->inbox, &system->observer);
     while (made != NULL) {
         jzi_new_observer *next = made->next;
         made->observer = system->observer;

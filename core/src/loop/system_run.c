@@ -6,7 +6,7 @@
 
 static bool is_quiet(const jzx_loop *loop)
 {
-    return !jzi_post_has_mail(loop->post);
+    return !jzi_inbox_has_mail(loop->inbox);
 }
 
 bool jzi_system_nobody_left(jzx_system *system)
@@ -45,7 +45,7 @@ static jzx_err step_any(jzx_system *system, uint64_t max_ns)
     /* What is ready is done without a wait: the others may be ready too, and only this thread can
      * run them. */
     jzx_err err = jzi_loop_step_here(first, earliest == 0 ? 0 : max_ns);
-    first->domain.on_stepped(&first->domain);
+    first->dispatcher.on_stepped(&first->dispatcher);
     return err;
 }
 
@@ -108,11 +108,11 @@ static uint64_t look_around(jzx_system *system)
         if (loop == NULL) {
             continue;
         }
-        const jzi_domain *domain = &loop->domain;
+        const jzi_dispatcher *dispatcher = &loop->dispatcher;
         busy = !is_quiet(loop) ||
-               (i > 0 && atomic_load_explicit(&domain->resting, memory_order_acquire) == 0);
-        for (uint32_t j = 0; j < domain->worker_count; j++) {
-            const jzi_counters *counters = &domain->workers[j]->counters;
+               (i > 0 && atomic_load_explicit(&dispatcher->resting, memory_order_acquire) == 0);
+        for (uint32_t j = 0; j < dispatcher->worker_count; j++) {
+            const jzi_counters *counters = &dispatcher->workers[j]->counters;
             /* Our own loop ticks because we look. */
             sum += (i > 0 ? jzi_count_get(&counters->ticks) : 0) +
                    jzi_count_get(&counters->accepted) + jzi_count_get(&counters->handled) +

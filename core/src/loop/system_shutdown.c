@@ -44,7 +44,7 @@ static void one_less(jzx_system *system, uint32_t epoch)
         return; /* that shutdown is over, without us */
     }
     atomic_fetch_sub_explicit(&system->end.left, 1, memory_order_seq_cst);
-    jzi_post_nudge(jzi_system_main(system)->post);
+    jzi_inbox_nudge(jzi_system_main(system)->inbox);
 }
 
 /* The root's children of a dispatcher are gone; on its own thread. */
@@ -71,8 +71,8 @@ static void begin(jzi_worker *worker, jzi_errand *errand)
 static void open_again(jzx_loop *loop)
 {
     loop->on_down = NULL;
-    loop->domain.shutting_down = false;
-    loop->domain.on_actor_ended = NULL;
+    loop->dispatcher.shutting_down = false;
+    loop->dispatcher.on_actor_ended = NULL;
     jzi_alarm_clear(&loop->alarms, &loop->shutdown_alarm);
 }
 
@@ -88,7 +88,7 @@ static void collect(jzi_worker *worker, jzi_errand *errand)
     atomic_store_explicit(&call->under_way, 0, memory_order_release);
     jzx_loop_shutdown_report(loop, &report);
     loop->report = report;
-    if (loop->domain.shutting_down && loop->domain.root_last != JZI_NO_ACTOR) {
+    if (loop->dispatcher.shutting_down && loop->dispatcher.root_last != JZI_NO_ACTOR) {
         loop->on_down = open_again;
     } else {
         open_again(loop);
@@ -115,7 +115,7 @@ static void call_all(jzx_system *system, void (*what)(jzi_worker *, jzi_errand *
         call->errand.run = what;
         call->ms = ms;
         call->epoch = system->end.epoch;
-        if (!jzi_errand_post(loop->post, &call->errand)) {
+        if (!jzi_errand_post(loop->inbox, &call->errand)) {
             atomic_store_explicit(&call->under_way, 0, memory_order_relaxed);
             atomic_fetch_sub_explicit(&system->end.left, 1, memory_order_seq_cst);
         }
@@ -196,8 +196,8 @@ static void name_all_stuck(jzx_system *system, jzx_shutdown_report *report)
     (void)pthread_mutex_lock(&system->lock);
     for (uint32_t i = 1; i < system->used; i++) {
         const jzx_loop *loop = jzi_system_loop_at(system, i);
-        for (uint32_t j = 0; loop != NULL && j < loop->domain.worker_count; j++) {
-            name_stuck(report, loop->domain.workers[j]);
+        for (uint32_t j = 0; loop != NULL && j < loop->dispatcher.worker_count; j++) {
+            name_stuck(report, loop->dispatcher.workers[j]);
         }
     }
     (void)pthread_mutex_unlock(&system->lock);

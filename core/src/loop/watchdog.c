@@ -115,8 +115,8 @@ static beat feel(const jzi_worker *worker)
         .handled = jzi_count_get(&worker->counters.handled),
         .ticks = jzi_count_get(&worker->counters.ticks),
         .at_work = atomic_load_explicit(&worker->thread, memory_order_relaxed) != 0 &&
-                   (worker->domain->pooled ||
-                    atomic_load_explicit(&worker->post->asleep, memory_order_relaxed) == 0),
+                   (worker->dispatcher->pooled ||
+                    atomic_load_explicit(&worker->inbox->asleep, memory_order_relaxed) == 0),
     };
 }
 
@@ -212,7 +212,7 @@ static jzx_err start(jzx_loop *loop, jzx_watchdog *dog)
     /* From now on the loop says on which thread it runs, and its own threads let the signal
      * through; for this run we do. */
     int32_t signo = jzi_probe_signo(dog->probe);
-    jzi_worker *here = jzi_worker_of_thread(&loop->domain);
+    jzi_worker *here = jzi_worker_of_thread(&loop->dispatcher);
     if (here != NULL) {
         atomic_store_explicit(&here->tid, jzi_thread_tid(), memory_order_relaxed);
     }
@@ -258,7 +258,7 @@ jzx_err jzx_watchdog_start_sized(jzx_loop *loop, const jzx_watchdog_opts *opts, 
     if (atomic_load_explicit(&loop->watchdog, memory_order_relaxed) != NULL) {
         return JZX_ERR_ALREADY;
     }
-    size_t bytes = bytes_for(worker->domain->worker_count);
+    size_t bytes = bytes_for(worker->dispatcher->worker_count);
     jzx_watchdog *dog = jzi_alloc_zeroed(&worker->alloc, bytes);
     if (dog == NULL) {
         return JZX_ERR_NO_MEMORY;
@@ -269,9 +269,9 @@ jzx_err jzx_watchdog_start_sized(jzx_loop *loop, const jzx_watchdog_opts *opts, 
     uint32_t limit_ms = known.limit_ms == 0 ? DEFAULT_LIMIT_MS : known.limit_ms;
     dog->limit_ns = (uint64_t)limit_ms * 1000000;
     dog->period_ns = dog->limit_ns / LOOKS_PER_LIMIT;
-    dog->count = worker->domain->worker_count;
+    dog->count = worker->dispatcher->worker_count;
     for (uint32_t i = 0; i < dog->count; i++) {
-        dog->workers[i].worker = worker->domain->workers[i];
+        dog->workers[i].worker = worker->dispatcher->workers[i];
     }
     err = start(loop, dog);
     if (err != JZX_OK) {

@@ -6,28 +6,28 @@
 
 jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id, uint64_t side)
 {
-    const jzi_post *post =
+    const jzi_inbox *inbox =
         (jzx_id_index(id) ^ worker->base) >> 24 == 0
-            ? worker->post
-            : jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(id));
-    jzi_ask *ask = post == NULL ? NULL : jzi_ask_slot(post, jzx_id_slot(id));
+            ? worker->inbox
+            : jzi_directory_inbox(worker->dispatcher->directory, jzx_id_dispatcher(id));
+    jzi_ask *ask = inbox == NULL ? NULL : jzi_ask_slot(inbox, jzx_id_slot(id));
     /* One look for both: without the bit it may be the next ask's in a moment. */
     uint64_t word = ask == NULL ? 0 : jzi_ask_word(ask);
     return word >> 32 == id >> 32 && (word & side) != 0 ? ask : NULL;
 }
 
 /* With the lock. NULL: no memory, or there are too many. */
-static jzi_ask *make_slot(jzi_post *post)
+static jzi_ask *make_slot(jzi_inbox *inbox)
 {
     uint32_t slot = 0;
-    jzi_ask *ask = jzi_slots_make(&post->asks, &post->alloc, sizeof *ask, &slot);
+    jzi_ask *ask = jzi_slots_make(&inbox->asks, &inbox->alloc, sizeof *ask, &slot);
     if (ask != NULL) {
         memset(ask, 0, sizeof *ask);
         atomic_init(&ask->word, (uint64_t)slot << 8);
-        ask->home = post;
+        ask->home = inbox;
         ask->errand.node.ops = JZI_EVENT_ASK;
         ask->alarm.fire = jzi_ask_time_is_up;
-        jzi_slots_publish(&post->asks, slot);
+        jzi_slots_publish(&inbox->asks, slot);
     }
     return ask;
 }
@@ -49,23 +49,23 @@ static jzi_ask *take_half(jzi_slots *slots)
 
 bool jzi_ask_refill(jzi_worker *worker)
 {
-    jzi_slots *slots = &worker->post->asks;
+    jzi_slots *slots = &worker->inbox->asks;
     (void)pthread_mutex_lock(&slots->lock);
-    slots->free_list = slots->far_list != NULL ? take_half(slots) : make_slot(worker->post);
+    slots->free_list = slots->far_list != NULL ? take_half(slots) : make_slot(worker->inbox);
     (void)pthread_mutex_unlock(&slots->lock);
     return slots->free_list != NULL;
 }
 
-jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter)
+jzi_ask *jzi_ask_take_for(jzi_inbox *inbox, jzi_ask_waiter *waiter)
 {
-    (void)pthread_mutex_lock(&post->asks.lock);
-    jzi_ask *ask = post->asks.far_list;
+    (void)pthread_mutex_lock(&inbox->asks.lock);
+    jzi_ask *ask = inbox->asks.far_list;
     if (ask != NULL) {
-        post->asks.far_list = ask->next;
+        inbox->asks.far_list = ask->next;
     } else {
-        ask = make_slot(post);
+        ask = make_slot(inbox);
     }
-    (void)pthread_mutex_unlock(&post->asks.lock);
+    (void)pthread_mutex_unlock(&inbox->asks.lock);
     if (ask != NULL) {
         ask->waiter = waiter;
         ask->shared = true;
@@ -74,9 +74,9 @@ jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter)
     return ask;
 }
 
-void jzi_ask_give(jzi_worker *worker, jzi_post *home, jzi_ask *ask)
+void jzi_ask_give(jzi_worker *worker, jzi_inbox *home, jzi_ask *ask)
 {
-    if (jzi_likely(worker != NULL && worker->post == home && ask->waiter == NULL)) {
+    if (jzi_likely(worker != NULL && worker->inbox == home && ask->waiter == NULL)) {
         ask->next = home->asks.free_list;
         home->asks.free_list = ask;
         return;
@@ -87,13 +87,13 @@ void jzi_ask_give(jzi_worker *worker, jzi_post *home, jzi_ask *ask)
     (void)pthread_mutex_unlock(&home->asks.lock);
 }
 
-uint32_t jzi_depth_of(const jzi_post *own, const jzi_directory *directory, jzx_actor_id id)
+uint32_t jzi_depth_of(const jzi_inbox *own, const jzi_directory *directory, jzx_actor_id id)
 {
-    const jzi_post *post = (jzx_id_index(id) ^ own->base) >> 24 == 0
-                               ? own
-                               : jzi_directory_post(directory, jzx_id_dispatcher(id));
+    const jzi_inbox *inbox = (jzx_id_index(id) ^ own->base) >> 24 == 0
+                                 ? own
+                                 : jzi_directory_inbox(directory, jzx_id_dispatcher(id));
     const jzi_actor *actor =
-        post == NULL ? NULL : jzi_actor_table_slot(&post->table, jzx_id_slot(id));
+        inbox == NULL ? NULL : jzi_actor_table_slot(&inbox->table, jzx_id_slot(id));
     if (actor == NULL) {
         return UINT32_MAX;
     }
@@ -134,8 +134,9 @@ void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx
                       const jzx_reason *reason)
 {
     jzx_reply *reply = &ask->reply;
-    uint32_t depth = worker == NULL ? UINT32_MAX /* a thread that waits finds it out itself */
-                                    : jzi_depth_of(worker->post, worker->domain->directory, callee);
+    uint32_t depth = worker == NULL
+                         ? UINT32_MAX /* a thread that waits finds it out itself */
+                         : jzi_depth_of(worker->inbox, worker->dispatcher->directory, callee);
     reply->outcome = (uint32_t)outcome;
     reply->err = (int32_t)jzi_outcome_err((uint32_t)outcome);
     reply->callee = callee;
@@ -161,7 +162,7 @@ void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx
 static void drop_payload(jzi_worker *worker, jzi_ask *ask)
 {
     jzx_message *msg = &ask->errand.node.msg;
-    if (msg->drop != NULL && msg->data != NULL && !worker->domain->abandoned) {
+    if (msg->drop != NULL && msg->data != NULL && !worker->dispatcher->abandoned) {
         msg->drop(msg->data);
     }
     jzi_ask_leave(NULL, ask, JZI_ASK_ASKER);
@@ -186,7 +187,7 @@ static void discard(jzi_worker *worker, jzi_ask *ask)
     }
     if (msg->drop == NULL) {
         jzi_ask_leave(worker, ask, JZI_ASK_ASKER);
-    } else if (worker->pooled && !worker->domain->destroying) {
+    } else if (worker->pooled && !worker->dispatcher->destroying) {
         ask->errand.run = payload_chore;
         jzi_worker_add_chore(worker, &ask->errand);
     } else {
@@ -204,15 +205,15 @@ static void wake_thread(jzi_ask_waiter *waiter)
 
 void jzi_ask_deliver(jzi_worker *worker, jzi_ask *ask)
 {
-    jzi_post *home = ask->home;
+    jzi_inbox *home = ask->home;
     if (ask->waiter != NULL) {
-        if (worker == NULL || !worker->domain->abandoned) { /* fork(2) left it in the parent */
+        if (worker == NULL || !worker->dispatcher->abandoned) { /* fork(2) left it in the parent */
             wake_thread(ask->waiter);
         }
-    } else if (worker->post == home) {
+    } else if (worker->inbox == home) {
         jzi_ask_post(worker, ask);
-    } else if (jzi_post_push(home, &ask->errand.node)) {
-        jzi_post_wake(home);
+    } else if (jzi_inbox_push(home, &ask->errand.node)) {
+        jzi_inbox_wake(home);
     } else {
         discard(worker, ask);
     }
@@ -248,9 +249,9 @@ void jzi_ask_time_is_up(jzi_alarms *alarms, jzi_alarm *alarm)
     jzi_ask *ask = jzi_container_of(alarm, jzi_ask, alarm);
     if (jzi_ask_decide(ask)) {
         jzx_actor_id holder = atomic_load_explicit(&ask->holder, memory_order_relaxed);
-        jzi_ask_conclude(alarms->domain->acting, ask, JZX_OUTCOME_TIMED_OUT,
+        jzi_ask_conclude(alarms->dispatcher->acting, ask, JZX_OUTCOME_TIMED_OUT,
                          holder == JZX_NOBODY ? ask->reply.target : holder, NULL);
-        jzi_ask_deliver(alarms->domain->acting, ask);
+        jzi_ask_deliver(alarms->dispatcher->acting, ask);
     }
 }
 
@@ -430,14 +431,14 @@ static void answer_is_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_ask_init(jzi_worker *worker)
 {
-    jzi_domain *domain = worker->domain;
-    domain->event_ops[JZI_EVENT_ASK] = (jzi_event_ops){.claim = claim_answer,
-                                                       .done = answer_is_handled,
-                                                       .revoke = answer_is_revoked,
-                                                       .arrive = answer_arrived};
-    domain->on_request_left = request_left;
-    domain->on_request_died = request_died;
-    domain->on_request_tries = tries_of_request;
-    domain->on_request_correlation = correlation_of_request;
-    domain->judge_request = judge_request;
+    jzi_dispatcher *dispatcher = worker->dispatcher;
+    dispatcher->event_ops[JZI_EVENT_ASK] = (jzi_event_ops){.claim = claim_answer,
+                                                           .done = answer_is_handled,
+                                                           .revoke = answer_is_revoked,
+                                                           .arrive = answer_arrived};
+    dispatcher->on_request_left = request_left;
+    dispatcher->on_request_died = request_died;
+    dispatcher->on_request_tries = tries_of_request;
+    dispatcher->on_request_correlation = correlation_of_request;
+    dispatcher->judge_request = judge_request;
 }

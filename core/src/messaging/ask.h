@@ -10,7 +10,7 @@
  *
  * In a system, and for asks of plain threads, the bits change by atomic operations; on a loop of
  * its own by plain ones (R33). All else of a slot belongs to one side: the node to whoever decided,
- * until it is delivered; the lists to the asker's and the holder's domains. */
+ * until it is delivered; the lists to the asker's and the holder's dispatchers. */
 #ifndef JZI_ASK_H
 #define JZI_ASK_H
 
@@ -37,7 +37,7 @@ typedef struct jzi_ask {
     _Atomic jzx_actor_id holder;    /* who keeps the duty; 0: a message has it */
     _Atomic jzx_actor_id passed_to; /* whom the message was passed on to, */
     _Atomic uint32_t passed;        /* if this is the ask's generation */
-    jzi_post *home;                 /* of the asker's domain */
+    jzi_inbox *home;                /* of the asker's dispatcher */
     jzx_actor_id asker;             /* 0: it cancelled, or is gone */
     bool shared;                    /* several threads know it */
     bool posted;                    /* the answer is in the asker's lane */
@@ -77,24 +77,24 @@ static inline uint64_t jzi_ask_id(const jzi_ask *ask)
  * there never was one. For the side that asks: only then the rest of the slot stays its own. */
 jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id, uint64_t side);
 /* NULL: there is no such slot. Thread: any. */
-static inline jzi_ask *jzi_ask_slot(const jzi_post *post, uint32_t slot)
+static inline jzi_ask *jzi_ask_slot(const jzi_inbox *inbox, uint32_t slot)
 {
-    return jzi_slots_find(&post->asks, slot, sizeof(jzi_ask));
+    return jzi_slots_find(&inbox->asks, slot, sizeof(jzi_ask));
 }
 /* That of a message, which is there. */
 static inline jzi_ask *jzi_ask_at(const jzi_worker *worker, uint32_t index)
 {
-    const jzi_post *post = jzi_likely((index ^ worker->base) >> 24 == 0)
-                               ? worker->post
-                               : jzi_directory_post(worker->domain->directory, index >> 24);
-    return jzi_slots_at(&post->asks, index & 0xFFFFFFu, sizeof(jzi_ask));
+    const jzi_inbox *inbox = jzi_likely((index ^ worker->base) >> 24 == 0)
+                                 ? worker->inbox
+                                 : jzi_directory_inbox(worker->dispatcher->directory, index >> 24);
+    return jzi_slots_at(&inbox->asks, index & 0xFFFFFFu, sizeof(jzi_ask));
 }
 static inline bool jzi_ask_is_wanted(const jzi_ask *ask)
 {
     return (jzi_ask_word(ask) & JZI_ASK_DECIDED) == 0;
 }
 
-/* A slot for an ask of this domain, or of a thread with this post office. Both sides have their
+/* A slot for an ask of this dispatcher, or of a thread with this inbox. Both sides have their
  * bits. NULL: no memory. */
 bool jzi_ask_refill(jzi_worker *worker);
 static inline void jzi_ask_wake(jzi_ask *ask, uint64_t bits)
@@ -109,18 +109,18 @@ static inline void jzi_ask_wake(jzi_ask *ask, uint64_t bits)
 }
 static inline jzi_ask *jzi_ask_take(jzi_worker *worker)
 {
-    jzi_slots *slots = &worker->post->asks;
+    jzi_slots *slots = &worker->inbox->asks;
     if (jzi_unlikely(slots->free_list == NULL) && !jzi_ask_refill(worker)) {
         return NULL;
     }
     jzi_ask *ask = slots->free_list;
     slots->free_list = ask->next;
     ask->waiter = NULL;
-    ask->shared = worker->domain->directory != NULL;
+    ask->shared = worker->dispatcher->directory != NULL;
     jzi_ask_wake(ask, 0);
     return ask;
 }
-jzi_ask *jzi_ask_take_for(jzi_post *post, jzi_ask_waiter *waiter);
+jzi_ask *jzi_ask_take_for(jzi_inbox *inbox, jzi_ask_waiter *waiter);
 /* Sets or clears bits; returns what was there before. */
 static inline uint64_t jzi_ask_change(jzi_ask *ask, uint64_t set, uint64_t clear)
 {
@@ -139,11 +139,11 @@ static inline bool jzi_ask_decide(jzi_ask *ask)
     return (jzi_ask_change(ask, JZI_ASK_DECIDED, 0) & JZI_ASK_DECIDED) == 0;
 }
 /* Back to the free ones; those of threads to where threads find them. */
-void jzi_ask_give(jzi_worker *worker, jzi_post *home, jzi_ask *ask);
+void jzi_ask_give(jzi_worker *worker, jzi_inbox *home, jzi_ask *ask);
 /* A side is through. worker NULL: of a thread that runs no actors. */
 static inline void jzi_ask_leave(jzi_worker *worker, jzi_ask *ask, uint64_t side)
 {
-    jzi_post *home = ask->home; /* the slot may be the next ask's after this */
+    jzi_inbox *home = ask->home; /* the slot may be the next ask's after this */
     uint64_t sides = JZI_ASK_DUTY | JZI_ASK_ASKER;
     if ((jzi_ask_change(ask, 0, side) & sides) == side) {
         jzi_ask_give(worker, home, ask);
@@ -197,8 +197,8 @@ static inline void jzi_ask_pass(jzi_ask *ask, jzx_actor_id to)
     /* release: who sees the generation sees to whom. */
     atomic_store_explicit(&ask->passed, (uint32_t)(jzi_ask_word(ask) >> 32), memory_order_release);
 }
-/* Who has it to answer, or will when the message arrives. In the asker's domain, or by who has the
- * duty. */
+/* Who has it to answer, or will when the message arrives. In the asker's dispatcher, or by who has
+ * the duty. */
 static inline jzx_actor_id jzi_ask_callee(const jzi_ask *ask)
 {
     jzx_actor_id holder = atomic_load_explicit(&ask->holder, memory_order_relaxed);
@@ -219,7 +219,7 @@ void jzi_ask_release(jzi_worker *worker, jzi_actor *actor, bool restarts);
 void jzi_ask_resume(jzi_worker *worker, jzi_actor *actor);
 
 /* Messages that wait at an actor, wherever it lives. UINT32_MAX: it is gone. Thread: any. */
-uint32_t jzi_depth_of(const jzi_post *own, const jzi_directory *directory, jzx_actor_id id);
+uint32_t jzi_depth_of(const jzi_inbox *own, const jzi_directory *directory, jzx_actor_id id);
 
 /* Asks, whoever makes them. Errors as jzi_mailbox_check_opts(); *out_flags are those of the
  * request's message. */

@@ -99,7 +99,7 @@ static void describe(jzi_worker *worker, jzx_actor_id to, const jzx_ask_opts *op
     if (opts->failure == NULL) {
         return;
     }
-    uint32_t depth = jzi_depth_of(worker->post, worker->domain->directory, to);
+    uint32_t depth = jzi_depth_of(worker->inbox, worker->dispatcher->directory, to);
     *opts->failure = (jzx_reply){
         .arg = opts->arg,
         .target = to,
@@ -170,7 +170,7 @@ static inline jzx_err check(jzi_worker *worker, const jzx_ask_opts *opts, uint32
             return err;
         }
     }
-    if (jzi_unlikely((asker->flags & JZI_ACTOR_STOPPING) != 0 || worker->domain->destroying)) {
+    if (jzi_unlikely((asker->flags & JZI_ACTOR_STOPPING) != 0 || worker->dispatcher->destroying)) {
         jzi_actor *owner = NULL;
         return jzi_worker_find_owner(worker, worker->ctx.self, &owner);
     }
@@ -279,5 +279,5 @@ uint32_t jzx_mailbox_depth(jzx_loop *loop, jzx_actor_id id)
         return UINT32_MAX;
     }
     const jzi_worker *worker = jzi_loop_worker(loop);
-    return jzi_depth_of(worker->post, worker->domain->directory, id);
+    return jzi_depth_of(worker->inbox, worker->dispatcher->directory, id);
 }

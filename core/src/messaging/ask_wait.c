@@ -41,7 +41,7 @@ void jzx_reply_release(jzx_sender *sender, jzx_message *msg)
         return;
     }
     if ((jzi_msg_flags(msg) & JZI_MSG_BLOCK) != 0) {
-        const jzx_allocator alloc = jzi_sender_post(sender)->alloc;
+        const jzx_allocator alloc = jzi_sender_inbox(sender)->alloc;
         jzi_free(&alloc, msg->data, msg->len);
     } else if (msg->drop != NULL && msg->data != NULL) {
         msg->drop(msg->data);
@@ -65,7 +65,7 @@ static void hand_out(jzx_sender *sender, const jzi_ask *ask, jzx_reply *out, jzx
 /* How many messages wait there. */
 static uint32_t depth_at(const jzx_sender *sender, jzx_actor_id id)
 {
-    uint32_t depth = jzi_depth_of(jzi_sender_post(sender), jzi_sender_directory(sender), id);
+    uint32_t depth = jzi_depth_of(jzi_sender_inbox(sender), jzi_sender_directory(sender), id);
     return depth == UINT32_MAX ? 0 : depth;
 }
 
@@ -96,13 +96,13 @@ static jzx_err ask_and_wait(jzx_sender *sender, jzx_actor_id to, const jzx_ask_o
     if (err != JZX_OK) {
         return err;
     }
-    jzi_post *post = jzi_sender_post(sender);
+    jzi_inbox *inbox = jzi_sender_inbox(sender);
     jzi_ask_waiter waiter;
     waiter_init(&waiter);
-    jzi_ask *ask = jzi_ask_take_for(post, &waiter);
+    jzi_ask *ask = jzi_ask_take_for(inbox, &waiter);
     err = JZX_ERR_NO_MEMORY;
     if (ask != NULL) {
-        jzi_ask_fill(ask, to, opts, post->env->now_ns(post->env->ctx));
+        jzi_ask_fill(ask, to, opts, inbox->env->now_ns(inbox->env->ctx));
         const jzx_send_opts request = jzi_ask_request(opts, ask);
         err = jzi_sender_send(sender, to, &request, flags);
         if (err == JZX_OK) {

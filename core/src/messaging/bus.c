@@ -59,7 +59,7 @@ static void drop_chore(jzi_worker *worker, jzi_errand *errand)
 
 static bool runs_chores(const jzi_worker *worker)
 {
-    return worker->pooled && !worker->domain->destroying;
+    return worker->pooled && !worker->dispatcher->destroying;
 }
 
 void jzi_bus_event_leave(jzi_worker *worker, jzx_bus *bus, jzi_bus_event *event)
@@ -67,7 +67,7 @@ void jzi_bus_event_leave(jzi_worker *worker, jzx_bus *bus, jzi_bus_event *event)
     if (jzi_likely(!unref(event))) {
         return;
     }
-    if (event->drop == NULL || event->data == NULL || worker->domain->abandoned) {
+    if (event->drop == NULL || event->data == NULL || worker->dispatcher->abandoned) {
         free_event(bus, event);
     } else if (runs_chores(worker)) {
         event->chore.run = drop_chore;
@@ -104,13 +104,13 @@ jzx_err jzi_bus_create(jzi_worker *worker, const jzx_bus_opts *opts, jzx_bus **o
     atomic_init(&bus->refs, 1);
     bus->env = worker->env;
     bus->keep = opts->keep == 0 ? KEEP_DEFAULT : opts->keep;
-    bus->directory = worker->domain->directory;
-    bus->home = worker->post;
+    bus->directory = worker->dispatcher->directory;
+    bus->home = worker->inbox;
     if (bus->directory != NULL) {
         jzi_directory_retain(bus->directory);
-        bus->home = jzi_directory_post(bus->directory, 0);
+        bus->home = jzi_directory_inbox(bus->directory, 0);
     }
-    jzi_post_retain(bus->home);
+    jzi_inbox_retain(bus->home);
     jzi_mutex_init(&bus->lock);
     *out_bus = bus;
     return JZX_OK;
@@ -146,7 +146,7 @@ static void free_bus(jzx_bus *bus)
     jzi_free(&bus->alloc, bus->topics, bus->topic_room * sizeof *bus->topics);
     jzi_free(&bus->alloc, bus->buckets, bus->topic_room * sizeof *bus->buckets);
     (void)pthread_mutex_destroy(&bus->lock);
-    jzi_post_release(bus->home);
+    jzi_inbox_release(bus->home);
     if (bus->directory != NULL) {
         jzi_directory_release(bus->directory);
     }
@@ -181,7 +181,7 @@ static void end_chore(jzi_worker *worker, jzi_errand *errand)
 void jzi_bus_leave(jzi_worker *worker, jzx_bus *bus)
 {
     /* After fork(2) no code of the program runs: what it published stays as it is. */
-    if (jzi_likely(!is_last_owner(bus)) || worker->domain->abandoned) {
+    if (jzi_likely(!is_last_owner(bus)) || worker->dispatcher->abandoned) {
         return;
     }
     if (runs_chores(worker)) {
@@ -198,8 +198,8 @@ void jzi_bus_leave(jzi_worker *worker, jzx_bus *bus)
 static jzi_worker *worker_here(const jzx_bus *bus)
 {
     jzi_worker *here = jzi_worker_here;
-    if (here == NULL || (bus->directory == NULL ? here->post != bus->home
-                                                : here->domain->directory != bus->directory)) {
+    if (here == NULL || (bus->directory == NULL ? here->inbox != bus->home
+                                                : here->dispatcher->directory != bus->directory)) {
         return NULL;
     }
     return here;
@@ -319,7 +319,7 @@ static jzi_branch *call_branches(jzx_bus *bus, const jzi_worker *here, jzi_bus_e
         if (branch->subs == 0 || branch->under_way) {
             continue;
         }
-        if (here != NULL && !here->pooled && branch->post == here->post) {
+        if (here != NULL && !here->pooled && branch->inbox == here->inbox) {
             branch->heard = (jzi_cursor){.pos = event->seq, .last = event};
             *out_own = branch;
         } else {

@@ -23,7 +23,7 @@ jzx_err jzi_bus_unsubscribe(jzi_worker *worker, jzi_actor *actor, jzx_sub_ref re
 jzx_err jzi_bus_sub_counts(jzi_actor *actor, jzx_sub_ref ref, jzx_sub_counts *out);
 /* Of an event's node in hand; NULL for a notice. */
 const jzx_event *jzi_bus_facts(jzi_node *node);
-/* How many subscriptions an actor of this domain has; `cap` if there are more. */
+/* How many subscriptions an actor of this dispatcher has; `cap` if there are more. */
 uint32_t jzi_bus_count_subs(const jzi_actor *actor, uint32_t cap);
 
 /* Declares; opts NULL: as it is, or with the defaults. */

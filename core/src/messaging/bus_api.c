@@ -169,7 +169,7 @@ static bool is_stopping(const jzi_worker *worker)
 {
     uint32_t flags = worker->current->flags;
     return ((flags & JZI_ACTOR_STOPPING) != 0 && (flags & JZI_ACTOR_DEFERRED) == 0) ||
-           worker->phase == JZI_PHASE_DEINIT || worker->domain->destroying;
+           worker->phase == JZI_PHASE_DEINIT || worker->dispatcher->destroying;
 }
 
 jzx_err jzx_bus_subscribe_sized(jzx_loop *loop, jzx_bus *bus, const char *topic,

@@ -1,4 +1,4 @@
-/* Branches: how a domain hears of what is published, and whom it wakes for it. */
+/* Branches: how a dispatcher hears of what is published, and whom it wakes for it. */
 #include "messaging/bus_priv.h"
 
 #include "base/alloc.h"
@@ -140,7 +140,7 @@ static void unlink_branch(jzi_branch *branch)
 static void free_branch(jzi_branch *branch)
 {
     const jzx_allocator *alloc = &branch->bus->alloc;
-    jzi_post_release(branch->post);
+    jzi_inbox_release(branch->inbox);
     jzi_free(alloc, branch->rolls, branch->roll_count * sizeof *branch->rolls);
     jzi_free(alloc, branch, sizeof *branch);
 }
@@ -178,7 +178,7 @@ void jzi_branch_call(jzx_bus *bus, jzi_branch *called)
     while (called != NULL) {
         jzi_branch *branch = called;
         called = branch->called; /* it is not ours any more once it is posted */
-        if (!jzi_errand_post(branch->post, &branch->news) && give_up_call(branch)) {
+        if (!jzi_errand_post(branch->inbox, &branch->news) && give_up_call(branch)) {
             free_branch(branch);
             jzi_bus_release(bus);
         }
@@ -202,7 +202,7 @@ static void be_told(jzi_worker *worker, jzi_errand *errand)
         return;
     }
     wake_dirty(worker, branch, dirty);
-    if (again && !jzi_errand_post(worker->post, &branch->news) && give_up_call(branch)) {
+    if (again && !jzi_errand_post(worker->inbox, &branch->news) && give_up_call(branch)) {
         jzi_branch_free(worker, branch);
     }
 }
@@ -220,10 +220,10 @@ static jzi_branch *make_branch(jzi_worker *worker, jzx_bus *bus)
     }
     branch->roll_count = 1;
     branch->news.run = be_told;
-    branch->post = worker->post;
+    branch->inbox = worker->inbox;
     branch->bus = bus;
     branch->heard = (jzi_cursor){.pos = bus->all.published, .last = bus->all.newest};
-    jzi_post_retain(branch->post);
+    jzi_inbox_retain(branch->inbox);
     jzi_bus_retain(bus);
     return branch;
 }
@@ -231,7 +231,7 @@ static jzi_branch *make_branch(jzi_worker *worker, jzx_bus *bus)
 jzi_branch *jzi_branch_join(jzi_worker *worker, jzx_bus *bus)
 {
     jzi_branch **at = &bus->branches;
-    while (*at != NULL && (*at)->post != worker->post) {
+    while (*at != NULL && (*at)->inbox != worker->inbox) {
         at = &(*at)->next;
     }
     if (*at == NULL) {

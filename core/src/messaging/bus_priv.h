@@ -1,19 +1,19 @@
 /* Shared by the sources of bus, and by nobody else.
  *
- *   publisher, any thread          bus, under its lock             a domain with subscribers
+ *   publisher, any thread          bus, under its lock             a dispatcher with subscribers
  *   makes the event          -->   all:    e7 e8 e9 (the last `keep`)
  *                                  topics: e7 e9 | e8              branch: heard up to 8
  *   tells the branches       ----------- errand: up to 9 ------>   heard up to 9: wakes whom it
  *   (its own one: directly)                                        concerns
  *                                  each reads on from its cursor   sub: claim, hand over, done
  *
- * Between domains there is one errand per branch, so a publication costs a domain one push however
- * many subscribers it has, and none while the last one is still under way. A branch reads no
- * further than it has heard of: what the publisher sent before the event went the same way, and is
- * there (R6).
+ * Between dispatchers there is one errand per branch, so a publication costs a dispatcher one push
+ * however many subscribers it has, and none while the last one is still under way. A branch reads
+ * no further than it has heard of: what the publisher sent before the event went the same way, and
+ * is there (R6).
  *
  * Locks: the bus's own, which is taken with or without the floor of a pool and held over neither
- * user code nor a push. Lists of subscriptions belong to their domain. */
+ * user code nor a push. Lists of subscriptions belong to their dispatcher. */
 #ifndef JZI_BUS_STEPS_H
 #define JZI_BUS_STEPS_H
 
@@ -84,7 +84,8 @@ typedef struct jzi_prefix {
     char text[];
 } jzi_prefix;
 
-/* Subscriptions of one domain, in the order of subscribing; index 0: to prefixes, else by topic. */
+/* Subscriptions of one dispatcher, in the order of subscribing; index 0: to prefixes, else by
+ * topic. */
 typedef struct jzi_roll {
     struct jzi_sub *first;
     struct jzi_sub *last;
@@ -92,18 +93,18 @@ typedef struct jzi_roll {
     bool dirty; /* there is news for them */
 } jzi_roll;
 
-/* The part of a bus that is in one domain: while it has subscriptions there, or its errand is under
- * way. */
+/* The part of a bus that is in one dispatcher: while it has subscriptions there, or its errand is
+ * under way. */
 typedef struct jzi_branch {
     jzi_errand news;
     jzx_bus *bus;              /* counted */
-    jzi_post *post;            /* counted */
+    jzi_inbox *inbox;          /* counted */
     struct jzi_branch *next;   /* the bus's list; under its lock, with the next four */
     struct jzi_branch *called; /* in the list of whoever posts the errand */
     bool under_way;            /* otherwise everything that was published has been heard of */
     uint64_t upto;             /* what the errand says */
     uint32_t subs;
-    jzi_cursor heard; /* of the bus's stream. Written under the lock by its own domain */
+    jzi_cursor heard; /* of the bus's stream. Written under the lock by its own dispatcher */
     jzi_roll *rolls;
     uint32_t roll_count;
     jzi_count delivered, filtered, lagged;
@@ -114,7 +115,7 @@ struct jzx_bus {
     _Atomic uint32_t refs;
     jzx_allocator alloc;
     const jzx_env *env;
-    jzi_post *home;           /* counted; of a system its first one, which goes last */
+    jzi_inbox *home;          /* counted; of a system its first one, which goes last */
     jzi_directory *directory; /* of a system, counted; NULL: the loop's own bus */
     uint32_t keep;
     _Atomic(jzi_bus_event *) spare; /* the record of an event that went, for the next one */
@@ -211,7 +212,7 @@ jzi_topic *jzi_topic_find(const jzx_bus *bus, const char *name);
 
 /* One reference less; the last one frees the event and drops its data. */
 void jzi_bus_event_release(jzx_bus *bus, jzi_bus_event *event);
-/* The same in a domain, where the data may have to be dropped later. */
+/* The same in a dispatcher, where the data may have to be dropped later. */
 void jzi_bus_event_leave(jzi_worker *worker, jzx_bus *bus, jzi_bus_event *event);
 void jzi_bus_leave(jzi_worker *worker, jzx_bus *bus);
 
@@ -222,13 +223,13 @@ void jzi_prefix_leave(jzx_bus *bus, jzi_prefix *prefix);
 /* Gives the subscriber a turn for what its branch has heard of. */
 void jzi_sub_queue(jzi_worker *worker, jzi_sub *sub);
 
-/* An event was published by an actor of this domain, which has heard of all others. Returns how
+/* An event was published by an actor of this dispatcher, which has heard of all others. Returns how
  * many references to it were taken. */
 uint32_t jzi_branch_tell(jzi_worker *worker, jzi_branch *branch, jzi_bus_event *event);
 /* Posts the errands of those in the list. Without the lock. */
 void jzi_branch_call(jzx_bus *bus, jzi_branch *called);
-/* The one of this domain, made if need be, with one subscription more. NULL: no memory. With the
- * lock. */
+/* The one of this dispatcher, made if need be, with one subscription more. NULL: no memory. With
+ * the lock. */
 jzi_branch *jzi_branch_join(jzi_worker *worker, jzx_bus *bus);
 /* One less, with the lock. True: nobody is left and it is out of reach; free it without the lock.
  */

@@ -209,8 +209,8 @@ static bool leave_place(jzi_sub *sub)
 /* After fork(2) somebody who is not here may have the lock: then the bus is left as it is. */
 static bool lock_for_end(const jzi_worker *worker, jzx_bus *bus)
 {
-    return worker->domain->abandoned ? pthread_mutex_trylock(&bus->lock) == 0
-                                     : pthread_mutex_lock(&bus->lock) == 0;
+    return worker->dispatcher->abandoned ? pthread_mutex_trylock(&bus->lock) == 0
+                                         : pthread_mutex_lock(&bus->lock) == 0;
 }
 
 static void end_sub(jzi_worker *worker, jzi_sub *sub)
@@ -233,7 +233,7 @@ static void end_sub(jzi_worker *worker, jzi_sub *sub)
         jzi_bus_event_leave(worker, sub->bus, sub->batch[sub->at++]);
     }
     sub->actor = NULL;
-    if (sub->state == JZI_SUB_IN_HAND && worker->domain->abandoned) {
+    if (sub->state == JZI_SUB_IN_HAND && worker->dispatcher->abandoned) {
         is_out(worker, &sub->node); /* its message does not end */
     } else if (sub->state == JZI_SUB_IDLE) {
         free_sub(worker, sub);
@@ -251,7 +251,7 @@ void jzi_bus_subs_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 
 void jzi_bus_init(jzi_worker *worker)
 {
-    worker->domain->event_ops[JZI_EVENT_BUS] =
+    worker->dispatcher->event_ops[JZI_EVENT_BUS] =
         (jzi_event_ops){.claim = claim, .done = is_out, .revoke = is_out};
 }
 
@@ -273,8 +273,8 @@ static jzx_err start(jzi_worker *worker, jzi_sub *sub, const char *pattern)
 jzx_err jzi_bus_subscribe(jzi_worker *worker, jzi_actor *actor, jzx_bus *bus, const char *pattern,
                           const jzx_sub_opts *opts, jzx_sub_ref *out_ref)
 {
-    bool ours = bus->directory == NULL ? worker->post == bus->home
-                                       : worker->domain->directory == bus->directory;
+    bool ours = bus->directory == NULL ? worker->inbox == bus->home
+                                       : worker->dispatcher->directory == bus->directory;
     if (!ours) {
         return JZX_ERR_INVALID_ARG;
     }
@@ -295,7 +295,8 @@ jzx_err jzi_bus_subscribe(jzi_worker *worker, jzi_actor *actor, jzx_bus *bus, co
         return err;
     }
     jzi_bus_retain(bus);
-    sub->ref = ++worker->domain->watch_seq; /* one sequence for all that an actor may refer to */
+    sub->ref =
+        ++worker->dispatcher->watch_seq; /* one sequence for all that an actor may refer to */
     sub->next = extra->subs;
     sub->pprev = &extra->subs;
     if (sub->next != NULL) {

@@ -335,8 +335,8 @@ void jzi_name_withdraw(jzi_worker *clerk, jzi_actor *actor, jzi_name *name)
     jzi_registry_unlock(registry);
 }
 
-/* An actor of this domain that has something here, and so is alive: its slot is enough, also while
- * its birth waits for memory. */
+/* An actor of this dispatcher that has something here, and so is alive: its slot is enough, also
+ * while its birth waits for memory. */
 static jzi_actor *actor_of(const jzi_worker *worker, jzx_actor_id id)
 {
     return jzi_worker_slot(worker, jzx_id_slot(id));

@@ -3,7 +3,7 @@
  * the other way round.
  *
  * What an actor has in the table is found by its id, so that any thread may ask. What it leaves
- * with its desk (extra->names, groups, waits) is its own domain's, as everything there is. */
+ * with its desk (extra->names, groups, waits) is its own dispatcher's, as everything there is. */
 #ifndef JZI_REGISTRY_H
 #define JZI_REGISTRY_H
 
@@ -34,7 +34,7 @@ void jzi_registry_release(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id)
 /* Of a name or a group. Errors: INVALID_ARG, TOO_BIG. */
 jzx_err jzi_name_check(const char *text);
 
-/* Names; see jzx/registry.h. The actor is one of the worker's domain, texts were checked. */
+/* Names; see jzx/registry.h. The actor is one of the worker's dispatcher, texts were checked. */
 jzx_err jzi_name_register(jzi_worker *worker, jzi_actor *actor, const char *text);
 jzx_err jzi_name_unregister(jzi_worker *worker, const char *text);
 jzx_actor_id jzi_name_find(jzi_registry *registry, const char *text);
@@ -45,7 +45,7 @@ size_t jzi_names_all(jzi_registry *registry, jzx_name_info *out, size_t info_siz
 /* For a spawn, of an actor that nobody has heard of: reserves the name for `id`. On JZX_OK the
  * table is locked until the caller has made the actor known, and confirms; or could not, and
  * withdraws. So nobody finds an id here that does not resolve yet, or whose birth is not yet under
- * way. `clerk` may be a worker without a post. Errors: NAME_TAKEN, NO_MEMORY. */
+ * way. `clerk` may be a worker without an inbox. Errors: NAME_TAKEN, NO_MEMORY. */
 jzx_err jzi_name_reserve(jzi_worker *clerk, jzi_actor *actor, jzx_actor_id id, const char *text,
                          jzi_name **out_name);
 void jzi_name_confirm(jzi_worker *clerk, jzi_name *name);

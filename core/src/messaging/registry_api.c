@@ -5,7 +5,7 @@
 
 static jzi_registry *registry_of(const jzx_loop *loop)
 {
-    return jzi_loop_worker(loop)->domain->registry;
+    return jzi_loop_worker(loop)->dispatcher->registry;
 }
 
 /* The running actor, if it may be given something new. Errors: INVALID_ARG, STOPPING. */

@@ -123,7 +123,7 @@ typedef struct jzi_member {
 
 static inline jzi_registry *jzi_registry_of(const jzi_worker *worker)
 {
-    return worker->domain->registry;
+    return worker->dispatcher->registry;
 }
 static inline void jzi_registry_lock(jzi_registry *registry)
 {

@@ -1,16 +1,17 @@
 /* Who waits for a name, or watches a group. Either is one record with one node, made when it was
  * asked for, so that what it brings cannot be refused (R8, R9). It is in the list of its owner,
- * which is its own domain's business, and in that of its name or group, which is under the lock:
+ * which is its own dispatcher's business, and in that of its name or group, which is under the
+ * lock:
  *
  *   IDLE --told from here------------------> QUEUED --claim--> IN_HAND --done--> freed; a watch:
- *     \---told by another domain--> COMING --arrival--^                          IDLE, or QUEUED
- *                                                                                if it changed
+ *     \---told by another dispatcher--> COMING --arrival--^                          IDLE, or
+ * QUEUED if it changed
  *
- * Another domain only takes it from IDLE to COMING, with the lock, and then it is on our inbound
- * list already. A record that ends while it is COMING is freed when it has come, and one that is
- * QUEUED is claimed by nobody, and freed when its node is out of the lane. A request for a name is
- * out of that name's list as soon as it is not IDLE; a watch is in the list of its group until it
- * ends. */
+ * Another dispatcher only takes it from IDLE to COMING, with the lock, and then it is on our
+ * inbound list already. A record that ends while it is COMING is freed when it has come, and one
+ * that is QUEUED is claimed by nobody, and freed when its node is out of the lane. A request for a
+ * name is out of that name's list as soon as it is not IDLE; a watch is in the list of its group
+ * until it ends. */
 #include "messaging/registry_priv.h"
 
 #include "base/alloc.h"
@@ -24,7 +25,7 @@ typedef struct jzi_name_wait {
     jzi_errand errand; /* its node is the notice's, too */
     jzi_alarm alarm;   /* of a request for a name, with a timeout */
     jzi_registry *registry;
-    jzi_post *post;     /* where it lives */
+    jzi_inbox *inbox;   /* where it lives */
     jzx_actor_id owner; /* 0: it is over */
     uint64_t ref;
     struct jzi_name_wait *next; /* of the same owner */
@@ -84,7 +85,7 @@ static void leave_list(jzi_name_wait *wait)
     }
 }
 
-/* Into its owner's lane; in its own domain. */
+/* Into its owner's lane; in its own dispatcher. */
 static void queue(jzi_worker *worker, jzi_name_wait *wait)
 {
     jzi_actor *owner = jzi_worker_find(worker, wait->owner);
@@ -117,15 +118,15 @@ static void arrive(jzi_worker *worker, jzi_errand *errand)
     jzi_registry_unlock(registry);
 }
 
-/* There is something to tell, wherever we are. In its own domain the notice takes its place among
- * messages at once. Its dispatcher is there: who is in a list here is alive. */
+/* There is something to tell, wherever we are. In its own dispatcher the notice takes its place
+ * among messages at once. Its dispatcher is there: who is in a list here is alive. */
 static void tell(jzi_worker *worker, jzi_name_wait *wait)
 {
-    if (wait->post == worker->post) {
+    if (wait->inbox == worker->inbox) {
         queue(worker, wait);
     } else {
         wait->place = COMING;
-        (void)jzi_errand_post(wait->post, &wait->errand);
+        (void)jzi_errand_post(wait->inbox, &wait->errand);
     }
 }
 
@@ -158,7 +159,7 @@ static void time_is_up(jzi_alarms *alarms, jzi_alarm *alarm)
     if (wait->place == IDLE) { /* else the name is on its way */
         leave_list(wait);
         wait->of_name.err = JZX_ERR_TIMED_OUT;
-        queue(alarms->domain->acting, wait);
+        queue(alarms->dispatcher->acting, wait);
     }
     jzi_registry_unlock(registry);
 }
@@ -232,7 +233,7 @@ static void end_wait(jzi_worker *worker, jzi_name_wait *wait)
     jzi_registry_unlock(registry);
     unlink_wait(wait);
     jzi_alarm_clear(worker->alarms, &wait->alarm);
-    if (place == IDLE || (place == IN_HAND && worker->domain->abandoned)) {
+    if (place == IDLE || (place == IN_HAND && worker->dispatcher->abandoned)) {
         free_wait(wait); /* after fork(2) the message in hand does not end */
     }
 }
@@ -247,7 +248,7 @@ void jzi_registry_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 
 void jzi_waits_init(jzi_worker *worker)
 {
-    worker->domain->event_ops[JZI_EVENT_NAME] =
+    worker->dispatcher->event_ops[JZI_EVENT_NAME] =
         (jzi_event_ops){.claim = claim, .done = notice_is_handled, .revoke = notice_is_revoked};
 }
 
@@ -282,7 +283,7 @@ static jzi_name_wait *make_wait(jzi_worker *worker, jzi_actor *actor)
         wait->errand.run = arrive;
         wait->alarm.fire = time_is_up;
         wait->registry = registry;
-        wait->post = worker->post;
+        wait->inbox = worker->inbox;
     }
     return wait;
 }

@@ -4,7 +4,7 @@ jzi_worker *jzi_loop_enter_pool(const jzx_loop *loop)
 {
     jzi_worker *worker = jzi_loop_here(loop);
     jzi_worker_take_floor(worker);
-    if (worker->floors == 1 && jzi_post_has_mail(worker->post)) {
+    if (worker->floors == 1 && jzi_inbox_has_mail(worker->inbox)) {
         jzi_worker_intake(worker);
     }
     return worker;
@@ -12,7 +12,7 @@ jzi_worker *jzi_loop_enter_pool(const jzx_loop *loop)
 
 void jzi_loop_leave_pool(jzi_worker *worker)
 {
-    if (worker->floors == 1 && jzi_unlikely(worker->domain->chores != NULL)) {
+    if (worker->floors == 1 && jzi_unlikely(worker->dispatcher->chores != NULL)) {
         jzi_worker_do_chores(worker);
     }
     jzi_worker_give_floor(worker);

@@ -16,7 +16,8 @@ static inline jzi_worker *jzi_loop_worker(const jzx_loop *loop)
 static inline jzi_worker *jzi_loop_here(const jzx_loop *loop)
 {
     jzi_worker *worker = jzi_loop_worker(loop);
-    jzi_worker *here = jzi_unlikely(worker->pooled) ? jzi_worker_of_thread(worker->domain) : NULL;
+    jzi_worker *here =
+        jzi_unlikely(worker->pooled) ? jzi_worker_of_thread(worker->dispatcher) : NULL;
     return here != NULL ? here : worker;
 }
 

@@ -3,8 +3,8 @@
  * keeps the record until it is out.
  *
  * In a system letters are made by all dispatchers. One with feeds listens at the office: another
- * one that makes a letter sends the errand that each domain has for this, unless it is under way.
- * Of its own letters a domain knows without. */
+ * one that makes a letter sends the errand that each dispatcher has for this, unless it is under
+ * way. Of its own letters a dispatcher knows without. */
 #include "sched/letters.h"
 
 #include "base/alloc.h"
@@ -32,7 +32,7 @@ static void tell(jzi_worker *worker, jzi_feed *feed)
 
 static void tell_all(jzi_worker *worker)
 {
-    for (jzi_feed *feed = worker->domain->feeds; feed != NULL; feed = feed->next) {
+    for (jzi_feed *feed = worker->dispatcher->feeds; feed != NULL; feed = feed->next) {
         if (!feed->busy) {
             tell(worker, feed);
         }
@@ -44,8 +44,8 @@ static void tell_all(jzi_worker *worker)
 static void others_wrote(jzi_worker *worker, jzi_errand *errand)
 {
     (void)errand;
-    uint64_t count = jzi_dead_letters_hear(&worker->domain->dead_letters);
-    for (jzi_feed *feed = worker->domain->feeds; feed != NULL; feed = feed->next) {
+    uint64_t count = jzi_dead_letters_hear(&worker->dispatcher->dead_letters);
+    for (jzi_feed *feed = worker->dispatcher->feeds; feed != NULL; feed = feed->next) {
         if (!feed->busy && feed->told < count) {
             tell(worker, feed);
         }
@@ -53,21 +53,21 @@ static void others_wrote(jzi_worker *worker, jzi_errand *errand)
 }
 
 /* On the thread of whoever wrote. */
-static bool call_domain(jzi_letter_reader *reader)
+static bool call_dispatcher(jzi_letter_reader *reader)
 {
     jzi_dead_letters *letters = jzi_container_of(reader, jzi_dead_letters, reader);
-    jzi_domain *domain = jzi_container_of(letters, jzi_domain, dead_letters);
-    return jzi_errand_post(domain->letter_call.post, &domain->letter_call.errand);
+    jzi_dispatcher *dispatcher = jzi_container_of(letters, jzi_dispatcher, dead_letters);
+    return jzi_errand_post(dispatcher->letter_call.inbox, &dispatcher->letter_call.errand);
 }
 
 static uint64_t listen(jzi_worker *worker)
 {
-    jzi_domain *domain = worker->domain;
-    if (domain->feeds == NULL) {
-        domain->letter_call.post = worker->post;
-        domain->letter_call.errand.run = others_wrote;
+    jzi_dispatcher *dispatcher = worker->dispatcher;
+    if (dispatcher->feeds == NULL) {
+        dispatcher->letter_call.inbox = worker->inbox;
+        dispatcher->letter_call.errand.run = others_wrote;
     }
-    return jzi_dead_letters_listen(&domain->dead_letters, call_domain);
+    return jzi_dead_letters_listen(&dispatcher->dead_letters, call_dispatcher);
 }
 
 static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
@@ -77,7 +77,7 @@ static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     if (feed->subscriber == JZX_NOBODY) {
         return false;
     }
-    feed->told = node->msg.u64 = jzi_dead_letters_count(&worker->domain->dead_letters);
+    feed->told = node->msg.u64 = jzi_dead_letters_count(&worker->dispatcher->dead_letters);
     return true;
 }
 
@@ -88,7 +88,7 @@ static void notice_is_handled(jzi_worker *worker, jzi_node *node)
     feed->busy = false;
     if (feed->subscriber == JZX_NOBODY) {
         jzi_free(&worker->alloc, feed, sizeof *feed);
-    } else if (feed->told < jzi_dead_letters_count(&worker->domain->dead_letters)) {
+    } else if (feed->told < jzi_dead_letters_count(&worker->dispatcher->dead_letters)) {
         tell(worker, feed);
     }
 }
@@ -103,9 +103,9 @@ static void end_feed(jzi_worker *worker, jzi_feed *feed)
     if (feed->next != NULL) {
         feed->next->pprev = feed->pprev;
     }
-    if (worker->domain->feeds == NULL) {
-        worker->domain->on_dead_letter = NULL;
-        jzi_dead_letters_ignore(&worker->domain->dead_letters);
+    if (worker->dispatcher->feeds == NULL) {
+        worker->dispatcher->on_dead_letter = NULL;
+        jzi_dead_letters_ignore(&worker->dispatcher->dead_letters);
     }
     if (!feed->busy) {
         jzi_free(&worker->alloc, feed, sizeof *feed);
@@ -123,7 +123,7 @@ static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_letters_init(jzi_worker *worker)
 {
-    worker->domain->event_ops[JZI_EVENT_LETTERS] = (jzi_event_ops){
+    worker->dispatcher->event_ops[JZI_EVENT_LETTERS] = (jzi_event_ops){
         .claim = claim_notice, .done = notice_is_handled, .revoke = notice_is_revoked};
 }
 
@@ -148,13 +148,13 @@ jzx_err jzi_letters_subscribe(jzi_worker *worker, jzi_actor *actor)
     };
     feed->subscriber = actor->id;
     feed->told = listen(worker);
-    feed->next = worker->domain->feeds;
-    feed->pprev = &worker->domain->feeds;
+    feed->next = worker->dispatcher->feeds;
+    feed->pprev = &worker->dispatcher->feeds;
     if (feed->next != NULL) {
         feed->next->pprev = &feed->next;
     }
-    worker->domain->feeds = ext->feed = feed;
-    worker->domain->on_dead_letter = tell_all;
+    worker->dispatcher->feeds = ext->feed = feed;
+    worker->dispatcher->on_dead_letter = tell_all;
     return JZX_OK;
 }
 

@@ -116,7 +116,7 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
     } else {
         jzi_mailbox_put(worker, actor, node);
     }
-    if (jzi_unlikely(worker->careful)) {
+    if (jzi_unlikely(worker->instrumented)) {
         jzi_worker_saw_send(worker, actor, node, JZI_SENT_NOW);
     }
     return JZX_OK;
@@ -144,7 +144,7 @@ jzx_err jzi_mailbox_send_plain(jzi_worker *worker, jzx_actor_id to, uint64_t pay
     }
     jzi_mailbox_fill(&node->msg, payload, len, tag, flags, worker->ctx.self);
     jzi_mailbox_put(worker, actor, node);
-    if (jzi_unlikely(worker->careful)) {
+    if (jzi_unlikely(worker->instrumented)) {
         jzi_worker_saw_send(worker, actor, node, JZI_SENT_NOW);
     }
     return JZX_OK;
@@ -169,8 +169,8 @@ bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, j
     jzx_message *msg = &node->msg;
     jzi_actor *actor = NULL;
     bool urgent = (jzi_msg_flags(msg) & JZX_MSG_URGENT) != 0;
-    if (worker->domain->pooled || (jzx_id_index(to) ^ worker->base) >> 24 != 0) {
-        if (to == from->id || !worker->domain->on_redirect(worker, node, to)) {
+    if (worker->dispatcher->pooled || (jzx_id_index(to) ^ worker->base) >> 24 != 0) {
+        if (to == from->id || !worker->dispatcher->on_redirect(worker, node, to)) {
             return false;
         }
         moved_on(worker, from, node);

@@ -115,7 +115,7 @@ void jzi_room_settled(jzi_worker *worker, jzx_actor_id id, bool told)
         target->ext->told--;
     }
     if ((target->flags & JZI_ACTOR_WAITERS) != 0 && (target->flags & JZI_ACTOR_ENDING) == 0 &&
-        jzi_actor_used(target) <= target->kind->low_water) {
+        jzi_actor_used(target) <= target->type->low_water) {
         tell_waiters(worker, target);
     }
 }
@@ -135,11 +135,11 @@ static void notice_is_out(jzi_worker *worker, jzi_node *node)
 
 void jzi_room_init(jzi_worker *worker)
 {
-    worker->domain->event_ops[JZI_EVENT_ROOM] =
+    worker->dispatcher->event_ops[JZI_EVENT_ROOM] =
         (jzi_event_ops){.claim = claim_notice, .done = notice_is_out, .revoke = notice_is_out};
-    worker->domain->event_ops[JZI_EVENT_FULL] =
+    worker->dispatcher->event_ops[JZI_EVENT_FULL] =
         (jzi_event_ops){.arrive = jzi_worker_others_refused};
-    worker->domain->on_room = tell_waiters;
+    worker->dispatcher->on_room = tell_waiters;
 }
 
 static bool has_request(const jzi_actor *waiter, jzx_actor_id target)
@@ -160,7 +160,7 @@ void jzi_room_queue(jzi_worker *worker, jzi_actor *target, jzi_room *room)
     jzi_ext *ext = target->ext;
     uint32_t free_slots = room_of(target);
     if (ext->waiters == NULL && unpromised(target, free_slots) > 0 &&
-        jzi_actor_used(target) <= target->kind->low_water) {
+        jzi_actor_used(target) <= target->type->low_water) {
         promise(worker, target, room, free_slots);
         return;
     }
@@ -185,7 +185,7 @@ jzx_err jzi_room_request(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id tar
         (found == JZX_OK && jzi_worker_ext(worker, actor) == NULL)) {
         return JZX_ERR_NO_MEMORY;
     }
-    if (jzi_worker_is_far(worker, target) && worker->domain->directory != NULL) {
+    if (jzi_worker_is_far(worker, target) && worker->dispatcher->directory != NULL) {
         return jzi_room_request_far(worker, waiter, target);
     }
     jzi_room *room = jzi_alloc_zeroed(&worker->alloc, sizeof *room);

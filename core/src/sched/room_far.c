@@ -1,8 +1,8 @@
-/* A request for room between domains (R12). It is one record, made when it is asked for, with an
- * errand for each thing that can be said (R9):
+/* A request for room between dispatchers (R12). It is one record, made when it is asked for, with
+ * an errand for each thing that can be said (R9):
  *
- *   waiter's domain          target's domain
- *   ask       ---------->    answers at once, or queues it with those of its own domain
+ *   waiter's dispatcher          target's dispatcher
+ *   ask       ---------->    answers at once, or queues it with those of its own dispatcher
  *   notice    <----tell--    there is room, or the target ended
  *   is out    ----over-->    the slot is no longer promised
  *   withdraws ----over-->    out of the queue; no tell follows
@@ -10,8 +10,8 @@
  * Over and tell may cross. The record has two shares: one ends when `over` was obeyed, the other
  * when `tell` was, or cannot come any more; each refused errand ends its share at once. So whoever
  * is last frees the record, also while either dispatcher is going away. If the target is known to
- * be gone its domain is not asked, but the answer comes by the inbound list all the same: behind
- * its last messages, which were put there before its gate was closed (R6). */
+ * be gone its dispatcher is not asked, but the answer comes by the inbound list all the same:
+ * behind its last messages, which were put there before its gate was closed (R6). */
 #include "sched/room_priv.h"
 
 #include "base/alloc.h"
@@ -45,7 +45,7 @@ static void be_asked(jzi_worker *worker, jzi_errand *errand)
     jzi_actor *target = NULL;
     jzx_err found = jzi_worker_find_open(worker, room->notice.target, &target);
     if (found == JZX_OK && jzi_worker_ext(worker, target) == NULL &&
-        jzi_errand_post(worker->post, errand)) {
+        jzi_errand_post(worker->inbox, errand)) {
         return; /* no memory now: in the next tick, then */
     }
     far->asked = true;
@@ -126,10 +126,10 @@ jzx_err jzi_room_request_far(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id
         return JZX_ERR_NO_MEMORY;
     }
     jzi_room_far_init(far);
-    far->back = worker->post;
+    far->back = worker->inbox;
     jzi_room_link(&far->room, waiter, target);
     const jzi_actor *actor = NULL;
-    jzx_err err = jzi_directory_look(worker->domain->directory, target, &far->there, &actor);
+    jzx_err err = jzi_directory_look(worker->dispatcher->directory, target, &far->there, &actor);
     atomic_init(&far->shares, 2);
     if (err != JZX_ERR_NO_SUCH_ACTOR && jzi_errand_post(far->there, &far->ask)) {
         return JZX_OK;
@@ -137,7 +137,7 @@ jzx_err jzi_room_request_far(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id
     far->there = NULL;
     atomic_init(&far->shares, 1);
     far->room.notice.err = JZX_ERR_NO_SUCH_ACTOR;
-    if (!jzi_errand_post(worker->post, &far->tell)) {
+    if (!jzi_errand_post(worker->inbox, &far->tell)) {
         jzi_room_post(worker, &far->room);
     }
     return JZX_OK;

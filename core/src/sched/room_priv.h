@@ -4,8 +4,8 @@
 
 #include "sched/room.h"
 
-/* Of a request between domains each side has its own fields, and the notice is the target's until
- * it is sent. */
+/* Of a request between dispatchers each side has its own fields, and the notice is the target's
+ * until it is sent. */
 typedef struct jzi_room {
     jzi_node node;
     jzx_room_notice notice;
@@ -13,7 +13,7 @@ typedef struct jzi_room {
     struct jzi_room *next; /* in the waiter's list */
     struct jzi_room **pprev;
     bool waiting; /* for an answer; else the node is in the waiter's lane */
-    bool far;     /* the target is in another domain: part of a jzi_room_far */
+    bool far;     /* the target is in another dispatcher: part of a jzi_room_far */
     /* The target's side. */
     bool queued; /* in its queue */
     bool told;   /* counted in its `told` */
@@ -25,8 +25,8 @@ typedef struct jzi_room_far {
     jzi_errand ask;
     jzi_errand tell;
     jzi_errand over;
-    jzi_post *there;              /* the target's domain; NULL: it was not asked */
-    jzi_post *back;               /* the waiter's */
+    jzi_inbox *there;             /* the target's dispatcher; NULL: it was not asked */
+    jzi_inbox *back;              /* the waiter's */
     struct jzi_room_wait *thread; /* instead of an actor, a thread waits; see room_wait.c */
     _Atomic uint32_t shares;
     /* The target's side: without memory a question comes again, and `over` may get ahead of it. */
@@ -52,7 +52,7 @@ void jzi_room_answer(jzi_worker *worker, jzi_room *room, uint32_t free_slots, jz
 /* The notice is out: its slot is no longer promised, and the next ones may be told. */
 void jzi_room_settled(jzi_worker *worker, jzx_actor_id target, bool told);
 
-/* The other domain. */
+/* The other dispatcher. */
 jzx_err jzi_room_request_far(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id target);
 /* Sends the answer to the waiter. */
 void jzi_room_tell(jzi_worker *worker, jzi_room *room);

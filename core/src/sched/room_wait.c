@@ -1,9 +1,9 @@
-/* A thread that runs no actors waits for room (R12). Its request is that of another domain (see
- * room_far.c) with one difference: there is no domain to tell, so the target's side wakes the
+/* A thread that runs no actors waits for room (R12). Its request is that of another dispatcher (see
+ * room_far.c) with one difference: there is no dispatcher to tell, so the target's side wakes the
  * thread itself. The thread's share of the record ends when it was told, or by whoever tells it in
  * vain:
  *
- *   thread                         target's domain
+ *   thread                         target's dispatcher
  *   ask, sleeps   ------------>    answers at once, or queues it
  *   told          <--lock------    there is room, or the target ended
  *   over          ------------>    the slot is no longer promised
@@ -23,7 +23,7 @@ typedef struct jzi_room_wait {
     bool told;
     bool gone;                  /* the thread waits no longer */
     bool closed;                /* nobody will ever tell it */
-    struct jzi_room_wait *next; /* in post->waits, under its registry_lock */
+    struct jzi_room_wait *next; /* in inbox->waits, under its registry_lock */
     struct jzi_room_wait **pprev;
 } jzi_room_wait;
 
@@ -46,38 +46,38 @@ bool jzi_room_wake(jzi_room_far *far)
     return !gone;
 }
 
-static void enlist(jzi_post *post, jzi_room_wait *wait)
+static void enlist(jzi_inbox *inbox, jzi_room_wait *wait)
 {
-    jzi_post_lock_registry(post);
-    wait->next = post->waits;
-    wait->pprev = &post->waits;
+    jzi_inbox_lock_registry(inbox);
+    wait->next = inbox->waits;
+    wait->pprev = &inbox->waits;
     if (wait->next != NULL) {
         wait->next->pprev = &wait->next;
     }
-    post->waits = wait;
-    jzi_post_unlock_registry(post);
+    inbox->waits = wait;
+    jzi_inbox_unlock_registry(inbox);
 }
 
-static void delist(jzi_post *post, jzi_room_wait *wait)
+static void delist(jzi_inbox *inbox, jzi_room_wait *wait)
 {
-    jzi_post_lock_registry(post);
+    jzi_inbox_lock_registry(inbox);
     *wait->pprev = wait->next;
     if (wait->next != NULL) {
         wait->next->pprev = wait->pprev;
     }
-    jzi_post_unlock_registry(post);
+    jzi_inbox_unlock_registry(inbox);
 }
 
-void jzi_room_send_away(jzi_post *post)
+void jzi_room_send_away(jzi_inbox *inbox)
 {
-    jzi_post_lock_registry(post);
-    for (jzi_room_wait *wait = post->waits; wait != NULL; wait = wait->next) {
+    jzi_inbox_lock_registry(inbox);
+    for (jzi_room_wait *wait = inbox->waits; wait != NULL; wait = wait->next) {
         (void)pthread_mutex_lock(&wait->lock);
         wait->closed = true;
         (void)pthread_cond_signal(&wait->woken);
         (void)pthread_mutex_unlock(&wait->lock);
     }
-    jzi_post_unlock_registry(post);
+    jzi_inbox_unlock_registry(inbox);
 }
 
 /* Until it is told, sent away, or the time is up. */
@@ -94,46 +94,46 @@ static void sleep_on(jzi_room_wait *wait, const jzx_env *env, uint64_t deadline_
     (void)pthread_mutex_unlock(&wait->lock);
 }
 
-static jzx_err conclude(jzi_post *post, jzi_room_wait *wait)
+static jzx_err conclude(jzi_inbox *inbox, jzi_room_wait *wait)
 {
     if (wait->gone && wait->closed) {
         return JZX_ERR_LOOP_CLOSED; /* the record stays with the dispatcher that is stuck */
     }
     jzx_err err = wait->gone ? JZX_ERR_TIMED_OUT : (jzx_err)wait->far.room.notice.err;
     uint32_t ended = wait->gone ? 0 : 1;
-    if (!jzi_errand_post(post, &wait->far.over)) {
+    if (!jzi_errand_post(inbox, &wait->far.over)) {
         ended++; /* the dispatcher went, and answered all before */
     }
     if (ended > 0) {
-        jzi_room_far_end(&post->alloc, &wait->far, ended);
+        jzi_room_far_end(&inbox->alloc, &wait->far, ended);
     }
     return err;
 }
 
-jzx_err jzi_room_await(jzi_post *post, jzx_actor_id target, uint64_t timeout_ms)
+jzx_err jzi_room_await(jzi_inbox *inbox, jzx_actor_id target, uint64_t timeout_ms)
 {
-    const jzx_env *env = post->env;
+    const jzx_env *env = inbox->env;
     uint64_t now = env->now_ns(env->ctx);
     uint64_t deadline =
         timeout_ms > (UINT64_MAX - now) / 1000000 ? UINT64_MAX : now + timeout_ms * 1000000;
-    jzi_room_wait *wait = jzi_alloc_zeroed(&post->alloc, sizeof *wait);
+    jzi_room_wait *wait = jzi_alloc_zeroed(&inbox->alloc, sizeof *wait);
     if (wait == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_room_far_init(&wait->far);
     wait->far.thread = wait;
-    wait->far.there = post;
+    wait->far.there = inbox;
     wait->far.room.notice.target = target;
     atomic_init(&wait->far.shares, 2);
     (void)pthread_mutex_init(&wait->lock, NULL);
     jzi_cond_init(&wait->woken);
-    enlist(post, wait);
-    if (!jzi_errand_post(post, &wait->far.ask)) {
-        delist(post, wait);
-        jzi_room_wait_free(&post->alloc, &wait->far);
+    enlist(inbox, wait);
+    if (!jzi_errand_post(inbox, &wait->far.ask)) {
+        delist(inbox, wait);
+        jzi_room_wait_free(&inbox->alloc, &wait->far);
         return JZX_ERR_LOOP_CLOSED;
     }
     sleep_on(wait, env, deadline);
-    delist(post, wait);
-    return conclude(post, wait);
+    delist(inbox, wait);
+    return conclude(inbox, wait);
 }

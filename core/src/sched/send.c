@@ -1,5 +1,5 @@
 /* Sends, from the public call to the mailbox: on a loop the quick way; in a pool, and to another
- * domain, over the gate as any thread does, unless the worker keeps the floor. */
+ * dispatcher, over the gate as any thread does, unless the worker keeps the floor. */
 #include "sched/send.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,8 @@ static jzx_err refuse(jzx_loop *loop, jzx_actor_id to, jzx_err err)
     return jzi_worker_refuse(worker, to, err);
 }
 
-/* Whether a send leaves the domain, or is one between actors of a pool: the way over the gate. */
+/* Whether a send leaves the dispatcher, or is one between actors of a pool: the way over the gate.
+ */
 static inline bool is_far(const jzx_loop *loop, jzx_actor_id to)
 {
     return jzi_loop_worker(loop)->pooled ||
@@ -34,7 +35,8 @@ static bool makes_room(jzx_loop *loop, jzx_actor_id to, jzx_err err)
 static inline void take_in_at_rest(jzx_loop *loop)
 {
     const jzi_worker *first = jzi_loop_worker(loop);
-    if (first->pooled && atomic_load_explicit(&first->domain->running, memory_order_relaxed) == 0) {
+    if (first->pooled &&
+        atomic_load_explicit(&first->dispatcher->running, memory_order_relaxed) == 0) {
         JZI_ENTER(loop, "jzx_send");
     }
 }
@@ -45,14 +47,14 @@ static inline jzi_worker *keeper_of(const jzx_loop *loop, jzx_actor_id to)
 {
     jzi_worker *worker = jzi_worker_here;
     if (worker == NULL || !worker->keeps || worker->floors > 0 ||
-        worker->domain != jzi_loop_worker(loop)->domain ||
+        worker->dispatcher != jzi_loop_worker(loop)->dispatcher ||
         (jzx_id_index(to) ^ jzi_loop_worker(loop)->base) >> 24 != 0) {
         return NULL;
     }
     if (jzi_unlikely(!jzi_keeper_takes(worker))) {
         jzi_worker_take_floor(worker);
     }
-    if (jzi_unlikely(jzi_post_has_mail(worker->post))) {
+    if (jzi_unlikely(jzi_inbox_has_mail(worker->inbox))) {
         jzi_worker_intake(worker); /* what was sent before comes before */
     }
     return worker;
@@ -65,7 +67,7 @@ static jzx_err send_far(jzx_loop *loop, jzx_actor_id to, uint64_t payload, size_
     jzi_worker *keeper = tag < JZX_TAG_SYSTEM_FIRST ? keeper_of(loop, to) : NULL;
     if (keeper != NULL) {
         err = jzi_mailbox_send_plain(keeper, to, payload, len, tag, flags);
-        if (jzi_unlikely(keeper->domain->chores != NULL) || !jzi_keeper_gives(keeper)) {
+        if (jzi_unlikely(keeper->dispatcher->chores != NULL) || !jzi_keeper_gives(keeper)) {
             jzi_loop_leave(&keeper);
         }
         return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(loop, to, err);

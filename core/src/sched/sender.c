@@ -9,24 +9,24 @@
 
 enum { SENDER_PAGE_NODES = 64, LINE = 64 };
 
-/* A page of nodes for the cache. The post office keeps the page until it closes. */
-static jzi_node *make_nodes(jzi_post *post, bool wide)
+/* A page of nodes for the cache. The inbox keeps the page until it closes. */
+static jzi_node *make_nodes(jzi_inbox *inbox, bool wide)
 {
     size_t node_bytes = wide ? sizeof(jzi_wide_node) : sizeof(jzi_node);
     size_t bytes = sizeof(jzi_node_page) + LINE + SENDER_PAGE_NODES * node_bytes;
-    jzi_node_page *page = jzi_alloc(&post->alloc, bytes);
+    jzi_node_page *page = jzi_alloc(&inbox->alloc, bytes);
     if (page == NULL) {
         return NULL;
     }
     *page = (jzi_node_page){
         .bytes = bytes, .count = SENDER_PAGE_NODES, .node_bytes = (uint32_t)node_bytes};
-    jzi_node_page *head = atomic_load_explicit(&post->pages, memory_order_relaxed);
+    jzi_node_page *head = atomic_load_explicit(&inbox->pages, memory_order_relaxed);
     do {
         page->next = head;
         /* release: the last owner, who frees the pages, reads what is in them. */
-    } while (!atomic_compare_exchange_weak_explicit(&post->pages, &head, page, memory_order_release,
-                                                    memory_order_relaxed));
-    atomic_fetch_add_explicit(&post->page_count, 1, memory_order_relaxed);
+    } while (!atomic_compare_exchange_weak_explicit(&inbox->pages, &head, page,
+                                                    memory_order_release, memory_order_relaxed));
+    atomic_fetch_add_explicit(&inbox->page_count, 1, memory_order_relaxed);
     uintptr_t first = ((uintptr_t)(page + 1) + LINE - 1) & ~(uintptr_t)(LINE - 1);
     jzi_node *chain = NULL;
     for (size_t i = SENDER_PAGE_NODES; i-- > 0;) {
@@ -41,11 +41,11 @@ static jzi_node *take_cached(jzx_sender *sender, bool wide)
 {
     jzi_node *node = sender->cache[wide];
     if (node == NULL) {
-        /* acquire: pairs with jzi_post_return(), after which the nodes are ours. */
-        node = atomic_exchange_explicit(&sender->post->returned[wide], NULL, memory_order_acquire);
+        /* acquire: pairs with jzi_inbox_return(), after which the nodes are ours. */
+        node = atomic_exchange_explicit(&sender->inbox->returned[wide], NULL, memory_order_acquire);
     }
     if (node == NULL) {
-        node = make_nodes(sender->post, wide);
+        node = make_nodes(sender->inbox, wide);
     }
     if (node != NULL) {
         sender->cache[wide] = node->next;
@@ -68,7 +68,7 @@ static inline __attribute__((always_inline)) jzi_node *take_node(jzx_sender *sen
         return node;
     }
     *out_flags |= JZI_MSG_SOLO;
-    jzi_node *node = jzi_alloc(&sender->post->alloc, sizeof(jzi_wide_node));
+    jzi_node *node = jzi_alloc(&sender->inbox->alloc, sizeof(jzi_wide_node));
     if (node != NULL) {
         atomic_fetch_add_explicit(&sender->sent_else, 1, memory_order_relaxed);
     }
@@ -80,13 +80,13 @@ static void give_node(jzx_sender *sender, jzi_node *node, uint32_t flags)
 {
     atomic_fetch_sub_explicit(&sender->sent_else, 1, memory_order_relaxed);
     if ((flags & JZI_MSG_BLOCK) != 0) {
-        jzi_free(&sender->post->alloc, node->msg.data, node->msg.len);
+        jzi_free(&sender->inbox->alloc, node->msg.data, node->msg.len);
     }
     if ((flags & JZI_MSG_SOLO) != 0) {
-        jzi_free(&sender->post->alloc, node, sizeof(jzi_wide_node));
+        jzi_free(&sender->inbox->alloc, node, sizeof(jzi_wide_node));
         return;
     }
-    jzi_post_return(sender->post, (flags & JZI_MSG_WIDE) != 0, node, node);
+    jzi_inbox_return(sender->inbox, (flags & JZI_MSG_WIDE) != 0, node, node);
 }
 
 /* A node with the message in it, copied if need be. NULL: no memory. */
@@ -103,7 +103,7 @@ static jzi_node *make_node(jzx_sender *sender, const jzx_send_opts *opts, uint32
     void *data = opts->data;
     if (copy) {
         data = wide ? (void *)((jzi_wide_node *)(void *)node)->bytes
-                    : jzi_alloc(&sender->post->alloc, opts->len);
+                    : jzi_alloc(&sender->inbox->alloc, opts->len);
         if (data == NULL) {
             give_node(sender, node, flags);
             return NULL;
@@ -135,11 +135,11 @@ static __attribute__((noinline)) jzx_err route_far(jzx_sender *sender, jzx_actor
     uint32_t dispatcher = jzx_id_dispatcher(to);
     jzx_sender *other = atomic_load_explicit(&sender->others[dispatcher], memory_order_acquire);
     if (other == NULL) {
-        jzi_post *post = jzi_directory_post(sender->directory, dispatcher);
-        if (post == NULL) {
+        jzi_inbox *inbox = jzi_directory_inbox(sender->directory, dispatcher);
+        if (inbox == NULL) {
             return JZX_ERR_NO_SUCH_ACTOR;
         }
-        jzx_err err = jzi_sender_make(post, NULL, sender->flags, &other);
+        jzx_err err = jzi_sender_make(inbox, NULL, sender->flags, &other);
         if (err != JZX_OK) {
             return err;
         }
@@ -158,7 +158,7 @@ static inline jzx_err route(jzx_sender *sender, jzx_actor_id to, jzx_sender **ou
 {
     *out_sender = sender;
     return jzi_likely(sender->directory == NULL ||
-                      sender->post->base >> 24 == jzx_id_dispatcher(to))
+                      sender->inbox->base >> 24 == jzx_id_dispatcher(to))
                ? JZX_OK
                : route_far(sender, to, out_sender);
 }
@@ -180,40 +180,40 @@ static jzx_err verdict_of(jzi_entry entry)
 }
 
 /* The actor in the id's slot, whoever that is by now. Errors: LOOP_CLOSED, NO_SUCH_ACTOR. */
-static jzx_err find_target(const jzi_post *post, jzx_actor_id to, jzi_actor **out_actor)
+static jzx_err find_target(const jzi_inbox *inbox, jzx_actor_id to, jzi_actor **out_actor)
 {
-    if (jzi_unlikely(atomic_load_explicit(&post->inbound, memory_order_relaxed) ==
+    if (jzi_unlikely(atomic_load_explicit(&inbox->inbound, memory_order_relaxed) ==
                      JZI_INBOUND_CLOSED)) {
-        return jzi_sender_closed(post);
+        return jzi_sender_closed(inbox);
     }
-    *out_actor = jzi_actor_table_slot(&post->table, jzx_id_index(to) ^ post->base);
+    *out_actor = jzi_actor_table_slot(&inbox->table, jzx_id_index(to) ^ inbox->base);
     return *out_actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_OK;
 }
 
 /* Gives back what was reserved at a dispatcher that is gone. The slot is left for the next one on
- * this post, if there is one. */
-static void leave_closed(jzi_post *post, jzi_actor *actor)
+ * this inbox, if there is one. */
+static void leave_closed(jzi_inbox *inbox, jzi_actor *actor)
 {
     if (jzi_door_leave(&actor->door, 1)) {
-        jzi_post_command(post, actor);
+        jzi_inbox_command(inbox, actor);
     }
 }
 
 /* One with a deadline has no place for when it was sent. */
-static __attribute__((noinline)) void mark_watched(const jzi_post *post, jzi_node *node)
+static __attribute__((noinline)) void mark_watched(const jzi_inbox *inbox, jzi_node *node)
 {
     jzi_msg_add(&node->msg, JZI_HAND_WATCHED);
     if ((jzi_msg_flags(&node->msg) & JZI_MSG_DEADLINE) == 0) {
         jzi_msg_add(&node->msg, JZI_HAND_TIMED);
-        node->msg.deadline_ns = post->env->now_ns(post->env->ctx);
+        node->msg.deadline_ns = inbox->env->now_ns(inbox->env->ctx);
     }
 }
 
 /* Notes when a message was sent, while an observer wants to know. */
 static inline void mark(const jzx_sender *sender, jzi_node *node)
 {
-    if (jzi_unlikely(atomic_load_explicit(&sender->post->watched, memory_order_relaxed) != 0)) {
-        mark_watched(sender->post, node);
+    if (jzi_unlikely(atomic_load_explicit(&sender->inbox->watched, memory_order_relaxed) != 0)) {
+        mark_watched(sender->inbox, node);
     }
 }
 
@@ -222,7 +222,7 @@ static inline void mark(const jzx_sender *sender, jzi_node *node)
 static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jzi_node *node,
                        uint32_t margin)
 {
-    jzi_post *post = sender->post;
+    jzi_inbox *inbox = sender->inbox;
     uint32_t policy = jzi_door_policy(&actor->door);
     jzi_entry entry = jzi_door_enter(&actor->door, to, jzi_actor_own_used(actor), policy, margin,
                                      (jzi_msg_flags(&node->msg) & JZX_MSG_URGENT) != 0);
@@ -236,13 +236,13 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
     }
     node->stamp = jzx_id_slot(to);
     mark(sender, node);
-    if (jzi_unlikely(!jzi_post_push(post, node))) {
-        leave_closed(post, actor);
+    if (jzi_unlikely(!jzi_inbox_push(inbox, node))) {
+        leave_closed(inbox, actor);
         give_node(sender, node, jzi_msg_flags(&node->msg));
-        return jzi_sender_closed(post);
+        return jzi_sender_closed(inbox);
     }
     if ((sender->flags & JZI_SENDER_INSIDE) == 0) {
-        jzi_post_wake(post);
+        jzi_inbox_wake(inbox);
     }
     return JZX_OK;
 }
@@ -251,7 +251,7 @@ static jzx_err send_checked(jzx_sender *sender, jzx_actor_id to, const jzx_send_
                             uint32_t flags, jzx_actor_id from)
 {
     jzi_actor *actor = NULL;
-    jzx_err err = find_target(sender->post, to, &actor);
+    jzx_err err = find_target(sender->inbox, to, &actor);
     if (err != JZX_OK) {
         return err;
     }
@@ -282,9 +282,9 @@ static jzx_err refuse(jzx_sender *sender, jzx_actor_id to, jzx_err err)
 {
     jzx_sender *way = NULL;
     if (err == JZX_ERR_MAILBOX_FULL && route(sender, to, &way) == JZX_OK) {
-        jzi_post_say_full(way->post, to);
+        jzi_inbox_say_full(way->inbox, to);
     }
-    atomic_fetch_add_explicit(&sender->post->refused[jzi_refused_reason(err)], 1,
+    atomic_fetch_add_explicit(&sender->inbox->refused[jzi_refused_reason(err)], 1,
                               memory_order_relaxed);
     return err;
 }
@@ -296,9 +296,9 @@ jzx_err jzi_sender_send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts
     return err == JZX_OK ? JZX_OK : refuse(sender, to, err);
 }
 
-jzi_post *jzi_sender_post(const jzx_sender *sender)
+jzi_inbox *jzi_sender_inbox(const jzx_sender *sender)
 {
-    return sender->post;
+    return sender->inbox;
 }
 
 const jzi_directory *jzi_sender_directory(const jzx_sender *sender)
@@ -311,7 +311,7 @@ static inline jzx_err send_quick(jzx_sender *sender, jzx_actor_id to, uint64_t p
                                  uint32_t tag, uint32_t flags, jzx_actor_id from)
 {
     jzi_actor *actor = NULL;
-    jzx_err err = find_target(sender->post, to, &actor);
+    jzx_err err = find_target(sender->inbox, to, &actor);
     if (jzi_unlikely(err != JZX_OK)) {
         return err;
     }
@@ -344,8 +344,8 @@ static jzx_err send_plain(jzx_sender *sender, jzx_actor_id to, uint64_t payload,
     return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(sender, to, err);
 }
 
-/* The sender of a worker to a domain, made at its first use. NULL: no memory. */
-static __attribute__((noinline)) jzx_sender *make_outlet(jzi_worker *worker, jzi_post *post,
+/* The sender of a worker to a dispatcher, made at its first use. NULL: no memory. */
+static __attribute__((noinline)) jzx_sender *make_outlet(jzi_worker *worker, jzi_inbox *inbox,
                                                          uint32_t dispatcher)
 {
     if (worker->outlets == NULL) {
@@ -354,8 +354,8 @@ static __attribute__((noinline)) jzx_sender *make_outlet(jzi_worker *worker, jzi
             return NULL;
         }
     }
-    uint32_t flags = JZX_SENDER_SINGLE | (post == worker->post ? JZI_SENDER_INSIDE : 0);
-    (void)jzi_sender_make(post, NULL, flags, &worker->outlets[dispatcher]);
+    uint32_t flags = JZX_SENDER_SINGLE | (inbox == worker->inbox ? JZI_SENDER_INSIDE : 0);
+    (void)jzi_sender_make(inbox, NULL, flags, &worker->outlets[dispatcher]);
     return worker->outlets[dispatcher];
 }
 
@@ -367,13 +367,13 @@ static inline jzx_err outlet(jzi_worker *worker, jzx_actor_id to, jzx_sender **o
         *out_sender = worker->outlets[dispatcher];
         return JZX_OK;
     }
-    jzi_post *post = worker->base == dispatcher << 24
-                         ? worker->post
-                         : jzi_directory_post(worker->domain->directory, dispatcher);
-    if (post == NULL) {
+    jzi_inbox *inbox = worker->base == dispatcher << 24
+                           ? worker->inbox
+                           : jzi_directory_inbox(worker->dispatcher->directory, dispatcher);
+    if (inbox == NULL) {
         return JZX_ERR_NO_SUCH_ACTOR;
     }
-    *out_sender = make_outlet(worker, post, dispatcher);
+    *out_sender = make_outlet(worker, inbox, dispatcher);
     return *out_sender == NULL ? JZX_ERR_NO_MEMORY : JZX_OK;
 }
 
@@ -399,7 +399,7 @@ bool jzi_far_redirect(jzi_worker *worker, const jzi_node *from, jzx_actor_id to)
     const jzx_message *msg = &from->msg;
     jzx_sender *sender = NULL;
     jzi_actor *actor = NULL;
-    if (outlet(worker, to, &sender) != JZX_OK || find_target(sender->post, to, &actor) != JZX_OK) {
+    if (outlet(worker, to, &sender) != JZX_OK || find_target(sender->inbox, to, &actor) != JZX_OK) {
         return false;
     }
     bool wide = (jzi_msg_flags(msg) & JZI_MSG_WIDE) != 0;
@@ -428,13 +428,13 @@ bool jzi_far_redirect(jzi_worker *worker, const jzi_node *from, jzx_actor_id to)
     node->stamp = jzx_id_slot(to);
     node->ops = from->ops;
     mark(sender, node);
-    if (!jzi_post_push(sender->post, node)) {
-        leave_closed(sender->post, actor);
+    if (!jzi_inbox_push(sender->inbox, node)) {
+        leave_closed(sender->inbox, actor);
         jzi_msg_clear(&node->msg, JZI_MSG_BLOCK);
         give_node(sender, node, jzi_msg_flags(&node->msg));
         return false;
     }
-    jzi_post_wake(sender->post);
+    jzi_inbox_wake(sender->inbox);
     return true;
 }
 

@@ -3,17 +3,17 @@
 
 #include "sched/room.h"
 
-jzi_post *jzi_sender_post_of(const jzx_sender *sender, uint64_t id)
+jzi_inbox *jzi_sender_inbox_of(const jzx_sender *sender, uint64_t id)
 {
-    jzi_post *post = sender->post;
-    return sender->directory == NULL || post->base == ((uint32_t)id & 0xFF000000u)
-               ? post
-               : jzi_directory_post(sender->directory, jzx_id_dispatcher(id));
+    jzi_inbox *inbox = sender->inbox;
+    return sender->directory == NULL || inbox->base == ((uint32_t)id & 0xFF000000u)
+               ? inbox
+               : jzi_directory_inbox(sender->directory, jzx_id_dispatcher(id));
 }
 
-static bool is_closed(const jzi_post *post)
+static bool is_closed(const jzi_inbox *inbox)
 {
-    return atomic_load_explicit(&post->inbound, memory_order_relaxed) == JZI_INBOUND_CLOSED;
+    return atomic_load_explicit(&inbox->inbound, memory_order_relaxed) == JZI_INBOUND_CLOSED;
 }
 
 static jzx_err order(jzx_sender *sender, jzx_actor_id id, uint64_t what)
@@ -21,11 +21,11 @@ static jzx_err order(jzx_sender *sender, jzx_actor_id id, uint64_t what)
     if (sender == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_post *post = jzi_sender_post_of(sender, id);
-    if (post == NULL) {
+    jzi_inbox *inbox = jzi_sender_inbox_of(sender, id);
+    if (inbox == NULL) {
         return JZX_ERR_NO_SUCH_ACTOR;
     }
-    return is_closed(post) ? jzi_sender_closed(post) : jzi_post_order(post, id, what);
+    return is_closed(inbox) ? jzi_sender_closed(inbox) : jzi_inbox_order(inbox, id, what);
 }
 
 jzx_err jzx_sender_stop(jzx_sender *sender, jzx_actor_id id)
@@ -45,7 +45,7 @@ jzx_err jzx_sender_kill(jzx_sender *sender, jzx_actor_id id)
 
 jzx_state jzx_sender_actor_state(jzx_sender *sender, jzx_actor_id id)
 {
-    uint32_t history = sender == NULL ? 0 : jzi_post_history(jzi_sender_post_of(sender, id), id);
+    uint32_t history = sender == NULL ? 0 : jzi_inbox_history(jzi_sender_inbox_of(sender, id), id);
     return history == 0 ? JZX_STATE_TERMINATED : (jzx_state)(history & 7u);
 }
 
@@ -57,10 +57,10 @@ jzx_err jzx_sender_wait_room(jzx_sender *sender, jzx_actor_id id, uint64_t timeo
     if (jzi_worker_here != NULL) {
         return JZX_ERR_DEADLOCK;
     }
-    jzi_post *post = jzi_sender_post_of(sender, id);
-    if (post == NULL) {
+    jzi_inbox *inbox = jzi_sender_inbox_of(sender, id);
+    if (inbox == NULL) {
         return JZX_ERR_NO_SUCH_ACTOR;
     }
-    jzx_err err = jzi_room_await(post, id, timeout_ms);
-    return err == JZX_ERR_LOOP_CLOSED ? jzi_sender_closed(post) : err;
+    jzx_err err = jzi_room_await(inbox, id, timeout_ms);
+    return err == JZX_ERR_LOOP_CLOSED ? jzi_sender_closed(inbox) : err;
 }

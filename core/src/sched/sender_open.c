@@ -11,31 +11,31 @@ static size_t sender_bytes(const jzi_directory *directory)
     return directory == NULL ? SENDER_BYTES : sizeof(jzx_sender);
 }
 
-jzx_err jzi_sender_open_all(jzi_post *post, jzi_directory *directory, uint32_t flags,
+jzx_err jzi_sender_open_all(jzi_inbox *inbox, jzi_directory *directory, uint32_t flags,
                             jzx_sender **out_sender)
 {
     if (out_sender == NULL || (flags & ~JZX_SENDER_SINGLE) != 0) {
         return JZX_ERR_INVALID_ARG;
     }
-    if (post->env->pick != NULL) {
+    if (inbox->env->pick != NULL) {
         return JZX_ERR_NOT_SUPPORTED; /* other threads would make a simulation unrepeatable */
     }
-    return jzi_sender_make(post, directory, flags, out_sender);
+    return jzi_sender_make(inbox, directory, flags, out_sender);
 }
 
-jzx_err jzi_sender_open(jzi_post *post, uint32_t flags, jzx_sender **out_sender)
+jzx_err jzi_sender_open(jzi_inbox *inbox, uint32_t flags, jzx_sender **out_sender)
 {
-    return jzi_sender_open_all(post, NULL, flags, out_sender);
+    return jzi_sender_open_all(inbox, NULL, flags, out_sender);
 }
 
-jzx_err jzi_sender_make(jzi_post *post, jzi_directory *directory, uint32_t flags,
+jzx_err jzi_sender_make(jzi_inbox *inbox, jzi_directory *directory, uint32_t flags,
                         jzx_sender **out_sender)
 {
-    jzx_sender *sender = jzi_alloc_zeroed(&post->alloc, sender_bytes(directory));
+    jzx_sender *sender = jzi_alloc_zeroed(&inbox->alloc, sender_bytes(directory));
     if (sender == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    sender->post = post;
+    sender->inbox = inbox;
     sender->flags = flags;
     sender->hand = (flags & JZI_SENDER_INSIDE) != 0 ? JZI_HAND_INSIDE : 0;
     sender->directory = directory;
@@ -43,14 +43,14 @@ jzx_err jzi_sender_make(jzi_post *post, jzi_directory *directory, uint32_t flags
         jzi_directory_retain(directory);
     }
     atomic_init(&sender->refs, 1);
-    jzi_post_retain(post);
-    jzi_post_lock_registry(post);
-    sender->next = post->senders;
+    jzi_inbox_retain(inbox);
+    jzi_inbox_lock_registry(inbox);
+    sender->next = inbox->senders;
     if (sender->next != NULL) {
         sender->next->prev = sender;
     }
-    post->senders = sender;
-    jzi_post_unlock_registry(post);
+    inbox->senders = sender;
+    jzi_inbox_unlock_registry(inbox);
     *out_sender = sender;
     return JZX_OK;
 }
@@ -60,10 +60,10 @@ jzx_err jzx_sender_clone(jzx_sender *sender, uint32_t flags, jzx_sender **out_se
     if (sender == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    if (atomic_load_explicit(&sender->post->inbound, memory_order_relaxed) == JZI_INBOUND_CLOSED) {
+    if (atomic_load_explicit(&sender->inbox->inbound, memory_order_relaxed) == JZI_INBOUND_CLOSED) {
         return JZX_ERR_LOOP_CLOSED;
     }
-    return jzi_sender_open_all(sender->post, sender->directory, flags, out_sender);
+    return jzi_sender_open_all(sender->inbox, sender->directory, flags, out_sender);
 }
 
 jzx_sender *jzx_sender_retain(jzx_sender *sender)
@@ -97,85 +97,85 @@ void jzx_sender_release(jzx_sender *sender)
     if (sender == NULL || atomic_fetch_sub_explicit(&sender->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    jzi_post *post = sender->post;
+    jzi_inbox *inbox = sender->inbox;
     for (int wide = 0; wide < 2; wide++) {
         if (sender->cache[wide] != NULL) {
-            jzi_post_return(post, wide != 0, sender->cache[wide], chain_end(sender->cache[wide]));
+            jzi_inbox_return(inbox, wide != 0, sender->cache[wide], chain_end(sender->cache[wide]));
         }
     }
-    jzi_post_lock_registry(post);
+    jzi_inbox_lock_registry(inbox);
     if (sender->prev == NULL) {
-        post->senders = sender->next;
+        inbox->senders = sender->next;
     } else {
         sender->prev->next = sender->next;
     }
     if (sender->next != NULL) {
         sender->next->prev = sender->prev;
     }
-    atomic_fetch_add_explicit(&post->sent, sent_by(sender), memory_order_relaxed);
-    jzi_post_unlock_registry(post);
+    atomic_fetch_add_explicit(&inbox->sent, sent_by(sender), memory_order_relaxed);
+    jzi_inbox_unlock_registry(inbox);
     jzi_directory *directory = sender->directory;
     for (uint32_t i = 0; directory != NULL && i < JZI_OUTLETS; i++) {
         jzx_sender_release(atomic_load_explicit(&sender->others[i], memory_order_relaxed));
     }
-    jzi_free(&post->alloc, sender, sender_bytes(directory));
+    jzi_free(&inbox->alloc, sender, sender_bytes(directory));
     if (directory != NULL) {
         jzi_directory_release(directory);
     }
-    jzi_post_release(post);
+    jzi_inbox_release(inbox);
 }
 
-uint64_t jzi_senders_sent(jzi_post *post)
+uint64_t jzi_senders_sent(jzi_inbox *inbox)
 {
-    jzi_post_lock_registry(post);
-    uint64_t sent = atomic_load_explicit(&post->sent, memory_order_relaxed);
-    for (const jzx_sender *sender = post->senders; sender != NULL; sender = sender->next) {
+    jzi_inbox_lock_registry(inbox);
+    uint64_t sent = atomic_load_explicit(&inbox->sent, memory_order_relaxed);
+    for (const jzx_sender *sender = inbox->senders; sender != NULL; sender = sender->next) {
         sent += sent_by(sender);
     }
-    jzi_post_unlock_registry(post);
+    jzi_inbox_unlock_registry(inbox);
     return sent;
 }
 
 /* Collects what senders inside the pool keep. False: somebody outside has a sender too. */
-static bool collect(jzi_post *post)
+static bool collect(jzi_inbox *inbox)
 {
     bool alone = true;
-    jzi_post_lock_registry(post);
-    for (jzx_sender *sender = post->senders; sender != NULL && alone; sender = sender->next) {
+    jzi_inbox_lock_registry(inbox);
+    for (jzx_sender *sender = inbox->senders; sender != NULL && alone; sender = sender->next) {
         alone = (sender->flags & JZI_SENDER_INSIDE) != 0;
     }
-    for (jzx_sender *sender = post->senders; sender != NULL && alone; sender = sender->next) {
+    for (jzx_sender *sender = inbox->senders; sender != NULL && alone; sender = sender->next) {
         for (int wide = 0; wide < 2; wide++) {
             if (sender->cache[wide] != NULL) {
-                jzi_post_return(post, wide != 0, sender->cache[wide],
-                                chain_end(sender->cache[wide]));
+                jzi_inbox_return(inbox, wide != 0, sender->cache[wide],
+                                 chain_end(sender->cache[wide]));
                 sender->cache[wide] = NULL;
             }
         }
     }
-    jzi_post_unlock_registry(post);
+    jzi_inbox_unlock_registry(inbox);
     return alone;
 }
 
-void jzi_far_trim(jzi_domain *domain)
+void jzi_far_trim(jzi_dispatcher *dispatcher)
 {
-    jzi_post *post = domain->workers[0]->post;
-    if (atomic_load_explicit(&post->page_count, memory_order_relaxed) <= SENDER_PAGES_KEPT) {
+    jzi_inbox *inbox = dispatcher->workers[0]->inbox;
+    if (atomic_load_explicit(&inbox->page_count, memory_order_relaxed) <= SENDER_PAGES_KEPT) {
         return;
     }
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        jzi_worker_flush_returns(domain->workers[i]);
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        jzi_worker_flush_returns(dispatcher->workers[i]);
     }
-    if (!collect(post)) {
+    if (!collect(inbox)) {
         return;
     }
     uint64_t missing = 0;
-    jzi_node_page *page = atomic_load_explicit(&post->pages, memory_order_relaxed);
+    jzi_node_page *page = atomic_load_explicit(&inbox->pages, memory_order_relaxed);
     for (const jzi_node_page *each = page; each != NULL; each = each->next) {
         missing += each->count;
     }
     for (int wide = 0; wide < 2; wide++) {
-        const jzi_node *node = atomic_load_explicit(&post->returned[wide], memory_order_relaxed);
+        const jzi_node *node = atomic_load_explicit(&inbox->returned[wide], memory_order_relaxed);
         for (; node != NULL; node = node->next) {
             missing--;
         }
@@ -184,21 +184,21 @@ void jzi_far_trim(jzi_domain *domain)
         return; /* somebody who waits to be restarted has messages */
     }
     for (int wide = 0; wide < 2; wide++) {
-        atomic_store_explicit(&post->returned[wide], NULL, memory_order_relaxed);
+        atomic_store_explicit(&inbox->returned[wide], NULL, memory_order_relaxed);
     }
-    atomic_store_explicit(&post->pages, NULL, memory_order_relaxed);
-    atomic_store_explicit(&post->page_count, 0, memory_order_relaxed);
+    atomic_store_explicit(&inbox->pages, NULL, memory_order_relaxed);
+    atomic_store_explicit(&inbox->page_count, 0, memory_order_relaxed);
     while (page != NULL) {
         jzi_node_page *next = page->next;
-        jzi_free(&post->alloc, page, page->bytes);
+        jzi_free(&inbox->alloc, page, page->bytes);
         page = next;
     }
 }
 
 jzx_err jzi_far_command(const jzi_directory *directory, jzx_actor_id id, uint64_t order)
 {
-    jzi_post *post = jzi_directory_post(directory, jzx_id_dispatcher(id));
-    return post == NULL ? JZX_ERR_NO_SUCH_ACTOR : jzi_post_order(post, id, order);
+    jzi_inbox *inbox = jzi_directory_inbox(directory, jzx_id_dispatcher(id));
+    return inbox == NULL ? JZX_ERR_NO_SUCH_ACTOR : jzi_inbox_order(inbox, id, order);
 }
 
 void jzi_far_close(jzi_worker *worker)
@@ -217,11 +217,11 @@ jzx_err jzx_sender_open(jzx_loop *loop, uint32_t flags, jzx_sender **out_sender)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(loop, "jzx_sender_open");
-    jzx_err err = jzi_sender_open(worker->post, flags, out_sender);
+    jzx_err err = jzi_sender_open(worker->inbox, flags, out_sender);
     if (err == JZX_OK) {
-        worker->domain->shared = true;
-        if (!worker->post->timers.shared) { /* it cancels as well */
-            worker->post->timers.shared = true;
+        worker->dispatcher->shared = true;
+        if (!worker->inbox->timers.shared) { /* it cancels as well */
+            worker->inbox->timers.shared = true;
         }
     }
     return err;

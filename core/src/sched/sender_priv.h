@@ -10,7 +10,7 @@
 enum { JZI_OUTLETS = 256 };
 
 struct jzx_sender {
-    jzi_post *post;
+    jzi_inbox *inbox;
     _Atomic uint32_t refs;
     _Atomic uint32_t
         busy; /* shared senders: one thread at a time uses the cache, others go without */
@@ -19,23 +19,23 @@ struct jzx_sender {
     _Atomic uint64_t sent; /* counted when a cached node is taken, by whoever holds the cache */
     _Atomic uint64_t sent_else; /* the rest: nodes of their own, less sends that were refused */
     jzi_node *cache[2];         /* plain, wide */
-    jzx_sender *next;           /* in post->senders */
+    jzx_sender *next;           /* in inbox->senders */
     jzx_sender *prev;
     jzi_directory *directory;                  /* of a system's sender; else NULL */
     _Atomic(jzx_sender *) others[JZI_OUTLETS]; /* its ways to other dispatchers */
 };
 #define SENDER_BYTES offsetof(jzx_sender, others) /* of one that needs none */
 
-/* What is said of a post that takes nothing in: of a dispatcher that went before its system, only
+/* What is said of an inbox that takes nothing in: of a dispatcher that went before its system, only
  * the actor is gone. */
-static inline jzx_err jzi_sender_closed(const jzi_post *post)
+static inline jzx_err jzi_sender_closed(const jzi_inbox *inbox)
 {
-    return atomic_load_explicit(&post->ends_alone, memory_order_relaxed) ? JZX_ERR_NO_SUCH_ACTOR
-                                                                         : JZX_ERR_LOOP_CLOSED;
+    return atomic_load_explicit(&inbox->ends_alone, memory_order_relaxed) ? JZX_ERR_NO_SUCH_ACTOR
+                                                                          : JZX_ERR_LOOP_CLOSED;
 }
 
 /* A sender for anybody. With a directory: to every dispatcher of its system. */
-jzx_err jzi_sender_make(jzi_post *post, jzi_directory *directory, uint32_t flags,
+jzx_err jzi_sender_make(jzi_inbox *inbox, jzi_directory *directory, uint32_t flags,
                         jzx_sender **out_sender);
 
 #endif

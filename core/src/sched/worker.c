@@ -31,13 +31,13 @@ bool jzi_worker_is_guarded(const jzi_worker *worker)
            worker->phase != JZI_PHASE_NONE && worker->current != NULL &&
            (worker->phase != JZI_PHASE_BEHAVIOR || worker->in_hand != NULL) && !worker->dropping &&
            worker->floors == 0 && /* in a pool nobody's code runs with it */
-           (worker->current->kind->flags & JZX_SPAWN_CRASH_GUARD) != 0;
+           (worker->current->type->flags & JZX_SPAWN_CRASH_GUARD) != 0;
 }
 
 void jzi_worker_crash(jzi_worker *worker, int signo, const char *text)
 {
     jzi_worker_set_reason(worker, JZX_REASON_CRASH, signo, text);
-    worker->failed.thrown = worker->noting ? JZI_THROWN_CRASH : JZI_THROWN_NOT;
+    worker->failed.thrown = worker->recording ? JZI_THROWN_CRASH : JZI_THROWN_NOT;
     longjmp(worker->panic, 1);
 }
 
@@ -51,9 +51,9 @@ void jzi_worker_check_thread(const jzi_worker *worker, const char *call)
 {
     uint64_t thread = atomic_load_explicit(&worker->thread, memory_order_relaxed);
     bool alien = thread != 0 && thread != jzi_thread_self();
-    if (worker->domain->pooled) {
-        alien = atomic_load_explicit(&worker->domain->running, memory_order_relaxed) != 0 &&
-                jzi_worker_of_thread(worker->domain) == NULL;
+    if (worker->dispatcher->pooled) {
+        alien = atomic_load_explicit(&worker->dispatcher->running, memory_order_relaxed) != 0 &&
+                jzi_worker_of_thread(worker->dispatcher) == NULL;
     }
     if (alien) {
         (void)call;
@@ -82,13 +82,13 @@ bool jzi_worker_grow_ring(jzi_worker *worker)
 
 bool jzi_worker_reserve_all(jzi_worker *worker)
 {
-    const jzi_domain *domain = worker->domain;
+    const jzi_dispatcher *dispatcher = worker->dispatcher;
     uint64_t live = 0; /* who is spawned by one worker may end on another: only the sum is right */
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        live += jzi_count_get(&domain->workers[i]->counters.live);
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        live += jzi_count_get(&dispatcher->workers[i]->counters.live);
     }
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        jzi_worker *each = domain->workers[i];
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        jzi_worker *each = dispatcher->workers[i];
         if ((each->ring == NULL || live > each->ring_mask) && !jzi_worker_grow_ring(each)) {
             return false;
         }
@@ -103,17 +103,17 @@ static uint32_t waiting_at(const jzi_worker *worker)
 
 bool jzi_worker_needs_help(const jzi_worker *other)
 {
-    return !other->domain->threads || jzi_worker_pace(other) >= JZI_PACE_SHARED ||
+    return !other->dispatcher->threads || jzi_worker_pace(other) >= JZI_PACE_SHARED ||
            atomic_load_explicit(&other->thread, memory_order_relaxed) == 0 ||
            atomic_load_explicit(&other->stuck_at, memory_order_relaxed) == jzi_worker_done(other);
 }
 
 bool jzi_worker_steal(jzi_worker *thief)
 {
-    const jzi_domain *domain = thief->domain;
+    const jzi_dispatcher *dispatcher = thief->dispatcher;
     jzi_worker *victim = NULL;
-    for (uint32_t i = 0; i < domain->worker_count; i++) {
-        jzi_worker *other = domain->workers[i];
+    for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
+        jzi_worker *other = dispatcher->workers[i];
         if (other != thief && waiting_at(other) > (victim == NULL ? 0 : waiting_at(victim)) &&
             jzi_worker_needs_help(other)) {
             victim = other;
@@ -138,8 +138,8 @@ uint64_t jzi_worker_clock(jzi_worker *worker)
     if (now > worker->now_ns) {
         worker->now_ns = now;
     }
-    if (jzi_unlikely(worker->pooled) && now > worker->domain->now_ns) {
-        worker->domain->now_ns = now;
+    if (jzi_unlikely(worker->pooled) && now > worker->dispatcher->now_ns) {
+        worker->dispatcher->now_ns = now;
     }
     if (worker->now_ns >= worker->tick_end_ns) {
         worker->ring_limit = worker->ring_head; /* whoever looks sees that the tick is over */
@@ -198,24 +198,25 @@ const char *jzi_worker_name(const jzi_worker *worker, jzx_actor_id id)
     return actor == NULL ? "" : jzi_actor_name(actor);
 }
 
-void jzi_domain_observe(jzi_domain *domain, jzi_post *post, const jzi_observer *observer)
+void jzi_dispatcher_observe(jzi_dispatcher *dispatcher, jzi_inbox *inbox,
+                            const jzi_observer *observer)
 {
     const jzx_observer *on = &observer->on;
     bool life = on->on_actor_start != NULL || on->on_actor_spawn != NULL ||
                 on->on_actor_stop != NULL || on->on_transition != NULL;
-    domain->observer = *observer;
-    atomic_fetch_and_explicit(&domain->sees, JZI_SEES_LOG, memory_order_relaxed);
-    atomic_fetch_or_explicit(&domain->sees,
+    dispatcher->observer = *observer;
+    atomic_fetch_and_explicit(&dispatcher->sees, JZI_SEES_LOG, memory_order_relaxed);
+    atomic_fetch_or_explicit(&dispatcher->sees,
                              (life ? JZI_SEES_LIFE : 0) |
                                  (on->on_transition != NULL ? JZI_SEES_MOVES : 0),
                              memory_order_relaxed);
-    atomic_store_explicit(&post->tells_full, on->on_mailbox_full != NULL, memory_order_relaxed);
+    atomic_store_explicit(&inbox->tells_full, on->on_mailbox_full != NULL, memory_order_relaxed);
 }
 
 /* Once per run of refusals, whoever is refused. */
 static void tell_full(jzi_worker *worker, jzx_actor_id id)
 {
-    const jzi_observer *observer = &worker->domain->observer;
+    const jzi_observer *observer = &worker->dispatcher->observer;
     jzi_actor *actor = observer->on.on_mailbox_full == NULL ? NULL : jzi_worker_find(worker, id);
     if (actor != NULL && (actor->flags & JZI_ACTOR_OVERFULL) == 0) {
         actor->flags |= JZI_ACTOR_OVERFULL;
@@ -225,13 +226,13 @@ static void tell_full(jzi_worker *worker, jzx_actor_id id)
 
 void jzi_worker_others_refused(jzi_worker *worker, jzi_node *node)
 {
-    jzi_post *post = worker->post;
+    jzi_inbox *inbox = worker->inbox;
     (void)node;
     /* seq_cst: whoever is refused from here on sends another event. */
-    atomic_store_explicit(&post->full_told, 0, memory_order_seq_cst);
+    atomic_store_explicit(&inbox->full_told, 0, memory_order_seq_cst);
     for (uint32_t i = 0; i < JZI_FULL_SLOTS; i++) {
         jzx_actor_id id =
-            atomic_exchange_explicit(&post->full[i], JZX_NOBODY, memory_order_seq_cst);
+            atomic_exchange_explicit(&inbox->full[i], JZX_NOBODY, memory_order_seq_cst);
         if (id != JZX_NOBODY) {
             tell_full(worker, id);
         }
@@ -241,13 +242,13 @@ void jzi_worker_others_refused(jzi_worker *worker, jzi_node *node)
 jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err)
 {
     jzi_count_add(&worker->counters.refused[jzi_refused_reason(err)], 1);
-    if (jzi_unlikely(worker->noting) && err == JZX_ERR_MAILBOX_FULL) {
-        jzi_worker_note(worker, JZI_TAP_FULL, to, worker->ctx.self, 0, 0, 0);
+    if (jzi_unlikely(worker->recording) && err == JZX_ERR_MAILBOX_FULL) {
+        jzi_worker_note(worker, JZI_RING_FULL, to, worker->ctx.self, 0, 0, 0);
     }
     if (err == JZX_ERR_MAILBOX_FULL) {
         if (jzi_unlikely(jzi_worker_is_far(worker, to))) {
-            jzi_post_say_full(jzi_directory_post(worker->domain->directory, jzx_id_dispatcher(to)),
-                              to);
+            jzi_inbox_say_full(
+                jzi_directory_inbox(worker->dispatcher->directory, jzx_id_dispatcher(to)), to);
         } else {
             tell_full(worker, to);
         }
@@ -272,8 +273,8 @@ void jzi_worker_flush_returns(jzi_worker *worker)
 {
     for (int wide = 0; wide < 2; wide++) {
         if (worker->returns[wide].count > 0) {
-            jzi_post_return(worker->post, wide != 0, worker->returns[wide].first,
-                            worker->returns[wide].last);
+            jzi_inbox_return(worker->inbox, wide != 0, worker->returns[wide].first,
+                             worker->returns[wide].last);
             worker->returns[wide].first = NULL;
             worker->returns[wide].count = 0;
         }
@@ -301,18 +302,18 @@ void jzi_worker_release_node(jzi_worker *worker, jzi_node *node)
 
 void jzi_worker_free_slot(jzi_worker *worker, jzi_actor *actor)
 {
-    if (jzi_likely(actor->kind->users > 1)) {
-        actor->kind->users--;
+    if (jzi_likely(actor->type->users > 1)) {
+        actor->type->users--;
     } else {
-        jzi_kind_release(&worker->post->kinds, &worker->alloc, actor->kind);
+        jzi_actor_type_release(&worker->inbox->types, &worker->alloc, actor->type);
     }
-    actor->kind = NULL;
+    actor->type = NULL;
     jzi_actor_table_give(worker->table, actor);
 }
 
 void jzi_worker_leave(jzi_worker *worker, jzi_actor *actor, uint32_t count)
 {
-    if (jzi_door_leave(&actor->door, count) && jzi_actor_history(actor) != JZI_HISTORY_CORPSE) {
+    if (jzi_door_leave(&actor->door, count) && jzi_actor_history(actor) != JZI_HISTORY_ZOMBIE) {
         jzi_worker_free_slot(worker, actor);
     }
 }
@@ -376,7 +377,7 @@ jzi_node *jzi_worker_pick(jzi_actor *actor)
 void jzi_worker_redeliver(jzi_actor *actor)
 {
     jzi_node *lanes[] = {actor->urgent, actor->user};
-    bool may = (actor->kind->flags & JZX_SPAWN_REDELIVER) != 0;
+    bool may = (actor->type->flags & JZX_SPAWN_REDELIVER) != 0;
     for (size_t i = 0; i < 2 && may; i++) {
         jzi_node *node = lanes[i];
         while (node != NULL) { /* it may stand behind older ones that were stashed */
@@ -394,7 +395,7 @@ static inline __attribute__((always_inline)) bool deliver(jzi_worker *worker, jz
     bool over = (jzi_msg_flags(&node->msg) & JZI_MSG_DOOMED) != 0 &&
                 jzi_actor_used(actor) > jzi_actor_cap(actor);
     jzi_msg_clear(&node->msg, JZI_MSG_DOOMED);
-    if (worker->domain->destroying) {
+    if (worker->dispatcher->destroying) {
         jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_LOOP_CLOSED);
         return false;
     }
@@ -430,7 +431,7 @@ static __attribute__((noinline)) void deliver_marked(jzi_worker *worker, jzi_nod
         sent_ns = node->msg.deadline_ns;
         node->msg.deadline_ns = 0;
     }
-    if (deliver(worker, actor, node) && (hand & JZI_HAND_WATCHED) != 0 && worker->careful) {
+    if (deliver(worker, actor, node) && (hand & JZI_HAND_WATCHED) != 0 && worker->instrumented) {
         jzi_worker_saw_send(worker, actor, node, sent_ns);
     }
 }
@@ -447,37 +448,37 @@ void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node)
 
 jzx_err jzi_worker_not_here(const jzi_worker *worker, jzx_actor_id id)
 {
-    jzi_post *post = NULL;
+    jzi_inbox *inbox = NULL;
     const jzi_actor *actor = NULL;
     if (!jzi_worker_is_far(worker, id)) {
         return JZX_ERR_NO_SUCH_ACTOR;
     }
-    (void)jzi_directory_look(worker->domain->directory, id, &post, &actor);
+    (void)jzi_directory_look(worker->dispatcher->directory, id, &inbox, &actor);
     return actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_ERR_WRONG_DISPATCHER;
 }
 
-bool jzi_errand_post(jzi_post *post, jzi_errand *errand)
+bool jzi_errand_post(jzi_inbox *inbox, jzi_errand *errand)
 {
     jzi_msg_set(&errand->node.msg, JZI_MSG_ERRAND);
-    if (!jzi_post_push(post, &errand->node)) {
+    if (!jzi_inbox_push(inbox, &errand->node)) {
         return false;
     }
-    jzi_post_wake(post);
+    jzi_inbox_wake(inbox);
     return true;
 }
 
 void jzi_worker_take_in(jzi_worker *worker, jzi_node *node)
 {
-    uint32_t what = jzi_msg_flags(&node->msg) & (JZI_MSG_ERRAND | JZI_MSG_CORPSE | JZI_MSG_EVENT);
+    uint32_t what = jzi_msg_flags(&node->msg) & (JZI_MSG_ERRAND | JZI_MSG_ZOMBIE | JZI_MSG_EVENT);
     if (jzi_likely(what == 0)) {
         jzi_worker_deliver_foreign(worker, node);
     } else if (what == JZI_MSG_ERRAND) {
         jzi_errand *errand = jzi_container_of(node, jzi_errand, node);
         errand->run(worker, errand);
-    } else if (what == JZI_MSG_CORPSE) {
-        worker->domain->on_corpse(worker, node);
+    } else if (what == JZI_MSG_ZOMBIE) {
+        worker->dispatcher->on_zombie(worker, node);
     } else {
-        worker->domain->event_ops[node->ops].arrive(worker, node);
+        worker->dispatcher->event_ops[node->ops].arrive(worker, node);
     }
 }
 
@@ -490,9 +491,10 @@ static void take_orders(jzi_worker *worker, uint32_t slot)
         slot = atomic_load_explicit(&actor->door.link, memory_order_relaxed) >> 8;
         uint64_t gate = jzi_door_take_orders(&actor->door);
         if ((gate & JZI_GATE_PINS) != 0) {
-            worker->domain->on_orders(worker, actor, gate & (JZI_GATE_ORDERS | JZI_GATE_CLOSED));
+            worker->dispatcher->on_orders(worker, actor,
+                                          gate & (JZI_GATE_ORDERS | JZI_GATE_CLOSED));
         } else if (jzi_gate_is_free(gate & ~JZI_GATE_ORDERS) &&
-                   jzi_actor_history(actor) != JZI_HISTORY_CORPSE) {
+                   jzi_actor_history(actor) != JZI_HISTORY_ZOMBIE) {
             jzi_worker_free_slot(worker, actor);
         }
     }
@@ -500,7 +502,7 @@ static void take_orders(jzi_worker *worker, uint32_t slot)
 
 jzi_actor *jzi_worker_find_unborn(const jzi_worker *worker, jzx_actor_id id)
 {
-    jzi_worker *acting = worker->domain->acting;
+    jzi_worker *acting = worker->dispatcher->acting;
     const jzi_actor_table *table = worker->table;
     uint32_t slot = jzx_id_index(id) ^ worker->base;
     jzi_actor *actor = jzi_actor_table_slot(table, slot);
@@ -518,11 +520,11 @@ jzi_actor *jzi_worker_find_unborn(const jzi_worker *worker, jzx_actor_id id)
 
 void jzi_worker_intake_some(jzi_worker *worker, uint32_t max)
 {
-    if (atomic_load_explicit(&worker->post->commanded, memory_order_relaxed) != JZI_LIST_END) {
+    if (atomic_load_explicit(&worker->inbox->commanded, memory_order_relaxed) != JZI_LIST_END) {
         jzi_worker_intake(worker);
         return;
     }
-    jzi_node *node = jzi_post_take(worker->post);
+    jzi_node *node = jzi_inbox_take(worker->inbox);
     worker->taking_in = true;
     for (; node != NULL && max > 0; max--) {
         jzi_node *next = node->next;
@@ -532,7 +534,7 @@ void jzi_worker_intake_some(jzi_worker *worker, uint32_t max)
         jzi_worker_take_in(worker, node);
         node = next;
     }
-    jzi_post_keep(worker->post, node);
+    jzi_inbox_keep(worker->inbox, node);
     worker->taking_in = false;
 }
 
@@ -540,8 +542,8 @@ void jzi_worker_intake(jzi_worker *worker)
 {
     /* Taken first and obeyed last: so whatever was sent before an order, a birth too, comes before
      * it. */
-    uint32_t ordered = jzi_post_take_commands(worker->post);
-    jzi_node *node = jzi_post_take(worker->post);
+    uint32_t ordered = jzi_inbox_take_commands(worker->inbox);
+    jzi_node *node = jzi_inbox_take(worker->inbox);
     worker->taking_in = true;
     while (node != NULL) {
         jzi_node *next = node->next;

@@ -6,8 +6,8 @@
 #include <jzx/env.h>
 #include <jzx/lifecycle.h>
 
-#include "actor/domain.h"
-#include "actor/tap.h"
+#include "actor/dispatcher.h"
+#include "actor/event_ring.h"
 #include "base/assert.h"
 #include "os/asym.h"
 
@@ -42,20 +42,20 @@ enum { JZI_KEPT_NOT, JZI_KEPT_USER, JZI_KEPT_BUSY };
 
 struct jzi_worker {
     /* Sends and turns. */
-    jzi_domain *domain;
-    jzi_post *post;
+    jzi_dispatcher *dispatcher;
+    jzi_inbox *inbox;
     jzi_actor_table *table;
     _Atomic(jzi_actor *) *chunks; /* table->chunks and table->made, one load nearer */
     uint32_t slots_made;
     uint32_t quick_slots;     /* the same where sends take the quick way; 0 in a pool */
     bool quick;               /* whether they do: not in a pool, and not while somebody looks */
     uint32_t base;            /* the dispatcher's part of its actors' indexes */
-    bool pooled;              /* domain->pooled, one load nearer */
-    bool careful;             /* somebody looks at its messages, or they are simulated */
-    bool noting;              /* rare events are to be noted */
-    bool noting_often;        /* also those that may come in masses: spawns, stops, ends, timers */
+    bool pooled;              /* dispatcher->pooled, one load nearer */
+    bool instrumented;        /* somebody looks at its messages, or they are simulated */
+    bool recording;           /* rare events are to be noted */
+    bool recording_often;     /* also those that may come in masses: spawns, stops, ends, timers */
     bool timing;              /* times are wanted: asks always, the rest in some ticks */
-    bool hushed;              /* they did, and are not noted for a moment */
+    bool throttled;           /* they did, and are not noted for a moment */
     uint32_t wanted;          /* of the board, as it was seen last */
     uint32_t probed;          /* JZI_WANT_PROBES while somebody is attached to them */
     uint32_t number;          /* among the workers of a pool */
@@ -74,7 +74,7 @@ struct jzi_worker {
     bool taking_in;              /* inside the intake */
     jzi_count stolen;            /* turns taken from other workers of the pool */
     _Atomic int32_t tid;         /* of its thread, as the kernel names it */
-    struct jzx_sender **outlets; /* by dispatcher: how this worker sends to other domains */
+    struct jzx_sender **outlets; /* by dispatcher: how this worker sends to other dispatchers */
     jzi_node_pool plain;
     jzi_node_pool wide;
     /* Actors that are ready, with room for every one there is, so a push cannot fail. Pointers to
@@ -139,16 +139,16 @@ struct jzi_worker {
     } failed;
     jzx_signal signal; /* what a child's notice points to while it is handed over */
     jzx_reason signal_reason;
-    jmp_buf panic;            /* valid unless the phase is JZI_PHASE_NONE */
-    _Atomic uint64_t thread;  /* who is inside a step, and not waiting in a pool; 0: nobody */
-    jzi_tap *tap;             /* NULL until something was wanted */
-    struct jzi_worker *outer; /* whose user code a step of this one runs inside of, or NULL */
+    jmp_buf panic;              /* valid unless the phase is JZI_PHASE_NONE */
+    _Atomic uint64_t thread;    /* who is inside a step, and not waiting in a pool; 0: nobody */
+    jzi_event_ring *event_ring; /* NULL until something was wanted */
+    struct jzi_worker *outer;   /* whose user code a step of this one runs inside of, or NULL */
 };
 
-static inline void jzi_domain_rests(jzi_domain *domain)
+static inline void jzi_dispatcher_rests(jzi_dispatcher *dispatcher)
 {
-    if (jzi_unlikely(domain->on_rest != NULL)) {
-        domain->on_rest(domain);
+    if (jzi_unlikely(dispatcher->on_rest != NULL)) {
+        dispatcher->on_rest(dispatcher);
     }
 }
 
@@ -163,7 +163,7 @@ void jzi_worker_hold_floor(jzi_worker *worker);
 static inline void jzi_worker_add_chore(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_msg_set(&errand->node.msg, JZI_MSG_ERRAND);
-    jzi_lane_push(&worker->domain->chores, &errand->node);
+    jzi_lane_push(&worker->dispatcher->chores, &errand->node);
 }
 /* Does what is due, in the order it became due; the floor is given away meanwhile. Before other
  * user code runs, too: so what a message held is gone before that. */
@@ -198,7 +198,7 @@ static inline bool jzi_keeper_takes(jzi_worker *worker)
 static inline void jzi_user_code_begins(jzi_worker *worker)
 {
     if (jzi_unlikely(worker->pooled)) {
-        if (worker->domain->chores != NULL) {
+        if (worker->dispatcher->chores != NULL) {
             jzi_worker_do_chores(worker);
         }
         if (jzi_keeper_gives(worker)) {
@@ -224,7 +224,7 @@ static inline void jzi_user_code_ends(jzi_worker *worker)
             }
             jzi_worker_take_floor(worker);
         }
-        if (jzi_post_has_mail(worker->post)) {
+        if (jzi_inbox_has_mail(worker->inbox)) {
             jzi_worker_intake(worker);
         }
     }
@@ -284,8 +284,8 @@ static inline bool jzi_worker_reserve(jzi_worker *worker)
 /* Reads the clock and sets when to read it next. True: this turn has taken its time. */
 bool jzi_worker_look_at_clock(jzi_worker *worker, jzi_actor *actor);
 /* A turn that is shorter than a leg, or whose every message is timed. Returns its length. */
-uint32_t jzi_worker_begin_careful(const jzi_worker *worker, const jzi_actor *actor,
-                                  uint32_t *until_clock);
+uint32_t jzi_worker_begin_instrumented(const jzi_worker *worker, const jzi_actor *actor,
+                                       uint32_t *until_clock);
 /* After the first leg of a turn the clock is read, so that a slow actor is found out soon. Returns
  * how many messages may follow: none after the second. */
 uint32_t jzi_worker_next_leg(jzi_worker *worker, jzi_actor *actor, uint32_t *until_clock);
@@ -314,11 +314,11 @@ void jzi_worker_redeliver(jzi_actor *actor);
 
 /* The worker whose step runs on this thread; the innermost one, see `outer`. */
 extern _Thread_local __attribute__((tls_model("initial-exec"))) jzi_worker *jzi_worker_here;
-/* The one of this domain that acts for the calling thread; NULL: none. */
-static inline jzi_worker *jzi_worker_of_thread(const jzi_domain *domain)
+/* The one of this dispatcher that acts for the calling thread; NULL: none. */
+static inline jzi_worker *jzi_worker_of_thread(const jzi_dispatcher *dispatcher)
 {
     jzi_worker *worker = jzi_worker_here;
-    while (worker != NULL && worker->domain != domain) {
+    while (worker != NULL && worker->dispatcher != dispatcher) {
         worker = worker->outer;
     }
     return worker;
@@ -391,18 +391,19 @@ jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err);
 void jzi_worker_trace(jzi_worker *worker, jzx_trace_what what, const jzi_actor *actor,
                       const jzx_message *msg, uint32_t detail);
 
-/* For those who look; worker_tap.c. Once per tick: what is wanted. */
+/* For those who look; worker_record.c. Once per tick: what is wanted. */
 void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted);
 static inline void jzi_worker_look_at_board(jzi_worker *worker)
 {
-    uint32_t wanted = atomic_load_explicit(&worker->domain->board->wanted, memory_order_relaxed);
+    const jzi_board *board = worker->dispatcher->board;
+    uint32_t wanted = atomic_load_explicit(&board->wanted, memory_order_relaxed);
     if (jzi_unlikely((wanted | worker->probed) != worker->wanted)) {
         jzi_worker_see_board(worker, wanted | worker->probed);
     }
 }
 /* While worker->timing, once per tick: whether times are taken in it. */
 void jzi_worker_pace_times(jzi_worker *worker);
-void jzi_worker_unhush(jzi_worker *worker); /* after worker->hushed: goes on when it is time to */
+void jzi_worker_unthrottle(jzi_worker *worker);     /* goes on recording when it is time to */
 void jzi_worker_look_at_probes(jzi_worker *worker); /* now and then: is somebody attached? */
 /* Which sends may go the quick way. */
 void jzi_worker_set_quick(jzi_worker *worker);
@@ -414,12 +415,11 @@ static inline void jzi_worker_more_slots(jzi_worker *worker)
         worker->quick_slots = worker->slots_made;
     }
 }
-/* A rare event: call it if worker->noting, or worker->noting_often for spawns, ends and timers.
- * Also reaches its probe. */
-void jzi_worker_note(jzi_worker *worker, jzi_tap_what what, jzx_actor_id actor, jzx_actor_id peer,
+/* A rare event, if worker->recording; of spawns, ends and timers, recording_often. Also a probe. */
+void jzi_worker_note(jzi_worker *worker, jzi_event_what what, jzx_actor_id actor, jzx_actor_id peer,
                      uint32_t tag, uint32_t detail, uint64_t value);
 void jzi_worker_slept(jzi_worker *worker, uint64_t from_ns, uint64_t timeout_ns);
-/* These if worker->careful; at the end of an ask if worker->timing. */
+/* These if worker->instrumented; at the end of an ask if worker->timing. */
 void jzi_worker_turn_begins(jzi_worker *worker);
 void jzi_worker_turn_ended(jzi_worker *worker);
 void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node);
@@ -440,22 +440,22 @@ static inline jzi_actor *jzi_worker_slot(const jzi_worker *worker, uint32_t inde
     return chunk + (slot & (JZI_CHUNK_SLOTS - 1));
 }
 
-/* The same for a slot of any domain; foreign ones are looked at through their doors only. */
+/* The same for a slot of any dispatcher; foreign ones are looked at through their doors only. */
 static inline jzi_actor *jzi_worker_any(const jzi_worker *worker, uint32_t index)
 {
     if (jzi_likely((index ^ worker->base) >> 24 == 0)) {
         return jzi_worker_slot(worker, index);
     }
-    const jzi_post *post = jzi_directory_post(worker->domain->directory, index >> 24);
-    return jzi_actor_table_at(&post->table, index & 0xFFFFFFu);
+    const jzi_inbox *inbox = jzi_directory_inbox(worker->dispatcher->directory, index >> 24);
+    return jzi_actor_table_at(&inbox->table, index & 0xFFFFFFu);
 }
-/* Whether an actor, or an index, belongs to another domain. */
+/* Whether an actor, or an index, belongs to another dispatcher. */
 static inline bool jzi_worker_is_far(const jzi_worker *worker, uint64_t id_or_index)
 {
     return ((uint32_t)id_or_index ^ worker->base) >> 24 != 0;
 }
 
-/* One that is on its way here from another domain: it is taken in first. */
+/* One that is on its way here from another dispatcher: it is taken in first. */
 jzi_actor *jzi_worker_find_unborn(const jzi_worker *worker, jzx_actor_id id);
 
 /* The actor if the id resolves, also one that is stopping; NULL otherwise. */
@@ -463,8 +463,8 @@ static inline jzi_actor *jzi_worker_find(const jzi_worker *worker, jzx_actor_id 
 {
     uint32_t slot = jzx_id_index(id) ^ worker->base;
     if (slot >= worker->slots_made) {
-        return jzi_unlikely(worker->domain->directory != NULL) ? jzi_worker_find_unborn(worker, id)
-                                                               : NULL;
+        bool alone = worker->dispatcher->directory == NULL;
+        return jzi_likely(alone) ? NULL : jzi_worker_find_unborn(worker, id);
     }
     jzi_actor *actor = jzi_worker_slot(worker, slot);
     uint64_t gate = jzi_actor_gate(actor);
@@ -486,7 +486,7 @@ static inline jzx_err jzi_worker_find_open(const jzi_worker *worker, jzx_actor_i
         return JZX_ERR_NO_SUCH_ACTOR;
     }
     if ((jzi_actor_gate(actor) & (JZI_GATE_CLOSED | JZI_GATE_ORDERS)) != 0 ||
-        worker->domain->destroying) {
+        worker->dispatcher->destroying) {
         return JZX_ERR_STOPPING;
     }
     *out_actor = actor;
@@ -503,7 +503,7 @@ static inline jzx_err jzi_worker_find_owner(const jzi_worker *worker, jzx_actor_
         return JZX_ERR_NO_SUCH_ACTOR;
     }
     *out_actor = actor;
-    if (worker->domain->destroying || (actor->flags & JZI_ACTOR_ENDING) != 0) {
+    if (worker->dispatcher->destroying || (actor->flags & JZI_ACTOR_ENDING) != 0) {
         return JZX_ERR_STOPPING; /* also one that is cleaned up to be restarted, with its door open
                                   */
     }
@@ -513,7 +513,7 @@ static inline jzx_err jzi_worker_find_owner(const jzi_worker *worker, jzx_actor_
 }
 
 /* For what is only done at home, with an id that does not resolve here: WRONG_DISPATCHER if the
- * actor lives in another domain, else NO_SUCH_ACTOR. */
+ * actor lives in another dispatcher, else NO_SUCH_ACTOR. */
 jzx_err jzi_worker_not_here(const jzi_worker *worker, jzx_actor_id id);
 
 static inline void jzi_worker_enqueue(jzi_worker *worker, jzi_actor *actor)

@@ -6,13 +6,13 @@
 void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_message *msg)
 {
     uint32_t nothing = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_TAKEN;
-    if ((jzi_msg_flags(msg) & nothing) != 0 || msg->data == NULL || worker->domain->abandoned) {
+    if ((jzi_msg_flags(msg) & nothing) != 0 || msg->data == NULL || worker->dispatcher->abandoned) {
         return;
     }
     if (msg->drop != NULL) {
         msg->drop(msg->data);
-    } else if (actor->kind->drop_msg != NULL) {
-        actor->kind->drop_msg(msg);
+    } else if (actor->type->drop_msg != NULL) {
+        actor->type->drop_msg(msg);
     } else {
         jzi_count_add(&worker->counters.abandoned, 1);
     }
@@ -31,16 +31,17 @@ static void tell_dead(jzi_worker *worker, const jzi_actor *actor, const jzx_mess
         .kind = msg->kind,
         .reason = (uint8_t)reason,
     };
-    jzi_dead_letters_add(&worker->domain->dead_letters, &letter);
-    struct jzi_log *log = jzi_domain_log(worker->domain);
+    jzi_dead_letters_add(&worker->dispatcher->dead_letters, &letter);
+    struct jzi_log *log = jzi_dispatcher_log(worker->dispatcher);
     if (jzi_unlikely(log != NULL)) {
         jzi_log_letter(log, &letter, jzi_actor_name(actor), jzi_worker_name(worker, msg->sender));
     }
-    if (worker->domain->observer.on.on_dead_letter != NULL) {
-        worker->domain->observer.on.on_dead_letter(worker->domain->observer.ctx, &letter, msg);
+    if (worker->dispatcher->observer.on.on_dead_letter != NULL) {
+        worker->dispatcher->observer.on.on_dead_letter(worker->dispatcher->observer.ctx, &letter,
+                                                       msg);
     }
-    if (worker->domain->on_dead_letter != NULL) {
-        worker->domain->on_dead_letter(worker);
+    if (worker->dispatcher->on_dead_letter != NULL) {
+        worker->dispatcher->on_dead_letter(worker);
     }
 }
 
@@ -48,14 +49,14 @@ bool jzi_worker_release_later(jzi_worker *worker, const jzi_actor *actor, jzi_no
 {
     jzx_message *msg = &node->msg;
     uint32_t nothing = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_TAKEN;
-    if ((jzi_msg_flags(msg) & nothing) != 0 || msg->data == NULL || worker->domain->destroying ||
-        (msg->drop == NULL && actor->kind->drop_msg == NULL)) {
+    if ((jzi_msg_flags(msg) & nothing) != 0 || msg->data == NULL ||
+        worker->dispatcher->destroying || (msg->drop == NULL && actor->type->drop_msg == NULL)) {
         return false;
     }
     if (msg->drop == NULL) { /* kept where it is free: the actor may be gone by then */
-        msg->deadline_ns = (uint64_t)(uintptr_t)actor->kind->drop_msg;
+        msg->deadline_ns = (uint64_t)(uintptr_t)actor->type->drop_msg;
     }
-    jzi_lane_push(&worker->domain->chores, node);
+    jzi_lane_push(&worker->dispatcher->chores, node);
     return true;
 }
 
@@ -75,15 +76,15 @@ static void drop_buried(jzi_node *node)
 
 void jzi_worker_do_chores(jzi_worker *worker)
 {
-    jzi_domain *domain = worker->domain;
+    jzi_dispatcher *dispatcher = worker->dispatcher;
     uint32_t phase = worker->phase;
     jzx_actor_id self = worker->ctx.self;
     JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE); /* it is no actor's code */
     JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
-    while (domain->chores != NULL) {
-        jzi_node *todo = domain->chores;
+    while (dispatcher->chores != NULL) {
+        jzi_node *todo = dispatcher->chores;
         jzi_node *buried = NULL;
-        domain->chores = NULL;
+        dispatcher->chores = NULL;
         jzi_worker_give_floor(worker);
         while (todo != NULL) {
             jzi_node *node = jzi_lane_pop(&todo);
@@ -109,7 +110,7 @@ static void keep_name(const jzi_worker *worker, const jzi_actor *actor)
 {
     if ((actor->flags & JZI_ACTOR_ENDING) != 0 && (jzi_actor_gate(actor) & JZI_GATE_PINS) != 0 &&
         jzi_actor_name(actor)[0] != '\0') {
-        jzi_board_keep_name(worker->domain->board, actor->id, jzi_actor_name(actor));
+        jzi_board_keep_name(worker->dispatcher->board, actor->id, jzi_actor_name(actor));
     }
 }
 
@@ -123,15 +124,16 @@ static void bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_
     jzi_count_add(&worker->counters.dead_by[reason], 1);
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
         JZI_PUBLISH(actor->dead,
-                    actor->dead + 1); /* else its desk may be a corpse, and with another domain */
+                    actor->dead +
+                        1); /* else its desk may be a zombie, and with another dispatcher */
     }
-    if (jzi_unlikely(worker->noting)) {
+    if (jzi_unlikely(worker->recording)) {
         jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
-        jzi_worker_note(worker, JZI_TAP_DEAD, actor->id, msg->sender, msg->tag, reason, 0);
+        jzi_worker_note(worker, JZI_RING_DEAD, actor->id, msg->sender, msg->tag, reason, 0);
         keep_name(worker, actor);
     }
     if (jzi_unlikely((jzi_msg_flags(msg) & JZI_MSG_ASK) != 0)) {
-        worker->domain->on_request_died(worker, actor, node, reason);
+        worker->dispatcher->on_request_died(worker, actor, node, reason);
     }
     if (reason != JZX_DEAD_DROPPED) {
         tell_dead(worker, actor, msg, reason);
@@ -161,7 +163,7 @@ void jzi_worker_revoke(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     jzi_count_add(&worker->counters.left_lane, 1);
     jzi_count_add(&worker->counters.revoked, 1);
     actor->ext->revoked++;
-    worker->domain->event_ops[node->ops].revoke(worker, node);
+    worker->dispatcher->event_ops[node->ops].revoke(worker, node);
 }
 
 bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor)
@@ -189,7 +191,7 @@ void jzi_worker_bury_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *no
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
         jzi_worker_count_in(worker, actor, node, 0);
     } else {
-        jzi_count_add(&worker->counters.accepted, 1); /* the desk may be a corpse */
+        jzi_count_add(&worker->counters.accepted, 1); /* the desk may be a zombie */
     }
     jzi_worker_bury(worker, actor, node, reason);
 }

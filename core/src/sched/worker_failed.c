@@ -16,7 +16,7 @@ static void set_tries(jzi_worker *worker, jzi_node *node, uint32_t tries)
 {
     jzi_msg_add(&node->msg, JZI_HAND_TRIED);
     *((jzi_msg_flags(&node->msg) & JZI_MSG_ASK) != 0
-          ? worker->domain->on_request_tries(worker, node)
+          ? worker->dispatcher->on_request_tries(worker, node)
           : &node->ops) = tries;
 }
 
@@ -28,11 +28,11 @@ jzi_fate jzi_turn_fate(jzi_worker *worker, const jzi_actor *actor, jzi_node *nod
     if ((flags & (JZI_MSG_EVENT | JZI_HAND_MOVED)) != 0) {
         return JZI_FATE_HANDLED;
     }
-    if ((actor->kind->flags & JZX_SPAWN_REDELIVER) == 0 || (flags & JZI_MSG_TAKEN) != 0 ||
+    if ((actor->type->flags & JZX_SPAWN_REDELIVER) == 0 || (flags & JZI_MSG_TAKEN) != 0 ||
         (flags & there) == 0) {
         return JZI_FATE_DEAD;
     }
-    return tries_of(worker, node) < actor->kind->redeliver_max ? JZI_FATE_AGAIN : JZI_FATE_POISON;
+    return tries_of(worker, node) < actor->type->redeliver_max ? JZI_FATE_AGAIN : JZI_FATE_POISON;
 }
 
 /* The same for one that just failed and is not yet counted: who wants to know of it is told before

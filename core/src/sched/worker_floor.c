@@ -26,9 +26,9 @@
 static void take_from_keeper(jzi_worker *worker)
 {
     enum { PATIENCE = 200 };
-    jzi_domain *domain = worker->domain;
-    jzi_worker *keeper = domain->keeper;
-    domain->keeper = NULL;
+    jzi_dispatcher *dispatcher = worker->dispatcher;
+    jzi_worker *keeper = dispatcher->keeper;
+    dispatcher->keeper = NULL;
     if (keeper == worker || keeper == NULL) {
         return;
     }
@@ -46,13 +46,13 @@ static void take_from_keeper(jzi_worker *worker)
 
 void jzi_worker_floor_is_back(jzi_worker *worker)
 {
-    jzi_domain *domain = worker->domain;
+    jzi_dispatcher *dispatcher = worker->dispatcher;
     take_from_keeper(worker);
-    domain->acting = worker;
+    dispatcher->acting = worker;
     /* What others did is not later than now. Inside a turn its own readings count: see
      * look_at_clock(). */
-    if (worker->phase != JZI_PHASE_BEHAVIOR && domain->now_ns > worker->now_ns) {
-        worker->now_ns = domain->now_ns;
+    if (worker->phase != JZI_PHASE_BEHAVIOR && dispatcher->now_ns > worker->now_ns) {
+        worker->now_ns = dispatcher->now_ns;
     }
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
 }
@@ -60,7 +60,7 @@ void jzi_worker_floor_is_back(jzi_worker *worker)
 /* Over the mutex. */
 static void take_for_real(jzi_worker *worker)
 {
-    (void)pthread_mutex_lock(&worker->domain->floor);
+    (void)pthread_mutex_lock(&worker->dispatcher->floor);
     worker->keeps = false;
     atomic_store_explicit(&worker->revoked, 0, memory_order_relaxed);
     jzi_worker_floor_is_back(worker);
@@ -76,11 +76,11 @@ static void stop_keeping(jzi_worker *worker)
 
 void jzi_worker_take_floor(jzi_worker *worker)
 {
-    jzi_domain *domain = worker->domain;
+    jzi_dispatcher *dispatcher = worker->dispatcher;
     if (worker->floors++ > 0) {
         return;
     }
-    if (!domain->threads) {
+    if (!dispatcher->threads) {
         jzi_worker_floor_is_back(worker);
     } else if (!worker->keeps) {
         take_for_real(worker);
@@ -94,8 +94,8 @@ void jzi_worker_take_floor(jzi_worker *worker)
 
 void jzi_worker_give_floor(jzi_worker *worker)
 {
-    jzi_domain *domain = worker->domain;
-    if (--worker->floors > 0 || !domain->threads) {
+    jzi_dispatcher *dispatcher = worker->dispatcher;
+    if (--worker->floors > 0 || !dispatcher->threads) {
         return;
     }
     if (worker->keeps) {
@@ -103,11 +103,11 @@ void jzi_worker_give_floor(jzi_worker *worker)
         return;
     }
     if (worker->may_keep) {
-        domain->keeper = worker;
+        dispatcher->keeper = worker;
         worker->keeps = true;
         atomic_store_explicit(&worker->kept, JZI_KEPT_USER, memory_order_release);
     }
-    (void)pthread_mutex_unlock(&domain->floor);
+    (void)pthread_mutex_unlock(&dispatcher->floor);
 }
 
 void jzi_worker_hold_floor(jzi_worker *worker)
@@ -121,11 +121,11 @@ void jzi_worker_hold_floor(jzi_worker *worker)
 void jzi_worker_user_code_begins(jzi_worker *worker)
 {
     enum { TIMED_EVERY = 8 };
-    const jzi_domain *domain = worker->domain;
-    if (domain->on_floor_given != NULL) {
-        domain->on_floor_given(worker);
+    const jzi_dispatcher *dispatcher = worker->dispatcher;
+    if (dispatcher->on_floor_given != NULL) {
+        dispatcher->on_floor_given(worker);
     }
-    if (domain->threads && worker->until_timed-- == 0) {
+    if (dispatcher->threads && worker->until_timed-- == 0) {
         worker->until_timed = TIMED_EVERY;
         worker->timed_from = worker->env->now_ns(worker->env->ctx);
     }

@@ -23,8 +23,8 @@ bool jzi_worker_look_at_clock(jzi_worker *worker, jzi_actor *actor)
     /* Such an actor could hold the loop for a whole stride of messages: from now on look after
      * each of them, until it is quick again. */
     if (passed > worker->turn_budget_ns) {
-        if (jzi_unlikely(worker->noting) && passed > 8 * worker->turn_budget_ns) {
-            jzi_worker_note(worker, JZI_TAP_OVERRUN, actor->id, JZX_NOBODY, 0, 0, passed);
+        if (jzi_unlikely(worker->recording) && passed > 8 * worker->turn_budget_ns) {
+            jzi_worker_note(worker, JZI_RING_OVERRUN, actor->id, JZX_NOBODY, 0, 0, passed);
         }
         actor->flags |= JZI_ACTOR_SLOW;
     } else {
@@ -35,19 +35,19 @@ bool jzi_worker_look_at_clock(jzi_worker *worker, jzi_actor *actor)
     return now >= worker->tick_end_ns || now - worker->turn_start_ns >= worker->turn_budget_ns;
 }
 
-uint32_t jzi_worker_begin_careful(const jzi_worker *worker, const jzi_actor *actor,
-                                  uint32_t *until_clock)
+uint32_t jzi_worker_begin_instrumented(const jzi_worker *worker, const jzi_actor *actor,
+                                       uint32_t *until_clock)
 {
     if (worker->max_stride == 1 || (actor->flags & JZI_ACTOR_SLOW) != 0) {
         *until_clock = 1;
     }
-    uint32_t max = actor->kind->max_msgs;
+    uint32_t max = actor->type->max_msgs;
     return max < JZI_FIRST_LEG ? max : JZI_FIRST_LEG;
 }
 
 uint32_t jzi_worker_next_leg(jzi_worker *worker, jzi_actor *actor, uint32_t *until_clock)
 {
-    uint32_t max = actor->kind->max_msgs;
+    uint32_t max = actor->type->max_msgs;
     if (max <= JZI_FIRST_LEG || worker->turn_number == worker->ring_head) {
         return 0;
     }

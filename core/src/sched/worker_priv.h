@@ -24,7 +24,7 @@ static inline void jzi_turn_leave_request(jzi_worker *worker, jzi_actor *actor, 
                                           bool ok)
 {
     if (jzi_unlikely((jzi_msg_flags(&node->msg) & JZI_MSG_ASK) != 0)) {
-        worker->domain->on_request_left(worker, actor, node, ok);
+        worker->dispatcher->on_request_left(worker, actor, node, ok);
     }
 }
 

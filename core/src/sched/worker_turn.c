@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, 
         }
     }
     if ((flags & JZI_MSG_EVENT) != 0) {
-        worker->domain->event_ops[node->ops].done(worker, node);
+        worker->dispatcher->event_ops[node->ops].done(worker, node);
         return;
     }
     if ((flags & JZI_MSG_FOREIGN) != 0 && !pooled) {
@@ -49,8 +49,8 @@ static jzx_behavior_result call(jzi_worker *worker, const jzi_actor *actor, cons
         return instead(&worker->ctx, msg);
     }
     if (msg->kind == JZX_KIND_NOTICE && jzi_tag_is_signal(msg->tag) &&
-        actor->kind->on_signal != NULL) {
-        return actor->kind->on_signal(&worker->ctx, msg->data);
+        actor->type->on_signal != NULL) {
+        return actor->type->on_signal(&worker->ctx, msg->data);
     }
     return actor->behavior(&worker->ctx, msg);
 }
@@ -61,7 +61,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
     uint32_t flags = jzi_msg_private(&node->msg);
     JZI_PUBLISH_HOT(worker->in_hand, NULL);
     if ((flags & JZI_MSG_EVENT) != 0) {
-        if (!worker->domain->event_ops[node->ops].claim(worker, actor, node)) {
+        if (!worker->dispatcher->event_ops[node->ops].claim(worker, actor, node)) {
             jzi_worker_revoke(worker, actor, node);
             return JZX_BEHAVIOR_OK;
         }
@@ -74,7 +74,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
             return JZX_BEHAVIOR_OK;
         }
         if ((flags & JZI_MSG_ASK) != 0) {
-            jzx_dead_reason reason = worker->domain->judge_request(worker, node);
+            jzx_dead_reason reason = worker->dispatcher->judge_request(worker, node);
             if (jzi_unlikely(reason != JZX_DEAD_REASONS)) {
                 jzi_worker_bury(worker, actor, node, reason);
                 return JZX_BEHAVIOR_OK;
@@ -85,7 +85,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
         }
     }
     JZI_PUBLISH_HOT(worker->in_hand, node);
-    if (jzi_unlikely(worker->careful)) {
+    if (jzi_unlikely(worker->instrumented)) {
         jzi_worker_handing_over(worker, actor, node);
     }
     if (pooled) {
@@ -102,7 +102,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
         }
         jzi_user_code_ends(worker);
     }
-    if (jzi_unlikely(worker->careful)) {
+    if (jzi_unlikely(worker->instrumented)) {
         jzi_worker_handled(worker, actor, node, (uint32_t)result);
     }
     if (jzi_unlikely(fate == JZI_FATE_AGAIN)) {
@@ -174,8 +174,8 @@ static __attribute__((noinline)) bool settle(jzi_worker *worker, jzi_actor *acto
         actor->flags &= ~JZI_ACTOR_OVERFULL;
     }
     if ((actor->flags & JZI_ACTOR_WAITERS) != 0 &&
-        jzi_actor_used(actor) <= actor->kind->low_water) {
-        worker->domain->on_room(worker, actor);
+        jzi_actor_used(actor) <= actor->type->low_water) {
+        worker->dispatcher->on_room(worker, actor);
     }
     return false;
 }
@@ -233,7 +233,7 @@ static __attribute__((noinline)) jzi_actor *not_ok(jzi_worker *worker, jzi_actor
 
 /* The end of a turn that left more than ordinary messages, or commands. Returns the actor if it has
  * to end. */
-static __attribute__((noinline)) jzi_actor *end_careful(jzi_worker *worker, jzi_actor *actor)
+static __attribute__((noinline)) jzi_actor *end_instrumented(jzi_worker *worker, jzi_actor *actor)
 {
     if ((actor->flags & UNSETTLED) != 0 && settle(worker, actor)) {
         return leave_turn(worker, actor, JZI_OUTCOME_LIFE);
@@ -285,7 +285,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
     jzi_node *next = NULL;
     uint32_t left = JZI_FIRST_LEG;
     if (exact || jzi_unlikely((actor->flags & (JZI_ACTOR_SLOW | JZI_ACTOR_FEW)) != 0)) {
-        left = jzi_worker_begin_careful(worker, actor, until_clock);
+        left = jzi_worker_begin_instrumented(worker, actor, until_clock);
     }
     for (;;) {
         jzi_node *node;
@@ -354,7 +354,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
         jzi_worker_reattach(worker);
     }
     if (jzi_unlikely((actor->flags & (UNSETTLED | JZI_ACTOR_QUEUED)) != 0)) {
-        return end_careful(worker, actor);
+        return end_instrumented(worker, actor);
     }
     if (actor->user != NULL) {
         jzi_worker_enqueue(worker, actor);
@@ -434,11 +434,11 @@ run_ready(jzi_worker *worker, const bool exact, const bool pooled)
         if (jzi_unlikely(ended != NULL)) {
             break;
         }
-        if (pooled && jzi_post_has_mail(worker->post)) {
+        if (pooled && jzi_inbox_has_mail(worker->inbox)) {
             worker->current = NULL; /* it is queued like anybody else */
             jzi_worker_intake(worker);
-            if (worker->domain->on_more != NULL && worker->ring_tail - worker->ring_head > 1) {
-                worker->domain->on_more(worker);
+            if (worker->dispatcher->on_more != NULL && worker->ring_tail - worker->ring_head > 1) {
+                worker->dispatcher->on_more(worker);
             }
         }
     }
@@ -450,9 +450,10 @@ run_ready(jzi_worker *worker, const bool exact, const bool pooled)
 jzi_actor *jzi_worker_run(jzi_worker *worker)
 {
     if (worker->pooled) {
-        return worker->careful ? run_ready(worker, true, true) : run_ready(worker, false, true);
+        return worker->instrumented ? run_ready(worker, true, true)
+                                    : run_ready(worker, false, true);
     }
-    return worker->careful ? run_ready(worker, true, false) : run_ready(worker, false, false);
+    return worker->instrumented ? run_ready(worker, true, false) : run_ready(worker, false, false);
 }
 
 void jzi_worker_drop_in_hand(jzi_worker *worker)

@@ -362,7 +362,7 @@ jzx_err jzx_admin_wait_sized(jzx_sender *sender, jzx_actor_id supervisor,
         return JZX_ERR_INVALID_ARG;
     }
     request_block *block = NULL;
-    jzx_err err = make_request(&jzi_sender_post(sender)->alloc, request, &sizes, &block);
+    jzx_err err = make_request(&jzi_sender_inbox(sender)->alloc, request, &sizes, &block);
     if (err != JZX_OK) {
         return err;
     }

@@ -7,21 +7,21 @@
 
 static jzi_actor *self_of(const jzi_family *family)
 {
-    jzi_actor *actor = jzi_worker_find(family->domain->acting, family->self);
+    jzi_actor *actor = jzi_worker_find(family->dispatcher->acting, family->self);
     jzi_assert(actor != NULL);
     return actor;
 }
 
 jzi_life *jzi_family_life(const jzi_family *family)
 {
-    return family->self == JZX_NOBODY ? family->domain->root_life : self_of(family)->ext->life;
+    return family->self == JZX_NOBODY ? family->dispatcher->root_life : self_of(family)->ext->life;
 }
 
 void jzi_family_wake(jzi_family *family)
 {
-    jzi_worker *worker = family->domain->acting;
+    jzi_worker *worker = family->dispatcher->acting;
     if (family->self == JZX_NOBODY) {
-        worker->domain->family->wake_root(worker);
+        worker->dispatcher->family->wake_root(worker);
         return;
     }
     jzi_actor *self = self_of(family);
@@ -33,7 +33,7 @@ void jzi_family_wake(jzi_family *family)
  * Then there is nobody to give an order to. */
 static jzi_actor *actor_of(const jzi_child *child)
 {
-    return jzi_lifecycle_child(child->family->domain->acting, child->id);
+    return jzi_lifecycle_child(child->family->dispatcher->acting, child->id);
 }
 
 const char *jzi_child_name(const jzi_child *child)
@@ -41,13 +41,13 @@ const char *jzi_child_name(const jzi_child *child)
     if (child->plan != NULL) {
         return child->plan->id;
     }
-    const jzi_actor *actor = jzi_worker_find(child->family->domain->acting, child->id);
+    const jzi_actor *actor = jzi_worker_find(child->family->dispatcher->acting, child->id);
     return actor == NULL ? "" : jzi_actor_name(actor);
 }
 
 static uint32_t shutdown_ms(const jzi_child *child, const jzi_actor *actor)
 {
-    return child->plan != NULL ? child->plan->spec.shutdown_ms : actor->kind->stop_timeout_ms;
+    return child->plan != NULL ? child->plan->spec.shutdown_ms : actor->type->stop_timeout_ms;
 }
 
 bool jzi_family_in_order(const jzi_family *family)
@@ -69,7 +69,7 @@ void jzi_family_order_end(jzi_child *child)
 {
     bool idle = child->state == JZI_CHILD_FAILED || child->state == JZI_CHILD_DOWN;
     jzi_child_set_state(child, JZI_CHILD_ENDING);
-    jzi_alarm_clear(child->family->domain->acting->alarms, &child->alarm);
+    jzi_alarm_clear(child->family->dispatcher->acting->alarms, &child->alarm);
     jzi_actor *actor = actor_of(child);
     if (actor == NULL) {
         return;
@@ -78,7 +78,7 @@ void jzi_family_order_end(jzi_child *child)
     if (idle && timeout_ms == JZX_SHUTDOWN_BRUTAL) {
         timeout_ms = 5000; /* it failed: there is nothing to be brutal about */
     }
-    jzi_lifecycle_finish(child->family->domain->acting, actor, timeout_ms,
+    jzi_lifecycle_finish(child->family->dispatcher->acting, actor, timeout_ms,
                          jzi_family_life(child->family)->deadline_ns);
 }
 
@@ -88,7 +88,7 @@ static void order_clean(jzi_child *child, uint32_t command)
     jzi_child_set_state(child, again ? JZI_CHILD_STARTING : JZI_CHILD_CLEANING);
     jzi_actor *actor = actor_of(child);
     if (actor != NULL) {
-        jzi_lifecycle_order(child->family->domain->acting, actor, command,
+        jzi_lifecycle_order(child->family->dispatcher->acting, actor, command,
                             shutdown_ms(child, actor), jzi_family_life(child->family)->deadline_ns);
     }
 }
@@ -97,7 +97,7 @@ static void order_simply(jzi_child *child, uint32_t command)
 {
     jzi_actor *actor = actor_of(child);
     if (actor != NULL) {
-        jzi_lifecycle_order(child->family->domain->acting, actor, command, 0, UINT64_MAX);
+        jzi_lifecycle_order(child->family->dispatcher->acting, actor, command, 0, UINT64_MAX);
     }
 }
 
@@ -127,7 +127,7 @@ static void group_due(jzi_alarms *alarms, jzi_alarm *alarm)
 /* Starts a child by itself: now, or when its backoff is over. */
 void jzi_family_start_when_due(jzi_child *child)
 {
-    jzi_worker *worker = child->family->domain->acting;
+    jzi_worker *worker = child->family->dispatcher->acting;
     uint64_t now = jzi_worker_clock(worker);
     if (child->due_ns > now) {
         child->alarm.fire = due;
@@ -140,7 +140,7 @@ void jzi_family_start_when_due(jzi_child *child)
 /* The spawn of a child whose actor is gone, or never was. */
 jzx_err jzi_family_spawn_child(jzi_child *child)
 {
-    jzi_worker *worker = child->family->domain->acting;
+    jzi_worker *worker = child->family->dispatcher->acting;
     const jzx_child_spec *spec = &child->plan->spec;
     bool nested = child->plan->nested != NULL;
     jzx_spawn_opts opts = {
@@ -173,7 +173,7 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
     if (nested) {
         child->plan->nested->refs++; /* the actor's own, until its end */
     }
-    /* One in another domain says when it is up. */
+    /* One in another dispatcher says when it is up. */
     jzi_actor *actor = jzi_worker_find(worker, child->id);
     bool up = actor != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
     jzi_child_set_state(child, up ? JZI_CHILD_UP : JZI_CHILD_STARTING);
@@ -275,7 +275,7 @@ static bool start_next(jzi_family *family)
 
 void jzi_family_step(jzi_family *family)
 {
-    jzi_worker *worker = family->domain->acting;
+    jzi_worker *worker = family->dispatcher->acting;
     if (family->over && !family->stopping) {
         return;
     }
@@ -308,7 +308,7 @@ void jzi_family_step(jzi_family *family)
 static void begin_group(jzi_child *child, uint64_t delay_ns)
 {
     jzi_family *family = child->family;
-    uint64_t due_ns = jzi_worker_clock(family->domain->acting) + delay_ns;
+    uint64_t due_ns = jzi_worker_clock(family->dispatcher->acting) + delay_ns;
     if (family->phase == JZI_GROUP_NONE || due_ns > family->due_ns) {
         family->due_ns = due_ns;
     }
@@ -320,7 +320,7 @@ static void begin_group(jzi_child *child, uint64_t delay_ns)
         it->want = temporary ? JZI_WANT_GONE : JZI_WANT_AGAIN;
         if (it != child) {
             it->bond.attempt = it->bond.delay_ms = 0; /* it does not restart for itself */
-            jzi_alarm_clear(family->domain->acting->alarms, &it->alarm);
+            jzi_alarm_clear(family->dispatcher->acting->alarms, &it->alarm);
         }
         if (family->plan == NULL && it->state == JZI_CHILD_ABSENT) {
             it->want = JZI_WANT_UP;
@@ -339,7 +339,7 @@ static void begin_end_of_all(jzi_child *child)
     jzi_family *family = child->family;
     for (jzi_child *it = family->first; it != NULL; it = it->next) {
         it->want = JZI_WANT_GONE;
-        jzi_alarm_clear(family->domain->acting->alarms, &it->alarm);
+        jzi_alarm_clear(family->dispatcher->acting->alarms, &it->alarm);
     }
     family->phase = JZI_GROUP_DOWN;
     family->due_ns = 0;
@@ -355,7 +355,7 @@ static void begin_end_of_all(jzi_child *child)
 /* Jitter is a courtesy, not a secret; the entropy is asked for by the first who needs it. */
 static uint32_t next_random(jzi_family *family)
 {
-    const jzx_env *env = family->domain->acting->env;
+    const jzx_env *env = family->dispatcher->acting->env;
     if (family->random == 0 &&
         env->entropy(env->ctx, &family->random, sizeof family->random) != JZX_OK) {
         family->random = (uint32_t)family->self;
@@ -371,7 +371,7 @@ static uint32_t next_random(jzi_family *family)
 static void escalate(jzi_child *child, jzx_reason_kind kind)
 {
     jzi_family *family = child->family;
-    jzi_worker *worker = family->domain->acting;
+    jzi_worker *worker = family->dispatcher->acting;
     bool root = family->self == JZX_NOBODY;
     jzi_actor *self = root ? NULL : self_of(family);
     const jzx_reason *cause = &child->bond.reason;
@@ -382,14 +382,14 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
                    detail);
     family->over = !root;
     jzi_count_add(&worker->counters.escalations, 1);
-    if (jzi_unlikely(worker->noting)) {
-        jzi_worker_note(worker, JZI_TAP_ESCALATE, family->self, child->id, 0, (uint32_t)kind, 0);
+    if (jzi_unlikely(worker->recording)) {
+        jzi_worker_note(worker, JZI_RING_ESCALATE, family->self, child->id, 0, (uint32_t)kind, 0);
     }
-    const jzx_observer *on = &worker->domain->observer.on;
+    const jzx_observer *on = &worker->dispatcher->observer.on;
     if (on->on_supervisor_escalate != NULL) {
-        on->on_supervisor_escalate(worker->domain->observer.ctx, family->self);
+        on->on_supervisor_escalate(worker->dispatcher->observer.ctx, family->self);
     }
-    struct jzi_log *log = jzi_domain_log(worker->domain);
+    struct jzi_log *log = jzi_dispatcher_log(worker->dispatcher);
     if (on->on_escalate != NULL || log != NULL) {
         jzx_escalation_event event = {
             .supervisor = family->self,
@@ -405,7 +405,7 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
             jzi_log_escalation(log, worker->now_ns, &event);
         }
         if (on->on_escalate != NULL) {
-            on->on_escalate(worker->domain->observer.ctx, &event);
+            on->on_escalate(worker->dispatcher->observer.ctx, &event);
         }
     }
     if (!root) {
@@ -431,7 +431,7 @@ static uint32_t chosen_action(jzi_child *child, uint32_t attempt)
     if (policy->decide == NULL || jzx_reason_is_normal(child->bond.reason.kind)) {
         return resumable(child, policy->action);
     }
-    const jzi_actor *actor = jzi_worker_find(child->family->domain->acting, child->id);
+    const jzi_actor *actor = jzi_worker_find(child->family->dispatcher->acting, child->id);
     jzx_failure failure = {
         .supervisor = child->family->self,
         .child = child->id,
@@ -454,7 +454,7 @@ static void restart(jzi_child *child, uint64_t delay_ns)
         begin_group(child, delay_ns);
         return;
     }
-    child->due_ns = delay_ns == 0 ? 0 : jzi_worker_clock(family->domain->acting) + delay_ns;
+    child->due_ns = delay_ns == 0 ? 0 : jzi_worker_clock(family->dispatcher->acting) + delay_ns;
     if (child->state == JZI_CHILD_FAILED) {
         order_clean(child, JZI_ACTOR_RESTART | (delay_ns == 0 ? JZI_ACTOR_START : 0));
     } else if (child->state == JZI_CHILD_ABSENT) {
@@ -471,7 +471,7 @@ static void restart(jzi_child *child, uint64_t delay_ns)
 jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child_id)
 {
     const jzi_actor *self = jzi_worker_find(worker, parent);
-    jzi_family *family = parent == JZX_NOBODY ? worker->domain->root_life->family
+    jzi_family *family = parent == JZX_NOBODY ? worker->dispatcher->root_life->family
                          : self == NULL       ? NULL
                                               : jzi_family_of(self);
     if (family == NULL) {
@@ -482,7 +482,7 @@ jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id
     if (actor == NULL) {
         return child == NULL ? JZX_ERR_WRONG_SUPERVISOR : JZX_ERR_NO_SUCH_ACTOR;
     }
-    if (family->stopping || family->over || worker->domain->destroying) {
+    if (family->stopping || family->over || worker->dispatcher->destroying) {
         return JZX_ERR_STOPPING;
     }
     if (!jzi_family_can_restart(child->bond.mode, actor)) {
@@ -505,7 +505,7 @@ static void decide(jzi_child *child)
     if (family->over) {
         return; /* what becomes of it is no longer ours to say */
     }
-    uint64_t now = jzi_worker_clock(family->domain->acting);
+    uint64_t now = jzi_worker_clock(family->dispatcher->acting);
     const jzi_backoff *own = &child->backoff;
     bool merge =
         (own->min_ms | own->max_ms | own->reset_ms) != 0 || own->factor != 0 || own->jitter != 0;
@@ -548,8 +548,8 @@ static void decide(jzi_child *child)
         break;
     case JZI_VERDICT_STOP:
         if (verdict.over) {
-            jzi_log_limit(jzi_domain_log(family->domain), now, child->id, jzi_child_name(child),
-                          &child->bond.reason);
+            jzi_log_limit(jzi_dispatcher_log(family->dispatcher), now, child->id,
+                          jzi_child_name(child), &child->bond.reason);
         }
         child->want = JZI_WANT_GONE;
         if (child->state != JZI_CHILD_ABSENT) {

@@ -65,7 +65,7 @@ typedef enum jzi_group_phase {
 } jzi_group_phase;
 
 typedef struct jzi_family {
-    jzi_domain *domain;
+    jzi_dispatcher *dispatcher;
     jzx_actor_id self;         /* JZX_NOBODY: the root */
     jzi_supervisor_plan *plan; /* counted; NULL: a plain parent */
     jzi_policy policy;
@@ -88,7 +88,7 @@ typedef struct jzi_family {
     jzx_reason reason;
 } jzi_family;
 
-/* The root of a domain as a parent: it has a family and hears news, but no turns, and nobody is
+/* The root of a dispatcher as a parent: it has a family and hears news, but no turns, and nobody is
  * above it. */
 typedef struct jzi_root {
     jzi_family family;
@@ -127,15 +127,15 @@ void jzi_family_remove(jzi_family *family, jzi_child *child);
 /* Whether R18 allows it. */
 static inline bool jzi_family_can_restart(uint32_t mode, const jzi_actor *actor)
 {
-    bool stateless = (actor->kind->flags & (JZX_SPAWN_STATELESS | JZI_KIND_SUPERVISOR)) != 0;
-    return mode != JZX_TEMPORARY && (actor->kind->init != NULL || stateless);
+    bool stateless = (actor->type->flags & (JZX_SPAWN_STATELESS | JZI_TYPE_SUPERVISOR)) != 0;
+    return mode != JZX_TEMPORARY && (actor->type->init != NULL || stateless);
 }
 /* A supervisor, the root, or a parent with a policy, restarts one child that is up, for a person
  * who asks. It is not a failure: nothing is counted against it. Errors: NO_SUCH_ACTOR,
  * WRONG_SUPERVISOR, NOT_RESTARTABLE, STOPPING, CHILD_RESTARTING (also while others are). */
 jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child);
 
-/* A child by its actor, in this domain or another; NULL: it is none of this family. */
+/* A child by its actor, in this dispatcher or another; NULL: it is none of this family. */
 jzi_child *jzi_family_find(const jzi_worker *worker, const jzi_family *family, jzx_actor_id id);
 
 void jzi_child_set_state(jzi_child *child, jzi_child_state state);
@@ -150,7 +150,7 @@ static inline jzi_family *jzi_family_of(const jzi_actor *actor)
 /* What a supervisor does with messages that are no requests; see admin.h. */
 jzx_behavior_result jzi_family_behavior(jzx_context *ctx, const jzx_message *msg);
 
-/* jzx_restart() of an actor in another domain. Thread: any. */
+/* jzx_restart() of an actor in another dispatcher. Thread: any. */
 jzx_err jzi_restart_far(const jzi_directory *directory, const jzx_allocator *alloc,
                         jzx_actor_id id);
 

@@ -7,7 +7,7 @@
 
 static jzi_actor *self_of(const jzi_family *family)
 {
-    jzi_actor *actor = jzi_worker_find(family->domain->acting, family->self);
+    jzi_actor *actor = jzi_worker_find(family->dispatcher->acting, family->self);
     jzi_assert(actor != NULL);
     return actor;
 }
@@ -63,7 +63,7 @@ static void link_child(jzi_family *family, jzi_child *child)
 
 void jzi_family_remove(jzi_family *family, jzi_child *child)
 {
-    jzi_worker *worker = family->domain->acting;
+    jzi_worker *worker = family->dispatcher->acting;
     jzi_assert(child->state == JZI_CHILD_ABSENT);
     *(child->prev == NULL ? &family->first : &child->prev->next) = child->next;
     *(child->next == NULL ? &family->last : &child->next->prev) = child->prev;
@@ -76,7 +76,7 @@ void jzi_family_remove(jzi_family *family, jzi_child *child)
     if (child->plan != NULL) {
         bool own_arg = family->policy.strategy == JZX_DYNAMIC;
         if (own_arg && child->plan->spec.drop_arg != NULL && child->arg != NULL &&
-            !worker->domain->abandoned) {
+            !worker->dispatcher->abandoned) {
             child->plan->spec.drop_arg(child->arg);
         }
         jzi_child_plan_release(&worker->alloc, child->plan);
@@ -86,7 +86,7 @@ void jzi_family_remove(jzi_family *family, jzi_child *child)
 
 jzx_err jzi_family_add(jzi_family *family, jzi_child_plan *plan, void *arg, jzi_child **out_child)
 {
-    jzi_child *child = new_child(&family->domain->acting->alloc, plan->spec.intensity,
+    jzi_child *child = new_child(&family->dispatcher->acting->alloc, plan->spec.intensity,
                                  (uint64_t)plan->spec.period_ms * 1000000u);
     if (child == NULL) {
         return JZX_ERR_NO_MEMORY;
@@ -129,7 +129,7 @@ static jzi_family *new_family(jzi_worker *worker, jzi_actor *parent, const jzi_p
         jzi_free(&worker->alloc, family, sizeof *family);
         return NULL;
     }
-    family->domain = worker->domain;
+    family->dispatcher = worker->dispatcher;
     family->self = parent->id;
     family->policy = *policy;
     JZI_PUBLISH(parent->ext->life->family, family);
@@ -139,11 +139,11 @@ static jzi_family *new_family(jzi_worker *worker, jzi_actor *parent, const jzi_p
 jzx_err jzi_family_change_policy(jzi_family *family, const jzi_policy *policy)
 {
     jzi_window window;
-    if (!make_window(&family->domain->acting->alloc, &window, policy->intensity)) {
+    if (!make_window(&family->dispatcher->acting->alloc, &window, policy->intensity)) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_window_copy(&window, &family->window);
-    free_window(&family->domain->acting->alloc, &family->window);
+    free_window(&family->dispatcher->acting->alloc, &family->window);
     family->window = window;
     family->policy = *policy;
     return JZX_OK;
@@ -210,10 +210,10 @@ static jzx_err make_spawned(const jzx_allocator *alloc, const jzi_policy *policy
     return JZX_OK;
 }
 
-/* It is born, in this domain or another. */
+/* It is born, in this dispatcher or another. */
 static void join(jzi_worker *worker, jzi_family *family, jzi_child *child, jzx_actor_id id)
 {
-    const jzi_actor *actor = jzi_worker_find(worker, id); /* NULL: in another domain */
+    const jzi_actor *actor = jzi_worker_find(worker, id); /* NULL: in another dispatcher */
     bool up = actor != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
     link_child(family, child);
     child->id = id;
@@ -228,14 +228,14 @@ static void join(jzi_worker *worker, jzi_family *family, jzi_child *child, jzx_a
 static void adopt(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_child *child = (jzi_child *)actor->ext->life->bond;
-    join(worker, worker->domain->root_life->family, child, actor->id);
+    join(worker, worker->dispatcher->root_life->family, child, actor->id);
 }
 
 /* The family of a parent that is to supervise a child; NULL: no memory. */
 static jzi_family *family_for(jzi_worker *worker, jzi_actor *parent)
 {
     if (parent == NULL) {
-        return worker->domain->root_life->family;
+        return worker->dispatcher->root_life->family;
     }
     if (jzi_family_of(parent) != NULL) {
         return jzi_family_of(parent);
@@ -279,7 +279,7 @@ jzx_err jzi_root_child_make(const jzi_worker *clerk, const jzx_spawn_opts *opts,
                             jzi_child **out_child)
 {
     /* The policy of a root never changes: it may be read from here. */
-    return make_spawned(&clerk->alloc, &clerk->domain->root_life->family->policy, opts, false,
+    return make_spawned(&clerk->alloc, &clerk->dispatcher->root_life->family->policy, opts, false,
                         out_child);
 }
 
@@ -298,7 +298,7 @@ static void child_started(jzi_child *child)
         return; /* other orders are under way */
     }
     jzi_child_set_state(child, JZI_CHILD_UP);
-    child->up_ns = jzi_worker_clock(child->family->domain->acting);
+    child->up_ns = jzi_worker_clock(child->family->dispatcher->acting);
     child->fresh = child->manual = false;
     /* While a group goes down, a start that was under way before is none of its own. */
     if (child->want == JZI_WANT_AGAIN && child->family->phase != JZI_GROUP_DOWN) {
@@ -334,7 +334,7 @@ static void check_auto_shutdown(jzi_family *family)
             return;
         }
     }
-    jzi_lifecycle_stop(family->domain->acting, self_of(family), false);
+    jzi_lifecycle_stop(family->dispatcher->acting, self_of(family), false);
 }
 
 static void child_ended(jzi_child *child)
@@ -403,7 +403,7 @@ static void hear(jzi_child *child, uint32_t news)
     }
     if ((news & JZI_NEWS_ASKED) != 0) { /* whoever asked was told what could be known there */
         const jzi_family *family = child->family;
-        (void)jzi_family_restart(family->domain->acting, family->self, child->id);
+        (void)jzi_family_restart(family->dispatcher->acting, family->self, child->id);
     }
     if ((news & JZI_NEWS_DUE) != 0 && child->state == JZI_CHILD_DOWN &&
         child->want == JZI_WANT_UP) {
@@ -435,23 +435,23 @@ static void answer_call(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_root *root = jzi_container_of(errand, jzi_root, call);
     root->called = false;
-    if (!worker->domain->destroying) { /* then nothing is decided: only their ends count */
+    if (!worker->dispatcher->destroying) { /* then nothing is decided: only their ends count */
         hear_all(&root->life);
     }
 }
 
 static void wake_root(jzi_worker *worker)
 {
-    jzi_root *root = jzi_container_of(worker->domain->root_life, jzi_root, life);
-    if (!root->called && !worker->domain->destroying) {
+    jzi_root *root = jzi_container_of(worker->dispatcher->root_life, jzi_root, life);
+    if (!root->called && !worker->dispatcher->destroying) {
         root->called = true;
-        root->called = jzi_errand_post(worker->post, &root->call);
+        root->called = jzi_errand_post(worker->inbox, &root->call);
     }
 }
 
 jzx_err jzi_root_init(jzi_worker *worker, jzi_root *root, const jzi_policy *policy)
 {
-    root->family.domain = worker->domain;
+    root->family.dispatcher = worker->dispatcher;
     root->family.policy = policy == NULL ? no_policy() : *policy;
     root->life.family = &root->family;
     root->life.deadline_ns = UINT64_MAX;
@@ -459,8 +459,8 @@ jzx_err jzi_root_init(jzi_worker *worker, jzi_root *root, const jzi_policy *poli
     if (!make_window(&worker->alloc, &root->family.window, root->family.policy.intensity)) {
         return JZX_ERR_NO_MEMORY;
     }
-    worker->domain->root_life = &root->life;
-    worker->domain->root_adopts = policy != NULL;
+    worker->dispatcher->root_life = &root->life;
+    worker->dispatcher->root_adopts = policy != NULL;
     return JZX_OK;
 }
 
@@ -583,7 +583,7 @@ void jzi_family_init(jzi_worker *worker)
         .wake_root = wake_root,
         .adopt = adopt,
     };
-    worker->domain->family = &ops;
+    worker->dispatcher->family = &ops;
 }
 
 /* What comes is released and forgotten. */

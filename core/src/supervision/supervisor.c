@@ -46,7 +46,7 @@ jzx_err jzx_set_child_policy_sized(jzx_context *ctx, const jzx_supervisor_spec *
 {
     JZI_ENTER(ctx == NULL ? NULL : ctx->loop, "jzx_set_child_policy");
     if (worker == NULL || &worker->ctx != ctx || jzi_worker_self(worker) == NULL ||
-        (worker->current->kind->flags & JZI_KIND_SUPERVISOR) != 0) {
+        (worker->current->type->flags & JZI_TYPE_SUPERVISOR) != 0) {
         return JZX_ERR_INVALID_ARG;
     }
     if (jzi_lifecycle_may_spawn(worker) != JZX_OK) {
@@ -85,7 +85,7 @@ static jzx_err find_family(jzi_worker *worker, jzx_actor_id sup, need kind, bool
     if (actor == NULL) {
         return jzi_worker_not_here(worker, sup);
     }
-    if ((actor->kind->flags & JZI_KIND_SUPERVISOR) == 0) {
+    if ((actor->type->flags & JZI_TYPE_SUPERVISOR) == 0) {
         return JZX_ERR_WRONG_SUPERVISOR;
     }
     const jzi_supervisor_plan *plan = actor->ext->life->arg;
@@ -95,7 +95,7 @@ static jzx_err find_family(jzi_worker *worker, jzx_actor_id sup, need kind, bool
     }
     jzi_family *family = jzi_family_of(actor);
     uint32_t state = jzi_actor_state_of(actor);
-    bool stopping = (actor->flags & JZI_ACTOR_STOPPING) != 0 || worker->domain->destroying ||
+    bool stopping = (actor->flags & JZI_ACTOR_STOPPING) != 0 || worker->dispatcher->destroying ||
                     (family != NULL && family->stopping);
     if (change && stopping) {
         return JZX_ERR_STOPPING;
@@ -141,7 +141,7 @@ static jzx_child_status status_of(const jzi_child *child)
                    ? JZX_CHILD_RESTARTING
                    : JZX_CHILD_STARTING;
     case JZI_CHILD_UP: {
-        const jzi_worker *worker = child->family->domain->acting;
+        const jzi_worker *worker = child->family->dispatcher->acting;
         const jzi_actor *actor = jzi_lifecycle_child(worker, child->id);
         if (actor == NULL) {
             return JZX_CHILD_DOWN; /* its end is news that was not heard yet */
@@ -340,13 +340,14 @@ jzx_err jzx_supervisor_delete_child(jzx_loop *loop, jzx_actor_id sup, const char
 
 static void fill_info(const jzi_child *child, jzx_child_info *info)
 {
-    uint64_t now = child->family->domain->acting->now_ns;
+    uint64_t now = child->family->dispatcher->acting->now_ns;
     uint64_t due = child->want == JZI_WANT_AGAIN ? child->family->due_ns : child->due_ns;
     jzx_child_status status = status_of(child);
     *info = (jzx_child_info){
         .id = child->plan->id,
-        .actor = jzi_lifecycle_child(child->family->domain->acting, child->id) == NULL ? JZX_NOBODY
-                                                                                       : child->id,
+        .actor = jzi_lifecycle_child(child->family->dispatcher->acting, child->id) == NULL
+                     ? JZX_NOBODY
+                     : child->id,
         .status = (uint32_t)status,
         .mode = child->bond.mode,
         .is_supervisor = child->plan->nested != NULL,

@@ -130,7 +130,7 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
     if (actor == NULL) {
         return jzi_worker_not_here(worker, sup);
     }
-    if ((actor->kind->flags & JZI_KIND_SUPERVISOR) == 0) {
+    if ((actor->type->flags & JZI_TYPE_SUPERVISOR) == 0) {
         return JZX_ERR_WRONG_SUPERVISOR;
     }
     const jzi_family *family = jzi_family_of(actor);

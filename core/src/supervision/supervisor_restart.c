@@ -1,19 +1,21 @@
 /* jzx_restart(): the parent of an actor restarts it because somebody asked. What is asked goes
  * where the actor lives, and from there, as news, to its parent.
  *
- *   caller --errand--> the actor's domain --news--> its parent's domain: jzi_family_restart() */
+ *   caller --errand--> the actor's dispatcher --news--> its parent's dispatcher:
+ * jzi_family_restart() */
 #include "supervision/family.h"
 
 #include "base/alloc.h"
 
-/* In the actor's own domain. A parent elsewhere decides when it hears of it. */
+/* In the actor's own dispatcher. A parent elsewhere decides when it hears of it. */
 static jzx_err restart_here(jzi_worker *worker, jzi_actor *actor)
 {
     const jzi_life *life = jzi_life_of(actor);
     if (life == NULL || life->bond == NULL) {
         return JZX_ERR_WRONG_SUPERVISOR;
     }
-    if ((actor->flags & (JZI_ACTOR_STOP | JZI_ACTOR_DRAIN)) != 0 || worker->domain->destroying) {
+    if ((actor->flags & (JZI_ACTOR_STOP | JZI_ACTOR_DRAIN)) != 0 ||
+        worker->dispatcher->destroying) {
         return JZX_ERR_STOPPING; /* a stop wins */
     }
     if (life->far == NULL) {
@@ -48,9 +50,9 @@ static void arrive(jzi_worker *worker, jzi_errand *errand)
 
 jzx_err jzi_restart_far(const jzi_directory *directory, const jzx_allocator *alloc, jzx_actor_id id)
 {
-    jzi_post *post = NULL;
+    jzi_inbox *inbox = NULL;
     const jzi_actor *actor = NULL;
-    jzx_err err = jzi_directory_look(directory, id, &post, &actor);
+    jzx_err err = jzi_directory_look(directory, id, &inbox, &actor);
     if (err != JZX_OK) {
         return err;
     }
@@ -61,7 +63,7 @@ jzx_err jzi_restart_far(const jzi_directory *directory, const jzx_allocator *all
     call->errand.run = arrive;
     call->alloc = *alloc;
     call->id = id;
-    if (!jzi_errand_post(post, &call->errand)) {
+    if (!jzi_errand_post(inbox, &call->errand)) {
         jzi_free(alloc, call, sizeof *call);
         return JZX_ERR_NO_SUCH_ACTOR;
     }
@@ -75,7 +77,7 @@ jzx_err jzx_restart(jzx_loop *loop, jzx_actor_id id)
         return JZX_ERR_INVALID_ARG;
     }
     if (jzi_worker_is_far(worker, id)) {
-        return jzi_restart_far(worker->domain->directory, &worker->alloc, id);
+        return jzi_restart_far(worker->dispatcher->directory, &worker->alloc, id);
     }
     jzi_actor *actor = jzi_worker_find(worker, id);
     return actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : restart_here(worker, actor);

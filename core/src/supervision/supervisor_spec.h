@@ -22,7 +22,7 @@ typedef struct jzi_child_plan {
     jzx_child_spec spec;                /* every default filled in; id points to `id` below; */
                                         /* spec.supervisor is NULL */
     struct jzi_supervisor_plan *nested; /* counted; NULL: a worker */
-    _Atomic uint32_t refs;              /* children may be in other domains */
+    _Atomic uint32_t refs;              /* children may be in other dispatchers */
     bool drops_arg;                     /* the last release calls spec.drop_arg(spec.arg) */
     char id[JZX_CHILD_ID_MAX + 1];
     char dispatcher[JZX_DISPATCHER_NAME_MAX + 1]; /* spec.dispatcher points to it, unless NULL */

@@ -2,7 +2,7 @@
 
 void jzi_alarms_init(jzi_alarms *alarms, jzi_worker *worker)
 {
-    alarms->domain = worker->domain;
+    alarms->dispatcher = worker->dispatcher;
     worker->alarms = alarms;
     jzi_wheel_init(&alarms->wheel, worker->now_ns);
 }
@@ -39,7 +39,7 @@ void jzi_alarms_settle(jzi_alarms *alarms)
 void jzi_alarm_set(jzi_alarms *alarms, jzi_alarm *alarm, uint64_t delay_ns)
 {
     jzi_alarm_clear(alarms, alarm);
-    alarm->entry.due_ns = jzi_worker_clock(alarms->domain->acting) + delay_ns;
+    alarm->entry.due_ns = jzi_worker_clock(alarms->dispatcher->acting) + delay_ns;
     jzi_wheel_add(&alarms->wheel, &alarm->entry);
 }
 

@@ -16,7 +16,7 @@ typedef struct jzi_alarm {
 } jzi_alarm;
 
 struct jzi_alarms {
-    jzi_domain *domain;
+    jzi_dispatcher *dispatcher;
     jzi_wheel wheel;
     jzi_alarm *due;   /* due and not yet fired */
     jzi_alarm *fresh; /* not yet in the wheel */

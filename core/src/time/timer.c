@@ -45,7 +45,7 @@ static void release_data(jzi_worker *worker, jzi_timer *timer)
  * which then owned the data. */
 static void end_timer(jzi_timers *timers, jzi_timer *timer, bool handed)
 {
-    jzi_worker *worker = timers->domain->acting;
+    jzi_worker *worker = timers->dispatcher->acting;
     if (!handed || timer->period_ms > 0) {
         release_data(worker, timer);
     }
@@ -56,7 +56,7 @@ static void end_timer(jzi_timers *timers, jzi_timer *timer, bool handed)
 
 void jzi_timer_let_go(jzi_timers *timers, jzi_timer *timer)
 {
-    jzi_worker *worker = timers->domain->acting;
+    jzi_worker *worker = timers->dispatcher->acting;
     if (timer->owner == JZX_NOBODY) {
         return;
     }
@@ -122,13 +122,13 @@ static void timer_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_timers_init(jzi_timers *timers, jzi_worker *worker)
 {
-    timers->domain = worker->domain;
-    timers->slots = &worker->post->timers;
+    timers->dispatcher = worker->dispatcher;
+    timers->slots = &worker->inbox->timers;
     worker->timers = timers;
-    worker->domain->event_ops[JZI_EVENT_TIMER] = (jzi_event_ops){.claim = claim_timer,
-                                                                 .done = timer_done,
-                                                                 .revoke = timer_revoked,
-                                                                 .arrive = jzi_timer_arrived};
+    worker->dispatcher->event_ops[JZI_EVENT_TIMER] = (jzi_event_ops){.claim = claim_timer,
+                                                                     .done = timer_done,
+                                                                     .revoke = timer_revoked,
+                                                                     .arrive = jzi_timer_arrived};
     jzi_wheel_init(&timers->wheel, worker->now_ns);
 }
 
@@ -155,7 +155,7 @@ static jzx_err check_opts(const jzx_timer_opts *opts)
 jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer_opts *opts,
                         jzx_timer_id *out_id)
 {
-    jzi_worker *worker = timers->domain->acting;
+    jzi_worker *worker = timers->dispatcher->acting;
     jzx_err err = check_opts(opts);
     if (err != JZX_OK) {
         return err;
@@ -183,7 +183,7 @@ jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer
 
 jzx_err jzi_timer_cancel(jzi_timers *timers, jzx_timer_id id)
 {
-    const jzi_worker *worker = timers->domain->acting;
+    const jzi_worker *worker = timers->dispatcher->acting;
     jzi_timer *timer = jzi_timer_slot_find(timers->slots, (uint32_t)id ^ worker->base);
     if (timer == NULL) {
         return jzi_timer_cancel_far(worker, id);
@@ -211,12 +211,12 @@ void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
         jzi_timer *timer = jzi_container_of(entry, jzi_timer, entry);
         if (jzi_likely(jzi_timer_move(timer, shared, JZI_TIMER_ARMED, JZI_TIMER_QUEUED))) {
             jzi_actor *owner =
-                jzi_actor_table_at(timers->domain->acting->table, jzx_id_slot(timer->owner));
-            if (jzi_unlikely(timers->domain->acting->noting_often)) {
-                jzi_worker_note(timers->domain->acting, JZI_TAP_TIMER, timer->owner, JZX_NOBODY,
-                                timer->node.msg.tag, 0, 0);
+                jzi_actor_table_at(timers->dispatcher->acting->table, jzx_id_slot(timer->owner));
+            if (jzi_unlikely(timers->dispatcher->acting->recording_often)) {
+                jzi_worker_note(timers->dispatcher->acting, JZI_RING_TIMER, timer->owner,
+                                JZX_NOBODY, timer->node.msg.tag, 0, 0);
             }
-            jzi_worker_post_event(timers->domain->acting, owner, &timer->node);
+            jzi_worker_post_event(timers->dispatcher->acting, owner, &timer->node);
         } else {
             jzi_timer_let_go(timers, timer);
         }
@@ -234,7 +234,7 @@ void jzi_timers_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
         if (jzi_timer_move(timer, timers->slots->shared, JZI_TIMER_ARMED, JZI_TIMER_CANCELLED)) {
             jzi_wheel_remove(&timers->wheel, &timer->entry);
             end_timer(timers, timer, false);
-        } else if (timer->entry.pprev != NULL) { /* another domain's cancel was first */
+        } else if (timer->entry.pprev != NULL) { /* another dispatcher's cancel was first */
             jzi_timer_let_go(timers, timer);
         } else {
             jzi_timer_set_state(timer,

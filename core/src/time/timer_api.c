@@ -73,5 +73,5 @@ uint64_t jzx_timer_missed(const jzx_context *ctx)
 jzx_err jzx_sender_cancel_timer(jzx_sender *sender, jzx_timer_id id)
 {
     return sender == NULL ? JZX_ERR_INVALID_ARG
-                          : jzi_timer_cancel_at(jzi_sender_post_of(sender, id), id);
+                          : jzi_timer_cancel_at(jzi_sender_inbox_of(sender, id), id);
 }

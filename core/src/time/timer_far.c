@@ -1,29 +1,29 @@
-/* Timers between domains (R26). The target's domain keeps the timer, so a timer for an actor
- * elsewhere is made in that domain's table and sent there by its own node; until it arrives it is
- * COMING. A cancel by another domain changes the word and, if the timer was in the wheel, sends its
- * node home: only there it is taken out and freed. Nothing of this needs memory once the timer has
- * a slot, and nothing waits for the other domain. */
+/* Timers between dispatchers (R26). The target's dispatcher keeps the timer, so a timer for an
+ * actor elsewhere is made in that dispatcher's table and sent there by its own node; until it
+ * arrives it is COMING. A cancel by another dispatcher changes the word and, if the timer was in
+ * the wheel, sends its node home: only there it is taken out and freed. Nothing of this needs
+ * memory once the timer has a slot, and nothing waits for the other dispatcher. */
 #include "time/timer_priv.h"
 
-static bool send_node(jzi_post *post, jzi_timer *timer)
+static bool send_node(jzi_inbox *inbox, jzi_timer *timer)
 {
-    if (!jzi_post_push(post, &timer->node)) {
+    if (!jzi_inbox_push(inbox, &timer->node)) {
         return false;
     }
-    jzi_post_wake(post);
+    jzi_inbox_wake(inbox);
     return true;
 }
 
 jzx_err jzi_timer_start_far(jzi_worker *worker, jzx_actor_id target, const jzx_timer_opts *opts,
                             jzx_timer_id *out_id)
 {
-    jzi_post *post = NULL;
+    jzi_inbox *inbox = NULL;
     const jzi_actor *actor = NULL;
-    jzx_err err = jzi_directory_look(worker->domain->directory, target, &post, &actor);
+    jzx_err err = jzi_directory_look(worker->dispatcher->directory, target, &inbox, &actor);
     if (err != JZX_OK) {
         return err;
     }
-    jzi_timer *timer = jzi_timer_slot_take_far(&post->timers, &worker->alloc);
+    jzi_timer *timer = jzi_timer_slot_take_far(&inbox->timers, &worker->alloc);
     if (timer == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -31,10 +31,10 @@ jzx_err jzi_timer_start_far(jzi_worker *worker, jzx_actor_id target, const jzx_t
     timer->pprev = NULL;
     jzi_timer_set_word(timer, jzi_timer_next_word(timer, jzi_timer_bits(opts) | JZI_TIMER_COMING));
     jzx_timer_id id = jzi_timer_id(timer);
-    if (!send_node(post, timer)) {
+    if (!send_node(inbox, timer)) {
         jzi_timer_set_state(timer, JZI_TIMER_FREE);
         if (id >> 32 != UINT32_MAX) {
-            jzi_timer_slot_give_far(&post->timers, timer);
+            jzi_timer_slot_give_far(&inbox->timers, timer);
         }
         return JZX_ERR_NO_SUCH_ACTOR; /* it ended, and its dispatcher went with it */
     }
@@ -48,15 +48,15 @@ jzx_err jzi_timer_cancel_far(const jzi_worker *worker, jzx_timer_id id)
 {
     return jzi_timer_cancel_at(
         jzi_worker_is_far(worker, id)
-            ? jzi_directory_post(worker->domain->directory, (uint32_t)id >> 24)
+            ? jzi_directory_inbox(worker->dispatcher->directory, (uint32_t)id >> 24)
             : NULL,
         id);
 }
 
-jzx_err jzi_timer_cancel_at(jzi_post *post, jzx_timer_id id)
+jzx_err jzi_timer_cancel_at(jzi_inbox *inbox, jzx_timer_id id)
 {
     jzi_timer *timer =
-        post == NULL ? NULL : jzi_timer_slot_find(&post->timers, (uint32_t)id ^ post->base);
+        inbox == NULL ? NULL : jzi_timer_slot_find(&inbox->timers, (uint32_t)id ^ inbox->base);
     if (timer == NULL) {
         return JZX_ERR_NO_SUCH_TIMER;
     }
@@ -65,7 +65,7 @@ jzx_err jzi_timer_cancel_at(jzi_post *post, jzx_timer_id id)
     if (err == JZX_OK && was == JZI_TIMER_ARMED) {
         /* Refused: the dispatcher is gone, and the timer was let go with its owner. Its slot is not
          * used again. */
-        (void)send_node(post, timer);
+        (void)send_node(inbox, timer);
     }
     return err;
 }
@@ -79,7 +79,7 @@ static bool take_in(jzi_worker *worker, jzi_timer *timer)
     }
     jzi_ext *ext = jzi_worker_ext(worker, owner);
     if (ext == NULL) {
-        return send_node(worker->post, timer); /* no memory now: in the next tick, then */
+        return send_node(worker->inbox, timer); /* no memory now: in the next tick, then */
     }
     if (!jzi_timer_move(timer, true, JZI_TIMER_COMING, JZI_TIMER_ARMED)) {
         return false;

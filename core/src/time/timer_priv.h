@@ -47,19 +47,19 @@ static inline void jzi_timer_enter(jzi_timers *timers, jzi_timer *timer, jzi_ext
     }
     ext->timers = timer;
     jzi_wheel_add(&timers->wheel, &timer->entry);
-    jzi_count_add(&timers->domain->acting->counters.timers, 1);
+    jzi_count_add(&timers->dispatcher->acting->counters.timers, 1);
 }
 
-/* The slot is free. In the owner's domain. */
+/* The slot is free. In the owner's dispatcher. */
 void jzi_timer_free(jzi_timers *timers, jzi_timer *timer);
-/* Another domain has cancelled it and has its node: everything but the slot goes. */
+/* Another dispatcher has cancelled it and has its node: everything but the slot goes. */
 void jzi_timer_let_go(jzi_timers *timers, jzi_timer *timer);
 
-/* The target, or the timer, is of another domain. The options have been checked. */
+/* The target, or the timer, is of another dispatcher. The options have been checked. */
 jzx_err jzi_timer_start_far(jzi_worker *worker, jzx_actor_id target, const jzx_timer_opts *opts,
                             jzx_timer_id *out_id);
 jzx_err jzi_timer_cancel_far(const jzi_worker *worker, jzx_timer_id id);
-/* A timer's node has come from another domain: it is to be armed, or was cancelled. */
+/* A timer's node has come from another dispatcher: it is to be armed, or was cancelled. */
 void jzi_timer_arrived(jzi_worker *worker, jzi_node *node);
 
 #endif

@@ -8,13 +8,13 @@
  * threads may want to change it at the same time; then it goes from state to state by
  * compare-and-swap, and whoever wins does what the new state asks for:
  *
- *   COMING     armed by another domain; the node is on its way to the owner's
+ *   COMING     armed by another dispatcher; the node is on its way to the owner's
  *   ARMED      in the wheel, or about to be; the node is idle
  *   QUEUED     due: the node waits in the owner's lane
  *   HANDING    the behavior is looking at it
  *   CANCELLED  nothing is delivered any more. Who finds it so when the node is back frees it: after
- *              COMING its arrival, after QUEUED and HANDING the lane. After ARMED another domain's
- *              cancel sends the node home, and its arrival frees it; the own one frees it at once
+ *              COMING its arrival, after QUEUED and HANDING the lane. After ARMED another
+ * dispatcher's cancel sends the node home, and its arrival frees it; the own one frees it at once
  *
  * Checked by tests/models/timer.pml. */
 #ifndef JZI_TIMER_TABLE_H
@@ -37,7 +37,7 @@ typedef enum jzi_timer_state {
 #define JZI_TIMER_STATE ((uint64_t)0x7)
 #define JZI_TIMER_FIXED ((uint64_t)0x8) /* the next period begins when the message was handled */
 #define JZI_TIMER_PERIODIC ((uint64_t)0x10)
-#define JZI_TIMER_FAR ((uint64_t)0x20) /* a slot of the list for other domains */
+#define JZI_TIMER_FAR ((uint64_t)0x20) /* a slot of the list for other dispatchers */
 
 /* 128 bytes: what the wheel touches, then the message. */
 typedef struct jzi_timer {
@@ -68,7 +68,7 @@ static inline jzi_timer *jzi_timer_slot_make(jzi_slots *slots, const jzx_allocat
 }
 /* One of the others', or a new one: for the dispatcher, when its list is empty. */
 jzi_timer *jzi_timer_slot_take_shared(jzi_slots *slots, const jzx_allocator *alloc);
-/* A slot for another domain. Thread: any. */
+/* A slot for another dispatcher. Thread: any. */
 jzi_timer *jzi_timer_slot_take_far(jzi_slots *slots, const jzx_allocator *alloc);
 /* Gives one with JZI_TIMER_FAR back. Thread: any. */
 void jzi_timer_slot_give_far(jzi_slots *slots, jzi_timer *timer);

@@ -1,4 +1,4 @@
-/* The post office: what a loop shares with the threads that send to it. It is counted and outlives
+/* The inbox: what a loop shares with the threads that send to it. It is counted and outlives
  * the loop, so a send that races with the loop's end finds a closed door and not freed memory.
  *
  * `inbound` is a list that many push to with a compare-and-swap and the loop takes whole with an
@@ -9,8 +9,8 @@
  * `asleep` is set by the loop before it looks at `inbound` for the last time; a sender looks at it
  * after its push. Both sides are sequentially consistent, so at least one of them sees the other:
  * no message waits for a loop that sleeps (R25). */
-#ifndef JZI_POST_H
-#define JZI_POST_H
+#ifndef JZI_INBOX_H
+#define JZI_INBOX_H
 
 #include <jzx/env.h>
 
@@ -21,16 +21,16 @@
 struct jzx_sender;
 
 enum { JZI_FULL_SLOTS = 16 };
-/* The event operations of full_node: JZI_EVENT_FULL in domain.h. */
-#define JZI_POST_FULL 11u
+/* The event operations of full_node: JZI_EVENT_FULL in dispatcher.h. */
+#define JZI_INBOX_FULL 11u
 #define JZI_LIST_END 0xFFFFFFu
 #define JZI_INBOUND_CLOSED ((jzi_node *)(uintptr_t)1)
 /* A reference that a thread of ours lets go of, counted once more in the upper half: after fork(2)
  * such threads are not there, and it has to be known how many never will. One counter, so that a
  * fork cannot come between the two. */
-#define JZI_POST_HELPER (UINT64_C(1) << 32 | 1)
+#define JZI_INBOX_HELPER (UINT64_C(1) << 32 | 1)
 
-typedef struct jzi_post {
+typedef struct jzi_inbox {
     jzx_allocator alloc;
     const jzx_env *env;
     int wake_fd;          /* -1: nobody takes in here */
@@ -38,9 +38,10 @@ typedef struct jzi_post {
     uint32_t default_cap; /* of its actors, for those who make them from elsewhere */
     uint32_t default_max_msgs;
     _Atomic bool ends_alone; /* of a dispatcher that goes before its system does */
-    _Atomic uint64_t refs;   /* the loop and every sender; JZI_POST_HELPER: every job on a thread */
+    _Atomic uint64_t refs; /* the loop and every sender; JZI_INBOX_HELPER: every job on a thread */
     jzi_actor_table table;
-    jzi_kinds kinds;  /* of its actors: an ended one may be kept by a sender longer than the loop */
+    jzi_actor_types
+        types;        /* of its actors: an ended one may be kept by a sender longer than the loop */
     jzi_slots timers; /* of both, slots: somebody may look at one when the loop is gone */
     jzi_slots asks;
 
@@ -53,7 +54,7 @@ typedef struct jzi_post {
     _Atomic uint32_t commanded; /* slots of actors with orders, by jzi_door.link */
     _Atomic uint32_t nudged;
     _Atomic uint32_t asleep;
-    _Atomic uint32_t wakers;  /* threads in jzi_post_wake() that may use wake_fd */
+    _Atomic uint32_t wakers;  /* threads in jzi_inbox_wake() that may use wake_fd */
     _Atomic uint32_t stop;    /* jzx_loop_request_stop() */
     _Atomic uint32_t watched; /* workers that want to see what is sent, and when */
     /* Refusals of full mailboxes, for the observer, who is told on the dispatcher's own thread: who
@@ -73,26 +74,26 @@ typedef struct jzi_post {
     _Atomic uint32_t registry_lock; /* guards what follows: open, close, counters and waits only */
     struct jzx_sender *senders;
     struct jzi_room_wait *waits; /* threads that wait for room; see room_wait.c */
-} jzi_post;
+} jzi_inbox;
 
 /* Held for a few stores; sends never take it. */
-static inline void jzi_post_lock_registry(jzi_post *post)
+static inline void jzi_inbox_lock_registry(jzi_inbox *inbox)
 {
-    while (atomic_exchange_explicit(&post->registry_lock, 1, memory_order_acquire) != 0) {
+    while (atomic_exchange_explicit(&inbox->registry_lock, 1, memory_order_acquire) != 0) {
     }
 }
-static inline void jzi_post_unlock_registry(jzi_post *post)
+static inline void jzi_inbox_unlock_registry(jzi_inbox *inbox)
 {
-    atomic_store_explicit(&post->registry_lock, 0, memory_order_release);
+    atomic_store_explicit(&inbox->registry_lock, 0, memory_order_release);
 }
 
-/* The post offices of a system by the index of their dispatchers. They stay, and keep the slots
+/* The inboxes of a system by the index of their dispatchers. They stay, and keep the slots
  * that they ever gave out, until the system and everybody who sends to it are gone (R2). Counted.
  */
 typedef struct jzi_directory {
     _Atomic uint32_t refs;
     jzx_allocator alloc;
-    _Atomic(jzi_post *) posts[256];
+    _Atomic(jzi_inbox *) inboxes[256];
     _Atomic uint32_t unborn; /* actors on their way to a dispatcher */
 } jzi_directory;
 static inline void jzi_directory_unborn(jzi_directory *directory, int change)
@@ -103,85 +104,85 @@ jzi_directory *jzi_directory_create(const jzx_allocator *alloc);
 void jzi_directory_retain(jzi_directory *directory);
 void jzi_directory_release(jzi_directory *directory);
 /* NULL: there is no such dispatcher. Thread: any. */
-static inline jzi_post *jzi_directory_post(const jzi_directory *directory, uint32_t dispatcher)
+static inline jzi_inbox *jzi_directory_inbox(const jzi_directory *directory, uint32_t dispatcher)
 {
     /* acquire: pairs with the release that published it. */
-    return directory == NULL
-               ? NULL
-               : atomic_load_explicit(&directory->posts[dispatcher & 0xFFu], memory_order_acquire);
+    return directory == NULL ? NULL
+                             : atomic_load_explicit(&directory->inboxes[dispatcher & 0xFFu],
+                                                    memory_order_acquire);
 }
 
 /* What can be seen of an actor of another dispatcher: its gate. *out_actor is set if the id
  * resolves; of its other fields only atomic ones may be read. Thread: any. Errors: NO_SUCH_ACTOR,
  * STOPPING. */
-jzx_err jzi_directory_look(const jzi_directory *directory, jzx_actor_id id, jzi_post **out_post,
+jzx_err jzi_directory_look(const jzi_directory *directory, jzx_actor_id id, jzi_inbox **out_inbox,
                            const jzi_actor **out_actor);
-/* The last states of an actor of this post, as of a moment ago; 0: it is gone. Thread: any. */
-uint32_t jzi_post_history(const jzi_post *post, jzx_actor_id id);
+/* The last states of an actor of this inbox, as of a moment ago; 0: it is gone. Thread: any. */
+uint32_t jzi_inbox_history(const jzi_inbox *inbox, jzx_actor_id id);
 /* Leaves an order (JZI_GATE_*) at an actor's door. Thread: any. Errors: NO_SUCH_ACTOR. */
-jzx_err jzi_post_order(jzi_post *post, jzx_actor_id id, uint64_t order);
+jzx_err jzi_inbox_order(jzi_inbox *inbox, jzx_actor_id id, uint64_t order);
 
 /* Puts an actor with orders on the list of its dispatcher, and wakes that. Thread: any. */
-void jzi_post_command(jzi_post *post, jzi_actor *actor);
+void jzi_inbox_command(jzi_inbox *inbox, jzi_actor *actor);
 /* The slot of the first actor with orders, JZI_NO_SLOT: none. The list is the caller's then; each
  * one's `link` leads to the next, 0xFFFFFF ends it. Thread: loop. */
-uint32_t jzi_post_take_commands(jzi_post *post);
+uint32_t jzi_inbox_take_commands(jzi_inbox *inbox);
 
 /* Makes one with one owner. Errors: NO_MEMORY, and what wake_open reports. */
-jzx_err jzi_post_create(const jzx_allocator *alloc, const jzx_env *env, uint32_t max_actors,
-                        jzi_post **out_post);
-void jzi_post_retain(jzi_post *post);
+jzx_err jzi_inbox_create(const jzx_allocator *alloc, const jzx_env *env, uint32_t max_actors,
+                         jzi_inbox **out_inbox);
+void jzi_inbox_retain(jzi_inbox *inbox);
 /* The last owner frees it. Thread: any. */
-void jzi_post_release(jzi_post *post);
+void jzi_inbox_release(jzi_inbox *inbox);
 /* The same two for what a thread of ours lets go of. */
-void jzi_post_retain_helper(jzi_post *post);
-void jzi_post_release_helper(jzi_post *post);
+void jzi_inbox_retain_helper(jzi_inbox *inbox);
+void jzi_inbox_release_helper(jzi_inbox *inbox);
 /* After fork(2), in the child: lets go of all that such threads held. The caller is an owner. */
-void jzi_post_forget_helpers(jzi_post *post);
+void jzi_inbox_forget_helpers(jzi_inbox *inbox);
 
 /* Hands a node to the loop. False: the loop is gone and the node is still the caller's.
  * Thread: any. */
-bool jzi_post_push(jzi_post *post, jzi_node *node);
+bool jzi_inbox_push(jzi_inbox *inbox, jzi_node *node);
 /* Ends the loop's sleep if it sleeps. Thread: any. */
-void jzi_post_wake(jzi_post *post);
+void jzi_inbox_wake(jzi_inbox *inbox);
 
-/* After jzi_post_close(): its descriptor goes back, for the post itself may stay as long as its
+/* After jzi_inbox_close(): its descriptor goes back, for the inbox itself may stay as long as its
  * system. Waits for those who are about to use it, unless they were left in the parent. */
-void jzi_post_shut(jzi_post *post, bool forked);
-/* After jzi_post_shut(): somebody takes in again. Errors: what wake_open reports. */
-jzx_err jzi_post_reopen(jzi_post *post);
+void jzi_inbox_shut(jzi_inbox *inbox, bool forked);
+/* After jzi_inbox_shut(): somebody takes in again. Errors: what wake_open reports. */
+jzx_err jzi_inbox_reopen(jzi_inbox *inbox);
 
 /* Has the loop's next or current sleep end without mail. Thread: any. */
-void jzi_post_nudge(jzi_post *post);
+void jzi_inbox_nudge(jzi_inbox *inbox);
 
 /* All that came, oldest first. Thread: loop. */
-jzi_node *jzi_post_take(jzi_post *post);
+jzi_node *jzi_inbox_take(jzi_inbox *inbox);
 /* Gives the rest of that back: it comes first in the next one. Thread: loop. */
-void jzi_post_keep(jzi_post *post, jzi_node *rest);
+void jzi_inbox_keep(jzi_inbox *inbox, jzi_node *rest);
 /* The same, and from now on every push is refused. Thread: loop. */
-jzi_node *jzi_post_close(jzi_post *post);
+jzi_node *jzi_inbox_close(jzi_inbox *inbox);
 /* Every push is refused, and what came is left where it is: the loop's thread is stuck, or was left
  * in the parent, and what it keeps is not to be touched. Thread: any. */
-void jzi_post_refuse(jzi_post *post);
+void jzi_inbox_refuse(jzi_inbox *inbox);
 
-static inline bool jzi_post_has_mail(const jzi_post *post)
+static inline bool jzi_inbox_has_mail(const jzi_inbox *inbox)
 {
-    return atomic_load_explicit(&post->inbound, memory_order_relaxed) != NULL ||
-           atomic_load_explicit(&post->taken, memory_order_relaxed) != NULL ||
-           atomic_load_explicit(&post->commanded, memory_order_relaxed) != JZI_LIST_END;
+    return atomic_load_explicit(&inbox->inbound, memory_order_relaxed) != NULL ||
+           atomic_load_explicit(&inbox->taken, memory_order_relaxed) != NULL ||
+           atomic_load_explicit(&inbox->commanded, memory_order_relaxed) != JZI_LIST_END;
 }
 /* The same for the last look before a sleep: seq_cst, see above. */
-static inline bool jzi_post_has_mail_now(const jzi_post *post)
+static inline bool jzi_inbox_has_mail_now(const jzi_inbox *inbox)
 {
-    return atomic_load_explicit(&post->inbound, memory_order_seq_cst) != NULL ||
-           atomic_load_explicit(&post->taken, memory_order_relaxed) != NULL ||
-           atomic_load_explicit(&post->commanded, memory_order_seq_cst) != JZI_LIST_END;
+    return atomic_load_explicit(&inbox->inbound, memory_order_seq_cst) != NULL ||
+           atomic_load_explicit(&inbox->taken, memory_order_relaxed) != NULL ||
+           atomic_load_explicit(&inbox->commanded, memory_order_seq_cst) != JZI_LIST_END;
 }
 
 /* A send to this actor was refused because it is full. Needs no memory. Thread: any. */
-void jzi_post_say_full(jzi_post *post, jzx_actor_id id);
+void jzi_inbox_say_full(jzi_inbox *inbox, jzx_actor_id id);
 
 /* Puts a chain of emptied nodes where senders find it. Thread: loop. */
-void jzi_post_return(jzi_post *post, bool wide, jzi_node *first, jzi_node *last);
+void jzi_inbox_return(jzi_inbox *inbox, bool wide, jzi_node *first, jzi_node *last);
 
 #endif

@@ -1,35 +1,35 @@
-/* The tap: a ring of recent events that one worker writes and other threads read, without waiting
- * for each other. It is the flight recorder and, with messages in it, the trace. A reader that is
- * slow finds events overwritten and can tell how many. Also the worker's histograms.
+/* The event ring: a ring of recent events that one worker writes and other threads read, without
+ * waiting for each other. It is the flight recorder and, with messages in it, the trace. A reader
+ * that is slow finds events overwritten and can tell how many. Also the worker's histograms.
  *
  * Each event has a number of its own, stored last and cleared first: who copies an event and then
  * finds another number has copied nothing. All words are relaxed atomics. */
-#ifndef JZI_TAP_H
-#define JZI_TAP_H
+#ifndef JZI_EVENT_RING_H
+#define JZI_EVENT_RING_H
 
 #include "actor/board.h"
 
-typedef enum jzi_tap_what {
-    JZI_TAP_SPAWN = 1, /* peer: the parent */
-    JZI_TAP_START,     /* it is running; detail: incarnation */
-    JZI_TAP_END,       /* detail: jzx_reason_kind; value: code */
-    JZI_TAP_FAIL,      /* detail: jzx_reason_kind; value: code */
-    JZI_TAP_RESTART,   /* detail: incarnation that starts; peer: the supervisor */
-    JZI_TAP_ESCALATE,  /* peer: the child; detail: jzx_reason_kind */
-    JZI_TAP_DEAD,      /* a dead letter: peer is the sender; detail: jzx_dead_reason */
-    JZI_TAP_FULL,      /* a send was refused; peer: the sender */
-    JZI_TAP_STOP,      /* it was told to stop */
-    JZI_TAP_KILL,
-    JZI_TAP_TIMER,   /* a timer of it fired */
-    JZI_TAP_SLEEP,   /* nothing to do for 10 ms or more; no actor */
-    JZI_TAP_WAKE,    /* value: how long it slept, in ns; no actor */
-    JZI_TAP_OVERRUN, /* a turn took much longer than it may; value: ns */
-    JZI_TAP_HANDLED, /* peer: the sender; value: ns; detail: result; time: when it began */
-    JZI_TAP_SENT,    /* actor: the sender; peer: the receiver */
-    JZI_TAP_WHATS
-} jzi_tap_what;
+typedef enum jzi_event_what {
+    JZI_RING_SPAWN = 1, /* peer: the parent */
+    JZI_RING_START,     /* it is running; detail: incarnation */
+    JZI_RING_END,       /* detail: jzx_reason_kind; value: code */
+    JZI_RING_FAIL,      /* detail: jzx_reason_kind; value: code */
+    JZI_RING_RESTART,   /* detail: incarnation that starts; peer: the supervisor */
+    JZI_RING_ESCALATE,  /* peer: the child; detail: jzx_reason_kind */
+    JZI_RING_DEAD,      /* a dead letter: peer is the sender; detail: jzx_dead_reason */
+    JZI_RING_FULL,      /* a send was refused; peer: the sender */
+    JZI_RING_STOP,      /* it was told to stop */
+    JZI_RING_KILL,
+    JZI_RING_TIMER,   /* a timer of it fired */
+    JZI_RING_SLEEP,   /* nothing to do for 10 ms or more; no actor */
+    JZI_RING_WAKE,    /* value: how long it slept, in ns; no actor */
+    JZI_RING_OVERRUN, /* a turn took much longer than it may; value: ns */
+    JZI_RING_HANDLED, /* peer: the sender; value: ns; detail: result; time: when it began */
+    JZI_RING_SENT,    /* actor: the sender; peer: the receiver */
+    JZI_RING_WHATS
+} jzi_event_what;
 
-typedef struct jzi_tap_event {
+typedef struct jzi_event {
     uint64_t seq; /* 1, 2, 3, ... of this worker */
     uint64_t time_ns;
     jzx_actor_id actor;
@@ -39,12 +39,12 @@ typedef struct jzi_tap_event {
     uint32_t tag;
     uint32_t stamp; /* of the message at its receiver */
     uint16_t detail;
-    uint8_t what;  /* jzi_tap_what */
+    uint8_t what;  /* jzi_event_what */
     uint8_t kind;  /* jzx_kind */
     uint32_t more; /* as many of this `what` were left out before it */
-} jzi_tap_event;
-enum { JZI_TAP_WORDS = sizeof(jzi_tap_event) / 8 };
-_Static_assert(sizeof(jzi_tap_event) == 64, "eight words");
+} jzi_event;
+enum { JZI_RING_WORDS = sizeof(jzi_event) / 8 };
+_Static_assert(sizeof(jzi_event) == 64, "eight words");
 
 /* Times in powers of two: bucket i has those below 2^(i + JZI_TIME_FIRST) ns that are in no bucket
  * before it; the last one all the others. */
@@ -61,7 +61,7 @@ typedef enum jzi_time_kind {
 } jzi_time_kind;
 enum { JZI_TIMED_TURNS = 4 };
 
-typedef struct jzi_tap {
+typedef struct jzi_event_ring {
     uint32_t bits; /* JZI_WANT_*, as the worker has last seen them */
     uint32_t mask; /* of the ring */
     jzi_count written;
@@ -73,7 +73,7 @@ typedef struct jzi_tap {
     uint64_t turn_ns;     /* when the turn that is timed began; 0: it is not */
     uint64_t begun_ns;    /* the same of a message */
     bool sampling;        /* the tick is timed: its turns, and messages that are sent in it */
-    bool asking;          /* the worker is one of those in jzi_post.watched */
+    bool asking;          /* the worker is one of those in jzi_inbox.watched */
     uint32_t choice;      /* messages that the sample was chosen from so far; 0: it stays */
     uint64_t dice;
     uint32_t share;         /* ticks of 64 that are timed: */
@@ -86,9 +86,9 @@ typedef struct jzi_tap {
         uint64_t window_ns;
         uint32_t left;
         uint32_t more;
-    } often[JZI_TAP_WHATS];
-    uint64_t hushed_ns; /* since when spawns, ends and timers are not noted, */
-    uint64_t spawned;   /* and what the counters were then. Timers are not counted meanwhile */
+    } often[JZI_RING_WHATS];
+    uint64_t throttled_ns; /* since when spawns, ends and timers are not noted, */
+    uint64_t spawned;      /* and what the counters were then. Timers are not counted meanwhile */
     uint64_t ended;
     struct {
         jzx_actor_id target; /* 0: none */
@@ -97,23 +97,23 @@ typedef struct jzi_tap {
     } sample; /* the message whose wait is measured */
     jzi_histogram times[JZI_TIME_KINDS];
     size_t bytes;            /* of all this */
-    _Atomic uint64_t ring[]; /* (mask + 1) * JZI_TAP_WORDS */
-} jzi_tap;
+    _Atomic uint64_t ring[]; /* (mask + 1) * JZI_RING_WORDS */
+} jzi_event_ring;
 
 /* NULL: no memory. `events` is rounded up to a power of two. */
-jzi_tap *jzi_tap_create(const jzx_allocator *alloc, uint32_t events);
-void jzi_tap_destroy(const jzx_allocator *alloc, jzi_tap *tap);
+jzi_event_ring *jzi_event_ring_create(const jzx_allocator *alloc, uint32_t events);
+void jzi_event_ring_destroy(const jzx_allocator *alloc, jzi_event_ring *event_ring);
 
 /* Adds an event; its seq is filled in. Thread: the worker's. */
-void jzi_tap_write(jzi_tap *tap, const jzi_tap_event *event);
+void jzi_event_ring_write(jzi_event_ring *event_ring, const jzi_event *event);
 /* Copies events after *cursor (the seq of the last one seen), oldest first, at most cap; moves
  * *cursor. *out_lost grows by those that were overwritten. Thread: any. */
-size_t jzi_tap_read(const jzi_tap *tap, uint64_t *cursor, jzi_tap_event *out, size_t cap,
-                    uint64_t *out_lost);
+size_t jzi_event_ring_read(const jzi_event_ring *event_ring, uint64_t *cursor, jzi_event *out,
+                           size_t cap, uint64_t *out_lost);
 /* The seq of the newest. Thread: any. */
-static inline uint64_t jzi_tap_newest(const jzi_tap *tap)
+static inline uint64_t jzi_event_ring_newest(const jzi_event_ring *event_ring)
 {
-    return atomic_load_explicit(&tap->written, memory_order_acquire);
+    return atomic_load_explicit(&event_ring->written, memory_order_acquire);
 }
 
 /* Thread: the worker's. */
@@ -121,6 +121,6 @@ void jzi_histogram_add(jzi_histogram *histogram, uint64_t ns);
 /* Adds what another one has; nobody else adds to this one meanwhile. */
 void jzi_histogram_merge(jzi_histogram *histogram, const jzi_histogram *other);
 /* "spawn", "handled", ...; never NULL. */
-const char *jzi_tap_what_name(uint32_t what);
+const char *jzi_event_what_name(uint32_t what);
 
 #endif

@@ -1,68 +1,68 @@
-#include "actor/tap.h"
+#include "actor/event_ring.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-static const char *const names[JZI_TAP_WHATS] = {
+static const char *const names[JZI_RING_WHATS] = {
     "none", "spawn", "start", "end",   "fail", "restart", "escalate", "dead", "full",
     "stop", "kill",  "timer", "sleep", "wake", "overrun", "handled",  "sent",
 };
 
-const char *jzi_tap_what_name(uint32_t what)
+const char *jzi_event_what_name(uint32_t what)
 {
-    return what < JZI_TAP_WHATS ? names[what] : "unknown";
+    return what < JZI_RING_WHATS ? names[what] : "unknown";
 }
 
-jzi_tap *jzi_tap_create(const jzx_allocator *alloc, uint32_t events)
+jzi_event_ring *jzi_event_ring_create(const jzx_allocator *alloc, uint32_t events)
 {
     uint32_t count = 16;
     while (count < events && count < (1u << 20)) {
         count *= 2;
     }
-    size_t bytes = sizeof(jzi_tap) + (size_t)count * JZI_TAP_WORDS * sizeof(uint64_t);
-    jzi_tap *tap = jzi_alloc_zeroed(alloc, bytes);
-    if (tap != NULL) {
-        tap->mask = count - 1;
-        tap->bytes = bytes;
-        tap->until_timed = JZI_TIMED_TURNS;
-        tap->share = 1; /* until it is known how much there is to do */
+    size_t bytes = sizeof(jzi_event_ring) + (size_t)count * JZI_RING_WORDS * sizeof(uint64_t);
+    jzi_event_ring *event_ring = jzi_alloc_zeroed(alloc, bytes);
+    if (event_ring != NULL) {
+        event_ring->mask = count - 1;
+        event_ring->bytes = bytes;
+        event_ring->until_timed = JZI_TIMED_TURNS;
+        event_ring->share = 1; /* until it is known how much there is to do */
     }
-    return tap;
+    return event_ring;
 }
 
-void jzi_tap_destroy(const jzx_allocator *alloc, jzi_tap *tap)
+void jzi_event_ring_destroy(const jzx_allocator *alloc, jzi_event_ring *event_ring)
 {
-    if (tap != NULL) {
-        jzi_free(alloc, tap, tap->bytes);
+    if (event_ring != NULL) {
+        jzi_free(alloc, event_ring, event_ring->bytes);
     }
 }
 
-void jzi_tap_write(jzi_tap *tap, const jzi_tap_event *event)
+void jzi_event_ring_write(jzi_event_ring *event_ring, const jzi_event *event)
 {
-    uint64_t seq = jzi_count_get(&tap->written) + 1;
-    _Atomic uint64_t *at = &tap->ring[(seq & tap->mask) * JZI_TAP_WORDS];
-    uint64_t words[JZI_TAP_WORDS];
+    uint64_t seq = jzi_count_get(&event_ring->written) + 1;
+    _Atomic uint64_t *at = &event_ring->ring[(seq & event_ring->mask) * JZI_RING_WORDS];
+    uint64_t words[JZI_RING_WORDS];
     memcpy(words, event, sizeof words);
     /* Readers see: no number, or this one and then all of it. Each word is released after the
      * cleared number and acquired by the reader, so that a word of this event means that the old
      * number is gone. */
     atomic_store_explicit(&at[0], 0, memory_order_relaxed);
-    for (size_t i = 1; i < JZI_TAP_WORDS; i++) {
+    for (size_t i = 1; i < JZI_RING_WORDS; i++) {
         atomic_store_explicit(&at[i], words[i], memory_order_release);
     }
     atomic_store_explicit(&at[0], seq, memory_order_release);
     /* release: who sees the count finds the event. */
-    atomic_store_explicit(&tap->written, seq, memory_order_release);
+    atomic_store_explicit(&event_ring->written, seq, memory_order_release);
 }
 
 /* False: it was overwritten. */
-static bool copy(const jzi_tap *tap, uint64_t seq, jzi_tap_event *out)
+static bool copy(const jzi_event_ring *event_ring, uint64_t seq, jzi_event *out)
 {
-    const _Atomic uint64_t *at = &tap->ring[(seq & tap->mask) * JZI_TAP_WORDS];
-    uint64_t words[JZI_TAP_WORDS];
+    const _Atomic uint64_t *at = &event_ring->ring[(seq & event_ring->mask) * JZI_RING_WORDS];
+    uint64_t words[JZI_RING_WORDS];
     words[0] = atomic_load_explicit(&at[0], memory_order_acquire);
-    for (size_t i = 1; i < JZI_TAP_WORDS; i++) {
+    for (size_t i = 1; i < JZI_RING_WORDS; i++) {
         words[i] = atomic_load_explicit(&at[i], memory_order_acquire);
     }
     if (words[0] != seq || atomic_load_explicit(&at[0], memory_order_relaxed) != seq) {
@@ -72,24 +72,24 @@ static bool copy(const jzi_tap *tap, uint64_t seq, jzi_tap_event *out)
     return true;
 }
 
-size_t jzi_tap_read(const jzi_tap *tap, uint64_t *cursor, jzi_tap_event *out, size_t cap,
-                    uint64_t *out_lost)
+size_t jzi_event_ring_read(const jzi_event_ring *event_ring, uint64_t *cursor, jzi_event *out,
+                           size_t cap, uint64_t *out_lost)
 {
     size_t count = 0;
-    uint64_t newest = jzi_tap_newest(tap);
+    uint64_t newest = jzi_event_ring_newest(event_ring);
     while (count < cap && *cursor < newest) {
-        uint64_t oldest = newest > tap->mask ? newest - tap->mask : 1;
+        uint64_t oldest = newest > event_ring->mask ? newest - event_ring->mask : 1;
         if (*cursor + 1 < oldest) {
             *out_lost += oldest - 1 - *cursor;
             *cursor = oldest - 1;
         }
-        if (copy(tap, *cursor + 1, &out[count])) {
+        if (copy(event_ring, *cursor + 1, &out[count])) {
             count++;
         } else {
             *out_lost += 1;
         }
         *cursor += 1;
-        newest = jzi_tap_newest(tap);
+        newest = jzi_event_ring_newest(event_ring);
     }
     return count;
 }

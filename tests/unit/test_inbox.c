@@ -1,8 +1,8 @@
-/* Goal: the post office hands over everything once and in order, wakes a sleeper once, refuses
+/* Goal: the inbox hands over everything once and in order, wakes a sleeper once, refuses
  * after its close, and outlives the loop for as long as somebody holds it (R25, R33). Method: one
  * thread and a small environment that counts; tests/models/inbound.pml and tests/thread have the
  * races. */
-#include "actor/post.h"
+#include "actor/inbox.h"
 
 #include "support/check.h"
 
@@ -76,17 +76,17 @@ static const jzx_env env = {
     .fd_close = fake_fd_close,
 };
 
-static jzi_post *start(void)
+static jzi_inbox *start(void)
 {
-    jzi_post *post = NULL;
+    jzi_inbox *inbox = NULL;
     now = (world){.budget = SIZE_MAX};
-    REQUIRE_OK(jzi_post_create(&alloc, &env, 8, &post));
-    return post;
+    REQUIRE_OK(jzi_inbox_create(&alloc, &env, 8, &inbox));
+    return inbox;
 }
 
-static void finish(jzi_post *post)
+static void finish(jzi_inbox *inbox)
 {
-    jzi_post_release(post);
+    jzi_inbox_release(inbox);
     CHECK_EQ(now.closed, now.opened);
     CHECK_EQ(now.blocks, 0);
 }
@@ -95,109 +95,109 @@ static void test_what_is_pushed_is_taken_once_and_oldest_first_R6(void)
 {
     enum { N = 5 };
     jzi_node nodes[N] = {0};
-    jzi_post *post = start();
-    CHECK(!jzi_post_has_mail(post));
-    CHECK(jzi_post_take(post) == NULL);
+    jzi_inbox *inbox = start();
+    CHECK(!jzi_inbox_has_mail(inbox));
+    CHECK(jzi_inbox_take(inbox) == NULL);
     for (size_t i = 0; i < N; i++) {
-        CHECK(jzi_post_push(post, &nodes[i]));
-        CHECK(jzi_post_has_mail(post));
+        CHECK(jzi_inbox_push(inbox, &nodes[i]));
+        CHECK(jzi_inbox_has_mail(inbox));
     }
-    jzi_node *node = jzi_post_take(post);
+    jzi_node *node = jzi_inbox_take(inbox);
     for (size_t i = 0; i < N; i++) {
         REQUIRE(node == &nodes[i]);
         node = node->next;
     }
     CHECK(node == NULL);
-    CHECK(!jzi_post_has_mail(post));
-    CHECK(jzi_post_take(post) == NULL);
-    finish(post);
+    CHECK(!jzi_inbox_has_mail(inbox));
+    CHECK(jzi_inbox_take(inbox) == NULL);
+    finish(inbox);
 }
 
 static void test_a_close_takes_the_rest_and_then_refuses_everything_R33(void)
 {
     jzi_node first = {0}, second = {0}, late = {0};
-    jzi_post *post = start();
-    CHECK(jzi_post_push(post, &first) && jzi_post_push(post, &second));
-    const jzi_node *rest = jzi_post_close(post);
+    jzi_inbox *inbox = start();
+    CHECK(jzi_inbox_push(inbox, &first) && jzi_inbox_push(inbox, &second));
+    const jzi_node *rest = jzi_inbox_close(inbox);
     REQUIRE(rest == &first);
     CHECK(rest->next == &second && second.next == NULL);
     late.stamp = 77;
-    CHECK(!jzi_post_push(post, &late));
+    CHECK(!jzi_inbox_push(inbox, &late));
     CHECK(late.stamp == 77 && late.next == NULL);
-    CHECK(jzi_post_close(post) == NULL);
-    CHECK(!jzi_post_push(post, &late));
-    finish(post);
+    CHECK(jzi_inbox_close(inbox) == NULL);
+    CHECK(!jzi_inbox_push(inbox, &late));
+    finish(inbox);
 }
 
 static void test_only_a_sleeper_is_woken_and_only_once_R25(void)
 {
-    jzi_post *post = start();
-    jzi_post_wake(post);
+    jzi_inbox *inbox = start();
+    jzi_inbox_wake(inbox);
     CHECK_EQ(now.signalled, 0);
-    atomic_store(&post->asleep, 1);
-    jzi_post_wake(post);
+    atomic_store(&inbox->asleep, 1);
+    jzi_inbox_wake(inbox);
     CHECK_EQ(now.signalled, 1);
-    CHECK_EQ(atomic_load(&post->asleep), 0);
-    jzi_post_wake(post);
+    CHECK_EQ(atomic_load(&inbox->asleep), 0);
+    jzi_inbox_wake(inbox);
     CHECK_EQ(now.signalled, 1);
-    CHECK_EQ(atomic_load(&post->wakes), 1);
-    finish(post);
+    CHECK_EQ(atomic_load(&inbox->wakes), 1);
+    finish(inbox);
 }
 
 static void test_returned_chains_are_kept_by_size_and_joined(void)
 {
     jzi_node a = {0}, b = {0}, c = {0};
     jzi_wide_node wide = {0};
-    jzi_post *post = start();
+    jzi_inbox *inbox = start();
     a.next = &b;
-    jzi_post_return(post, false, &a, &b);
-    jzi_post_return(post, false, &c, &c);
-    jzi_post_return(post, true, &wide.node, &wide.node);
-    CHECK(atomic_load(&post->returned[0]) == &c);
+    jzi_inbox_return(inbox, false, &a, &b);
+    jzi_inbox_return(inbox, false, &c, &c);
+    jzi_inbox_return(inbox, true, &wide.node, &wide.node);
+    CHECK(atomic_load(&inbox->returned[0]) == &c);
     CHECK(c.next == &a && a.next == &b && b.next == NULL);
-    CHECK(atomic_load(&post->returned[1]) == &wide.node);
+    CHECK(atomic_load(&inbox->returned[1]) == &wide.node);
     CHECK(wide.node.next == NULL);
-    finish(post);
+    finish(inbox);
 }
 
 static void test_the_last_owner_frees_it_R33(void)
 {
-    jzi_post *post = start();
-    jzi_post_retain(post);
-    jzi_post_retain(post);
-    jzi_post_release(post);
-    jzi_post_release(post);
+    jzi_inbox *inbox = start();
+    jzi_inbox_retain(inbox);
+    jzi_inbox_retain(inbox);
+    jzi_inbox_release(inbox);
+    jzi_inbox_release(inbox);
     CHECK_EQ(now.closed, 0);
-    finish(post);
+    finish(inbox);
     CHECK_EQ(now.closed, 1);
 }
 
 static void test_pages_of_the_senders_go_with_the_last_owner(void)
 {
-    jzi_post *post = start();
+    jzi_inbox *inbox = start();
     for (int i = 0; i < 3; i++) {
         size_t bytes = sizeof(jzi_node_page) + 64;
         jzi_node_page *page = alloc.realloc(alloc.ctx, NULL, 0, bytes);
         REQUIRE(page != NULL);
-        *page = (jzi_node_page){.next = atomic_load(&post->pages), .bytes = bytes};
-        atomic_store(&post->pages, page);
+        *page = (jzi_node_page){.next = atomic_load(&inbox->pages), .bytes = bytes};
+        atomic_store(&inbox->pages, page);
     }
-    finish(post);
+    finish(inbox);
 }
 
 static void test_a_failed_create_leaves_nothing_behind(void)
 {
-    jzi_post *post = NULL;
+    jzi_inbox *inbox = NULL;
     now = (world){.budget = SIZE_MAX, .entropy_err = JZX_ERR_IO};
-    CHECK_EQ(jzi_post_create(&alloc, &env, 8, &post), JZX_ERR_IO);
-    CHECK(post == NULL && now.blocks == 0 && now.opened == now.closed);
+    CHECK_EQ(jzi_inbox_create(&alloc, &env, 8, &inbox), JZX_ERR_IO);
+    CHECK(inbox == NULL && now.blocks == 0 && now.opened == now.closed);
     now = (world){.budget = SIZE_MAX, .wake_err = JZX_ERR_NO_FDS};
-    CHECK_EQ(jzi_post_create(&alloc, &env, 8, &post), JZX_ERR_NO_FDS);
-    CHECK(post == NULL && now.blocks == 0 && now.opened == now.closed);
+    CHECK_EQ(jzi_inbox_create(&alloc, &env, 8, &inbox), JZX_ERR_NO_FDS);
+    CHECK(inbox == NULL && now.blocks == 0 && now.opened == now.closed);
     for (size_t budget = 0; budget < 2; budget++) {
         now = (world){.budget = budget};
-        CHECK_EQ(jzi_post_create(&alloc, &env, 8, &post), JZX_ERR_NO_MEMORY);
-        CHECK(post == NULL && now.blocks == 0 && now.opened == now.closed);
+        CHECK_EQ(jzi_inbox_create(&alloc, &env, 8, &inbox), JZX_ERR_NO_MEMORY);
+        CHECK(inbox == NULL && now.blocks == 0 && now.opened == now.closed);
     }
 }
 

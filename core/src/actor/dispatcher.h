@@ -1,10 +1,10 @@
-/* A domain is what the workers of one dispatcher share: its lists, its observer, and how the layers
- * above are told of what happens in it. */
-#ifndef JZI_DOMAIN_H
-#define JZI_DOMAIN_H
+/* A dispatcher is what the workers of one dispatcher share: its lists, its observer, and how the
+ * layers above are told of what happens in it. */
+#ifndef JZI_DISPATCHER_H
+#define JZI_DISPATCHER_H
 
 #include "actor/dead_letter.h"
-#include "actor/post.h"
+#include "actor/inbox.h"
 
 #include <pthread.h>
 
@@ -19,7 +19,7 @@ typedef struct jzi_event_ops {
     void (*done)(jzi_worker *worker, jzi_node *node);
     /* It left its lane without being handed over: the same, without a message having been seen. */
     void (*revoke)(jzi_worker *worker, jzi_node *node);
-    /* It came from another domain, as an errand does. NULL: that never happens. */
+    /* It came from another dispatcher, as an errand does. NULL: that never happens. */
     void (*arrive)(jzi_worker *worker, jzi_node *node);
 } jzi_event_ops;
 
@@ -38,18 +38,19 @@ enum {
     JZI_EVENT_FULL,
     JZI_EVENT_KINDS
 };
-_Static_assert((unsigned)JZI_EVENT_FULL == JZI_POST_FULL, "post.h knows it by its number");
+_Static_assert((unsigned)JZI_EVENT_FULL == JZI_INBOX_FULL, "inbox.h knows it by its number");
 
-/* Something that a domain does for another thread, in its own time: pushed on its inbound list as a
- * message is, and run there as part of the intake. Errands and messages of one thread keep their
- * order. The record belongs to whoever made it and is free again when `run` is called. */
+/* Something that a dispatcher does for another thread, in its own time: pushed on its inbound list
+ * as a message is, and run there as part of the intake. Errands and messages of one thread keep
+ * their order. The record belongs to whoever made it and is free again when `run` is called. */
 typedef struct jzi_errand {
     jzi_node node;
     void (*run)(jzi_worker *worker, struct jzi_errand *errand);
 } jzi_errand;
 
-/* Has another domain run it. False: that dispatcher is gone, and nothing happened. Thread: any. */
-bool jzi_errand_post(jzi_post *post, jzi_errand *errand);
+/* Has another dispatcher run it. False: that dispatcher is gone, and nothing happened. Thread: any.
+ */
+bool jzi_errand_post(jzi_inbox *inbox, jzi_errand *errand);
 
 struct jzi_family_ops;
 
@@ -58,13 +59,14 @@ struct jzi_family_ops;
 #define JZI_SEES_LOG 0x2u
 #define JZI_SEES_MOVES 0x4u
 
-/* What the workers of one dispatcher share. Inside a domain everything is done directly; between
- * two domains everything is a node on the other one's inbound list. With several workers, whoever
- * touches it, a desk or a list of actors holds the floor, and user code runs without it. */
-typedef struct jzi_domain {
+/* What the workers of one dispatcher share. Inside a dispatcher everything is done directly;
+ * between two dispatchers everything is a node on the other one's inbound list. With several
+ * workers, whoever touches it, a desk or a list of actors holds the floor, and user code runs
+ * without it. */
+typedef struct jzi_dispatcher {
     struct jzi_board *board;         /* of the system, or the loop's own */
     jzi_worker *acting;              /* who has the floor; of a loop: its worker */
-    struct jzi_directory *directory; /* of the system; NULL: there is only this domain */
+    struct jzi_directory *directory; /* of the system; NULL: there is only this dispatcher */
     bool pooled;                     /* several workers, and a floor */
     bool threads;                    /* these are threads; otherwise they are simulated on one */
     pthread_mutex_t floor;
@@ -89,7 +91,7 @@ typedef struct jzi_domain {
     bool root_in_order;         /* a shutdown stops them one after the other */
     uint64_t watch_seq;         /* the last jzx_watch_ref */
     jzi_dead_letters dead_letters;
-    jzi_observer observer; /* set by jzi_domain_observe() */
+    jzi_observer observer; /* set by jzi_dispatcher_observe() */
     /* JZI_SEES_*. relaxed: what it says becomes true soon. */
     _Atomic uint32_t sees;
     /* Set once, by any thread, and there until the end. release and acquire: what it leads to. */
@@ -106,25 +108,25 @@ typedef struct jzi_domain {
     struct jzi_feed *feeds; /* who does */
     struct {
         jzi_errand errand;
-        jzi_post *post; /* ours */
-    } letter_call;      /* another domain of the system made a letter; see letters.c */
-    uint32_t away;      /* corpses and watches of ours that other domains still have */
-    /* A corpse came from another domain. */
-    void (*on_corpse)(jzi_worker *worker, jzi_node *node);
+        jzi_inbox *inbox; /* ours */
+    } letter_call;        /* another dispatcher of the system made a letter; see letters.c */
+    uint32_t away;        /* zombies and watches of ours that other dispatchers still have */
+    /* A zombie came from another dispatcher. */
+    void (*on_zombie)(jzi_worker *worker, jzi_node *node);
     /* The dispatcher of this name. Errors: NO_SUCH_DISPATCHER, MAX_DISPATCHERS, NO_THREADS, ... */
-    jzx_err (*on_find)(struct jzi_domain *domain, const char *name, jzi_post **out_post);
+    jzx_err (*on_find)(struct jzi_dispatcher *dispatcher, const char *name, jzi_inbox **out_inbox);
     /* Whoever runs it by steps made one. */
-    void (*on_stepped)(struct jzi_domain *domain);
+    void (*on_stepped)(struct jzi_dispatcher *dispatcher);
     /* A spawn there failed after all. */
-    void (*on_unused)(struct jzi_domain *domain, const jzi_post *post);
+    void (*on_unused)(struct jzi_dispatcher *dispatcher, const jzi_inbox *inbox);
     void *system;
     /* In a system: nothing is ready here, and it is about to wait. */
-    void (*on_rest)(struct jzi_domain *domain);
+    void (*on_rest)(struct jzi_dispatcher *dispatcher);
     _Atomic uint32_t resting; /* so, until something comes */
     /* Another thread left orders (JZI_GATE_*) at an actor's door; with JZI_GATE_CLOSED if that was
      * closed before, which it is now. */
     void (*on_orders)(jzi_worker *worker, jzi_actor *actor, uint64_t orders);
-    /* A message is sent on to another domain, or inside a pool. False: refused there. */
+    /* A message is sent on to another dispatcher, or inside a pool. False: refused there. */
     bool (*on_redirect)(jzi_worker *worker, const jzi_node *node, jzx_actor_id to);
     struct jzi_jobs *jobs;   /* blocking work; made at its first use, or the system's */
     struct jzi_job *orphans; /* jobs that run and whose actor is gone */
@@ -139,24 +141,25 @@ typedef struct jzi_domain {
     struct jzi_registry *registry;       /* names and groups; of a system: of all of it */
     const struct jzi_feature *features;  /* what is done about a life that is over; lifecycle.h */
     const struct jzi_family_ops *family; /* installed by jzi_family_init() */
-} jzi_domain;
+} jzi_dispatcher;
 
-static inline bool jzi_domain_sees(const jzi_domain *domain, uint32_t what)
+static inline bool jzi_dispatcher_sees(const jzi_dispatcher *dispatcher, uint32_t what)
 {
-    return (atomic_load_explicit(&domain->sees, memory_order_relaxed) & what) != 0;
+    return (atomic_load_explicit(&dispatcher->sees, memory_order_relaxed) & what) != 0;
 }
-static inline struct jzi_log *jzi_domain_log(const jzi_domain *domain)
+static inline struct jzi_log *jzi_dispatcher_log(const jzi_dispatcher *dispatcher)
 {
-    return atomic_load_explicit(&domain->log, memory_order_acquire);
+    return atomic_load_explicit(&dispatcher->log, memory_order_acquire);
 }
-/* Gives the domain with this post office another observer. By its owner, or before it runs. */
-void jzi_domain_observe(jzi_domain *domain, jzi_post *post, const jzi_observer *observer);
+/* Gives the dispatcher with this inbox another observer. By its owner, or before it runs. */
+void jzi_dispatcher_observe(jzi_dispatcher *dispatcher, jzi_inbox *inbox,
+                            const jzi_observer *observer);
 /* Gives it a log, which it keeps. Thread: any. */
-static inline void jzi_domain_set_log(jzi_domain *domain, struct jzi_log *log)
+static inline void jzi_dispatcher_set_log(jzi_dispatcher *dispatcher, struct jzi_log *log)
 {
     if (log != NULL) {
-        atomic_store_explicit(&domain->log, log, memory_order_release);
-        atomic_fetch_or_explicit(&domain->sees, JZI_SEES_LOG, memory_order_relaxed);
+        atomic_store_explicit(&dispatcher->log, log, memory_order_release);
+        atomic_fetch_or_explicit(&dispatcher->sees, JZI_SEES_LOG, memory_order_relaxed);
     }
 }
 
