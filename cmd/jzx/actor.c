@@ -267,7 +267,7 @@ int actor_main(int argc, char **argv)
     static const view_spec spec = {
         .name = "actor",
         .operands = "ACTOR",
-        .what = "All about one actor: what it does now, timers, watches, asks, last failures",
+        .what = "Everything about one actor: what it is doing, timers, watches, asks, failures",
         .more = "ACTOR is an id or a unique name.\n",
         .min = 1,
         .max = 1};

@@ -135,32 +135,32 @@ int console_main(int argc, char **argv)
     const view_option options[] = {
         {.name = "port",
          .value = "N",
-         .help = "where; default: 8417, or any free",
+         .help = "the port; default: 8417, or any free one",
          .number = &w.port},
         {.name = "address",
          .value = "A",
-         .help = "for other machines too: an address of this one, or 0.0.0.0",
+         .help = "for other machines too: a local address, or 0.0.0.0",
          .text = &w.address},
         {.name = "host",
          .value = "NAME",
-         .help = "a name by which browsers may call it",
+         .help = "another host name that browsers may use",
          .text = &w.host},
         {.name = "token",
          .value = "T",
-         .help = "what actions need; default: made up",
+         .help = "the token that actions need; default: random",
          .text = &w.token},
         {.name = "clients",
          .value = "N",
          .help = "connections at a time; default: 64",
          .number = &w.clients},
-        {.name = "open", .help = "in the browser of this desktop, by xdg-open", .flag = &w.open},
+        {.name = "open", .help = "open the page with xdg-open", .flag = &w.open},
         {.name = NULL}};
     const view_spec spec = {
         .name = "console",
         .operands = "",
         .what = "Serves a page that shows a program live, on this machine only",
-        .more = "Runs until Ctrl-C. Who has the address that it prints, with the token, may do\n"
-                "what the program allows; docs/reference/CONSOLE.md says how it is secured.\n",
+        .more = "Runs until Ctrl-C. The address that it prints has the token: it lets anyone\n"
+                "do what the program allows; docs/reference/CONSOLE.md says how it is secured.\n",
         .options = options,
         .live = true};
     view v;

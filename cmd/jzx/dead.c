@@ -158,7 +158,7 @@ int dead_main(int argc, char **argv)
     static const view_spec spec = {
         .name = "dead",
         .operands = "",
-        .what = "Dead letters: those that are kept, those that come, and at the end their number",
+        .what = "Dead letters: the recent ones, new ones as they come, and a count at the end",
         .live = true};
     view v;
     int status;

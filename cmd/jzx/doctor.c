@@ -126,7 +126,7 @@ int doctor_main(int argc, char **argv)
         .name = "doctor",
         .operands = "",
         .what = "Looks for likely mistakes: in supervision, mailboxes, restarts, settings",
-        .more = "Exit status: 0 nothing but notes, 4 warnings, 5 errors; 1 it could not look.\n"};
+        .more = "Exit status: 0 only notes, 4 warnings, 5 errors; 1 it could not look.\n"};
     view v;
     int status;
     attach *a = view_open(&v, &spec, argc, argv, &status);

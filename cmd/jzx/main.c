@@ -14,27 +14,27 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
-    {"ps", "the programs that can be looked into", ps_main},
+    {"ps", "the programs that jzx can look into", ps_main},
 #if JZX_COMMAND_TOP
     {"top", "the busiest actors, live", top_main},
 #endif
     {"tree", "the supervision tree", tree_main},
-    {"actor", "all about one actor", actor_main},
+    {"actor", "everything about one actor", actor_main},
     {"dead", "dead letters, live", dead_main},
     {"trace", "messages as they are handled, live or for Perfetto", trace_main},
-    {"stuck", "who does not get on, with backtraces", stuck_main},
+    {"stuck", "what makes no progress, with backtraces", stuck_main},
     {"doctor", "likely mistakes in how a program is put together", doctor_main},
-    {"record", "the flight recorder: what happened last", record_main},
+    {"record", "the flight recorder: recent events", record_main},
     {"metrics", "counters and histograms for Prometheus", metrics_main},
     {"stop", "ask actors to stop", order_main},
     {"kill", "kill actors", order_main},
-    {"restart", "have actors restarted by their supervisor", order_main},
+    {"restart", "let supervisors restart actors", order_main},
     {"send", "send a message to actors", order_main},
 #if JZX_COMMAND_CONSOLE
     {"console", "the same and more in a browser", console_main},
 #endif
 #if JZX_COMMAND_MANIFEST
-    {"manifest", "look at, check, copy and repair the queue of a manifest file", manifest_main},
+    {"manifest", "inspect, check and copy a manifest file, and repair its queue", manifest_main},
 #endif
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
@@ -46,10 +46,10 @@ static void help(FILE *out)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
     }
     fputs("\n"
-          "  --help     this text; `jzx COMMAND --help` tells about a command\n"
+          "  --help     this text; `jzx COMMAND --help` explains a command\n"
           "  --version  the version of Jazz\n"
           "\n"
-          "Colours appear on a terminal, unless NO_COLOR is set. man 1 jzx has all of it.\n",
+          "Colours appear on a terminal, unless NO_COLOR is set. See man 1 jzx for more.\n",
           out);
 }
 

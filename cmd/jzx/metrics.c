@@ -10,8 +10,8 @@ int metrics_main(int argc, char **argv)
         .name = "metrics",
         .operands = "",
         .what = "Counters, gauges and histograms in the text format of Prometheus",
-        .more = "Times are measured from the first such request until a minute after the last;\n"
-                "the first answer has none yet. `jzx console` serves the same at /metrics.\n"};
+        .more = "Times are measured from the first request until a minute after the last, so the\n"
+                "first answer has none. `jzx console` serves the same at /metrics.\n"};
     view v;
     int status;
     attach *a = view_open(&v, &spec, argc, argv, &status);

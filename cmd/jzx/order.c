@@ -87,13 +87,13 @@ int order_main(int argc, char **argv)
          .most = UINT32_MAX},
         {.name = "u64",
          .value = "N",
-         .help = "its number",
+         .help = "the number to send",
          .number = &o.number,
          .flag = &o.has_number},
-        {.name = "text", .value = "TEXT", .help = "its bytes, instead", .text = &o.text},
+        {.name = "text", .value = "TEXT", .help = "the bytes to send instead", .text = &o.text},
         {0}};
     view_spec spec = {.operands = "ACTOR...",
-                      .more = "ACTOR is an id or a unique name. The program has to allow it, see\n"
+                      .more = "ACTOR is an id or a unique name. The program must allow it; see\n"
                               "jzx_control_start(3).\n",
                       .min = 1,
                       .max = argc};

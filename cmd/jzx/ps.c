@@ -157,7 +157,7 @@ int ps_main(int argc, char **argv)
     static const view_spec spec = {
         .name = "ps",
         .operands = "",
-        .what = "The Jazz programs of this user that can be looked into; for root, of all users",
+        .what = "The Jazz programs of this user that jzx can look into; for root, of all users",
         .more = "Looks in $XDG_RUNTIME_DIR/jzx, /tmp/jzx-UID and, where another user has that,\n"
                 "/tmp/jzx-UID-XXXXXX. Sockets there whose program is gone are removed.\n",
         .all = true};

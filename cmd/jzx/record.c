@@ -71,18 +71,17 @@ int record_main(int argc, char **argv)
 {
     uint64_t limit = 1000;
     bool dump = false;
-    const view_option options[] = {{.name = "limit",
-                                    .value = "N",
-                                    .help = "the newest so many events; default: 1000",
-                                    .number = &limit,
-                                    .most = LIMIT_MAX},
-                                   {.name = "dump",
-                                    .help = "have the program write it to its file, and say where",
-                                    .flag = &dump},
-                                   {0}};
+    const view_option options[] = {
+        {.name = "limit",
+         .value = "N",
+         .help = "how many of the newest events; default: 1000",
+         .number = &limit,
+         .most = LIMIT_MAX},
+        {.name = "dump", .help = "let the program write a dump, and print its path", .flag = &dump},
+        {0}};
     const view_spec spec = {.name = "record",
                             .operands = "",
-                            .what = "The flight recorder: what happened last, oldest first",
+                            .what = "The flight recorder: recent events, oldest first",
                             .options = options};
     view v;
     int status;

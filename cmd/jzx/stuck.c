@@ -188,17 +188,17 @@ int stuck_main(int argc, char **argv)
     uint64_t limit_ms = 1000;
     const view_option options[] = {{.name = "limit",
                                     .value = "MS",
-                                    .help = "what takes longer is stuck; default: 1000",
+                                    .help = "report what takes longer; default: 1000",
                                     .number = &limit_ms,
                                     .most = LIMIT_MAX_MS},
                                    {0}};
     const view_spec spec = {
         .name = "stuck",
         .operands = "",
-        .what = "Who is too long in the same code, whose mailbox is full, who waits for answers",
+        .what = "Actors too long in the same code, full mailboxes, asks without an answer",
         .options = options,
-        .more = "Works while the program's loops hang. Exit status: 0 nothing is stuck, 4\n"
-                "something is; 1 it could not look.\n"};
+        .more = "Works even when the program's loops hang. Exit status: 0 nothing is stuck,\n"
+                "4 something is; 1 it could not look.\n"};
     view v;
     int status;
     attach *a = view_open(&v, &spec, argc, argv, &status);

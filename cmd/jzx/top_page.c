@@ -342,7 +342,7 @@ static void put_silent(top_canvas *page, const json_t *name)
 void top_page_stuck(top_canvas *page, const json_t *answer)
 {
     top_canvas_line(page);
-    top_put(page, TOP_BOLD, "What does not get on");
+    top_put(page, TOP_BOLD, "What makes no progress");
     top_put(page, TOP_DIM, " for over %s", top_word_ms(field_u64(answer, "limit_ms")).text);
     put_section(page, "In the same code", field_list(answer, "running"), put_running);
     put_section(page, "Full mailboxes", field_list(answer, "full"), put_full);

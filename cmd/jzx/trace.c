@@ -356,11 +356,11 @@ int trace_main(int argc, char **argv)
     const view_option options[] = {
         {.name = "actor",
          .value = "ACTOR",
-         .help = "only of this one; can be given again",
+         .help = "only messages of this actor; may be repeated",
          .list = &t.actors},
         {.name = "under",
          .value = "ACTOR",
-         .help = "only of it and all below it",
+         .help = "only messages of this actor and its descendants",
          .text = &t.under},
         {.name = "correlation",
          .value = "HEX",
@@ -374,23 +374,24 @@ int trace_main(int argc, char **argv)
          .flag = &t.has_tag},
         {.name = "rate",
          .value = "N",
-         .help = "as many per second and worker at most; default: 1000",
+         .help = "how many per second and worker at most; default: 1000",
          .number = &t.rate,
          .least = 1,
          .most = RATE_MAX},
-        {.name = "sends", .help = "also what is sent; with --perfetto: arrows", .flag = &t.sends},
+        {.name = "sends", .help = "sends too; with --perfetto: as arrows", .flag = &t.sends},
         {.name = "for", .value = "SECONDS", .help = "end after that time", .seconds = &t.seconds},
         {.name = "perfetto",
          .value = "FILE",
-         .help = "into a file for ui.perfetto.dev or chrome://tracing",
+         .help = "write a file for ui.perfetto.dev or chrome://tracing",
          .file = &t.file},
         {0}};
-    const view_spec spec = {.name = "trace",
-                            .operands = "",
-                            .what = "Messages as they are handled",
-                            .more = "Until it is interrupted, or --for; --once is --for 1.\n",
-                            .options = options,
-                            .live = true};
+    const view_spec spec = {
+        .name = "trace",
+        .operands = "",
+        .what = "Messages as they are handled",
+        .more = "Runs until it is interrupted, or for the time of --for; --once is --for 1.\n",
+        .options = options,
+        .live = true};
     view v;
     int status;
     if (view_begin(&v, &spec, argc, argv, &status)) {

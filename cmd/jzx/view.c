@@ -30,14 +30,14 @@ static void print_help(const view_spec *spec)
         printf("  %-18s %s\n", words, o->help);
     }
     if (!spec->all) {
-        fputs("  -p, --program P    which one: its pid, name or socket; default: the only one\n",
+        fputs("  -p, --program P    pid, name or socket of the program; default: the only one\n",
               stdout);
     }
     fputs("  --json             the answers of the program, one object per line\n", stdout);
     if (spec->live) {
-        fputs("  --once             one look, not until it is interrupted\n", stdout);
+        fputs("  --once             look once and end\n", stdout);
     }
-    fputs("  --ascii            no other characters than ASCII\n"
+    fputs("  --ascii            print ASCII only\n"
           "  --help             this text\n",
           stdout);
     if (spec->more != NULL) {

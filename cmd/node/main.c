@@ -150,14 +150,14 @@ static void tell_commands(const char *self, const jzx_control *control)
         }
     }
     static const char *const tries[][2] = {
-        {"top", "who has work"},
-        {"tree", "who supervises whom"},
-        {"actor bank", "all about one of them"},
-        {"dead", "messages nobody got, and why"},
+        {"top", "the busiest actors"},
+        {"tree", "the supervision tree"},
+        {"actor bank", "everything about one actor"},
+        {"dead", "undelivered messages, and why"},
         {"trace --actor bank", "messages as they are handled"},
-        {"stuck", "who does not get on"},
-        {"doctor", "what may hurt one day"},
-        {"record", "what happened last"},
+        {"stuck", "what makes no progress"},
+        {"doctor", "what may cause trouble later"},
+        {"record", "recent events"},
         {"send bank --tag 103", "crashes the bank"},
     };
     printf("\nIn another terminal:\n");

@@ -138,7 +138,7 @@ check_pages() {
     keys Escape d
     see 'Dead letters by reason'
     keys q s
-    see 'What does not get on'
+    see 'What makes no progress'
     keys Escape h
     see 'Keys of jzx top'
     keys q
