@@ -75,15 +75,22 @@ static void test_a_tick_takes_in_no_more_than_it_may_R24(void)
     while (jzx_loop_timeout_ms(loop) != 0) { /* until the timer is due, however fast this is */
     }
     send_all(sender, id, SENDS);
-    for (uint64_t n = 1; n <= SENDS / DRAIN; n++) {
+    /* A turn may end early on a busy machine, so a step may handle less than it took in. */
+    jzx_counters counters;
+    uint64_t steps = 0;
+    while (s.handled < SENDS && steps < 100 * SENDS) {
         CHECK_EQ(jzx_loop_deadline(loop), 0); /* something is left to do */
         REQUIRE_OK(jzx_loop_step(loop, 0));
-        CHECK_EQ(s.handled, n * DRAIN);
+        steps++;
+        jzx_loop_counters(loop, &counters);
+        CHECK(counters.async_arrived <= steps * DRAIN);
+        CHECK(s.handled <= counters.async_arrived);
     }
+    CHECK(steps >= SENDS / DRAIN);
+    CHECK_EQ(s.handled, SENDS);
     CHECK(s.at_tick < SENDS / 2); /* the timer did not wait for all of them */
     CHECK_EQ(s.out_of_order, 0);
     CHECK(jzx_loop_deadline(loop) != 0);
-    jzx_counters counters;
     jzx_loop_counters(loop, &counters);
     CHECK_EQ(counters.async_sent, SENDS);
     CHECK_EQ(counters.async_arrived, SENDS);

@@ -8,7 +8,7 @@
 #include "os/thread.h"
 
 /* A thread that is asked answers at once, unless it has no processor or does not listen. */
-#define ANSWER_NS UINT64_C(100000000)
+#define ANSWER_NS UINT64_C(300000000)
 #define BETWEEN_LOOKS_NS UINT64_C(5000000)
 
 /* Who is asked, and what it found. The control thread has one question at a time. */
