@@ -255,8 +255,10 @@ jzx_add_script(abi/sizes abi tests/abi/sizes.sh ${CMAKE_C_COMPILER})
 jzx_add_script(abi/man abi tests/abi/man_signatures.sh ${CMAKE_C_COMPILER})
 # Only what changed since it passed in this build folder.
 jzx_add_script(models models tests/models/run.sh --kept ${PROJECT_BINARY_DIR}/models.sha256)
+# These were last, and the other processor waited for them.
 set_tests_properties(models PROPERTIES COST 30)
-set_tests_properties(abi/headers_clang PROPERTIES COST ${JZX_LONG})
+set_tests_properties(tidy tidy/samples abi/headers_clang abi/headers_gcc browser/console PROPERTIES
+    COST ${JZX_LONG})
 jzx_add_script(abi/symbols abi tests/abi/symbols.sh
     $<TARGET_FILE:jzx> tests/abi/symbols.txt ${JZX_HEADERS})
 if(TARGET jzx_testkit)

@@ -34,5 +34,5 @@ if(NOT JZX_SANITIZE)
         $<TARGET_FILE:jzx-command> $<TARGET_FILE:command_fixture>
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(command/views command/completion PROPERTIES
-        TIMEOUT ${JZX_TEST_TIMEOUT} LABELS command SKIP_RETURN_CODE 77)
+        TIMEOUT ${JZX_TEST_TIMEOUT} LABELS command SKIP_RETURN_CODE 77 COST ${JZX_LONG})
 endif()

@@ -86,6 +86,7 @@ check() {
         return
     fi
     # Seconds of the processor: a busy machine is no reason to give up.
+    # shellcheck disable=SC3045 # the shells of Linux have it
     (ulimit -t 60 && exec ./pan -m200000) >pan.log 2>&1
     errors=$(sed -n 's/.*errors: \([0-9]*\).*/\1/p' pan.log)
     states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log)

@@ -79,6 +79,7 @@ typedef struct asker {
     uint32_t asked;
     uint32_t seen;
     bool quits; /* as soon as its first job runs */
+    bool once;  /* asks for nothing after its first turn */
 } asker;
 
 static jzx_behavior_result watch_begin(jzx_context *ctx, asker *self)
@@ -96,6 +97,9 @@ static jzx_behavior_result asker_behavior(jzx_context *ctx, const jzx_message *m
     if (msg->kind == JZX_KIND_JOB) {
         CHECK_EQ(atomic_fetch_add(&((token *)msg->data)->seen, 1), 0);
         self->seen++;
+    }
+    if (self->once && self->asked > 0) {
+        return JZX_BEHAVIOR_OK;
     }
     if (self->quits && self->asked > 0) {
         return watch_begin(ctx, self);
@@ -218,6 +222,7 @@ static void test_destroy_waits_for_jobs_of_all_dispatchers_R22(void)
     REQUIRE(askers != NULL);
     REQUIRE_OK(jzx_system_create(&config, &system));
     for (int i = 0; i < ACTORS; i++) {
+        askers[i].once = true; /* on a busy machine jobs may end before destroy begins */
         for (int k = 0; k < TOKENS; k++) {
             askers[i].tokens[k].gate = &gate;
         }
