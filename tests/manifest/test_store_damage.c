@@ -232,15 +232,6 @@ static jzt_rng rng_of(unsigned at)
     return rng;
 }
 
-static size_t flip_bits(unsigned at, uint8_t *bytes, size_t len)
-{
-    jzt_rng rng = rng_of(at);
-    for (uint64_t n = 1 + jzt_rng_below(&rng, 3); n > 0; n--) {
-        bytes[jzt_rng_below(&rng, len)] ^= (uint8_t)(1u << jzt_rng_below(&rng, 8));
-    }
-    return len;
-}
-
 /* A page that looks like a part of a tree, if there is one soon. */
 static size_t pick_page(jzt_rng *rng, const uint8_t *bytes, size_t len)
 {
@@ -254,6 +245,18 @@ static size_t pick_page(jzt_rng *rng, const uint8_t *bytes, size_t len)
         }
     }
     return page;
+}
+
+/* Anywhere; every second one at the beginning of a page, for most of a file is empty space. */
+static size_t flip_bits(unsigned at, uint8_t *bytes, size_t len)
+{
+    jzt_rng rng = rng_of(at);
+    for (uint64_t n = 1 + jzt_rng_below(&rng, 3); n > 0; n--) {
+        size_t spot = at % 2 == 0 ? jzt_rng_below(&rng, len)
+                                  : pick_page(&rng, bytes, len) + jzt_rng_below(&rng, 64);
+        bytes[spot] ^= (uint8_t)(1u << jzt_rng_below(&rng, 8));
+    }
+    return len;
 }
 
 /* Heads of pages and their offsets are where the structure is. */
