@@ -44,7 +44,7 @@ static void test_slots_are_numbered_without_gaps_and_stay(void)
 {
     enum { CHUNKS = 6, COUNT = FIRST * ((1 << CHUNKS) - 1) };
     static unsigned char *made[COUNT];
-    jzi_slots slots = {0};
+    jzi_slots slots = {.made = 0};
     jzi_slots_init(&slots);
     CHECK(jzi_slots_find(&slots, 0, SLOT) == NULL);
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -70,7 +70,7 @@ static void test_slots_are_numbered_without_gaps_and_stay(void)
 
 static void test_without_memory_nothing_changes(void)
 {
-    jzi_slots slots = {0};
+    jzi_slots slots = {.made = 0};
     uint32_t number = 7;
     jzi_slots_init(&slots);
     refuse = true;
