@@ -142,14 +142,14 @@ static jzx_err id_of(jzx_mf_span value, uint64_t *out)
 
 jzx_err mfi_get_id(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
 {
-    jzx_mf_span value;
+    jzx_mf_span value = {NULL, 0};
     jzx_err err = mfi_get(view, key, &value);
     return err == JZX_OK ? id_of(value, out) : err;
 }
 
 jzx_err mfi_get_id_seldom(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
 {
-    jzx_mf_span value;
+    jzx_mf_span value = {NULL, 0};
     jzx_err err = mfi_get_seldom(view, key, &value);
     return err == JZX_OK ? id_of(value, out) : err;
 }
