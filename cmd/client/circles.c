@@ -1,4 +1,4 @@
-/* Circles: a walk along who waits for whom, deeper first. An actor that is met again while still on
+/* Circles: a walk from askers to callees, deeper first. An actor that is met again while still on
  * the way closes a circle. No actor is walked through twice, so of circles that share an actor some
  * are not told; each of their actors that waits in one is in one that is, or meets it. */
 #include "doctor.h"

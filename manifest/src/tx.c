@@ -154,7 +154,7 @@ jzx_err mfi_get_id_seldom(const mfi_view *view, const jzx_mf_key *key, uint64_t 
     return err == JZX_OK ? id_of(value, out) : err;
 }
 
-/* Whether the row that the cursor is on lies between two that are who they say, in their order.
+/* Whether the row that the cursor is on lies between two rows with true keys, in their order.
  * The cursor is somewhere else afterwards. */
 static jzx_err check_beside(MDB_cursor *cursor, const jzx_mf_key *key)
 {
@@ -177,7 +177,7 @@ static jzx_err check_beside(MDB_cursor *cursor, const jzx_mf_key *key)
     return rc == MDB_NOTFOUND ? JZX_OK : mfi_err_of(rc);
 }
 
-/* A new row goes where it belongs, between two that are who they say: among damaged keys the next
+/* A new row goes where it belongs, between two rows with true keys: among damaged keys the next
  * search would not find it. That is looked at when it is there, which spares a search; CORRUPT
  * counts as a write then, and nothing of it is kept. One that is there already is replaced where
  * it was found: exactly MDB_CURRENT, which alone does not search again. */

@@ -115,7 +115,7 @@ typedef struct jzi_actor {
     jzi_actor_type *type;
     union {
         jzi_node *urgent;           /* a lane, here because most actors never use it */
-        jzx_actor_id failed_sender; /* of a zombie: who sent what it failed on */
+        jzx_actor_id failed_sender; /* of a zombie: the sender of the message */
     };
     union {
         jzi_siblings siblings; /* its parent's; with a parent in another dispatcher: in `far` */

@@ -310,7 +310,7 @@ jzx_err jzi_inbox_reopen(jzi_inbox *inbox)
     atomic_store_explicit(&inbox->stop, 0, memory_order_relaxed);
     atomic_store_explicit(&inbox->asleep, 0, memory_order_relaxed);
     atomic_store_explicit(&inbox->watched, 0, memory_order_relaxed);
-    /* release: whoever pushes now finds a loop that takes it in. */
+    /* release: a sender that pushes now finds a loop that takes it in. */
     atomic_store_explicit(&inbox->inbound, NULL, memory_order_release);
     return JZX_OK;
 }

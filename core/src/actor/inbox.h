@@ -42,7 +42,7 @@ typedef struct jzi_inbox {
     jzi_actor_table table;
     jzi_actor_types
         types;        /* of its actors: an ended one may be kept by a sender longer than the loop */
-    jzi_slots timers; /* of both, slots: somebody may look at one when the loop is gone */
+    jzi_slots timers; /* of both, slots: a thread may look at one after the loop */
     jzi_slots asks;
 
     /* Padding keeps what senders write off the lines that the loop works with. Not _Alignas: an
@@ -149,7 +149,7 @@ void jzi_inbox_wake(jzi_inbox *inbox);
 /* After jzi_inbox_close(): its descriptor goes back, for the inbox itself may stay as long as its
  * system. Waits for those who are about to use it, unless they were left in the parent. */
 void jzi_inbox_shut(jzi_inbox *inbox, bool forked);
-/* After jzi_inbox_shut(): somebody takes in again. Errors: what wake_open reports. */
+/* After jzi_inbox_shut(): a loop takes in again. Errors: what wake_open reports. */
 jzx_err jzi_inbox_reopen(jzi_inbox *inbox);
 
 /* Has the loop's next or current sleep end without mail. Thread: any. */

@@ -38,7 +38,7 @@ bool jzi_slots_grow(jzi_slots *slots, const jzx_allocator *alloc, uint32_t bytes
     slots->chunk_count++;
     slots->next = made;
     slots->end = made + chunk_bytes(chunk, bytes);
-    /* release: whoever has a number of the chunk finds it. */
+    /* release: a thread with a number of the chunk finds it. */
     atomic_store_explicit(&slots->chunks[chunk], made, memory_order_release);
     return true;
 }

@@ -1,4 +1,4 @@
-/* Numbered slots that stay where they are until the table goes, so that whoever has a number can
+/* Numbered slots that stay where they are until the table goes, so that a thread with a number can
  * look at the slot's word at any time, on any thread. What a slot is, its generation and its links
  * are the user's; here are the memory, the numbers, and two lists of free slots: one of the owner,
  * which needs no lock, and one for everybody.

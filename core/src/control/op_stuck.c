@@ -94,7 +94,7 @@ static void write_waits(jzi_client *client, const jzi_waits *waits)
     jzi_json_close(out, ']');
 }
 
-/* Who waits for whom: what circles are made of. The client finds them. */
+/* Pairs of asker and callee: what circles are made of. The client finds them. */
 static void write_pairs(jzi_client *client, jzi_waits *waits)
 {
     const jzx_control *control = client->control;

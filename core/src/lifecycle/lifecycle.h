@@ -147,7 +147,7 @@ void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands
 void jzi_news_add(jzi_life *above, jzi_bond *bond, uint32_t news);
 /* An actor with a life fails because of another one, a child or one it is linked to. */
 void jzi_lifecycle_fail_with(jzi_worker *worker, jzi_actor *actor, const jzx_reason *reason);
-/* Tells the parent of a supervised actor, in whatever dispatcher, that somebody wants it restarted.
+/* Tells the parent of a supervised actor, in whatever dispatcher, that a caller wants it restarted.
  */
 void jzi_lifecycle_ask_restart(jzi_worker *worker, jzi_actor *actor);
 /* Has lifecycle look at an actor in its next turn. */

@@ -1,5 +1,5 @@
 /* The features that leave something with an actor, and in which order it goes (R16, R18): what may
- * still make messages first, then what those who wait are told of, then what the next incarnation
+ * still make messages first, then what waiting actors are told of, then what the next incarnation
  * begins with, and last what only lists know. Watches and links are lifecycle's own; so are the
  * family and the deadline, which go after all of this. */
 #include "loop/loop_priv.h"
