@@ -323,24 +323,29 @@ void jzi_server_ping(jzi_server *server, uint64_t now_ns)
     }
 }
 
-/* Asks and waits a little, if nothing is known: for who asks once. */
+/* True while an answer to a ping sent since start_ns may still come in time: the patience of each ping
+ * runs from its own sending, as jzi_control_latency() counts it. */
+static bool awaits_answers(jzi_server *server, uint64_t start_ns)
+{
+    uint64_t now_ns = jzi_control_now_ns(server->control);
+    bool open = false;
+    for (uint32_t i = 0; i < JZI_PINGS; i++) {
+        jzi_ping *ping = &server->pings[i];
+        take_answer(ping);
+        open = open || (ping->visit != NULL && ping->sent_ns >= start_ns &&
+                        now_ns - ping->sent_ns <= SILENT_NS);
+    }
+    return open;
+}
+
+/* Pings and waits a little if nothing is known, for a client that asks once. */
 void jzi_server_ping_first(jzi_server *server)
 {
     uint64_t start_ns = jzi_control_now_ns(server->control);
     bool fresh = server->pinged_ns != 0 && start_ns - server->pinged_ns < 2 * PING_NS;
     jzi_server_ping(server, start_ns);
-    bool open = !fresh;
-    while (open && jzi_control_now_ns(server->control) - start_ns <= SILENT_NS &&
-           !jzi_control_is_over(server->control)) {
-        open = false;
-        for (uint32_t i = 0; i < JZI_PINGS; i++) {
-            jzi_ping *ping = &server->pings[i];
-            take_answer(ping);
-            open = open || (ping->visit != NULL && ping->sent_ns >= start_ns);
-        }
-        if (open) {
-            jzi_thread_pause(MS / 5);
-        }
+    while (!fresh && awaits_answers(server, start_ns) && !jzi_control_is_over(server->control)) {
+        jzi_thread_pause(MS / 5);
     }
 }
 
