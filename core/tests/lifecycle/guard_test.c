@@ -22,7 +22,7 @@ static void check_crash(crash_fn crash, int signo, const char *prefix)
     if (!has_prefix(s.ended.text, prefix)) {
         CHECK_STR(s.ended.text, prefix);
     }
-    CHECK(strstr(s.ended.text, "test_guard") != NULL);
+    CHECK(strstr(s.ended.text, "guard_test") != NULL);
     CHECK(jzx_crash_backtrace(NULL, 0) > 0);
     rig_close(&s.r);
     jzx_crash_guard_remove();
