@@ -141,7 +141,7 @@ static void look_at_window(children_call *call, const jzi_children *children, co
     fact->restarts = within;
     fact->intensity = children->policy.intensity;
     fact->period_ms = children->policy.period_ns / NS_PER_MS;
-    fact->backs_off = last != NULL ? last->caused_late : children->policy.backoff_min_ns > 0;
+    fact->backs_off = last != NULL ? last->caused_late : children->policy.backoff.min_ns > 0;
     fact->takes_along = takes_along(children);
     (void)snprintf(fact->child_id, sizeof fact->child_id, "%s",
                    last == NULL ? "" : jzi_child_name(last));

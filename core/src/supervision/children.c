@@ -2,6 +2,7 @@
 
 #include "actor/log.h"
 #include "base/alloc.h"
+#include "base/random.h"
 #include "sched/worker_record.h"
 
 #include <stdio.h>
@@ -353,13 +354,9 @@ static uint32_t next_random(jzi_children *children)
     const jzx_env *env = children->dispatcher->acting->env;
     if (children->random == 0 &&
         env->entropy(env->ctx, &children->random, sizeof children->random) != JZX_OK) {
-        children->random = (uint32_t)children->self;
+        children->random = children->self;
     }
-    uint32_t x = children->random == 0 ? 1u : children->random;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return children->random = x;
+    return jzi_random_next(&children->random);
 }
 
 /* The parent fails because of a child; the root cannot, so the child ends. */
@@ -503,7 +500,7 @@ static void decide(jzi_child *child)
         return; /* what becomes of it is no longer ours to say */
     }
     uint64_t now = jzi_worker_clock(children->dispatcher->acting);
-    const jzi_backoff *own = &child->backoff;
+    const jzi_child_backoff *own = &child->backoff;
     bool merge =
         (own->min_ms | own->max_ms | own->reset_ms) != 0 || own->factor != 0 || own->jitter != 0;
     jzi_policy merged;
@@ -520,7 +517,7 @@ static void decide(jzi_child *child)
         .up_since_ns = was_up ? now - child->child_link.uptime_ns : 0,
         .own = child->limited ? &child->own : NULL,
         .own_period_ns = child->own_period_ns,
-        .random = policy->backoff_jitter > 0 ? next_random(children) : 0,
+        .random = policy->backoff.jitter > 0 ? next_random(children) : 0,
     };
     /* The attempt starts over after a quiet time, whatever the decider says to it. */
     jzi_verdict verdict = jzi_policy_decide(policy, &children->window, &it, now);

@@ -2,6 +2,7 @@
 #include "supervision/children_priv.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 
 #include <stdio.h>
 
@@ -48,9 +49,7 @@ static void free_child(const jzx_allocator *alloc, jzi_child *child)
 static void link_child(jzi_children *children, jzi_child *child)
 {
     child->children = children;
-    child->prev = children->last;
-    *(children->last == NULL ? &children->first : &children->last->next) = child;
-    children->last = child;
+    JZI_QUEUE_APPEND(children, child);
     children->count++;
 }
 
@@ -58,8 +57,7 @@ void jzi_children_remove(jzi_children *children, jzi_child *child)
 {
     jzi_worker *worker = children->dispatcher->acting;
     jzi_assert(child->state == JZI_CHILD_ABSENT);
-    *(child->prev == NULL ? &children->first : &child->prev->next) = child->next;
-    *(child->next == NULL ? &children->last : &child->next->prev) = child->prev;
+    JZI_QUEUE_REMOVE(children, child);
     children->count--;
     children->restarts += child->child_link.restarts;
     if (children->cursor == child) {
@@ -196,7 +194,8 @@ static jzx_err make_spawned(const jzx_allocator *alloc, const jzi_policy *policy
     if (child == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    child->backoff = (jzi_backoff){.min_ms = opts->backoff_min_ms, .max_ms = opts->backoff_max_ms};
+    child->backoff =
+        (jzi_child_backoff){.min_ms = opts->backoff_min_ms, .max_ms = opts->backoff_max_ms};
     child->child_link.mode = modes[opts->restart];
     child->arg = opts->state;
     *out_child = child;
