@@ -181,36 +181,6 @@ static void test_bad_retry_options_are_refused_and_change_nothing(void)
     }
 }
 
-/* --- delays --- */
-
-static void test_delays_grow_by_the_factor_up_to_the_maximum(void)
-{
-    jzi_backoff backoff = {.min_ns = 100, .max_ns = 1000, .factor = 2};
-    static const uint64_t want[] = {100, 200, 400, 800, 1000, 1000};
-    for (uint32_t i = 0; i < COUNT_OF(want); i++) {
-        CHECK_EQ(jzi_backoff_delay(&backoff, i + 1, UINT32_MAX), want[i]);
-    }
-    CHECK_EQ(jzi_backoff_delay(&backoff, UINT32_MAX, 0), 1000);
-    jzi_backoff none = {.factor = 2, .jitter = 1};
-    CHECK_EQ(jzi_backoff_delay(&none, 1, UINT32_MAX), 0);
-    CHECK_EQ(jzi_backoff_delay(&none, UINT32_MAX, UINT32_MAX), 0);
-}
-
-static void test_jitter_stays_in_its_range_and_below_the_maximum(void)
-{
-    jzi_backoff backoff = {.min_ns = 1000, .max_ns = 1100, .factor = 1, .jitter = 0.5};
-    CHECK_EQ(jzi_backoff_delay(&backoff, 1, 0), 500);
-    CHECK_EQ(jzi_backoff_delay(&backoff, 1, UINT32_MAX), 1100);
-    uint64_t random = 5;
-    uint64_t below = 0;
-    for (int i = 0; i < 1000; i++) {
-        uint64_t delay = jzi_backoff_delay(&backoff, 1, jzi_random_next(&random));
-        CHECK(delay >= 500 && delay <= 1100);
-        below += delay < 800 ? 1 : 0;
-    }
-    CHECK(below > 400 && below < 600);
-}
-
 /* --- the breaker --- */
 
 static void test_it_opens_when_the_rate_is_reached_and_not_before(void)
@@ -540,10 +510,6 @@ static const jzt_test tests[] = {
      test_bad_breaker_options_are_refused_and_change_nothing},
     {"bad_retry_options_are_refused_and_change_nothing",
      test_bad_retry_options_are_refused_and_change_nothing},
-    {"delays_grow_by_the_factor_up_to_the_maximum",
-     test_delays_grow_by_the_factor_up_to_the_maximum},
-    {"jitter_stays_in_its_range_and_below_the_maximum",
-     test_jitter_stays_in_its_range_and_below_the_maximum},
     {"it_opens_when_the_rate_is_reached_and_not_before",
      test_it_opens_when_the_rate_is_reached_and_not_before},
     {"fewer_than_min_calls_open_nothing", test_fewer_than_min_calls_open_nothing},

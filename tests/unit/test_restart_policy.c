@@ -46,11 +46,11 @@ static void check_defaults(const jzi_policy *policy)
     CHECK_EQ(policy->on_limit, JZX_LIMIT_GIVE_UP);
     CHECK_EQ(policy->auto_shutdown, JZX_AUTO_NEVER);
     CHECK_EQ(policy->period_ns, 5 * SECOND);
-    CHECK_EQ(policy->backoff_min_ns, 0);
-    CHECK_EQ(policy->backoff_max_ns, 30 * SECOND);
+    CHECK_EQ(policy->backoff.min_ns, 0);
+    CHECK_EQ(policy->backoff.max_ns, 30 * SECOND);
     CHECK_EQ(policy->backoff_reset_ns, 30 * SECOND);
-    CHECK(policy->backoff_factor == 2.0);
-    CHECK(policy->backoff_jitter == 0.0);
+    CHECK(policy->backoff.factor == 2.0);
+    CHECK(policy->backoff.jitter == 0.0);
     CHECK(policy->decide == NULL && policy->decide_ctx == NULL);
 }
 
@@ -88,10 +88,10 @@ static void test_what_the_spec_says_is_taken_R19(void)
     CHECK_EQ(policy.action, JZX_ACTION_ESCALATE);
     CHECK_EQ(policy.on_limit, JZX_LIMIT_STOP_CHILD);
     CHECK_EQ(policy.auto_shutdown, JZX_AUTO_ALL_SIGNIFICANT);
-    CHECK_EQ(policy.backoff_min_ns, 3 * MS);
-    CHECK_EQ(policy.backoff_max_ns, 4 * MS);
+    CHECK_EQ(policy.backoff.min_ns, 3 * MS);
+    CHECK_EQ(policy.backoff.max_ns, 4 * MS);
     CHECK_EQ(policy.backoff_reset_ns, 2 * MS);
-    CHECK(policy.backoff_factor == 1.0 && policy.backoff_jitter == 1.0);
+    CHECK(policy.backoff.factor == 1.0 && policy.backoff.jitter == 1.0);
     CHECK(policy.decide == decide_nothing && policy.decide_ctx == &ctx);
 }
 
@@ -118,8 +118,8 @@ static void test_defaults_that_follow_other_fields_R36(void)
                                     .backoff_max_ms = rows[i].max,
                                     .backoff_reset_ms = rows[i].reset};
         jzi_policy policy = policy_of(&spec);
-        CHECK_EQ(policy.backoff_min_ns, rows[i].min * MS);
-        CHECK_EQ(policy.backoff_max_ns, rows[i].max_out * MS);
+        CHECK_EQ(policy.backoff.min_ns, rows[i].min * MS);
+        CHECK_EQ(policy.backoff.max_ns, rows[i].max_out * MS);
         CHECK_EQ(policy.backoff_reset_ns, rows[i].reset_out * MS);
     }
 }

@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "patterns/router_pick.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 enum { WORKERS_MAX = 32, KEYS = 4000 };
@@ -15,7 +17,7 @@ static jzi_routes table(uint32_t count)
     jzi_routes routes = {.random = jzt_seed()};
     jzx_allocator alloc = jzi_default_allocator();
     for (uint32_t i = 0; i < count; i++) {
-        jzi_route route = {.id = 100 + i, .place = jzi_route_mix(i + 1), .index = i};
+        jzi_route route = {.id = 100 + i, .place = jzi_hash_mix(i + 1), .index = i};
         REQUIRE_OK(jzi_routes_insert(&routes, &alloc, i, &route));
     }
     return routes;

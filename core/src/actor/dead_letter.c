@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/list.h"
 #include "base/publish.h"
 
 #include <stddef.h>
@@ -169,12 +170,7 @@ uint64_t jzi_dead_letters_listen(jzi_dead_letters *letters, bool (*call)(jzi_let
     lock(office);
     if (self->pprev == NULL) {
         self->call = call;
-        self->next = office->readers;
-        self->pprev = &office->readers;
-        if (self->next != NULL) {
-            self->next->pprev = &self->next;
-        }
-        office->readers = self;
+        JZI_LIST_PUSH(&office->readers, self);
     }
     uint64_t count = office->all.count;
     unlock(office);
@@ -198,11 +194,7 @@ void jzi_dead_letters_ignore(jzi_dead_letters *letters)
     }
     lock(letters->office);
     if (self->pprev != NULL) {
-        *self->pprev = self->next;
-        if (self->next != NULL) {
-            self->next->pprev = self->pprev;
-        }
-        self->pprev = NULL;
+        JZI_LIST_REMOVE(self);
     }
     unlock(letters->office);
 }

@@ -3,6 +3,7 @@
 #include "control/json.h"
 
 #include "base/alloc.h"
+#include "base/array.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,17 +33,13 @@ static bool reserve(jzi_json *json, size_t more)
     if (json->failed || json->cap - json->len >= more) {
         return !json->failed;
     }
-    size_t cap = json->cap == 0 ? FIRST_BYTES : json->cap;
-    while (cap - json->len < more) {
-        cap *= 2;
-    }
-    char *bytes = jzi_realloc(&json->alloc, json->bytes, json->cap, cap);
+    char *bytes =
+        jzi_array_grow(&json->alloc, json->bytes, &json->cap, FIRST_BYTES, json->len + more, 1);
     if (bytes == NULL) {
         json->failed = true;
         return false;
     }
     json->bytes = bytes;
-    json->cap = cap;
     return true;
 }
 

@@ -5,13 +5,11 @@
 #include "base/alloc.h"
 #include "os/thread.h"
 
-#include <string.h>
-
 #define MS UINT64_C(1000000)
 #define WATCHED_NS (3000 * MS) /* so long after a question */
 #define PING_NS (500 * MS)
 #define SILENT_NS (200 * MS)
-enum { FIRST_PLACES = 256, MOST_PLACES = 65536 };
+enum { MOST_SAMPLES = 49152 };
 
 /* Actors. */
 
@@ -119,10 +117,8 @@ void jzi_guest_looks_at_actors(jzi_guest *guest, uint64_t now_ns)
     jzi_samples before = guest->now;
     guest->now = guest->before;
     guest->before = before;
-    if (guest->now.places != NULL) {
-        memset(guest->now.places, 0, guest->now.cap * sizeof *guest->now.places);
-    }
-    guest->now.used = guest->now.looks = 0;
+    jzi_idmap_clear(&guest->now.actors);
+    guest->now.looks = 0;
 }
 
 void jzi_guest_looks_at_workers(jzi_guest *guest, uint64_t now_ns)
@@ -145,57 +141,25 @@ void jzi_guest_looks_at_workers(jzi_guest *guest, uint64_t now_ns)
 
 void jzi_samples_deinit(const jzx_allocator *alloc, jzi_samples *samples)
 {
-    jzi_free(alloc, samples->places, samples->cap * sizeof *samples->places);
-    *samples = (jzi_samples){0};
-}
-
-static jzi_sample *place_of(const jzi_samples *samples, jzx_actor_id id)
-{
-    uint32_t at = (uint32_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
-    for (;; at++) {
-        jzi_sample *place = &samples->places[at & (samples->cap - 1)];
-        if (place->actor == id || place->actor == JZX_NOBODY) {
-            return place;
-        }
-    }
+    jzi_idmap_deinit(&samples->actors, alloc);
+    samples->looks = 0;
 }
 
 uint32_t jzi_samples_of(const jzi_samples *samples, jzx_actor_id id)
 {
-    return samples->places == NULL ? 0 : place_of(samples, id)->count;
-}
-
-static bool grow(const jzx_allocator *alloc, jzi_samples *samples)
-{
-    jzi_samples bigger = {.cap = samples->cap == 0 ? FIRST_PLACES : 2 * samples->cap,
-                          .used = samples->used,
-                          .looks = samples->looks};
-    if (bigger.cap > MOST_PLACES) {
-        return false;
-    }
-    bigger.places = jzi_alloc_zeroed(alloc, bigger.cap * sizeof *bigger.places);
-    if (bigger.places == NULL) {
-        return false;
-    }
-    for (uint32_t i = 0; i < samples->cap; i++) {
-        if (samples->places[i].actor != JZX_NOBODY) {
-            *place_of(&bigger, samples->places[i].actor) = samples->places[i];
-        }
-    }
-    jzi_samples_deinit(alloc, samples);
-    *samples = bigger;
-    return true;
+    const jzi_sample *sample = jzi_idmap_find(&samples->actors, id);
+    return sample == NULL ? 0 : sample->count;
 }
 
 static void add_sample(const jzx_allocator *alloc, jzi_samples *samples, jzx_actor_id id)
 {
-    if (4 * (samples->used + 1) > 3 * samples->cap && !grow(alloc, samples)) {
-        return; /* so many at once: this one is not seen */
+    jzi_sample *sample = jzi_idmap_find(&samples->actors, id);
+    if (sample == NULL && samples->actors.count < MOST_SAMPLES) {
+        sample = jzi_idmap_add(&samples->actors, alloc, sizeof *sample, id);
     }
-    jzi_sample *place = place_of(samples, id);
-    samples->used += place->actor == JZX_NOBODY;
-    place->actor = id;
-    place->count++;
+    if (sample != NULL) { /* else there are so many that this one is not seen */
+        sample->count++;
+    }
 }
 
 static void add_busy(jzi_busy *busy, size_t at, const jzi_worker_sight *worker)
@@ -323,8 +287,8 @@ void jzi_server_ping(jzi_server *server, uint64_t now_ns)
     }
 }
 
-/* True while an answer to a ping sent since start_ns may still come in time: the patience of each ping
- * runs from its own sending, as jzi_control_latency() counts it. */
+/* True while an answer to a ping sent since start_ns may still come in time: the patience of each
+ * ping runs from its own sending, as jzi_control_latency() counts it. */
 static bool awaits_answers(jzi_server *server, uint64_t start_ns)
 {
     uint64_t now_ns = jzi_control_now_ns(server->control);

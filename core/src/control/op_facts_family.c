@@ -141,7 +141,7 @@ static void look_at_window(family_visit *visit, const jzi_family *family, const 
     fact->restarts = within;
     fact->intensity = family->policy.intensity;
     fact->period_ms = family->policy.period_ns / NS_PER_MS;
-    fact->backs_off = last != NULL ? last->caused_late : family->policy.backoff_min_ns > 0;
+    fact->backs_off = last != NULL ? last->caused_late : family->policy.backoff.min_ns > 0;
     fact->takes_along = takes_along(family);
     (void)snprintf(fact->child_id, sizeof fact->child_id, "%s",
                    last == NULL ? "" : jzi_child_name(last));

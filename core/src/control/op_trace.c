@@ -331,9 +331,9 @@ static void free_trace(jzi_trace *trace)
     if (trace->names != NULL) {
         jzi_names_close(trace->names);
     }
-    jzi_id_set_free(&alloc, &trace->chosen);
-    jzi_id_set_free(&alloc, &trace->below);
-    jzi_id_set_free(&alloc, &trace->before);
+    jzi_idmap_deinit(&trace->chosen, &alloc);
+    jzi_idmap_deinit(&trace->below, &alloc);
+    jzi_idmap_deinit(&trace->before, &alloc);
     jzi_free(&alloc, trace->rings, trace->ring_cap * sizeof *trace->rings);
     jzi_free(&alloc, trace->workers, trace->ring_cap * sizeof *trace->workers);
     jzi_free(&alloc, trace->events, ROUND * sizeof *trace->events);
@@ -423,7 +423,7 @@ static bool read_filter(jzi_trace *trace, jzi_request *request)
         if (!jzi_find_actor(client, list[i], &id)) {
             return false;
         }
-        if (!jzi_id_set_add(alloc, &trace->chosen, id)) {
+        if (jzi_idmap_add(&trace->chosen, alloc, sizeof id, id) == NULL) {
             return jzi_refuse_err(client, JZX_ERR_NO_MEMORY);
         }
     }

@@ -6,66 +6,19 @@
 
 #include <string.h>
 
-enum { SET_FIRST = 64, SPARE = 1024 };
+enum { SPARE = 1024 };
 #define LOOK_NS UINT64_C(100000000)
 #define LOOK_SHARE 20 /* looking takes at most this part of the time */
 
-static size_t place_of(const jzi_id_set *set, jzx_actor_id id)
+static bool has_id(const jzi_idmap *set, jzx_actor_id id)
 {
-    size_t at = (size_t)((id ^ id >> 32) * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (set->cap - 1);
-    while (set->ids[at] != JZX_NOBODY && set->ids[at] != id) {
-        at = (at + 1) & (set->cap - 1);
-    }
-    return at;
+    return jzi_idmap_find(set, id) != NULL;
 }
 
-bool jzi_id_set_has(const jzi_id_set *set, jzx_actor_id id)
+/* False: no memory. */
+static bool add_id(const jzi_view *view, jzi_idmap *set, jzx_actor_id id)
 {
-    return set->count > 0 && set->ids[place_of(set, id)] == id;
-}
-
-static bool grow(const jzx_allocator *alloc, jzi_id_set *set)
-{
-    jzi_id_set more = {.cap = set->cap == 0 ? SET_FIRST : set->cap * 2, .count = set->count};
-    more.ids = jzi_alloc_zeroed(alloc, more.cap * sizeof *more.ids);
-    if (more.ids == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < set->cap; i++) {
-        if (set->ids[i] != JZX_NOBODY) {
-            more.ids[place_of(&more, set->ids[i])] = set->ids[i];
-        }
-    }
-    jzi_free(alloc, set->ids, set->cap * sizeof *set->ids);
-    *set = more;
-    return true;
-}
-
-bool jzi_id_set_add(const jzx_allocator *alloc, jzi_id_set *set, jzx_actor_id id)
-{
-    if (jzi_id_set_has(set, id)) {
-        return true;
-    }
-    if (set->count * 2 >= set->cap && !grow(alloc, set)) {
-        return false;
-    }
-    set->ids[place_of(set, id)] = id;
-    set->count++;
-    return true;
-}
-
-void jzi_id_set_clear(jzi_id_set *set)
-{
-    if (set->count > 0) {
-        memset(set->ids, 0, set->cap * sizeof *set->ids);
-        set->count = 0;
-    }
-}
-
-void jzi_id_set_free(const jzx_allocator *alloc, jzi_id_set *set)
-{
-    jzi_free(alloc, set->ids, set->cap * sizeof *set->ids);
-    *set = (jzi_id_set){0};
+    return jzi_idmap_add(set, &view->alloc, sizeof id, id) != NULL;
 }
 
 /* Everybody who lives, with the parent: what a look needs. */
@@ -77,37 +30,24 @@ typedef struct family_entry {
 } family_entry;
 
 typedef struct census {
-    family_entry *all;
-    size_t count;
-    size_t cap;
-    uint32_t *places; /* by id: index + 1, 0 is free; place_cap is a power of two */
-    size_t place_cap;
+    jzi_idmap all; /* of family_entry; the room is made before the look, and never more */
+    size_t room;
 } census;
 
 static bool note_one(void *ctx, const jzi_sight *sight)
 {
     census *now = ctx;
-    if (now->count == now->cap) {
+    if (now->all.count == now->room) {
         return false; /* the next look has more room */
     }
-    now->all[now->count++] = (family_entry){.id = sight->id, .parent = sight->parent};
+    family_entry *entry = jzi_idmap_add(&now->all, NULL, sizeof *entry, sight->id);
+    entry->parent = sight->parent;
     return true;
-}
-
-static uint32_t *find_place(const census *now, jzx_actor_id id)
-{
-    size_t at =
-        (size_t)((id ^ id >> 32) * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (now->place_cap - 1);
-    while (now->places[at] != 0 && now->all[now->places[at] - 1].id != id) {
-        at = (at + 1) & (now->place_cap - 1);
-    }
-    return &now->places[at];
 }
 
 static family_entry *find_entry(const census *now, jzx_actor_id id)
 {
-    uint32_t place = id == JZX_NOBODY ? 0 : *find_place(now, id);
-    return place == 0 ? NULL : &now->all[place - 1];
+    return jzi_idmap_find(&now->all, id);
 }
 
 /* From each one up until somebody is met of whom it is known, and the same way again to tell those
@@ -116,7 +56,7 @@ static void settle(const census *now, family_entry *from)
 {
     whereabouts where = OUTSIDE;
     size_t steps = 0;
-    for (family_entry *at = from; at != NULL && steps <= now->count; steps++) {
+    for (family_entry *at = from; at != NULL && steps <= now->all.count; steps++) {
         if (at->where != NOT_KNOWN) {
             where = at->where;
             break;
@@ -131,30 +71,16 @@ static void settle(const census *now, family_entry *from)
 
 static jzx_err take_census(const jzi_view *view, census *now)
 {
-    *now = (census){.cap = (size_t)jzi_peek_live(view) * 9 / 8 + SPARE, .place_cap = SPARE};
-    while (now->place_cap < 2 * now->cap) {
-        now->place_cap *= 2;
-    }
-    now->all = jzi_alloc(&view->alloc, now->cap * sizeof *now->all);
-    now->places = jzi_alloc_zeroed(&view->alloc, now->place_cap * sizeof *now->places);
-    if (now->all == NULL || now->places == NULL) {
+    *now = (census){.room = (size_t)jzi_peek_live(view) * 9 / 8 + SPARE};
+    if (!jzi_idmap_reserve(&now->all, &view->alloc, sizeof(family_entry), now->room)) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_peek_actors(view, note_one, now);
-    for (size_t i = 0; i < now->count; i++) {
-        *find_place(now, now->all[i].id) = (uint32_t)i + 1;
-    }
     return JZX_OK;
 }
 
-static void end_census(const jzi_view *view, census *now)
-{
-    jzi_free(&view->alloc, now->all, now->cap * sizeof *now->all);
-    jzi_free(&view->alloc, now->places, now->place_cap * sizeof *now->places);
-}
-
 /* Those below `root`, and itself, into the set. */
-static jzx_err find_below(const jzi_view *view, jzx_actor_id root, jzi_id_set *out)
+static jzx_err find_below(const jzi_view *view, jzx_actor_id root, jzi_idmap *out)
 {
     census now;
     bool fits = true;
@@ -164,15 +90,15 @@ static jzx_err find_below(const jzi_view *view, jzx_actor_id root, jzi_id_set *o
         if (top != NULL) {
             top->where = INSIDE;
         }
-        for (size_t i = 0; i < now.count && fits; i++) {
-            settle(&now, &now.all[i]);
-            if (now.all[i].where == INSIDE) {
-                fits = jzi_id_set_add(&view->alloc, out, now.all[i].id);
+        for (family_entry *at = NULL; fits && (at = jzi_idmap_next(&now.all, at)) != NULL;) {
+            settle(&now, at);
+            if (at->where == INSIDE) {
+                fits = add_id(view, out, at->id);
             }
         }
-        fits = fits && jzi_id_set_add(&view->alloc, out, root);
+        fits = fits && add_id(view, out, root);
     }
-    end_census(view, &now);
+    jzi_idmap_deinit(&now.all, &view->alloc);
     return err == JZX_OK && !fits ? JZX_ERR_NO_MEMORY : err;
 }
 
@@ -180,11 +106,11 @@ jzx_err jzi_trace_look(jzi_trace *trace)
 {
     jzx_control *control = trace->client->control;
     uint64_t began_ns = jzi_control_now_ns(control);
-    jzi_id_set now = trace->before; /* its memory */
-    jzi_id_set_clear(&now);
+    jzi_idmap now = trace->before; /* its memory */
+    jzi_idmap_clear(&now);
     jzx_err err = find_below(&control->view, trace->under, &now);
     if (err != JZX_OK) {
-        jzi_id_set_clear(&now);
+        jzi_idmap_clear(&now);
         trace->before = now;
     } else {
         trace->before = trace->below;
@@ -199,8 +125,8 @@ jzx_err jzi_trace_look(jzi_trace *trace)
 
 static bool is_followed(const jzi_trace *trace, jzx_actor_id id)
 {
-    return !trace->has_actors || jzi_id_set_has(&trace->chosen, id) ||
-           jzi_id_set_has(&trace->below, id) || jzi_id_set_has(&trace->before, id);
+    return !trace->has_actors || has_id(&trace->chosen, id) || has_id(&trace->below, id) ||
+           has_id(&trace->before, id);
 }
 
 /* Sets a mark without waiting for the next look. Where there is no set for that dispatcher yet, the
@@ -219,9 +145,8 @@ static void mark(jzi_board *board, jzx_actor_id id)
 static void meet_child(jzi_trace *trace, const jzi_event *event)
 {
     const jzi_view *view = &trace->client->control->view;
-    bool mine =
-        jzi_id_set_has(&trace->below, event->peer) || jzi_id_set_has(&trace->before, event->peer);
-    if (mine && jzi_id_set_add(&view->alloc, &trace->below, event->actor)) {
+    bool mine = has_id(&trace->below, event->peer) || has_id(&trace->before, event->peer);
+    if (mine && add_id(view, &trace->below, event->actor)) {
         mark(view->board, event->actor);
     }
 }
@@ -271,12 +196,10 @@ static jzx_err make_marks(jzi_board *board, const jzi_view *view, uint32_t dispa
 
 typedef void (*each_id)(void *ctx, jzx_actor_id id);
 
-static void for_each(const jzi_id_set *set, each_id call, void *ctx)
+static void for_each(const jzi_idmap *set, each_id call, void *ctx)
 {
-    for (size_t i = 0; i < set->cap; i++) {
-        if (set->ids[i] != JZX_NOBODY) {
-            call(ctx, set->ids[i]);
-        }
+    for (const jzx_actor_id *at = NULL; (at = jzi_idmap_next(set, at)) != NULL;) {
+        call(ctx, *at);
     }
 }
 

@@ -3,19 +3,8 @@
 #ifndef JZI_CONTROL_TRACE_STEPS_H
 #define JZI_CONTROL_TRACE_STEPS_H
 
+#include "base/idmap.h"
 #include "control/flight.h"
-
-/* A set of actors: open addressing, at most half full. */
-typedef struct jzi_id_set {
-    jzx_actor_id *ids; /* owned; JZX_NOBODY: free */
-    size_t cap;        /* a power of two, or 0 */
-    size_t count;
-} jzi_id_set;
-bool jzi_id_set_has(const jzi_id_set *set, jzx_actor_id id);
-/* False: no memory. */
-bool jzi_id_set_add(const jzx_allocator *alloc, jzi_id_set *set, jzx_actor_id id);
-void jzi_id_set_clear(jzi_id_set *set); /* keeps the memory */
-void jzi_id_set_free(const jzx_allocator *alloc, jzi_id_set *set);
 
 /* How far a trace has read a worker's ring. */
 typedef struct jzi_trace_ring {
@@ -41,10 +30,10 @@ typedef struct jzi_trace {
     uint64_t correlation; /* 0: all */
     uint32_t rate;
     jzx_actor_id under; /* JZX_NOBODY: not by subtree */
-    jzi_id_set chosen;
-    jzi_id_set below;  /* `under` and who is below it, by the last look and by spawns since */
-    jzi_id_set before; /* the same one look earlier: who just ended is in it */
-    uint64_t look_ns;  /* when to look again */
+    jzi_idmap chosen;   /* sets of actors */
+    jzi_idmap below;    /* `under` and who is below it, by the last look and by spawns since */
+    jzi_idmap before;   /* the same one look earlier: who just ended is in it */
+    uint64_t look_ns;   /* when to look again */
 
     jzi_trace_ring *rings;     /* owned; as many as workers were seen */
     jzi_worker_sight *workers; /* owned, for looking */

@@ -5,6 +5,7 @@
 
 #include <jzx/sender.h>
 
+#include "base/idmap.h"
 #include "control/control_priv.h"
 #include "os/debug/control_socket.h"
 
@@ -18,14 +19,12 @@ enum {
 
 /* Who ran how often when the workers were looked at: since a client's last question. */
 typedef struct jzi_sample {
-    jzx_actor_id actor; /* JZX_NOBODY: a free place */
+    jzx_actor_id actor;
     uint32_t count;
 } jzi_sample;
 typedef struct jzi_samples {
-    jzi_sample *places; /* open addressing; a power of two, or NULL */
-    uint32_t cap;
-    uint32_t used;
-    uint32_t looks; /* how often was looked */
+    jzi_idmap actors; /* of jzi_sample */
+    uint32_t looks;   /* how often was looked */
 } jzi_samples;
 
 /* The same of workers. */

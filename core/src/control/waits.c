@@ -1,5 +1,6 @@
 /* Asks that have no answer yet, of all dispatchers, and those of them that may form circles. */
 #include "base/alloc.h"
+#include "base/array.h"
 #include "control/detail.h"
 #include "messaging/ask.h"
 
@@ -81,22 +82,16 @@ static bool prepare(void *ctx, uint32_t dispatcher, void *payload)
 
 static bool make_room(jzx_control *control, jzi_waits *waits, size_t count)
 {
-    size_t cap = waits->cap;
-    while (cap < waits->count + count) {
-        cap = cap == 0 ? WAITS_PER_VISIT : cap * 2;
-    }
-    if (cap > WAITS_MAX) {
+    size_t need = waits->count + count;
+    if (jzi_array_cap(waits->cap, WAITS_PER_VISIT, need, sizeof *waits->list) > WAITS_MAX) {
         return false;
     }
-    if (cap > waits->cap) {
-        jzi_wait *list = jzi_realloc(&control->view.alloc, waits->list,
-                                     waits->cap * sizeof *waits->list, cap * sizeof *list);
-        if (list == NULL) {
-            return false;
-        }
-        waits->list = list;
-        waits->cap = cap;
+    jzi_wait *list = jzi_array_grow(&control->view.alloc, waits->list, &waits->cap, WAITS_PER_VISIT,
+                                    need, sizeof *list);
+    if (list == NULL) {
+        return false;
     }
+    waits->list = list;
     return true;
 }
 

@@ -1,6 +1,7 @@
 #include "io/job.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 
 #include <string.h>
 
@@ -28,24 +29,10 @@ static jzi_job_list *list_of(const jzi_actor *actor)
     return actor->ext == NULL ? NULL : actor->ext->jobs;
 }
 
-static void link_job(jzi_job **head, jzi_job *job)
-{
-    job->next = *head;
-    job->pprev = head;
-    if (job->next != NULL) {
-        job->next->pprev = &job->next;
-    }
-    *head = job;
-}
-
 static void unlink_job(jzi_job *job)
 {
     if (job->pprev != NULL) {
-        *job->pprev = job->next;
-        if (job->next != NULL) {
-            job->next->pprev = job->pprev;
-        }
-        job->pprev = NULL;
+        JZI_LIST_REMOVE(job);
     }
 }
 
@@ -247,7 +234,7 @@ jzx_err jzi_job_start(jzi_worker *worker, jzi_actor *owner, jzi_jobs *jobs, jzi_
         return err;
     }
     /* It may be over by now, but it cannot be home. */
-    link_job(&list->newest, job);
+    JZI_LIST_PUSH(&list->newest, job);
     list->first = list->first == 0 ? number : list->first;
     return JZX_OK;
 }
@@ -291,7 +278,7 @@ static void forsake(jzi_worker *worker, jzi_job *job)
 {
     job->orphan = true;
     if (job->state == OUT) {
-        link_job(&worker->dispatcher->orphans, job);
+        JZI_LIST_PUSH(&worker->dispatcher->orphans, job);
     } else if (job->state == IN_HAND) {
         jzi_job_free(worker, job); /* after fork(2), in the middle of a message: it does not end */
     }
@@ -309,7 +296,7 @@ void jzi_job_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
         /* After fork(2) the lock of the pool may be held for ever. */
         bool out_of_reach = worker->dispatcher->abandoned && job->state == OUT;
         if (!out_of_reach && call_off(worker, job)) {
-            link_job(&called_off, job); /* the oldest comes first */
+            JZI_LIST_PUSH(&called_off, job); /* the oldest comes first */
         } else {
             unlink_job(job);
             forsake(worker, job);

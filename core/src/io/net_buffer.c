@@ -1,6 +1,7 @@
 #include "io/net_buffer.h"
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/assert.h"
 
 #include <string.h>
@@ -19,11 +20,7 @@ static size_t smaller(size_t a, size_t b)
 
 static jzx_err grow(jzi_net_buffer *buffer, const jzx_allocator *alloc, size_t need, size_t limit)
 {
-    size_t cap = CAP_FIRST;
-    while (cap < need) {
-        cap *= 2;
-    }
-    cap = smaller(cap, limit);
+    size_t cap = smaller(jzi_array_cap(0, CAP_FIRST, need, 1), limit);
     unsigned char *bytes = jzi_alloc(alloc, cap);
     if (bytes == NULL) {
         return JZX_ERR_NO_MEMORY;

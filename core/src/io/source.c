@@ -1,47 +1,34 @@
 #include "io/source.h"
 
 #include "base/alloc.h"
+#include "base/array.h"
+#include "base/list.h"
 
 #include <string.h>
 
 enum { REFS_FIRST = 16 };
-
-static void link_to(jzi_source *source, jzi_source **head)
-{
-    source->next = *head;
-    source->pprev = head;
-    if (source->next != NULL) {
-        source->next->pprev = &source->next;
-    }
-    *head = source;
-}
 
 static void unlink_from(jzi_source *source)
 {
     if (source->pprev == NULL) {
         return;
     }
-    *source->pprev = source->next;
-    if (source->next != NULL) {
-        source->next->pprev = source->pprev;
-    }
-    source->pprev = NULL;
+    JZI_LIST_REMOVE(source);
 }
 
 static bool grow_refs(jzi_io *io)
 {
-    uint32_t cap = io->ref_cap == 0 ? REFS_FIRST : io->ref_cap * 2;
+    size_t had = io->ref_cap;
     jzi_ref_slot *refs =
-        jzi_realloc(io->alloc, io->refs, io->ref_cap * sizeof *refs, (size_t)cap * sizeof *refs);
+        jzi_array_grow(io->alloc, io->refs, &io->ref_cap, REFS_FIRST, had + 1, sizeof *refs);
     if (refs == NULL) {
         return false;
     }
-    for (uint32_t i = cap; i-- > io->ref_cap;) {
+    for (size_t i = io->ref_cap; i-- > had;) {
         refs[i] = (jzi_ref_slot){.next_free = io->ref_free};
-        io->ref_free = i;
+        io->ref_free = (uint32_t)i;
     }
     io->refs = refs;
-    io->ref_cap = cap;
     return true;
 }
 
@@ -54,6 +41,29 @@ static void release_ref(jzi_io *io, jzi_source *source)
         io->ref_free = slot;
     }
     jzi_count_sub(&io->dispatcher->acting->counters.refs, 1);
+}
+
+/* No descriptor and no signal is INT32_MIN, so no id is 0. */
+static uint64_t claim_id(int32_t what)
+{
+    return (uint64_t)((int64_t)what - INT32_MIN);
+}
+
+jzx_err jzi_io_claim(jzi_io *io, int32_t what)
+{
+    uint64_t id = claim_id(what);
+    if (jzi_idmap_find(&io->watches, id) != NULL) {
+        return JZX_ERR_ALREADY;
+    }
+    return jzi_idmap_add(&io->watches, io->alloc, sizeof id, id) != NULL ? JZX_OK
+                                                                         : JZX_ERR_NO_MEMORY;
+}
+
+void jzi_io_disclaim(jzi_io *io, int32_t what)
+{
+    if (jzi_idmap_remove(&io->watches, claim_id(what)) && io->watches.count == 0) {
+        jzi_idmap_deinit(&io->watches, io->alloc);
+    }
 }
 
 /* Also finds kept ones, which users no longer see but the poller still reports. */
@@ -260,7 +270,7 @@ jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor
     io->ref_free = io->refs[slot].next_free;
     io->refs[slot].source = source;
     io->refs[slot].generation++;
-    link_to(source, &ext->sources);
+    JZI_LIST_PUSH(&ext->sources, source);
     jzi_count_add(&io->dispatcher->acting->counters.refs, 1);
     *out_source = source;
     return JZX_OK;
@@ -307,7 +317,7 @@ static void close_source(jzi_io *io, jzi_source *source, bool owner_ended)
     if (!source->ops->close(io, source, owner_ended)) {
         source->flags |= JZI_SOURCE_KEPT;
         io->lingering++;
-        link_to(source, &io->kept);
+        JZI_LIST_PUSH(&io->kept, source);
         return;
     }
     forget(io, source);
@@ -347,7 +357,7 @@ jzx_err jzi_source_give(jzi_io *io, jzi_source *source, jzx_actor_id owner, uint
         return JZX_ERR_NO_MEMORY;
     }
     unlink_from(source);
-    link_to(source, &ext->sources);
+    JZI_LIST_PUSH(&ext->sources, source);
     source->tag = tag;
     if (owner != source->owner && (source->flags & JZI_SOURCE_QUEUED) != 0) {
         source->flags |= JZI_SOURCE_MOVED;

@@ -6,7 +6,7 @@
 
 #include <jzx/io.h>
 
-#include "io/watch_set.h"
+#include "base/idmap.h"
 #include "time/alarm.h"
 
 typedef struct jzi_io jzi_io;
@@ -80,13 +80,13 @@ struct jzi_io {
     void *poller;
     jzi_alarms *alarms; /* the worker's, one load nearer */
     jzi_ref_slot *refs;
-    uint32_t ref_cap;
+    size_t ref_cap;
     uint32_t ref_free;      /* UINT32_MAX: none */
     uint32_t watched;       /* descriptors the poller knows */
     uint32_t last_ready;    /* how many events the last poll brought */
     uint32_t lingering;     /* closed sources that are kept: connections that flush */
     jzi_source *kept;       /* these, linked by next and pprev */
-    jzi_watch_set watches;  /* descriptors and, as negative numbers, signals that are watched */
+    jzi_idmap watches;      /* what jzi_io_claim() was called for */
     unsigned char *scratch; /* a read buffer per worker for all connections; made on first use */
     bool in_wait; /* inside the poller, where nothing of the loop is touched: for fork(2) */
 };
@@ -96,6 +96,13 @@ struct jzi_io {
 void jzi_io_init(jzi_io *io, jzi_worker *worker, void *poller);
 /* Every source must be closed by now except kept ones, which are discarded. */
 void jzi_io_deinit(jzi_io *io);
+
+/* What a loop watches: a descriptor or, as a negative number, a signal. A second watch of it is
+ * refused here; the poller cannot tell: to it, a descriptor it knows already is one that was closed
+ * and reused. With no claim left there is no memory left. Errors: ALREADY, NO_MEMORY. */
+jzx_err jzi_io_claim(jzi_io *io, int32_t what);
+/* One that is not claimed is fine. */
+void jzi_io_disclaim(jzi_io *io, int32_t what);
 
 /* Makes a source of ops->bytes (zeroed beyond jzi_source) for an open actor, with a reference, and
  * tells the poller. The descriptor may be -1 with interest 0. On an error nothing changed and the

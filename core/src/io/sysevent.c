@@ -79,7 +79,7 @@ static void signal_discard(jzi_io *io, jzi_source *source)
         }
         source->fd = -1;
     }
-    jzi_watch_set_remove(&io->watches, io->alloc, -self->which);
+    jzi_io_disclaim(io, -self->which);
 }
 
 static bool signal_close(jzi_io *io, jzi_source *source, bool owner_ended)
@@ -219,14 +219,14 @@ jzx_err jzi_signal_watch(jzi_io *io, int signo, jzx_actor_id owner, uint32_t tag
         return JZX_ERR_INVALID_ARG;
     }
     /* Signals share the set of what is watched with descriptors, as negative numbers. */
-    jzx_err err = jzi_watch_set_add(&io->watches, io->alloc, -signo);
+    jzx_err err = jzi_io_claim(io, -signo);
     if (err != JZX_OK) {
         return err;
     }
     jzi_source *source;
     err = jzi_source_open(io, &signal_ops, -1, owner, 0, tag, &source);
     if (err != JZX_OK) {
-        jzi_watch_set_remove(&io->watches, io->alloc, -signo);
+        jzi_io_disclaim(io, -signo);
         return err;
     }
     ((sysevent *)source)->which = signo;

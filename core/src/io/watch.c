@@ -16,7 +16,7 @@ static bool watch_claim(jzi_io *io, jzi_source *source, jzx_io_event *event)
 
 static void watch_discard(jzi_io *io, jzi_source *source)
 {
-    jzi_watch_set_remove(&io->watches, io->alloc, source->fd);
+    jzi_io_disclaim(io, source->fd);
 }
 
 static bool watch_close(jzi_io *io, jzi_source *source, bool owner_ended)
@@ -43,7 +43,7 @@ jzx_err jzi_watch_open(jzi_io *io, int fd, jzx_actor_id owner, uint32_t interest
     if (fd < 0) {
         return JZX_ERR_BAD_FD;
     }
-    jzx_err err = jzi_watch_set_add(&io->watches, io->alloc, fd);
+    jzx_err err = jzi_io_claim(io, fd);
     if (err != JZX_OK) {
         return err == JZX_ERR_ALREADY ? JZX_ERR_FD_WATCHED : err;
     }
@@ -53,7 +53,7 @@ jzx_err jzi_watch_open(jzi_io *io, int fd, jzx_actor_id owner, uint32_t interest
     err = jzi_source_open(io, &watch_ops, fd, owner, interest == 0 ? JZX_IO_HANGUP : interest, tag,
                           &source);
     if (err != JZX_OK) {
-        jzi_watch_set_remove(&io->watches, io->alloc, fd);
+        jzi_io_disclaim(io, fd);
         return err;
     }
     if (interest == 0) {

@@ -1,6 +1,7 @@
 #include "messaging/ask.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 
 #include <string.h>
 
@@ -236,11 +237,7 @@ static void unlink_asker(jzi_worker *worker, jzi_ask *ask)
 {
     jzi_alarm_clear(worker->alarms, &ask->alarm);
     if (ask->pprev != NULL) {
-        *ask->pprev = ask->next;
-        if (ask->next != NULL) {
-            ask->next->pprev = ask->pprev;
-        }
-        ask->pprev = NULL;
+        JZI_LIST_REMOVE(ask);
     }
 }
 
@@ -276,22 +273,14 @@ void jzi_ask_hold(jzi_actor *holder, jzi_ask *ask)
 {
     jzi_ask **list = &holder->ext->extra->owed;
     atomic_store_explicit(&ask->holder, holder->id, memory_order_relaxed);
-    ask->owed_next = *list;
-    ask->owed_pprev = list;
-    if (ask->owed_next != NULL) {
-        ask->owed_next->owed_pprev = &ask->owed_next;
-    }
-    *list = ask;
+    JZI_LINKS_PUSH(list, ask, owed_next, owed_pprev);
 }
 
 void jzi_ask_unhold(jzi_ask *ask)
 {
     atomic_store_explicit(&ask->holder, JZX_NOBODY, memory_order_relaxed);
     ask->lapsed = false;
-    *ask->owed_pprev = ask->owed_next;
-    if (ask->owed_next != NULL) {
-        ask->owed_next->owed_pprev = ask->owed_pprev;
-    }
+    JZI_LINKS_REMOVE(ask, owed_next, owed_pprev);
 }
 
 void jzi_ask_release(jzi_worker *worker, jzi_actor *actor, bool restarts)

@@ -16,6 +16,7 @@
 
 #include <jzx/ask.h>
 
+#include "base/list.h"
 #include "sched/send.h"
 #include "time/alarm.h"
 
@@ -167,12 +168,7 @@ static inline void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *
 {
     jzi_ask **list = &asker->ext->extra->asks;
     ask->asker = asker->id;
-    ask->next = *list;
-    ask->pprev = list;
-    if (ask->next != NULL) {
-        ask->next->pprev = &ask->next;
-    }
-    *list = ask;
+    JZI_LIST_PUSH(list, ask);
     if (ask->deadline_ns != 0) {
         jzi_alarm_set_lazily(worker->alarms, &ask->alarm, ask->deadline_ns);
     }

@@ -2,6 +2,7 @@
 #include "messaging/bus_priv.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 
 #include <string.h>
 
@@ -217,10 +218,7 @@ static void end_sub(jzi_worker *worker, jzi_sub *sub)
 {
     jzi_branch *branch = sub->branch;
     bool last = false;
-    *sub->pprev = sub->next;
-    if (sub->next != NULL) {
-        sub->next->pprev = sub->pprev;
-    }
+    JZI_LIST_REMOVE(sub);
     jzi_branch_strike(sub);
     if (lock_for_end(worker, sub->bus)) {
         last = leave_place(sub);
@@ -297,12 +295,7 @@ jzx_err jzi_bus_subscribe(jzi_worker *worker, jzi_actor *actor, jzx_bus *bus, co
     jzi_bus_retain(bus);
     sub->ref =
         ++worker->dispatcher->watch_seq; /* one sequence for all that an actor may refer to */
-    sub->next = extra->subs;
-    sub->pprev = &extra->subs;
-    if (sub->next != NULL) {
-        sub->next->pprev = &sub->next;
-    }
-    extra->subs = sub;
+    JZI_LIST_PUSH(&extra->subs, sub);
     if (sub->more) {
         jzi_sub_queue(worker, sub);
     }

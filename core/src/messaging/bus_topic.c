@@ -2,22 +2,13 @@
 #include "messaging/bus_priv.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
 #include <string.h>
 
-/* FNV-1a. It decides nothing but the bucket. */
-static uint32_t hash_of(const char *name)
-{
-    uint32_t hash = 2166136261u;
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    }
-    return hash;
-}
-
 jzi_topic *jzi_topic_find(const jzx_bus *bus, const char *name)
 {
-    uint32_t hash = hash_of(name);
+    uint32_t hash = (uint32_t)jzi_hash_text(name);
     jzi_topic *topic = bus->buckets[hash & (bus->topic_room - 1)];
     while (topic != NULL && (topic->hash != hash || strcmp(topic->name, name) != 0)) {
         topic = topic->next;
@@ -67,7 +58,8 @@ static jzx_err add(jzx_bus *bus, const char *name, const jzx_topic_opts *opts,
     if (topic == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    *topic = (jzi_topic){.number = ++bus->topic_count, .hash = hash_of(name), .len = len};
+    *topic = (jzi_topic){
+        .number = ++bus->topic_count, .hash = (uint32_t)jzi_hash_text(name), .len = len};
     if (opts != NULL) {
         topic->opts = *opts;
     }

@@ -1,6 +1,7 @@
 #include "messaging/registry_priv.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "os/thread.h"
 
 #include <string.h>
@@ -68,23 +69,6 @@ void jzi_index_remove(jzi_index *index, jzi_indexed *record)
     }
     *at = record->next;
     index->count--;
-}
-
-/* The bits that choose a bucket depend on all others. No address goes in (R30). */
-static uint64_t mix(uint64_t value)
-{
-    value ^= value >> 31;
-    value *= UINT64_C(0x9E3779B97F4A7C15);
-    return value ^ value >> 29;
-}
-
-uint64_t jzi_text_hash(const char *text)
-{
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001B3);
-    }
-    return mix(hash);
 }
 
 void jzi_text_copy(char *to, const char *text)
@@ -164,7 +148,7 @@ void jzi_registry_destroy(jzi_registry *registry)
 
 jzi_holder *jzi_holder_look(const jzi_registry *registry, jzx_actor_id id)
 {
-    for (jzi_indexed *at = jzi_index_chain(&registry->holders, mix(id)); at != NULL;
+    for (jzi_indexed *at = jzi_index_chain(&registry->holders, jzi_hash_mix(id)); at != NULL;
          at = at->next) {
         jzi_holder *holder = jzi_container_of(at, jzi_holder, by_id);
         if (holder->id == id) {
@@ -181,7 +165,7 @@ jzi_holder *jzi_holder_make(jzi_registry *registry, jzx_actor_id id)
         holder = jzi_alloc_zeroed(&registry->alloc, sizeof *holder);
         if (holder != NULL) {
             holder->id = id;
-            jzi_index_add(&registry->holders, &registry->alloc, &holder->by_id, mix(id));
+            jzi_index_add(&registry->holders, &registry->alloc, &holder->by_id, jzi_hash_mix(id));
         }
     }
     return holder;
@@ -212,7 +196,7 @@ jzx_err jzi_name_check(const char *text)
 
 jzi_name *jzi_name_look(const jzi_registry *registry, const char *text)
 {
-    uint64_t hash = jzi_text_hash(text);
+    uint64_t hash = jzi_hash_text(text);
     for (jzi_indexed *at = jzi_index_chain(&registry->names, hash); at != NULL; at = at->next) {
         jzi_name *name = jzi_container_of(at, jzi_name, by_text);
         if (at->hash == hash && strcmp(name->text, text) == 0) {
@@ -229,7 +213,7 @@ jzi_name *jzi_name_make(jzi_registry *registry, const char *text)
         name = jzi_alloc_zeroed(&registry->alloc, sizeof *name);
         if (name != NULL) {
             jzi_text_copy(name->text, text);
-            jzi_index_add(&registry->names, &registry->alloc, &name->by_text, jzi_text_hash(text));
+            jzi_index_add(&registry->names, &registry->alloc, &name->by_text, jzi_hash_text(text));
         }
     }
     return name;

@@ -2,12 +2,13 @@
 #include "messaging/registry_priv.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
 #include <string.h>
 
 jzi_group *jzi_group_look(const jzi_registry *registry, const char *text)
 {
-    uint64_t hash = jzi_text_hash(text);
+    uint64_t hash = jzi_hash_text(text);
     for (jzi_indexed *at = jzi_index_chain(&registry->groups, hash); at != NULL; at = at->next) {
         jzi_group *group = jzi_container_of(at, jzi_group, by_text);
         if (at->hash == hash && strcmp(group->text, text) == 0) {
@@ -25,7 +26,7 @@ jzi_group *jzi_group_make(jzi_registry *registry, const char *text)
         if (group != NULL) {
             jzi_text_copy(group->text, text);
             jzi_index_add(&registry->groups, &registry->alloc, &group->by_text,
-                          jzi_text_hash(text));
+                          jzi_hash_text(text));
             jzi_list_append(&registry->all_groups, &group->in_all);
             registry->group_count++;
         }

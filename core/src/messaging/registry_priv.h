@@ -13,6 +13,7 @@
 #ifndef JZI_REGISTRY_STEPS_H
 #define JZI_REGISTRY_STEPS_H
 
+#include "base/list.h"
 #include "messaging/registry.h"
 #include "time/alarm.h"
 
@@ -28,15 +29,11 @@ typedef struct jzi_list {
 
 static inline void jzi_list_append(jzi_list *list, jzi_listed *at)
 {
-    at->next = NULL;
-    at->prev = list->last;
-    *(at->prev == NULL ? &list->first : &at->prev->next) = at;
-    list->last = at;
+    JZI_QUEUE_APPEND(list, at);
 }
 static inline void jzi_list_remove(jzi_list *list, jzi_listed *at)
 {
-    *(at->prev == NULL ? &list->first : &at->prev->next) = at->next;
-    *(at->next == NULL ? &list->last : &at->next->prev) = at->prev;
+    JZI_QUEUE_REMOVE(list, at);
     at->next = at->prev = NULL;
 }
 
@@ -61,7 +58,6 @@ static inline jzi_indexed *jzi_index_chain(const jzi_index *index, uint64_t hash
 void jzi_index_add(jzi_index *index, const jzx_allocator *alloc, jzi_indexed *record,
                    uint64_t hash);
 void jzi_index_remove(jzi_index *index, jzi_indexed *record);
-uint64_t jzi_text_hash(const char *text);
 /* What was checked; to has room for JZX_NAME_MAX bytes and is zeroed. */
 void jzi_text_copy(char *to, const char *text);
 

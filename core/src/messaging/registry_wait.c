@@ -15,6 +15,7 @@
 #include "messaging/registry_priv.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 #include "os/thread.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -53,20 +54,12 @@ static void link_wait(jzi_name_wait *wait, jzi_actor *owner)
 {
     jzi_name_wait **head = &owner->ext->extra->waits;
     wait->owner = owner->id;
-    wait->next = *head;
-    wait->pprev = head;
-    if (wait->next != NULL) {
-        wait->next->pprev = &wait->next;
-    }
-    *head = wait;
+    JZI_LIST_PUSH(head, wait);
 }
 
 static void unlink_wait(jzi_name_wait *wait)
 {
-    *wait->pprev = wait->next;
-    if (wait->next != NULL) {
-        wait->next->pprev = wait->pprev;
-    }
+    JZI_LIST_REMOVE(wait);
     wait->owner = JZX_NOBODY;
 }
 

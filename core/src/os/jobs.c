@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/list.h"
 #include "os/clock.h"
 #include "os/debug/probe.h"
 #include "os/thread.h"
@@ -54,17 +55,13 @@ struct jzi_jobs {
 static void push(work_queue *queue, jzi_work *work)
 {
     work->place = WAITING;
-    work->next = NULL;
-    work->prev = queue->last;
-    *(queue->last == NULL ? &queue->first : &queue->last->next) = work;
-    queue->last = work;
+    JZI_QUEUE_APPEND(queue, work);
     queue->count++;
 }
 
 static void unqueue(work_queue *queue, jzi_work *work)
 {
-    *(work->prev == NULL ? &queue->first : &work->prev->next) = work->next;
-    *(work->next == NULL ? &queue->last : &work->next->prev) = work->prev;
+    JZI_QUEUE_REMOVE(queue, work);
     work->next = work->prev = NULL;
     work->place = NOWHERE;
     queue->count--;

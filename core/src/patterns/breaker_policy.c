@@ -2,7 +2,6 @@
 
 #include "base/assert.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
@@ -23,57 +22,9 @@ enum {
 #define PER_RETRY UINT64_C(1000) /* thousandths */
 #define NS_PER_S UINT64_C(1000000000)
 
-/* Where the generator of Steele, Lea and Flood goes through all 64-bit states once. */
-uint32_t jzi_random_next(uint64_t *state)
-{
-    *state += UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return (uint32_t)(mixed >> 32);
-}
-
 static uint32_t value_or(uint32_t value, uint32_t otherwise)
 {
     return value != 0 ? value : otherwise;
-}
-
-static bool backoff_is_fine(double factor, double jitter)
-{
-    return isfinite(factor) && isfinite(jitter) && (factor == 0 || factor >= 1) && jitter >= 0 &&
-           jitter <= 1;
-}
-
-/* By squaring, so that four billion attempts take 32 steps; infinity is a fine result. */
-static double power(double base, uint32_t exponent)
-{
-    double result = 1;
-    for (; exponent > 0; exponent /= 2) {
-        if (exponent % 2 == 1) {
-            result *= base;
-        }
-        base *= base;
-    }
-    return result;
-}
-
-uint64_t jzi_backoff_delay(const jzi_backoff *backoff, uint32_t attempt, uint32_t random)
-{
-    jzi_assert(attempt > 0);
-    double max = (double)backoff->max_ns;
-    double delay = (double)backoff->min_ns * power(backoff->factor, attempt - 1);
-    if (!(delay < max)) { /* also when 0 times infinity made it no number */
-        delay = max;
-    }
-    /* The range is cut before a value is drawn from it: those that all wait the longest still do
-     * not come back at the same moment. */
-    double low = delay - delay * backoff->jitter;
-    double high = delay + delay * backoff->jitter;
-    if (high > max) {
-        high = max;
-    }
-    uint64_t drawn = (uint64_t)(low + (high - low) * ((double)random / (double)UINT32_MAX));
-    return drawn < backoff->max_ns ? drawn : backoff->max_ns;
 }
 
 /* --- the breaker --- */
@@ -86,7 +37,7 @@ static jzx_err check_breaker(const jzx_breaker_opts *opts, uint32_t min_calls)
         opts->window_ms == 0 && min_calls > value_or(opts->window_calls, WINDOW_CALLS);
     bool shrinks = opts->open_max_ms != 0 && opts->open_max_ms < value_or(opts->open_ms, OPEN_MS);
     if (!one_callee || two_windows || cannot_fill || shrinks || opts->failure_percent > 100 ||
-        !backoff_is_fine(opts->open_factor, opts->open_jitter) || opts->reserved != 0) {
+        jzi_backoff_wrong(opts->open_factor, opts->open_jitter) != NULL || opts->reserved != 0) {
         return JZX_ERR_INVALID_ARG;
     }
     if (opts->window_calls > JZX_BREAKER_WINDOW_MAX || opts->max_calls > JZX_BREAKER_CALLS_MAX) {
@@ -345,7 +296,8 @@ static jzx_err check_retry(const jzx_retry_opts *opts)
     bool one_callee = (opts->callee != JZX_NOBODY) != (opts->find != NULL);
     bool shrinks = opts->backoff_max_ms != 0 && opts->backoff_min_ms != JZX_RETRY_NONE &&
                    opts->backoff_max_ms < value_or(opts->backoff_min_ms, BACKOFF_MIN_MS);
-    if (!one_callee || shrinks || !backoff_is_fine(opts->backoff_factor, opts->backoff_jitter) ||
+    if (!one_callee || shrinks ||
+        jzi_backoff_wrong(opts->backoff_factor, opts->backoff_jitter) != NULL ||
         opts->reserved != 0) {
         return JZX_ERR_INVALID_ARG;
     }

@@ -5,24 +5,11 @@
 
 #include <jzx/retry.h>
 
+#include "base/backoff.h"
+
 #include <stdbool.h>
 
 #define JZI_NS_PER_MS UINT64_C(1000000)
-
-/* The next number of a generator, uniform over all values. */
-uint32_t jzi_random_next(uint64_t *state);
-
-/* Delays that grow. */
-typedef struct jzi_backoff {
-    uint64_t min_ns;
-    uint64_t max_ns; /* at least min_ns */
-    double factor;   /* at least 1 */
-    double jitter;   /* 0 to 1 */
-} jzi_backoff;
-
-/* min * factor^(attempt - 1), moved by at most the jitter's part of itself, never above max.
- * attempt counts from 1. */
-uint64_t jzi_backoff_delay(const jzi_backoff *backoff, uint32_t attempt, uint32_t random);
 
 /* --- the breaker --- */
 

@@ -8,20 +8,6 @@
 
 /* What the two sides need. */
 
-void *jzi_flow_grow(jzi_flow *flow, void **array, uint32_t *count, uint32_t *cap, size_t size)
-{
-    if (*count == *cap) {
-        uint32_t more = *cap == 0 ? 1 : 2 * *cap;
-        void *grown = jzi_realloc(&flow->alloc, *array, *cap * size, more * size);
-        if (grown == NULL) {
-            return NULL;
-        }
-        *array = grown;
-        *cap = more;
-    }
-    return memset((char *)*array + (*count)++ * size, 0, size);
-}
-
 jzx_err jzi_flow_wait_room(jzi_flow *flow, jzx_actor_id target)
 {
     jzx_err err = jzx_notify_room(flow_loop(flow), target);

@@ -1,6 +1,8 @@
 /* Flows, the consumer's side: subscribing, asking, and what becomes of a producer. */
 #include "patterns/flow_priv.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 enum { DEFAULT_DEMAND = 256 };
@@ -77,8 +79,14 @@ static jzx_err find_or_add(jzi_flow *flow, jzx_actor_id producer, flow_in **out_
     jzx_err err =
         watch != 0 ? JZX_OK : jzx_watch(flow_loop(flow), producer, JZX_WATCH_RESTARTS, &watch);
     if (err == JZX_OK && in == NULL) {
-        in = jzi_flow_grow(flow, (void **)&flow->ins, &flow->in_count, &flow->in_cap, sizeof *in);
-        err = in == NULL ? JZX_ERR_NO_MEMORY : JZX_OK;
+        flow_in *ins = jzi_array_grow(&flow->alloc, flow->ins, &flow->in_cap, 1,
+                                      flow->in_count + 1u, sizeof *ins);
+        if (ins == NULL) {
+            return JZX_ERR_NO_MEMORY;
+        }
+        flow->ins = ins;
+        in = &ins[flow->in_count++];
+        *in = (flow_in){0};
     }
     if (err == JZX_OK) {
         in->producer = producer;

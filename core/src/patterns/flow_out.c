@@ -1,6 +1,8 @@
 /* Flows, the producer's side: who asked for how much, whose turn it is, and what waits. */
 #include "patterns/flow_priv.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 static flow_out *find(const jzi_flow *flow, jzx_actor_id consumer)
@@ -51,14 +53,14 @@ static jzx_err find_or_add(jzi_flow *flow, jzx_actor_id consumer, flow_out **out
     if (err != JZX_OK) {
         return err;
     }
-    flow_out *out =
-        jzi_flow_grow(flow, (void **)&flow->outs, &flow->out_count, &flow->out_cap, sizeof *out);
-    if (out == NULL) {
+    flow_out *outs = jzi_array_grow(&flow->alloc, flow->outs, &flow->out_cap, 1,
+                                    flow->out_count + 1u, sizeof *outs);
+    if (outs == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    out->consumer = consumer;
-    out->watch = watch;
-    *out_out = out;
+    flow->outs = outs;
+    *out_out = &outs[flow->out_count++];
+    **out_out = (flow_out){.consumer = consumer, .watch = watch};
     return JZX_OK;
 }
 
@@ -234,8 +236,8 @@ static jzx_err hand_over(jzi_flow *flow, const jzx_message *item)
 
 static jzx_err widen(jzi_flow *flow)
 {
-    size_t cap = flow->ring_cap == 0 ? 16 : 2 * flow->ring_cap;
-    jzx_message *ring = jzi_alloc(&flow->alloc, cap * sizeof *ring);
+    size_t cap = jzi_array_cap(flow->ring_cap, 16, flow->ring_cap + 1, sizeof(jzx_message));
+    jzx_message *ring = cap == 0 ? NULL : jzi_alloc(&flow->alloc, cap * sizeof *ring);
     if (ring == NULL) {
         return JZX_ERR_NO_MEMORY;
     }

@@ -129,9 +129,9 @@ typedef struct jzi_flow {
     uint64_t credit;
     uint64_t asked;
     uint32_t in_count;
-    uint32_t in_cap;
+    size_t in_cap;
     uint32_t out_count;
-    uint32_t out_cap;
+    size_t out_cap;
     uint32_t turn; /* which consumer is looked at first */
     uint32_t cap;  /* of our own mailbox */
     uint32_t incarnation;
@@ -168,8 +168,6 @@ static inline void flow_count(uint64_t *counter, uint64_t more)
 
 /* flow.c */
 
-/* Another record at the end of a growing array, zeroed; NULL: no memory, nothing changed. */
-void *jzi_flow_grow(jzi_flow *flow, void **array, uint32_t *count, uint32_t *cap, size_t size);
 /* A message of the protocol. JZX_ERR_AGAIN: the mailbox is full, and we will be told of room.
  * NO_SUCH_ACTOR, STOPPING: a notice of that one's end or restart follows. */
 jzx_err jzi_flow_tell(jzi_flow *flow, jzx_actor_id to, uint32_t tag, uint64_t value);

@@ -6,6 +6,8 @@
 #include <jzx/loop.h>
 
 #include "base/alloc.h"
+#include "base/list.h"
+#include "base/random.h"
 
 #include <string.h>
 
@@ -103,25 +105,14 @@ jzi_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size)
         jzi_free(&proxy->alloc, call, size);
         return NULL;
     }
-    call->next = calls->first;
-    if (calls->first != NULL) {
-        calls->first->prev = call;
-    }
-    calls->first = call;
+    JZI_LIST_PUSH(&calls->first, call);
     calls->count++;
     return call;
 }
 
 void jzi_proxy_close(jzi_proxy *proxy, jzi_call *call, size_t size)
 {
-    if (call->prev != NULL) {
-        call->prev->next = call->next;
-    } else {
-        proxy->calls.first = call->next;
-    }
-    if (call->next != NULL) {
-        call->next->prev = call->prev;
-    }
+    JZI_LIST_REMOVE(call);
     proxy->calls.count--;
     jzi_free(&proxy->alloc, call, size);
 }

@@ -10,7 +10,7 @@
 
 /* A call under way: the first member of what the actor knows of it. */
 typedef struct jzi_call {
-    struct jzi_call *next, *prev;
+    struct jzi_call *next, **pprev;
     jzx_request request; /* the duty to answer the caller */
 } jzi_call;
 

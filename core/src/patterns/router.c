@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/hash.h"
 
 /* Tags of 0xFE03.... are orders. */
 #define TAG_ORDERS 0xFE03u
@@ -37,7 +38,7 @@ static jzx_err start_worker(jzx_context *ctx, jzi_router *r)
 {
     const jzx_router_opts *opts = &r->plan->opts;
     uint32_t index = jzi_routes_gap(&r->routes);
-    jzi_route route = {.place = jzi_route_mix(index + 1u), .index = index};
+    jzi_route route = {.place = jzi_hash_mix(index + 1u), .index = index};
     jzx_err err = jzi_router_add(r, index, &route);
     if (err != JZX_OK) {
         return err;
@@ -84,7 +85,7 @@ static jzx_err start_list(jzx_context *ctx, jzi_router *r)
     const jzx_router_opts *opts = &r->plan->opts;
     jzx_err err = JZX_OK;
     for (uint32_t i = 0; i < opts->list_count && err == JZX_OK; i++) {
-        jzi_route route = {.id = opts->list[i], .place = jzi_route_mix(i + 1u), .index = i};
+        jzi_route route = {.id = opts->list[i], .place = jzi_hash_mix(i + 1u), .index = i};
         err = jzi_router_add(r, i, &route);
         if (err == JZX_OK) {
             err = jzx_watch(ctx->loop, route.id, 0, NULL);
@@ -104,7 +105,7 @@ static jzx_err start(jzx_context *ctx, jzi_router *r)
         return err;
     }
     uint64_t seed = r->plan->opts.seed;
-    r->routes.random = seed != 0 ? seed : jzi_route_mix(ctx->self + facts.incarnation);
+    r->routes.random = seed != 0 ? seed : jzi_hash_mix(ctx->self + facts.incarnation);
     r->started = true;
     return r->plan->opts.worker != NULL ? start_pool(ctx, r)
            : r->plan->opts.list != NULL ? start_list(ctx, r)

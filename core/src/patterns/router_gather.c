@@ -6,6 +6,7 @@
 #include <jzx/loop.h>
 
 #include "base/alloc.h"
+#include "base/list.h"
 
 /* One ask of somebody, and those that were made of it and are not over. */
 typedef struct jzi_gather {
@@ -29,21 +30,13 @@ static jzi_gather *open_gather(jzi_router *r, uint32_t cap)
         return NULL;
     }
     g->cap = cap;
-    g->next = r->gathers;
-    g->pprev = &r->gathers;
-    if (g->next != NULL) {
-        g->next->pprev = &g->next;
-    }
-    r->gathers = g;
+    JZI_LIST_PUSH(&r->gathers, g);
     return g;
 }
 
 static void close_gather(jzi_router *r, jzi_gather *g)
 {
-    *g->pprev = g->next;
-    if (g->next != NULL) {
-        g->next->pprev = g->pprev;
-    }
+    JZI_LIST_REMOVE(g);
     jzi_free(&r->plan->alloc, g, size_of(g->cap));
 }
 

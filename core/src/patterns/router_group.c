@@ -4,6 +4,7 @@
 #include <jzx/registry.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
 /* Makes room for `wanted` ids. Without memory there is as much room as before. */
 static void make_room(jzi_router *r, size_t wanted)
@@ -52,7 +53,7 @@ void jzi_router_read_group(jzx_context *ctx, jzi_router *r)
         if (at != JZI_ROUTE_NONE) {
             r->routes.at[at].kept = true;
         } else if (id != ctx->self) {
-            jzi_route route = {.id = id, .place = jzi_route_mix(id), .kept = true};
+            jzi_route route = {.id = id, .place = jzi_hash_mix(id), .kept = true};
             r->stale |= jzi_router_add(r, r->routes.count, &route) != JZX_OK;
         }
     }

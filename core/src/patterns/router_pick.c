@@ -1,7 +1,10 @@
 #include "patterns/router_pick.h"
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/assert.h"
+#include "base/hash.h"
+#include "base/random.h"
 
 #include <string.h>
 
@@ -9,16 +12,12 @@ jzx_err jzi_routes_insert(jzi_routes *routes, const jzx_allocator *alloc, uint32
                           const jzi_route *route)
 {
     jzi_assert(at <= routes->count && !route->full && !route->asked);
-    if (routes->count == routes->cap) {
-        uint32_t cap = routes->cap == 0 ? 4 : routes->cap * 2;
-        jzi_route *more = jzi_realloc(alloc, routes->at, routes->cap * sizeof(jzi_route),
-                                      cap * sizeof(jzi_route));
-        if (more == NULL) {
-            return JZX_ERR_NO_MEMORY;
-        }
-        routes->at = more;
-        routes->cap = cap;
+    jzi_route *more =
+        jzi_array_grow(alloc, routes->at, &routes->cap, 4, routes->count + 1u, sizeof *more);
+    if (more == NULL) {
+        return JZX_ERR_NO_MEMORY;
     }
+    routes->at = more;
     memmove(&routes->at[at + 1], &routes->at[at], (routes->count - at) * sizeof(jzi_route));
     routes->at[at] = *route;
     routes->count++;
@@ -87,15 +86,6 @@ void jzi_routes_set_asked(jzi_routes *routes, uint32_t at, bool asked)
     }
 }
 
-uint64_t jzi_route_mix(uint64_t x)
-{
-    x ^= x >> 32;
-    x *= UINT64_C(0xd6e8feb86659fd93);
-    x ^= x >> 32;
-    x *= UINT64_C(0xd6e8feb86659fd93);
-    return x ^ (x >> 32);
-}
-
 static uint32_t after(const jzi_routes *routes, uint32_t at)
 {
     return at + 1 < routes->count ? at + 1 : 0;
@@ -119,9 +109,7 @@ uint32_t jzi_pick_random(jzi_routes *routes)
     if (routes->open == 0) {
         return JZI_ROUTE_NONE;
     }
-    routes->random += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t drawn = jzi_route_mix(routes->random) >> 32;
-    uint32_t rank = (uint32_t)((drawn * routes->open) >> 32);
+    uint32_t rank = jzi_random_below(&routes->random, routes->open);
     if (routes->open == routes->count) {
         return rank;
     }
@@ -158,10 +146,10 @@ static uint32_t highest(const jzi_routes *routes, uint64_t key, bool full_too)
 {
     uint32_t best = JZI_ROUTE_NONE;
     uint64_t top = 0;
-    uint64_t spread = jzi_route_mix(key + UINT64_C(0x9e3779b97f4a7c15));
+    uint64_t spread = jzi_hash_mix(key + UINT64_C(0x9e3779b97f4a7c15));
     for (uint32_t i = 0; i < routes->count; i++) {
         const jzi_route *route = &routes->at[i];
-        uint64_t score = jzi_route_mix(spread ^ route->place);
+        uint64_t score = jzi_hash_mix(spread ^ route->place);
         /* Without a branch: nothing could foresee it. */
         bool better = (bool)((full_too | !route->full) & (score >= top));
         best = better ? i : best;

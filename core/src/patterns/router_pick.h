@@ -26,7 +26,7 @@ typedef struct jzi_route {
 typedef struct jzi_routes {
     jzi_route *at; /* owned, cap entries */
     uint32_t count;
-    uint32_t cap;
+    size_t cap;
     uint32_t open;
     uint32_t asked;
     uint32_t next;   /* whose turn it is */
@@ -46,9 +46,6 @@ uint32_t jzi_routes_find(const jzi_routes *routes, jzx_actor_id id);
 uint32_t jzi_routes_gap(const jzi_routes *routes);
 void jzi_routes_set_full(jzi_routes *routes, uint32_t at, bool full);
 void jzi_routes_set_asked(jzi_routes *routes, uint32_t at, bool asked);
-
-/* Spreads a number over 64 bits. */
-uint64_t jzi_route_mix(uint64_t x);
 
 /* The choices. All of them pass over workers that are full, and give JZI_ROUTE_NONE if all are. */
 uint32_t jzi_pick_round_robin(jzi_routes *routes);

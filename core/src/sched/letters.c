@@ -8,6 +8,7 @@
 #include "sched/letters.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 
 typedef struct jzi_feed {
     jzi_node node;
@@ -99,10 +100,7 @@ static void end_feed(jzi_worker *worker, jzi_feed *feed)
     jzi_assert(actor != NULL);
     actor->ext->feed = NULL;
     feed->subscriber = JZX_NOBODY;
-    *feed->pprev = feed->next;
-    if (feed->next != NULL) {
-        feed->next->pprev = feed->pprev;
-    }
+    JZI_LIST_REMOVE(feed);
     if (worker->dispatcher->feeds == NULL) {
         worker->dispatcher->on_dead_letter = NULL;
         jzi_dead_letters_ignore(&worker->dispatcher->dead_letters);
@@ -148,12 +146,8 @@ jzx_err jzi_letters_subscribe(jzi_worker *worker, jzi_actor *actor)
     };
     feed->subscriber = actor->id;
     feed->told = listen(worker);
-    feed->next = worker->dispatcher->feeds;
-    feed->pprev = &worker->dispatcher->feeds;
-    if (feed->next != NULL) {
-        feed->next->pprev = &feed->next;
-    }
-    worker->dispatcher->feeds = ext->feed = feed;
+    JZI_LIST_PUSH(&worker->dispatcher->feeds, feed);
+    ext->feed = feed;
     worker->dispatcher->on_dead_letter = tell_all;
     return JZX_OK;
 }

@@ -1,6 +1,7 @@
 #include "sched/room_priv.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 #include "sched/entry.h"
 
 void jzi_room_link(jzi_room *room, jzi_actor *waiter, jzx_actor_id target)
@@ -17,25 +18,12 @@ void jzi_room_link(jzi_room *room, jzi_actor *waiter, jzx_actor_id target)
     room->notice.target = target;
     room->waiter = waiter->id;
     room->waiting = true;
-    room->next = waiter->ext->requests;
-    room->pprev = &waiter->ext->requests;
-    if (room->next != NULL) {
-        room->next->pprev = &room->next;
-    }
-    waiter->ext->requests = room;
-}
-
-void jzi_room_unlink(jzi_room *room)
-{
-    *room->pprev = room->next;
-    if (room->next != NULL) {
-        room->next->pprev = room->pprev;
-    }
+    JZI_LIST_PUSH(&waiter->ext->requests, room);
 }
 
 static void free_room(jzi_worker *worker, jzi_room *room)
 {
-    jzi_room_unlink(room);
+    JZI_LIST_REMOVE(room);
     jzi_free(&worker->alloc, room, sizeof *room);
 }
 

@@ -15,6 +15,7 @@
 #include "sched/room_priv.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 
 static void end_shares(jzi_worker *worker, jzi_room_far *far, uint32_t count)
 {
@@ -82,7 +83,7 @@ void jzi_room_over(jzi_worker *worker, jzi_room *room)
 {
     jzi_room_far *far = jzi_container_of(room, jzi_room_far, room);
     uint32_t ended = room->waiting ? 0 : 1;
-    jzi_room_unlink(room);
+    JZI_LIST_REMOVE(room);
     room->waiter = JZX_NOBODY;
     if (far->there != NULL && !jzi_errand_post(far->there, &far->over)) {
         ended++;

@@ -41,7 +41,6 @@ void jzi_room_wait_free(const jzx_allocator *alloc, jzi_room_far *far);
 
 /* The waiter's side. */
 void jzi_room_link(jzi_room *room, jzi_actor *waiter, jzx_actor_id target);
-void jzi_room_unlink(jzi_room *room);
 /* Its answer goes into the waiter's lane. */
 void jzi_room_post(jzi_worker *worker, jzi_room *room);
 

@@ -14,6 +14,7 @@
 #include "sched/room_priv.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 #include "os/thread.h"
 
 typedef struct jzi_room_wait {
@@ -49,22 +50,14 @@ bool jzi_room_wake(jzi_room_far *far)
 static void enlist(jzi_inbox *inbox, jzi_room_wait *wait)
 {
     jzi_inbox_lock_registry(inbox);
-    wait->next = inbox->waits;
-    wait->pprev = &inbox->waits;
-    if (wait->next != NULL) {
-        wait->next->pprev = &wait->next;
-    }
-    inbox->waits = wait;
+    JZI_LIST_PUSH(&inbox->waits, wait);
     jzi_inbox_unlock_registry(inbox);
 }
 
 static void delist(jzi_inbox *inbox, jzi_room_wait *wait)
 {
     jzi_inbox_lock_registry(inbox);
-    *wait->pprev = wait->next;
-    if (wait->next != NULL) {
-        wait->next->pprev = wait->pprev;
-    }
+    JZI_LIST_REMOVE(wait);
     jzi_inbox_unlock_registry(inbox);
 }
 

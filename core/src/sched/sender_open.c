@@ -2,6 +2,7 @@
 #include "sched/sender_priv.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 #include "sched/entry.h"
 
 enum { SENDER_PAGES_KEPT = 64 };
@@ -45,11 +46,7 @@ jzx_err jzi_sender_make(jzi_inbox *inbox, jzi_directory *directory, uint32_t fla
     atomic_init(&sender->refs, 1);
     jzi_inbox_retain(inbox);
     jzi_inbox_lock_registry(inbox);
-    sender->next = inbox->senders;
-    if (sender->next != NULL) {
-        sender->next->prev = sender;
-    }
-    inbox->senders = sender;
+    JZI_LIST_PUSH(&inbox->senders, sender);
     jzi_inbox_unlock_registry(inbox);
     *out_sender = sender;
     return JZX_OK;
@@ -104,14 +101,7 @@ void jzx_sender_release(jzx_sender *sender)
         }
     }
     jzi_inbox_lock_registry(inbox);
-    if (sender->prev == NULL) {
-        inbox->senders = sender->next;
-    } else {
-        sender->prev->next = sender->next;
-    }
-    if (sender->next != NULL) {
-        sender->next->prev = sender->prev;
-    }
+    JZI_LIST_REMOVE(sender);
     atomic_fetch_add_explicit(&inbox->sent, sent_by(sender), memory_order_relaxed);
     jzi_inbox_unlock_registry(inbox);
     jzi_directory *directory = sender->directory;

@@ -20,7 +20,7 @@ struct jzx_sender {
     _Atomic uint64_t sent_else; /* the rest: nodes of their own, less sends that were refused */
     jzi_node *cache[2];         /* plain, wide */
     jzx_sender *next;           /* in inbox->senders */
-    jzx_sender *prev;
+    jzx_sender **pprev;
     jzi_directory *directory;                  /* of a system's sender; else NULL */
     _Atomic(jzx_sender *) others[JZI_OUTLETS]; /* its ways to other dispatchers */
 };

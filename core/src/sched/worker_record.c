@@ -1,5 +1,6 @@
 /* What a worker does for those who look: it sees what is wanted once per tick, and only then takes
  * the careful way through its turns, where these functions are called. */
+#include "base/random.h"
 #include "os/debug/usdt.h"
 #include "sched/worker.h"
 
@@ -38,9 +39,7 @@ static bool is_always_instrumented(const jzi_worker *worker)
  * always met at the same place. */
 static uint32_t roll(jzi_event_ring *event_ring, uint32_t sides)
 {
-    event_ring->dice =
-        event_ring->dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(event_ring->dice >> 33) % sides;
+    return jzi_random_below(&event_ring->dice, sides);
 }
 
 /* While sends are to be seen, or the tick is timed, other threads mark what they send. */

@@ -2,6 +2,7 @@
 
 #include "actor/log.h"
 #include "base/alloc.h"
+#include "base/random.h"
 
 #include <stdio.h>
 
@@ -358,13 +359,9 @@ static uint32_t next_random(jzi_family *family)
     const jzx_env *env = family->dispatcher->acting->env;
     if (family->random == 0 &&
         env->entropy(env->ctx, &family->random, sizeof family->random) != JZX_OK) {
-        family->random = (uint32_t)family->self;
+        family->random = family->self;
     }
-    uint32_t x = family->random == 0 ? 1u : family->random;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return family->random = x;
+    return jzi_random_next(&family->random);
 }
 
 /* The parent fails because of a child; the root cannot, so the child ends. */
@@ -506,7 +503,7 @@ static void decide(jzi_child *child)
         return; /* what becomes of it is no longer ours to say */
     }
     uint64_t now = jzi_worker_clock(family->dispatcher->acting);
-    const jzi_backoff *own = &child->backoff;
+    const jzi_child_backoff *own = &child->backoff;
     bool merge =
         (own->min_ms | own->max_ms | own->reset_ms) != 0 || own->factor != 0 || own->jitter != 0;
     jzi_policy merged;
@@ -523,7 +520,7 @@ static void decide(jzi_child *child)
         .up_since_ns = was_up ? now - child->bond.uptime_ns : 0,
         .own = child->limited ? &child->own : NULL,
         .own_period_ns = child->own_period_ns,
-        .random = policy->backoff_jitter > 0 ? next_random(family) : 0,
+        .random = policy->backoff.jitter > 0 ? next_random(family) : 0,
     };
     /* The attempt starts over after a quiet time, whatever the decider says to it. */
     jzi_verdict verdict = jzi_policy_decide(policy, &family->window, &it, now);

@@ -33,9 +33,9 @@ typedef struct jzi_child {
     struct jzi_child *next; /* in start order */
     struct jzi_child *prev;
     struct jzi_family *family;
-    jzi_child_plan *plan; /* counted; NULL: a plain parent's child */
-    jzi_backoff backoff;  /* its own; what is 0 is the family's */
-    bool limited;         /* it has a budget of its own: */
+    jzi_child_plan *plan;      /* counted; NULL: a plain parent's child */
+    jzi_child_backoff backoff; /* its own; what is 0 is the family's */
+    bool limited;              /* it has a budget of its own: */
     uint64_t own_period_ns;
     void *arg; /* for init */
     jzx_actor_id id;
@@ -84,7 +84,7 @@ typedef struct jzi_family {
     jzi_child *cursor; /* the next child to take down, or to start */
     uint64_t due_ns;   /* when the group may start */
     jzi_alarm alarm;
-    uint32_t random;
+    uint64_t random;
     jzx_reason reason;
 } jzi_family;
 

@@ -2,6 +2,7 @@
 #include "supervision/family_priv.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 
 #include <stdio.h>
 
@@ -55,9 +56,7 @@ static void free_child(const jzx_allocator *alloc, jzi_child *child)
 static void link_child(jzi_family *family, jzi_child *child)
 {
     child->family = family;
-    child->prev = family->last;
-    *(family->last == NULL ? &family->first : &family->last->next) = child;
-    family->last = child;
+    JZI_QUEUE_APPEND(family, child);
     family->count++;
 }
 
@@ -65,8 +64,7 @@ void jzi_family_remove(jzi_family *family, jzi_child *child)
 {
     jzi_worker *worker = family->dispatcher->acting;
     jzi_assert(child->state == JZI_CHILD_ABSENT);
-    *(child->prev == NULL ? &family->first : &child->prev->next) = child->next;
-    *(child->next == NULL ? &family->last : &child->next->prev) = child->prev;
+    JZI_QUEUE_REMOVE(family, child);
     family->count--;
     family->restarts += child->bond.restarts;
     if (family->cursor == child) {
@@ -203,7 +201,8 @@ static jzx_err make_spawned(const jzx_allocator *alloc, const jzi_policy *policy
     if (child == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    child->backoff = (jzi_backoff){.min_ms = opts->backoff_min_ms, .max_ms = opts->backoff_max_ms};
+    child->backoff =
+        (jzi_child_backoff){.min_ms = opts->backoff_min_ms, .max_ms = opts->backoff_max_ms};
     child->bond.mode = modes[opts->restart];
     child->arg = opts->state;
     *out_child = child;

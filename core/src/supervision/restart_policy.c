@@ -2,8 +2,6 @@
 
 #include "base/assert.h"
 
-#include <math.h>
-
 enum {
     INTENSITY_DEFAULT = 1,
     PERIOD_DEFAULT_MS = 5000,
@@ -41,24 +39,12 @@ static const char *wrong_choice(const jzx_supervisor_spec *spec)
     return NULL;
 }
 
-const char *jzi_backoff_wrong(const jzi_backoff *backoff)
+const char *jzi_child_backoff_wrong(const jzi_child_backoff *backoff)
 {
     if (jzi_backoff_is_reversed(backoff->min_ms, backoff->max_ms)) {
         return "backoff_max_ms is below backoff_min_ms";
     }
-    if (!isfinite(backoff->factor)) {
-        return "backoff_factor is no finite number";
-    }
-    if (backoff->factor != 0 && backoff->factor < 1) {
-        return "backoff_factor is below 1";
-    }
-    if (!isfinite(backoff->jitter)) {
-        return "backoff_jitter is no finite number";
-    }
-    if (backoff->jitter < 0 || backoff->jitter > 1) {
-        return "backoff_jitter is not between 0 and 1";
-    }
-    return NULL;
+    return jzi_backoff_wrong(backoff->factor, backoff->jitter);
 }
 
 /* A supervisor has no parent whose backoff it could refuse: there the longest time is just that. */
@@ -67,8 +53,7 @@ static const char *wrong_backoff(const jzx_supervisor_spec *spec)
     if (spec->backoff_max_ms != 0 && spec->backoff_max_ms < spec->backoff_min_ms) {
         return "backoff_max_ms is below backoff_min_ms";
     }
-    return jzi_backoff_wrong(
-        &(jzi_backoff){.factor = spec->backoff_factor, .jitter = spec->backoff_jitter});
+    return jzi_backoff_wrong(spec->backoff_factor, spec->backoff_jitter);
 }
 
 static jzx_err check(const jzx_supervisor_spec *spec, const char **out_why)
@@ -115,40 +100,40 @@ jzx_err jzi_policy_make(const jzx_supervisor_spec *spec, jzi_policy *out, const 
         .on_limit = spec->on_limit,
         .auto_shutdown = spec->auto_shutdown,
         .period_ns = period,
-        .backoff_min_ns = min,
-        .backoff_max_ns = max,
+        .backoff = {.min_ns = min,
+                    .max_ns = max,
+                    .factor = spec->backoff_factor == 0 ? FACTOR_DEFAULT : spec->backoff_factor,
+                    .jitter = spec->backoff_jitter},
         .backoff_reset_ns =
             spec->backoff_reset_ms != 0 ? spec->backoff_reset_ms * NS_PER_MS : quiet,
-        .backoff_factor = spec->backoff_factor == 0 ? FACTOR_DEFAULT : spec->backoff_factor,
-        .backoff_jitter = spec->backoff_jitter,
         .decide = spec->decide,
         .decide_ctx = spec->decide_ctx,
     };
     return JZX_OK;
 }
 
-jzi_policy jzi_policy_with(const jzi_policy *policy, const jzi_backoff *own)
+jzi_policy jzi_policy_with(const jzi_policy *policy, const jzi_child_backoff *own)
 {
     jzi_policy merged = *policy;
     if (own->min_ms == JZX_BACKOFF_NONE) {
-        merged.backoff_min_ns = 0;
+        merged.backoff.min_ns = 0;
     } else if (own->min_ms != 0) {
-        merged.backoff_min_ns = own->min_ms * NS_PER_MS;
-        if (merged.backoff_max_ns < merged.backoff_min_ns) {
-            merged.backoff_max_ns = merged.backoff_min_ns;
+        merged.backoff.min_ns = own->min_ms * NS_PER_MS;
+        if (merged.backoff.max_ns < merged.backoff.min_ns) {
+            merged.backoff.max_ns = merged.backoff.min_ns;
         }
     }
     if (own->max_ms != 0) {
-        merged.backoff_max_ns = own->max_ms * NS_PER_MS;
+        merged.backoff.max_ns = own->max_ms * NS_PER_MS;
     }
     if (own->reset_ms != 0) {
         merged.backoff_reset_ns = own->reset_ms * NS_PER_MS;
     }
     if (own->factor != 0) {
-        merged.backoff_factor = own->factor;
+        merged.backoff.factor = own->factor;
     }
     if (own->jitter != 0) {
-        merged.backoff_jitter = own->jitter;
+        merged.backoff.jitter = own->jitter;
     }
     return merged;
 }
@@ -250,40 +235,6 @@ static uint32_t next_attempt(const jzi_policy *policy, const jzi_case *it, uint6
     return it->attempt < UINT32_MAX ? it->attempt + 1 : UINT32_MAX;
 }
 
-/* By squaring, so that four billion attempts take 32 steps; infinity is a fine result. */
-static double power(double base, uint32_t exponent)
-{
-    double result = 1;
-    for (; exponent > 0; exponent /= 2) {
-        if (exponent % 2 == 1) {
-            result *= base;
-        }
-        base *= base;
-    }
-    return result;
-}
-
-static uint64_t delay_of(const jzi_policy *policy, uint32_t attempt, uint32_t random)
-{
-    if (policy->backoff_min_ns == 0) {
-        return 0;
-    }
-    double max = (double)policy->backoff_max_ns;
-    double delay = (double)policy->backoff_min_ns * power(policy->backoff_factor, attempt - 1);
-    if (!(delay < max)) {
-        delay = max;
-    }
-    /* The range is cut at the maximum before a value is drawn from it: children that all wait the
-     * longest still do not come back at the same moment. */
-    double low = delay - delay * policy->backoff_jitter;
-    double high = delay + delay * policy->backoff_jitter;
-    if (high > max) {
-        high = max;
-    }
-    uint64_t drawn = (uint64_t)(low + (high - low) * ((double)random / (double)UINT32_MAX));
-    return drawn < policy->backoff_max_ns ? drawn : policy->backoff_max_ns;
-}
-
 jzi_verdict jzi_policy_decide(const jzi_policy *policy, const jzi_window *shared,
                               const jzi_case *it, uint64_t now_ns)
 {
@@ -300,6 +251,6 @@ jzi_verdict jzi_policy_decide(const jzi_policy *policy, const jzi_window *shared
             policy->on_limit == JZX_LIMIT_STOP_CHILD ? JZI_VERDICT_STOP : JZI_VERDICT_GIVE_UP;
         return verdict;
     }
-    verdict.delay_ns = delay_of(policy, verdict.attempt, it->random);
+    verdict.delay_ns = jzi_backoff_delay(&policy->backoff, verdict.attempt, it->random);
     return verdict;
 }

@@ -6,6 +6,7 @@
 #include <jzx/supervisor.h>
 
 #include "actor/life_table.h"
+#include "base/backoff.h"
 
 #include <stdbool.h>
 
@@ -18,28 +19,25 @@ typedef struct jzi_policy {
     uint32_t on_limit;
     uint32_t auto_shutdown;
     uint64_t period_ns;
-    uint64_t backoff_min_ns; /* 0: no backoff */
-    uint64_t backoff_max_ns;
+    jzi_backoff backoff;
     uint64_t backoff_reset_ns;
-    double backoff_factor;
-    double backoff_jitter;
     jzx_action (*decide)(void *decide_ctx, const jzx_failure *failure);
     void *decide_ctx;
 } jzi_policy;
 
 /* What a child may say about its delays itself; what is 0 is its parent's. */
-typedef struct jzi_backoff {
+typedef struct jzi_child_backoff {
     uint32_t min_ms; /* JZX_BACKOFF_NONE: no delay */
     uint32_t max_ms;
     uint32_t reset_ms;
     double factor;
     double jitter;
-} jzi_backoff;
+} jzi_child_backoff;
 
 /* What is wrong with it, in a sentence (a literal); NULL: nothing. */
-const char *jzi_backoff_wrong(const jzi_backoff *backoff);
+const char *jzi_child_backoff_wrong(const jzi_child_backoff *backoff);
 /* The policy as it is for a child with a backoff of its own. */
-jzi_policy jzi_policy_with(const jzi_policy *policy, const jzi_backoff *own);
+jzi_policy jzi_policy_with(const jzi_policy *policy, const jzi_child_backoff *own);
 
 /* Fills in defaults and checks. NULL is all defaults. *out_why names the field that is wrong, in a
  * sentence (a literal), or is "". Errors: BAD_SPEC, TOO_BIG (intensity); then *out is unchanged. */

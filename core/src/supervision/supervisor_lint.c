@@ -68,11 +68,11 @@ static bool is_fast(budget limit)
  * run that fits into the period may start the waits over: then all count as the first. */
 static bool cannot_trip(const jzi_policy *policy, budget limit)
 {
-    double factor = policy->backoff_reset_ns >= limit.period_ns ? policy->backoff_factor : 1;
-    double max = (double)policy->backoff_max_ns;
-    double wait = (double)policy->backoff_min_ns, waited = 0;
+    double factor = policy->backoff_reset_ns >= limit.period_ns ? policy->backoff.factor : 1;
+    double max = (double)policy->backoff.max_ns;
+    double wait = (double)policy->backoff.min_ns, waited = 0;
     for (uint32_t i = 0; i < limit.intensity; i++) {
-        waited += wait - wait * policy->backoff_jitter;
+        waited += wait - wait * policy->backoff.jitter;
         if (waited > (double)limit.period_ns) {
             return true;
         }
@@ -84,7 +84,7 @@ static bool cannot_trip(const jzi_policy *policy, budget limit)
 /* The supervisor's rules with the child's own backoff. */
 static jzi_policy policy_for(const jzi_policy *policy, const jzi_child_plan *child)
 {
-    jzi_backoff own = jzi_spec_backoff(&child->spec);
+    jzi_child_backoff own = jzi_spec_backoff(&child->spec);
     return jzi_policy_with(policy, &own);
 }
 
@@ -93,7 +93,7 @@ static void lint_budgets(lint *it, const jzi_child_plan *child, const jzi_policy
     const jzi_policy merged = policy_for(given, child), *policy = &merged;
     budget shared = shared_budget(policy), own = own_budget(child);
     bool owns = has_own_budget(child);
-    if (policy->backoff_min_ns == 0 && is_fast(shared) && (!owns || is_fast(own))) {
+    if (policy->backoff.min_ns == 0 && is_fast(shared) && (!owns || is_fast(own))) {
         say(it, "no-backoff",
             "it may be restarted more than 10 times a second without end: set "
             "backoff_min_ms, or lower intensity (its own, or the supervisor's)");

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/hash.h"
 
 #include <string.h>
 
@@ -175,8 +176,8 @@ static const char *wrong_choice(const jzx_child_spec *child)
         child->low_water > (child->mailbox_cap != 0 ? child->mailbox_cap : JZX_MAILBOX_CAP_MAX)) {
         return "low_water is above mailbox_cap";
     }
-    jzi_backoff backoff = jzi_spec_backoff(child);
-    return jzi_backoff_wrong(&backoff);
+    jzi_child_backoff backoff = jzi_spec_backoff(child);
+    return jzi_child_backoff_wrong(&backoff);
 }
 
 static const char *wrong_code(const jzx_child_spec *child, const jzi_policy *policy)
@@ -264,17 +265,6 @@ static jzx_err check_fields(walk *it, const place *where, const jzx_child_spec *
     return JZX_OK;
 }
 
-/* Ids are short and come from the program, so any hash that mixes will do. */
-static uint32_t hash_of(const char *id)
-{
-    uint32_t hash = 5381;
-    for (; *id != '\0'; id++) {
-        hash = (hash ^ (unsigned char)*id) * 2654435761u;
-        hash ^= hash >> 15;
-    }
-    return hash;
-}
-
 /* The first child whose id an earlier one has, or count. table has `slots` zeros, a power of two
  * above the count. */
 static size_t find_twin(const jzx_supervisor_init *init, const jzx_supervisor_sizes *sizes,
@@ -282,7 +272,7 @@ static size_t find_twin(const jzx_supervisor_init *init, const jzx_supervisor_si
 {
     for (size_t i = 0; i < init->child_count; i++) {
         const char *id = id_at(init, sizes, i);
-        size_t slot = hash_of(id) & (slots - 1);
+        size_t slot = jzi_hash_text(id) & (slots - 1);
         for (; table[slot] != 0; slot = (slot + 1) & (slots - 1)) {
             if (strcmp(id_at(init, sizes, table[slot] - 1), id) == 0) {
                 return i;

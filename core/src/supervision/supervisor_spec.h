@@ -8,13 +8,13 @@
 
 struct jzi_supervisor_plan;
 
-static inline jzi_backoff jzi_spec_backoff(const jzx_child_spec *spec)
+static inline jzi_child_backoff jzi_spec_backoff(const jzx_child_spec *spec)
 {
-    return (jzi_backoff){.min_ms = spec->backoff_min_ms,
-                         .max_ms = spec->backoff_max_ms,
-                         .reset_ms = spec->backoff_reset_ms,
-                         .factor = spec->backoff_factor,
-                         .jitter = spec->backoff_jitter};
+    return (jzi_child_backoff){.min_ms = spec->backoff_min_ms,
+                               .max_ms = spec->backoff_max_ms,
+                               .reset_ms = spec->backoff_reset_ms,
+                               .factor = spec->backoff_factor,
+                               .jitter = spec->backoff_jitter};
 }
 
 /* A child spec, complete and owned. Counted: a supervisor and its restarts share it. */

@@ -10,11 +10,7 @@ void jzi_alarms_init(jzi_alarms *alarms, jzi_worker *worker)
 static void alarm_unlink(jzi_alarm *alarm)
 {
     if (alarm->pprev != NULL) {
-        *alarm->pprev = alarm->next;
-        if (alarm->next != NULL) {
-            alarm->next->pprev = alarm->pprev;
-        }
-        alarm->pprev = NULL;
+        JZI_LIST_REMOVE(alarm);
     }
 }
 
@@ -51,9 +47,7 @@ void jzi_alarms_expire(jzi_alarms *alarms, uint64_t now_ns)
     jzi_wheel_entry *entry = jzi_wheel_expire(&alarms->wheel, now_ns);
     for (; entry != NULL; entry = entry->next) {
         jzi_alarm *alarm = jzi_container_of(entry, jzi_alarm, entry);
-        alarm->next = NULL;
-        alarm->pprev = tail;
-        *tail = alarm;
+        JZI_LIST_PUSH(tail, alarm);
         tail = &alarm->next;
     }
     while (alarms->due != NULL) {

@@ -2,6 +2,7 @@
 #ifndef JZI_ALARM_H
 #define JZI_ALARM_H
 
+#include "base/list.h"
 #include "sched/worker.h"
 #include "time/timer_wheel.h"
 
@@ -33,12 +34,7 @@ void jzi_alarm_clear(jzi_alarms *alarms, jzi_alarm *alarm);
 static inline void jzi_alarm_set_lazily(jzi_alarms *alarms, jzi_alarm *alarm, uint64_t due_ns)
 {
     alarm->entry.due_ns = due_ns;
-    alarm->next = alarms->fresh;
-    alarm->pprev = &alarms->fresh;
-    if (alarm->next != NULL) {
-        alarm->next->pprev = &alarm->next;
-    }
-    alarms->fresh = alarm;
+    JZI_LIST_PUSH(&alarms->fresh, alarm);
 }
 void jzi_alarms_settle(jzi_alarms *alarms);
 /* Fires those that are due. */

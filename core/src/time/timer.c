@@ -1,14 +1,7 @@
 #include "time/timer_priv.h"
 
 #include "base/alloc.h"
-
-static void unlink_owner(jzi_timer *timer)
-{
-    *timer->pprev = timer->next;
-    if (timer->next != NULL) {
-        timer->next->pprev = timer->pprev;
-    }
-}
+#include "base/list.h"
 
 void jzi_timer_free(jzi_timers *timers, jzi_timer *timer)
 {
@@ -49,7 +42,7 @@ static void end_timer(jzi_timers *timers, jzi_timer *timer, bool handed)
     if (!handed || timer->period_ms > 0) {
         release_data(worker, timer);
     }
-    unlink_owner(timer);
+    JZI_LIST_REMOVE(timer);
     jzi_timer_free(timers, timer);
     jzi_count_sub(&worker->counters.timers, 1);
 }
@@ -64,7 +57,7 @@ void jzi_timer_let_go(jzi_timers *timers, jzi_timer *timer)
     release_data(worker, timer);
     timer->owner = JZX_NOBODY;
     if (timer->pprev != NULL) {
-        unlink_owner(timer);
+        JZI_LIST_REMOVE(timer);
         jzi_count_sub(&worker->counters.timers, 1);
     }
 }

@@ -2,6 +2,7 @@
 #ifndef JZI_TIMER_STEPS_H
 #define JZI_TIMER_STEPS_H
 
+#include "base/list.h"
 #include "time/timer.h"
 
 /* What a timer is from its options on; all but its word, its owner's list and the wheel. */
@@ -40,12 +41,7 @@ static inline uint64_t jzi_timer_bits(const jzx_timer_opts *opts)
 /* Puts a timer that is ARMED where it belongs. */
 static inline void jzi_timer_enter(jzi_timers *timers, jzi_timer *timer, jzi_ext *ext)
 {
-    timer->next = ext->timers;
-    timer->pprev = &ext->timers;
-    if (timer->next != NULL) {
-        timer->next->pprev = &timer->next;
-    }
-    ext->timers = timer;
+    JZI_LIST_PUSH(&ext->timers, timer);
     jzi_wheel_add(&timers->wheel, &timer->entry);
     jzi_count_add(&timers->dispatcher->acting->counters.timers, 1);
 }
