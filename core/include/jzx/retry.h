@@ -35,11 +35,11 @@ extern "C" {
  * outcome is not REPLIED, or if is_failure says so of its reply. A JZX_TAG_CALL_FAILED that comes
  * as a reply counts as the outcome in it, and its retry_after_ms is waited for. */
 typedef struct jzx_retry_opts {
-    jzx_actor_id callee;
-    jzx_actor_id (*find)(jzx_context *ctx, void *arg);      /* instead: who is asked, each time */
-    int (*is_failure)(void *arg, const jzx_message *reply); /* borrows; calls no jzx_ function */
-    void *arg;                                /* for these two; borrowed until the actor ended */
-    void (*drop_msg)(const jzx_message *msg); /* as in jzx_breaker_opts */
+    jzx_actor_id callee; /* these five as in jzx_breaker_opts */
+    jzx_actor_id (*find)(jzx_context *ctx, void *arg);
+    int (*is_failure)(void *arg, const jzx_message *reply);
+    void *arg;
+    void (*drop_msg)(const jzx_message *msg);
     uint32_t max_attempts;   /* the first one included; 0: 3; at most JZX_RETRY_ATTEMPTS_MAX */
     uint32_t timeout_ms;     /* of one attempt; 0: 5,000. Never longer than the caller waits */
     uint32_t backoff_min_ms; /* before the second attempt; 0: 50; JZX_RETRY_NONE: at once */

@@ -125,8 +125,9 @@ static void pass_call(breaker *self, jzx_context *ctx, const jzx_message *msg)
     }
 }
 
-static void on_call(breaker *self, jzx_context *ctx, const jzx_message *msg)
+static void on_call(jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
 {
+    breaker *self = (breaker *)proxy;
     uint64_t now = jzx_loop_now(ctx->loop);
     uint32_t before = self->core.state;
     jzi_admission admission = jzi_breaker_admit(&self->core, self->plan.proxy.calls.count, now);
@@ -151,8 +152,9 @@ static void on_call(breaker *self, jzx_context *ctx, const jzx_message *msg)
     }
 }
 
-static void on_facts(breaker *self, jzx_context *ctx)
+static void on_facts(jzi_proxy *proxy, jzx_context *ctx)
 {
+    breaker *self = (breaker *)proxy;
     uint64_t now = jzx_loop_now(ctx->loop);
     uint32_t before = self->core.state;
     jzi_breaker_look(&self->core, now);
@@ -167,16 +169,24 @@ static void on_facts(breaker *self, jzx_context *ctx)
     jzi_proxy_tell(ctx, facts, sizeof *facts, JZX_TAG_BREAKER_FACTS);
 }
 
-static void on_order(breaker *self, jzx_context *ctx, uint64_t order)
+#define TAG_ORDER 0xFE040003u
+
+static bool on_order(jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
 {
+    breaker *self = (breaker *)proxy;
+    if (msg->tag != TAG_ORDER || (msg->flags & JZX_MSG_VALUE) == 0) {
+        return false;
+    }
     uint32_t before = self->core.state;
-    jzi_breaker_obey(&self->core, (uint32_t)order, jzx_loop_now(ctx->loop));
+    jzi_breaker_obey(&self->core, (uint32_t)msg->u64, jzx_loop_now(ctx->loop));
     tell_change(self, ctx, before);
+    return true;
 }
 
 /* Whether it reaches the callee nobody will tell, so it can be no probe. */
-static void on_plain(breaker *self, jzx_context *ctx, const jzx_message *msg)
+static void on_plain(jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
 {
+    breaker *self = (breaker *)proxy;
     if (self->core.state != JZX_BREAKER_CLOSED) {
         self->facts.dropped++;
         jzi_proxy_discard(&self->plan.proxy, ctx, msg);
@@ -185,26 +195,6 @@ static void on_plain(breaker *self, jzx_context *ctx, const jzx_message *msg)
     } else {
         self->facts.dropped++;
     }
-}
-
-#define TAG_ORDER 0xFE040003u
-
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
-{
-    breaker *self = ctx->state;
-    if (msg->kind != JZX_KIND_USER && msg->kind != JZX_KIND_TIMER) {
-        return JZX_BEHAVIOR_OK; /* notices: it watches nobody and has no children */
-    }
-    if (msg->tag == TAG_ORDER && (msg->flags & JZX_MSG_VALUE) != 0) {
-        on_order(self, ctx, msg->u64);
-    } else if (!jzx_is_ask(ctx)) {
-        on_plain(self, ctx, msg);
-    } else if (msg->tag == JZX_TAG_BREAKER_FACTS) {
-        on_facts(self, ctx);
-    } else {
-        on_call(self, ctx, msg);
-    }
-    return JZX_BEHAVIOR_OK;
 }
 
 static void breaker_init(jzi_proxy *proxy, jzx_loop *loop)
@@ -218,60 +208,50 @@ static void breaker_close(jzi_proxy *proxy, jzi_call *it)
     jzi_proxy_close(proxy, it, sizeof(call));
 }
 
-static const jzi_proxy_type type = {
-    .behavior = on_message, .init = breaker_init, .close = breaker_close};
-
-static jzx_err make_plan(jzx_loop *loop, const jzx_breaker_opts *opts, size_t opts_size,
-                         jzx_breaker_opts *known, plan *out)
+static jzx_err breaker_plan(jzi_proxy *base, const jzi_proxy_opts *given, jzx_spawn_opts *spawn)
 {
-    if (loop == NULL || opts == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    jzx_err err = jzi_struct_adopt(known, sizeof *known, opts, opts_size);
-    if (err != JZX_OK) {
-        return err;
-    }
-    *out = (plan){
-        .proxy = {.alloc = jzx_loop_allocator(loop),
-                  .type = &type,
-                  .plan_size = sizeof *out,
-                  .callee = known->callee,
-                  .find = known->find,
-                  .is_failure = known->is_failure,
-                  .arg = known->arg,
-                  .drop_msg = known->drop_msg,
-                  .timeout_ms = known->timeout_ms,
-                  .seed = known->seed},
-        .listener = known->listener,
-        .slow_ns = known->slow_ms * JZI_NS_PER_MS,
-    };
-    err = jzi_breaker_rules_make(known, &out->rules);
-    out->proxy.actor_size = sizeof(breaker) + out->rules.window_calls;
+    const jzx_breaker_opts *opts = &given->breaker;
+    plan *out = (plan *)base;
+    jzx_err err = jzi_breaker_rules_make(opts, &out->rules);
+    *base = (jzi_proxy){.actor_size = sizeof(breaker) + out->rules.window_calls,
+                        .callee = opts->callee,
+                        .find = opts->find,
+                        .is_failure = opts->is_failure,
+                        .arg = opts->arg,
+                        .drop_msg = opts->drop_msg,
+                        .timeout_ms = opts->timeout_ms,
+                        .seed = opts->seed};
+    out->listener = opts->listener;
+    out->slow_ns = opts->slow_ms * JZI_NS_PER_MS;
+    spawn->name = opts->name;
+    spawn->mailbox_cap = opts->mailbox_cap;
+    spawn->dispatcher = opts->dispatcher;
     return err;
 }
+
+static const jzi_proxy_type type = {
+    .opts_size = sizeof(jzx_breaker_opts),
+    .plan_size = sizeof(plan),
+    .facts_tag = JZX_TAG_BREAKER_FACTS,
+    .plan = breaker_plan,
+    .init = breaker_init,
+    .close = breaker_close,
+    .on_own = on_order,
+    .on_facts = on_facts,
+    .on_call = on_call,
+    .on_plain = on_plain,
+};
 
 jzx_err jzx_breaker_spawn_sized(jzx_loop *loop, const jzx_breaker_opts *opts, size_t opts_size,
                                 jzx_actor_id *out_id)
 {
-    plan from;
-    jzx_breaker_opts known;
-    jzx_err err = make_plan(loop, opts, opts_size, &known, &from);
-    if (err != JZX_OK) {
-        return err;
-    }
-    jzx_spawn_opts spawn = {
-        .name = known.name, .mailbox_cap = known.mailbox_cap, .dispatcher = known.dispatcher};
-    return jzi_proxy_spawn(loop, &from.proxy, spawn, out_id);
+    return jzi_proxy_spawn(&type, loop, opts, opts_size, out_id);
 }
 
 jzx_err jzx_breaker_child_sized(jzx_loop *loop, const jzx_breaker_opts *opts, size_t opts_size,
                                 jzx_child_spec *spec)
 {
-    plan from;
-    jzx_breaker_opts known;
-    jzx_err err =
-        spec == NULL ? JZX_ERR_INVALID_ARG : make_plan(loop, opts, opts_size, &known, &from);
-    return err != JZX_OK ? err : jzi_proxy_child(&from.proxy, spec);
+    return jzi_proxy_child(&type, loop, opts, opts_size, spec);
 }
 
 jzx_err jzx_breaker_order(jzx_loop *loop, jzx_actor_id to, uint32_t order)

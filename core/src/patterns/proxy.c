@@ -17,14 +17,41 @@ static void drop_plan(void *arg)
 {
     const jzi_proxy *plan = arg;
     const jzx_allocator alloc = plan->alloc;
-    jzi_free(&alloc, arg, plan->plan_size);
+    jzi_free(&alloc, arg, plan->type->plan_size);
+}
+
+static jzx_err make_plan(const jzi_proxy_type *type, jzx_loop *loop, const void *opts,
+                         size_t opts_size, jzx_spawn_opts *spawn, jzi_proxy **out_plan)
+{
+    jzi_proxy_opts known;
+    if (loop == NULL || opts == NULL) {
+        return JZX_ERR_INVALID_ARG;
+    }
+    jzx_err err = jzi_struct_adopt(&known, type->opts_size, opts, opts_size);
+    if (err != JZX_OK) {
+        return err;
+    }
+    jzx_allocator alloc = jzx_loop_allocator(loop);
+    jzi_proxy *plan = jzi_alloc_zeroed(&alloc, type->plan_size);
+    if (plan == NULL) {
+        return JZX_ERR_NO_MEMORY;
+    }
+    err = type->plan(plan, &known, spawn);
+    plan->type = type;
+    plan->alloc = alloc;
+    if (err != JZX_OK) {
+        drop_plan(plan);
+        return err;
+    }
+    *out_plan = plan;
+    return JZX_OK;
 }
 
 static jzi_proxy *make(const jzi_proxy *plan, jzx_loop *loop)
 {
     jzi_proxy *self = jzi_alloc_zeroed(&plan->alloc, plan->actor_size);
     if (self != NULL) {
-        memcpy(self, plan, plan->plan_size);
+        memcpy(self, plan, plan->type->plan_size);
         self->type->init(self, loop);
     }
     return self;
@@ -50,35 +77,62 @@ static void on_end(jzx_context *ctx)
     destroy(ctx->state);
 }
 
-jzx_err jzi_proxy_spawn(jzx_loop *loop, const jzi_proxy *plan, jzx_spawn_opts spawn,
-                        jzx_actor_id *out_id)
+static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
 {
+    jzi_proxy *self = ctx->state;
+    if (msg->kind != JZX_KIND_USER && msg->kind != JZX_KIND_TIMER) {
+        return JZX_BEHAVIOR_OK; /* notices: it watches nobody and has no children */
+    }
+    if (self->type->on_own(self, ctx, msg)) {
+        return JZX_BEHAVIOR_OK;
+    }
+    if (!jzx_is_ask(ctx)) {
+        self->type->on_plain(self, ctx, msg);
+    } else if (msg->tag == self->type->facts_tag) {
+        self->type->on_facts(self, ctx);
+    } else {
+        self->type->on_call(self, ctx, msg);
+    }
+    return JZX_BEHAVIOR_OK;
+}
+
+jzx_err jzi_proxy_spawn(const jzi_proxy_type *type, jzx_loop *loop, const void *opts,
+                        size_t opts_size, jzx_actor_id *out_id)
+{
+    jzi_proxy *plan;
+    jzx_spawn_opts spawn = {.behavior = on_message, .deinit = on_end};
+    jzx_err err = make_plan(type, loop, opts, opts_size, &spawn, &plan);
+    if (err != JZX_OK) {
+        return err;
+    }
     jzi_proxy *self = make(plan, loop);
+    drop_plan(plan);
     if (self == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    spawn.behavior = plan->type->behavior;
     spawn.state = self;
-    spawn.deinit = on_end;
-    spawn.drop_msg = plan->drop_msg;
-    jzx_err err = jzx_spawn(loop, &spawn, out_id);
+    spawn.drop_msg = self->drop_msg;
+    err = jzx_spawn(loop, &spawn, out_id);
     if (err != JZX_OK) {
         destroy(self);
     }
     return err;
 }
 
-jzx_err jzi_proxy_child(const jzi_proxy *plan, jzx_child_spec *spec)
+jzx_err jzi_proxy_child(const jzi_proxy_type *type, jzx_loop *loop, const void *opts,
+                        size_t opts_size, jzx_child_spec *spec)
 {
-    void *kept = jzi_alloc(&plan->alloc, plan->plan_size);
-    if (kept == NULL) {
-        return JZX_ERR_NO_MEMORY;
+    jzi_proxy *plan;
+    jzx_spawn_opts unused = {0};
+    jzx_err err =
+        spec == NULL ? JZX_ERR_INVALID_ARG : make_plan(type, loop, opts, opts_size, &unused, &plan);
+    if (err != JZX_OK) {
+        return err;
     }
-    memcpy(kept, plan, plan->plan_size);
-    spec->arg = kept;
+    spec->arg = plan;
     spec->drop_arg = drop_plan;
     spec->drop_msg = plan->drop_msg;
-    spec->behavior = plan->type->behavior;
+    spec->behavior = on_message;
     spec->init = on_start;
     spec->deinit = on_end;
     return JZX_OK;

@@ -1,10 +1,10 @@
-/* Standing between caller and callee: passing a request on, and an answer back. What breaker and
- * retry share, all of it on the public API. */
+/* Standing between caller and callee: passing a request on, and an answer back. A proxy is an
+ * actor; breaker and retry are what it does with a call. All of it is on the public API. */
 #ifndef JZI_PROXY_H
 #define JZI_PROXY_H
 
 #include <jzx/actor.h>
-#include <jzx/breaker.h>
+#include <jzx/retry.h>
 
 #include <stdbool.h>
 
@@ -21,13 +21,30 @@ typedef struct jzi_calls {
 
 typedef struct jzi_proxy jzi_proxy;
 
+/* The options of all types; a proxy reads its own. */
+typedef union jzi_proxy_opts {
+    jzx_breaker_opts breaker;
+    jzx_retry_opts retry;
+} jzi_proxy_opts;
+
 /* What makes a proxy a breaker or a retry. */
 typedef struct jzi_proxy_type {
-    jzx_behavior_fn behavior;
+    size_t opts_size;
+    size_t plan_size;
+    uint32_t facts_tag; /* of an ask for its facts */
+    /* A plan of options that are complete: fills in all but type and alloc, and says what it wants
+     * of jzx_spawn(). Errors: INVALID_ARG, TOO_BIG. */
+    jzx_err (*plan)(jzi_proxy *plan, const jzi_proxy_opts *opts, jzx_spawn_opts *spawn);
     /* A new actor: its plan is copied, the rest is zero. */
     void (*init)(jzi_proxy *self, jzx_loop *loop);
     /* The actor ends with this call under way. */
     void (*close)(jzi_proxy *self, jzi_call *call);
+    /* A message of the proxy's own; false: it is none. */
+    bool (*on_own)(jzi_proxy *self, jzx_context *ctx, const jzx_message *msg);
+    /* An ask for facts, any other ask, and what is no ask. */
+    void (*on_facts)(jzi_proxy *self, jzx_context *ctx);
+    void (*on_call)(jzi_proxy *self, jzx_context *ctx, const jzx_message *msg);
+    void (*on_plain)(jzi_proxy *self, jzx_context *ctx, const jzx_message *msg);
 } jzi_proxy_type;
 
 /* Whom a proxy asks, and what its user told it about messages. The first member of a plan, which is
@@ -36,7 +53,6 @@ typedef struct jzi_proxy_type {
 struct jzi_proxy {
     const jzi_proxy_type *type;
     jzx_allocator alloc;
-    size_t plan_size;
     size_t actor_size;
     jzx_actor_id callee;
     jzx_actor_id (*find)(jzx_context *ctx, void *arg);
@@ -49,12 +65,13 @@ struct jzi_proxy {
     uint64_t random;     /* 0: not seeded yet */
 };
 
-/* An actor of that plan. `spawn` has its name, mailbox and dispatcher. Errors: those of
- * jzx_spawn(), NO_MEMORY. */
-jzx_err jzi_proxy_spawn(jzx_loop *loop, const jzi_proxy *plan, jzx_spawn_opts spawn,
-                        jzx_actor_id *out_id);
-/* Fills in a child spec whose arg is a copy of the plan. Errors: NO_MEMORY. */
-jzx_err jzi_proxy_child(const jzi_proxy *plan, jzx_child_spec *spec);
+/* An actor of that type. opts are the caller's, as it knows them. Errors: INVALID_ARG, TOO_BIG,
+ * NEWER_STRUCT, NO_MEMORY, those of jzx_spawn(). */
+jzx_err jzi_proxy_spawn(const jzi_proxy_type *type, jzx_loop *loop, const void *opts,
+                        size_t opts_size, jzx_actor_id *out_id);
+/* Fills in a child spec whose arg is a plan. Errors: as above, but for jzx_spawn(). */
+jzx_err jzi_proxy_child(const jzi_proxy_type *type, jzx_loop *loop, const void *opts,
+                        size_t opts_size, jzx_child_spec *spec);
 /* A random number. */
 uint32_t jzi_proxy_draw(jzi_proxy *proxy, const jzx_context *ctx);
 

@@ -177,13 +177,19 @@ static void attempt(retry *self, jzx_context *ctx, call *it)
     }
 }
 
-static void on_again(retry *self, jzx_context *ctx, call *it)
+static bool on_again(jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
 {
+    retry *self = (retry *)proxy;
+    if (msg->kind != JZX_KIND_TIMER || msg->tag != TAG_AGAIN) {
+        return false;
+    }
+    call *it = (call *)(uintptr_t)msg->u64;
     if (jzx_request_is_wanted(ctx, it->base.request)) {
         attempt(self, ctx, it);
     } else {
         end_unwanted(self, ctx, it);
     }
+    return true;
 }
 
 static void refuse(retry *self, jzx_context *ctx, const jzx_message *msg, jzx_err err)
@@ -192,8 +198,9 @@ static void refuse(retry *self, jzx_context *ctx, const jzx_message *msg, jzx_er
     jzi_proxy_refuse(&self->plan.proxy, ctx, msg, err, 0);
 }
 
-static void on_call(retry *self, jzx_context *ctx, const jzx_message *msg)
+static void on_call(jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
 {
+    retry *self = (retry *)proxy;
     self->facts.calls++;
     if (!is_repeatable(msg)) {
         refuse(self, ctx, msg, JZX_ERR_NOT_SUPPORTED);
@@ -217,8 +224,9 @@ static void on_call(retry *self, jzx_context *ctx, const jzx_message *msg)
     attempt(self, ctx, it);
 }
 
-static void on_facts(retry *self, jzx_context *ctx)
+static void on_facts(jzi_proxy *proxy, jzx_context *ctx)
 {
+    retry *self = (retry *)proxy;
     jzx_retry_facts *facts = &self->facts;
     jzi_budget_look(&self->budget, jzx_loop_now(ctx->loop));
     facts->budget_permil = (uint32_t)self->budget.tokens;
@@ -226,23 +234,12 @@ static void on_facts(retry *self, jzx_context *ctx)
     jzi_proxy_tell(ctx, facts, sizeof *facts, JZX_TAG_RETRY_FACTS);
 }
 
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
+static void on_plain(jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
 {
-    retry *self = ctx->state;
-    if (msg->kind == JZX_KIND_TIMER && msg->tag == TAG_AGAIN) {
-        on_again(self, ctx, (call *)(uintptr_t)msg->u64);
-    } else if (msg->kind != JZX_KIND_USER && msg->kind != JZX_KIND_TIMER) {
-        return JZX_BEHAVIOR_OK; /* notices: it watches nobody and has no children */
-    } else if (!jzx_is_ask(ctx)) {
-        bool passed = jzi_proxy_pass(&self->plan.proxy, ctx, msg);
-        self->facts.passed += passed ? 1 : 0;
-        self->facts.dropped += passed ? 0 : 1;
-    } else if (msg->tag == JZX_TAG_RETRY_FACTS) {
-        on_facts(self, ctx);
-    } else {
-        on_call(self, ctx, msg);
-    }
-    return JZX_BEHAVIOR_OK;
+    retry *self = (retry *)proxy;
+    bool passed = jzi_proxy_pass(proxy, ctx, msg);
+    self->facts.passed += passed ? 1 : 0;
+    self->facts.dropped += passed ? 0 : 1;
 }
 
 static void retry_init(jzi_proxy *proxy, jzx_loop *loop)
@@ -257,55 +254,44 @@ static void retry_close(jzi_proxy *proxy, jzi_call *it)
     close_call((retry *)proxy, (call *)it);
 }
 
-static const jzi_proxy_type type = {
-    .behavior = on_message, .init = retry_init, .close = retry_close};
-
-static jzx_err make_plan(jzx_loop *loop, const jzx_retry_opts *opts, size_t opts_size,
-                         jzx_retry_opts *known, plan *out)
+static jzx_err retry_plan(jzi_proxy *base, const jzi_proxy_opts *given, jzx_spawn_opts *spawn)
 {
-    if (loop == NULL || opts == NULL) {
-        return JZX_ERR_INVALID_ARG;
-    }
-    jzx_err err = jzi_struct_adopt(known, sizeof *known, opts, opts_size);
-    if (err != JZX_OK) {
-        return err;
-    }
-    *out = (plan){
-        .proxy = {.alloc = jzx_loop_allocator(loop),
-                  .type = &type,
-                  .plan_size = sizeof *out,
-                  .actor_size = sizeof(retry),
-                  .callee = known->callee,
-                  .find = known->find,
-                  .is_failure = known->is_failure,
-                  .arg = known->arg,
-                  .drop_msg = known->drop_msg,
-                  .timeout_ms = known->timeout_ms,
-                  .seed = known->seed},
-    };
-    return jzi_retry_rules_make(known, &out->rules);
+    const jzx_retry_opts *opts = &given->retry;
+    *base = (jzi_proxy){.actor_size = sizeof(retry),
+                        .callee = opts->callee,
+                        .find = opts->find,
+                        .is_failure = opts->is_failure,
+                        .arg = opts->arg,
+                        .drop_msg = opts->drop_msg,
+                        .timeout_ms = opts->timeout_ms,
+                        .seed = opts->seed};
+    spawn->name = opts->name;
+    spawn->mailbox_cap = opts->mailbox_cap;
+    spawn->dispatcher = opts->dispatcher;
+    return jzi_retry_rules_make(opts, &((plan *)base)->rules);
 }
+
+static const jzi_proxy_type type = {
+    .opts_size = sizeof(jzx_retry_opts),
+    .plan_size = sizeof(plan),
+    .facts_tag = JZX_TAG_RETRY_FACTS,
+    .plan = retry_plan,
+    .init = retry_init,
+    .close = retry_close,
+    .on_own = on_again,
+    .on_facts = on_facts,
+    .on_call = on_call,
+    .on_plain = on_plain,
+};
 
 jzx_err jzx_retry_spawn_sized(jzx_loop *loop, const jzx_retry_opts *opts, size_t opts_size,
                               jzx_actor_id *out_id)
 {
-    plan from;
-    jzx_retry_opts known;
-    jzx_err err = make_plan(loop, opts, opts_size, &known, &from);
-    if (err != JZX_OK) {
-        return err;
-    }
-    jzx_spawn_opts spawn = {
-        .name = known.name, .mailbox_cap = known.mailbox_cap, .dispatcher = known.dispatcher};
-    return jzi_proxy_spawn(loop, &from.proxy, spawn, out_id);
+    return jzi_proxy_spawn(&type, loop, opts, opts_size, out_id);
 }
 
 jzx_err jzx_retry_child_sized(jzx_loop *loop, const jzx_retry_opts *opts, size_t opts_size,
                               jzx_child_spec *spec)
 {
-    plan from;
-    jzx_retry_opts known;
-    jzx_err err =
-        spec == NULL ? JZX_ERR_INVALID_ARG : make_plan(loop, opts, opts_size, &known, &from);
-    return err != JZX_OK ? err : jzi_proxy_child(&from.proxy, spec);
+    return jzi_proxy_child(&type, loop, opts, opts_size, spec);
 }
