@@ -47,7 +47,7 @@ function declare(s,    name, type, list, k, n, arg, depth, ch) {
     sub(/.*include\//, "", home[name])
     place[name] = FILENAME ":" FNR
     order[++declared] = name
-    if (type == "jzx_err" || comment ~ /Errors:/) say_errors(name)
+    if (type == "jzx_err") say_errors(name)
 }
 
 # "Errors: NO_MEMORY, BUSY (inside an actor), as jzx_send()." into says[name]: "NO_MEMORY\tBUSY (inside an actor)\t...".
@@ -131,9 +131,10 @@ function word(w,    tail) {
     return w substr(tail, 2)
 }
 
-# A sentence as lines of a page: a capital first, a full stop last, macros on lines of their own.
-function lines(s,    k, n, part, text, now, open) {
-    if (s !~ /^(jzx_|JZX_|`)/) s = toupper(substr(s, 1, 1)) substr(s, 2)
+# A sentence as lines of a page: a capital first, but not behind a colon, a full stop last, macros on lines of their own.
+function lines(s, follows,    k, n, part, text, now, open) {
+    if (follows && s ~ /^[A-Z][ a-z]/) s = tolower(substr(s, 1, 1)) substr(s, 2)
+    if (!follows && s !~ /^(jzx_|JZX_|`)/) s = toupper(substr(s, 1, 1)) substr(s, 2)
     if (s !~ /\.$/) s = s "."
     n = split(s, part, " ")
     for (k = 1; k <= n; k++) {
@@ -142,31 +143,33 @@ function lines(s,    k, n, part, text, now, open) {
             text = text (text == "" ? "" : "\n") now
             open = 0
         } else {
-            text = text (text == "" ? "" : open ? " " : "\n") now
+            text = text (text == "" ? "" : open ? " " : "\n") (!open && now ~ /^\x27/ ? "\\&" : "") now
             open = now !~ /\.$/ # a sentence begins on its own line
         }
     }
     return text
 }
 
-# Errors of a function, with those of the functions that it names, into got[code] as lines of SENTENCE SUBSEP.
-function gather(name, depth, from,    n, k, item, code, text) {
+# Errors of a function, with those of the functions that it names but not those in `without`, into got[code]: its
+# sentences, each with a SUBSEP behind it.
+function gather(name, depth, from, without,    n, k, item, code, text, but) {
     if (depth > 8) {
         complain(place[from], "The errors of " from "() are said in a circle.")
         return
     }
     n = split(says[name], item, "\t")
     for (k = 1; k <= n; k++) {
-        if (item[k] ~ /^as jzx_[a-z0-9_]+\(\)$/) {
-            code = substr(item[k], 4, length(item[k]) - 5)
-            if (code in proto) gather(code, depth + 1, from)
+        if (item[k] ~ /^as jzx_[a-z0-9_]+\(\)( but [A-Z_]+( and [A-Z_]+)*)?$/) {
+            code = substr(item[k], 4, index(item[k], "(") - 4)
+            but = substr(item[k], index(item[k], ")") + 1)
+            if (code in proto) gather(code, depth + 1, from, without but " ")
             else complain(place[name], "There is no " code "(), whose errors " name "() has.")
             continue
         }
         code = item[k]
         sub(/ .*/, "", code)
         text = substr(item[k], length(code) + 1)
-        if (code == "none" && text == "") continue
+        if ((code == "none" && text == "") || index(without, " " code " ")) continue
         if (!(("JZX_ERR_" code) in value)) {
             complain(place[name], "There is no JZX_ERR_" code ", which " name "() says it returns.")
             continue
@@ -225,7 +228,7 @@ function synopsis(rest,    header, n, k, text) {
 function every_error(    k, text) {
     text = ".Bl -tag -width Ds\n"
     for (k = 1; k <= code_count; k++)
-        text = text ".It Dv " codes[k] " (" value[codes[k]] ")\n" lines(sentence[codes[k]]) "\n"
+        text = text ".It Dv " codes[k] " (" value[codes[k]] ")\n" lines(sentence[codes[k]], 0) "\n"
     return text ".El\n"
 }
 
@@ -240,7 +243,7 @@ function errors(names,    n, k, i, m, c, f, text, all, part, who, list, count, s
         if (!(f in says)) continue
         split("", got)
         got_count = 0
-        gather(f, 1, f)
+        gather(f, 1, f, "")
         if (got_count == 0) continue
         all = all f " "
         for (i = 1; i <= got_count; i++) {
@@ -269,7 +272,7 @@ function errors(names,    n, k, i, m, c, f, text, all, part, who, list, count, s
         for (c = 1; c < m; c++) {
             group = who[code, part[c]]
             if (!(group in entry)) list = list group SUBSEP
-            entry[group] = entry[group] lines(part[c]) "\n"
+            entry[group] = entry[group] lines(part[c], group != all && entry[group] == "") "\n"
         }
         m = split(list, part, SUBSEP)
         for (c = 1; c < m; c++) text = text (part[c] == all ? "" : functions(part[c])) entry[part[c]]
@@ -317,7 +320,7 @@ END {
         if (name in unsaid) {
             if (out == "") complain(place[name], name "() does not say its errors: \"Errors: NO_MEMORY, BUSY (inside an actor).\"")
         } else if (name in says && out == "") {
-            gather(name, 1, name)
+            gather(name, 1, name, "")
         }
     }
     close("cat 1>&2")

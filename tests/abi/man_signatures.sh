@@ -90,7 +90,13 @@ tr '\n' ' ' <core/src/base/error.c | grep -oE '\{"JZX_[A-Z_]+", +"[^"]*"\}' |
     sed 's/^{"\([A-Z_]*\)", *"\(.*\)"}$/\1 \2/' | grep -v '^JZX_ERR_UNKNOWN ' >"$work/errors"
 awk '/^\.It Dv JZX_/ { if (text) print text; text = $3; next }
      /^\.El/ { if (text) print text; text = "" }
-     text { sub(/^\.Dv /, ""); sub(/ ,$/, ","); text = text " " $0 }' "$work/man/man3/jzx_error.3" \
+     text {
+         sub(/^\.Dv /, "")
+         if (sub(/^\.Fn /, "")) sub(/[a-z0-9_]+/, "&()")
+         sub(/ ,$/, ",")
+         sub(/ \.$/, ".")
+         text = text " " $0
+     }' "$work/man/man3/jzx_error.3" \
     >"$work/page_errors"
 diff -u "$work/errors" "$work/page_errors" ||
     complain "jzx_error.3 does not have the sentences of core/src/base/error.c."

@@ -31,8 +31,11 @@ typedef struct jzx_console_opts {
 #define JZX_CONSOLE_NO_HISTORY UINT32_MAX
 
 /* Serves the console. `control` may be NULL if opts->control says whom to show; if both are given
- * it is opts->control. Thread: any. Errors: INVALID_ARG, NEWER_STRUCT, NO_MEMORY, ADDRESS_IN_USE,
- * IO, NO_FDS, NO_THREADS. */
+ * it is opts->control. Thread: any. Errors: INVALID_ARG (there is neither a control plane nor
+ * `opts->control`, the token or the host has other characters than it may, or `out_console` is
+ * NULL), NEWER_STRUCT, BAD_ADDRESS (the address is no number, or none of this machine's),
+ * ADDRESS_IN_USE (another program has the port), NO_ACCESS (this user may not have the port),
+ * NO_FDS, NO_THREADS, NO_MEMORY, IO. */
 JZX_API JZX_NODISCARD jzx_err jzx_console_start_sized(jzx_control *control,
                                                       const jzx_console_opts *opts,
                                                       size_t opts_size, jzx_console **out_console);

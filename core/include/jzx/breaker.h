@@ -82,11 +82,11 @@ typedef struct jzx_breaker_opts {
     uint32_t reserved;
 } jzx_breaker_opts;
 
-/* Makes a breaker. opts is copied. Its parent is the running actor, else the root.
- * Messages that are no asks are passed on uncounted while it is CLOSED, and dropped otherwise.
- * Thread: loop. Errors: INVALID_ARG (no callee, both kinds of callee or window, a number out of its
- * range), TOO_BIG (window_calls, max_calls), NOT_RESTARTABLE (the parent restarts its children: see
- * jzx_breaker_child()), NEWER_STRUCT, and those of jzx_spawn(). */
+/* Makes a breaker. opts is copied. Its parent is the running actor, else the root. Messages that
+ * are no asks are passed on uncounted while it is CLOSED, and dropped otherwise. Thread: loop.
+ * Errors: as jzx_breaker_child(), NOT_RESTARTABLE (the parent restarts its children: use
+ * jzx_breaker_child() with a supervisor), as jzx_spawn() but NOT_RESTARTABLE and INVALID_ARG and
+ * TOO_BIG. */
 JZX_API JZX_NODISCARD jzx_err jzx_breaker_spawn_sized(jzx_loop *loop, const jzx_breaker_opts *opts,
                                                       size_t opts_size, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_breaker_spawn(jzx_loop *loop, const jzx_breaker_opts *opts,
@@ -98,7 +98,11 @@ static inline JZX_NODISCARD jzx_err jzx_breaker_spawn(jzx_loop *loop, const jzx_
 /* For supervisors: fills in behavior, init, deinit, arg, drop_arg and drop_msg of a spec whose id
  * and other fields are the caller's. arg is a copy of opts, and the caller's until a call takes the
  * spec: a spec that is not used after all is released by spec->drop_arg(spec->arg), before the loop
- * is destroyed. Thread: loop. Errors: INVALID_ARG, TOO_BIG, NEWER_STRUCT as above, NO_MEMORY. */
+ * is destroyed. Thread: loop. Errors: INVALID_ARG (there is neither `callee` nor `find`, or both;
+ * both kinds of window; `min_calls` above `window_calls`; `failure_percent` above 100;
+ * `open_max_ms` below `open_ms`; a factor below 1, a jitter not between 0 and 1, a number that is
+ * not finite), TOO_BIG (`window_calls` is above JZX_BREAKER_WINDOW_MAX, or `max_calls` above
+ * JZX_BREAKER_CALLS_MAX), NEWER_STRUCT, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_breaker_child_sized(jzx_loop *loop, const jzx_breaker_opts *opts,
                                                       size_t opts_size, jzx_child_spec *spec);
 static inline JZX_NODISCARD jzx_err jzx_breaker_child(jzx_loop *loop, const jzx_breaker_opts *opts,
@@ -116,8 +120,8 @@ typedef enum jzx_breaker_order_kind {
     JZX_BREAKER_FORCE_CLOSED = 3 /* and stays so, whatever happens */
 } jzx_breaker_order_kind;
 
-/* Tells a breaker what to do, by an urgent message. Thread: loop. Errors: INVALID_ARG, and as
- * jzx_send_with(). */
+/* Tells a breaker what to do, by an urgent message. Thread: loop. Errors: INVALID_ARG (`order` is
+ * unknown), as jzx_send_with(). */
 JZX_API JZX_NODISCARD jzx_err jzx_breaker_order(jzx_loop *loop, jzx_actor_id breaker,
                                                 uint32_t order);
 

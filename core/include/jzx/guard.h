@@ -22,8 +22,9 @@ extern "C" {
 
 /* Installs the handlers, on an alternate stack for the calling thread, so that a stack overflow is
  * caught as well. Handlers that were there before get what is refused. Once per process is enough;
- * again is OK. Each thread that runs a loop with guarded actors calls it. Thread: any.
- * Errors: NO_MEMORY, NOT_SUPPORTED. */
+ * again is OK. Each thread that runs a loop with guarded actors calls it. Thread: any. Errors:
+ * NO_MEMORY (there is no memory for the alternate stack), NOT_SUPPORTED (another libc or processor,
+ * or libc is linked statically). */
 JZX_API JZX_NODISCARD jzx_err jzx_crash_guard_install(void);
 /* Puts the old handlers back; the calling thread's alternate stack too. Thread: any. */
 JZX_API void jzx_crash_guard_remove(void);

@@ -143,7 +143,8 @@ typedef struct jzx_observer {
     void (*on_actor_spawn)(void *ctx, jzx_actor_id id, const char *name);
 } jzx_observer;
 
-/* The struct is copied; NULL removes the observer. Thread: loop. Errors: NEWER_STRUCT. */
+/* The struct is copied; NULL removes the observer. Thread: loop. Errors: INVALID_ARG,
+ * NEWER_STRUCT. */
 JZX_API jzx_err jzx_loop_set_observer_sized(jzx_loop *loop, const jzx_observer *observer,
                                             size_t observer_size, void *ctx);
 static inline jzx_err jzx_loop_set_observer(jzx_loop *loop, const jzx_observer *observer, void *ctx)
@@ -229,7 +230,8 @@ typedef struct jzx_actor_facts {
     uint32_t stashed; /* in the stash; part of `queued` */
 } jzx_actor_facts;
 
-/* Thread: loop. Errors: NO_SUCH_ACTOR, WRONG_DISPATCHER. */
+/* Thread: loop. Errors: INVALID_ARG, NO_SUCH_ACTOR, WRONG_DISPATCHER (the actor runs on another
+ * dispatcher). */
 JZX_API JZX_NODISCARD jzx_err jzx_actor_inspect_sized(jzx_loop *loop, jzx_actor_id id,
                                                       jzx_actor_facts *out, size_t out_size);
 static inline JZX_NODISCARD jzx_err jzx_actor_inspect(jzx_loop *loop, jzx_actor_id id,

@@ -24,12 +24,14 @@ extern "C" {
 
 /* Gives an actor a name. An actor may have several; one that it has already is OK. A spawn with
  * JZX_SPAWN_REGISTER does this for opts.name before the actor's code runs, or fails with NAME_TAKEN
- * and makes nobody; for a child of a supervisor that is a failed start.
- * Thread: loop. Errors: INVALID_ARG, TOO_BIG, NAME_TAKEN (another actor has it), NO_SUCH_ACTOR,
- * WRONG_DISPATCHER (it lives on another one), STOPPING (it is ending), NO_MEMORY. */
+ * and makes nobody; for a child of a supervisor that is a failed start. Thread: loop. Errors:
+ * INVALID_ARG (the name is NULL or empty), TOO_BIG (the name has more than JZX_NAME_MAX bytes),
+ * NAME_TAKEN, NO_SUCH_ACTOR, WRONG_DISPATCHER (the actor lives on another dispatcher), STOPPING
+ * (the actor is ending), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_register(jzx_loop *loop, const char *name, jzx_actor_id id);
-/* Takes a name back; its actor lives on. Thread: loop. Errors: INVALID_ARG, TOO_BIG, NO_SUCH_NAME,
- * WRONG_DISPATCHER (whoever has it lives on another one). */
+/* Takes a name back; its actor lives on. Thread: loop. Errors: INVALID_ARG (the name is NULL or
+ * empty), TOO_BIG (the name has more than JZX_NAME_MAX bytes), NO_SUCH_NAME (no actor has the
+ * name), WRONG_DISPATCHER (the actor that has the name lives on another dispatcher). */
 JZX_API jzx_err jzx_unregister(jzx_loop *loop, const char *name);
 /* Who has the name; JZX_NOBODY: nobody. The actor may be ending, or be gone when you use the id: as
  * with every id, the send says so. Thread: any. */
@@ -73,13 +75,14 @@ typedef struct jzx_name_notice {
  * has. After timeout_ms without one the notice says TIMED_OUT; 0: the answer comes at once either
  * way; JZX_TIMEOUT_INFINITE: it waits. The notice needs no room and cannot be lost (R8, R9).
  * Requests stack, are told in the order of asking, and are gone when the actor ends or restarts.
- * Thread: loop, inside an actor. Errors: INVALID_ARG (also outside of an actor), TOO_BIG, STOPPING,
- * NO_MEMORY. */
+ * Thread: loop, inside an actor. Errors: INVALID_ARG (the name is NULL or empty, or the call is
+ * made outside of an actor), TOO_BIG (the name has more than JZX_NAME_MAX bytes), STOPPING (the
+ * actor is ending), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_await_name(jzx_loop *loop, const char *name, uint64_t timeout_ms,
                                              jzx_name_ref *out_ref);
 /* Final when it returns: the notice is not handed over any more, also if it was queued already.
- * Thread: loop, inside the actor that waits. Errors: INVALID_ARG (outside of an actor), NO_SUCH_REF
- * (not a request of this incarnation, or over: its notice was handed over). */
+ * Thread: loop, inside the actor that waits. Errors: INVALID_ARG (called outside of an actor),
+ * NO_SUCH_REF (not a request of this incarnation, or its notice was handed over). */
 JZX_API jzx_err jzx_await_cancel(jzx_loop *loop, jzx_name_ref ref);
 
 /* The same for a thread that runs no actor: waits until it finds somebody with the name, at most
@@ -93,12 +96,11 @@ JZX_API JZX_NODISCARD jzx_err jzx_await_name_blocking(jzx_loop *loop, const char
 
 /* Groups. One exists while it has members or watchers; nobody makes or ends it. */
 
-/* Puts an actor into a group; OK also if it is in it: once is enough.
- * Thread: loop. Errors: INVALID_ARG, TOO_BIG, NO_SUCH_ACTOR, WRONG_DISPATCHER, STOPPING, NO_MEMORY.
- */
+/* Puts an actor into a group; OK also if it is in it: once is enough. Thread: loop. Errors: as
+ * jzx_register() but NAME_TAKEN. */
 JZX_API JZX_NODISCARD jzx_err jzx_group_join(jzx_loop *loop, const char *group, jzx_actor_id id);
-/* Takes it out. Thread: loop. Errors: INVALID_ARG, TOO_BIG, NO_SUCH_GROUP (none of that name, or
- * the actor is not in it), NO_SUCH_ACTOR, WRONG_DISPATCHER. */
+/* Takes it out. Thread: loop. Errors: as jzx_register() but NAME_TAKEN and STOPPING and NO_MEMORY,
+ * NO_SUCH_GROUP. */
 JZX_API jzx_err jzx_group_leave(jzx_loop *loop, const char *group, jzx_actor_id id);
 /* The first `cap` members in the order of joining. Returns how many there are, which may be more.
  * out may be NULL if cap is 0. Thread: any. */
@@ -151,12 +153,11 @@ typedef struct jzx_group_notice {
 /* Watches a group for the running actor, which gets one notice at once and one whenever the group
  * changed since the last. Changes are merged: at most one notice waits, whatever happens, and none
  * is missed. It may watch a group that is empty or does not exist yet. Watches stack, and are gone
- * when the actor ends or restarts.
- * Thread: loop, inside an actor. Errors as jzx_await_name(). */
+ * when the actor ends or restarts. Thread: loop, inside an actor. Errors: as jzx_await_name(). */
 JZX_API JZX_NODISCARD jzx_err jzx_group_watch(jzx_loop *loop, const char *group,
                                               jzx_group_ref *out_ref);
-/* Final when it returns. Thread: loop, inside the actor that watches. Errors: INVALID_ARG (outside
- * of an actor), NO_SUCH_REF (not a watch of this incarnation). */
+/* Final when it returns. Thread: loop, inside the actor that watches. Errors: INVALID_ARG (called
+ * outside of an actor), NO_SUCH_REF (not a watch of this incarnation). */
 JZX_API jzx_err jzx_group_unwatch(jzx_loop *loop, jzx_group_ref ref);
 
 #ifdef __cplusplus

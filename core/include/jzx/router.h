@@ -98,12 +98,9 @@ typedef struct jzx_router_sizes {
 } jzx_router_sizes;
 
 /* Makes a router. Its parent is the running actor, else the root. Its id works at once; the workers
- * start in its first turn, and if that fails the router does.
- * Thread: loop. Errors: INVALID_ARG (no workers or two kinds of them, an unknown strategy or
- * choice, a hash without key, a list with JZX_NOBODY or the same actor twice), TOO_BIG (more than
- * JZX_ROUTER_WORKERS_MAX, a long name), BAD_SPEC (restart), NOT_RESTARTABLE (a worker without init
- * and STATELESS; or the parent restarts its children: see jzx_router_child()), NEWER_STRUCT, and
- * those of jzx_spawn(). */
+ * start in its first turn, and if that fails the router does. Thread: loop. Errors: as
+ * jzx_router_child(), NOT_RESTARTABLE (the parent restarts its children: use jzx_router_child()
+ * with a supervisor), as jzx_spawn() but NOT_RESTARTABLE and INVALID_ARG and TOO_BIG. */
 JZX_API JZX_NODISCARD jzx_err jzx_router_spawn_sized(jzx_loop *loop, const jzx_router_opts *opts,
                                                      jzx_router_sizes sizes, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_router_spawn(jzx_loop *loop, const jzx_router_opts *opts,
@@ -118,7 +115,11 @@ static inline JZX_NODISCARD jzx_err jzx_router_spawn(jzx_loop *loop, const jzx_r
  * and other fields are the caller's. A router that is restarted starts a new pool; what waited in
  * it is kept. arg is a copy of opts, and the caller's until a call takes the spec: a spec that is
  * not used after all is released by spec->drop_arg(spec->arg), before the loop is destroyed.
- * Thread: loop. Errors: as jzx_router_spawn() but for those of jzx_spawn(); NO_MEMORY. */
+ * Thread: loop. Errors: INVALID_ARG (no workers, or two kinds of them; a strategy or choice is
+ * unknown; a hash without `key`; a list with JZX_NOBODY or with an actor twice), TOO_BIG (there are
+ * more than JZX_ROUTER_WORKERS_MAX workers, or a name is too long), BAD_SPEC (`restart` is not what
+ * jzx_set_child_policy() takes), NOT_RESTARTABLE (a worker has neither `init` nor
+ * JZX_SPAWN_STATELESS), NEWER_STRUCT, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_router_child_sized(jzx_loop *loop, const jzx_router_opts *opts,
                                                      jzx_router_sizes sizes, jzx_child_spec *spec);
 static inline JZX_NODISCARD jzx_err jzx_router_child(jzx_loop *loop, const jzx_router_opts *opts,
@@ -145,8 +146,8 @@ static inline JZX_NODISCARD jzx_err jzx_router_child(jzx_loop *loop, const jzx_r
  * their stop_timeout_ms). 0 stops all. An ask is answered, with this tag, by the number of workers
  * there are now: fewer than asked for if some could not be started; unchanged if it is no pool. */
 #define JZX_TAG_ROUTER_RESIZE 0xFE030001u
-/* Sends that order, urgently. Thread: loop. Errors: TOO_BIG (over JZX_ROUTER_WORKERS_MAX), and as
- * jzx_send_with(). */
+/* Sends that order, urgently. Thread: loop. Errors: TOO_BIG (`workers` is above
+ * JZX_ROUTER_WORKERS_MAX), as jzx_send_with() but TOO_BIG. */
 JZX_API JZX_NODISCARD jzx_err jzx_router_resize(jzx_loop *loop, jzx_actor_id router,
                                                 uint32_t workers);
 
@@ -186,7 +187,7 @@ static inline const jzx_router_worker *jzx_router_worker_at(const jzx_router_sta
     return (const jzx_router_worker *)(const void *)(first + (size_t)at * stats->worker_size);
 }
 /* Asks for it, urgently: the answer comes as a message to the running actor; outside of actors
- * there is none. Thread: loop. Errors as jzx_send_with(). */
+ * there is none. Thread: loop. Errors: as jzx_send_with(). */
 JZX_API JZX_NODISCARD jzx_err jzx_router_get_stats(jzx_loop *loop, jzx_actor_id router);
 
 /* What a JZX_ROUTE_GATHER_FIRST router replies when no worker replied: the data is this struct. */
