@@ -23,8 +23,8 @@ typedef enum jzx_behavior_result {
     JZX_BEHAVIOR_DEFER = 3 /* from on_signal(PRE_STOP) only: not yet; see jzx/lifecycle.h */
 } jzx_behavior_result;
 
-/* Runs one message at a time and never blocks. ctx and msg are borrowed for the call; who owns
- * msg->data is said at jzx_message. */
+/* Runs one message at a time and never blocks. ctx and msg are borrowed for the call;
+ * jzx_message_owner() tells the owner of msg->data. */
 typedef jzx_behavior_result (*jzx_behavior_fn)(jzx_context *ctx, const jzx_message *msg);
 
 /* What happens to an ordinary message that finds the mailbox full (R11). */
@@ -72,7 +72,7 @@ typedef enum jzx_drain_policy {
     0x80u /* the parent is told whenever it is RUNNING: JZX_SIGNAL_CHILD_STARTED                   \
            */
 
-/* Whether an actor is restarted by whoever is its parent, also by the root (R18, R19). */
+/* Whether an actor is restarted by its parent, which may be the root (R18, R19). */
 typedef enum jzx_spawn_restart {
     JZX_RESTART_DEFAULT = 0,   /* as the parent's policy says; without one it is not */
     JZX_RESTART_TRANSIENT = 1, /* after a failure */
@@ -97,7 +97,7 @@ typedef struct jzx_spawn_opts {
      * on any thread and calls no jzx_ function. Without it such data is counted as abandoned. */
     void (*drop_msg)(const jzx_message *msg);
     const char *name;        /* for people; the first JZX_NAME_MAX bytes are copied */
-    jzx_actor_id supervisor; /* 0, or the running actor: an actor's parent is who spawns it */
+    jzx_actor_id supervisor; /* 0, or the running actor: the spawning actor is the parent */
     uint32_t mailbox_cap;    /* ordinary messages that may wait; 0: the loop's default */
     uint32_t low_water;      /* room notices go out at or below it; 0: half of the cap */
                              /* JZX_LOW_WATER_EMPTY: only when nothing waits */
@@ -187,8 +187,8 @@ JZX_API JZX_NODISCARD jzx_err jzx_send(jzx_loop *loop, jzx_actor_id to, void *da
 /* Sends an integer by value: msg->u64, flag JZX_MSG_VALUE. Errors: as jzx_send(). */
 JZX_API JZX_NODISCARD jzx_err jzx_send_u64(jzx_loop *loop, jzx_actor_id to, uint64_t value,
                                            uint32_t tag);
-/* Sends a copy of the bytes; the caller keeps its own, nobody writes a free. The receiver's copy is
- * borrowed for the call. Errors: as jzx_send(), TOO_BIG (the copy is longer than JZX_COPY_MAX). */
+/* Sends a copy of the bytes; the caller keeps its own. The receiver's copy is borrowed for the
+ * call. Errors: as jzx_send(), TOO_BIG (the copy is longer than JZX_COPY_MAX). */
 JZX_API JZX_NODISCARD jzx_err jzx_send_copy(jzx_loop *loop, jzx_actor_id to, const void *bytes,
                                             size_t len, uint32_t tag);
 #define JZX_COPY_MAX ((size_t)1 << 30)

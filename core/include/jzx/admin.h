@@ -58,7 +58,7 @@ typedef struct jzx_admin_request {
     void *reply_arg;          /* likewise: comes back in the jzx_reply */
 } jzx_admin_request;
 
-/* What the supervisor says. Belongs to the message, or to whoever jzx_admin_wait() gave it. */
+/* What the supervisor says. Belongs to the message, or to the caller of jzx_admin_wait(). */
 typedef struct jzx_admin_answer {
     int32_t err;   /* jzx_err of the call of the same name */
     uint32_t what; /* as in the request */

@@ -1,10 +1,10 @@
 /* Ask: a request that is answered exactly once.
  *
  * The asker gets one message of kind JZX_KIND_REPLY, whatever happens: the reply, or the tag
- * JZX_TAG_ASK_FAILED and why there is none. The callee finds out with jzx_is_ask() that somebody
+ * JZX_TAG_ASK_FAILED and why there is none. The callee finds out with jzx_is_ask() that an asker
  * waits, and answers with jzx_reply(): in the same behavior, or later with the jzx_request that
  * jzx_request_keep() gave it. jzx_forward() (jzx/behavior.h) and jzx_delegate() hand the duty to
- * somebody else. A behavior that returns without doing any of this has forgotten the ask, and the
+ * another actor. A behavior that returns without doing any of this has forgotten the ask, and the
  * asker is told so at once; if the callee fails, ends or restarts, it is told that.
  *
  * A reply needs no room in the asker's mailbox and no memory, and keeps its place behind what the
@@ -39,8 +39,8 @@ JZX_API const char *jzx_outcome_name(uint32_t outcome);
 typedef struct jzx_reply {
     jzx_ask_ref ask;
     void *arg;            /* jzx_ask_opts.arg */
-    jzx_actor_id target;  /* who was asked */
-    jzx_actor_id callee;  /* who answered, or owed the answer last: another one after a forward */
+    jzx_actor_id target;  /* the actor that was asked */
+    jzx_actor_id callee;  /* the actor that answered, or owed the answer last */
     uint64_t age_ns;      /* from the ask to this outcome */
     uint32_t outcome;     /* jzx_outcome */
     uint32_t tag;         /* of the request */
@@ -77,8 +77,8 @@ typedef struct jzx_ask_opts {
 
 /* Asks an actor, from an actor. JZX_OK: data is transferred, and exactly one message of kind REPLY
  * follows, unless the ask is cancelled or the asker ends or restarts first. The time, if there is
- * one, travels with the request (msg->deadline_ns): a callee does not get what nobody waits for any
- * more. An error: nothing was sent, data stays the caller's (but for JZX_SEND_CONSUME), and no
+ * one, travels with the request (msg->deadline_ns): a callee does not get a request whose asker has
+ * given up. An error: nothing was sent, data stays the caller's (but for JZX_SEND_CONSUME), and no
  * message follows. Thread: loop, inside an actor. Errors: as jzx_send_with(), INVALID_ARG (called
  * outside of an actor), STOPPING (the target or the asker is stopping), NO_MEMORY, NEWER_STRUCT. */
 JZX_API JZX_NODISCARD jzx_err jzx_ask_sized(jzx_loop *loop, jzx_actor_id to,
@@ -89,7 +89,7 @@ static inline JZX_NODISCARD jzx_err jzx_ask(jzx_loop *loop, jzx_actor_id to,
 {
     return jzx_ask_sized(loop, to, opts, sizeof *opts, out_ref);
 }
-/* Final when it returns: no answer is handed over any more, also not one that was queued already.
+/* Final when it returns: no answer is handed over any more, not even one that was queued already.
  * The callee does not get the request if it still waits there (it becomes a dead letter), and is
  * told by jzx_request_is_wanted(). Thread: loop, inside the asker. Errors: NO_SUCH_REF (not an ask
  * of this incarnation, or the ask is over). */
@@ -105,12 +105,12 @@ typedef uint64_t jzx_request;
 
 /* 1: the message in hand is an ask that is not answered yet. Thread: loop, inside a behavior. */
 JZX_API int jzx_is_ask(const jzx_context *ctx);
-/* Keeps the duty beyond this behavior; the actor must answer, delegate or drop it one day. 0: there
- * is none, or no memory to keep it (then answer now). Asking again gives the same one.
+/* Keeps the duty beyond this behavior; the actor must answer, delegate or drop it eventually. 0:
+ * there is none, or no memory to keep it (then answer now). Asking again gives the same one.
  * Thread: loop, inside a behavior. */
 JZX_API jzx_request jzx_request_keep(jzx_context *ctx);
-/* 1 while somebody waits for the answer; 0: it timed out, was cancelled, or the asker is gone: do
- * not work for nobody. Thread: loop, inside the actor that keeps it. */
+/* 1 while the asker waits for the answer; 0: the ask timed out or was cancelled, or the asker is
+ * gone, and the work can be spared. Thread: loop, inside the actor that keeps it. */
 JZX_API int jzx_request_is_wanted(jzx_context *ctx, jzx_request request);
 /* When the time of the asker is up, on the loop's clock; 0: never, or there is no such request. */
 JZX_API uint64_t jzx_request_deadline(jzx_context *ctx, jzx_request request);
@@ -118,12 +118,12 @@ JZX_API uint64_t jzx_request_deadline(jzx_context *ctx, jzx_request request);
  * in hand, or another actor has it). */
 JZX_API jzx_err jzx_request_drop(jzx_context *ctx, jzx_request request);
 
-/* The number by which all that belongs together is known: of the request or the reply in hand; 0
- * for every other message, and outside of a behavior. It goes with an ask from its asker to whoever
- * answers, also when the request is forwarded or delegated, and back with the reply; an ask that is
- * made with either in hand has the same one. So one number follows a request through actors and
- * dispatchers: failures (jzx_failed_on), traces and the control plane show it. Plain sends and
- * relays do not carry it. Thread: loop, inside a behavior. */
+/* The number that a chain of requests and replies shares: that of the request or the reply in hand;
+ * 0 for every other message, and outside of a behavior. It goes with an ask from its asker to the
+ * actor that answers, also when the request is forwarded or delegated, and back with the reply; an
+ * ask that is made with either in hand has the same one. So one number follows a request through
+ * actors and dispatchers: failures (jzx_failed_on), traces and the control plane show it. Plain
+ * sends and relays do not carry it. Thread: loop, inside a behavior. */
 JZX_API uint64_t jzx_correlation(const jzx_context *ctx);
 /* The same of a request that was kept: for asks that are made for it later. 0: there is no such
  * request. Thread: loop, inside the actor that keeps it. */

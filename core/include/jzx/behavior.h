@@ -55,16 +55,16 @@ JZX_API uint32_t jzx_stash_count(const jzx_context *ctx);
 JZX_API jzx_err jzx_stash_set_cap(jzx_context *ctx, uint32_t cap);
 
 /* Passes the message in hand on to another actor as it is: the receiver sees the original sender,
- * tag, data, deadline, and whoever asked waits for the receiver's answer from now on. It counts as
+ * tag, data, deadline, and an asker waits for the receiver's answer from now on. It counts as
  * handled here and as accepted there. On success the data is no longer the caller's; on an error
  * the message stays in hand. Thread: loop, inside a behavior. Errors: as jzx_send(), as jzx_stash()
  * but STASH_FULL, INVALID_ARG (`to` is the actor itself: use jzx_stash()). */
 JZX_API JZX_NODISCARD jzx_err jzx_forward(jzx_context *ctx, jzx_actor_id to);
 
-/* Sends another message in the name of whoever sent the one in hand: its receiver sees that sender.
- * For those who stand in between and pass on something else, or the same to several. Errors: as
- * jzx_send_with(), INVALID_ARG (called outside of an actor, or without a message in hand). Thread:
- * loop, inside a behavior. */
+/* Sends another message in the name of the sender of the one in hand: its receiver sees that
+ * sender. For actors that stand in between and pass on something else, or the same to several.
+ * Errors: as jzx_send_with(), INVALID_ARG (called outside of an actor, or without a message in
+ * hand). Thread: loop, inside a behavior. */
 JZX_API JZX_NODISCARD jzx_err jzx_relay_sized(jzx_context *ctx, jzx_actor_id to,
                                               const jzx_send_opts *opts, size_t opts_size);
 static inline JZX_NODISCARD jzx_err jzx_relay(jzx_context *ctx, jzx_actor_id to,

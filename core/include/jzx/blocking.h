@@ -33,7 +33,7 @@ typedef struct jzx_blocking_opts {
     /* Releases an argument whose job never ran: cancelled, or forgotten. */
     void (*drop_arg)(void *arg);
     /* Releases a result that is not taken: after the behavior returned, as jzx_message.drop, or
-     * when there is nobody left to give it to. Without it the result is the behavior's, and one
+     * when its actor is gone. Without it the result is the behavior's, and one
      * that is not delivered is released by the actor's drop_msg or counted as abandoned. */
     void (*drop_result)(void *result);
 } jzx_blocking_opts;

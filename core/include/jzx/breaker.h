@@ -32,11 +32,11 @@ typedef struct jzx_call_failure {
                              /* NOT_SUPPORTED (cannot be asked twice); NO_MEMORY; else as outcome */
     uint32_t outcome;        /* jzx_outcome of the last ask; REFUSED if the callee was not asked */
     uint32_t attempts;       /* how often the callee was asked */
-    uint32_t retry_after_ms; /* CIRCUIT_OPEN: it will let nobody through before */
+    uint32_t retry_after_ms; /* CIRCUIT_OPEN: it lets no call through before */
 } jzx_call_failure;
 
-/* 1: the message is an answer without an answer, and *out says why: a JZX_TAG_CALL_FAILED reply, or
- * the JZX_TAG_ASK_FAILED of the ask itself (then attempts is 0). 0: it is the callee's reply, or no
+/* 1: the message says that a call failed, and *out says why: a JZX_TAG_CALL_FAILED reply, or the
+ * JZX_TAG_ASK_FAILED of the ask itself (then attempts is 0). 0: it is the callee's reply, or no
  * reply at all. out may be NULL. Thread: any. */
 JZX_API int jzx_call_failed(const jzx_message *msg, jzx_call_failure *out);
 
@@ -56,18 +56,18 @@ JZX_API const char *jzx_breaker_state_name(uint32_t state);
  * Errors on this side of the callee (no memory) are told to the caller and not counted. */
 typedef struct jzx_breaker_opts {
     jzx_actor_id callee;
-    jzx_actor_id (*find)(jzx_context *ctx, void *arg); /* instead: who is asked, call by call */
+    jzx_actor_id (*find)(jzx_context *ctx, void *arg); /* instead: names the callee, call by call */
     int (*is_failure)(void *arg, const jzx_message *reply); /* borrows; calls no jzx_ function */
     void *arg; /* for these two; borrowed until the breaker ended */
-    /* Releases data without `drop` that nobody gets: requests refused, replies to callers that are
-     * gone. As in jzx_spawn_opts. Without it such data is lost. */
+    /* Releases data without `drop` that no actor gets: requests refused, replies to callers that
+     * are gone. As in jzx_spawn_opts. Without it such data is lost. */
     void (*drop_msg)(const jzx_message *msg);
-    jzx_actor_id listener;    /* 0, or who gets a JZX_TAG_BREAKER_STATE for every change */
-    uint32_t timeout_ms;      /* of one call; 0: 5,000. Never longer than the caller waits */
-    uint32_t slow_ms;         /* a reply that took longer counts as a failure; 0: none does */
-    uint32_t window_calls;    /* the last so many calls are looked at; 0: 20 */
-    uint32_t window_ms;       /* instead: those of the last so many milliseconds, in tenths of it */
-    uint32_t min_calls;       /* fewer than that open nothing; 0: 10, at most window_calls */
+    jzx_actor_id listener; /* 0, or the actor that gets a JZX_TAG_BREAKER_STATE for every change */
+    uint32_t timeout_ms;   /* of one call; 0: 5,000. Never longer than the caller waits */
+    uint32_t slow_ms;      /* a reply that took longer counts as a failure; 0: none does */
+    uint32_t window_calls; /* the last so many calls are looked at; 0: 20 */
+    uint32_t window_ms;    /* instead: those of the last so many milliseconds, in tenths of it */
+    uint32_t min_calls;    /* fewer than that open nothing; 0: 10, at most window_calls */
     uint32_t failure_percent; /* as many failures among them open it, 1 to 100; 0: 50 */
     uint32_t open_ms;         /* how long it stays open the first time; 0: 5,000 */
     uint32_t open_max_ms;     /* and at most, when probes fail again and again; 0: open_ms */

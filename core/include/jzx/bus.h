@@ -1,5 +1,5 @@
-/* The event bus: whoever has something to tell publishes it under a topic, and every actor that
- * subscribed gets it.
+/* The event bus: an actor or thread publishes an event under a topic, and every actor that
+ * subscribed to the topic gets it.
  *
  * A bus keeps its last events. Each subscriber reads them with a cursor of its own, at its own
  * pace: publishing never waits for a subscriber and needs no memory for one. A subscriber that is
@@ -82,13 +82,13 @@ static inline JZX_NODISCARD jzx_err jzx_bus_topic(jzx_bus *bus, const char *name
 /* The number of a declared topic. Thread: any. Errors: INVALID_ARG, NO_SUCH_TOPIC. */
 JZX_API JZX_NODISCARD jzx_err jzx_bus_find(jzx_bus *bus, const char *name, jzx_topic *out_topic);
 
-/* Publishes data under a topic. On JZX_OK it is transferred to the bus, which calls `drop` when
- * nobody needs it any more, on any thread; with drop NULL it must outlive the bus. Subscribers
- * share it and must not change it. The publisher is the running actor, else nobody. It never waits
- * for a subscriber, and nothing of theirs runs before it returns. Thread: any. Errors:
- * NO_SUCH_TOPIC (the topic was not declared; counted), WRONG_TYPE (the topic takes another tag or
- * length; counted), RESERVED_TAG, NO_MEMORY, LOOP_CLOSED (the loop or system of the bus is gone),
- * INVALID_ARG. */
+/* Publishes data under a topic. On JZX_OK it is transferred to the bus, which calls `drop` when no
+ * subscriber needs it any more, on any thread; with drop NULL it must outlive the bus. Subscribers
+ * share it and must not change it. The publisher is the running actor, else JZX_NOBODY. Publishing
+ * never waits for a subscriber, and no code of subscribers runs before it returns. Thread: any.
+ * Errors: NO_SUCH_TOPIC (the topic was not declared; counted), WRONG_TYPE (the topic takes another
+ * tag or length; counted), RESERVED_TAG, NO_MEMORY, LOOP_CLOSED (the loop or system of the bus is
+ * gone), INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_bus_publish(jzx_bus *bus, jzx_topic topic, void *data, size_t len,
                                               void (*drop)(void *data), uint32_t tag);
 /* The same for an integer (msg->u64, JZX_MSG_VALUE), and for a copy of the bytes. Errors: as

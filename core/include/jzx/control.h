@@ -7,7 +7,7 @@
  * an actor loops for ever. Nothing can be changed through it unless `allow` says so. What is said
  * on the socket is in docs/reference/CONTROL.md.
  *
- * While nobody is connected it costs nothing but memory: no instruction per message. */
+ * While no client is connected it costs nothing but memory: no instruction per message. */
 #ifndef JZX_CONTROL_H
 #define JZX_CONTROL_H
 
@@ -28,9 +28,9 @@ typedef struct jzx_control jzx_control;
 
 typedef struct jzx_control_opts {
     /* The socket. NULL: PID.sock in $XDG_RUNTIME_DIR/jzx, or in /tmp/jzx-UID where there is none,
-     * or in /tmp/jzx-UID-XXXXXX where another user has that. One that is there already is replaced
-     * if nobody serves it. Also with a path of its own a program is found by `jzx ps`: a link is
-     * left in that directory. */
+     * or in /tmp/jzx-UID-XXXXXX where another user has that. A socket that is there already is
+     * replaced if no program serves it. `jzx ps` finds a program with a path of its own, too: a
+     * link is left in that directory. */
     const char *path;
     const char *name;       /* what `jzx ps` calls the program; NULL: the name of its executable */
     uint32_t allow;         /* JZX_CONTROL_*; 0: looking only */
@@ -60,7 +60,7 @@ static inline JZX_NODISCARD jzx_err jzx_control_start(jzx_loop *loop, const jzx_
 {
     return jzx_control_start_sized(loop, opts, sizeof *opts, out_control);
 }
-/* Hangs up on everybody, removes the socket, ends the thread and waits for it. NULL is fine.
+/* Closes all connections, removes the socket, ends the thread and waits for it. NULL is fine.
  * Thread: any that is not the control's own. */
 JZX_API void jzx_control_stop(jzx_control *control);
 

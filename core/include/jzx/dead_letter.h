@@ -17,7 +17,7 @@ extern "C" {
  * is OK and changes nothing. Thread: loop, inside an actor. Errors: INVALID_ARG (called outside of
  * an actor), STOPPING (the running actor is ending), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_dead_letters_subscribe(jzx_loop *loop);
-/* No notice comes any more, also not one that is queued. OK if there was no subscription. Thread:
+/* No notice comes any more, not even one that is queued. OK if there was no subscription. Thread:
  * loop, inside an actor. Errors: INVALID_ARG (called outside of an actor). */
 JZX_API jzx_err jzx_dead_letters_unsubscribe(jzx_loop *loop);
 

@@ -5,7 +5,7 @@
  *
  * A consumer asks its producers for items and asks again when half of them are here; a producer
  * sends what was asked for and nothing else. A stage asks for what it was asked for itself, so a
- * slow one slows down everybody before it, no queue grows beyond what its owner asked for, and
+ * slow one slows down all stages before it, no queue grows beyond what its owner asked for, and
  * memory stays what it is.
  *
  * An item is a message: an integer by value, bytes by copy, or data with a `drop`. It is handed on
@@ -43,10 +43,10 @@ typedef enum jzx_flow_kind {
     JZX_FLOW_SINK = 2
 } jzx_flow_kind;
 
-/* What a stage does when somebody it is connected to is gone for good before the stream was. A
+/* What a stage does when a producer or consumer of it is gone for good before the stream ended. A
  * restart is no loss: the two connect again by themselves. */
 typedef enum jzx_flow_loss {
-    JZX_FLOW_LOSS_WAIT = 0, /* goes on with the others, or waits for somebody new */
+    JZX_FLOW_LOSS_WAIT = 0, /* goes on with the others, or waits for new ones */
     JZX_FLOW_LOSS_END =
         1, /* a lost producer counts as done; when the last consumer is gone, also */
            /* by its own wish, the stage finishes and its rest is undelivered */
@@ -85,7 +85,7 @@ typedef struct jzx_flow_opts {
     uint32_t kind;  /* jzx_flow_kind */
     uint32_t flags; /* JZX_FLOW_STAY */
     /* A source only: `n` items may be emitted now. It may emit fewer and the rest later; n counts
-     * those again when it is called the next time, which is when somebody asked for more. */
+     * those again when it is called the next time, which is when a consumer asked for more. */
     jzx_behavior_result (*on_demand)(jzx_flow *flow, uint32_t n);
     /* An item came, by the rules of a behavior: what has `drop` is released afterwards unless it is
      * taken, emitted by jzx_flow_pass(), or was the stage's anyway. A stage may emit any number of
@@ -93,7 +93,7 @@ typedef struct jzx_flow_opts {
     jzx_behavior_result (*on_item)(jzx_flow *flow, const jzx_message *item);
     /* All producers are done and their items were handled. A stage may emit its last items. */
     jzx_behavior_result (*on_done)(jzx_flow *flow);
-    /* Somebody it was connected to is gone for good, or wants no more (reason NORMAL). */
+    /* A producer or consumer is gone for good, or wants no more (reason NORMAL). */
     jzx_behavior_result (*on_lost)(jzx_flow *flow, jzx_actor_id peer, const jzx_reason *reason);
     /* Messages that are not the flow's: timers, I/O, notices, what others sent. */
     jzx_behavior_result (*on_message)(jzx_flow *flow, const jzx_message *msg);
@@ -101,7 +101,7 @@ typedef struct jzx_flow_opts {
     jzx_behavior_result (*init)(jzx_flow *flow, void *arg);
     void (*deinit)(jzx_flow *flow);
     void *arg;             /* for init; without init, the state */
-    jzx_flow_stats *stats; /* borrowed until the actor ended; NULL: nobody looks */
+    jzx_flow_stats *stats; /* borrowed until the actor ended; NULL: not counted */
     uint32_t on_loss;      /* jzx_flow_loss */
     /* Takes (a source: emits) at most `rate` items per period in the long run, and rate_burst at
      * once; when it waited for a timer, also what that was late for, 2 ms at most. Nothing waits in
@@ -155,9 +155,9 @@ typedef struct jzx_flow_link {
 } jzx_flow_link;
 
 /* Has `consumer` take items from `producer`. Connecting two that are connected changes nothing.
- * Connect from the source down or up, before or while the loop runs: nothing is produced that
- * nobody asked for. A link survives restarts of either side, or of both. An error changes nothing.
- * A consumer on another dispatcher asks for at most its mailbox_cap. Thread: loop. Errors:
+ * Connect from the source down or up, before or while the loop runs: nothing is produced that no
+ * consumer asked for. A link survives restarts of either side, or of both. An error changes
+ * nothing. A consumer on another dispatcher asks for at most its mailbox_cap. Thread: loop. Errors:
  * BAD_DEMAND (`max_demand` or `min_demand` is above JZX_FLOW_DEMAND_MAX, as a negative number is;
  * `max_demand` is above the mailbox_cap of a consumer on this dispatcher; or `min_demand` is not
  * below `max_demand`), INVALID_ARG (the producer or consumer is JZX_NOBODY, both are the same
@@ -180,11 +180,11 @@ JZX_API JZX_NODISCARD jzx_err jzx_flow_disconnect(jzx_loop *loop, jzx_actor_id p
 /* What follows is for callbacks of the flow, and for the actor's own code while jzx_flow_handle()
  * is not running. Thread: loop, inside the actor. */
 
-/* Emits an item to whoever wants one. On JZX_OK it is transferred; data without `drop` becomes the
- * receiver's, and leaks if there is none. On an error it stays the caller's. Errors: BUFFER_FULL (a
- * source emits what no consumer asked for; wait for `on_demand`), CLOSED (after jzx_flow_finish()),
- * INVALID_ARG (the flow is a sink, or the call is made outside of the actor), TOO_BIG (the copy is
- * longer than JZX_COPY_MAX), NO_MEMORY. */
+/* Emits an item to a consumer that asked for one. On JZX_OK it is transferred; data without `drop`
+ * becomes the receiver's, and leaks if there is none. On an error it stays the caller's. Errors:
+ * BUFFER_FULL (a source emits what no consumer asked for; wait for `on_demand`), CLOSED (after
+ * jzx_flow_finish()), INVALID_ARG (the flow is a sink, or the call is made outside of the actor),
+ * TOO_BIG (the copy is longer than JZX_COPY_MAX), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_emit(jzx_flow *flow, void *data, size_t len,
                                             void (*drop)(void *data));
 JZX_API JZX_NODISCARD jzx_err jzx_flow_emit_u64(jzx_flow *flow, uint64_t value);

@@ -93,7 +93,7 @@ typedef struct jzx_fsm_row {
 
 /* What happens to an event for which there is no row. It is counted in any case. */
 typedef enum jzx_fsm_unhandled {
-    JZX_FSM_IGNORE = 0,     /* nothing more; data that nobody would release: as DEAD_LETTER */
+    JZX_FSM_IGNORE = 0,     /* nothing more; data that would leak: as DEAD_LETTER */
     JZX_FSM_FAIL = 1,       /* the actor fails: JZX_ERR_NO_TRANSITION, and a text with both names */
     JZX_FSM_DEAD_LETTER = 2 /* a dead letter, reason DISCARDED; only what was sent can be one */
 } jzx_fsm_unhandled;

@@ -6,9 +6,9 @@
  * and the text names the address and the function. Its supervisor decides as usual; RESUME becomes
  * RESTART.
  *
- * What it cannot promise: C has no isolation. The code may have damaged memory of anybody before it
- * was caught; what it allocated or locked stays so. Hence it refuses to recover, and lets the
- * process die as it would without it, when the fault is inside libc, the dynamic linker or this
+ * What it cannot promise: C has no isolation. The code may have damaged any memory of the process
+ * before it was caught; what it allocated or locked stays so. Hence it refuses to recover, and lets
+ * the process die as it would without it, when the fault is inside libc, the dynamic linker or this
  * library, on another thread than the loop's, outside of an actor's code, or in an actor that did
  * not opt in. */
 #ifndef JZX_GUARD_H

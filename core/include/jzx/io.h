@@ -36,7 +36,7 @@ typedef struct jzx_io_event {
     size_t len;
     jzx_io_ref conn;  /* JZX_IO_ACCEPTED: the new connection */
     int32_t fd;       /* of jzx_watch_fd() */
-    int32_t pid;      /* JZX_IO_CHILD: which. JZX_IO_SIGNAL: who sent it, 0 if unknown */
+    int32_t pid;      /* JZX_IO_CHILD: which. JZX_IO_SIGNAL: its sender, 0 if unknown */
     int32_t signal;   /* JZX_IO_SIGNAL: which. JZX_IO_CHILD: what killed it, or 0 */
     int32_t code;     /* JZX_IO_CHILD: exit status */
     uint32_t changes; /* JZX_IO_PATH: JZX_PATH_* */
@@ -86,7 +86,7 @@ JZX_API JZX_NODISCARD jzx_err jzx_watch_child(jzx_loop *loop, int32_t pid, jzx_a
 #define JZX_PATH_CHANGED 0x1u /* contents or attributes */
 #define JZX_PATH_CREATED 0x2u /* in a directory: appeared or moved in */
 #define JZX_PATH_REMOVED 0x4u /* disappeared or moved out; of the watched path itself too */
-#define JZX_PATH_LOST 0x8u    /* the kernel dropped some: look for yourself */
+#define JZX_PATH_LOST 0x8u    /* the kernel dropped some: look at the path itself */
 /* Changes of a file or of a directory's entries. Errors: as jzx_watch_fd() but FD_WATCHED and
  * BAD_FD, INVALID_ARG (no change is asked for), NOT_FOUND (there is no such path), NO_ACCESS (the
  * path may not be read). */

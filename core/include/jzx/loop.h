@@ -14,8 +14,8 @@ struct jzx_supervisor_spec;
 /* Where actors run (R31); jzx/system.h says more, and has several of them side by side. */
 typedef enum jzx_dispatcher_kind {
     JZX_DISPATCHER_LOOP = 0,   /* on the thread that runs the loop */
-    JZX_DISPATCHER_PINNED = 1, /* on a thread of its own, while somebody runs the loop */
-    JZX_DISPATCHER_POOL = 2    /* on `workers` threads, while somebody runs the loop */
+    JZX_DISPATCHER_PINNED = 1, /* on a thread of its own, while a thread runs the loop */
+    JZX_DISPATCHER_POOL = 2    /* on `workers` threads, while a thread runs the loop */
 } jzx_dispatcher_kind;
 #define JZX_IDLE_NO_SPIN UINT32_MAX
 
@@ -46,7 +46,7 @@ typedef struct jzx_config {
     const uint32_t *cpus;
     /* How the root restarts the actors and supervisors that are spawned outside of actors, from the
      * beginning on; each dispatcher of a system has a root with a budget of its own. They count as
-     * transient, as with jzx_set_child_policy(). Nobody is above the root: where another parent
+     * transient, as with jzx_set_child_policy(). The root has no parent: where another parent
      * would fail, the child ends (JZX_ONE_FOR_ALL: all of them), and the observer's on_escalate has
      * the supervisor JZX_NOBODY. NULL: they end when they fail. Borrowed for the call. */
     const struct jzx_supervisor_spec *root_policy;
@@ -84,22 +84,22 @@ typedef struct jzx_shutdown_name {
 typedef struct jzx_shutdown_report {
     uint64_t stopped;   /* actors that ended in time */
     uint64_t killed;    /* actors that had to be killed, also because their parent was */
-    uint64_t dead;      /* messages that nobody handled */
-    uint64_t abandoned; /* of these, whose data nobody could release */
+    uint64_t dead;      /* messages that no actor handled */
+    uint64_t abandoned; /* of these, whose data could not be released */
     uint64_t duration_ns;
-    uint32_t in_time; /* 1: nobody was killed */
-    uint32_t named;   /* how many of those killed are in `who` */
+    uint32_t in_time; /* 1: no actor was killed */
+    uint32_t named;   /* how many of the killed actors are in `who` */
     jzx_shutdown_name who[JZX_SHUTDOWN_NAMES];
 } jzx_shutdown_report;
 
 /* Begins to stop everything (R22): spawns are refused from now on, except by actors for themselves
  * until they stop; the root's children are stopped, the one started last first, all at the same
  * time or one after the other (jzx_config.root_stop), each as jzx_stop() does; after timeout_ms (0:
- * 30,000; JZX_SHUTDOWN_INFINITE) whatever is left is killed. jzx_loop_run() returns when nobody is
- * left; then the loop can be used again. A second call can only shorten the time. Thread: loop,
+ * 30,000; JZX_SHUTDOWN_INFINITE) whatever is left is killed. jzx_loop_run() returns when no actor
+ * is left; then the loop can be used again. A second call can only shorten the time. Thread: loop,
  * also inside actors. Errors: INVALID_ARG. */
 JZX_API jzx_err jzx_loop_begin_shutdown(jzx_loop *loop, uint32_t timeout_ms);
-/* Begins it, runs the loop until nobody is left, and reports. out may be NULL. Thread: loop,
+/* Begins it, runs the loop until no actor is left, and reports. out may be NULL. Thread: loop,
  * outside of actors. Errors: TIMED_OUT (all actors ended, but some had to be killed; the report
  * names them), as jzx_loop_run(). An actor that does not return from its behavior cannot be killed:
  * see jzx/watchdog.h. */
@@ -146,7 +146,8 @@ JZX_API JZX_NODISCARD jzx_err jzx_loop_step(jzx_loop *loop, uint64_t max_ns);
  * run returns. Thread: any, and signal handlers; the loop must not be destroyed meanwhile. */
 JZX_API void jzx_loop_request_stop(jzx_loop *loop);
 
-/* 1 when jzx_loop_run() would return now: a stop was asked for, or nobody is left. Thread: loop. */
+/* 1 when jzx_loop_run() would return now: a stop was asked for, or no actor is left. Thread:
+ * loop. */
 JZX_API int jzx_loop_done(jzx_loop *loop);
 
 /* Embedding (R29). The descriptor is readable when jzx_loop_step(loop, 0) has I/O, cross-thread

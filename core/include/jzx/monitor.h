@@ -1,4 +1,4 @@
-/* Death watch and links: who hears that an actor ended (R20). */
+/* Death watch and links: how an actor hears that another one ended (R20). */
 #ifndef JZX_MONITOR_H
 #define JZX_MONITOR_H
 
@@ -20,7 +20,7 @@ extern "C" {
  * a flag is unknown), STOPPING (the running actor is ending), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_watch(jzx_loop *loop, jzx_actor_id target, uint32_t flags,
                                         jzx_watch_ref *out_ref);
-/* Final when it returns: no notice of this watch is handed over any more, also not one that was
+/* Final when it returns: no notice of this watch is handed over any more, not even one that was
  * queued already (it is counted as revoked). Thread: loop, inside the actor that watches. Errors:
  * NO_SUCH_REF (not a watch of this actor, or its notice was handed over). */
 JZX_API jzx_err jzx_unwatch(jzx_loop *loop, jzx_watch_ref ref);

@@ -36,7 +36,7 @@ extern "C" {
  * as a reply counts as the outcome in it, and its retry_after_ms is waited for. */
 typedef struct jzx_retry_opts {
     jzx_actor_id callee;
-    jzx_actor_id (*find)(jzx_context *ctx, void *arg);      /* instead: who is asked, each time */
+    jzx_actor_id (*find)(jzx_context *ctx, void *arg); /* instead: names the callee, each time */
     int (*is_failure)(void *arg, const jzx_message *reply); /* borrows; calls no jzx_ function */
     void *arg;                                /* for these two; borrowed until the actor ended */
     void (*drop_msg)(const jzx_message *msg); /* as in jzx_breaker_opts */
@@ -105,7 +105,7 @@ typedef struct jzx_retry_facts {
     uint64_t retries;       /* of these, second ones and later */
     uint64_t no_budget;     /* calls that ended because the budget was spent */
     uint64_t no_time;       /* because the next attempt would be after the caller's deadline */
-    uint64_t unwanted;      /* because nobody waited any more */
+    uint64_t unwanted;      /* because the caller did not wait any more */
     uint64_t passed;        /* messages that are no asks: passed on, */
     uint64_t dropped;       /* and not */
     uint32_t budget_permil; /* what is in the bucket, in thousandths of a retry */

@@ -1,8 +1,8 @@
 /* Routers: actors that pass every message on to one of several workers, or to all of them.
  *
  * Senders need only the router's id. A worker sees the message as it was sent: sender, deadline,
- * ownership and the duty to answer an ask go along, so whoever asked a router is answered by the
- * worker. The workers are a pool that the router starts, restarts and can resize; or the members of
+ * ownership and the duty to answer an ask go along, so the worker answers what the router was
+ * asked. The workers are a pool that the router starts, restarts and can resize; or the members of
  * a group (jzx/registry.h); or a fixed list.
  *
  *                          +--> worker 0
@@ -25,9 +25,9 @@ extern "C" {
 
 typedef enum jzx_router_strategy {
     JZX_ROUTE_ROUND_ROBIN = 0,   /* one after the other */
-    JZX_ROUTE_RANDOM = 1,        /* anyone, by `seed` */
-    JZX_ROUTE_LEAST_MAILBOX = 2, /* whoever has the fewest messages waiting; looks at everybody */
-    JZX_ROUTE_HASH = 3,          /* the owner of key(message); looks at everybody */
+    JZX_ROUTE_RANDOM = 1,        /* any of them, by `seed` */
+    JZX_ROUTE_LEAST_MAILBOX = 2, /* the one with the fewest messages waiting; looks at all */
+    JZX_ROUTE_HASH = 3,          /* the owner of key(message); looks at all */
     JZX_ROUTE_BROADCAST = 4,     /* all of them; see below */
     JZX_ROUTE_GATHER_FIRST = 5   /* an ask goes to all of them, and the first reply counts */
 } jzx_router_strategy;
@@ -44,7 +44,7 @@ typedef enum jzx_router_overflow {
 typedef enum jzx_router_empty {
     JZX_EMPTY_DEFAULT = 0, /* WAIT; a list, which cannot grow: FAIL */
     JZX_EMPTY_WAIT = 1,    /* it waits for the first worker */
-    JZX_EMPTY_DISCARD = 2, /* it becomes a dead letter; whoever asked hears FORGOTTEN */
+    JZX_EMPTY_DISCARD = 2, /* it becomes a dead letter; an asker hears FORGOTTEN */
     JZX_EMPTY_FAIL = 3     /* the router fails with code NO_WORKERS as soon as the last one left */
 } jzx_router_empty;
 
@@ -70,17 +70,18 @@ typedef struct jzx_router_opts {
 
     uint32_t list_count;      /* at most JZX_ROUTER_WORKERS_MAX */
     const jzx_actor_id *list; /* different actors; those that end leave the router */
-    const char *group;        /* whoever is in it, from now on; at most JZX_NAME_MAX bytes */
+    const char *group;        /* its members, from now on; at most JZX_NAME_MAX bytes */
 
-    /* JZX_ROUTE_HASH, required: what decides who gets a message. Messages with the same key get to
-     * the same worker, in order, while the workers are the same. Calls no jzx_ function. */
+    /* JZX_ROUTE_HASH, required: the key that decides which worker gets a message. Messages with the
+     * same key get to the same worker, in order, while the workers are the same. Calls no jzx_
+     * function. */
     uint64_t (*key)(void *key_arg, const jzx_message *msg);
     void *key_arg;     /* borrowed until the router ended */
     uint32_t overflow; /* jzx_router_overflow */
     uint32_t fanout;   /* JZX_ROUTE_GATHER_FIRST: how many are asked; 0: all */
     uint64_t seed;     /* JZX_ROUTE_RANDOM; 0: from the router's id */
 
-    /* Releases data without `drop` that nobody gets; as in jzx_spawn_opts. */
+    /* Releases data without `drop` that no worker gets; as in jzx_spawn_opts. */
     void (*drop_msg)(const jzx_message *msg);
     const char *name; /* these as in jzx_spawn_opts; not for jzx_router_child() */
     const char *dispatcher;
@@ -131,7 +132,7 @@ static inline JZX_NODISCARD jzx_err jzx_router_child(jzx_loop *loop, const jzx_r
 }
 
 /* Broadcast. Each worker that is not full gets the message; only if all are it waits. Values and
- * copies are copied. Data with `drop` is shared: everybody gets the same msg->len bytes to read,
+ * copies are copied. Data with `drop` is shared: all workers get the same msg->len bytes to read,
  * and the last one to release them drops the original. What cannot be shared becomes a dead letter:
  * data without `drop` or without a length. So does an ask, which is FORGOTTEN: ask a
  * JZX_ROUTE_GATHER_FIRST router, which shares by the same rules and takes asks only. Workers see
@@ -159,7 +160,7 @@ typedef struct jzx_router_stats {
     uint64_t waited;      /* messages that had to wait, each time counted */
     uint64_t skipped;     /* how often a worker was found full; of a broadcast: copies not made */
     uint64_t no_worker;   /* messages that found no worker at all */
-    uint64_t discarded;   /* messages that nobody gets: not to be shared, no worker, timers */
+    uint64_t discarded;   /* messages that no worker gets: not to be shared, no worker, timers */
     uint64_t lost;        /* of these, how many for want of memory */
     uint64_t joined;      /* workers that came, since the router started */
     uint64_t left;        /* and went; a restart is neither */

@@ -55,8 +55,8 @@ static inline JZX_NODISCARD jzx_err jzx_send_async_with(jzx_sender *sender, jzx_
 }
 
 /* As jzx_stop(), jzx_stop_drained() and jzx_kill(), with the same verdicts at once: from here on
- * sends give STOPPING, and a late one never hits the slot's next tenant (R2). They need no memory.
- * Thread: any. Errors: NO_SUCH_ACTOR, LOOP_CLOSED. */
+ * sends give STOPPING, and a late stop never hits the next actor in the same slot (R2). They need
+ * no memory. Thread: any. Errors: NO_SUCH_ACTOR, LOOP_CLOSED. */
 JZX_API jzx_err jzx_sender_stop(jzx_sender *sender, jzx_actor_id id);
 JZX_API jzx_err jzx_sender_stop_drained(jzx_sender *sender, jzx_actor_id id);
 JZX_API jzx_err jzx_sender_kill(jzx_sender *sender, jzx_actor_id id);
@@ -68,7 +68,7 @@ JZX_API jzx_state jzx_sender_actor_state(jzx_sender *sender, jzx_actor_id id);
 JZX_API jzx_err jzx_sender_cancel_timer(jzx_sender *sender, jzx_timer_id id);
 
 /* Waits until an actor has room (R12): until at or below its low-water mark, at most timeout_ms
- * (JZX_TIMEOUT_INFINITE: as long as it takes). Those who wait are told in their order, with the
+ * (JZX_TIMEOUT_INFINITE: as long as it takes). Threads that wait are told in their order, with the
  * actors that asked by jzx_notify_room(); whether a slot is still free when the thread sends is
  * decided by the send. Costs a sender that does not wait nothing. Thread: any but those that run
  * actors. Errors: NO_SUCH_ACTOR (the actor is gone, is stopping, or ended meanwhile), TIMED_OUT,

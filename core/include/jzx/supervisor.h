@@ -26,12 +26,12 @@ typedef enum jzx_restart_mode {
     JZX_TEMPORARY = 2  /* none; the spec is forgotten when it ends */
 } jzx_restart_mode;
 
-/* Who is restarted with a child. */
+/* Which children are restarted together with a child that failed. */
 typedef enum jzx_restart_strategy {
-    JZX_ONE_FOR_ONE = 0,  /* nobody else */
+    JZX_ONE_FOR_ONE = 0,  /* no other */
     JZX_ONE_FOR_ALL = 1,  /* all children: stopped in reverse order, then started in order */
     JZX_REST_FOR_ONE = 2, /* those started after it, likewise */
-    JZX_DYNAMIC = 3       /* nobody else; children are made from one spec, see _start_dynamic */
+    JZX_DYNAMIC = 3       /* no other; children are made from one spec, see _start_dynamic */
 } jzx_restart_strategy;
 
 /* What a failure leads to. */
@@ -128,8 +128,8 @@ typedef struct jzx_child_spec {
     uint32_t drain;
     uint32_t flags;         /* JZX_SPAWN_* */
     const char *dispatcher; /* where it runs, copied; NULL: with its supervisor. See jzx/system.h */
-    /* A backoff of its own; what is 0 here is the supervisor's, also after it was reconfigured. Who
-     * takes others along (JZX_ONE_FOR_ALL, JZX_REST_FOR_ONE) waits for its own time. */
+    /* A backoff of its own; what is 0 here is the supervisor's, also after it was reconfigured. A
+     * child that takes others along (JZX_ONE_FOR_ALL, JZX_REST_FOR_ONE) waits for its own time. */
     uint32_t backoff_min_ms; /* JZX_BACKOFF_NONE: it is restarted at once */
     uint32_t backoff_max_ms; /* 0: the supervisor's, or backoff_min_ms if that is longer */
     uint32_t backoff_reset_ms;
@@ -190,7 +190,7 @@ static inline jzx_err jzx_supervisor_check(const jzx_supervisor_init *init, char
                                   sizeof(jzx_child_spec)};
     return jzx_supervisor_check_sized(init, sizes, why, why_cap);
 }
-/* Calls `warn` with a sentence for everything that is allowed but likely to hurt: children that
+/* Calls `warn` with a sentence for everything that is allowed but likely a mistake: children that
  * cannot be stopped or never stay down, shutdown times that do not fit, limits that never trip.
  * Returns how many there were. warn may be NULL. Thread: any. */
 JZX_API size_t jzx_supervisor_lint_sized(
@@ -223,7 +223,7 @@ static inline JZX_NODISCARD jzx_err jzx_set_child_policy(jzx_context *ctx,
 
 /* Has its parent restart an actor that runs, in place (R18): a supervisor, a parent with a policy,
  * or, for jzx_spawn_opts.restart, any parent and the root. It goes as after a failure, with the
- * reason SHUTDOWN, but nobody failed: no limit counts it, it does not back off, and siblings are
+ * reason SHUTDOWN, but it is no failure: no limit counts it, it does not back off, and siblings are
  * not taken along. A stop that was asked for before or meanwhile wins.
  *
  * OK: it has begun. If the actor or its parent lives on another dispatcher: it was asked for, and
@@ -381,9 +381,9 @@ typedef struct jzx_plan_step {
     const char *child_id; /* NULL: the supervisor. Borrowed until the child is forgotten */
 } jzx_plan_step;
 /* What would happen if the actor, a child of this supervisor, failed now with reason FAILED:
- * nothing is changed; a decider is not asked. With everybody running it is what happens; siblings
- * that are on their way down or up already, and stop groups, are not told apart. *out_count is how
- * many steps there are; writes at most cap. Errors: as jzx_supervisor_child(). */
+ * nothing is changed; a decider is not asked. With all children running it is what happens;
+ * siblings that are on their way down or up already, and stop groups, are not told apart.
+ * *out_count is how many steps there are; writes at most cap. Errors: as jzx_supervisor_child(). */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup,
                                                   jzx_actor_id child, jzx_plan_step *out,
                                                   size_t cap, size_t *out_count);

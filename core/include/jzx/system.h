@@ -3,10 +3,10 @@
  * A dispatcher decides where an actor runs. The three kinds have the same API, the same guarantees
  * and run the same actor code:
  *
- *   loop    one thread: whoever calls jzx_system_run(). Sends inside it need no atomic operation.
+ *   loop    one thread: the caller of jzx_system_run(). Sends inside it need no atomic operation.
  *   pinned  a loop on a thread of its own, for one actor or for a few.
  *   pool    several workers that share their actors. An actor runs on one worker at a time; a
- *           worker that is kept busy by a long behavior delays nobody else.
+ *           worker that is kept busy by a long behavior delays no other actor.
  *
  * An actor is put on a dispatcher by name, in jzx_spawn_opts.dispatcher or
  * jzx_child_spec.dispatcher, and stays there. NULL is where its parent runs. Three names are always
@@ -176,7 +176,7 @@ JZX_API JZX_NODISCARD jzx_err jzx_system_sender(jzx_system *system, uint32_t fla
  * dispatcher in the order in which they happened, with everything they point to copied (the message
  * of on_dead_letter: without its data, unless it is a value). They come while "loop" runs or is
  * stepped, and those that still wait come in jzx_system_destroy(). One that was replaced is not
- * called any more, also not for what happened before. Each waits in memory: when there is none,
+ * called any more, not even for what happened before. Each waits in memory: when there is none,
  * observations are lost, never messages. Thread: the one of "loop". Errors: INVALID_ARG,
  * NEWER_STRUCT, NO_MEMORY (a serialized observer needs memory; nothing changed). */
 JZX_API jzx_err jzx_system_set_observer_sized(jzx_system *system, const jzx_observer *observer,

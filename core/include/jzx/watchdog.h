@@ -1,8 +1,8 @@
 /* The watchdog: says which actor does not return from its code (R22).
  *
- * C cannot end a behavior that loops for ever, and on one loop nobody else runs meanwhile. The
- * watchdog is a thread of its own that notices and reports: who, which message, for how long, and
- * where. Nothing is started, and no signal handler installed, unless asked for. */
+ * C cannot end a behavior that loops for ever, and on one loop no other actor runs meanwhile. The
+ * watchdog is a thread of its own that notices and reports: which actor, which message, for how
+ * long, and where. Nothing is started, and no signal handler installed, unless asked for. */
 #ifndef JZX_WATCHDOG_H
 #define JZX_WATCHDOG_H
 

@@ -43,7 +43,7 @@ JZX_API const char *jzx_mf_job_state_name(uint32_t state);
 
 /* How many jobs with the same (scope, db, kind, key) there may be. Queued: WAITING, SCHEDULED,
  * READY or BLOCKED. 0 is the default: in a job's spec ANY, every enqueue makes a job; in a schedule
- * STATELY, so that times nobody works off do not pile up. */
+ * STATELY, so that times do not pile up while no worker runs. */
 typedef enum jzx_mf_unique {
     JZX_MF_SHORT = 1,     /* one queued, any number active */
     JZX_MF_SINGLETON = 2, /* any number queued, one active */
@@ -120,7 +120,7 @@ typedef struct jzx_mf_job {
     uint64_t boot;           /* of the last lease */
     uint64_t lease_until_ms; /* on the lease clock: comparable within one boot only */
     uint64_t timeout_at_ms;  /* likewise */
-    uint64_t worker;         /* who claimed it: jzx_mf_claim.worker */
+    uint64_t worker;         /* the worker that claimed it: jzx_mf_claim.worker */
     uint64_t progress_done;
     uint64_t progress_total;
     uint64_t error_ms;
@@ -284,8 +284,9 @@ typedef struct jzx_mf_cron {
     uint8_t paused;
     uint8_t reserved;
 } jzx_mf_cron;
-/* Replaces the entry with this name. Times that were missed while nobody ran are made up for by one
- * job. Errors: as jzx_mf_job_claim(), BAD_SPEC (the schedule cannot be understood). */
+/* Replaces the entry with this name. Times that were missed while the program did not run are made
+ * up for by one job. Errors: as jzx_mf_job_claim(), BAD_SPEC (the schedule cannot be
+ * understood). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_cron_put_sized(jzx_mf_txn *txn, const jzx_mf_cron *record,
                                                     size_t size);
 static inline JZX_NODISCARD jzx_err jzx_mf_cron_put(jzx_mf_txn *txn, const jzx_mf_cron *record)

@@ -2,9 +2,9 @@
  *
  * While a snapshot lives, the file cannot reuse what was freed since: keep it short. A snapshot
  * sees all of every commit before it and nothing of those after. Inside the callback any number of
- * reads are made; what they point to is borrowed until it returns. Many threads may read at once;
- * nobody waits. Records are checked when they are read: CORRUPT means that their bytes are not what
- * was written. */
+ * reads are made; what they point to is borrowed until it returns. Many threads may read at once,
+ * and none waits. Records are checked when they are read: CORRUPT means that their bytes are not
+ * what was written. */
 #ifndef JZX_MANIFEST_READ_H
 #define JZX_MANIFEST_READ_H
 

@@ -67,7 +67,7 @@ typedef struct jzx_mf_opts {
     uint32_t batch_bytes;       /* what goes into one commit at most; 32 MiB */
     uint32_t readers_max;       /* snapshots at once, of all processes; 1,024 */
     uint32_t snapshot_alarm_ms; /* 10,000 */
-    uint32_t events_kept;       /* for those who follow changes; 65,536 */
+    uint32_t events_kept;       /* for actors that follow changes; 65,536 */
     uint32_t flags;             /* JZX_MF_* */
     jzx_mf_alarm_fn on_alarm;
     void *alarm_arg;

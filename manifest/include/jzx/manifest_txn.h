@@ -46,7 +46,8 @@ typedef struct jzx_mf_slot {
     uint32_t reserved;
 } jzx_mf_slot;
 
-/* How a commit ended. Owned by whoever it was given to; released with jzx_mf_receipt_free(). */
+/* How a commit ended. Owned by the caller that it was given to; released with
+ * jzx_mf_receipt_free(). */
 typedef struct jzx_mf_receipt {
     int32_t err;     /* JZX_OK, or why nothing was done */
     uint32_t failed; /* with an error: the operation that was refused, or UINT32_MAX */
@@ -64,7 +65,7 @@ JZX_API void jzx_mf_receipt_free(jzx_mf_receipt *receipt);
 /* Commits and waits. The transaction is gone in any case. timeout_ms 0: as long as it takes.
  * *out_receipt (NULL: not wanted) is set whenever the writer answered, also with an error. Also
  * returns what its operations say at the commit. Thread: any but inside an actor's code; with
- * jzx_mf_opts.loop also not the thread that is about to run that loop, which cannot be noticed: it
+ * jzx_mf_opts.loop not even the thread that is about to run that loop, which cannot be noticed: it
  * would wait for ever, for no thread would be left to write. Errors: MAILBOX_FULL (`queue_cap`
  * requests wait; try later), TIMED_OUT (the writer did not answer in time; whether the commit was
  * or will be done is not known), DEADLOCK (called inside an actor), CLOSED (the manifest is being

@@ -131,7 +131,7 @@ JZX_API size_t jzx_sim_reset_address(jzx_sim *sim, const char *address);
 /* While on, nothing gets through to or from an address: bytes wait and connects hang. Afterwards
  * everything arrives, in order. Errors: BAD_ADDRESS, NO_MEMORY. */
 JZX_API jzx_err jzx_sim_partition(jzx_sim *sim, const char *address, int on);
-/* While on, connects to an address are refused even if somebody listens. Errors: as
+/* While on, connects to an address are refused even if a socket listens there. Errors: as
  * jzx_sim_partition(). */
 JZX_API jzx_err jzx_sim_refuse(jzx_sim *sim, const char *address, int on);
 
@@ -156,7 +156,7 @@ typedef struct jzx_fault jzx_fault;
 
 /* inner is borrowed; NULL is jzx_env_epoll(). Errors: NO_MEMORY, INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_fault_create(const jzx_env *inner, jzx_fault **out_fault);
-/* After whoever uses its allocator. What leaked stays leaked, for other tools to find. */
+/* Destroy what uses its allocator first. What leaked stays leaked, for other tools to find. */
 JZX_API void jzx_fault_destroy(jzx_fault *fault);
 JZX_API const jzx_env *jzx_fault_env(jzx_fault *fault);
 JZX_API jzx_allocator jzx_fault_allocator(jzx_fault *fault);
@@ -301,7 +301,7 @@ typedef struct jzx_probe_record {
     void *data;       /* only if the message made it the probe's (no drop, no copy): now yours */
     jzx_io_event io;  /* of a JZX_KIND_IO message; io.data is NULL, see bytes */
     unsigned char bytes[JZX_PROBE_BYTES]; /* the payload's first ones */
-    /* Of a lifecycle notice (JZX_TAG_TERMINATED, ...): whom it is about, and why. */
+    /* Of a lifecycle notice (JZX_TAG_TERMINATED, ...): the actor it is about, and why. */
     jzx_actor_id about;
     jzx_watch_ref ref;
     jzx_reason reason;
