@@ -143,7 +143,7 @@ function lines(s, follows,    k, n, part, text, now, open) {
             text = text (text == "" ? "" : "\n") now
             open = 0
         } else {
-            text = text (text == "" ? "" : open ? " " : "\n") (!open && now ~ /^\x27/ ? "\\&" : "") now
+            text = text (text == "" ? "" : open ? " " : "\n") (!open && now ~ /^\047/ ? "\\&" : "") now
             open = now !~ /\.$/ # a sentence begins on its own line
         }
     }

@@ -196,6 +196,9 @@ returns_errors '/* Runs. Errors: BUSY (inside an actor). */'
 accepts "a function that says its errors, and a page that asks for them"
 returns_errors '/* Runs. */'
 catches "a function that does not say its errors" '^core/include/jzx/types\.h:12: jzx_run\(\) does not say its errors'
+returns_errors '/* Runs. Errors: BUSY. */
+'
+catches "errors in a comment that stands apart" '^core/include/jzx/types\.h:13: jzx_run\(\) does not say its errors'
 returns_errors '/* Runs. Errors: BUSY, GONE. */'
 catches "an error that does not exist" '^core/include/jzx/types\.h:12: There is no JZX_ERR_GONE'
 returns_errors '/* Runs. Errors: BUSY when it runs. */'
