@@ -275,7 +275,8 @@ function errors(names,    n, k, i, m, c, f, text, all, part, who, list, count, s
             entry[group] = entry[group] lines(part[c], group != all && entry[group] == "") "\n"
         }
         m = split(list, part, SUBSEP)
-        for (c = 1; c < m; c++) text = text (part[c] == all ? "" : functions(part[c])) entry[part[c]]
+        for (c = 1; c < m; c++)
+            text = text (c == 1 ? "" : ".br\n") (part[c] == all ? "" : functions(part[c])) entry[part[c]]
     }
     return text ".El\n"
 }

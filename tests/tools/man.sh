@@ -109,6 +109,7 @@ First:
 .Fn jzx_run :
 it is busy; see
 .Fn jzx_run .
+.br
 .Fn jzx_stop :
 called inside an actor.
 .It Dv JZX_ERR_FULL

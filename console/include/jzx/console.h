@@ -23,7 +23,7 @@ typedef struct jzx_console_opts {
     uint32_t reserved;
     const char *token;   /* for actions and, when not on loopback, for everything; NULL: made up */
     const char *host;    /* a further name that may be in Host, when not on loopback */
-    uint32_t history_ms; /* the charts have a sample per so many ms; 0: 1,000 */
+    uint32_t history_ms; /* time between two samples of the charts; 0: 1,000 */
     uint32_t reserved_too;
 } jzx_console_opts;
 

@@ -65,8 +65,8 @@ typedef struct jzx_breaker_opts {
     jzx_actor_id listener; /* 0, or the actor that gets a JZX_TAG_BREAKER_STATE for every change */
     uint32_t timeout_ms;   /* of one call; 0: 5,000. Never longer than the caller waits */
     uint32_t slow_ms;      /* a reply that took longer counts as a failure; 0: none does */
-    uint32_t window_calls; /* the last so many calls are looked at; 0: 20 */
-    uint32_t window_ms;    /* instead: those of the last so many milliseconds, in tenths of it */
+    uint32_t window_calls; /* how many of the last calls are looked at; 0: 20 */
+    uint32_t window_ms;    /* instead: calls of this time are looked at, in tenths of it */
     uint32_t min_calls;    /* fewer than that open nothing; 0: 10, at most window_calls */
     uint32_t failure_percent; /* as many failures among them open it, 1 to 100; 0: 50 */
     uint32_t open_ms;         /* how long it stays open the first time; 0: 5,000 */

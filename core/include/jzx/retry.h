@@ -98,7 +98,7 @@ static inline JZX_NODISCARD jzx_err jzx_retry_child(jzx_loop *loop, const jzx_re
 /* Since it started, or was restarted. calls = successes + failures + refused + in_flight. */
 typedef struct jzx_retry_facts {
     uint64_t calls;         /* asks that came */
-    uint64_t successes;     /* got the callee's reply, at last */
+    uint64_t successes;     /* got the callee's reply in the end */
     uint64_t failures;      /* the rest of those that were asked, unwanted ones included */
     uint64_t refused;       /* never asked: cannot be repeated, max_calls, no memory */
     uint64_t attempts;      /* asks to the callee */

@@ -160,11 +160,8 @@ typedef struct jzx_supervisor_sizes {
 /* Makes a supervisor. The specs are checked before anything starts. Its children start in order,
  * each when the one before is RUNNING, and the supervisor is RUNNING after the last. If one cannot
  * start, those that run are stopped in reverse order and the supervisor ends with START_FAILED. Its
- * parent is the running actor, else the root. Thread: loop. Errors: BAD_SPEC (a field has no valid
- * value or contradicts another one; jzx_supervisor_check() says which), DUPLICATE_CHILD,
- * NOT_RESTARTABLE (a child that may be restarted has neither `init` nor JZX_SPAWN_STATELESS),
- * TOO_BIG (`intensity` or a mailbox cap is above its maximum), NEWER_STRUCT, as jzx_spawn() but
- * NOT_RESTARTABLE and TOO_BIG and INVALID_ARG, INVALID_ARG. */
+ * parent is the running actor, else the root. Thread: loop. Errors: as jzx_supervisor_check(), as
+ * jzx_spawn() but NOT_RESTARTABLE and TOO_BIG and INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_spawn_supervisor_sized(jzx_loop *loop,
                                                          const jzx_supervisor_init *init,
                                                          jzx_supervisor_sizes sizes,
@@ -178,9 +175,12 @@ static inline JZX_NODISCARD jzx_err jzx_spawn_supervisor(jzx_loop *loop,
     return jzx_spawn_supervisor_sized(loop, init, sizes, out_id);
 }
 
-/* Says what is wrong with a spec: returns what jzx_spawn_supervisor() would, and fills in a
- * sentence that names child and field ("" when all is well). Thread: any. Errors: BAD_SPEC,
- * DUPLICATE_CHILD, NOT_RESTARTABLE, TOO_BIG, NEWER_STRUCT, INVALID_ARG. */
+/* Says what is wrong with a spec: returns what jzx_spawn_supervisor() would for it, and fills in a
+ * sentence that names child and field ("" when all is well). Thread: any. Errors: INVALID_ARG,
+ * BAD_SPEC (a field has no valid value or contradicts another one; jzx_supervisor_check() says
+ * which), DUPLICATE_CHILD, NOT_RESTARTABLE (a child that may be restarted has neither `init` nor
+ * JZX_SPAWN_STATELESS), TOO_BIG (`intensity` or a mailbox cap is above its maximum),
+ * NEWER_STRUCT. */
 JZX_API jzx_err jzx_supervisor_check_sized(const jzx_supervisor_init *init,
                                            jzx_supervisor_sizes sizes, char *why, size_t why_cap);
 static inline jzx_err jzx_supervisor_check(const jzx_supervisor_init *init, char *why,
@@ -210,8 +210,8 @@ jzx_supervisor_lint(const jzx_supervisor_init *init,
  * Called again, it changes the rules for all that are supervised. Not auto_shutdown, not
  * JZX_DYNAMIC. Belongs to the incarnation: set it in init. Thread: loop, inside an actor that is no
  * supervisor. Errors: INVALID_ARG (called outside of an actor), BAD_SPEC (a field has no valid
- * value or contradicts another one), NEWER_STRUCT, TOO_BIG (`intensity` is above its maximum),
- * STOPPING, NO_MEMORY. */
+ * value or contradicts another one; jzx_supervisor_check() says which), NEWER_STRUCT, TOO_BIG
+ * (`intensity` or a mailbox cap is above its maximum), STOPPING, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_set_child_policy_sized(jzx_context *ctx,
                                                          const jzx_supervisor_spec *spec,
                                                          size_t spec_size);
@@ -253,7 +253,8 @@ static inline JZX_NODISCARD jzx_err jzx_supervisor_start_child(jzx_loop *loop, j
     return jzx_supervisor_start_child_sized(loop, sup, spec, sizes, out_id);
 }
 /* Of a dynamic supervisor: one more child of its spec, whose init gets this arg. Errors: as
- * jzx_supervisor_terminate() but NO_SUCH_CHILD, MAX_ACTORS, NO_MEMORY, NO_SUCH_DISPATCHER. */
+ * jzx_supervisor_terminate() but NO_SUCH_CHILD, MAX_ACTORS, NO_MEMORY, NO_SUCH_DISPATCHER (the
+ * system has no dispatcher of this name, or the loop belongs to no system). */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_start_dynamic(jzx_loop *loop, jzx_actor_id sup,
                                                            void *arg, jzx_actor_id *out_id);
 /* Stops a child, as its shutdown_ms says; its spec stays unless it is temporary, and a restart of
@@ -267,7 +268,8 @@ JZX_API jzx_err jzx_supervisor_terminate_child(jzx_loop *loop, jzx_actor_id sup,
  * that is gone. Errors: as jzx_supervisor_terminate_child(). */
 JZX_API jzx_err jzx_supervisor_terminate(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child);
 /* Starts a child that is down. Errors: as jzx_supervisor_delete_child(), MAX_ACTORS, NO_MEMORY,
- * NO_SUCH_DISPATCHER. */
+ * NO_SUCH_DISPATCHER (the system has no dispatcher of this name, or the loop belongs to no
+ * system). */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_restart_child(jzx_loop *loop, jzx_actor_id sup,
                                                            const char *child_id,
                                                            jzx_actor_id *out_id);
@@ -351,9 +353,9 @@ static inline JZX_NODISCARD jzx_err jzx_supervisor_get_spec(jzx_loop *loop, jzx_
 
 /* Changes the rules of a running supervisor; no child is touched. With a smaller intensity older
  * restarts are forgotten for good. Errors: as jzx_supervisor_terminate_child() but NO_SUCH_CHILD,
- * BAD_SPEC (a field has no valid value or contradicts another one, or the strategy would change
- * between static and dynamic), NEWER_STRUCT, TOO_BIG (`intensity` is above its maximum),
- * NO_MEMORY. */
+ * BAD_SPEC (a field has no valid value or contradicts another one; jzx_supervisor_check() says
+ * which), BAD_SPEC (the strategy would change between static and dynamic), NEWER_STRUCT, TOO_BIG
+ * (`intensity` or a mailbox cap is above its maximum), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_reconfigure_sized(jzx_loop *loop, jzx_actor_id sup,
                                                                const jzx_supervisor_spec *spec,
                                                                size_t spec_size);

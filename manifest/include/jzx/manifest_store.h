@@ -173,7 +173,7 @@ static inline JZX_NODISCARD jzx_err jzx_mf_stats_read(jzx_mf *mf, jzx_mf_stats *
 
 /* Copies the manifest as it is now to a new file, compacted, while others write: to a temporary
  * file that is synced and renamed. Errors: ALREADY (the target is there), NO_ACCESS, NO_SPACE, IO,
- * NO_MEMORY, FORKED, INVALID_ARG. Thread: any but inside an actor: it takes its time. */
+ * NO_MEMORY, FORKED, INVALID_ARG. Thread: any but inside an actor: it may take long. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_backup(jzx_mf *mf, const char *path);
 
 /* What a check found. Frozen. */
