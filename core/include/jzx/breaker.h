@@ -121,7 +121,7 @@ typedef enum jzx_breaker_order_kind {
 } jzx_breaker_order_kind;
 
 /* Tells a breaker what to do, by an urgent message. Thread: loop. Errors: INVALID_ARG (`order` is
- * unknown), as jzx_send_with(). */
+ * unknown), as jzx_send() but INVALID_ARG and RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_breaker_order(jzx_loop *loop, jzx_actor_id breaker,
                                                 uint32_t order);
 

@@ -121,7 +121,7 @@ typedef struct jzx_flow_opts {
 } jzx_flow_opts;
 
 /* Makes a stage. *opts is borrowed until the actor ended: a restart reads it again. Thread: loop.
- * Errors: as jzx_flow_child(), as jzx_spawn(). */
+ * Errors: as jzx_flow_child(), as jzx_spawn() but INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_spawn_sized(jzx_loop *loop, const jzx_flow_opts *opts,
                                                    size_t opts_size, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_flow_spawn(jzx_loop *loop, const jzx_flow_opts *opts,
@@ -161,8 +161,8 @@ typedef struct jzx_flow_link {
  * BAD_DEMAND (`max_demand` or `min_demand` is above JZX_FLOW_DEMAND_MAX, as a negative number is;
  * `max_demand` is above the mailbox_cap of a consumer on this dispatcher; or `min_demand` is not
  * below `max_demand`), INVALID_ARG (the producer or consumer is JZX_NOBODY, both are the same
- * actor, or a flag is unknown), NO_SUCH_ACTOR (one of the two is gone), NEWER_STRUCT, as
- * jzx_send(). */
+ * actor, or a flag is unknown), NO_SUCH_ACTOR (one of the two is gone), NEWER_STRUCT, as jzx_send()
+ * but RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_connect_sized(jzx_loop *loop, jzx_actor_id producer,
                                                      jzx_actor_id consumer,
                                                      const jzx_flow_link *link, size_t link_size);
@@ -173,7 +173,7 @@ static inline JZX_NODISCARD jzx_err jzx_flow_connect(jzx_loop *loop, jzx_actor_i
     return jzx_flow_connect_sized(loop, producer, consumer, link, sizeof(jzx_flow_link));
 }
 /* Ends it: nothing more is asked for, and what is on its way is still handled. Thread: loop.
- * Errors: as jzx_send(). */
+ * Errors: as jzx_send() but RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_disconnect(jzx_loop *loop, jzx_actor_id producer,
                                                   jzx_actor_id consumer);
 

@@ -73,13 +73,13 @@ JZX_API JZX_NODISCARD jzx_err jzx_fd_write(jzx_loop *loop, int fd, const void *b
 /* A signal as messages. While watched it is blocked in the calling thread (block it in the others
  * yourself, before starting them); the old mask comes back when it is unwatched, after one that is
  * still pending was read away. One watch per signal and loop. Errors: as jzx_watch_fd() but
- * FD_WATCHED and BAD_FD, INVALID_ARG (no signal has this number, or it is SIGKILL or SIGSTOP),
- * ALREADY (the signal is watched on this loop already). */
+ * FD_WATCHED and BAD_FD and INVALID_ARG, INVALID_ARG (no signal has this number, or it is SIGKILL
+ * or SIGSTOP), ALREADY (the signal is watched on this loop already). */
 JZX_API JZX_NODISCARD jzx_err jzx_watch_signal(jzx_loop *loop, int signo, jzx_actor_id owner,
                                                uint32_t tag, jzx_io_ref *out_ref);
 /* One message when the child process ends; it is reaped then and the reference is gone. Errors: as
- * jzx_watch_fd() but FD_WATCHED and BAD_FD, INVALID_ARG (`pid` is not above 0), NOT_FOUND (there is
- * no such child, or it was reaped elsewhere). */
+ * jzx_watch_fd() but FD_WATCHED and BAD_FD and INVALID_ARG, INVALID_ARG (`pid` is not above 0),
+ * NOT_FOUND (there is no such child, or it was reaped elsewhere). */
 JZX_API JZX_NODISCARD jzx_err jzx_watch_child(jzx_loop *loop, int32_t pid, jzx_actor_id owner,
                                               uint32_t tag, jzx_io_ref *out_ref);
 
@@ -88,8 +88,8 @@ JZX_API JZX_NODISCARD jzx_err jzx_watch_child(jzx_loop *loop, int32_t pid, jzx_a
 #define JZX_PATH_REMOVED 0x4u /* disappeared or moved out; of the watched path itself too */
 #define JZX_PATH_LOST 0x8u    /* the kernel dropped some: look at the path itself */
 /* Changes of a file or of a directory's entries. Errors: as jzx_watch_fd() but FD_WATCHED and
- * BAD_FD, INVALID_ARG (no change is asked for), NOT_FOUND (there is no such path), NO_ACCESS (the
- * path may not be read). */
+ * BAD_FD and INVALID_ARG, INVALID_ARG (`path` is NULL, or no change or an unknown one is asked
+ * for), NOT_FOUND (there is no such path), NO_ACCESS (the path may not be read). */
 JZX_API JZX_NODISCARD jzx_err jzx_watch_path(jzx_loop *loop, const char *path, uint32_t changes,
                                              jzx_actor_id owner, uint32_t tag, jzx_io_ref *out_ref);
 

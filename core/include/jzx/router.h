@@ -148,7 +148,7 @@ static inline JZX_NODISCARD jzx_err jzx_router_child(jzx_loop *loop, const jzx_r
  * there are now: fewer than asked for if some could not be started; unchanged if it is no pool. */
 #define JZX_TAG_ROUTER_RESIZE 0xFE030001u
 /* Sends that order, urgently. Thread: loop. Errors: TOO_BIG (`workers` is above
- * JZX_ROUTER_WORKERS_MAX), as jzx_send_with() but TOO_BIG. */
+ * JZX_ROUTER_WORKERS_MAX), as jzx_send() but RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_router_resize(jzx_loop *loop, jzx_actor_id router,
                                                 uint32_t workers);
 
@@ -188,7 +188,7 @@ static inline const jzx_router_worker *jzx_router_worker_at(const jzx_router_sta
     return (const jzx_router_worker *)(const void *)(first + (size_t)at * stats->worker_size);
 }
 /* Asks for it, urgently: the answer comes as a message to the running actor; outside of actors
- * there is none. Thread: loop. Errors: as jzx_send_with(). */
+ * there is none. Thread: loop. Errors: as jzx_send() but RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_router_get_stats(jzx_loop *loop, jzx_actor_id router);
 
 /* What a JZX_ROUTE_GATHER_FIRST router replies when no worker replied: the data is this struct. */

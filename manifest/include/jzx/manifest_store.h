@@ -112,9 +112,8 @@ typedef struct jzx_mf_recovery {
  * (this process has the file open), OWNED (another process has the file open for writing; the
  * report names it), REMOTE_FS, BAD_FD (descriptor 0, 1 or 2 is closed: what is printed would go
  * into the file), NOT_A_MANIFEST, CORRUPT, FOREIGN_PAGES, NEWER_SCHEMA (a newer version wrote the
- * file; it can be opened for reading only), NO_SPACE, IO, as jzx_system_create() but INVALID_ARG
- * and TOO_BIG and NEWER_STRUCT, as jzx_spawn() but INVALID_ARG and TOO_BIG and NEWER_STRUCT and
- * NOT_RESTARTABLE and NAME_TAKEN. */
+ * file; it can be opened for reading only), NO_SPACE, IO, NO_FDS, NO_THREADS, MAX_ACTORS, STOPPING,
+ * NO_SUCH_DISPATCHER, MAX_DISPATCHERS. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_open_sized(const char *path, const jzx_mf_opts *opts,
                                                 size_t opts_size, jzx_mf **out_mf,
                                                 jzx_mf_recovery *out_report, size_t report_size);
@@ -189,7 +188,8 @@ typedef int (*jzx_mf_check_fn)(void *arg, const char *problem, uint64_t done, ui
 /* Looks at every page and every record of a file, at the checksums of all keys, and at whether the
  * indexes say what the records say. Changes nothing; also beside a process that has it open. `fn`
  * and `out` may be NULL. Thread: any. Errors: CORRUPT (there are problems), as jzx_mf_open() but
- * CORRUPT. */
+ * CORRUPT and OWNED and NO_THREADS and MAX_ACTORS and STOPPING and NO_SUCH_DISPATCHER and
+ * MAX_DISPATCHERS. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_check(const char *path, jzx_mf_check_fn fn, void *arg,
                                            jzx_mf_check_report *out);
 

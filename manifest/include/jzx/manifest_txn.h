@@ -32,7 +32,8 @@ struct jzx_mf_job;
 
 #define JZX_MF_OPS_MAX 65535u
 
-/* Thread: any. Errors: INVALID_ARG, NO_MEMORY, CLOSED, READ_ONLY, FORKED, IN_DOUBT. */
+/* Thread: any. Errors: INVALID_ARG, NO_MEMORY, CLOSED (the manifest is being closed), READ_ONLY,
+ * FORKED, IN_DOUBT. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_begin(jzx_mf *mf, jzx_mf_txn **out_txn);
 /* Forgets it. NULL is fine. Thread: any. */
 JZX_API void jzx_mf_abort(jzx_mf_txn *txn);
@@ -77,8 +78,9 @@ JZX_API JZX_NODISCARD jzx_err jzx_mf_commit(jzx_mf_txn *txn, uint32_t timeout_ms
 typedef void (*jzx_mf_done_fn)(void *arg, const jzx_mf_receipt *receipt);
 /* Commits; `fn` is called exactly once with the receipt, borrowed, on the writer's thread. It does
  * not block and calls nothing that waits for the writer; it may begin and commit_async. On an error
- * of this call fn is not called, and the transaction is gone. Thread: any. Errors: MAILBOX_FULL,
- * CLOSED, READ_ONLY, FORKED, IN_DOUBT, NO_MEMORY. */
+ * of this call fn is not called, and the transaction is gone. Thread: any. Errors: INVALID_ARG,
+ * MAILBOX_FULL (`queue_cap` requests wait; try later), CLOSED (the manifest is being closed),
+ * READ_ONLY, FORKED, IN_DOUBT, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_commit_async(jzx_mf_txn *txn, jzx_mf_done_fn fn, void *arg);
 
 /* Commits from an actor, as an ask: exactly one message of kind JZX_KIND_REPLY follows. With `tag`,
@@ -86,9 +88,11 @@ JZX_API JZX_NODISCARD jzx_err jzx_mf_commit_async(jzx_mf_txn *txn, jzx_mf_done_f
  * jzx_message_take() it and free it); with JZX_TAG_ASK_FAILED the writer did not answer. `arg` is
  * in the jzx_reply. timeout_ms as in jzx_ask(). On an error nothing follows, and the transaction is
  * gone. The manifest must have been opened with the loop or the system of this actor. Thread: loop,
- * inside an actor. Errors: as jzx_ask(), NOT_SUPPORTED (the actor is not of the loop or system that
- * the manifest was opened with: use jzx_mf_commit_async() and a sender), CLOSED, READ_ONLY, FORKED,
- * IN_DOUBT. */
+ * inside an actor. Errors: as jzx_ask() but INVALID_ARG and MAILBOX_FULL and TOO_BIG and
+ * NEWER_STRUCT, INVALID_ARG (called outside of an actor), MAILBOX_FULL (`queue_cap` requests wait;
+ * try later), NOT_SUPPORTED (the actor is not of the loop or system that the manifest was opened
+ * with: use jzx_mf_commit_async() and a sender), CLOSED (the manifest is being closed), READ_ONLY,
+ * FORKED, IN_DOUBT. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_commit_ask(jzx_loop *loop, jzx_mf_txn *txn, uint32_t tag,
                                                 uint32_t timeout_ms, void *arg,
                                                 jzx_ask_ref *out_ref);
