@@ -141,7 +141,7 @@ JZX_API jzx_err jzx_reply_u64(jzx_context *ctx, jzx_request request, uint64_t va
 JZX_API jzx_err jzx_reply_copy(jzx_context *ctx, jzx_request request, const void *bytes, size_t len,
                                uint32_t tag);
 /* The full form: JZX_SEND_COPY, JZX_SEND_VALUE, JZX_SEND_CONSUME and drop; no deadline, no margin.
- * Errors: as jzx_reply_data(), NEWER_STRUCT. */
+ * Errors: as jzx_reply_u64(), NEWER_STRUCT. */
 JZX_API jzx_err jzx_reply_with_sized(jzx_context *ctx, jzx_request request,
                                      const jzx_send_opts *opts, size_t opts_size);
 static inline jzx_err jzx_reply_with(jzx_context *ctx, jzx_request request,
