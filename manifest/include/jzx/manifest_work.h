@@ -37,7 +37,8 @@ JZX_API const jzx_mf_job *jzx_mf_run_job(const jzx_mf_run *run);
 JZX_API int jzx_mf_run_cancelled(jzx_mf_run *run);
 /* How far it is; goes out with the next heartbeat. text may be NULL. */
 JZX_API void jzx_mf_run_progress(jzx_mf_run *run, uint64_t done, uint64_t total, const char *text);
-/* What DONE stores with the job; copied. Errors: TOO_BIG, NO_MEMORY. */
+/* What DONE stores with the job; copied. Errors: TOO_BIG (the result is longer than
+ * JZX_MF_PAYLOAD_MAX), NO_MEMORY, INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_run_result(jzx_mf_run *run, const void *bytes, size_t len);
 /* Why it failed; copied, at most JZX_MF_TEXT_MAX bytes. Returns JZX_MF_RUN_RETRY. */
 JZX_API jzx_mf_verdict jzx_mf_run_fail(jzx_mf_run *run, int32_t code, const char *text);
@@ -59,11 +60,13 @@ typedef struct jzx_mf_work {
     uint16_t reserved;
 } jzx_mf_work;
 
-/* Starts a crew for these kinds, as a child of the running actor or of the root. Stopping it
- * lets the jobs in hand finish: their handlers are told by jzx_mf_run_cancelled() and waited for.
- * What was not begun goes back to the queue, uncounted. *out_id is the supervisor. Thread: loop.
- * Errors: INVALID_ARG (no handler, kind 0, a kind twice), NEWER_STRUCT, NO_MEMORY, and as
- * jzx_spawn_supervisor(). */
+/* Starts a crew for these kinds, as a child of the running actor or of the root. Stopping it lets
+ * the jobs in hand finish: their handlers are told by jzx_mf_run_cancelled() and waited for. What
+ * was not begun goes back to the queue, uncounted. *out_id is the supervisor. Thread: loop. Errors:
+ * INVALID_ARG (there is no work, a work has no handler or kind, a kind comes twice, or a flag is
+ * unknown), TOO_BIG (there are more than 4,096 hands), NEWER_STRUCT, NO_MEMORY, as
+ * jzx_spawn_supervisor() but INVALID_ARG and TOO_BIG and NOT_RESTARTABLE and BAD_SPEC and
+ * DUPLICATE_CHILD and NAME_TAKEN. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_crew_spawn_sized(jzx_loop *loop, jzx_mf *mf,
                                                       const jzx_mf_work *works, size_t work_size,
                                                       uint32_t count, jzx_actor_id *out_id);
