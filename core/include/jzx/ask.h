@@ -123,7 +123,7 @@ JZX_API jzx_err jzx_request_drop(jzx_context *ctx, jzx_request request);
  * answers, also when the request is forwarded or delegated, and back with the reply; an ask that is
  * made with either in hand has the same one. So one number follows a request through actors and
  * dispatchers: failures (jzx_failed_on), traces and the control plane show it. Plain sends and
- * relays do not carry it. Thread: loop, inside a behavior. */
+ * jzx_send_as() do not carry it. Thread: loop, inside a behavior. */
 JZX_API uint64_t jzx_correlation(const jzx_context *ctx);
 /* The same of a request that was kept: for asks that are made for it later. 0: there is no such
  * request. Thread: loop, inside the actor that keeps it. */

@@ -323,8 +323,8 @@ void jzi_server_ping(jzi_server *server, uint64_t now_ns)
     }
 }
 
-/* True while an answer to a ping sent since start_ns may still come in time: the patience of each ping
- * runs from its own sending, as jzi_control_latency() counts it. */
+/* True while an answer to a ping sent since start_ns may still come in time: the patience of each
+ * ping runs from its own sending, as jzi_control_latency() counts it. */
 static bool awaits_answers(jzi_server *server, uint64_t start_ns)
 {
     uint64_t now_ns = jzi_control_now_ns(server->control);
