@@ -2,7 +2,9 @@
  * results come back as messages, and the actor is free meanwhile. There is one thread here, so the
  * jobs run one after the other, and one that still waits can be called off. Run: ./blocking */
 #define _POSIX_C_SOURCE 200809L
+#include <jzx/blocking.h>
 #include <jzx/jzx.h>
+#include <jzx/system.h>
 
 #include <netdb.h>
 #include <stdio.h>

@@ -2,6 +2,8 @@
  * when to stop. */
 #include "thumbnailer.h"
 
+#include <jzx/system.h>
+
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>

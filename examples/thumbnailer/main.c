@@ -2,6 +2,8 @@
  */
 #include "thumbnailer.h"
 
+#include <jzx/system.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
