@@ -70,6 +70,9 @@ static jzx_behavior_result begin(jzx_context *ctx, void *arg)
 static jzx_behavior_result on_result(jzx_context *ctx, const jzx_message *msg)
 {
     (void)ctx;
+    if (jzx_message_job(msg) == 0) { /* not the result of a job */
+        return JZX_BEHAVIOR_OK;
+    }
     if (msg->tag == LINE) { /* without drop_result it is ours */
         printf("the line: %s\n", msg->data != NULL ? (const char *)msg->data : "");
         free(msg->data);

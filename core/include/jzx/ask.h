@@ -134,8 +134,6 @@ JZX_API uint64_t jzx_request_correlation(jzx_context *ctx, jzx_request request);
  * cancelled or is gone: the duty is over, and this is counted as a late reply), NO_SUCH_REF (no
  * ask in hand, or not a request of this actor: answered, passed on, or dropped before),
  * RESERVED_TAG, NO_MEMORY (copies only; the duty remains), INVALID_ARG, TOO_BIG. */
-JZX_API jzx_err jzx_reply_data(jzx_context *ctx, jzx_request request, void *data, size_t len,
-                               uint32_t tag);
 JZX_API jzx_err jzx_reply_u64(jzx_context *ctx, jzx_request request, uint64_t value, uint32_t tag);
 JZX_API jzx_err jzx_reply_copy(jzx_context *ctx, jzx_request request, const void *bytes, size_t len,
                                uint32_t tag);
