@@ -19,7 +19,7 @@ static bool ask_producer(jzx_context *ctx, mfi_workers *workers)
     return jzx_ask(ctx->loop, producer, &opts, NULL) == JZX_OK;
 }
 
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result work_bell_on_message(jzx_context *ctx, const jzx_message *msg)
 {
     const jzx_reply *reply = jzx_reply_of(ctx);
     if (reply == NULL) {
@@ -39,7 +39,7 @@ static jzx_behavior_result on_signal(jzx_context *ctx, const jzx_signal *signal)
     return ask_producer(ctx, workers) ? JZX_BEHAVIOR_DEFER : JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
+static jzx_behavior_result work_bell_on_start(jzx_context *ctx, void *arg)
 {
     mfi_workers *workers = arg;
     ctx->state = workers;
@@ -52,8 +52,8 @@ static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
 void mfi_bell_spec(mfi_workers *workers, jzx_child_spec *spec)
 {
     *spec = (jzx_child_spec){.id = "bell",
-                             .behavior = on_message,
-                             .init = on_start,
+                             .behavior = work_bell_on_message,
+                             .init = work_bell_on_start,
                              .arg = workers,
                              .drop_arg = mfi_workers_drop,
                              .on_signal = on_signal,

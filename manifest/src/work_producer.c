@@ -171,7 +171,7 @@ static jzx_behavior_result look(jzx_context *ctx, mfi_workers *workers)
     return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(ctx, err, jzx_strerror(err));
 }
 
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result work_producer_on_message(jzx_context *ctx, const jzx_message *msg)
 {
     mfi_workers *workers = ctx->state;
     if (msg->kind == JZX_KIND_TIMER) {
@@ -183,7 +183,7 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
     return look(ctx, workers);
 }
 
-static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
+static jzx_behavior_result work_producer_on_start(jzx_context *ctx, void *arg)
 {
     mfi_workers *workers = arg;
     ctx->state = workers;
@@ -206,8 +206,8 @@ void mfi_producer_spec(mfi_workers *workers, jzx_child_spec *spec)
     /* What the manifest refuses for good is no matter of restarts: see decide() in work.c. And
      * without a producer there are no workers. */
     *spec = (jzx_child_spec){.id = MFI_WORK_PRODUCER,
-                             .behavior = on_message,
-                             .init = on_start,
+                             .behavior = work_producer_on_message,
+                             .init = work_producer_on_start,
                              .arg = workers,
                              .drop_arg = mfi_workers_drop,
                              .deinit = on_end,
