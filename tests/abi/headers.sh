@@ -39,7 +39,7 @@ for path in core/include/jzx/*.h testkit/include/jzx/*.h manifest/include/jzx/*.
 done
 
 brings() { # HEADER: the files that it includes, one per line
-    printf '#include <jzx/%s>\n' "$1" | "$cc" -std=c11 -Icore/include -M -x c - | tr -s ' \\' '\n'
+    printf '#include <jzx/%s>\n' "$1" | "$cc" -std=c11 -Icore/include -M -x c - | tr -s ' \134' '\n'
 }
 brings jzx.h | grep -E '/(stdio|stdlib|string|stdatomic|pthread)\.h$' && {
     echo "core/include/jzx/jzx.h:1: Every program would pay for this header of libc."
