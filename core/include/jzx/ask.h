@@ -123,7 +123,7 @@ JZX_API jzx_err jzx_request_drop(jzx_context *ctx, jzx_request request);
  * actor that answers, also when the request is forwarded or delegated, and back with the reply; an
  * ask that is made with either in hand has the same one. So one number follows a request through
  * actors and dispatchers: failures (jzx_failed_on), traces and the control plane show it. Plain
- * sends and relays do not carry it. Thread: loop, inside a behavior. */
+ * sends and jzx_send_as() do not carry it. Thread: loop, inside a behavior. */
 JZX_API uint64_t jzx_correlation(const jzx_context *ctx);
 /* The same of a request that was kept: for asks that are made for it later. 0: there is no such
  * request. Thread: loop, inside the actor that keeps it. */
@@ -135,8 +135,6 @@ JZX_API uint64_t jzx_request_correlation(jzx_context *ctx, jzx_request request);
  * is not one of this actor: it was answered, passed on or dropped before, or another actor keeps
  * it), RESERVED_TAG, NO_MEMORY (there is no memory for the copy; the duty to answer remains),
  * INVALID_ARG, TOO_BIG (the copy is longer than JZX_COPY_MAX). */
-JZX_API jzx_err jzx_reply_data(jzx_context *ctx, jzx_request request, void *data, size_t len,
-                               uint32_t tag);
 JZX_API jzx_err jzx_reply_u64(jzx_context *ctx, jzx_request request, uint64_t value, uint32_t tag);
 JZX_API jzx_err jzx_reply_copy(jzx_context *ctx, jzx_request request, const void *bytes, size_t len,
                                uint32_t tag);

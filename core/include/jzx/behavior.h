@@ -65,12 +65,12 @@ JZX_API JZX_NODISCARD jzx_err jzx_forward(jzx_context *ctx, jzx_actor_id to);
  * sender. For actors that stand in between and pass on something else, or the same to several.
  * Errors: as jzx_send_with(), INVALID_ARG (called outside of an actor, or without a message in
  * hand). Thread: loop, inside a behavior. */
-JZX_API JZX_NODISCARD jzx_err jzx_relay_sized(jzx_context *ctx, jzx_actor_id to,
-                                              const jzx_send_opts *opts, size_t opts_size);
-static inline JZX_NODISCARD jzx_err jzx_relay(jzx_context *ctx, jzx_actor_id to,
-                                              const jzx_send_opts *opts)
+JZX_API JZX_NODISCARD jzx_err jzx_send_as_sized(jzx_context *ctx, jzx_actor_id to,
+                                                const jzx_send_opts *opts, size_t opts_size);
+static inline JZX_NODISCARD jzx_err jzx_send_as(jzx_context *ctx, jzx_actor_id to,
+                                                const jzx_send_opts *opts)
 {
-    return jzx_relay_sized(ctx, to, opts, sizeof *opts);
+    return jzx_send_as_sized(ctx, to, opts, sizeof *opts);
 }
 
 /* Makes a dead letter of the message in hand, with reason JZX_DEAD_DISCARDED, at once: for what an

@@ -5,8 +5,8 @@
 
 #include "check.h"
 
+#include <jzx/all.h>
 #include <jzx/control.h>
-#include <jzx/jzx.h>
 
 #include <errno.h>
 #include <poll.h>

@@ -4,9 +4,9 @@
  * exit code; an alarm ends one that hangs. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
+#include <jzx/all.h>
 #include <jzx/blocking.h>
 #include <jzx/control.h>
-#include <jzx/jzx.h>
 #include <jzx/system.h>
 #include <jzx/testkit.h>
 

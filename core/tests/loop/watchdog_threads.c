@@ -3,7 +3,7 @@
  * so that no test depends on how fast the machine is. To show that something is not reported, a
  * second loop that is stuck serves as the clock: its reports say that enough time has passed. */
 #define _GNU_SOURCE
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include "support/check.h"

@@ -4,7 +4,7 @@
  * they were, and nothing is left in the end (R4, R5, R9, R18). */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <inttypes.h>

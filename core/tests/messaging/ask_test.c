@@ -234,7 +234,8 @@ static void try_without_request(jzx_context *ctx, life *me)
     CHECK_EQ(jzx_request_deadline(ctx, JZX_REQUEST_IN_HAND), 0);
     CHECK_EQ(jzx_request_drop(ctx, JZX_REQUEST_IN_HAND), JZX_ERR_NO_SUCH_REF);
     CHECK_EQ(jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, 1, 1), JZX_ERR_NO_SUCH_REF);
-    CHECK_EQ(jzx_reply_data(ctx, JZX_REQUEST_IN_HAND, NULL, 0, 1), JZX_ERR_NO_SUCH_REF);
+    CHECK_EQ(jzx_reply_with(ctx, JZX_REQUEST_IN_HAND, &(jzx_send_opts){.tag = 1}),
+             JZX_ERR_NO_SUCH_REF);
     CHECK_EQ(jzx_reply_copy(ctx, JZX_REQUEST_IN_HAND, "x", 1, 1), JZX_ERR_NO_SUCH_REF);
     CHECK_EQ(jzx_delegate(ctx, JZX_REQUEST_IN_HAND, ctx->self, &opts), JZX_ERR_NO_SUCH_REF);
     CHECK_EQ(jzx_ask_cancel(ctx->loop, 0), JZX_ERR_NO_SUCH_REF);

@@ -4,8 +4,8 @@
  * is left behind (R4, R5, R9, R36). */
 #include "check.h"
 
+#include <jzx/all.h>
 #include <jzx/bus.h>
-#include <jzx/jzx.h>
 #include <jzx/testkit.h>
 
 #include <stdbool.h>

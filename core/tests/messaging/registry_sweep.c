@@ -5,7 +5,7 @@
 #include "check.h"
 #include "loop/loop.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/registry.h>
 #include <jzx/testkit.h>
 

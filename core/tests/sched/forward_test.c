@@ -364,21 +364,21 @@ static void test_the_stopping_and_oneself_leave_it_in_hand_R11(void)
 static jzx_behavior_result tell_all(jzx_context *ctx, const jzx_message *msg, subject *self)
 {
     const jzx_actor_id *to = self->arg;
-    CHECK_EQ(jzx_relay(ctx, to[0], NULL), JZX_ERR_INVALID_ARG);
+    CHECK_EQ(jzx_send_as(ctx, to[0], NULL), JZX_ERR_INVALID_ARG);
     jzx_send_opts copy = parcel_opts(F_COPY, 2, 80);
-    CHECK_OK(jzx_relay(ctx, to[0], &copy));
+    CHECK_OK(jzx_send_as(ctx, to[0], &copy));
     jzx_send_opts value = parcel_opts(F_VALUE, 3, 0);
     value.flags |= JZX_SEND_URGENT;
-    CHECK_OK(jzx_relay(ctx, to[1], &value));
+    CHECK_OK(jzx_send_as(ctx, to[1], &value));
     CHECK_EQ(ctx->self, self->id);
     CHECK_OK(jzx_send_u64(ctx->loop, to[1], 4, 4)); /* in its own name */
     parcel_check(msg);
     CHECK_OK(jzx_forward(ctx, to[1]));
-    CHECK_OK(jzx_relay(ctx, to[0], &copy)); /* also when the message itself is gone */
+    CHECK_OK(jzx_send_as(ctx, to[0], &copy)); /* also when the message itself is gone */
     return JZX_BEHAVIOR_OK;
 }
 
-static void test_a_relayed_message_comes_from_the_sender_of_the_one_in_hand_R7(void)
+static void test_a_message_sent_as_another_comes_from_the_sender_of_the_one_in_hand_R7(void)
 {
     rig r = open_rig();
     jzx_probe *from = NULL;
@@ -406,33 +406,33 @@ static void test_a_relayed_message_comes_from_the_sender_of_the_one_in_hand_R7(v
 }
 
 /* Every refusal of a send, and of the place. */
-static jzx_behavior_result relay_in_vain(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result send_as_in_vain(jzx_context *ctx, const jzx_message *msg, subject *self)
 {
     const jzx_actor_id *full = self->arg;
     (void)msg;
     jzx_send_opts opts = parcel_opts(F_DROP, 2, 8);
-    CHECK_EQ(jzx_relay(ctx, *full, &opts), JZX_ERR_MAILBOX_FULL);
-    CHECK_EQ(jzx_relay(ctx, JZX_NOBODY, &opts), JZX_ERR_NO_SUCH_ACTOR);
+    CHECK_EQ(jzx_send_as(ctx, *full, &opts), JZX_ERR_MAILBOX_FULL);
+    CHECK_EQ(jzx_send_as(ctx, JZX_NOBODY, &opts), JZX_ERR_NO_SUCH_ACTOR);
     opts.tag = JZX_TAG_SYSTEM_FIRST;
-    CHECK_EQ(jzx_relay(ctx, *full, &opts), JZX_ERR_RESERVED_TAG);
+    CHECK_EQ(jzx_send_as(ctx, *full, &opts), JZX_ERR_RESERVED_TAG);
     CHECK_EQ(parcels[2].drops, 0); /* it stays the caller's */
     opts.flags = JZX_SEND_CONSUME;
-    CHECK_EQ(jzx_relay(ctx, *full, &opts), JZX_ERR_RESERVED_TAG);
+    CHECK_EQ(jzx_send_as(ctx, *full, &opts), JZX_ERR_RESERVED_TAG);
     CHECK_EQ(parcels[2].drops, 1);
     CHECK(jzx_message_take(ctx) == &parcels[1]); /* and what is in hand is untouched */
     return JZX_BEHAVIOR_OK;
 }
 
-static void test_a_relay_that_is_refused_changes_nothing_R4(void)
+static void test_a_send_as_that_is_refused_changes_nothing_R4(void)
 {
     rig r = open_rig();
     subject *full = subject_new(receive);
-    subject *clerk = subject_start(&r, relay_in_vain, NULL);
+    subject *clerk = subject_start(&r, send_as_in_vain, NULL);
     jzx_spawn_opts tiny = {.mailbox_cap = 1};
     subject_spawn(&r, full, &tiny);
     clerk->arg = &full->id;
     jzx_send_opts opts = parcel_opts(F_DROP, 1, 8);
-    CHECK_EQ(jzx_relay(NULL, full->id, &opts), JZX_ERR_INVALID_ARG);
+    CHECK_EQ(jzx_send_as(NULL, full->id, &opts), JZX_ERR_INVALID_ARG);
     REQUIRE_OK(jzx_send_with(r.loop, clerk->id, &opts));
     send_tag(&r, full, 9);
     rig_idle(&r);
@@ -573,9 +573,10 @@ static const jzt_test tests[] = {
     {"nobody_and_the_gone_do_not_take_it_R11", test_nobody_and_the_gone_do_not_take_it_R11},
     {"the_stopping_and_oneself_leave_it_in_hand_R11",
      test_the_stopping_and_oneself_leave_it_in_hand_R11},
-    {"a_relayed_message_comes_from_the_sender_of_the_one_in_hand_R7",
-     test_a_relayed_message_comes_from_the_sender_of_the_one_in_hand_R7},
-    {"a_relay_that_is_refused_changes_nothing_R4", test_a_relay_that_is_refused_changes_nothing_R4},
+    {"a_message_sent_as_another_comes_from_the_sender_of_the_one_in_hand_R7",
+     test_a_message_sent_as_another_comes_from_the_sender_of_the_one_in_hand_R7},
+    {"a_send_as_that_is_refused_changes_nothing_R4",
+     test_a_send_as_that_is_refused_changes_nothing_R4},
     {"what_was_moved_is_not_redelivered_R18", test_what_was_moved_is_not_redelivered_R18},
     {"a_discarded_message_is_a_dead_letter_at_once_R21",
      test_a_discarded_message_is_a_dead_letter_at_once_R21},

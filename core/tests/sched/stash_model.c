@@ -7,7 +7,7 @@
  * that seed. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <inttypes.h>

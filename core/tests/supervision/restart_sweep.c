@@ -5,7 +5,7 @@
  * R5, R9, R15, R16, R18-R20, R22). */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <inttypes.h>

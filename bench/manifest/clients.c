@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct crew {
+typedef struct shared {
     const mfb_run *run;
     mfb_op_fn op;
     void *arg;
     pthread_barrier_t start;
-} crew;
+} shared;
 
 typedef struct member {
-    crew *all;
+    shared *all;
     pthread_t thread;
     uint32_t index;
     int64_t *ns; /* of every operation */
@@ -42,7 +42,7 @@ static void note(member *self, uint64_t ns)
 static void *client_main(void *arg)
 {
     member *self = arg;
-    crew *all = self->all;
+    shared *all = self->all;
     pthread_barrier_wait(&all->start);
     uint64_t now = bench_now_ns();
     self->from_ns = now;
@@ -83,9 +83,9 @@ static void sum_up(member *clients, uint32_t count, mfb_sample *out)
     free(ns);
 }
 
-void mfb_crew_run(const mfb_run *run, mfb_op_fn op, void *arg, mfb_sample *out)
+void mfb_clients_run(const mfb_run *run, mfb_op_fn op, void *arg, mfb_sample *out)
 {
-    crew all = {.run = run, .op = op, .arg = arg};
+    shared all = {.run = run, .op = op, .arg = arg};
     member *clients = calloc(run->clients, sizeof *clients);
     if (clients == NULL || pthread_barrier_init(&all.start, NULL, run->clients) != 0) {
         bench_fail("no memory for %u clients", run->clients);

@@ -1,4 +1,4 @@
-/* A hand: an actor that runs one job at a time. */
+/* A worker: an actor that runs one job at a time. */
 #include "work.h"
 
 #include <jzx/behavior.h>
@@ -7,36 +7,36 @@
 
 static void set_state(mfi_seat *seat, mfi_seat_state state)
 {
-    (void)pthread_mutex_lock(&seat->crew->lock);
+    (void)pthread_mutex_lock(&seat->workers->lock);
     seat->state = state;
-    (void)pthread_mutex_unlock(&seat->crew->lock);
+    (void)pthread_mutex_unlock(&seat->workers->lock);
 }
 
 /* A job that lost its lease while it waited for this turn is not begun: somebody else may have it.
- * One that is found by a crew that stops goes back. */
+ * One that is found by a worker that stops goes back. */
 static bool may_begin(jzx_mf_run *run)
 {
     return !atomic_load_explicit(&run->lost, memory_order_relaxed) &&
-           atomic_load_explicit(&run->crew->open, memory_order_relaxed) &&
-           jzx_loop_now(run->crew->loop) <
+           atomic_load_explicit(&run->workers->open, memory_order_relaxed) &&
+           jzx_loop_now(run->workers->loop) <
                atomic_load_explicit(&run->until_ns, memory_order_relaxed);
 }
 
-static jzx_mf_run *work_hand_take(mfi_seat *seat)
+static jzx_mf_run *work_worker_take(mfi_seat *seat)
 {
     jzx_mf_run *run = NULL;
-    (void)pthread_mutex_lock(&seat->crew->lock);
+    (void)pthread_mutex_lock(&seat->workers->lock);
     if (seat->state == MFI_SEAT_GIVEN) {
         run = seat->run;
         seat->state = MFI_SEAT_RUNNING;
     }
-    (void)pthread_mutex_unlock(&seat->crew->lock);
+    (void)pthread_mutex_unlock(&seat->workers->lock);
     return run;
 }
 
 static void work(jzx_context *ctx, mfi_seat *seat)
 {
-    jzx_mf_run *run = work_hand_take(seat);
+    jzx_mf_run *run = work_worker_take(seat);
     if (run == NULL) {
         return;
     }
@@ -47,10 +47,10 @@ static void work(jzx_context *ctx, mfi_seat *seat)
         mfi_run_end_unbegun(run);
     }
     set_state(seat, MFI_SEAT_ENDED);
-    mfi_crew_poke(seat->crew);
+    mfi_workers_poke(seat->workers);
 }
 
-static jzx_behavior_result work_hand_on_message(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result work_worker_on_message(jzx_context *ctx, const jzx_message *msg)
 {
     if (msg->kind == JZX_KIND_USER && msg->tag == MFI_WORK_LOOK) {
         work(ctx, ctx->state);
@@ -61,15 +61,15 @@ static jzx_behavior_result work_hand_on_message(jzx_context *ctx, const jzx_mess
     return JZX_BEHAVIOR_OK;
 }
 
-/* A seat that is still RUNNING when its hand ends has a handler that did not return. */
+/* A seat that is still RUNNING when its worker ends has a handler that did not return. */
 static void explain(mfi_seat *seat, int32_t code, const char *text)
 {
-    (void)pthread_mutex_lock(&seat->crew->lock);
+    (void)pthread_mutex_lock(&seat->workers->lock);
     if (seat->state == MFI_SEAT_RUNNING && !seat->run->explained) {
         seat->run->explained = true;
         mfi_run_end_failed(seat->run, code, 0, text);
     }
-    (void)pthread_mutex_unlock(&seat->crew->lock);
+    (void)pthread_mutex_unlock(&seat->workers->lock);
 }
 
 static jzx_behavior_result on_signal(jzx_context *ctx, const jzx_signal *signal)
@@ -82,14 +82,14 @@ static jzx_behavior_result on_signal(jzx_context *ctx, const jzx_signal *signal)
     return JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result work_hand_on_start(jzx_context *ctx, void *arg)
+static jzx_behavior_result work_worker_on_start(jzx_context *ctx, void *arg)
 {
     mfi_seat *seat = arg;
     ctx->state = seat;
-    (void)pthread_mutex_lock(&seat->crew->lock);
-    seat->hand = ctx->self;
-    (void)pthread_mutex_unlock(&seat->crew->lock);
-    mfi_crew_poke(seat->crew);
+    (void)pthread_mutex_lock(&seat->workers->lock);
+    seat->worker = ctx->self;
+    (void)pthread_mutex_unlock(&seat->workers->lock);
+    mfi_workers_poke(seat->workers);
     return JZX_BEHAVIOR_OK;
 }
 
@@ -97,28 +97,28 @@ static void on_end(jzx_context *ctx)
 {
     mfi_seat *seat = ctx->state;
     explain(seat, 0, "its handler did not return");
-    (void)pthread_mutex_lock(&seat->crew->lock);
-    seat->hand = JZX_NOBODY;
+    (void)pthread_mutex_lock(&seat->workers->lock);
+    seat->worker = JZX_NOBODY;
     if (seat->state == MFI_SEAT_GIVEN) {
         mfi_run_end_unbegun(seat->run);
         seat->state = MFI_SEAT_ENDED;
     } else if (seat->state == MFI_SEAT_RUNNING) {
         seat->state = MFI_SEAT_ENDED;
     }
-    (void)pthread_mutex_unlock(&seat->crew->lock);
-    mfi_crew_poke(seat->crew);
+    (void)pthread_mutex_unlock(&seat->workers->lock);
+    mfi_workers_poke(seat->workers);
 }
 
 static void release_seat(void *seat)
 {
-    mfi_crew_release(((mfi_seat *)seat)->crew);
+    mfi_workers_release(((mfi_seat *)seat)->workers);
 }
 
-void mfi_hand_spec(mfi_seat *seat, jzx_child_spec *spec)
+void mfi_worker_spec(mfi_seat *seat, jzx_child_spec *spec)
 {
     const jzx_mf_work *how = &seat->gang->work;
-    *spec = (jzx_child_spec){.behavior = work_hand_on_message,
-                             .init = work_hand_on_start,
+    *spec = (jzx_child_spec){.behavior = work_worker_on_message,
+                             .init = work_worker_on_start,
                              .arg = seat,
                              .drop_arg = release_seat,
                              .deinit = on_end,
