@@ -5,6 +5,8 @@
 #undef NDEBUG
 #include "guard_fixture.h"
 
+#include <errno.h>
+
 static void check_crash(crash_fn crash, int signo, const char *prefix)
 {
     scene s;
@@ -22,7 +24,7 @@ static void check_crash(crash_fn crash, int signo, const char *prefix)
     if (!has_prefix(s.ended.text, prefix)) {
         CHECK_STR(s.ended.text, prefix);
     }
-    CHECK(strstr(s.ended.text, "test_guard") != NULL);
+    CHECK(strstr(s.ended.text, program_invocation_short_name) != NULL);
     CHECK(jzx_crash_backtrace(NULL, 0) > 0);
     rig_close(&s.r);
     jzx_crash_guard_remove();
