@@ -221,7 +221,7 @@ file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 add_library(jzt_support STATIC ${support_sources})
 target_include_directories(jzt_support
     PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support
-    PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
+    PRIVATE ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR}/testkit/include)
 
 if(TARGET jzx_testkit)
     set(kit jzx_testkit_twin)

@@ -3,7 +3,7 @@
 #ifndef JZT_DESK_FIXTURE_H
 #define JZT_DESK_FIXTURE_H
 
-#include "life_fixture.h"
+#include "puppet.h"
 
 /* Tags below PARCELS are work. What the others do: */
 enum {
@@ -88,14 +88,14 @@ static jzx_behavior_result desk_open(jzx_context *ctx, const jzx_message *msg);
 static jzx_behavior_result desk_closed(jzx_context *ctx, const jzx_message *msg);
 
 /* "a!STASH_FULL" */
-static inline void say_error(const life *self, jzx_err err)
+static inline void say_error(const puppet *self, jzx_err err)
 {
     say("%s!%s", self->name, jzx_err_name(err) + strlen("JZX_ERR_"));
 }
 
 static inline void desk_stash(jzx_context *ctx, const jzx_message *msg)
 {
-    const life *self = ctx->state;
+    const puppet *self = ctx->state;
     jzx_err err = jzx_stash(ctx);
     if (err == JZX_OK) {
         say("%s~%x", self->name, (unsigned)msg->tag);
@@ -131,8 +131,8 @@ static inline jzx_behavior_result desk_order(jzx_context *ctx, const jzx_message
         desk_unstash(ctx, 1);
         break;
     default:
-        if (msg->tag < S_UNSTASH) {
-            return obey(ctx, msg->tag, ctx->state);
+        if (msg->tag >= T_FAIL) {
+            return puppet_obey(ctx, msg->tag, ctx->state);
         }
         desk_unstash(ctx, msg->tag - S_UNSTASH == S_ALL ? JZX_UNSTASH_ALL : msg->tag - S_UNSTASH);
     }
@@ -148,7 +148,7 @@ static inline bool desk_is_work(const jzx_message *msg)
 /* Sets all work aside. */
 static jzx_behavior_result desk_closed(jzx_context *ctx, const jzx_message *msg)
 {
-    life *self = ctx->state;
+    puppet *self = ctx->state;
     self->msg = msg;
     if (desk_is_work(msg)) {
         parcel_check(msg);
@@ -161,33 +161,33 @@ static jzx_behavior_result desk_closed(jzx_context *ctx, const jzx_message *msg)
         desk_unstash(ctx, JZX_UNSTASH_ALL);
         return JZX_BEHAVIOR_OK;
     }
-    return msg->kind == JZX_KIND_USER ? desk_order(ctx, msg) : life_behavior(ctx, msg);
+    return msg->kind == JZX_KIND_USER ? desk_order(ctx, msg) : puppet_behavior(ctx, msg);
 }
 
 /* Does all work. */
 static jzx_behavior_result desk_open(jzx_context *ctx, const jzx_message *msg)
 {
-    life *self = ctx->state;
+    puppet *self = ctx->state;
     self->msg = msg;
     if (desk_is_work(msg)) {
         parcel_check(msg);
         if ((msg->flags & (JZX_MSG_VALUE | JZX_MSG_COPY)) == 0 && msg->drop == NULL) {
             parcels[msg->tag].owned++;
         }
-        return life_behavior(ctx, msg);
+        return puppet_behavior(ctx, msg);
     }
     if (msg->tag == S_BOTH) {
         say("%s:both", self->name);
         return JZX_BEHAVIOR_OK;
     }
-    return msg->kind == JZX_KIND_USER ? desk_order(ctx, msg) : life_behavior(ctx, msg);
+    return msg->kind == JZX_KIND_USER ? desk_order(ctx, msg) : puppet_behavior(ctx, msg);
 }
 
 /* A desk, under a parent with a policy if there is one. */
 typedef struct desk {
     rig r;
-    life p;
-    life a;
+    puppet p;
+    puppet a;
     jzx_spawn_opts opts; /* what life_opts() does not say */
     const jzx_supervisor_spec *policy;
 } desk;
@@ -195,17 +195,17 @@ typedef struct desk {
 static inline void desk_spawn(jzx_loop *loop, desk *d)
 {
     jzx_spawn_opts opts = d->opts;
-    jzx_spawn_opts base = life_opts(&d->a);
+    jzx_spawn_opts base = puppet_opts(&d->a);
     opts.behavior = opts.behavior == NULL ? desk_closed : opts.behavior;
     opts.state = base.state;
     opts.name = base.name;
     opts.init = base.init;
     opts.deinit = base.deinit;
     opts.on_signal = base.on_signal;
-    life_spawn_with(loop, &d->a, &opts);
+    puppet_spawn_with(loop, &d->a, &opts);
 }
 
-static inline void desk_begin(jzx_context *ctx, life *self, uint32_t what)
+static inline void desk_begin(jzx_context *ctx, puppet *self, uint32_t what)
 {
     desk *d = self->arg;
     if (what == IN_INIT) {
@@ -218,19 +218,19 @@ static inline void desk_begin(jzx_context *ctx, life *self, uint32_t what)
 static inline void desk_start(desk *d, const jzx_config *config, const jzx_spawn_opts *opts,
                               const jzx_supervisor_spec *policy)
 {
-    life_open(&d->r, config);
+    play_open(&d->r, config);
     memset(parcels, 0, sizeof parcels);
     d->opts = opts == NULL ? (jzx_spawn_opts){0} : *opts;
     d->policy = policy;
-    life_name(&d->a, "a");
-    life_name(&d->p, "p");
+    puppet_name(&d->a, "a");
+    puppet_name(&d->p, "p");
     if (policy == NULL) {
         desk_spawn(d->r.loop, d);
     } else {
         d->p.arg = d;
         d->p.during = desk_begin;
-        jzx_spawn_opts parent = life_opts(&d->p);
-        life_spawn_with(d->r.loop, &d->p, &parent);
+        jzx_spawn_opts parent = puppet_opts(&d->p);
+        puppet_spawn_with(d->r.loop, &d->p, &parent);
     }
     rig_idle(&d->r);
     CHECK_STATE(&d->r, &d->a, JZX_STATE_RUNNING);
@@ -239,7 +239,7 @@ static inline void desk_start(desk *d, const jzx_config *config, const jzx_spawn
 
 static inline void desk_close(desk *d)
 {
-    life_close(&d->r);
+    play_close(&d->r);
 }
 
 /* Sends values with these tags, in this order, and runs until all is quiet. */

@@ -3,7 +3,7 @@
 #ifndef JZT_GUARD_FIXTURE_H
 #define JZT_GUARD_FIXTURE_H
 
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -140,7 +140,7 @@ static inline void crash_by_kill(void)
 typedef void (*crash_fn)(void);
 
 /* An actor that crashes when it is told to, and an observer that remembers how. */
-typedef struct scene {
+typedef struct glass {
     rig r;
     jzx_actor_id id;
     uint32_t fails;
@@ -153,14 +153,14 @@ typedef struct scene {
     jzx_reason failed;
     jzx_reason ended;
     uint64_t drops;
-} scene;
+} glass;
 
 enum { GO = 1, WORK = 2 };
-enum { IN_BEHAVIOR = 0, IN_INIT = 1, IN_SIGNAL = 2, IN_DEINIT = 3 };
+enum { CRASH_IN_BEHAVIOR = 0, CRASH_IN_INIT = 1, CRASH_IN_SIGNAL = 2, CRASH_IN_DEINIT = 3 };
 
 static inline void note_fail(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason)
 {
-    scene *s = ctx;
+    glass *s = ctx;
     (void)name;
     if (id == s->id) {
         s->fails++;
@@ -170,7 +170,7 @@ static inline void note_fail(void *ctx, jzx_actor_id id, const char *name, const
 
 static inline void note_end(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason)
 {
-    scene *s = ctx;
+    glass *s = ctx;
     (void)name;
     if (id == s->id) {
         s->ends++;
@@ -178,59 +178,59 @@ static inline void note_end(void *ctx, jzx_actor_id id, const char *name, const 
     }
 }
 
-static inline jzx_behavior_result scene_init(jzx_context *ctx, void *arg)
+static inline jzx_behavior_result glass_init(jzx_context *ctx, void *arg)
 {
-    scene *s = arg;
+    glass *s = arg;
     ctx->state = s;
     s->inits++;
-    if (s->where == IN_INIT && s->inits == 1) {
+    if (s->where == CRASH_IN_INIT && s->inits == 1) {
         s->crash();
     }
     return JZX_BEHAVIOR_OK;
 }
 
-static inline jzx_behavior_result scene_behavior(jzx_context *ctx, const jzx_message *msg)
+static inline jzx_behavior_result glass_behavior(jzx_context *ctx, const jzx_message *msg)
 {
-    scene *s = ctx->state;
+    glass *s = ctx->state;
     s->handled++;
-    if (msg->tag == GO && s->where == IN_BEHAVIOR) {
+    if (msg->tag == GO && s->where == CRASH_IN_BEHAVIOR) {
         s->crash();
     }
     return JZX_BEHAVIOR_OK;
 }
 
-static inline jzx_behavior_result scene_signal(jzx_context *ctx, const jzx_signal *signal)
+static inline jzx_behavior_result glass_signal(jzx_context *ctx, const jzx_signal *signal)
 {
-    scene *s = ctx->state;
-    if (s->where == IN_SIGNAL && signal->kind == JZX_SIGNAL_PRE_STOP) {
+    glass *s = ctx->state;
+    if (s->where == CRASH_IN_SIGNAL && signal->kind == JZX_SIGNAL_PRE_STOP) {
         s->crash();
     }
     return JZX_BEHAVIOR_OK;
 }
 
-static inline void scene_deinit(jzx_context *ctx)
+static inline void glass_deinit(jzx_context *ctx)
 {
-    scene *s = ctx->state;
+    glass *s = ctx->state;
     s->deinits++;
-    if (s->where == IN_DEINIT) {
+    if (s->where == CRASH_IN_DEINIT) {
         s->crash();
     }
 }
 
-static inline void scene_open(scene *s, crash_fn crash, uint32_t where)
+static inline void glass_open(glass *s, crash_fn crash, uint32_t where)
 {
-    *s = (scene){.crash = crash, .where = where};
+    *s = (glass){.crash = crash, .where = where};
     s->r = rig_open_fifo(NULL);
     jzx_observer observer = {.on_actor_fail = note_fail, .on_actor_stop = note_end};
     REQUIRE_OK(jzx_loop_set_observer(s->r.loop, &observer, s));
 }
 
-static inline void scene_spawn(scene *s, uint32_t flags)
+static inline void glass_spawn(glass *s, uint32_t flags)
 {
-    jzx_spawn_opts opts = {.behavior = scene_behavior,
-                           .init = scene_init,
-                           .on_signal = scene_signal,
-                           .deinit = scene_deinit,
+    jzx_spawn_opts opts = {.behavior = glass_behavior,
+                           .init = glass_init,
+                           .on_signal = glass_signal,
+                           .deinit = glass_deinit,
                            .state = s,
                            .name = "glass",
                            .flags = flags};
@@ -238,7 +238,7 @@ static inline void scene_spawn(scene *s, uint32_t flags)
 }
 
 /* Everything again with two messages: one that crashes, one that is left. */
-static inline void scene_go(scene *s)
+static inline void glass_go(glass *s)
 {
     REQUIRE_OK(jzx_send_u64(s->r.loop, s->id, 0, GO));
     REQUIRE_OK(jzx_send_u64(s->r.loop, s->id, 0, WORK));

@@ -1,16 +1,16 @@
 /* Supervisors over dispatchers: a boss in one place that spawned a supervisor there, and kids,
- * agents that are its children, in all places. Calls on the supervisor run inside the boss. */
+ * puppets that are its children, in all places. Calls on the supervisor run inside the boss. */
 #ifndef JZT_SYSTEM_SUP_H
 #define JZT_SYSTEM_SUP_H
 
-#include "system_fixture.h"
+#include "world.h"
 
 enum { KIDS = PLACES };
 
 typedef struct nest {
     world *w;
-    agent *boss; /* hears how the supervisor ended */
-    agent *kid[KIDS];
+    puppet *boss; /* hears how the supervisor ended */
+    puppet *kid[KIDS];
     jzx_child_spec children[KIDS + 1];
     size_t count; /* of children */
     jzx_supervisor_spec spec;
@@ -23,19 +23,7 @@ typedef struct nest {
     jzx_actor_id id;
 } nest;
 
-static inline jzx_child_spec kid_spec(agent *a, uint32_t mode)
-{
-    return (jzx_child_spec){.id = a->name,
-                            .behavior = agent_behavior,
-                            .init = agent_init,
-                            .arg = a,
-                            .deinit = agent_deinit,
-                            .on_signal = agent_on_signal,
-                            .mode = mode,
-                            .dispatcher = a->place};
-}
-
-static inline void nest_spawn(jzx_context *ctx, agent *self, void *arg)
+static inline void nest_spawn(jzx_context *ctx, puppet *self, void *arg)
 {
     nest *n = arg;
     (void)self;
@@ -51,18 +39,18 @@ static inline nest *nest_new(world *w, size_t at, uint32_t mode)
     nest *n = calloc(1, sizeof *n);
     REQUIRE(n != NULL);
     n->w = w;
-    n->boss = agent_start(agent_new(w, "boss", places[at]));
+    n->boss = puppet_up(puppet_at(w, "boss", places[at]));
     n->count = KIDS;
     for (size_t i = 0; i < KIDS; i++) {
-        n->kid[i] = agent_new(w, names[i], places[(at + i) % PLACES]);
-        n->children[i] = kid_spec(n->kid[i], mode);
+        n->kid[i] = puppet_at(w, names[i], places[(at + i) % PLACES]);
+        n->children[i] = puppet_spec(n->kid[i], mode);
     }
     return n;
 }
 
 static inline void nest_begin(nest *n)
 {
-    agent_call(n->boss, nest_spawn, n);
+    puppet_call(n->boss, nest_spawn, n);
     REQUIRE_OK(n->err);
 }
 
@@ -70,7 +58,7 @@ static inline void nest_start(nest *n)
 {
     nest_begin(n);
     for (size_t i = 0; i < KIDS; i++) {
-        WAIT(n->w, agent_signals(n->kid[i], JZX_SIGNAL_POST_START) == 1);
+        WAIT(n->w, puppet_signals(n->kid[i], JZX_SIGNAL_POST_START) == 1);
     }
     world_settle(n->w);
 }
@@ -92,11 +80,11 @@ static inline void nest_close(nest *n)
 }
 
 /* The boss heard this, about the supervisor. */
-static inline event nest_wait_end(nest *n, uint32_t signal, uint32_t reason)
+static inline sight nest_wait_end(nest *n, uint32_t signal, uint32_t reason)
 {
-    event e = {0};
-    WAIT(n->w, agent_signals(n->boss, signal) == 1);
-    (void)agent_count(n->boss, signal, 0, &e);
+    sight e = {0};
+    WAIT(n->w, puppet_signals(n->boss, signal) == 1);
+    (void)puppet_count(n->boss, signal, 0, &e);
     CHECK_EQ(e.sender, n->sup);
     CHECK_STR(jzx_reason_name(e.reason.kind), jzx_reason_name(reason));
     return e;
@@ -105,7 +93,7 @@ static inline event nest_wait_end(nest *n, uint32_t signal, uint32_t reason)
 /* Ways to end a kid that are not its supervisor's doing. */
 enum { BY_FAIL, BY_PANIC, BY_KILL, BY_STOP, BY_RETURN, WAYS };
 
-static inline void kid_end(agent *kid, int way)
+static inline void puppet_end_by(puppet *kid, int way)
 {
     jzx_loop *loop = kid->w->loop;
     jzx_actor_id id = atomic_load(&kid->id);
@@ -117,10 +105,10 @@ static inline void kid_end(agent *kid, int way)
         CHECK_OK(jzx_stop(loop, id));
         break;
     case BY_RETURN:
-        agent_order(kid, A_STOP);
+        puppet_order(kid, T_STOP);
         break;
     default:
-        agent_order(kid, way == BY_FAIL ? A_FAIL : A_PANIC);
+        puppet_order(kid, way == BY_FAIL ? T_FAIL : T_PANIC);
         break;
     }
 }
@@ -128,7 +116,7 @@ static inline void kid_end(agent *kid, int way)
 /* Its nth life has begun, in the same id. */
 #define WAIT_LIFE(kid_, id_, n_)                                                                   \
     do {                                                                                           \
-        WAIT((kid_)->w, atomic_load(&(kid_)->ups) == (n_) && agent_is_up(kid_));                   \
+        WAIT((kid_)->w, atomic_load(&(kid_)->ups) == (n_) && puppet_is_up(kid_));                  \
         CHECK_EQ(atomic_load(&(kid_)->id), (id_));                                                 \
         CHECK_EQ(atomic_load(&(kid_)->ends), 0);                                                   \
     } while (0)
@@ -140,7 +128,7 @@ static inline void nest_ids(const nest *n, jzx_actor_id *out)
     }
 }
 
-static inline void ask_child(jzx_context *ctx, agent *self, void *arg)
+static inline void ask_child(jzx_context *ctx, puppet *self, void *arg)
 {
     nest *n = arg;
     (void)self;
@@ -150,23 +138,9 @@ static inline void ask_child(jzx_context *ctx, agent *self, void *arg)
 static inline jzx_child_info nest_child(nest *n, const char *name)
 {
     n->name = name;
-    agent_call(n->boss, ask_child, n);
+    puppet_call(n->boss, ask_child, n);
     CHECK_OK(n->err);
     return n->info;
-}
-
-/* A body for a supervisor in each place. */
-static inline void for_all_places(void (*body)(world *w, size_t at))
-{
-    world *w = world_open();
-    for (size_t at = 0; at < PLACES; at++) {
-        unsigned failures = jzt_failures();
-        body(w, at);
-        if (jzt_failures() != failures) {
-            printf("    (the supervisor on %s)\n", places[at]);
-        }
-    }
-    world_close(w);
 }
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef JZT_JOB_FIXTURE_H
 #define JZT_JOB_FIXTURE_H
 
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -189,7 +189,7 @@ static inline void asker_do(rig *r, asker *self, void (*act)(jzx_context *ctx, a
 
 static inline void need_threads(void)
 {
-    if (current->env == NULL) {
+    if (rig_current->env == NULL) {
         jzt_skip("A simulated world has no threads.");
     }
 }

@@ -385,6 +385,6 @@ static const jzt_test tests[] = {
 
 int main(int argc, char **argv)
 {
-    current = &worlds[1];
+    rig_current = &rig_worlds[1];
     return jzt_main(argc, argv, tests, COUNT_OF(tests));
 }

@@ -40,13 +40,13 @@ static void check_death(int line, void (*run)(void), int signo)
 /* In a child: an actor crashes in the chosen way. */
 static void crash_in_an_actor(void)
 {
-    scene s;
-    scene_open(&s, chosen, IN_BEHAVIOR);
+    glass s;
+    glass_open(&s, chosen, CRASH_IN_BEHAVIOR);
     if (is_installed) {
         REQUIRE_OK(jzx_crash_guard_install());
     }
-    scene_spawn(&s, is_guarded ? JZX_SPAWN_CRASH_GUARD : 0);
-    scene_go(&s);
+    glass_spawn(&s, is_guarded ? JZX_SPAWN_CRASH_GUARD : 0);
+    glass_go(&s);
     _exit(s.fails == 1 && s.ended.kind == JZX_REASON_CRASH ? 0 : 45);
 }
 

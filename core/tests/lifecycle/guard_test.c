@@ -7,12 +7,12 @@
 
 static void check_crash(crash_fn crash, int signo, const char *prefix)
 {
-    scene s;
-    scene_open(&s, crash, IN_BEHAVIOR);
+    glass s;
+    glass_open(&s, crash, CRASH_IN_BEHAVIOR);
     REQUIRE_OK(jzx_crash_guard_install());
-    scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+    glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
     int saved = hush();
-    scene_go(&s);
+    glass_go(&s);
     unhush(saved);
     CHECK_EQ(s.fails, 1);
     CHECK_EQ(s.ends, 1);
@@ -56,13 +56,13 @@ static void test_a_stack_overflow_is_caught_on_the_alternate_stack_R17(void)
 static void test_the_backtrace_of_a_crash_starts_at_its_place_R17(void)
 {
     need_real_crashes();
-    scene s;
+    glass s;
     void *frames[64] = {0};
-    scene_open(&s, crash_pointer, IN_BEHAVIOR);
+    glass_open(&s, crash_pointer, CRASH_IN_BEHAVIOR);
     REQUIRE_OK(jzx_crash_guard_install());
     CHECK_EQ(jzx_crash_backtrace(frames, 64), 0);
-    scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
-    scene_go(&s);
+    glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+    glass_go(&s);
     size_t count = jzx_crash_backtrace(frames, 64);
     CHECK(count > 2);
     uintptr_t from_start = (uintptr_t)frames[0] - (uintptr_t)crash_pointer;
@@ -79,10 +79,10 @@ static void test_the_backtrace_of_a_crash_starts_at_its_place_R17(void)
 
 static void test_a_crash_in_init_is_a_failed_start_R15(void)
 {
-    scene s;
-    scene_open(&s, usual_crash(), IN_INIT);
+    glass s;
+    glass_open(&s, usual_crash(), CRASH_IN_INIT);
     REQUIRE_OK(jzx_crash_guard_install());
-    scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+    glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
     rig_idle(&s.r);
     CHECK_EQ(s.ends, 1);
     CHECK_EQ(s.deinits, 0);
@@ -96,11 +96,11 @@ static void test_a_crash_in_init_is_a_failed_start_R15(void)
 /* "In PRE_STOP ... it becomes the reason of an end that was normal so far, and goes on." */
 static void test_a_crash_while_an_actor_stops_does_not_stop_its_end_R15(void)
 {
-    for (uint32_t where = IN_SIGNAL; where <= IN_DEINIT; where++) {
-        scene s;
-        scene_open(&s, usual_crash(), where);
+    for (uint32_t where = CRASH_IN_SIGNAL; where <= CRASH_IN_DEINIT; where++) {
+        glass s;
+        glass_open(&s, usual_crash(), where);
         REQUIRE_OK(jzx_crash_guard_install());
-        scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+        glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
         rig_idle(&s.r);
         REQUIRE_OK(jzx_stop(s.r.loop, s.id));
         rig_idle(&s.r);
@@ -115,10 +115,10 @@ static void test_a_crash_while_an_actor_stops_does_not_stop_its_end_R15(void)
 /* jzx_loop_destroy() runs deinit outside of any step. */
 static void test_a_crash_in_deinit_does_not_stop_the_loop_from_being_destroyed_R17(void)
 {
-    scene s;
-    scene_open(&s, usual_crash(), IN_DEINIT);
+    glass s;
+    glass_open(&s, usual_crash(), CRASH_IN_DEINIT);
     REQUIRE_OK(jzx_crash_guard_install());
-    scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+    glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
     rig_idle(&s.r);
     rig_close(&s.r);
     CHECK_EQ(s.ends, 1);
@@ -128,19 +128,19 @@ static void test_a_crash_in_deinit_does_not_stop_the_loop_from_being_destroyed_R
 
 static void count_drop(void *data)
 {
-    scene *s = *(scene **)data;
+    glass *s = *(glass **)data;
     s->drops++;
     free(data);
 }
 
 static void test_the_message_of_a_crash_is_released_once_R4(void)
 {
-    scene s;
-    scene_open(&s, usual_crash(), IN_BEHAVIOR);
+    glass s;
+    glass_open(&s, usual_crash(), CRASH_IN_BEHAVIOR);
     REQUIRE_OK(jzx_crash_guard_install());
-    scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+    glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
     for (uint32_t tag = GO; tag <= WORK; tag++) {
-        scene **data = malloc(sizeof *data);
+        glass **data = malloc(sizeof *data);
         *data = &s;
         jzx_send_opts opts = {.data = data, .len = sizeof *data, .drop = count_drop, .tag = tag};
         REQUIRE_OK(jzx_send_with(s.r.loop, s.id, &opts));
@@ -152,13 +152,13 @@ static void test_the_message_of_a_crash_is_released_once_R4(void)
     jzx_crash_guard_remove();
 }
 
-static void spawn_supervised(scene *s, uint32_t action)
+static void spawn_supervised(glass *s, uint32_t action)
 {
     jzx_supervisor_spec spec = {.intensity = 1000, .action = action};
     jzx_child_spec child = {.id = "glass",
-                            .behavior = scene_behavior,
-                            .init = scene_init,
-                            .deinit = scene_deinit,
+                            .behavior = glass_behavior,
+                            .init = glass_init,
+                            .deinit = glass_deinit,
                             .arg = s,
                             .flags = JZX_SPAWN_CRASH_GUARD};
     jzx_supervisor_init init = {
@@ -174,13 +174,13 @@ static void test_a_supervised_actor_is_restarted_after_each_crash_R18(void)
 {
     enum { CRASHES = 100 };
     static const crash_fn ways[] = {crash_pointer, crash_divide, crash_abort, crash_overflow};
-    scene s;
-    scene_open(&s, usual_crash(), IN_BEHAVIOR);
+    glass s;
+    glass_open(&s, usual_crash(), CRASH_IN_BEHAVIOR);
     REQUIRE_OK(jzx_crash_guard_install());
     spawn_supervised(&s, JZX_ACTION_RESTART);
     for (uint32_t i = 0; i < CRASHES; i++) {
         s.crash = SANITIZED ? crash_abort : ways[i % COUNT_OF(ways)];
-        scene_go(&s);
+        glass_go(&s);
         REQUIRE_EQ(s.fails, i + 1);
         REQUIRE_EQ(s.failed.kind, JZX_REASON_CRASH);
     }
@@ -194,11 +194,11 @@ static void test_a_supervised_actor_is_restarted_after_each_crash_R18(void)
 
 static void test_resume_after_a_crash_is_a_restart_R18(void)
 {
-    scene s;
-    scene_open(&s, usual_crash(), IN_BEHAVIOR);
+    glass s;
+    glass_open(&s, usual_crash(), CRASH_IN_BEHAVIOR);
     REQUIRE_OK(jzx_crash_guard_install());
     spawn_supervised(&s, JZX_ACTION_RESUME);
-    scene_go(&s);
+    glass_go(&s);
     CHECK_EQ(s.inits, 2);
     CHECK_EQ(jzx_actor_incarnation(s.r.loop, s.id), 2);
     rig_close(&s.r);
@@ -207,7 +207,7 @@ static void test_resume_after_a_crash_is_a_restart_R18(void)
 
 static void *crash_on_a_thread_of_its_own(void *arg)
 {
-    scene *s = arg;
+    glass *s = arg;
     jzx_sim_opts sim = {.seed = 1};
     jzx_kit_opts opts = {.sim = &sim};
     CHECK_OK(jzx_kit_open(&opts, &s->r.kit));
@@ -216,8 +216,8 @@ static void *crash_on_a_thread_of_its_own(void *arg)
     CHECK_OK(jzx_loop_set_observer(s->r.loop, &observer, s));
     CHECK_OK(jzx_crash_guard_install());
     for (int i = 0; i < 50; i++) {
-        jzx_spawn_opts spawn = {.behavior = scene_behavior,
-                                .init = scene_init,
+        jzx_spawn_opts spawn = {.behavior = glass_behavior,
+                                .init = glass_init,
                                 .state = s,
                                 .flags = JZX_SPAWN_CRASH_GUARD};
         CHECK_OK(jzx_spawn(s->r.loop, &spawn, &s->id));
@@ -231,10 +231,10 @@ static void *crash_on_a_thread_of_its_own(void *arg)
 static void test_loops_on_several_threads_crash_at_the_same_time_R17(void)
 {
     enum { THREADS = 4 };
-    static scene scenes[THREADS];
+    static glass scenes[THREADS];
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {
-        scenes[i] = (scene){.crash = SANITIZED || i % 2 == 0 ? usual_crash() : crash_overflow};
+        scenes[i] = (glass){.crash = SANITIZED || i % 2 == 0 ? usual_crash() : crash_overflow};
         REQUIRE(pthread_create(&threads[i], NULL, crash_on_a_thread_of_its_own, &scenes[i]) == 0);
     }
     for (int i = 0; i < THREADS; i++) {

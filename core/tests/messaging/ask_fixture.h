@@ -3,7 +3,7 @@
 #ifndef JZT_ASK_FIXTURE_H
 #define JZT_ASK_FIXTURE_H
 
-#include "life_fixture.h"
+#include "puppet.h"
 
 /* What a party does with a question; then it calls `then`, if there is one. */
 typedef enum manner {
@@ -26,7 +26,7 @@ enum { KEPT_MAX = 16, ASK_TAG = 5 };
 
 typedef struct party party;
 struct party {
-    life me; /* first: it is the actor's state */
+    puppet me; /* first: it is the actor's state */
     manner how;
     finish end;
     bool once; /* from the next question on: ANSWER and RETURN */
@@ -99,7 +99,7 @@ static inline jzx_behavior_result party_finish(jzx_context *ctx, party *self)
         self->end = RETURN;
         self->then = NULL;
     }
-    return order == 0 ? JZX_BEHAVIOR_OK : obey(ctx, order, &self->me);
+    return order == 0 ? JZX_BEHAVIOR_OK : puppet_obey(ctx, order, &self->me);
 }
 
 /* "a<replied 6>", "a<callee died: failed 7>" */
@@ -146,7 +146,7 @@ static inline jzx_behavior_result party_behavior(jzx_context *ctx, const jzx_mes
     }
     CHECK(jzx_reply_of(ctx) == NULL);
     if (!jzx_is_ask(ctx)) {
-        return life_behavior(ctx, msg);
+        return puppet_behavior(ctx, msg);
     }
     self->me.msg = msg;
     self->asked++;
@@ -161,33 +161,33 @@ static inline jzx_behavior_result party_behavior(jzx_context *ctx, const jzx_mes
 static inline void party_name(party *self, const char *name)
 {
     *self = (party){0};
-    life_name(&self->me, name);
+    puppet_name(&self->me, name);
     self->me.mute = true;
 }
 
 static inline void party_spawn_with(jzx_loop *loop, party *self)
 {
     jzx_spawn_opts opts = self->opts;
-    jzx_spawn_opts base = life_opts(&self->me);
+    jzx_spawn_opts base = puppet_opts(&self->me);
     opts.behavior = party_behavior;
     opts.state = base.state;
     opts.name = base.name;
     opts.init = base.init;
     opts.deinit = base.deinit;
     opts.on_signal = base.on_signal;
-    life_spawn_with(loop, &self->me, &opts);
+    puppet_spawn_with(loop, &self->me, &opts);
 }
 
 /* Three parties: a asks, b answers, c is there to help. All are children of p, which has a policy
  * if there is one. */
 typedef struct trio {
     rig r;
-    life p;
+    puppet p;
     party a, b, c;
     const jzx_supervisor_spec *policy;
 } trio;
 
-static inline void trio_begin(jzx_context *ctx, life *self, uint32_t what)
+static inline void trio_begin(jzx_context *ctx, puppet *self, uint32_t what)
 {
     trio *t = self->arg;
     if (what == IN_INIT) {
@@ -203,13 +203,13 @@ static inline void trio_begin(jzx_context *ctx, life *self, uint32_t what)
 /* Named; change options before trio_start(). */
 static inline void trio_open(trio *t, const jzx_config *config, const jzx_supervisor_spec *policy)
 {
-    life_open(&t->r, config);
+    play_open(&t->r, config);
     party_name(&t->a, "a");
     party_name(&t->b, "b");
     party_name(&t->c, "c");
     t->b.next = &t->c;
     t->policy = policy;
-    life_name(&t->p, "p");
+    puppet_name(&t->p, "p");
     t->p.mute = true;
     t->p.arg = t;
     t->p.during = trio_begin;
@@ -221,8 +221,8 @@ static trio *the_trio;
 static inline void trio_start(trio *t)
 {
     the_trio = t;
-    jzx_spawn_opts parent = life_opts(&t->p);
-    life_spawn_with(t->r.loop, &t->p, &parent);
+    jzx_spawn_opts parent = puppet_opts(&t->p);
+    puppet_spawn_with(t->r.loop, &t->p, &parent);
     rig_idle(&t->r);
     t->a.to = t->b.me.id;
     t->a.ask =
@@ -238,11 +238,11 @@ static inline void trio_make(trio *t)
 
 static inline void trio_close(trio *t)
 {
-    life_close(&t->r);
+    play_close(&t->r);
 }
 
 /* Asks as self->ask says. */
-static inline void party_ask(jzx_context *ctx, life *me)
+static inline void party_ask(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     self->err = jzx_ask(ctx->loop, self->to, &self->ask, &self->ref);
@@ -255,7 +255,7 @@ static inline void trio_ask(trio *t)
 }
 
 /* Runs a function of the test inside a party, and whatever follows. */
-static inline void within(trio *t, party *who, void (*call)(jzx_context *ctx, life *self))
+static inline void within(trio *t, party *who, void (*call)(jzx_context *ctx, puppet *self))
 {
     inside(&t->r, &who->me, call);
 }

@@ -3,7 +3,7 @@
 #ifndef JZT_BUS_FIXTURE_H
 #define JZT_BUS_FIXTURE_H
 
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <jzx/bus.h>
 
@@ -27,7 +27,7 @@ typedef struct call {
 } call;
 
 struct listener {
-    subject *self;
+    puppet *self;
     jzx_bus *bus;
     jzx_sub_ref ref; /* of the last subscription */
     jzx_err err;     /* of the last call */
@@ -62,7 +62,7 @@ static inline void hear_event(jzx_context *ctx, listener *self, const jzx_messag
 
 static inline jzx_behavior_result hear_lag(jzx_context *ctx, const jzx_message *msg)
 {
-    listener *self = ((subject *)ctx->state)->arg;
+    listener *self = ((puppet *)ctx->state)->arg;
     CHECK_EQ(msg->kind, JZX_KIND_NOTICE);
     CHECK_EQ(msg->tag, JZX_TAG_LAGGED);
     CHECK_EQ(msg->len, sizeof(jzx_lag_notice));
@@ -75,7 +75,7 @@ static inline jzx_behavior_result hear_lag(jzx_context *ctx, const jzx_message *
 }
 
 static inline jzx_behavior_result listener_on(jzx_context *ctx, const jzx_message *msg,
-                                              subject *subject_self)
+                                              puppet *subject_self)
 {
     listener *self = subject_self->arg;
     if (msg->kind == JZX_KIND_EVENT) {
@@ -98,7 +98,7 @@ static inline listener *listener_new(jzx_bus *bus)
     listener *self = calloc(1, sizeof *self);
     REQUIRE(self != NULL);
     self->bus = bus;
-    self->self = subject_new(listener_on);
+    self->self = puppet_new(listener_on);
     self->self->arg = self;
     return self;
 }
@@ -106,13 +106,13 @@ static inline listener *listener_new(jzx_bus *bus)
 static inline listener *listener_start(rig *r, jzx_bus *bus, const jzx_spawn_opts *opts)
 {
     listener *self = listener_new(bus);
-    subject_spawn(r, self->self, opts);
+    puppet_start_as(r, self->self, opts);
     return self;
 }
 
 static inline void listener_free(listener *self)
 {
-    free(self->self);
+    puppet_free(self->self);
     free(self);
 }
 
@@ -207,7 +207,7 @@ static inline void hall_open(hall *h, uint32_t keep)
 }
 
 /* From inside an actor, and handled when it returns. */
-static inline void say(hall *h, jzx_topic topic, uint64_t first, uint64_t count)
+static inline void hall_say(hall *h, jzx_topic topic, uint64_t first, uint64_t count)
 {
     run what = {topic, first, count};
     listener_call(&h->r, h->speaker, do_publish, &what);

@@ -2,7 +2,7 @@
 #ifndef JZT_REG_FIXTURE_H
 #define JZT_REG_FIXTURE_H
 
-#include "life_fixture.h"
+#include "puppet.h"
 
 #include <jzx/registry.h>
 
@@ -32,7 +32,7 @@ static jzx_actor_id called_id;
 static inline jzx_behavior_result reg_behavior(jzx_context *ctx, const jzx_message *msg)
 {
     if (msg->tag != JZX_TAG_NAME && msg->tag != JZX_TAG_GROUP) {
-        return life_behavior(ctx, msg);
+        return puppet_behavior(ctx, msg);
     }
     REQUIRE(notice_count < NOTICES_MAX);
     seen *notice = &notices[notice_count++];
@@ -56,7 +56,7 @@ static inline jzx_behavior_result reg_behavior(jzx_context *ctx, const jzx_messa
 
 static inline void reg_open(rig *r, const jzx_config *config)
 {
-    life_open(r, config);
+    play_open(r, config);
     notice_count = 0;
     on_notice = NULL;
     called_err = JZX_OK;
@@ -66,37 +66,37 @@ static inline void reg_open(rig *r, const jzx_config *config)
     called_id = JZX_NOBODY;
 }
 
-static inline jzx_spawn_opts reg_opts(life *self)
+static inline jzx_spawn_opts reg_opts(puppet *self)
 {
-    jzx_spawn_opts opts = life_opts(self);
+    jzx_spawn_opts opts = puppet_opts(self);
     opts.behavior = reg_behavior;
     return opts;
 }
 
 /* Known, spawned with these flags, and up. */
-static inline life *born_with(rig *r, life *self, const char *name, uint32_t flags)
+static inline puppet *born_with(rig *r, puppet *self, const char *name, uint32_t flags)
 {
-    life_name(self, name);
+    puppet_name(self, name);
     jzx_spawn_opts opts = reg_opts(self);
     opts.flags = flags;
-    life_spawn_with(r->loop, self, &opts);
+    puppet_spawn_with(r->loop, self, &opts);
     rig_idle(r);
     return self;
 }
 
-static inline life *born(rig *r, life *self, const char *name)
+static inline puppet *born(rig *r, puppet *self, const char *name)
 {
     return born_with(r, self, name, 0);
 }
 
-static inline jzx_child_spec reg_child(life *self, uint32_t flags)
+static inline jzx_child_spec reg_child(puppet *self, uint32_t flags)
 {
     return (jzx_child_spec){.id = self->name,
                             .behavior = reg_behavior,
-                            .init = life_init,
+                            .init = puppet_init,
                             .arg = self,
-                            .deinit = life_deinit,
-                            .on_signal = life_signal,
+                            .deinit = puppet_deinit,
+                            .on_signal = puppet_signal,
                             .flags = flags,
                             .mode = JZX_PERMANENT};
 }
@@ -113,29 +113,29 @@ static inline jzx_actor_id sup_of(rig *r, const jzx_supervisor_spec *spec,
     return id;
 }
 
-static inline void call_await(jzx_context *ctx, life *self)
+static inline void call_await(jzx_context *ctx, puppet *self)
 {
     (void)self;
     called_err = jzx_await_name(ctx->loop, called_text, called_ms, &called_ref);
 }
-static inline void call_cancel(jzx_context *ctx, life *self)
+static inline void call_cancel(jzx_context *ctx, puppet *self)
 {
     (void)self;
     called_err = jzx_await_cancel(ctx->loop, called_ref);
 }
-static inline void call_watch(jzx_context *ctx, life *self)
+static inline void call_watch(jzx_context *ctx, puppet *self)
 {
     (void)self;
     called_err = jzx_group_watch(ctx->loop, called_text, &called_ref);
 }
-static inline void call_unwatch(jzx_context *ctx, life *self)
+static inline void call_unwatch(jzx_context *ctx, puppet *self)
 {
     (void)self;
     called_err = jzx_group_unwatch(ctx->loop, called_ref);
 }
 
 /* Has an actor wait; returns the reference. */
-static inline jzx_name_ref await_by(rig *r, life *self, const char *name, uint64_t ms)
+static inline jzx_name_ref await_by(rig *r, puppet *self, const char *name, uint64_t ms)
 {
     called_text = name;
     called_ms = ms;
@@ -144,14 +144,14 @@ static inline jzx_name_ref await_by(rig *r, life *self, const char *name, uint64
     return called_ref;
 }
 
-static inline jzx_err cancel_by(rig *r, life *self, jzx_name_ref ref)
+static inline jzx_err cancel_by(rig *r, puppet *self, jzx_name_ref ref)
 {
     called_ref = ref;
     inside(r, self, call_cancel);
     return called_err;
 }
 
-static inline jzx_group_ref watch_by(rig *r, life *self, const char *group)
+static inline jzx_group_ref watch_by(rig *r, puppet *self, const char *group)
 {
     called_text = group;
     inside(r, self, call_watch);
@@ -159,7 +159,7 @@ static inline jzx_group_ref watch_by(rig *r, life *self, const char *group)
     return called_ref;
 }
 
-static inline void stop_life(rig *r, const life *self)
+static inline void stop_life(rig *r, const puppet *self)
 {
     CHECK_OK(jzx_stop(r->loop, self->id));
     rig_idle(r);

@@ -4,7 +4,7 @@
 #ifndef JZT_CALL_FIXTURE_H
 #define JZT_CALL_FIXTURE_H
 
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <jzx/ask.h>
 #include <jzx/behavior.h>
@@ -326,14 +326,6 @@ static inline uint64_t call(rig *r, client *c, jzx_actor_id to, uint32_t tag)
 {
     jzx_ask_opts opts = {.u64 = tag, .tag = tag, .flags = JZX_SEND_VALUE, .timeout_ms = 60000};
     return call_with(r, c, to, &opts);
-}
-
-/* Runs for some virtual time, and says if anything is out of order. */
-static inline void run_ms(rig *r, uint64_t ms)
-{
-    REQUIRE_OK(jzx_kit_run(r->kit, ms));
-    const char *wrong = jzx_testkit_check(r->loop);
-    CHECK_STR(wrong == NULL ? "" : wrong, "");
 }
 
 static inline void call_and_run(rig *r, client *c, jzx_actor_id to, uint32_t tag)

@@ -3,7 +3,7 @@
 #ifndef JZT_FLOW_FIXTURE_H
 #define JZT_FLOW_FIXTURE_H
 
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <jzx/flow.h>
 
@@ -161,7 +161,7 @@ static inline void check_kept(const station *s)
     CHECK_EQ(s->inits, s->deinits);
 }
 
-static inline bool is_gone(rig *r, const station *s)
+static inline bool station_gone(rig *r, const station *s)
 {
     return jzx_actor_state(r->loop, s->id) == JZX_STATE_TERMINATED;
 }

@@ -5,7 +5,7 @@
 #ifndef JZT_FSM_FIXTURE_H
 #define JZT_FSM_FIXTURE_H
 
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <jzx/behavior.h>
 #include <jzx/fsm.h>
@@ -149,7 +149,7 @@ static inline void lab_open(rig *r, lab *l, const jzx_fsm_row *rows, size_t coun
 }
 #define LAB_OPEN(rig_, lab_, rows_) lab_open((rig_), (lab_), (rows_), COUNT_OF(rows_))
 
-static inline void tell(rig *r, const lab *l, uint32_t tag, uint64_t value)
+static inline void lab_tell(rig *r, const lab *l, uint32_t tag, uint64_t value)
 {
     REQUIRE_OK(jzx_send_u64(r->loop, l->id, value, tag));
 }

@@ -3,7 +3,7 @@
 #ifndef JZT_ROUTER_FIXTURE_H
 #define JZT_ROUTER_FIXTURE_H
 
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <jzx/ask.h>
 #include <jzx/router.h>

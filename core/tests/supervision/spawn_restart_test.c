@@ -334,8 +334,8 @@ static void test_a_sibling_that_has_just_started_is_taken_along_R19(void)
         kid_tell(k[failing], KID_FAIL, 0);
         tree_idle(&t);
         tree_pass(&t, 30);
-        const char *said = words_take(&t.life);
-        const char *failed = strchr(said, '-');
+        const char *told = words_take(&t.life);
+        const char *failed = strchr(told, '-');
         REQUIRE(failed != NULL);
         for (size_t i = 0; i < 3; i++) {
             const char start[] = {'+', ids[i][0], '\0'};
@@ -343,7 +343,7 @@ static void test_a_sibling_that_has_just_started_is_taken_along_R19(void)
             jzx_actor_facts facts;
             REQUIRE_OK(jzx_actor_inspect(t.loop, k[i]->actor, &facts));
             uint32_t starts = 0;
-            for (const char *at = said; (at = strstr(at, start)) != NULL; at++) {
+            for (const char *at = told; (at = strstr(at, start)) != NULL; at++) {
                 starts++;
             }
             CHECK_EQ(facts.incarnation, starts);

@@ -7,7 +7,7 @@
 #ifndef JZT_SUP_FIXTURE_H
 #define JZT_SUP_FIXTURE_H
 
-#include "core_fixture.h"
+#include "puppet.h"
 
 enum { WORDS_SIZE = 4096, KID_TIMES = 32 };
 
