@@ -97,11 +97,24 @@ function(jzx_wants_own_program source out)
     endif()
 endfunction()
 
+# jzx_add_fixtures(room place library...): what the tests of a room share, <feature>_fixture.c, is compiled
+# once, into a library that the programs of the room are linked with.
+function(jzx_add_fixtures room place)
+    file(GLOB sources CONFIGURE_DEPENDS ${place}/*_fixture.c)
+    if(sources)
+        add_library(jzt_${room} STATIC ${sources})
+        target_link_libraries(jzt_${room} PRIVATE jzt_support ${ARGN})
+    endif()
+endfunction()
+
 # jzx_add_test_program(target name room sources libraries...): an executable in <build>/tests/<room>.
 function(jzx_add_test_program target name room sources)
     add_executable(${target} ${sources})
     set_target_properties(${target} PROPERTIES
         OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${room})
+    if(TARGET jzt_${room})
+        target_link_libraries(${target} PRIVATE jzt_${room})
+    endif()
     target_link_libraries(${target} PRIVATE jzt_support ${ARGN} Threads::Threads)
     # Half of a sanitizer's build went into optimizing tests; the library stays optimized.
     if(JZX_SANITIZE)
@@ -152,6 +165,7 @@ endfunction()
 function(jzx_add_tests room place)
     set(binaries ${PROJECT_BINARY_DIR}/tests/${room})
     file(MAKE_DIRECTORY ${binaries})
+    jzx_add_fixtures(${room} ${place} ${ARGN})
     foreach(kind ${JZX_KINDS})
         file(GLOB sources CONFIGURE_DEPENDS ${place}/*_${kind}.c)
         if(NOT TARGET jzx_client)

@@ -9,7 +9,7 @@ void cast_open(cast *c, uint32_t flags, jzx_sim *sim)
     said_clear();
 }
 
-static void puppet_clear(puppet *self)
+void puppet_forget(puppet *self)
 {
     pthread_mutex_destroy(&self->lock);
     free(self->log);
@@ -24,7 +24,7 @@ void cast_close(cast *c)
         c->first = self->next;
         CHECK_EQ(atomic_load(&self->ups), atomic_load(&self->deinits));
         CHECK_EQ(atomic_load(&self->busy), 0);
-        puppet_clear(self);
+        puppet_forget(self);
         if (c->flags & CAST_THREADS) {
             free(self);
         }
@@ -155,7 +155,7 @@ void cast_add(cast *c, puppet *self, const char *name)
     for (puppet **at = &c->first; *at != NULL; at = &(*at)->next) {
         if (*at == self) { /* named again */
             *at = self->next;
-            puppet_clear(self);
+            puppet_forget(self);
             break;
         }
     }
@@ -180,7 +180,7 @@ puppet *puppet_new(puppet_on on)
 void puppet_free(puppet *self)
 {
     if (self != NULL) {
-        puppet_clear(self);
+        puppet_forget(self);
         free(self);
     }
 }

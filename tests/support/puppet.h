@@ -172,6 +172,8 @@ void puppet_name(puppet *self, const char *name);
 /* On the heap, in no cast, bare; the caller frees it. */
 puppet *puppet_new(puppet_on on);
 void puppet_free(puppet *self);
+/* Gives back its log; for one that is no cast's to close. */
+void puppet_forget(puppet *self);
 
 /* All hooks, or none for a bare one; change what the test needs. */
 jzx_spawn_opts puppet_opts(puppet *self);

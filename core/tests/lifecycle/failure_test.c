@@ -6,7 +6,7 @@
 #include "loop/loop.h"
 #include "os/debug/frames.h"
 
-#include "guard_fixture.h"
+#include "crash.h"
 
 /* Code that is looked for. Between these two. */
 extern const char __start_jzt_place[];

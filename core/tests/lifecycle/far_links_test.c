@@ -5,7 +5,7 @@
  * letting "loop" stand still, and races are played many times. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_sup.h"
+#include "nest.h"
 
 enum { ROUNDS = JZT_SANITIZED ? 6 : 20 };
 

@@ -5,7 +5,7 @@
  * the row; actors in every place that start, fail, restart, give up, overflow and end. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_sup.h"
+#include "nest.h"
 #include "world.h"
 
 #include "loop/system.h" /* how many were not told */

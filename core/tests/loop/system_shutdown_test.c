@@ -4,7 +4,7 @@
  */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_sup.h"
+#include "nest.h"
 
 #include <sched.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* Goal: an actor runs what it became, goes back the way it came, and starts every life as it was
  * spawned (R15, R17, R18); calls from where there is nothing to do with are refused and change
  * nothing. Method: simulation; behaviors that sign what they handle. */
-#include "desk_fixture.h"
+#include "desk.h"
 
 enum { T_A = 0x10, T_B, T_C, PUSH_A, PUSH_B, PUSH_C, BACK, NONE, WORK };
 

@@ -2,7 +2,7 @@
  * that is discarded becomes a dead letter at once (R4-R8, R11, R13, R21). Method: simulation; a
  * clerk that passes on, a receiver that writes down what it gets, payloads that count their drops;
  * the kit checks conservation and memory. */
-#include "desk_fixture.h"
+#include "desk.h"
 
 enum { FLUSH = 0x500 };
 

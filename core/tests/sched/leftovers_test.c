@@ -3,7 +3,7 @@
  * every kind of message ends in every way, each payload with a destructor that knows it; then plain
  * messages are sent and looked at, and the audit looks at the free nodes. */
 #define _GNU_SOURCE
-#include "guard_fixture.h"
+#include "crash.h"
 
 enum { PLAIN = 1, PARCEL, SEND_PARCEL, SEND_PLAIN, ROUNDS = 4, EACH = 48, PARCELS_MAX = 64 };
 

@@ -1,7 +1,7 @@
 /* Goal: an ask that is set aside, passed on or discarded ends exactly once, and as it should: the
  * duty to answer goes where the message goes (R5, R6, R16, R18). Method: simulation; an asker that
  * notes how each ask ended, a desk that sets asks aside or moves them, somebody who answers. */
-#include "desk_fixture.h"
+#include "desk.h"
 
 enum { ASK = 1, QUESTION = 2, ANSWER = 0x400, TIMEOUT_MS = 1000 };
 

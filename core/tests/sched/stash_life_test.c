@@ -2,7 +2,7 @@
  * every kind of end, every drain policy (R4, R5, R10, R16, R18, R21).
  * Method: simulation; a desk under a parent with a policy, or alone; payloads count their drops and
  * the kit checks conservation. */
-#include "desk_fixture.h"
+#include "desk.h"
 
 static const jzx_supervisor_spec often = {.intensity = 1000};
 static const jzx_supervisor_spec slowly = {.intensity = 1000, .backoff_min_ms = 1000};

@@ -2,7 +2,7 @@
  * order in which it arrived, and counts against the mailbox's cap all the time (R4-R8, R10, R13).
  * Method: simulation; a desk that is closed sets work aside and serves it when it opens; the kit
  * checks conservation after every step. */
-#include "desk_fixture.h"
+#include "desk.h"
 
 static void test_what_was_set_aside_comes_first_and_in_order_R6(void)
 {

@@ -3,7 +3,7 @@
  * and flows on named dispatchers take their orders from anywhere as well. Method: real systems. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_sup.h"
+#include "nest.h"
 
 /* A supervisor in this place, with kids "k0".."k4" everywhere, spawned from main. */
 static nest *placed(world *w, size_t at, uint32_t mode)

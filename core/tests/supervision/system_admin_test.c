@@ -2,7 +2,7 @@
  * R31, R32). Method: a supervisor in each place with a child in every place. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_sup.h"
+#include "nest.h"
 
 enum { STEPS_MAX = 16 };
 

@@ -3,7 +3,7 @@
  * children, and supervisors, in every place. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_sup.h"
+#include "nest.h"
 
 enum { WORK = 1, GO = 2 };
 

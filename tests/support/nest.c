@@ -1,29 +1,7 @@
-/* Supervisors over dispatchers: a boss in one place that spawned a supervisor there, and kids,
- * puppets that are its children, in all places. Calls on the supervisor run inside the boss. */
-#ifndef JZT_SYSTEM_SUP_H
-#define JZT_SYSTEM_SUP_H
+#define _GNU_SOURCE
+#include "nest.h"
 
-#include "world.h"
-
-enum { KIDS = PLACES };
-
-typedef struct nest {
-    world *w;
-    puppet *boss; /* hears how the supervisor ended */
-    puppet *kid[KIDS];
-    jzx_child_spec children[KIDS + 1];
-    size_t count; /* of children */
-    jzx_supervisor_spec spec;
-    jzx_actor_id sup;
-    jzx_err err;
-    const char *name; /* arguments and results of the calls below */
-    jzx_child_info info;
-    jzx_child_spec got;
-    jzx_child_counts counts;
-    jzx_actor_id id;
-} nest;
-
-static inline void nest_spawn(jzx_context *ctx, puppet *self, void *arg)
+void nest_spawn(jzx_context *ctx, puppet *self, void *arg)
 {
     nest *n = arg;
     (void)self;
@@ -32,8 +10,7 @@ static inline void nest_spawn(jzx_context *ctx, puppet *self, void *arg)
     n->err = jzx_spawn_supervisor(ctx->loop, &init, &n->sup);
 }
 
-/* Five kids, one in each place, under a supervisor in this place; change the specs, then start. */
-static inline nest *nest_new(world *w, size_t at, uint32_t mode)
+nest *nest_new(world *w, size_t at, uint32_t mode)
 {
     static const char *const names[KIDS] = {"k0", "k1", "k2", "k3", "k4"};
     nest *n = calloc(1, sizeof *n);
@@ -48,13 +25,13 @@ static inline nest *nest_new(world *w, size_t at, uint32_t mode)
     return n;
 }
 
-static inline void nest_begin(nest *n)
+void nest_begin(nest *n)
 {
     puppet_call(n->boss, nest_spawn, n);
     REQUIRE_OK(n->err);
 }
 
-static inline void nest_start(nest *n)
+void nest_start(nest *n)
 {
     nest_begin(n);
     for (size_t i = 0; i < KIDS; i++) {
@@ -63,8 +40,7 @@ static inline void nest_start(nest *n)
     world_settle(n->w);
 }
 
-/* The supervisor, if it is left, and everybody else end; states are balanced. */
-static inline void nest_close(nest *n)
+void nest_close(nest *n)
 {
     (void)jzx_system_stop(n->w->system, atomic_load(&n->boss->id));
     WAIT(n->w, atomic_load(&n->boss->ends) == 1);
@@ -79,8 +55,7 @@ static inline void nest_close(nest *n)
     free(n);
 }
 
-/* The boss heard this, about the supervisor. */
-static inline sight nest_wait_end(nest *n, uint32_t signal, uint32_t reason)
+sight nest_wait_end(nest *n, uint32_t signal, uint32_t reason)
 {
     sight e = {0};
     WAIT(n->w, puppet_signals(n->boss, signal) == 1);
@@ -90,10 +65,7 @@ static inline sight nest_wait_end(nest *n, uint32_t signal, uint32_t reason)
     return e;
 }
 
-/* Ways to end a kid that are not its supervisor's doing. */
-enum { BY_FAIL, BY_PANIC, BY_KILL, BY_STOP, BY_RETURN, WAYS };
-
-static inline void puppet_end_by(puppet *kid, int way)
+void puppet_end_by(puppet *kid, int way)
 {
     jzx_loop *loop = kid->w->loop;
     jzx_actor_id id = atomic_load(&kid->id);
@@ -113,34 +85,24 @@ static inline void puppet_end_by(puppet *kid, int way)
     }
 }
 
-/* Its nth life has begun, in the same id. */
-#define WAIT_LIFE(kid_, id_, n_)                                                                   \
-    do {                                                                                           \
-        WAIT((kid_)->w, atomic_load(&(kid_)->ups) == (n_) && puppet_is_up(kid_));                  \
-        CHECK_EQ(atomic_load(&(kid_)->id), (id_));                                                 \
-        CHECK_EQ(atomic_load(&(kid_)->ends), 0);                                                   \
-    } while (0)
-
-static inline void nest_ids(const nest *n, jzx_actor_id *out)
+void nest_ids(const nest *n, jzx_actor_id *out)
 {
     for (size_t i = 0; i < KIDS; i++) {
         out[i] = atomic_load(&n->kid[i]->id);
     }
 }
 
-static inline void ask_child(jzx_context *ctx, puppet *self, void *arg)
+void ask_child(jzx_context *ctx, puppet *self, void *arg)
 {
     nest *n = arg;
     (void)self;
     n->err = jzx_supervisor_child(ctx->loop, n->sup, n->name, &n->info);
 }
 
-static inline jzx_child_info nest_child(nest *n, const char *name)
+jzx_child_info nest_child(nest *n, const char *name)
 {
     n->name = name;
     puppet_call(n->boss, ask_child, n);
     CHECK_OK(n->err);
     return n->info;
 }
-
-#endif

@@ -1,46 +1,19 @@
-/* What the suites on become, stash and forward share: a life that is closed at first and sets work
- * aside, opens when told, and checks what it is given; alone or under a parent with a policy. */
-#ifndef JZT_DESK_FIXTURE_H
-#define JZT_DESK_FIXTURE_H
+#define _GNU_SOURCE
+#include "desk.h"
 
-#include "puppet.h"
+parcel parcels[PARCELS];
 
-/* Tags below PARCELS are work. What the others do: */
-enum {
-    S_OPEN = 0x200,    /* become open */
-    S_CLOSE,           /* become closed */
-    S_SERVE,           /* open, and unstash all */
-    S_TWICE,           /* unstash one, and one more */
-    S_BOTH,            /* stash this very message, then open and unstash all */
-    S_UNSTASH = 0x300, /* + n: unstash n; + S_ALL: all */
-    S_ALL = 0xFF
-};
-
-enum { PARCELS = 0x100 };
-
-/* Data of a message, by its tag: who saw it and who released it. */
-typedef struct parcel {
-    uint32_t drops;
-    uint32_t owned; /* times that the behavior was done with it, without a drop */
-} parcel;
-static parcel parcels[PARCELS];
-
-typedef enum form { F_VALUE, F_COPY, F_DROP, F_BARE, FORMS } form;
-
-static inline void parcel_drop(void *data)
+void parcel_drop(void *data)
 {
     ((parcel *)data)->drops++;
 }
 
-static inline unsigned char parcel_byte(uint32_t tag, size_t i)
+unsigned char parcel_byte(uint32_t tag, size_t i)
 {
     return (unsigned char)(tag * 31 + i * 7);
 }
 
-enum { COPY_MAX = 10000 };
-
-/* The options of a message with this tag; a copy's bytes are valid until the next call. */
-static inline jzx_send_opts parcel_opts(form what, uint32_t tag, size_t len)
+jzx_send_opts parcel_opts(form what, uint32_t tag, size_t len)
 {
     static unsigned char bytes[COPY_MAX];
     jzx_send_opts opts = {.tag = tag};
@@ -67,8 +40,7 @@ static inline jzx_send_opts parcel_opts(form what, uint32_t tag, size_t len)
     return opts;
 }
 
-/* It is what was sent. */
-static inline void parcel_check(const jzx_message *msg)
+void parcel_check(const jzx_message *msg)
 {
     CHECK_EQ(msg->kind, JZX_KIND_USER);
     if ((msg->flags & JZX_MSG_VALUE) != 0) {
@@ -84,16 +56,12 @@ static inline void parcel_check(const jzx_message *msg)
     }
 }
 
-static jzx_behavior_result desk_open(jzx_context *ctx, const jzx_message *msg);
-static jzx_behavior_result desk_closed(jzx_context *ctx, const jzx_message *msg);
-
-/* "a!STASH_FULL" */
-static inline void say_error(const puppet *self, jzx_err err)
+void say_error(const puppet *self, jzx_err err)
 {
     say("%s!%s", self->name, jzx_err_name(err) + strlen("JZX_ERR_"));
 }
 
-static inline void desk_stash(jzx_context *ctx, const jzx_message *msg)
+void desk_stash(jzx_context *ctx, const jzx_message *msg)
 {
     const puppet *self = ctx->state;
     jzx_err err = jzx_stash(ctx);
@@ -105,7 +73,7 @@ static inline void desk_stash(jzx_context *ctx, const jzx_message *msg)
     }
 }
 
-static inline void desk_unstash(jzx_context *ctx, uint32_t count)
+static void desk_unstash(jzx_context *ctx, uint32_t count)
 {
     jzx_err err = jzx_unstash(ctx, count);
     if (err != JZX_OK) {
@@ -113,7 +81,7 @@ static inline void desk_unstash(jzx_context *ctx, uint32_t count)
     }
 }
 
-static inline jzx_behavior_result desk_order(jzx_context *ctx, const jzx_message *msg)
+jzx_behavior_result desk_order(jzx_context *ctx, const jzx_message *msg)
 {
     switch (msg->tag) {
     case S_SERVE:
@@ -139,14 +107,12 @@ static inline jzx_behavior_result desk_order(jzx_context *ctx, const jzx_message
     return JZX_BEHAVIOR_OK;
 }
 
-/* Which messages are its own business and not the tests' work. */
-static inline bool desk_is_work(const jzx_message *msg)
+bool desk_is_work(const jzx_message *msg)
 {
     return msg->kind == JZX_KIND_USER && msg->tag < PARCELS;
 }
 
-/* Sets all work aside. */
-static jzx_behavior_result desk_closed(jzx_context *ctx, const jzx_message *msg)
+jzx_behavior_result desk_closed(jzx_context *ctx, const jzx_message *msg)
 {
     puppet *self = ctx->state;
     self->msg = msg;
@@ -164,8 +130,7 @@ static jzx_behavior_result desk_closed(jzx_context *ctx, const jzx_message *msg)
     return msg->kind == JZX_KIND_USER ? desk_order(ctx, msg) : puppet_behavior(ctx, msg);
 }
 
-/* Does all work. */
-static jzx_behavior_result desk_open(jzx_context *ctx, const jzx_message *msg)
+jzx_behavior_result desk_open(jzx_context *ctx, const jzx_message *msg)
 {
     puppet *self = ctx->state;
     self->msg = msg;
@@ -183,16 +148,7 @@ static jzx_behavior_result desk_open(jzx_context *ctx, const jzx_message *msg)
     return msg->kind == JZX_KIND_USER ? desk_order(ctx, msg) : puppet_behavior(ctx, msg);
 }
 
-/* A desk, under a parent with a policy if there is one. */
-typedef struct desk {
-    rig r;
-    puppet p;
-    puppet a;
-    jzx_spawn_opts opts; /* what life_opts() does not say */
-    const jzx_supervisor_spec *policy;
-} desk;
-
-static inline void desk_spawn(jzx_loop *loop, desk *d)
+void desk_spawn(jzx_loop *loop, desk *d)
 {
     jzx_spawn_opts opts = d->opts;
     jzx_spawn_opts base = puppet_opts(&d->a);
@@ -205,7 +161,7 @@ static inline void desk_spawn(jzx_loop *loop, desk *d)
     puppet_spawn_with(loop, &d->a, &opts);
 }
 
-static inline void desk_begin(jzx_context *ctx, puppet *self, uint32_t what)
+void desk_begin(jzx_context *ctx, puppet *self, uint32_t what)
 {
     desk *d = self->arg;
     if (what == IN_INIT) {
@@ -214,9 +170,8 @@ static inline void desk_begin(jzx_context *ctx, puppet *self, uint32_t what)
     }
 }
 
-/* Opened, started and quiet. opts and policy may be NULL. */
-static inline void desk_start(desk *d, const jzx_config *config, const jzx_spawn_opts *opts,
-                              const jzx_supervisor_spec *policy)
+void desk_start(desk *d, const jzx_config *config, const jzx_spawn_opts *opts,
+                const jzx_supervisor_spec *policy)
 {
     play_open(&d->r, config);
     memset(parcels, 0, sizeof parcels);
@@ -237,31 +192,19 @@ static inline void desk_start(desk *d, const jzx_config *config, const jzx_spawn
     said_clear();
 }
 
-static inline void desk_close(desk *d)
+void desk_close(desk *d)
 {
     play_close(&d->r);
 }
 
-/* Sends values with these tags, in this order, and runs until all is quiet. */
-static inline void desk_tell_all(desk *d, const uint32_t *tags, size_t count)
+void desk_tell_all(desk *d, const uint32_t *tags, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         tell(&d->r, &d->a, tags[i]);
     }
 }
-#define TELL(desk_, ...)                                                                           \
-    do {                                                                                           \
-        static const uint32_t tags_[] = {__VA_ARGS__};                                             \
-        desk_tell_all((desk_), tags_, COUNT_OF(tags_));                                            \
-    } while (0)
-#define TELL_AND_RUN(desk_, ...)                                                                   \
-    do {                                                                                           \
-        TELL(desk_, __VA_ARGS__);                                                                  \
-        rig_idle(&(desk_)->r);                                                                     \
-    } while (0)
 
-/* The journal without hooks and notices: only what was done with messages. */
-static inline const char *said_work(void)
+const char *said_work(void)
 {
     static char work[SAID_MAX];
     size_t len = 0;
@@ -276,17 +219,10 @@ static inline const char *said_work(void)
     }
     return work;
 }
-#define CHECK_WORK(text)                                                                           \
-    do {                                                                                           \
-        CHECK_STR(said_work(), text);                                                              \
-        said_clear();                                                                              \
-    } while (0)
 
-static inline jzx_actor_facts desk_facts(desk *d)
+jzx_actor_facts desk_facts(desk *d)
 {
     jzx_actor_facts facts;
     REQUIRE_OK(jzx_actor_inspect(d->r.loop, d->a.id, &facts));
     return facts;
 }
-
-#endif
