@@ -325,7 +325,7 @@ static void test_failures_are_told_with_their_message_and_place_also_of_who_is_g
     CHECK_STR(text_at(a, "failures.1.text"), "\\\"quoted\\\"");
     CHECK_EQ(count_at(a, "failures.1.frames"), 1);
     CHECK(has_function(a, "failures.0.frames", "behave"));
-    CHECK_STR(text_at(a, "failures.1.frames.0.text"), "behave+0x0 (test_control_actor)");
+    CHECK_STR(text_at(a, "failures.1.frames.0.text"), "behave+0x0 (actor_test)");
     CHECK(has_place(a, "failures.1.frames"));
     CHECK_EQ(count_at(ask(p, "\"op\":\"failures\",\"limit\":1}"), "failures"), 1);
     (void)ask(p, "\"op\":\"failures\",\"actor\":\"%llx\"}", (unsigned long long)one);

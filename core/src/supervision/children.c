@@ -1,31 +1,33 @@
-#include "supervision/family_priv.h"
+#include "supervision/children_priv.h"
 
 #include "actor/log.h"
 #include "base/alloc.h"
+#include "sched/worker_record.h"
 
 #include <stdio.h>
 
-static jzi_actor *self_of(const jzi_family *family)
+jzi_actor *jzi_children_self(const jzi_children *children)
 {
-    jzi_actor *actor = jzi_worker_find(family->dispatcher->acting, family->self);
+    jzi_actor *actor = jzi_worker_find(children->dispatcher->acting, children->self);
     jzi_assert(actor != NULL);
     return actor;
 }
 
-jzi_life *jzi_family_life(const jzi_family *family)
+jzi_life *jzi_children_life(const jzi_children *children)
 {
-    return family->self == JZX_NOBODY ? family->dispatcher->root_life : self_of(family)->ext->life;
+    return children->self == JZX_NOBODY ? children->dispatcher->root_life
+                                        : jzi_children_self(children)->cold->life;
 }
 
-void jzi_family_wake(jzi_family *family)
+void jzi_children_wake(jzi_children *children)
 {
-    jzi_worker *worker = family->dispatcher->acting;
-    if (family->self == JZX_NOBODY) {
-        worker->dispatcher->family->wake_root(worker);
+    jzi_worker *worker = children->dispatcher->acting;
+    if (children->self == JZX_NOBODY) {
+        worker->dispatcher->children->wake_root(worker);
         return;
     }
-    jzi_actor *self = self_of(family);
-    self->flags |= JZI_ACTOR_NEWS;
+    jzi_actor *self = jzi_children_self(children);
+    self->flags |= JZI_ACTOR_CHILD_EVENTS;
     jzi_lifecycle_wake(worker, self);
 }
 
@@ -33,16 +35,7 @@ void jzi_family_wake(jzi_family *family)
  * Then there is nobody to give an order to. */
 static jzi_actor *actor_of(const jzi_child *child)
 {
-    return jzi_lifecycle_child(child->family->dispatcher->acting, child->id);
-}
-
-const char *jzi_child_name(const jzi_child *child)
-{
-    if (child->plan != NULL) {
-        return child->plan->id;
-    }
-    const jzi_actor *actor = jzi_worker_find(child->family->dispatcher->acting, child->id);
-    return actor == NULL ? "" : jzi_actor_name(actor);
+    return jzi_lifecycle_child(child->children->dispatcher->acting, child->id);
 }
 
 static uint32_t shutdown_ms(const jzi_child *child, const jzi_actor *actor)
@@ -50,9 +43,9 @@ static uint32_t shutdown_ms(const jzi_child *child, const jzi_actor *actor)
     return child->plan != NULL ? child->plan->spec.shutdown_ms : actor->type->stop_timeout_ms;
 }
 
-bool jzi_family_in_order(const jzi_family *family)
+bool jzi_children_in_order(const jzi_children *children)
 {
-    return family->plan != NULL && family->policy.strategy != JZX_DYNAMIC;
+    return children->plan != NULL && children->policy.strategy != JZX_DYNAMIC;
 }
 
 void jzi_child_set_state(jzi_child *child, jzi_child_state state)
@@ -60,16 +53,16 @@ void jzi_child_set_state(jzi_child *child, jzi_child_state state)
     bool was = child->state == JZI_CHILD_CLEANING || child->state == JZI_CHILD_ENDING;
     bool is = state == JZI_CHILD_CLEANING || state == JZI_CHILD_ENDING;
     child->state = (uint32_t)state;
-    child->family->going += (uint32_t)is - (uint32_t)was;
+    child->children->going += (uint32_t)is - (uint32_t)was;
 }
 
 /* Orders. */
 
-void jzi_family_order_end(jzi_child *child)
+void jzi_child_order_end(jzi_child *child)
 {
     bool idle = child->state == JZI_CHILD_FAILED || child->state == JZI_CHILD_DOWN;
     jzi_child_set_state(child, JZI_CHILD_ENDING);
-    jzi_alarm_clear(child->family->dispatcher->acting->alarms, &child->alarm);
+    jzi_alarm_clear(child->children->dispatcher->acting->alarms, &child->alarm);
     jzi_actor *actor = actor_of(child);
     if (actor == NULL) {
         return;
@@ -78,8 +71,8 @@ void jzi_family_order_end(jzi_child *child)
     if (idle && timeout_ms == JZX_SHUTDOWN_BRUTAL) {
         timeout_ms = 5000; /* it failed: there is nothing to be brutal about */
     }
-    jzi_lifecycle_finish(child->family->dispatcher->acting, actor, timeout_ms,
-                         jzi_family_life(child->family)->deadline_ns);
+    jzi_lifecycle_finish(child->children->dispatcher->acting, actor, timeout_ms,
+                         jzi_children_life(child->children)->deadline_ns);
 }
 
 static void order_clean(jzi_child *child, uint32_t command)
@@ -88,8 +81,9 @@ static void order_clean(jzi_child *child, uint32_t command)
     jzi_child_set_state(child, again ? JZI_CHILD_STARTING : JZI_CHILD_CLEANING);
     jzi_actor *actor = actor_of(child);
     if (actor != NULL) {
-        jzi_lifecycle_order(child->family->dispatcher->acting, actor, command,
-                            shutdown_ms(child, actor), jzi_family_life(child->family)->deadline_ns);
+        jzi_lifecycle_order(child->children->dispatcher->acting, actor, command,
+                            shutdown_ms(child, actor),
+                            jzi_children_life(child->children)->deadline_ns);
     }
 }
 
@@ -97,7 +91,7 @@ static void order_simply(jzi_child *child, uint32_t command)
 {
     jzi_actor *actor = actor_of(child);
     if (actor != NULL) {
-        jzi_lifecycle_order(child->family->dispatcher->acting, actor, command, 0, UINT64_MAX);
+        jzi_lifecycle_order(child->children->dispatcher->acting, actor, command, 0, UINT64_MAX);
     }
 }
 
@@ -112,22 +106,23 @@ static void due(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     jzi_child *child = jzi_container_of(alarm, jzi_child, alarm);
     (void)alarms;
-    jzi_news_add(jzi_family_life(child->family), &child->bond, JZI_NEWS_DUE);
-    jzi_family_wake(child->family);
+    jzi_child_event_add(jzi_children_life(child->children), &child->child_link,
+                        JZI_CHILD_EVENT_DUE);
+    jzi_children_wake(child->children);
 }
 
 static void group_due(jzi_alarms *alarms, jzi_alarm *alarm)
 {
-    jzi_family *family = jzi_container_of(alarm, jzi_family, alarm);
+    jzi_children *children = jzi_container_of(alarm, jzi_children, alarm);
     (void)alarms;
-    family->due_ns = 0;
-    jzi_family_wake(family);
+    children->due_ns = 0;
+    jzi_children_wake(children);
 }
 
 /* Starts a child by itself: now, or when its backoff is over. */
-void jzi_family_start_when_due(jzi_child *child)
+void jzi_child_start_when_due(jzi_child *child)
 {
-    jzi_worker *worker = child->family->dispatcher->acting;
+    jzi_worker *worker = child->children->dispatcher->acting;
     uint64_t now = jzi_worker_clock(worker);
     if (child->due_ns > now) {
         child->alarm.fire = due;
@@ -138,13 +133,13 @@ void jzi_family_start_when_due(jzi_child *child)
 }
 
 /* The spawn of a child whose actor is gone, or never was. */
-jzx_err jzi_family_spawn_child(jzi_child *child)
+jzx_err jzi_child_spawn(jzi_child *child)
 {
-    jzi_worker *worker = child->family->dispatcher->acting;
+    jzi_worker *worker = child->children->dispatcher->acting;
     const jzx_child_spec *spec = &child->plan->spec;
     bool nested = child->plan->nested != NULL;
     jzx_spawn_opts opts = {
-        .behavior = nested ? self_of(child->family)->behavior : spec->behavior,
+        .behavior = nested ? jzi_children_self(child->children)->behavior : spec->behavior,
         .state = nested ? child->plan->nested : child->arg,
         .deinit = spec->deinit,
         .drop_msg = spec->drop_msg,
@@ -162,10 +157,10 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
         .dispatcher = spec->dispatcher,
         .redeliver_max = spec->redeliver_max,
     };
-    jzi_actor *parent = self_of(child->family);
-    jzi_birth birth = {.parent = parent, .bond = &child->bond, .supervisor = nested};
-    child->bond.news = 0;
-    child->bond.mode = spec->mode;
+    jzi_actor *parent = jzi_children_self(child->children);
+    jzi_birth birth = {.parent = parent, .child_link = &child->child_link, .supervisor = nested};
+    child->child_link.events = 0;
+    child->child_link.mode = spec->mode;
     jzx_err err = jzi_lifecycle_spawn(worker, &opts, &birth, &child->id);
     if (err != JZX_OK) {
         return err;
@@ -179,7 +174,7 @@ jzx_err jzi_family_spawn_child(jzi_child *child)
     jzi_child_set_state(child, up ? JZI_CHILD_UP : JZI_CHILD_STARTING);
     child->ordered = false;
     if (up) {
-        JZI_PUBLISH(actor->ext->life->since_ns, jzi_worker_clock(worker));
+        JZI_PUBLISH(actor->cold->life->since_ns, jzi_worker_clock(worker));
         child->up_ns = worker->now_ns;
         child->fresh = child->manual = false;
         if (child->want == JZI_WANT_AGAIN) {
@@ -212,27 +207,27 @@ static bool has_to_go(const jzi_child *child)
 
 /* Takes down, the last first and one after the other but for those of one stop group, who is to go.
  * True: everybody is down. */
-static bool take_down(jzi_family *family)
+static bool take_down(jzi_children *children)
 {
-    bool parallel = !jzi_family_in_order(family) && family->stopping;
-    for (; family->cursor != NULL; family->cursor = family->cursor->prev) {
-        jzi_child *child = family->cursor;
+    bool parallel = !jzi_children_in_order(children) && children->stopping;
+    for (; children->cursor != NULL; children->cursor = children->cursor->prev) {
+        jzi_child *child = children->cursor;
         if (!has_to_go(child)) {
             continue;
         }
         uint32_t own = stop_group(child);
-        if (family->going > 0 && !parallel && (own == 0 || own != family->going_as)) {
+        if (children->going > 0 && !parallel && (own == 0 || own != children->going_as)) {
             return false;
         }
-        family->going_as = own;
+        children->going_as = own;
         if (child->want == JZI_WANT_GONE) {
             child->ordered = true;
-            jzi_family_order_end(child);
+            jzi_child_order_end(child);
         } else {
             order_clean(child, JZI_ACTOR_HALT);
         }
     }
-    return family->going == 0;
+    return children->going == 0;
 }
 
 static void decide(jzi_child *child);
@@ -240,27 +235,27 @@ static void decide(jzi_child *child);
 /* The spawn of a child failed: that is a failed start. */
 static void spawn_failed(jzi_child *child, jzx_err err)
 {
-    jzi_family *family = child->family;
+    jzi_children *children = child->children;
     jzx_reason reason = {.kind = JZX_REASON_START_FAILED, .code = err};
     (void)snprintf(reason.text, sizeof reason.text, "%s", jzx_err_name(err));
-    child->bond.reason = reason;
-    if (family->starting) {
-        family->failed = true;
-        family->reason = reason;
+    child->child_link.reason = reason;
+    if (children->starting) {
+        children->failed = true;
+        children->reason = reason;
     } else {
         decide(child);
     }
 }
 
 /* Starts the group in order, one after the other. True: all are up. */
-static bool start_next(jzi_family *family)
+static bool start_next(jzi_children *children)
 {
-    for (; family->cursor != NULL; family->cursor = family->cursor->next) {
-        jzi_child *child = family->cursor;
+    for (; children->cursor != NULL; children->cursor = children->cursor->next) {
+        jzi_child *child = children->cursor;
         if (child->want == JZI_WANT_AGAIN && child->state == JZI_CHILD_DOWN) {
             order_start(child);
         } else if (child->want == JZI_WANT_AGAIN && child->state == JZI_CHILD_ABSENT) {
-            jzx_err err = jzi_family_spawn_child(child);
+            jzx_err err = jzi_child_spawn(child);
             if (err != JZX_OK) {
                 spawn_failed(child, err);
                 return false;
@@ -273,33 +268,33 @@ static bool start_next(jzi_family *family)
     return true;
 }
 
-void jzi_family_step(jzi_family *family)
+void jzi_children_step(jzi_children *children)
 {
-    jzi_worker *worker = family->dispatcher->acting;
-    if (family->over && !family->stopping) {
+    jzi_worker *worker = children->dispatcher->acting;
+    if (children->over && !children->stopping) {
         return;
     }
-    if (family->phase == JZI_GROUP_DOWN) {
-        if (!take_down(family) || family->stopping) {
+    if (children->phase == JZI_GROUP_DOWN) {
+        if (!take_down(children) || children->stopping) {
             return;
         }
-        family->phase = JZI_GROUP_WAIT;
+        children->phase = JZI_GROUP_WAIT;
     }
-    if (family->phase == JZI_GROUP_WAIT) {
+    if (children->phase == JZI_GROUP_WAIT) {
         uint64_t now = jzi_worker_clock(worker);
-        if (family->due_ns > now) {
-            family->alarm.fire = group_due;
-            jzi_alarm_set(worker->alarms, &family->alarm, family->due_ns - now);
+        if (children->due_ns > now) {
+            children->alarm.fire = group_due;
+            jzi_alarm_set(worker->alarms, &children->alarm, children->due_ns - now);
             return;
         }
-        family->phase = JZI_GROUP_UP;
-        family->cursor = family->first;
+        children->phase = JZI_GROUP_UP;
+        children->cursor = children->first;
     }
-    if (family->phase == JZI_GROUP_UP && !family->failed && start_next(family) &&
-        family->phase == JZI_GROUP_UP) {
-        family->phase = JZI_GROUP_NONE;
-        if (!family->starting) {
-            jzi_family_judge_all(family);
+    if (children->phase == JZI_GROUP_UP && !children->failed && start_next(children) &&
+        children->phase == JZI_GROUP_UP) {
+        children->phase = JZI_GROUP_NONE;
+        if (!children->starting) {
+            jzi_children_judge_all(children);
         }
     }
 }
@@ -307,99 +302,99 @@ void jzi_family_step(jzi_family *family)
 /* The children that go with one that failed. */
 static void begin_group(jzi_child *child, uint64_t delay_ns)
 {
-    jzi_family *family = child->family;
-    uint64_t due_ns = jzi_worker_clock(family->dispatcher->acting) + delay_ns;
-    if (family->phase == JZI_GROUP_NONE || due_ns > family->due_ns) {
-        family->due_ns = due_ns;
+    jzi_children *children = child->children;
+    uint64_t due_ns = jzi_worker_clock(children->dispatcher->acting) + delay_ns;
+    if (children->phase == JZI_GROUP_NONE || due_ns > children->due_ns) {
+        children->due_ns = due_ns;
     }
-    family->phase = JZI_GROUP_DOWN;
-    family->cursor = family->last;
-    jzi_child *from = family->policy.strategy == JZX_ONE_FOR_ALL ? family->first : child;
+    children->phase = JZI_GROUP_DOWN;
+    children->cursor = children->last;
+    jzi_child *from = children->policy.strategy == JZX_ONE_FOR_ALL ? children->first : child;
     for (jzi_child *it = from; it != NULL; it = it->next) {
-        bool temporary = it->bond.mode == JZX_TEMPORARY;
+        bool temporary = it->child_link.mode == JZX_TEMPORARY;
         it->want = temporary ? JZI_WANT_GONE : JZI_WANT_AGAIN;
         if (it != child) {
-            it->bond.attempt = it->bond.delay_ms = 0; /* it does not restart for itself */
-            jzi_alarm_clear(family->dispatcher->acting->alarms, &it->alarm);
+            it->child_link.attempt = it->child_link.delay_ms =
+                0; /* it does not restart for itself */
+            jzi_alarm_clear(children->dispatcher->acting->alarms, &it->alarm);
         }
-        if (family->plan == NULL && it->state == JZI_CHILD_ABSENT) {
+        if (children->plan == NULL && it->state == JZI_CHILD_ABSENT) {
             it->want = JZI_WANT_UP;
         }
     }
     if (child->state == JZI_CHILD_FAILED) {
         order_clean(child, JZI_ACTOR_RESTART);
     }
-    jzi_family_step(family);
+    jzi_children_step(children);
 }
 
-/* A failure that ends all children: the one that failed first, then the others, the last first.
- */
+/* A failure that ends all children: the failed one first, then the others, the last first. */
 static void begin_end_of_all(jzi_child *child)
 {
-    jzi_family *family = child->family;
-    for (jzi_child *it = family->first; it != NULL; it = it->next) {
+    jzi_children *children = child->children;
+    for (jzi_child *it = children->first; it != NULL; it = it->next) {
         it->want = JZI_WANT_GONE;
-        jzi_alarm_clear(family->dispatcher->acting->alarms, &it->alarm);
+        jzi_alarm_clear(children->dispatcher->acting->alarms, &it->alarm);
     }
-    family->phase = JZI_GROUP_DOWN;
-    family->due_ns = 0;
-    family->cursor = family->last;
+    children->phase = JZI_GROUP_DOWN;
+    children->due_ns = 0;
+    children->cursor = children->last;
     if (child->state != JZI_CHILD_ABSENT) {
-        jzi_family_order_end(child); /* by itself: it was not told to */
+        jzi_child_order_end(child); /* by itself: it was not told to */
     }
-    jzi_family_step(family);
+    jzi_children_step(children);
 }
 
 /* Decisions. */
 
 /* Jitter is a courtesy, not a secret; the entropy is asked for by the first who needs it. */
-static uint32_t next_random(jzi_family *family)
+static uint32_t next_random(jzi_children *children)
 {
-    const jzx_env *env = family->dispatcher->acting->env;
-    if (family->random == 0 &&
-        env->entropy(env->ctx, &family->random, sizeof family->random) != JZX_OK) {
-        family->random = (uint32_t)family->self;
+    const jzx_env *env = children->dispatcher->acting->env;
+    if (children->random == 0 &&
+        env->entropy(env->ctx, &children->random, sizeof children->random) != JZX_OK) {
+        children->random = (uint32_t)children->self;
     }
-    uint32_t x = family->random == 0 ? 1u : family->random;
+    uint32_t x = children->random == 0 ? 1u : children->random;
     x ^= x << 13;
     x ^= x >> 17;
     x ^= x << 5;
-    return family->random = x;
+    return children->random = x;
 }
 
 /* The parent fails because of a child; the root cannot, so the child ends. */
 static void escalate(jzi_child *child, jzx_reason_kind kind)
 {
-    jzi_family *family = child->family;
-    jzi_worker *worker = family->dispatcher->acting;
-    bool root = family->self == JZX_NOBODY;
-    jzi_actor *self = root ? NULL : self_of(family);
-    const jzx_reason *cause = &child->bond.reason;
+    jzi_children *children = child->children;
+    jzi_worker *worker = children->dispatcher->acting;
+    bool root = children->self == JZX_NOBODY;
+    jzi_actor *self = root ? NULL : jzi_children_self(children);
+    const jzx_reason *cause = &child->child_link.reason;
     char detail[JZX_REASON_TEXT_MAX + 1];
     (void)jzx_reason_format(cause, detail, sizeof detail);
     jzx_reason reason = {.kind = (uint32_t)kind, .code = cause->code, .from = child->id};
     (void)snprintf(reason.text, sizeof reason.text, "child %s: %.36s", jzi_child_name(child),
                    detail);
-    family->over = !root;
+    children->over = !root;
     jzi_count_add(&worker->counters.escalations, 1);
     if (jzi_unlikely(worker->recording)) {
-        jzi_worker_note(worker, JZI_RING_ESCALATE, family->self, child->id, 0, (uint32_t)kind, 0);
+        jzi_worker_note(worker, JZI_RING_ESCALATE, children->self, child->id, 0, (uint32_t)kind, 0);
     }
     const jzx_observer *on = &worker->dispatcher->observer.on;
     if (on->on_supervisor_escalate != NULL) {
-        on->on_supervisor_escalate(worker->dispatcher->observer.ctx, family->self);
+        on->on_supervisor_escalate(worker->dispatcher->observer.ctx, children->self);
     }
     struct jzi_log *log = jzi_dispatcher_log(worker->dispatcher);
     if (on->on_escalate != NULL || log != NULL) {
         jzx_escalation_event event = {
-            .supervisor = family->self,
+            .supervisor = children->self,
             .child = child->id,
             .supervisor_name = root ? "root" : jzi_actor_name(self),
             .child_name = jzi_child_name(child),
             .cause = cause,
             .reason = (uint32_t)kind,
             .restarts =
-                jzi_window_within(&family->window, worker->now_ns, family->policy.period_ns),
+                jzi_window_within(&children->window, worker->now_ns, children->policy.period_ns),
         };
         if (log != NULL) {
             jzi_log_escalation(log, worker->now_ns, &event);
@@ -410,11 +405,11 @@ static void escalate(jzi_child *child, jzx_reason_kind kind)
     }
     if (!root) {
         jzi_lifecycle_fail_with(worker, self, &reason);
-    } else if (family->policy.strategy == JZX_ONE_FOR_ALL) {
+    } else if (children->policy.strategy == JZX_ONE_FOR_ALL) {
         begin_end_of_all(child);
     } else {
         child->want = JZI_WANT_GONE;
-        jzi_family_order_end(child);
+        jzi_child_order_end(child);
     }
 }
 
@@ -427,20 +422,21 @@ static uint32_t resumable(const jzi_child *child, uint32_t action)
 
 static uint32_t chosen_action(jzi_child *child, uint32_t attempt)
 {
-    const jzi_policy *policy = &child->family->policy;
-    if (policy->decide == NULL || jzx_reason_is_normal(child->bond.reason.kind)) {
+    const jzi_policy *policy = &child->children->policy;
+    if (policy->decide == NULL || jzx_reason_is_normal(child->child_link.reason.kind)) {
         return resumable(child, policy->action);
     }
-    const jzi_actor *actor = jzi_worker_find(child->family->dispatcher->acting, child->id);
+    const jzi_actor *actor = jzi_worker_find(child->children->dispatcher->acting, child->id);
     jzx_failure failure = {
-        .supervisor = child->family->self,
+        .supervisor = child->children->self,
         .child = child->id,
         .child_id = jzi_child_name(child),
-        .reason = &child->bond.reason,
-        .uptime_ns = child->bond.uptime_ns,
+        .reason = &child->child_link.reason,
+        .uptime_ns = child->child_link.uptime_ns,
         .attempt = attempt,
-        .incarnation = actor == NULL ? child->bond.restarts + 1 : actor->ext->life->incarnation,
-        .failed_on = child->bond.failed_on,
+        .incarnation =
+            actor == NULL ? child->child_link.restarts + 1 : actor->cold->life->incarnation,
+        .failed_on = child->child_link.failed_on,
     };
     uint32_t action = (uint32_t)policy->decide(policy->decide_ctx, &failure);
     return resumable(child, action);
@@ -448,52 +444,53 @@ static uint32_t chosen_action(jzi_child *child, uint32_t attempt)
 
 static void restart(jzi_child *child, uint64_t delay_ns)
 {
-    jzi_family *family = child->family;
+    jzi_children *children = child->children;
     child->want = JZI_WANT_UP;
-    if (family->policy.strategy == JZX_ONE_FOR_ALL || family->policy.strategy == JZX_REST_FOR_ONE) {
+    if (children->policy.strategy == JZX_ONE_FOR_ALL ||
+        children->policy.strategy == JZX_REST_FOR_ONE) {
         begin_group(child, delay_ns);
         return;
     }
-    child->due_ns = delay_ns == 0 ? 0 : jzi_worker_clock(family->dispatcher->acting) + delay_ns;
+    child->due_ns = delay_ns == 0 ? 0 : jzi_worker_clock(children->dispatcher->acting) + delay_ns;
     if (child->state == JZI_CHILD_FAILED) {
         order_clean(child, JZI_ACTOR_RESTART | (delay_ns == 0 ? JZI_ACTOR_START : 0));
     } else if (child->state == JZI_CHILD_ABSENT) {
         child->want = JZI_WANT_AGAIN; /* its spawn failed: as a group of its own */
-        family->phase = JZI_GROUP_WAIT;
-        family->due_ns = child->due_ns;
+        children->phase = JZI_GROUP_WAIT;
+        children->due_ns = child->due_ns;
         /* The next look at it comes by news, so that a lack of memory does not keep us here. */
-        jzi_family_wake(family);
+        jzi_children_wake(children);
     } else {
-        jzi_family_start_when_due(child);
+        jzi_child_start_when_due(child);
     }
 }
 
-jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child_id)
+jzx_err jzi_children_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child_id)
 {
     const jzi_actor *self = jzi_worker_find(worker, parent);
-    jzi_family *family = parent == JZX_NOBODY ? worker->dispatcher->root_life->family
-                         : self == NULL       ? NULL
-                                              : jzi_family_of(self);
-    if (family == NULL) {
+    jzi_children *children = parent == JZX_NOBODY ? worker->dispatcher->root_life->children
+                             : self == NULL       ? NULL
+                                                  : jzi_children_of(self);
+    if (children == NULL) {
         return self == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_ERR_WRONG_SUPERVISOR;
     }
-    jzi_child *child = jzi_family_find(worker, family, child_id);
+    jzi_child *child = jzi_children_find(worker, children, child_id);
     const jzi_actor *actor = child == NULL ? NULL : actor_of(child);
     if (actor == NULL) {
         return child == NULL ? JZX_ERR_WRONG_SUPERVISOR : JZX_ERR_NO_SUCH_ACTOR;
     }
-    if (family->stopping || family->over || worker->dispatcher->destroying) {
+    if (children->stopping || children->over || worker->dispatcher->destroying) {
         return JZX_ERR_STOPPING;
     }
-    if (!jzi_family_can_restart(child->bond.mode, actor)) {
+    if (!jzi_children_can_restart(child->child_link.mode, actor)) {
         return JZX_ERR_NOT_RESTARTABLE;
     }
-    if (family->starting || family->phase != JZI_GROUP_NONE || child->state != JZI_CHILD_UP ||
-        child->want != JZI_WANT_UP || child->bond.news != 0) {
+    if (children->starting || children->phase != JZI_GROUP_NONE || child->state != JZI_CHILD_UP ||
+        child->want != JZI_WANT_UP || child->child_link.events != 0) {
         return JZX_ERR_CHILD_RESTARTING;
     }
     child->due_ns = 0;
-    child->bond.attempt = child->bond.delay_ms = 0;
+    child->child_link.attempt = child->child_link.delay_ms = 0;
     order_clean(child, JZI_ACTOR_HALT); /* when it is down it is started, as it is wanted up */
     return JZX_OK;
 }
@@ -501,45 +498,45 @@ jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id
 /* What follows a failure, a failed start, or an end that its mode does not accept. */
 static void decide(jzi_child *child)
 {
-    jzi_family *family = child->family;
-    if (family->over) {
+    jzi_children *children = child->children;
+    if (children->over) {
         return; /* what becomes of it is no longer ours to say */
     }
-    uint64_t now = jzi_worker_clock(family->dispatcher->acting);
+    uint64_t now = jzi_worker_clock(children->dispatcher->acting);
     const jzi_backoff *own = &child->backoff;
     bool merge =
         (own->min_ms | own->max_ms | own->reset_ms) != 0 || own->factor != 0 || own->jitter != 0;
     jzi_policy merged;
-    const jzi_policy *policy = &family->policy;
+    const jzi_policy *policy = &children->policy;
     if (merge) {
         merged = jzi_policy_with(policy, own);
         policy = &merged;
     }
-    bool was_up = child->bond.reason.kind != JZX_REASON_START_FAILED;
+    bool was_up = child->child_link.reason.kind != JZX_REASON_START_FAILED;
     jzi_case it = {
-        .mode = child->bond.mode,
-        .reason = child->bond.reason.kind,
+        .mode = child->child_link.mode,
+        .reason = child->child_link.reason.kind,
         .attempt = child->attempt,
-        .up_since_ns = was_up ? now - child->bond.uptime_ns : 0,
+        .up_since_ns = was_up ? now - child->child_link.uptime_ns : 0,
         .own = child->limited ? &child->own : NULL,
         .own_period_ns = child->own_period_ns,
-        .random = policy->backoff_jitter > 0 ? next_random(family) : 0,
+        .random = policy->backoff_jitter > 0 ? next_random(children) : 0,
     };
     /* The attempt starts over after a quiet time, whatever the decider says to it. */
-    jzi_verdict verdict = jzi_policy_decide(policy, &family->window, &it, now);
+    jzi_verdict verdict = jzi_policy_decide(policy, &children->window, &it, now);
     it.action = chosen_action(child, verdict.attempt);
-    verdict = jzi_policy_decide(policy, &family->window, &it, now);
+    verdict = jzi_policy_decide(policy, &children->window, &it, now);
     switch ((jzi_verdict_kind)verdict.what) {
     case JZI_VERDICT_RESTART:
-        jzi_window_add(&family->window, now);
+        jzi_window_add(&children->window, now);
         if (it.own != NULL) {
             jzi_window_add(&child->own, now);
         }
-        child->attempt = child->bond.attempt = verdict.attempt;
+        child->attempt = child->child_link.attempt = verdict.attempt;
         child->caused++;
         child->caused_late = verdict.delay_ns > 0;
         child->caused_ns = now;
-        child->bond.delay_ms = (uint32_t)(verdict.delay_ns / 1000000u);
+        child->child_link.delay_ms = (uint32_t)(verdict.delay_ns / 1000000u);
         restart(child, verdict.delay_ns);
         break;
     case JZI_VERDICT_RESUME:
@@ -548,12 +545,12 @@ static void decide(jzi_child *child)
         break;
     case JZI_VERDICT_STOP:
         if (verdict.over) {
-            jzi_log_limit(jzi_dispatcher_log(family->dispatcher), now, child->id,
-                          jzi_child_name(child), &child->bond.reason);
+            jzi_log_limit(jzi_dispatcher_log(children->dispatcher), now, child->id,
+                          jzi_child_name(child), &child->child_link.reason);
         }
         child->want = JZI_WANT_GONE;
         if (child->state != JZI_CHILD_ABSENT) {
-            jzi_family_order_end(child);
+            jzi_child_order_end(child);
         }
         break;
     case JZI_VERDICT_STOP_ALL:
@@ -569,25 +566,25 @@ static void decide(jzi_child *child)
 }
 
 /* A child failed, could not start, or ended by itself and is clean. */
-void jzi_family_judge(jzi_child *child)
+void jzi_child_judge(jzi_child *child)
 {
-    jzi_family *family = child->family;
-    if (family->stopping || child->want == JZI_WANT_GONE) {
-        jzi_family_order_end(child);
+    jzi_children *children = child->children;
+    if (children->stopping || child->want == JZI_WANT_GONE) {
+        jzi_child_order_end(child);
     } else if (child->want == JZI_WANT_AGAIN && child->state == JZI_CHILD_FAILED) {
         order_clean(child, JZI_ACTOR_HALT); /* it was to go down anyway: costs nothing */
     } else if (child->want == JZI_WANT_AGAIN &&
-               child->bond.reason.kind != JZX_REASON_START_FAILED) {
-        jzi_family_step(family);
-    } else if (!family->starting) {
+               child->child_link.reason.kind != JZX_REASON_START_FAILED) {
+        jzi_children_step(children);
+    } else if (!children->starting) {
         decide(child);
     }
 }
 
 /* Failures that had to wait until the supervisor, or a group, was up. */
-void jzi_family_judge_all(jzi_family *family)
+void jzi_children_judge_all(jzi_children *children)
 {
-    for (jzi_child *child = family->first; child != NULL; child = child->next) {
+    for (jzi_child *child = children->first; child != NULL; child = child->next) {
         bool exited =
             child->state == JZI_CHILD_DOWN && child->want == JZI_WANT_UP && child->due_ns == 0;
         if (child->state == JZI_CHILD_FAILED || exited) {

@@ -5,7 +5,7 @@
 #include "lifecycle/monitor.h"
 #include "messaging/ask.h"
 #include "messaging/bus.h"
-#include "supervision/family.h"
+#include "supervision/children.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum { COUNTED = 65536 }; /* lists are counted up to this */
 
 static void look_at_timers(jzi_detail *out, const jzi_actor *actor)
 {
-    for (const jzi_timer *timer = actor->ext->timers;
+    for (const jzi_timer *timer = actor->cold->timers;
          timer != NULL && out->timer_count < JZI_LISTED; timer = timer->next) {
         if (jzi_timer_state_of(jzi_timer_word(timer)) == JZI_TIMER_ARMED) {
             out->timers[out->timer_count++] = (jzi_timer_detail){
@@ -25,9 +25,9 @@ static void look_at_timers(jzi_detail *out, const jzi_actor *actor)
     }
 }
 
-static void look_at_asks(jzi_detail *out, const jzi_extra *extra)
+static void look_at_asks(jzi_detail *out, const jzi_pattern_state *patterns)
 {
-    for (const jzi_ask *ask = extra->asks; ask != NULL && out->ask_count < JZI_LISTED;
+    for (const jzi_ask *ask = patterns->asks; ask != NULL && out->ask_count < JZI_LISTED;
          ask = ask->next) {
         if (jzi_ask_is_wanted(ask)) {
             out->asks[out->ask_count++] = (jzi_ask_detail){
@@ -39,7 +39,7 @@ static void look_at_asks(jzi_detail *out, const jzi_extra *extra)
     }
     /* The asker of one it owes may be in another dispatcher, and cancel it in this moment; one that
      * is a plain thread is nobody. */
-    for (const jzi_ask *ask = extra->owed; ask != NULL && out->owed_count < JZI_LISTED;
+    for (const jzi_ask *ask = patterns->owed; ask != NULL && out->owed_count < JZI_LISTED;
          ask = ask->owed_next) {
         bool thread = (jzi_ask_word(ask) & JZI_ASK_THREAD) != 0;
         if (jzi_ask_is_wanted(ask)) {
@@ -51,21 +51,21 @@ static void look_at_asks(jzi_detail *out, const jzi_extra *extra)
     }
 }
 
-static void look_at_children(jzi_detail *out, const jzi_family *family)
+static void look_at_children(jzi_detail *out, const jzi_children *children)
 {
-    for (const jzi_child *child = family->first; child != NULL && out->child_count < JZI_LISTED;
+    for (const jzi_child *child = children->first; child != NULL && out->child_count < JZI_LISTED;
          child = child->next) {
         jzi_child_detail *to = &out->children[out->child_count++];
         bool with_others = child->want == JZI_WANT_AGAIN;
         *to = (jzi_child_detail){
             .id = child->id,
-            .due_ns = with_others ? family->due_ns
+            .due_ns = with_others ? children->due_ns
                       : child->state == JZI_CHILD_DOWN && child->want == JZI_WANT_UP ? child->due_ns
                                                                                      : 0,
             .state = child->state,
-            .mode =
-                child->bond.mode == JZI_MODE_SERVICE ? (uint32_t)JZX_PERMANENT : child->bond.mode,
-            .restarts = child->bond.restarts,
+            .mode = child->child_link.mode == JZI_MODE_SERVICE ? (uint32_t)JZX_PERMANENT
+                                                               : child->child_link.mode,
+            .restarts = child->child_link.restarts,
             .attempt = child->attempt,
         };
         const char *name = jzi_child_name(child);
@@ -74,20 +74,20 @@ static void look_at_children(jzi_detail *out, const jzi_family *family)
     }
 }
 
-static void look_at_family(jzi_detail *out, const jzi_family *family, uint64_t clock_ns)
+static void look_at_supervision(jzi_detail *out, const jzi_children *children, uint64_t clock_ns)
 {
     out->supervises = true;
-    out->strategy = family->policy.strategy;
-    out->intensity = family->policy.intensity;
-    out->period_ns = family->policy.period_ns;
-    out->restarts = jzi_window_within(&family->window, clock_ns, family->policy.period_ns);
-    look_at_children(out, family);
+    out->strategy = children->policy.strategy;
+    out->intensity = children->policy.intensity;
+    out->period_ns = children->policy.period_ns;
+    out->restarts = jzi_window_within(&children->window, clock_ns, children->policy.period_ns);
+    look_at_children(out, children);
 }
 
 static uint32_t count_jobs(const jzi_actor *actor)
 {
     uint32_t count = 0;
-    const jzi_job_list *list = actor->ext->jobs;
+    const jzi_job_list *list = actor->cold->jobs;
     for (const jzi_job *job = list == NULL ? NULL : list->newest; job != NULL && count < COUNTED;
          job = job->next) {
         count++;
@@ -98,7 +98,7 @@ static uint32_t count_jobs(const jzi_actor *actor)
 static uint32_t count_sources(const jzi_actor *actor)
 {
     uint32_t count = 0;
-    for (const jzi_source *source = actor->ext->sources; source != NULL && count < COUNTED;
+    for (const jzi_source *source = actor->cold->sources; source != NULL && count < COUNTED;
          source = source->next) {
         count++;
     }
@@ -107,24 +107,24 @@ static uint32_t count_sources(const jzi_actor *actor)
 
 static void look_behind(jzi_detail *out, const jzi_actor *actor, uint64_t clock_ns)
 {
-    const jzi_extra *extra = jzi_extra_of(actor);
-    out->revoked = actor->ext->revoked;
-    out->redirected = actor->ext->redirected;
+    const jzi_pattern_state *patterns = jzi_pattern_state_of(actor);
+    out->revoked = actor->cold->revoked;
+    out->redirected = actor->cold->redirected;
     look_at_timers(out, actor);
-    for (size_t i = 0; i < JZI_BOND_KINDS; i++) {
-        out->bond_count[i] =
-            (uint32_t)jzi_monitor_list(actor, (jzi_bonds)i, out->bonds[i], JZI_LISTED);
+    for (size_t i = 0; i < JZI_RELATION_KINDS; i++) {
+        out->relation_count[i] =
+            (uint32_t)jzi_monitor_list(actor, (jzi_relation)i, out->relations[i], JZI_LISTED);
     }
     out->sources = count_sources(actor);
     out->jobs = count_jobs(actor);
     out->subscriptions = jzi_bus_count_subs(actor, COUNTED);
-    if (extra != NULL) {
-        out->stashed = extra->stash_count;
-        out->behaviors += extra->depth;
-        look_at_asks(out, extra);
+    if (patterns != NULL) {
+        out->stashed = patterns->stash_count;
+        out->behaviors += patterns->depth;
+        look_at_asks(out, patterns);
     }
-    if (jzi_family_of(actor) != NULL) {
-        look_at_family(out, jzi_family_of(actor), clock_ns);
+    if (jzi_children_of(actor) != NULL) {
+        look_at_supervision(out, jzi_children_of(actor), clock_ns);
     }
 }
 
@@ -140,7 +140,7 @@ void jzi_detail_look(jzi_worker *worker, void *payload)
     out->full_policy = jzi_door_policy(&actor->door);
     out->max_messages = actor->type->max_msgs;
     out->stop_timeout_ms = actor->type->stop_timeout_ms;
-    if (actor->ext != NULL) {
+    if (actor->cold != NULL) {
         look_behind(out, actor, jzi_worker_clock(worker));
     }
 }

@@ -1,8 +1,8 @@
-/* Families: the children of a supervisor, or of an actor with a policy, and what is done about
+/* The children of a supervisor, or of an actor with a policy, and what is done about
  * their failures (R18, R19). Decisions are restart_policy's, orders are lifecycle's; this module
  * keeps who should be up and who is, and gives one order after the other until they agree. */
-#ifndef JZI_FAMILY_H
-#define JZI_FAMILY_H
+#ifndef JZI_CHILDREN_H
+#define JZI_CHILDREN_H
 
 #include "lifecycle/lifecycle.h"
 #include "supervision/supervisor_spec.h"
@@ -29,12 +29,12 @@ typedef enum jzi_child_want {
  *   I1  id is 0 exactly if the state is ABSENT.
  *   I2  The alarm is set only in state DOWN with want UP: it backs off. */
 typedef struct jzi_child {
-    jzi_bond bond;          /* first */
-    struct jzi_child *next; /* in start order */
+    jzi_child_link child_link; /* first */
+    struct jzi_child *next;    /* in start order */
     struct jzi_child *prev;
-    struct jzi_family *family;
+    struct jzi_children *children;
     jzi_child_plan *plan; /* counted; NULL: a plain parent's child */
-    jzi_backoff backoff;  /* its own; what is 0 is the family's */
+    jzi_backoff backoff;  /* its own; what is 0 is the supervisor's */
     bool limited;         /* it has a budget of its own: */
     uint64_t own_period_ns;
     void *arg; /* for init */
@@ -64,7 +64,7 @@ typedef enum jzi_group_phase {
     JZI_GROUP_UP
 } jzi_group_phase;
 
-typedef struct jzi_family {
+typedef struct jzi_children {
     jzi_dispatcher *dispatcher;
     jzx_actor_id self;         /* JZX_NOBODY: the root */
     jzi_supervisor_plan *plan; /* counted; NULL: a plain parent */
@@ -86,18 +86,18 @@ typedef struct jzi_family {
     jzi_alarm alarm;
     uint32_t random;
     jzx_reason reason;
-} jzi_family;
+} jzi_children;
 
-/* The root of a dispatcher as a parent: it has a family and hears news, but no turns, and nobody is
- * above it. */
+/* The root of a dispatcher as a parent: it has children and hears their events, but has no turns,
+ * and no parent is above it. */
 typedef struct jzi_root {
-    jzi_family family;
+    jzi_children children;
     jzi_life life;
     jzi_errand call; /* takes the place of a turn */
     bool called;
 } jzi_root;
 
-void jzi_family_init(jzi_worker *worker);
+void jzi_children_init(jzi_worker *worker);
 /* `policy` NULL: it only restarts what is spawned to be. Errors: NO_MEMORY. */
 jzx_err jzi_root_init(jzi_worker *worker, jzi_root *root, const jzi_policy *policy);
 /* Everybody is gone. */
@@ -105,27 +105,28 @@ void jzi_root_deinit(jzi_worker *worker, jzi_root *root);
 
 /* A spawn by a parent that jzi_lifecycle_takes(); `supervisor`: opts->state is the plan of one.
  * Errors as jzx_spawn(). */
-jzx_err jzi_family_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_opts *opts,
-                         bool supervisor, jzx_actor_id *out_id);
+jzx_err jzi_children_spawn(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_opts *opts,
+                           bool supervisor, jzx_actor_id *out_id);
 /* For spawns from other threads: what the root needs to adopt the actor when it is born. Errors:
  * NOT_RESTARTABLE, NO_MEMORY. */
 jzx_err jzi_root_child_make(const jzi_worker *clerk, const jzx_spawn_opts *opts,
                             jzi_child **out_child);
 /* The spawn failed after all. */
 void jzi_root_child_drop(const jzi_worker *clerk, jzi_child *child);
-/* Makes the family of a plain parent, or changes its policy. NULL: children from now on are not
+/* Makes the children of a plain parent, or changes its policy. NULL: children from now on are not
  * supervised. Errors: NO_MEMORY. */
-jzx_err jzi_family_set_policy(jzi_worker *worker, jzi_actor *parent, const jzi_policy *policy);
-/* The same for a family that exists. Errors: NO_MEMORY. */
-jzx_err jzi_family_change_policy(jzi_family *family, const jzi_policy *policy);
+jzx_err jzi_children_set_policy(jzi_worker *worker, jzi_actor *parent, const jzi_policy *policy);
+/* The same for children that exist. Errors: NO_MEMORY. */
+jzx_err jzi_children_change_policy(jzi_children *children, const jzi_policy *policy);
 
 /* What a supervisor's callers ask for. `plan` is counted and taken over on success. */
-jzx_err jzi_family_add(jzi_family *family, jzi_child_plan *plan, void *arg, jzi_child **out_child);
-jzx_err jzi_family_start(jzi_family *family, jzi_child *child);
-void jzi_family_end(jzi_family *family, jzi_child *child);
-void jzi_family_remove(jzi_family *family, jzi_child *child);
+jzx_err jzi_children_add(jzi_children *children, jzi_child_plan *plan, void *arg,
+                         jzi_child **out_child);
+jzx_err jzi_children_start(jzi_children *children, jzi_child *child);
+void jzi_children_end(jzi_children *children, jzi_child *child);
+void jzi_children_remove(jzi_children *children, jzi_child *child);
 /* Whether R18 allows it. */
-static inline bool jzi_family_can_restart(uint32_t mode, const jzi_actor *actor)
+static inline bool jzi_children_can_restart(uint32_t mode, const jzi_actor *actor)
 {
     bool stateless = (actor->type->flags & (JZX_SPAWN_STATELESS | JZI_TYPE_SUPERVISOR)) != 0;
     return mode != JZX_TEMPORARY && (actor->type->init != NULL || stateless);
@@ -133,22 +134,23 @@ static inline bool jzi_family_can_restart(uint32_t mode, const jzi_actor *actor)
 /* A supervisor, the root, or a parent with a policy, restarts one child that is up, for a person
  * who asks. It is not a failure: nothing is counted against it. Errors: NO_SUCH_ACTOR,
  * WRONG_SUPERVISOR, NOT_RESTARTABLE, STOPPING, CHILD_RESTARTING (also while others are). */
-jzx_err jzi_family_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child);
+jzx_err jzi_children_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child);
 
-/* A child by its actor, in this dispatcher or another; NULL: it is none of this family. */
-jzi_child *jzi_family_find(const jzi_worker *worker, const jzi_family *family, jzx_actor_id id);
+/* A child by its actor, in this dispatcher or another; NULL: it is none of these children. */
+jzi_child *jzi_children_find(const jzi_worker *worker, const jzi_children *children,
+                             jzx_actor_id id);
 
 void jzi_child_set_state(jzi_child *child, jzi_child_state state);
 /* The id of a child's spec, or a plain parent's child's name. */
 const char *jzi_child_name(const jzi_child *child);
-/* The family of an actor; NULL: it has none. */
-static inline jzi_family *jzi_family_of(const jzi_actor *actor)
+/* The children of an actor; NULL: it has none. */
+static inline jzi_children *jzi_children_of(const jzi_actor *actor)
 {
-    return jzi_life_of(actor) == NULL ? NULL : actor->ext->life->family;
+    return jzi_life_of(actor) == NULL ? NULL : actor->cold->life->children;
 }
 
 /* What a supervisor does with messages that are no requests; see admin.h. */
-jzx_behavior_result jzi_family_behavior(jzx_context *ctx, const jzx_message *msg);
+jzx_behavior_result jzi_children_behavior(jzx_context *ctx, const jzx_message *msg);
 
 /* jzx_restart() of an actor in another dispatcher. Thread: any. */
 jzx_err jzi_restart_far(const jzi_directory *directory, const jzx_allocator *alloc,

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-static void lock(jzx_system *system)
+static void system_snapshot_lock(jzx_system *system)
 {
     (void)pthread_mutex_lock(&system->lock);
 }
-static void unlock(jzx_system *system)
+static void system_snapshot_unlock(jzx_system *system)
 {
     (void)pthread_mutex_unlock(&system->lock);
 }
@@ -45,7 +45,7 @@ void jzx_system_counters_sized(jzx_system *system, jzx_counters *out, size_t out
     if (system == NULL || out == NULL) {
         return;
     }
-    lock(system);
+    system_snapshot_lock(system);
     jzx_counters sum = system->gone;
     for (uint32_t i = 0; i < system->used; i++) {
         jzx_loop *loop = jzi_system_loop_at(system, i);
@@ -59,7 +59,7 @@ void jzx_system_counters_sized(jzx_system *system, jzx_counters *out, size_t out
         }
     }
     count_inboxs(system->directory, &sum);
-    unlock(system);
+    system_snapshot_unlock(system);
     memset(out, 0, out_size);
     memcpy(out, &sum, out_size < sizeof sum ? out_size : sizeof sum);
 }
@@ -109,7 +109,7 @@ size_t jzx_system_dispatchers_sized(jzx_system *system, jzx_dispatcher_info *out
         return 0;
     }
     size_t count = 0;
-    lock(system);
+    system_snapshot_lock(system);
     jzi_system_reap(system);
     for (uint32_t i = 0; i < system->used; i++) {
         if (jzi_system_loop_at(system, i) == NULL) {
@@ -124,6 +124,6 @@ size_t jzx_system_dispatchers_sized(jzx_system *system, jzx_dispatcher_info *out
         }
         count++;
     }
-    unlock(system);
+    system_snapshot_unlock(system);
     return count;
 }

@@ -1,5 +1,5 @@
 /* Messages that nobody handles: dead letters, their data, and events that are revoked (R4, R21). */
-#include "sched/worker.h"
+#include "sched/worker_record.h"
 
 #include "actor/log.h"
 
@@ -56,12 +56,12 @@ bool jzi_worker_release_later(jzi_worker *worker, const jzi_actor *actor, jzi_no
     if (msg->drop == NULL) { /* kept where it is free: the actor may be gone by then */
         msg->deadline_ns = (uint64_t)(uintptr_t)actor->type->drop_msg;
     }
-    jzi_lane_push(&worker->dispatcher->chores, node);
+    jzi_lane_push(&worker->dispatcher->deferred, node);
     return true;
 }
 
-/* Without the floor. */
-static void drop_buried(jzi_node *node)
+/* Without the pool lock. */
+static void drop_dead(jzi_node *node)
 {
     jzx_message *msg = &node->msg;
     if (msg->drop != NULL) {
@@ -74,29 +74,29 @@ static void drop_buried(jzi_node *node)
     }
 }
 
-void jzi_worker_do_chores(jzi_worker *worker)
+void jzi_worker_run_deferred(jzi_worker *worker)
 {
     jzi_dispatcher *dispatcher = worker->dispatcher;
     uint32_t phase = worker->phase;
     jzx_actor_id self = worker->ctx.self;
     JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE); /* it is no actor's code */
     JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
-    while (dispatcher->chores != NULL) {
-        jzi_node *todo = dispatcher->chores;
+    while (dispatcher->deferred != NULL) {
+        jzi_node *todo = dispatcher->deferred;
         jzi_node *buried = NULL;
-        dispatcher->chores = NULL;
-        jzi_worker_give_floor(worker);
+        dispatcher->deferred = NULL;
+        jzi_worker_unlock_pool(worker);
         while (todo != NULL) {
             jzi_node *node = jzi_lane_pop(&todo);
             if ((jzi_msg_flags(&node->msg) & JZI_MSG_ERRAND) != 0) {
                 jzi_errand *errand = jzi_container_of(node, jzi_errand, node);
                 errand->run(worker, errand);
             } else {
-                drop_buried(node);
+                drop_dead(node);
                 jzi_lane_push(&buried, node);
             }
         }
-        jzi_worker_take_floor(worker);
+        jzi_worker_lock_pool(worker);
         while (buried != NULL) {
             jzi_worker_release_node(worker, jzi_lane_pop(&buried));
         }
@@ -147,13 +147,14 @@ static void bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_
     }
 }
 
-void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason)
+void jzi_worker_dead_letter(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                            jzx_dead_reason reason)
 {
     bury(worker, actor, node, reason, true);
 }
 
-void jzi_worker_bury_in_hand(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
-                             jzx_dead_reason reason)
+void jzi_worker_dead_letter_in_hand(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                                    jzx_dead_reason reason)
 {
     bury(worker, actor, node, reason, !worker->pooled); /* there it left when it was handed over */
 }
@@ -162,7 +163,7 @@ void jzi_worker_revoke(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     jzi_count_add(&worker->counters.left_lane, 1);
     jzi_count_add(&worker->counters.revoked, 1);
-    actor->ext->revoked++;
+    actor->cold->revoked++;
     worker->dispatcher->event_ops[node->ops].revoke(worker, node);
 }
 
@@ -181,17 +182,17 @@ bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor)
     if (actor->user == NULL) {
         actor->flags |= JZI_ACTOR_QUEUED; /* it keeps its place in the ring with an empty lane */
     }
-    jzi_worker_bury(worker, actor, oldest, JZX_DEAD_DROPPED_OLDEST);
+    jzi_worker_dead_letter(worker, actor, oldest, JZX_DEAD_DROPPED_OLDEST);
     return true;
 }
 
-void jzi_worker_bury_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
-                              jzx_dead_reason reason)
+void jzi_worker_dead_letter_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                                     jzx_dead_reason reason)
 {
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
         jzi_worker_count_in(worker, actor, node, 0);
     } else {
         jzi_count_add(&worker->counters.accepted, 1); /* the desk may be a zombie */
     }
-    jzi_worker_bury(worker, actor, node, reason);
+    jzi_worker_dead_letter(worker, actor, node, reason);
 }

@@ -15,51 +15,51 @@ enum { FIRST_PLACES = 256, MOST_PLACES = 65536 };
 
 /* Actors. */
 
-static bool see(void *ctx, const jzi_sight *sight)
+static bool see(void *ctx, const jzi_actor_snapshot *snapshot)
 {
     jzi_server *server = ctx;
-    if (server->sight_count == server->sight_cap) {
-        server->sight_count++; /* one too many: says that there was no room */
+    if (server->snapshot_count == server->snapshot_cap) {
+        server->snapshot_count++; /* one too many: says that there was no room */
         return false;
     }
-    server->sights[server->sight_count++] = *sight;
+    server->snapshots[server->snapshot_count++] = *snapshot;
     return true;
 }
 
 /* The room is made before the look: nothing of the program's is called during it. */
-static bool make_sights(jzi_server *server, uint64_t count)
+static bool make_snapshots(jzi_server *server, uint64_t count)
 {
     const jzx_allocator *alloc = jzi_server_alloc(server);
     size_t cap = (size_t)(count + count / 8 + 256);
-    if (server->sight_cap >= cap) {
+    if (server->snapshot_cap >= cap) {
         return true;
     }
-    jzi_free(alloc, server->sights, server->sight_cap * sizeof *server->sights);
-    server->sight_cap = server->sight_count = 0;
-    server->sights = jzi_alloc(alloc, cap * sizeof *server->sights);
-    if (server->sights == NULL) {
+    jzi_free(alloc, server->snapshots, server->snapshot_cap * sizeof *server->snapshots);
+    server->snapshot_cap = server->snapshot_count = 0;
+    server->snapshots = jzi_alloc(alloc, cap * sizeof *server->snapshots);
+    if (server->snapshots == NULL) {
         return false;
     }
-    server->sight_cap = cap;
+    server->snapshot_cap = cap;
     return true;
 }
 
-bool jzi_server_look(jzi_server *server)
+bool jzi_server_snapshot_actors(jzi_server *server)
 {
     const jzi_view *view = &server->control->view;
     uint64_t count = jzi_peek_live(view);
     for (int tries = 0; tries < 3; tries++) {
-        if (!make_sights(server, count)) {
+        if (!make_snapshots(server, count)) {
             return false;
         }
-        server->sight_count = 0;
+        server->snapshot_count = 0;
         jzi_peek_actors(view, see, server);
-        if (server->sight_count <= server->sight_cap) {
+        if (server->snapshot_count <= server->snapshot_cap) {
             return true;
         }
-        count = 2 * server->sight_cap; /* many were born meanwhile */
+        count = 2 * server->snapshot_cap; /* many were born meanwhile */
     }
-    server->sight_count = server->sight_cap;
+    server->snapshot_count = server->snapshot_cap;
     return true;
 }
 
@@ -67,78 +67,79 @@ size_t jzi_server_find(const jzi_server *server, jzx_actor_id id)
 {
     uint32_t index = jzx_id_index(id);
     size_t low = 0;
-    size_t high = server->sight_count;
+    size_t high = server->snapshot_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (jzx_id_index(server->sights[middle].id) < index) {
+        if (jzx_id_index(server->snapshots[middle].id) < index) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low < server->sight_count && server->sights[low].id == id ? low : SIZE_MAX;
+    return low < server->snapshot_count && server->snapshots[low].id == id ? low : SIZE_MAX;
 }
 
-void jzi_look_deinit(const jzx_allocator *alloc, jzi_look *look)
+void jzi_seen_list_deinit(const jzx_allocator *alloc, jzi_seen_list *look)
 {
     jzi_free(alloc, look->seen, look->cap * sizeof *look->seen);
-    *look = (jzi_look){0};
+    *look = (jzi_seen_list){0};
 }
 
 /* Keeps what the next look is compared with. Without memory there is nothing to compare with. */
-static void remember(jzi_server *server, jzi_look *look, uint64_t now_ns)
+static void remember(jzi_server *server, jzi_seen_list *look, uint64_t now_ns)
 {
     const jzx_allocator *alloc = jzi_server_alloc(server);
-    if (look->cap < server->sight_count || look->cap / 4 > server->sight_count + 256) {
-        jzi_look_deinit(alloc, look);
-        size_t cap = server->sight_count + server->sight_count / 8 + 16;
+    if (look->cap < server->snapshot_count || look->cap / 4 > server->snapshot_count + 256) {
+        jzi_seen_list_deinit(alloc, look);
+        size_t cap = server->snapshot_count + server->snapshot_count / 8 + 16;
         look->seen = jzi_alloc(alloc, cap * sizeof *look->seen);
         if (look->seen == NULL) {
             return;
         }
         look->cap = cap;
     }
-    for (size_t i = 0; i < server->sight_count; i++) {
-        const jzi_sight *sight = &server->sights[i];
-        look->seen[i] = (jzi_seen){.id = sight->id, .done = jzi_sight_done(sight)};
+    for (size_t i = 0; i < server->snapshot_count; i++) {
+        const jzi_actor_snapshot *snapshot = &server->snapshots[i];
+        look->seen[i] = (jzi_seen){.id = snapshot->id, .done = jzi_snapshot_done(snapshot)};
     }
-    look->count = server->sight_count;
+    look->count = server->snapshot_count;
     look->time_ns = now_ns;
 }
 
-void jzi_guest_looks_at_actors(jzi_guest *guest, uint64_t now_ns)
+void jzi_connection_samples_actors(jzi_connection *connection, uint64_t now_ns)
 {
-    guest->asked_ns = now_ns;
-    if (guest->last.time_ns != 0 && now_ns - guest->last.time_ns < JZI_LOOK_NS) {
+    connection->asked_ns = now_ns;
+    if (connection->last.time_ns != 0 && now_ns - connection->last.time_ns < JZI_SAMPLE_NS) {
         return;
     }
-    jzi_look base = guest->last;
-    guest->last = guest->base;
-    guest->base = base;
-    remember(guest->client.control->server, &guest->last, now_ns);
-    jzi_samples before = guest->now;
-    guest->now = guest->before;
-    guest->before = before;
-    if (guest->now.places != NULL) {
-        memset(guest->now.places, 0, guest->now.cap * sizeof *guest->now.places);
+    jzi_seen_list base = connection->last;
+    connection->last = connection->base;
+    connection->base = base;
+    remember(connection->client.control->server, &connection->last, now_ns);
+    jzi_samples before = connection->now;
+    connection->now = connection->before;
+    connection->before = before;
+    if (connection->now.places != NULL) {
+        memset(connection->now.places, 0, connection->now.cap * sizeof *connection->now.places);
     }
-    guest->now.used = guest->now.looks = 0;
+    connection->now.used = connection->now.looks = 0;
 }
 
-void jzi_guest_looks_at_workers(jzi_guest *guest, uint64_t now_ns)
+void jzi_connection_samples_workers(jzi_connection *connection, uint64_t now_ns)
 {
-    const jzx_allocator *alloc = jzi_server_alloc(guest->client.control->server);
-    guest->asked_ns = now_ns;
-    if (guest->busy == NULL) {
-        guest->busy = jzi_alloc_zeroed(alloc, 2 * sizeof *guest->busy);
+    const jzx_allocator *alloc = jzi_server_alloc(connection->client.control->server);
+    connection->asked_ns = now_ns;
+    if (connection->busy == NULL) {
+        connection->busy = jzi_alloc_zeroed(alloc, 2 * sizeof *connection->busy);
     }
-    if (guest->busy == NULL || (guest->busy_ns != 0 && now_ns - guest->busy_ns < JZI_LOOK_NS)) {
+    if (connection->busy == NULL ||
+        (connection->busy_ns != 0 && now_ns - connection->busy_ns < JZI_SAMPLE_NS)) {
         return;
     }
-    guest->busy_known = guest->busy_ns != 0;
-    guest->busy_ns = now_ns;
-    guest->busy[0] = guest->busy[1];
-    guest->busy[1].used = guest->busy[1].looks = 0;
+    connection->busy_known = connection->busy_ns != 0;
+    connection->busy_ns = now_ns;
+    connection->busy[0] = connection->busy[1];
+    connection->busy[1].used = connection->busy[1].looks = 0;
 }
 
 /* Samples. */
@@ -149,7 +150,7 @@ void jzi_samples_deinit(const jzx_allocator *alloc, jzi_samples *samples)
     *samples = (jzi_samples){0};
 }
 
-static jzi_sample *place_of(const jzi_samples *samples, jzx_actor_id id)
+static jzi_sample *sample_place_of(const jzi_samples *samples, jzx_actor_id id)
 {
     uint32_t at = (uint32_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
     for (;; at++) {
@@ -162,10 +163,10 @@ static jzi_sample *place_of(const jzi_samples *samples, jzx_actor_id id)
 
 uint32_t jzi_samples_of(const jzi_samples *samples, jzx_actor_id id)
 {
-    return samples->places == NULL ? 0 : place_of(samples, id)->count;
+    return samples->places == NULL ? 0 : sample_place_of(samples, id)->count;
 }
 
-static bool grow(const jzx_allocator *alloc, jzi_samples *samples)
+static bool sample_grow(const jzx_allocator *alloc, jzi_samples *samples)
 {
     jzi_samples bigger = {.cap = samples->cap == 0 ? FIRST_PLACES : 2 * samples->cap,
                           .used = samples->used,
@@ -179,7 +180,7 @@ static bool grow(const jzx_allocator *alloc, jzi_samples *samples)
     }
     for (uint32_t i = 0; i < samples->cap; i++) {
         if (samples->places[i].actor != JZX_NOBODY) {
-            *place_of(&bigger, samples->places[i].actor) = samples->places[i];
+            *sample_place_of(&bigger, samples->places[i].actor) = samples->places[i];
         }
     }
     jzi_samples_deinit(alloc, samples);
@@ -189,16 +190,16 @@ static bool grow(const jzx_allocator *alloc, jzi_samples *samples)
 
 static void add_sample(const jzx_allocator *alloc, jzi_samples *samples, jzx_actor_id id)
 {
-    if (4 * (samples->used + 1) > 3 * samples->cap && !grow(alloc, samples)) {
+    if (4 * (samples->used + 1) > 3 * samples->cap && !sample_grow(alloc, samples)) {
         return; /* so many at once: this one is not seen */
     }
-    jzi_sample *place = place_of(samples, id);
+    jzi_sample *place = sample_place_of(samples, id);
     samples->used += place->actor == JZX_NOBODY;
     place->actor = id;
     place->count++;
 }
 
-static void add_busy(jzi_busy *busy, size_t at, const jzi_worker_sight *worker)
+static void add_busy(jzi_busy *busy, size_t at, const jzi_worker_snapshot *worker)
 {
     uint32_t key = worker->dispatcher << 16 | worker->number;
     if (at >= busy->used || busy->workers[at].key != key) {
@@ -215,54 +216,54 @@ static void add_busy(jzi_busy *busy, size_t at, const jzi_worker_sight *worker)
     busy->workers[at].count += worker->inside && !worker->asleep;
 }
 
-static bool is_watching(const jzi_guest *guest, uint64_t now_ns)
+static bool is_watching(const jzi_connection *connection, uint64_t now_ns)
 {
-    return guest->asked_ns != 0 && now_ns - guest->asked_ns < WATCHED_NS;
+    return connection->asked_ns != 0 && now_ns - connection->asked_ns < WATCHED_NS;
 }
 
 bool jzi_server_is_sampling(const jzi_server *server, uint64_t now_ns)
 {
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        if (is_watching(server->guests[i], now_ns)) {
+    for (uint32_t i = 0; i < server->connection_count; i++) {
+        if (is_watching(server->connections[i], now_ns)) {
             return true;
         }
     }
     return false;
 }
 
-void jzi_server_see_workers(jzi_server *server)
+void jzi_server_snapshot_workers(jzi_server *server)
 {
     size_t count = jzi_peek_workers(&server->control->view, server->workers, JZI_WATCHED_WORKERS);
     server->worker_count = count < JZI_WATCHED_WORKERS ? count : JZI_WATCHED_WORKERS;
 }
 
-static void add_all(const jzi_server *server, jzi_guest *guest)
+static void add_all(const jzi_server *server, jzi_connection *connection)
 {
-    guest->now.looks++;
-    if (guest->busy != NULL) {
-        guest->busy[1].looks++;
+    connection->now.looks++;
+    if (connection->busy != NULL) {
+        connection->busy[1].looks++;
     }
     for (size_t i = 0; i < server->worker_count; i++) {
-        const jzi_worker_sight *worker = &server->workers[i];
+        const jzi_worker_snapshot *worker = &server->workers[i];
         if (worker->actor != JZX_NOBODY && worker->inside && !worker->asleep) {
-            add_sample(jzi_server_alloc(server), &guest->now, worker->actor);
+            add_sample(jzi_server_alloc(server), &connection->now, worker->actor);
         }
-        if (guest->busy != NULL) {
-            add_busy(&guest->busy[1], i, worker);
+        if (connection->busy != NULL) {
+            add_busy(&connection->busy[1], i, worker);
         }
     }
 }
 
-void jzi_server_sample(jzi_server *server, uint64_t now_ns)
+void jzi_server_sample_workers(jzi_server *server, uint64_t now_ns)
 {
     if (now_ns - server->sampled_ns < MS) {
         return;
     }
     server->sampled_ns = now_ns;
-    jzi_server_see_workers(server);
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        if (is_watching(server->guests[i], now_ns)) {
-            add_all(server, server->guests[i]);
+    jzi_server_snapshot_workers(server);
+    for (uint32_t i = 0; i < server->connection_count; i++) {
+        if (is_watching(server->connections[i], now_ns)) {
+            add_all(server, server->connections[i]);
         }
     }
 }
@@ -280,34 +281,34 @@ static void answer_ping(jzi_worker *worker, void *payload)
 
 static void take_answer(jzi_ping *ping)
 {
-    if (ping->visit == NULL || !jzi_visit_is_answered(ping->visit)) {
+    if (ping->call == NULL || !jzi_dispatcher_call_is_answered(ping->call)) {
         return;
     }
-    uint64_t time_ns = ((const ping_answer *)jzi_visit_payload(ping->visit))->time_ns;
+    uint64_t time_ns = ((const ping_answer *)jzi_dispatcher_call_payload(ping->call))->time_ns;
     ping->latency_ns = time_ns > ping->sent_ns ? time_ns - ping->sent_ns : 0;
     ping->known = true;
-    jzi_visit_drop(ping->visit);
-    ping->visit = NULL;
+    jzi_dispatcher_call_drop(ping->call);
+    ping->call = NULL;
 }
 
 static void send_ping(jzi_server *server, uint32_t dispatcher)
 {
     const jzi_view *view = &server->control->view;
     jzi_ping *ping = &server->pings[dispatcher];
-    ping->visit = jzi_visit_make(view, sizeof(ping_answer), answer_ping);
-    if (ping->visit == NULL) {
+    ping->call = jzi_dispatcher_call_make(view, sizeof(ping_answer), answer_ping);
+    if (ping->call == NULL) {
         return;
     }
     ping->sent_ns = jzi_control_now_ns(server->control);
-    if (!jzi_visit_send(view, ping->visit, dispatcher)) {
-        jzi_visit_drop(ping->visit);
+    if (!jzi_dispatcher_call_send(view, ping->call, dispatcher)) {
+        jzi_dispatcher_call_drop(ping->call);
         *ping = (jzi_ping){0};
     }
 }
 
 void jzi_server_ping(jzi_server *server, uint64_t now_ns)
 {
-    jzi_dispatcher_sight all[JZI_PINGS];
+    jzi_dispatcher_snapshot all[JZI_PINGS];
     for (uint32_t i = 0; i < JZI_PINGS; i++) {
         take_answer(&server->pings[i]);
     }
@@ -317,7 +318,7 @@ void jzi_server_ping(jzi_server *server, uint64_t now_ns)
     server->pinged_ns = now_ns;
     size_t count = jzi_peek_dispatchers(&server->control->view, all, JZI_PINGS);
     for (size_t i = 0; i < count && i < JZI_PINGS; i++) {
-        if (server->pings[all[i].index].visit == NULL) {
+        if (server->pings[all[i].index].call == NULL) {
             send_ping(server, all[i].index);
         }
     }
@@ -332,7 +333,7 @@ static bool awaits_answers(jzi_server *server, uint64_t start_ns)
     for (uint32_t i = 0; i < JZI_PINGS; i++) {
         jzi_ping *ping = &server->pings[i];
         take_answer(ping);
-        open = open || (ping->visit != NULL && ping->sent_ns >= start_ns &&
+        open = open || (ping->call != NULL && ping->sent_ns >= start_ns &&
                         now_ns - ping->sent_ns <= SILENT_NS);
     }
     return open;
@@ -354,23 +355,24 @@ bool jzi_control_latency(const jzx_control *control, uint32_t dispatcher, uint64
 {
     const jzi_ping *ping = &control->server->pings[dispatcher & (JZI_PINGS - 1)];
     uint64_t ns = ping->latency_ns;
-    if (ping->visit != NULL) {
+    if (ping->call != NULL) {
         uint64_t open_ns = now_ns > ping->sent_ns ? now_ns - ping->sent_ns : 0;
         ns = open_ns > ns || !ping->known ? open_ns : ns;
     }
     *out_us = ns / 1000;
     *out_answering = ns <= SILENT_NS;
-    return ping->visit != NULL || ping->known;
+    return ping->call != NULL || ping->known;
 }
 
 void jzi_server_forget(jzi_server *server)
 {
-    jzi_free(jzi_server_alloc(server), server->sights, server->sight_cap * sizeof *server->sights);
-    server->sights = NULL;
-    server->sight_cap = server->sight_count = 0;
+    jzi_free(jzi_server_alloc(server), server->snapshots,
+             server->snapshot_cap * sizeof *server->snapshots);
+    server->snapshots = NULL;
+    server->snapshot_cap = server->snapshot_count = 0;
     for (uint32_t i = 0; i < JZI_PINGS; i++) {
         take_answer(&server->pings[i]);
-        if (server->pings[i].visit == NULL) {
+        if (server->pings[i].call == NULL) {
             server->pings[i] = (jzi_ping){0};
         }
     }

@@ -3,15 +3,15 @@
 
 #include <jzx/types.h>
 
-typedef struct bond_list {
+typedef struct relation_list {
     jzx_actor_id *out;
     size_t cap;
     size_t count;
-} bond_list;
+} relation_list;
 
 /* In a tree: those that still hold. Of one between two dispatchers that is known by who has it only
  * where it is; here it counts until its end is heard of. */
-static void add_tree(bond_list *list, const jzi_watch *watch, bool links)
+static void add_tree(relation_list *list, const jzi_watch *watch, bool links)
 {
     while (watch != NULL && list->count < list->cap) {
         if (watch->link == links && (watch->far || watch->next != NULL)) {
@@ -22,7 +22,7 @@ static void add_tree(bond_list *list, const jzi_watch *watch, bool links)
     }
 }
 
-static void add_ring(bond_list *list, const jzi_watch *head)
+static void add_ring(relation_list *list, const jzi_watch *head)
 {
     const jzi_watch *watch = head;
     while (watch != NULL && list->count < list->cap) {
@@ -35,16 +35,16 @@ static void add_ring(bond_list *list, const jzi_watch *head)
     }
 }
 
-size_t jzi_monitor_list(const jzi_actor *actor, jzi_bonds which, jzx_actor_id *out, size_t cap)
+size_t jzi_monitor_list(const jzi_actor *actor, jzi_relation which, jzx_actor_id *out, size_t cap)
 {
-    bond_list list = {.out = out, .cap = cap};
-    if (actor->ext == NULL) {
+    relation_list list = {.out = out, .cap = cap};
+    if (actor->cold == NULL) {
         return 0;
     }
-    if (which == JZI_BONDS_WATCHERS) {
-        add_ring(&list, actor->ext->watchers);
+    if (which == JZI_RELATION_WATCHERS) {
+        add_ring(&list, actor->cold->watchers);
     } else {
-        add_tree(&list, actor->ext->watching, which == JZI_BONDS_LINKS);
+        add_tree(&list, actor->cold->watching, which == JZI_RELATION_LINKS);
     }
     return list.count;
 }

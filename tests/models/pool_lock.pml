@@ -1,4 +1,4 @@
-/* The floor of a pool and its keeper: core/src/sched/worker_floor.c, core/src/os/asym.h (R33, R34).
+/* The floor of a pool and its keeper: core/src/sched/pool_lock.c, core/src/os/asym.h (R33, R34).
  *
  * One worker keeps the floor while it runs user code, and comes back to it without the mutex: it
  * stores BUSY and looks whether it was revoked. Its stores go through a buffer, as those of a real
