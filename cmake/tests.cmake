@@ -97,11 +97,24 @@ function(jzx_wants_own_program source out)
     endif()
 endfunction()
 
+# jzx_add_fixtures(room place library...): what the tests of a room share, <feature>_fixture.c, is compiled
+# once, into a library that the programs of the room are linked with.
+function(jzx_add_fixtures room place)
+    file(GLOB sources CONFIGURE_DEPENDS ${place}/*_fixture.c)
+    if(sources)
+        add_library(jzt_${room} STATIC ${sources})
+        target_link_libraries(jzt_${room} PRIVATE jzt_support ${ARGN})
+    endif()
+endfunction()
+
 # jzx_add_test_program(target name room sources libraries...): an executable in <build>/tests/<room>.
 function(jzx_add_test_program target name room sources)
     add_executable(${target} ${sources})
     set_target_properties(${target} PROPERTIES
         OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${room})
+    if(TARGET jzt_${room})
+        target_link_libraries(${target} PRIVATE jzt_${room})
+    endif()
     target_link_libraries(${target} PRIVATE jzt_support ${ARGN} Threads::Threads)
     # To optimize a test takes longer than to run it; the library stays optimized, and so do models and sweeps.
     if(JZX_SANITIZE OR (JZX_DEBUG AND NOT target MATCHES "_(model|sweep)$"))
@@ -157,6 +170,7 @@ endfunction()
 function(jzx_add_tests room place)
     set(binaries ${PROJECT_BINARY_DIR}/tests/${room})
     file(MAKE_DIRECTORY ${binaries})
+    jzx_add_fixtures(${room} ${place} ${ARGN})
     foreach(kind ${JZX_KINDS})
         file(GLOB sources CONFIGURE_DEPENDS ${place}/*_${kind}.c)
         if(NOT TARGET jzx_client)
@@ -226,7 +240,7 @@ file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 add_library(jzt_support STATIC ${support_sources})
 target_include_directories(jzt_support
     PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support
-    PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
+    PRIVATE ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR}/testkit/include)
 
 if(TARGET jzx_testkit)
     set(kit jzx_testkit_twin)

@@ -10,7 +10,7 @@ enum { SET_FIRST = 64, SPARE = 1024 };
 #define LOOK_NS UINT64_C(100000000)
 #define LOOK_SHARE 20 /* looking takes at most this part of the time */
 
-static size_t place_of(const jzi_id_set *set, jzx_actor_id id)
+static size_t trace_filter_place_of(const jzi_id_set *set, jzx_actor_id id)
 {
     size_t at = (size_t)((id ^ id >> 32) * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (set->cap - 1);
     while (set->ids[at] != JZX_NOBODY && set->ids[at] != id) {
@@ -21,10 +21,10 @@ static size_t place_of(const jzi_id_set *set, jzx_actor_id id)
 
 bool jzi_id_set_has(const jzi_id_set *set, jzx_actor_id id)
 {
-    return set->count > 0 && set->ids[place_of(set, id)] == id;
+    return set->count > 0 && set->ids[trace_filter_place_of(set, id)] == id;
 }
 
-static bool grow(const jzx_allocator *alloc, jzi_id_set *set)
+static bool trace_filter_grow(const jzx_allocator *alloc, jzi_id_set *set)
 {
     jzi_id_set more = {.cap = set->cap == 0 ? SET_FIRST : set->cap * 2, .count = set->count};
     more.ids = jzi_alloc_zeroed(alloc, more.cap * sizeof *more.ids);
@@ -33,7 +33,7 @@ static bool grow(const jzx_allocator *alloc, jzi_id_set *set)
     }
     for (size_t i = 0; i < set->cap; i++) {
         if (set->ids[i] != JZX_NOBODY) {
-            more.ids[place_of(&more, set->ids[i])] = set->ids[i];
+            more.ids[trace_filter_place_of(&more, set->ids[i])] = set->ids[i];
         }
     }
     jzi_free(alloc, set->ids, set->cap * sizeof *set->ids);
@@ -46,10 +46,10 @@ bool jzi_id_set_add(const jzx_allocator *alloc, jzi_id_set *set, jzx_actor_id id
     if (jzi_id_set_has(set, id)) {
         return true;
     }
-    if (set->count * 2 >= set->cap && !grow(alloc, set)) {
+    if (set->count * 2 >= set->cap && !trace_filter_grow(alloc, set)) {
         return false;
     }
-    set->ids[place_of(set, id)] = id;
+    set->ids[trace_filter_place_of(set, id)] = id;
     set->count++;
     return true;
 }
@@ -70,27 +70,27 @@ void jzi_id_set_free(const jzx_allocator *alloc, jzi_id_set *set)
 
 /* Everybody who lives, with the parent: what a look needs. */
 typedef enum whereabouts { NOT_KNOWN, OUTSIDE, INSIDE } whereabouts;
-typedef struct family_entry {
+typedef struct children_entry {
     jzx_actor_id id;
     jzx_actor_id parent;
     whereabouts where;
-} family_entry;
+} children_entry;
 
 typedef struct census {
-    family_entry *all;
+    children_entry *all;
     size_t count;
     size_t cap;
     uint32_t *places; /* by id: index + 1, 0 is free; place_cap is a power of two */
     size_t place_cap;
 } census;
 
-static bool note_one(void *ctx, const jzi_sight *sight)
+static bool note_one(void *ctx, const jzi_actor_snapshot *snapshot)
 {
     census *now = ctx;
     if (now->count == now->cap) {
         return false; /* the next look has more room */
     }
-    now->all[now->count++] = (family_entry){.id = sight->id, .parent = sight->parent};
+    now->all[now->count++] = (children_entry){.id = snapshot->id, .parent = snapshot->parent};
     return true;
 }
 
@@ -104,7 +104,7 @@ static uint32_t *find_place(const census *now, jzx_actor_id id)
     return &now->places[at];
 }
 
-static family_entry *find_entry(const census *now, jzx_actor_id id)
+static children_entry *find_entry(const census *now, jzx_actor_id id)
 {
     uint32_t place = id == JZX_NOBODY ? 0 : *find_place(now, id);
     return place == 0 ? NULL : &now->all[place - 1];
@@ -112,18 +112,18 @@ static family_entry *find_entry(const census *now, jzx_actor_id id)
 
 /* From each one up until somebody is met of whom it is known, and the same way again to tell those
  * in between: everybody is passed twice. */
-static void settle(const census *now, family_entry *from)
+static void trace_filter_settle(const census *now, children_entry *from)
 {
     whereabouts where = OUTSIDE;
     size_t steps = 0;
-    for (family_entry *at = from; at != NULL && steps <= now->count; steps++) {
+    for (children_entry *at = from; at != NULL && steps <= now->count; steps++) {
         if (at->where != NOT_KNOWN) {
             where = at->where;
             break;
         }
         at = find_entry(now, at->parent);
     }
-    for (family_entry *at = from; at != NULL && at->where == NOT_KNOWN;) {
+    for (children_entry *at = from; at != NULL && at->where == NOT_KNOWN;) {
         at->where = where;
         at = find_entry(now, at->parent);
     }
@@ -160,12 +160,12 @@ static jzx_err find_below(const jzi_view *view, jzx_actor_id root, jzi_id_set *o
     bool fits = true;
     jzx_err err = take_census(view, &now);
     if (err == JZX_OK) {
-        family_entry *top = find_entry(&now, root);
+        children_entry *top = find_entry(&now, root);
         if (top != NULL) {
             top->where = INSIDE;
         }
         for (size_t i = 0; i < now.count && fits; i++) {
-            settle(&now, &now.all[i]);
+            trace_filter_settle(&now, &now.all[i]);
             if (now.all[i].where == INSIDE) {
                 fits = jzi_id_set_add(&view->alloc, out, now.all[i].id);
             }
@@ -205,7 +205,7 @@ static bool is_followed(const jzi_trace *trace, jzx_actor_id id)
 
 /* Sets a mark without waiting for the next look. Where there is no set for that dispatcher yet, the
  * look makes it. */
-static void mark(jzi_board *board, jzx_actor_id id)
+static void trace_filter_mark(jzi_board *board, jzx_actor_id id)
 {
     _Atomic uint64_t *marks =
         atomic_load_explicit(&board->marks[jzx_id_dispatcher(id)], memory_order_relaxed);
@@ -222,7 +222,7 @@ static void meet_child(jzi_trace *trace, const jzi_event *event)
     bool mine =
         jzi_id_set_has(&trace->below, event->peer) || jzi_id_set_has(&trace->before, event->peer);
     if (mine && jzi_id_set_add(&view->alloc, &trace->below, event->actor)) {
-        mark(view->board, event->actor);
+        trace_filter_mark(view->board, event->actor);
     }
 }
 

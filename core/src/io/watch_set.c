@@ -12,7 +12,7 @@ static uint32_t home_of(const jzi_watch_set *set, int32_t key)
 }
 
 /* Where the key is, or the empty place where it belongs. The set must have memory. */
-static uint32_t place_of(const jzi_watch_set *set, int32_t key)
+static uint32_t watch_set_place_of(const jzi_watch_set *set, int32_t key)
 {
     uint32_t at = home_of(set, key);
     while (set->keys[at] != EMPTY && set->keys[at] != key) {
@@ -21,7 +21,7 @@ static uint32_t place_of(const jzi_watch_set *set, int32_t key)
     return at;
 }
 
-static jzx_err grow(jzi_watch_set *set, const jzx_allocator *alloc)
+static jzx_err watch_set_grow(jzi_watch_set *set, const jzx_allocator *alloc)
 {
     if (set->cap > UINT32_MAX / 4) {
         return JZX_ERR_NO_MEMORY;
@@ -36,7 +36,7 @@ static jzx_err grow(jzi_watch_set *set, const jzx_allocator *alloc)
     }
     for (uint32_t i = 0; i < set->cap; i++) {
         if (set->keys[i] != EMPTY) {
-            bigger.keys[place_of(&bigger, set->keys[i])] = set->keys[i];
+            bigger.keys[watch_set_place_of(&bigger, set->keys[i])] = set->keys[i];
         }
     }
     jzi_free(alloc, set->keys, set->cap * sizeof(int32_t));
@@ -46,7 +46,7 @@ static jzx_err grow(jzi_watch_set *set, const jzx_allocator *alloc)
 
 bool jzi_watch_set_has(const jzi_watch_set *set, int32_t key)
 {
-    return set->cap != 0 && set->keys[place_of(set, key)] == key;
+    return set->cap != 0 && set->keys[watch_set_place_of(set, key)] == key;
 }
 
 jzx_err jzi_watch_set_add(jzi_watch_set *set, const jzx_allocator *alloc, int32_t key)
@@ -55,12 +55,12 @@ jzx_err jzi_watch_set_add(jzi_watch_set *set, const jzx_allocator *alloc, int32_
         return JZX_ERR_ALREADY;
     }
     if ((set->count + 1) * 2 > set->cap) {
-        jzx_err err = grow(set, alloc);
+        jzx_err err = watch_set_grow(set, alloc);
         if (err != JZX_OK) {
             return err;
         }
     }
-    set->keys[place_of(set, key)] = key;
+    set->keys[watch_set_place_of(set, key)] = key;
     set->count++;
     return JZX_OK;
 }
@@ -77,7 +77,7 @@ void jzi_watch_set_remove(jzi_watch_set *set, const jzx_allocator *alloc, int32_
         return;
     }
     uint32_t mask = set->cap - 1;
-    uint32_t hole = place_of(set, key);
+    uint32_t hole = watch_set_place_of(set, key);
     /* What follows the hole moves up into it unless that would put it before its home (I2). */
     for (uint32_t at = (hole + 1) & mask; set->keys[at] != EMPTY; at = (at + 1) & mask) {
         uint32_t home = home_of(set, set->keys[at]);

@@ -22,7 +22,7 @@ typedef struct breaker {
 } breaker;
 
 typedef struct call {
-    jzi_call base;
+    jzi_proxy_call base;
     uint32_t epoch;
 } call;
 
@@ -189,7 +189,7 @@ static void on_plain(breaker *self, jzx_context *ctx, const jzx_message *msg)
 
 #define TAG_ORDER 0xFE040003u
 
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result breaker_on_message(jzx_context *ctx, const jzx_message *msg)
 {
     breaker *self = ctx->state;
     if (msg->kind != JZX_KIND_USER && msg->kind != JZX_KIND_TIMER) {
@@ -213,13 +213,13 @@ static void breaker_init(jzi_proxy *proxy, jzx_loop *loop)
     jzi_breaker_init(&self->core, &self->plan.rules, self->slots, jzx_loop_now(loop));
 }
 
-static void breaker_close(jzi_proxy *proxy, jzi_call *it)
+static void breaker_close(jzi_proxy *proxy, jzi_proxy_call *it)
 {
     jzi_proxy_close(proxy, it, sizeof(call));
 }
 
 static const jzi_proxy_type type = {
-    .behavior = on_message, .init = breaker_init, .close = breaker_close};
+    .behavior = breaker_on_message, .init = breaker_init, .close = breaker_close};
 
 static jzx_err make_plan(jzx_loop *loop, const jzx_breaker_opts *opts, size_t opts_size,
                          jzx_breaker_opts *known, plan *out)

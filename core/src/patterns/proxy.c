@@ -18,7 +18,7 @@ static void drop_plan(void *arg)
     jzi_free(&alloc, arg, plan->plan_size);
 }
 
-static jzi_proxy *make(const jzi_proxy *plan, jzx_loop *loop)
+static jzi_proxy *proxy_make(const jzi_proxy *plan, jzx_loop *loop)
 {
     jzi_proxy *self = jzi_alloc_zeroed(&plan->alloc, plan->actor_size);
     if (self != NULL) {
@@ -39,7 +39,7 @@ static void destroy(jzi_proxy *self)
 
 static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
 {
-    ctx->state = make(arg, ctx->loop);
+    ctx->state = proxy_make(arg, ctx->loop);
     return ctx->state != NULL ? JZX_BEHAVIOR_OK : jzx_fail(ctx, JZX_ERR_NO_MEMORY, "no memory");
 }
 
@@ -51,7 +51,7 @@ static void on_end(jzx_context *ctx)
 jzx_err jzi_proxy_spawn(jzx_loop *loop, const jzi_proxy *plan, jzx_spawn_opts spawn,
                         jzx_actor_id *out_id)
 {
-    jzi_proxy *self = make(plan, loop);
+    jzi_proxy *self = proxy_make(plan, loop);
     if (self == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -91,10 +91,10 @@ uint32_t jzi_proxy_draw(jzi_proxy *proxy, const jzx_context *ctx)
     return jzi_random_next(&proxy->random);
 }
 
-jzi_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size)
+jzi_proxy_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size)
 {
     jzi_calls *calls = &proxy->calls;
-    jzi_call *call = jzi_alloc_zeroed(&proxy->alloc, size);
+    jzi_proxy_call *call = jzi_alloc_zeroed(&proxy->alloc, size);
     if (call == NULL) {
         return NULL;
     }
@@ -112,7 +112,7 @@ jzi_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size)
     return call;
 }
 
-void jzi_proxy_close(jzi_proxy *proxy, jzi_call *call, size_t size)
+void jzi_proxy_close(jzi_proxy *proxy, jzi_proxy_call *call, size_t size)
 {
     if (call->prev != NULL) {
         call->prev->next = call->next;
@@ -155,7 +155,7 @@ static jzx_actor_id callee_of(const jzi_proxy *proxy, jzx_context *ctx)
 }
 
 jzx_err jzi_proxy_ask(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *request,
-                      jzi_call *call, jzx_behavior_fn on_reply)
+                      jzi_proxy_call *call, jzx_behavior_fn on_reply)
 {
     jzx_actor_id callee = callee_of(proxy, ctx);
     jzx_ask_opts ask = {

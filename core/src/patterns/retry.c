@@ -25,7 +25,7 @@ typedef struct retry {
 } retry;
 
 typedef struct call {
-    jzi_call base;
+    jzi_proxy_call base;
     uint32_t attempts;
     jzx_message request; /* data of a copy: owned, len bytes */
 } call;
@@ -186,7 +186,7 @@ static void on_again(retry *self, jzx_context *ctx, call *it)
     }
 }
 
-static void refuse(retry *self, jzx_context *ctx, const jzx_message *msg, jzx_err err)
+static void retry_refuse(retry *self, jzx_context *ctx, const jzx_message *msg, jzx_err err)
 {
     self->facts.refused++;
     jzi_proxy_refuse(&self->plan.proxy, ctx, msg, err, 0);
@@ -196,21 +196,21 @@ static void on_call(retry *self, jzx_context *ctx, const jzx_message *msg)
 {
     self->facts.calls++;
     if (!is_repeatable(msg)) {
-        refuse(self, ctx, msg, JZX_ERR_NOT_SUPPORTED);
+        retry_refuse(self, ctx, msg, JZX_ERR_NOT_SUPPORTED);
         return;
     }
     if (self->plan.proxy.calls.count >= self->plan.rules.max_calls) {
-        refuse(self, ctx, msg, JZX_ERR_BUSY);
+        retry_refuse(self, ctx, msg, JZX_ERR_BUSY);
         return;
     }
     call *it = (call *)jzi_proxy_open(&self->plan.proxy, ctx, sizeof *it);
     if (it == NULL) {
-        refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
+        retry_refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
         return;
     }
     if (!keep_request(&self->plan.proxy.alloc, msg, it)) {
         close_call(self, it);
-        refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
+        retry_refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
         return;
     }
     jzi_budget_add_call(&self->budget, jzx_loop_now(ctx->loop));
@@ -226,7 +226,7 @@ static void on_facts(retry *self, jzx_context *ctx)
     jzi_proxy_tell(ctx, facts, sizeof *facts, JZX_TAG_RETRY_FACTS);
 }
 
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result retry_on_message(jzx_context *ctx, const jzx_message *msg)
 {
     retry *self = ctx->state;
     if (msg->kind == JZX_KIND_TIMER && msg->tag == TAG_AGAIN) {
@@ -252,13 +252,13 @@ static void retry_init(jzi_proxy *proxy, jzx_loop *loop)
     self->budget = self->plan.rules.budget;
 }
 
-static void retry_close(jzi_proxy *proxy, jzi_call *it)
+static void retry_close(jzi_proxy *proxy, jzi_proxy_call *it)
 {
     close_call((retry *)proxy, (call *)it);
 }
 
 static const jzi_proxy_type type = {
-    .behavior = on_message, .init = retry_init, .close = retry_close};
+    .behavior = retry_on_message, .init = retry_init, .close = retry_close};
 
 static jzx_err make_plan(jzx_loop *loop, const jzx_retry_opts *opts, size_t opts_size,
                          jzx_retry_opts *known, plan *out)

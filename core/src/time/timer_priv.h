@@ -38,14 +38,14 @@ static inline uint64_t jzi_timer_bits(const jzx_timer_opts *opts)
 }
 
 /* Puts a timer that is ARMED where it belongs. */
-static inline void jzi_timer_enter(jzi_timers *timers, jzi_timer *timer, jzi_ext *ext)
+static inline void jzi_timer_enter(jzi_timers *timers, jzi_timer *timer, jzi_cold *cold)
 {
-    timer->next = ext->timers;
-    timer->pprev = &ext->timers;
+    timer->next = cold->timers;
+    timer->pprev = &cold->timers;
     if (timer->next != NULL) {
         timer->next->pprev = &timer->next;
     }
-    ext->timers = timer;
+    cold->timers = timer;
     jzi_wheel_add(&timers->wheel, &timer->entry);
     jzi_count_add(&timers->dispatcher->acting->counters.timers, 1);
 }

@@ -5,8 +5,8 @@
  * not on: pinned pool1 pool2 pool4 */
 #include <jzx/jzx.h>
 
+#include "control/dispatcher_call.h"
 #include "control/peek.h"
-#include "control/visit.h"
 #include "support/check.h"
 
 #include <pthread.h>
@@ -26,22 +26,23 @@ typedef struct watcher {
 } watcher;
 
 /* "kid-CAP" has that cap; those without a name have the default; "sup" supervises. */
-static bool see(void *ctx, const jzi_sight *sight)
+static bool see(void *ctx, const jzi_actor_snapshot *snapshot)
 {
     watcher *w = ctx;
     unsigned cap = 0;
     w->seen++;
-    bool right =
-        sight->state <= JZX_STATE_TERMINATED && sight->id != JZX_NOBODY && sight->incarnation >= 1;
-    if (sscanf(sight->name, "kid-%u", &cap) == 1) {
-        right = right && cap == sight->cap;
-    } else if (strcmp(sight->name, "sup") != 0 && strcmp(sight->name, "child") != 0 &&
-               strcmp(sight->name, "driver") != 0) {
-        right = right && sight->name[0] == '\0';
+    bool right = snapshot->state <= JZX_STATE_TERMINATED && snapshot->id != JZX_NOBODY &&
+                 snapshot->incarnation >= 1;
+    if (sscanf(snapshot->name, "kid-%u", &cap) == 1) {
+        right = right && cap == snapshot->cap;
+    } else if (strcmp(snapshot->name, "sup") != 0 && strcmp(snapshot->name, "child") != 0 &&
+               strcmp(snapshot->name, "driver") != 0) {
+        right = right && snapshot->name[0] == '\0';
     }
     if (!right && w->wrong++ == 0) {
         (void)snprintf(w->first_wrong, sizeof w->first_wrong, "%llx '%s' cap %u state %u",
-                       (unsigned long long)sight->id, sight->name, sight->cap, sight->state);
+                       (unsigned long long)snapshot->id, snapshot->name, snapshot->cap,
+                       snapshot->state);
     }
     return true;
 }
@@ -50,7 +51,7 @@ static void *look_all_the_time(void *arg)
 {
     watcher *w = arg;
     while (!atomic_load(&w->over)) {
-        jzi_worker_sight workers[16];
+        jzi_worker_snapshot workers[16];
         jzx_dead_letter letters[16];
         uint64_t cursor = 0;
         jzi_peek_actors(&w->view, see, w);
@@ -148,7 +149,7 @@ static void finish_watcher(watcher *w, pthread_t thread)
         printf("first wrong: %s\n", w->first_wrong);
     }
     CHECK_EQ(w->wrong, 0);
-    CHECK_EQ(atomic_load(&w->view.board->guests), 0);
+    CHECK_EQ(atomic_load(&w->view.board->readers), 0);
 }
 
 static void a_look_sees_whole_actors_while_a_loop_storms(void)
@@ -264,7 +265,7 @@ static void a_system_that_is_run_is_never_seen_without_anybody(void)
     jzx_actor_id id;
     REQUIRE_OK(jzx_spawn(jzx_system_loop(system), &opts, &id));
     REQUIRE_OK(jzx_send_u64(jzx_system_loop(system), id, 0, 5));
-    jzi_worker_sight worker;
+    jzi_worker_snapshot worker;
     CHECK_EQ(jzi_peek_workers(&view, &worker, 1), 1);
     CHECK(!worker.inside); /* nobody runs it yet */
     pthread_t thread;
@@ -322,29 +323,29 @@ static void a_stuck_loop_is_seen_and_its_visit_times_out(void)
     REQUIRE(pthread_create(&thread, NULL, run, loop) == 0);
     while (!atomic_load(&in_loop)) {
     }
-    jzi_worker_sight worker;
-    jzi_sight sight;
+    jzi_worker_snapshot worker;
+    jzi_actor_snapshot snapshot;
     CHECK_EQ(jzi_peek_workers(&view, &worker, 1), 1);
     CHECK(worker.actor == id && worker.inside && !worker.asleep && worker.turn_ns > 0);
-    CHECK(jzi_peek_actor(&view, id, &sight));
-    CHECK_STR(sight.name, "kid-7");
-    CHECK_EQ(sight.mailbox, 0);
-    jzi_visit *late = jzi_visit_make(&view, sizeof(jzx_loop *), say_hello);
+    CHECK(jzi_peek_actor(&view, id, &snapshot));
+    CHECK_STR(snapshot.name, "kid-7");
+    CHECK_EQ(snapshot.mailbox, 0);
+    jzi_dispatcher_call *late = jzi_dispatcher_call_make(&view, sizeof(jzx_loop *), say_hello);
     REQUIRE(late != NULL);
-    CHECK_EQ(jzi_visit_go(&view, late, 0, 20000000, NULL), JZI_VISIT_SILENT);
-    jzi_visit_drop(late);
-    jzi_visit *wanted = jzi_visit_make(&view, sizeof(jzx_loop *), say_hello);
-    REQUIRE(wanted != NULL && jzi_visit_send(&view, wanted, 0));
-    CHECK(!jzi_visit_is_answered(wanted));
-    jzi_visit *nowhere = jzi_visit_make(&view, sizeof(jzx_loop *), say_hello);
-    CHECK_EQ(jzi_visit_go(&view, nowhere, 7, 20000000, NULL), JZI_VISIT_GONE);
-    jzi_visit_drop(nowhere);
+    CHECK_EQ(jzi_dispatcher_call_run(&view, late, 0, 20000000, NULL), JZI_CALL_SILENT);
+    jzi_dispatcher_call_drop(late);
+    jzi_dispatcher_call *wanted = jzi_dispatcher_call_make(&view, sizeof(jzx_loop *), say_hello);
+    REQUIRE(wanted != NULL && jzi_dispatcher_call_send(&view, wanted, 0));
+    CHECK(!jzi_dispatcher_call_is_answered(wanted));
+    jzi_dispatcher_call *nowhere = jzi_dispatcher_call_make(&view, sizeof(jzx_loop *), say_hello);
+    CHECK_EQ(jzi_dispatcher_call_run(&view, nowhere, 7, 20000000, NULL), JZI_CALL_GONE);
+    jzi_dispatcher_call_drop(nowhere);
     atomic_store(&let_out, 1);
     (void)pthread_join(thread, NULL);
     CHECK_OK(jzx_loop_destroy(loop)); /* what was under way is done then at the latest */
-    CHECK(jzi_visit_is_answered(wanted));
-    CHECK(*(jzx_loop **)jzi_visit_payload(wanted) == loop);
-    jzi_visit_drop(wanted);
+    CHECK(jzi_dispatcher_call_is_answered(wanted));
+    CHECK(*(jzx_loop **)jzi_dispatcher_call_payload(wanted) == loop);
+    jzi_dispatcher_call_drop(wanted);
 }
 
 static const jzt_test tests[] = {

@@ -4,7 +4,7 @@
  * callees in every place, threads that ask them, ThreadSanitizer. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_box.h"
+#include "world.h"
 
 /* What the callee does with a question. */
 enum {
@@ -55,7 +55,7 @@ static void reply_block(jzx_context *ctx, desk *d, jzx_request request, uint64_t
     }
 }
 
-static jzx_behavior_result serve(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result serve(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     static const char letters[1000] = "abcdefghij";
     desk *d = self->arg;
@@ -140,9 +140,9 @@ static jzx_ask_opts question_of(uint32_t tag, uint64_t value)
     return (jzx_ask_opts){.u64 = value, .tag = tag, .flags = JZX_SEND_VALUE};
 }
 
-static agent *callee_new(world *w, size_t place, desk *d)
+static puppet *callee_new(world *w, size_t place, desk *d)
 {
-    agent *a = agent_new(w, "callee", places[place]);
+    puppet *a = puppet_at(w, "callee", places[place]);
     memset(d, 0, sizeof *d);
     a->mute = true;
     a->arg = d;
@@ -155,7 +155,7 @@ static void test_every_form_of_a_reply_in_every_place_R4(void)
     world *w = world_open();
     for (size_t place = 0; place < PLACES; place++) {
         desk d;
-        agent *b = agent_start(callee_new(w, place, &d));
+        puppet *b = puppet_up(callee_new(w, place, &d));
         question q = {.w = w, .to = ID_OF(b), .opts = question_of(Q_ANSWER, 41)};
         ask_and_step(&q);
         CHECK_OK(q.err);
@@ -190,7 +190,7 @@ static void test_every_form_of_a_reply_in_every_place_R4(void)
                 CHECK_EQ(atomic_load(&blocks), 0);
             }
         }
-        end_agent(b);
+        puppet_end(b);
     }
     jzx_reply_release(w->sender, NULL);
     jzx_reply_release(NULL, NULL);
@@ -214,7 +214,7 @@ static void test_every_outcome_in_every_place(void)
     for (size_t place = 0; place < PLACES; place++) {
         for (size_t i = 0; i < COUNT_OF(cases); i++) {
             desk d;
-            agent *b = agent_start(callee_new(w, place, &d));
+            puppet *b = puppet_up(callee_new(w, place, &d));
             question q = {.w = w, .to = ID_OF(b), .opts = question_of(cases[i].tag, 0)};
             q.opts.timeout_ms = cases[i].tag == Q_KEEP ? 20 : 0;
             ask_and_step(&q);
@@ -228,7 +228,7 @@ static void test_every_outcome_in_every_place(void)
             if (cases[i].tag == Q_FAIL) {
                 CHECK_STR(q.reply.reason.text, "as told");
             }
-            end_agent(b);
+            puppet_end(b);
             ask_and_step(&q); /* now it is gone */
             CHECK_EQ(q.err, JZX_ERR_NO_SUCH_ACTOR);
             CHECK_EQ(q.reply.outcome, JZX_OUTCOME_NO_SUCH_ACTOR);
@@ -238,12 +238,12 @@ static void test_every_outcome_in_every_place(void)
 }
 
 /* The child restarts. */
-static void spawn_child(jzx_context *ctx, agent *self, void *arg)
+static void spawn_child(jzx_context *ctx, puppet *self, void *arg)
 {
     static const jzx_supervisor_spec policy = {.intensity = 1000};
     (void)self;
     CHECK_OK(jzx_set_child_policy(ctx, &policy));
-    CHECK_OK(agent_spawn(ctx->loop, arg));
+    CHECK_OK(puppet_spawn_at(ctx->loop, arg));
 }
 
 static void test_a_callee_that_restarts_says_so_R18(void)
@@ -251,10 +251,10 @@ static void test_a_callee_that_restarts_says_so_R18(void)
     world *w = world_open();
     for (size_t place = 0; place < PLACES; place++) {
         desk d;
-        agent *b = callee_new(w, place, &d);
-        agent *parent = agent_start(agent_new(w, "parent", "loop"));
-        agent_call(parent, spawn_child, b);
-        WAIT(w, agent_is_up(b));
+        puppet *b = callee_new(w, place, &d);
+        puppet *parent = puppet_up(puppet_at(w, "parent", "loop"));
+        puppet_call(parent, spawn_child, b);
+        WAIT(w, puppet_is_up(b));
         question q = {.w = w, .to = ID_OF(b), .opts = question_of(Q_FAIL, 0)};
         ask_and_step(&q);
         CHECK_EQ(q.err, JZX_ERR_AGAIN);
@@ -263,7 +263,7 @@ static void test_a_callee_that_restarts_says_so_R18(void)
         q.opts = question_of(Q_ANSWER, 1);
         ask_and_step(&q);
         CHECK_OK(q.err);
-        end_agent(parent);
+        puppet_end(parent);
     }
     world_close(w);
 }
@@ -274,8 +274,8 @@ static void test_time_is_up_while_the_question_waits_and_the_depth_is_told(void)
     world *w = world_open();
     for (size_t place = AT_PINNED; place < PLACES; place++) {
         desk d;
-        agent *b = agent_start(callee_new(w, place, &d));
-        agent_hold(b);
+        puppet *b = puppet_up(callee_new(w, place, &d));
+        puppet_hold(b);
         for (int i = 0; i < 3; i++) {
             REQUIRE_OK(jzx_send_async_u64(w->sender, ID_OF(b), 0, 0));
         }
@@ -285,9 +285,9 @@ static void test_time_is_up_while_the_question_waits_and_the_depth_is_told(void)
         CHECK_EQ(q.err, JZX_ERR_TIMED_OUT);
         CHECK_EQ(q.reply.outcome, JZX_OUTCOME_TIMED_OUT);
         CHECK_EQ(q.reply.queue_depth, 4);
-        agent_release(b);
+        puppet_release(b);
         WAIT(w, jzx_mailbox_depth(w->loop, ID_OF(b)) == 0);
-        end_agent(b);
+        puppet_end(b);
     }
     jzx_counters c = world_counters(w);
     CHECK_EQ(c.dead_by[JZX_DEAD_EXPIRED] + c.dead_by[JZX_DEAD_CANCELLED], PLACES - 1);
@@ -300,10 +300,10 @@ static void test_a_full_mailbox_is_told_at_once_R11(void)
     world *w = world_open();
     for (size_t place = AT_PINNED; place < PLACES; place++) {
         desk d;
-        agent *b = callee_new(w, place, &d);
+        puppet *b = callee_new(w, place, &d);
         b->opts.mailbox_cap = 2;
-        agent_start(b);
-        agent_hold(b);
+        puppet_up(b);
+        puppet_hold(b);
         for (int i = 0; i < 2; i++) {
             REQUIRE_OK(jzx_send_async_u64(w->sender, ID_OF(b), 0, 0));
         }
@@ -318,8 +318,8 @@ static void test_a_full_mailbox_is_told_at_once_R11(void)
         q.opts.flags = JZX_SEND_CONSUME;
         ask_and_step(&q);
         CHECK_EQ(atomic_load(&blocks), 0);
-        agent_release(b);
-        end_agent(b);
+        puppet_release(b);
+        puppet_end(b);
     }
     world_close(w);
 }
@@ -328,7 +328,7 @@ static void test_bad_input_is_refused(void)
 {
     world *w = world_open();
     desk d;
-    agent *b = agent_start(callee_new(w, AT_PINNED, &d));
+    puppet *b = puppet_up(callee_new(w, AT_PINNED, &d));
     jzx_ask_opts opts = question_of(Q_ANSWER, 1);
     jzx_reply reply = {.outcome = 99};
     jzx_message msg = {.tag = 99};
@@ -366,7 +366,7 @@ static void test_bad_input_is_refused(void)
 }
 
 /* Waiting inside an actor would wait for itself. */
-static void wait_inside(jzx_context *ctx, agent *self, void *arg)
+static void wait_inside(jzx_context *ctx, puppet *self, void *arg)
 {
     jzx_ask_opts opts = question_of(Q_ANSWER, 1);
     opts.timeout_ms = 1;
@@ -375,18 +375,24 @@ static void wait_inside(jzx_context *ctx, agent *self, void *arg)
     CHECK_EQ(jzx_ask_wait(self->w->sender, *other, &opts, NULL, NULL), JZX_ERR_DEADLOCK);
 }
 
+static void wait_in_hook(jzx_context *ctx, puppet *self, uint32_t what)
+{
+    (void)what;
+    wait_inside(ctx, self, self->arg);
+}
+
 static void test_waiting_inside_an_actor_is_refused(void)
 {
     world *w = world_open();
     desk d;
-    jzx_actor_id other = ID_OF(agent_start(callee_new(w, AT_DESK, &d)));
+    jzx_actor_id other = ID_OF(puppet_up(callee_new(w, AT_DESK, &d)));
     for (size_t place = 0; place < PLACES; place++) {
-        agent *a = agent_new(w, "a", places[place]);
-        a->on_init = a->on_deinit = wait_inside;
+        puppet *a = puppet_at(w, "a", places[place]);
+        a->during = wait_in_hook;
         a->arg = &other;
-        agent_start(a);
-        agent_call(a, wait_inside, &other);
-        end_agent(a);
+        puppet_up(a);
+        puppet_call(a, wait_inside, &other);
+        puppet_end(a);
     }
     world_close(w);
 }
@@ -419,9 +425,9 @@ static void test_many_threads_ask_at_once(void)
 {
     world *w = world_open();
     desk d[PLACES];
-    agent *callees[PLACES];
+    puppet *callees[PLACES];
     for (size_t i = 0; i < PLACES; i++) {
-        callees[i] = agent_start(callee_new(w, i, &d[i]));
+        callees[i] = puppet_up(callee_new(w, i, &d[i]));
     }
     pthread_t threads[THREADS];
     question questions[THREADS];
@@ -466,9 +472,9 @@ static void test_answers_race_with_the_end_of_patience(void)
 {
     world *w = world_open();
     desk d[PLACES];
-    agent *callees[PLACES];
+    puppet *callees[PLACES];
     for (size_t i = 0; i < PLACES; i++) {
-        callees[i] = agent_start(callee_new(w, i, &d[i]));
+        callees[i] = puppet_up(callee_new(w, i, &d[i]));
     }
     atomic_store(&got, 0);
     atomic_store(&missed, 0);
@@ -503,7 +509,7 @@ static void test_asks_that_time_out_take_no_memory_for_good(void)
     enum { ASKS = 400 };
     world *w = world_open();
     desk d;
-    agent *b = agent_start(callee_new(w, AT_LOOP, &d)); /* where the slots of these asks are */
+    puppet *b = puppet_up(callee_new(w, AT_LOOP, &d)); /* where the slots of these asks are */
     jzx_ask_opts opts = question_of(Q_ANSWER, 1);
     opts.timeout_ms = 1;
     size_t after_few = 0;
@@ -520,12 +526,12 @@ static void test_asks_that_time_out_take_no_memory_for_good(void)
     world_close(w);
 }
 
-static void ask_briefly(jzx_context *ctx, agent *self, void *arg)
+static void ask_briefly(jzx_context *ctx, puppet *self, void *arg)
 {
     jzx_ask_opts opts = question_of(Q_SLOW, 2);
     opts.timeout_ms = 1;
     (void)self;
-    CHECK_OK(jzx_ask(ctx->loop, ID_OF((agent *)arg), &opts, NULL));
+    CHECK_OK(jzx_ask(ctx->loop, ID_OF((puppet *)arg), &opts, NULL));
 }
 
 /* Those of actors are given back by the callee's thread when they were given up, and threads take
@@ -535,18 +541,18 @@ static void test_actors_and_threads_share_slots(void)
     enum { ASKS = 150 };
     world *w = world_open();
     desk d;
-    agent *b = agent_start(callee_new(w, AT_DESK, &d));
-    agent *a = agent_new(w, "a", "loop");
+    puppet *b = puppet_up(callee_new(w, AT_DESK, &d));
+    puppet *a = puppet_at(w, "a", "loop");
     a->mute = true;
-    agent_start(a);
+    puppet_up(a);
     jzx_ask_opts opts = question_of(Q_ANSWER, 1);
     size_t after_few = 0;
     /* On a busy machine most expire before the callee sees them: then it takes more of them. */
     for (int i = 0; i < ASKS || (d.late <= ASKS / 2 && i < 200 * ASKS); i++) {
-        agent_call(a, ask_briefly, b);
+        puppet_call(a, ask_briefly, b);
         CHECK_OK(jzx_ask_wait(w->sender, ID_OF(b), &opts, NULL, NULL));
         uint64_t ended = (uint64_t)i + 1; /* on both sides; some expire on the way */
-        WAIT(w, a->handled == ended && d.answers + d.late + world_counters(w).dead == ended);
+        WAIT(w, a->worked == ended && d.answers + d.late + world_counters(w).dead == ended);
         if (i == 10) {
             (void)jzx_fault_leaked(w->fault, &after_few);
         }
@@ -564,7 +570,7 @@ static void test_threads_that_wait_hear_of_the_end(void)
     for (size_t place = 0; place < PLACES; place++) {
         world *w = world_open();
         desk d;
-        agent *b = agent_start(callee_new(w, place, &d));
+        puppet *b = puppet_up(callee_new(w, place, &d));
         pthread_t threads[THREADS];
         question questions[THREADS];
         for (size_t i = 0; i < THREADS; i++) {
@@ -577,12 +583,12 @@ static void test_threads_that_wait_hear_of_the_end(void)
         }
         WAIT(w, d.kept_len == THREADS / 2);
         world_settle(w);
-        agent_hold(b); /* on "loop": it just has no turn */
+        puppet_hold(b); /* on "loop": it just has no turn */
         for (size_t i = THREADS / 2; i < THREADS; i++) {
             REQUIRE_EQ(pthread_create(&threads[i], NULL, put_question, &questions[i]), 0);
         }
         WAIT_STILL(jzx_mailbox_depth(w->loop, ID_OF(b)) == THREADS / 2);
-        agent_release(b); /* it may get to some of them, or not */
+        puppet_release(b); /* it may get to some of them, or not */
         CHECK_OK(jzx_system_destroy(w->system));
         for (size_t i = 0; i < THREADS; i++) {
             WAIT_STILL(atomic_load(&questions[i].done));
@@ -595,8 +601,8 @@ static void test_threads_that_wait_hear_of_the_end(void)
         jzx_sender_release(w->sender); /* it outlives the system; who waits uses it */
         CHECK_EQ(jzx_fault_leaked(w->fault, NULL), 0);
         jzx_fault_destroy(w->fault);
-        world_free_agents(w);
-        pthread_mutex_destroy(&w->lock);
+        cast_close(&w->cast);
+        pthread_mutex_destroy(&w->cast.lock);
         free(w);
     }
 }

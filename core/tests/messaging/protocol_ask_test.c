@@ -3,7 +3,7 @@
  * does what the test gave it to do, cheques that count their own end; threads that wait on a real
  * loop. */
 #define JZX_PROTOCOL_CHECKS 0
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <jzx/protocol.h>
 
@@ -559,9 +559,9 @@ static void wait_for_each(jzx_sender *sender, callee *c)
 static void wait_with(manner how, void (*ask_all)(jzx_sender *sender, callee *c),
                       uint32_t want_dropped)
 {
-    current = &worlds[1];
+    rig_current = &rig_worlds[1];
     rig r = rig_open(NULL);
-    current = &worlds[0];
+    rig_current = &rig_worlds[0];
     _Atomic uint32_t dropped = 0;
     callee c = {.manner = how, .dropped = &dropped};
     jzx_spawn_opts opts = {.behavior = callee_run, .state = &c};

@@ -56,11 +56,11 @@ static bool look(void *subject, const void *context)
 
 static void await_wait(const sleeper *s)
 {
-    jzi_call call = {.waits = false};
+    jzi_syscall call = {.waits = false};
     uint64_t end = jzi_clock_now_ns(NULL) + PATIENCE_NS;
     while (!call.waits && !atomic_load(&s->returned) && jzi_clock_now_ns(NULL) < end) {
         if (atomic_load(&s->tid) != 0) {
-            jzi_call_read(atomic_load(&s->tid), &call);
+            jzi_syscall_read(atomic_load(&s->tid), &call);
         }
     }
 }

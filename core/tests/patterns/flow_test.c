@@ -16,7 +16,7 @@ static void test_a_pipeline_hands_on_every_item_once_and_in_order(void)
     CHECK_EQ(l.sink->unordered + l.stage->unordered, 0);
     CHECK_EQ(l.sink->done, 1);
     CHECK_EQ(l.stage->done, 1);
-    CHECK(is_gone(&r, l.source) && is_gone(&r, l.stage) && is_gone(&r, l.sink));
+    CHECK(station_gone(&r, l.source) && station_gone(&r, l.stage) && station_gone(&r, l.sink));
     CHECK_EQ(rig_counters(&r).dead, 0);
     CHECK_EQ(l.source->losses + l.stage->losses + l.sink->losses, 0);
     CHECK_EQ(l.sink->stats.unasked + l.stage->stats.unasked, 0);
@@ -78,7 +78,7 @@ static void test_a_short_stream_ends_for_every_consumer_that_was_connected(void)
             join_with(&r, source, sinks[k], 4);
         }
         rig_idle(&r);
-        CHECK(is_gone(&r, source));
+        CHECK(station_gone(&r, source));
         CHECK_EQ(sinks[0]->seen + sinks[1]->seen + sinks[2]->seen, 1);
         for (int k = 0; k < 3; k++) {
             CHECK_EQ(sinks[k]->done, 1);
@@ -281,7 +281,7 @@ static void test_several_consumers_share_by_turns(void)
     }
     CHECK_EQ(seen, ITEMS);
     CHECK_EQ(sum, sum_to(ITEMS));
-    CHECK(is_gone(&r, source));
+    CHECK(station_gone(&r, source));
     rig_close(&r);
     for (int i = 0; i < SINKS; i++) {
         check_kept(sinks[i]);
@@ -471,7 +471,7 @@ static void test_a_stage_may_finish_before_its_producer(void)
     CHECK_EQ(l.stage->done, 0);
     CHECK_EQ(l.source->losses, 1);
     CHECK_EQ(l.source->lost_reason, JZX_REASON_NORMAL);
-    CHECK(is_gone(&r, l.source) && is_gone(&r, l.stage) && is_gone(&r, l.sink));
+    CHECK(station_gone(&r, l.source) && station_gone(&r, l.stage) && station_gone(&r, l.sink));
     /* What it did not want any more is accounted for. */
     CHECK_EQ(l.source->stats.sent, 10 + dead_items(&r));
     rig_close(&r);
@@ -487,7 +487,7 @@ static void test_a_stage_that_stays_can_be_used_for_the_next_stream(void)
     line_spawn(&r, &l, 8);
     rig_idle(&r);
     CHECK_EQ(l.sink->seen, 100);
-    CHECK(!is_gone(&r, l.stage) && !is_gone(&r, l.sink));
+    CHECK(!station_gone(&r, l.stage) && !station_gone(&r, l.sink));
     station *second = source_new(50);
     station_spawn(&r, second);
     join_with(&r, second, l.stage, 8);
@@ -542,7 +542,7 @@ static void test_a_full_mailbox_loses_no_item(void)
     station_spawn(&r, l.sink);
     join_with(&r, l.source, l.stage, 8);
     join_with(&r, l.stage, l.sink, 8);
-    while (!is_gone(&r, l.sink)) {
+    while (!station_gone(&r, l.sink)) {
         while (jzx_send_u64(r.loop, l.stage->id, 0, 1) == JZX_OK) {
         }
         while (jzx_send_u64(r.loop, l.sink->id, 0, 1) == JZX_OK) {
@@ -553,7 +553,7 @@ static void test_a_full_mailbox_loses_no_item(void)
     CHECK_EQ(l.sink->sum, sum_to(300));
     CHECK_EQ(l.sink->unordered, 0);
     rig_idle(&r);
-    CHECK(is_gone(&r, l.source));
+    CHECK(station_gone(&r, l.source));
     rig_close(&r);
     line_free(&l);
 }
@@ -632,7 +632,7 @@ static void test_an_actor_of_ones_own_takes_part(void)
     CHECK_EQ(own->words, 2);
     CHECK_EQ(l.sink->done, 1);
     CHECK_EQ(l.sink->seen, own->s.seen);
-    CHECK(is_gone(&r, &own->s) && is_gone(&r, l.sink));
+    CHECK(station_gone(&r, &own->s) && station_gone(&r, l.sink));
     CHECK_EQ(l.source->losses, 1);
     CHECK_EQ(own->s.inits, 1);
     CHECK_EQ(own->s.deinits, 1);

@@ -83,9 +83,9 @@ static void test_an_event_without_a_row_is_ignored_and_counted(void)
     rig r;
     lab l;
     open_as(&r, &l, JZX_FSM_IGNORE, NULL);
-    tell(&r, &l, E6, 1);
-    tell(&r, &l, 4711, 2);
-    tell(&r, &l, E1, 3);
+    lab_tell(&r, &l, E6, 1);
+    lab_tell(&r, &l, 4711, 2);
+    lab_tell(&r, &l, E1, 3);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e1=3 -A +B");
     CHECK_EQ(l.fsm.unhandled, 2);
@@ -98,14 +98,14 @@ static void test_an_event_without_a_row_fails_the_actor_with_both_names(void)
     rig r;
     lab l;
     open_as(&r, &l, JZX_FSM_FAIL, NULL);
-    tell(&r, &l, E6, 1);
+    lab_tell(&r, &l, E6, 1);
     rig_idle(&r);
     CHECK_EQ(failed.kind, JZX_REASON_FAILED);
     CHECK_EQ(failed.code, JZX_ERR_NO_TRANSITION);
     CHECK_STR(failed.text, "lab: no transition for 'e6' in 'A'");
     rig_close(&r);
     open_as(&r, &l, JZX_FSM_FAIL, NULL);
-    tell(&r, &l, 0xABC, 1);
+    lab_tell(&r, &l, 0xABC, 1);
     rig_idle(&r);
     CHECK_STR(failed.text, "lab: no transition for 'tag 0xabc' in 'A'");
     rig_close(&r);
@@ -116,9 +116,9 @@ static void test_an_event_without_a_row_becomes_a_dead_letter(void)
     rig r;
     lab l;
     open_as(&r, &l, JZX_FSM_DEAD_LETTER, NULL);
-    tell(&r, &l, E6, 1);
-    tell(&r, &l, 0xABC, 1);
-    tell(&r, &l, E1, 3);
+    lab_tell(&r, &l, E6, 1);
+    lab_tell(&r, &l, 0xABC, 1);
+    lab_tell(&r, &l, E1, 3);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e1=3 -A +B");
     CHECK_EQ(l.fsm.unhandled, 2);
@@ -168,7 +168,7 @@ static void test_data_that_no_action_sees_is_released_R4(void)
             send_data(&r, &l, tag, NULL);
             send_data(&r, &l, tag, count_drop);
             REQUIRE_OK(jzx_send_copy(r.loop, l.id, "copy", 5, tag));
-            tell(&r, &l, tag, 7);
+            lab_tell(&r, &l, tag, 7);
         }
         rig_idle(&r);
         CHECK_EQ(drops, 4);
@@ -186,18 +186,18 @@ static void test_what_finds_no_room_to_wait_is_never_lost_silently(void)
     lab l;
     open_as(&r, &l, JZX_FSM_IGNORE, &small);
     for (uint64_t i = 1; i <= 4; i++) {
-        tell(&r, &l, E2, i);
+        lab_tell(&r, &l, E2, i);
     }
     rig_idle(&r);
     CHECK_EQ(l.fsm.refused, 2);
     CHECK_DEAD(&r, DEAD(JZX_DEAD_DISCARDED, E2), DEAD(JZX_DEAD_DISCARDED, E2));
-    tell(&r, &l, E1, 5);
+    lab_tell(&r, &l, E1, 5);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e2=1 A:e2=2 A:e2=3 A:e2=4 A:e1=5 -A +B B:e2=1 B:e2=2");
     rig_close(&r);
     open_as(&r, &l, JZX_FSM_FAIL, &small);
     for (uint64_t i = 1; i <= 4; i++) {
-        tell(&r, &l, E2, i);
+        lab_tell(&r, &l, E2, i);
     }
     rig_idle(&r);
     CHECK_EQ(failed.code, JZX_ERR_STASH_FULL);
@@ -231,7 +231,7 @@ static void test_only_messages_can_be_postponed(void)
     open_rig(&r);
     lab_make(&l, inner, COUNT_OF(inner));
     lab_spawn(&r, &l, NULL);
-    tell(&r, &l, E1, 0);
+    lab_tell(&r, &l, E1, 0);
     rig_idle(&r);
     CHECK_EQ(l.err, JZX_ERR_NOT_SUPPORTED);
     CHECK_LAB(&l, "+A A:e1=0 A:e2=0");
@@ -241,7 +241,7 @@ static void test_only_messages_can_be_postponed(void)
         lab_make(&l, tabled, COUNT_OF(tabled));
         l.spec.unhandled = unhandled;
         lab_spawn(&r, &l, NULL);
-        tell(&r, &l, E1, 0);
+        lab_tell(&r, &l, E1, 0);
         rig_idle(&r);
         CHECK_EQ(l.fsm.refused, 1);
         /* The message in hand is e1, not e2: it is not discarded, and dead only if it failed. */
@@ -259,19 +259,19 @@ static void test_results_of_actions_are_those_of_behaviors_R17(void)
     rig r;
     lab l;
     open_as(&r, &l, 0, NULL);
-    tell(&r, &l, E4, 1);
+    lab_tell(&r, &l, E4, 1);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e4=1"); /* it neither leaves A nor enters C */
     CHECK_EQ(ended.kind, JZX_REASON_NORMAL);
     rig_close(&r);
     open_as(&r, &l, 0, NULL);
-    tell(&r, &l, E3, 1);
+    lab_tell(&r, &l, E3, 1);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e3=1");
     CHECK_EQ(failed.code, 42);
     rig_close(&r);
     open_as(&r, &l, 0, NULL);
-    tell(&r, &l, E5, 1);
+    lab_tell(&r, &l, E5, 1);
     rig_idle(&r);
     CHECK_EQ(failed.kind, JZX_REASON_PANIC);
     rig_close(&r);
@@ -292,8 +292,8 @@ static void test_states_that_fail_to_be_entered_or_left_fail_the_actor(void)
             lab_make(&l, there_and_back, COUNT_OF(there_and_back));
             *(leave ? &l.in_exit : &l.in_enter) = answers[i];
             lab_spawn(&r, &l, NULL);
-            tell(&r, &l, E1, 1);
-            tell(&r, &l, E1, 2);
+            lab_tell(&r, &l, E1, 1);
+            lab_tell(&r, &l, E1, 2);
             rig_idle(&r);
             CHECK_LAB(&l, leave ? "+A A:e1=1 -A +C C:e1=2 -C" : "+A A:e1=1 -A +C");
             CHECK_EQ(ended.kind, i == 0 ? JZX_REASON_NORMAL : JZX_REASON_FAILED);
@@ -323,10 +323,10 @@ static void test_a_restarted_machine_begins_anew_and_sees_what_waited_R18(void)
         rig r;
         lab l;
         open_child(&r, &l, JZX_ACTION_RESTART);
-        tell(&r, &l, E2, 1);
-        tell(&r, &l, E2, 2);
-        tell(&r, &l, ways[i], 3);
-        tell(&r, &l, E1, 4);
+        lab_tell(&r, &l, E2, 1);
+        lab_tell(&r, &l, E2, 2);
+        lab_tell(&r, &l, ways[i], 3);
+        lab_tell(&r, &l, E1, 4);
         rig_idle(&r);
         CHECK_LAB(&l, i == 0 ? "+A A:e2=1 A:e2=2 A:e3=3 "
                                "+A A:e2=1 A:e2=2 A:e1=4 -A +B B:e2=1 B:e2=2"
@@ -346,9 +346,9 @@ static void test_a_resumed_machine_goes_on_where_it_was(void)
         rig r;
         lab l;
         open_child(&r, &l, JZX_ACTION_RESUME);
-        tell(&r, &l, E2, 1);
-        tell(&r, &l, ways[i], 2);
-        tell(&r, &l, E1, 3);
+        lab_tell(&r, &l, E2, 1);
+        lab_tell(&r, &l, ways[i], 2);
+        lab_tell(&r, &l, E1, 3);
         rig_idle(&r);
         CHECK_LAB(&l, i == 0 ? "+A A:e2=1 A:e3=2 A:e1=3 -A +B B:e2=1"
                              : "+A A:e2=1 A:e5=2 A:e1=3 -A +B B:e2=1");
@@ -413,7 +413,7 @@ static void test_an_ask_that_is_postponed_is_answered_later_or_expires(void)
     asker me;
     ask_machine(&r, &l, &me, E2);
     CHECK_EQ(me.outcome, UINT32_MAX);
-    tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E1, 1);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e2=20 A:e1=1 -A +B B:e2=20");
     CHECK_EQ(me.outcome, JZX_OUTCOME_REPLIED);
@@ -421,7 +421,7 @@ static void test_an_ask_that_is_postponed_is_answered_later_or_expires(void)
     rig_close(&r);
     ask_machine(&r, &l, &me, E2);
     REQUIRE_OK(jzx_kit_run(r.kit, 200));
-    tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E1, 1);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e2=20 A:e1=1 -A +B");
     CHECK(me.outcome == JZX_OUTCOME_TIMED_OUT || me.outcome == JZX_OUTCOME_EXPIRED);
@@ -436,8 +436,8 @@ static void test_what_waits_when_the_actor_ends_is_a_dead_letter_R16(void)
     rig r;
     lab l;
     open_as(&r, &l, 0, NULL);
-    tell(&r, &l, E2, 1);
-    tell(&r, &l, E4, 2);
+    lab_tell(&r, &l, E2, 1);
+    lab_tell(&r, &l, E4, 2);
     rig_idle(&r);
     CHECK_EQ(rig_counters(&r).dead, 1);
     rig_close(&r);
@@ -463,7 +463,7 @@ static void test_a_machine_that_keeps_itself_busy_fails(void)
         open_rig(&r);
         lab_make(&l, loops, COUNT_OF(loops));
         lab_spawn(&r, &l, NULL);
-        tell(&r, &l, E1, way);
+        lab_tell(&r, &l, E1, way);
         rig_idle(&r);
         CHECK_EQ(l.once, JZX_FSM_CHAIN_MAX + 1);
         CHECK_EQ(failed.code, JZX_ERR_TOO_BIG);
@@ -521,7 +521,7 @@ static void test_calls_at_the_wrong_moment_are_refused(void)
     lab_spawn(&r, &l, NULL);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e3=8");
-    tell(&r, &l, E1, 0);
+    lab_tell(&r, &l, E1, 0);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e1=0 A:e2=0 A:e2=1 A:e2=2 A:e2=3 A:e2=4 A:e2=5 A:e2=6 A:e2=7");
     check_outside(&l.fsm);
@@ -543,7 +543,7 @@ static void test_a_machine_without_init_starts_with_its_first_message(void)
     REQUIRE_OK(jzx_spawn(r.loop, &opts, &l.id));
     rig_idle(&r);
     CHECK_LAB(&l, "");
-    tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E1, 1);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=1 -A +B");
     rig_close(&r);

@@ -534,7 +534,7 @@ static void test_a_start_that_fails_is_the_routers_failure(void)
 static void test_a_list_loses_its_dead_and_fails_with_the_last(void)
 {
     rig r = rig_open_fifo(NULL);
-    subject *a = subject_start(&r, NULL, NULL), *b = subject_start(&r, NULL, NULL);
+    puppet *a = puppet_start(&r, NULL, NULL), *b = puppet_start(&r, NULL, NULL);
     jzx_actor_id ids[] = {a->id, b->id};
     jzx_router_opts opts = {.list = ids, .list_count = 2, .name = "list"};
     jzx_actor_id router = crew_route(&r, &opts);
@@ -553,7 +553,7 @@ static void test_a_list_loses_its_dead_and_fails_with_the_last(void)
     rig_idle(&r);
     CHECK_EQ(jzx_actor_state(r.loop, router), JZX_STATE_TERMINATED);
     rig_close(&r);
-    free(a);
+    puppet_free(a);
     free(b);
 }
 

@@ -2,14 +2,14 @@
  * of none after it unsubscribed, ended or restarted (R5, R6, R8, R9, R16, R18, R21).
  * Method: simulation; a subscriber that reads with its own cursor, a small box that buries what it
  * has no room for, and a seeded crowd at the end. */
-#include "core_fixture.h"
+#include "puppet.h"
 
 enum { SUBSCRIBE = 1, UNSUBSCRIBE, MAKE, WORK, FAIL, END, READ_MAX = 8 };
 
 /* What a subscriber was told and what it read. */
 typedef struct reader {
-    subject *self;
-    const subject *box;
+    puppet *self;
+    const puppet *box;
     uint64_t notices;
     uint64_t told; /* u64 of the last notice */
     uint64_t cursor;
@@ -22,7 +22,7 @@ typedef struct reader {
 } reader;
 
 /* The box has room for one, so the others die at once. */
-static void make_letters(jzx_loop *loop, const subject *box, uint64_t count)
+static void make_letters(jzx_loop *loop, const puppet *box, uint64_t count)
 {
     jzx_err err = JZX_OK;
     for (uint64_t made = 0, before = 0; made < count && err == JZX_OK;) {
@@ -72,7 +72,7 @@ static void take_notice(jzx_context *ctx, const jzx_message *msg, reader *rd)
     rd->leaves = rd->returns = false;
 }
 
-static jzx_behavior_result reader_on(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result reader_on(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     reader *rd = self->arg;
     switch (msg->tag) {
@@ -98,8 +98,9 @@ static jzx_behavior_result reader_on(jzx_context *ctx, const jzx_message *msg, s
     return JZX_BEHAVIOR_OK;
 }
 
-static void reader_end(jzx_context *ctx, subject *self)
+static void reader_end(jzx_context *ctx, puppet *self, uint32_t what)
 {
+    (void)what; /* a bare puppet has one hook */
     reader *rd = self->arg;
     rd->end_err = jzx_dead_letters_subscribe(ctx->loop);
     CHECK_OK(jzx_dead_letters_unsubscribe(ctx->loop));
@@ -107,28 +108,28 @@ static void reader_end(jzx_context *ctx, subject *self)
 
 typedef struct desk {
     rig r;
-    subject *box;
+    puppet *box;
 } desk;
 
 static void desk_open(desk *d, const jzx_config *config)
 {
     jzx_spawn_opts opts = {.mailbox_cap = 1, .full_policy = JZX_FULL_DROP_NEWEST};
     d->r = rig_open_fifo(config);
-    d->box = subject_start(&d->r, NULL, &opts);
+    d->box = puppet_start(&d->r, NULL, &opts);
 }
 
 static void reader_new(desk *d, reader *rd)
 {
-    *rd = (reader){.self = subject_new(reader_on), .box = d->box};
+    *rd = (reader){.self = puppet_new(reader_on), .box = d->box};
     rd->self->arg = rd;
-    rd->self->on_end = reader_end;
+    rd->self->during = reader_end;
 }
 
 static void reader_start(desk *d, reader *rd, const jzx_spawn_opts *opts)
 {
     reader_new(d, rd);
-    subject_spawn(&d->r, rd->self, opts);
-    send_tag(&d->r, rd->self, SUBSCRIBE);
+    puppet_start_as(&d->r, rd->self, opts);
+    tell(&d->r, rd->self, SUBSCRIBE);
     rig_idle(&d->r);
     CHECK_OK(rd->err);
 }
@@ -220,15 +221,15 @@ static void test_a_refused_send_and_a_dropped_queue_are_no_letters_R21(void)
     desk_open(&d, NULL);
     reader_start(&d, &rd, NULL);
     jzx_spawn_opts opts = {.mailbox_cap = 1, .drain = JZX_DRAIN_DROP};
-    subject *full = subject_start(&d.r, NULL, &opts);
-    send_tag(&d.r, full, WORK);
+    puppet *full = puppet_start(&d.r, NULL, &opts);
+    tell(&d.r, full, WORK);
     CHECK_EQ(jzx_send_u64(d.r.loop, full->id, 0, WORK), JZX_ERR_MAILBOX_FULL);
     CHECK_OK(jzx_stop(d.r.loop, full->id));
     rig_idle(&d.r);
     CHECK_EQ(rig_counters(&d.r).dead, 1);
     CHECK_EQ(rd.notices, 0);
     desk_close(&d, &rd, 1);
-    free(full);
+    puppet_free(full);
 }
 
 static void test_subscribing_again_changes_nothing_R21(void)
@@ -238,14 +239,14 @@ static void test_subscribing_again_changes_nothing_R21(void)
     desk_open(&d, NULL);
     reader_start(&d, &rd, NULL);
     size_t bytes = rig_bytes(&d.r);
-    send_tag(&d.r, rd.self, SUBSCRIBE);
+    tell(&d.r, rd.self, SUBSCRIBE);
     rig_idle(&d.r);
     CHECK_OK(rd.err);
     CHECK_EQ(rig_bytes(&d.r), bytes);
     make_letters(d.r.loop, d.box, 1);
     rig_idle(&d.r);
     CHECK_EQ(rd.notices, 1);
-    send_tag(&d.r, rd.self, UNSUBSCRIBE); /* and one end is enough */
+    tell(&d.r, rd.self, UNSUBSCRIBE); /* and one end is enough */
     rig_idle(&d.r);
     make_letters(d.r.loop, d.box, 1);
     rig_idle(&d.r);
@@ -260,13 +261,13 @@ static void test_a_notice_that_is_queued_is_revoked_by_unsubscribing_R21(void)
     desk_open(&d, NULL);
     reader_start(&d, &rd, NULL);
     uint64_t revoked = rig_counters(&d.r).revoked;
-    send_tag(&d.r, rd.self, UNSUBSCRIBE); /* before the notice, by its place */
+    tell(&d.r, rd.self, UNSUBSCRIBE); /* before the notice, by its place */
     make_letters(d.r.loop, d.box, 3);
     rig_idle(&d.r);
     CHECK_OK(rd.err);
     CHECK_EQ(rd.notices, 0);
     CHECK_EQ(rig_counters(&d.r).revoked, revoked + 1);
-    send_tag(&d.r, rd.self, UNSUBSCRIBE); /* there is none */
+    tell(&d.r, rd.self, UNSUBSCRIBE); /* there is none */
     rig_idle(&d.r);
     CHECK_OK(rd.err);
     desk_close(&d, &rd, 1);
@@ -279,8 +280,8 @@ static void test_a_subscription_that_follows_another_has_a_notice_of_its_own_R21
     reader rd;
     desk_open(&d, NULL);
     reader_start(&d, &rd, NULL);
-    send_tag(&d.r, rd.self, UNSUBSCRIBE);
-    send_tag(&d.r, rd.self, SUBSCRIBE);
+    tell(&d.r, rd.self, UNSUBSCRIBE);
+    tell(&d.r, rd.self, SUBSCRIBE);
     REQUIRE_OK(jzx_send_u64(d.r.loop, rd.self->id, 2, MAKE));
     make_letters(d.r.loop, d.box, 1);
     rig_idle(&d.r);
@@ -315,9 +316,9 @@ static void test_the_notice_keeps_its_place_among_messages_R6(void)
     reader rd;
     desk_open(&d, NULL);
     reader_start(&d, &rd, NULL);
-    send_tag(&d.r, rd.self, WORK);
+    tell(&d.r, rd.self, WORK);
     make_letters(d.r.loop, d.box, 1);
-    send_tag(&d.r, rd.self, WORK);
+    tell(&d.r, rd.self, WORK);
     make_letters(d.r.loop, d.box, 1);
     rig_idle(&d.r);
     CHECK_LOG(rd.self, SUBSCRIBE, WORK, JZX_TAG_DEAD_LETTERS, WORK);
@@ -332,7 +333,7 @@ static void test_the_notice_needs_neither_room_nor_memory_R9(void)
     jzx_spawn_opts opts = {.mailbox_cap = 1};
     desk_open(&d, NULL);
     reader_start(&d, &rd, &opts);
-    send_tag(&d.r, rd.self, WORK);
+    tell(&d.r, rd.self, WORK);
     CHECK_EQ(jzx_send_u64(d.r.loop, rd.self->id, 0, WORK), JZX_ERR_MAILBOX_FULL);
     jzx_fault_arm_alloc(d.r.fault, 1, 1);
     make_letters(d.r.loop, d.box, 3);
@@ -349,10 +350,10 @@ static void test_without_memory_there_is_no_subscription_R36(void)
     reader rd;
     desk_open(&d, NULL);
     reader_new(&d, &rd);
-    subject_spawn(&d.r, rd.self, NULL);
+    puppet_start_as(&d.r, rd.self, NULL);
     uint64_t tries = 0;
     do {
-        send_tag(&d.r, rd.self, SUBSCRIBE);
+        tell(&d.r, rd.self, SUBSCRIBE);
         jzx_fault_arm_alloc(d.r.fault, ++tries, 0);
         rig_idle(&d.r);
         jzx_fault_arm_alloc(d.r.fault, 0, 0);
@@ -382,7 +383,7 @@ static void test_only_an_actor_subscribes_R21(void)
 }
 
 static jzx_behavior_result stop_then_subscribe(jzx_context *ctx, const jzx_message *msg,
-                                               subject *self)
+                                               puppet *self)
 {
     (void)msg;
     (void)self;
@@ -396,12 +397,12 @@ static void test_an_actor_that_is_stopping_gets_no_subscription_R16(void)
 {
     desk d;
     desk_open(&d, NULL);
-    subject *s = subject_start(&d.r, stop_then_subscribe, NULL);
-    send_tag(&d.r, s, WORK);
+    puppet *s = puppet_start(&d.r, stop_then_subscribe, NULL);
+    tell(&d.r, s, WORK);
     rig_idle(&d.r);
     CHECK_EQ(s->deinits, 1);
     desk_close(&d, NULL, 0);
-    free(s);
+    puppet_free(s);
 }
 
 /* Its own leftovers are letters; they are news for others, not for itself. */
@@ -413,10 +414,10 @@ static void test_a_subscription_ends_with_its_actor_R16(void)
     reader_start(&d, &rd[0], NULL);
     reader_start(&d, &rd[1], NULL);
     uint64_t revoked = rig_counters(&d.r).revoked;
-    send_tag(&d.r, rd[0].self, END);
+    tell(&d.r, rd[0].self, END);
     make_letters(d.r.loop, d.box, 1); /* a notice that nobody will see */
-    send_tag(&d.r, rd[0].self, WORK);
-    send_tag(&d.r, rd[0].self, WORK);
+    tell(&d.r, rd[0].self, WORK);
+    tell(&d.r, rd[0].self, WORK);
     rig_idle(&d.r);
     CHECK_EQ(rd[0].self->deinits, 1);
     CHECK_EQ(rd[0].notices, 0);
@@ -435,11 +436,11 @@ static jzx_behavior_result linger(jzx_context *ctx, const struct jzx_signal *sig
     return signal->kind == JZX_SIGNAL_PRE_STOP ? JZX_BEHAVIOR_DEFER : JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result raise_child(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result raise_child(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->tag == WORK) {
         jzx_spawn_opts opts = {
-            .behavior = subject_behavior, .on_signal = linger, .stop_timeout_ms = 100};
+            .behavior = puppet_behavior, .on_signal = linger, .stop_timeout_ms = 100};
         opts.state = self;
         REQUIRE_OK(jzx_spawn(ctx->loop, &opts, NULL));
     }
@@ -455,7 +456,7 @@ static void test_a_subscriber_that_is_ending_is_told_no_more_R16(void)
     desk_open(&d, NULL);
     reader_start(&d, &rd, NULL);
     rd.self->on = raise_child;
-    send_tag(&d.r, rd.self, WORK);
+    tell(&d.r, rd.self, WORK);
     rig_idle(&d.r);
     CHECK_OK(jzx_stop(d.r.loop, rd.self->id));
     REQUIRE_OK(jzx_kit_run(d.r.kit, 10));
@@ -470,7 +471,7 @@ static void test_a_subscriber_that_is_ending_is_told_no_more_R16(void)
 
 static jzx_behavior_result begin(jzx_context *ctx, void *arg)
 {
-    subject *self = arg;
+    puppet *self = arg;
     self->id = ctx->self;
     self->number++;
     ctx->state = self;
@@ -484,27 +485,27 @@ static void test_a_subscription_ends_with_its_incarnation_R18(void)
     desk_open(&d, NULL);
     reader_new(&d, &rd);
     jzx_child_spec child = {.id = "reader",
-                            .behavior = subject_behavior,
+                            .behavior = puppet_behavior,
                             .init = begin,
                             .arg = rd.self,
-                            .deinit = subject_deinit};
+                            .deinit = puppet_deinit};
     jzx_supervisor_init sup = {.children = &child, .child_count = 1};
     jzx_actor_id id = JZX_NOBODY;
     REQUIRE_OK(jzx_spawn_supervisor(d.r.loop, &sup, &id));
     REQUIRE_OK(jzx_loop_run_until_started(d.r.loop, id));
-    send_tag(&d.r, rd.self, SUBSCRIBE);
+    tell(&d.r, rd.self, SUBSCRIBE);
     rig_idle(&d.r);
     CHECK_OK(rd.err);
-    send_tag(&d.r, rd.self, FAIL);
+    tell(&d.r, rd.self, FAIL);
     make_letters(d.r.loop, d.box, 1); /* queued when it fails */
-    send_tag(&d.r, rd.self, WORK);    /* kept */
+    tell(&d.r, rd.self, WORK);        /* kept */
     rig_idle(&d.r);
     CHECK_EQ(rd.self->number, 2);
     make_letters(d.r.loop, d.box, 1);
     rig_idle(&d.r);
     CHECK_EQ(rd.notices, 0);
     CHECK_LOG(rd.self, SUBSCRIBE, FAIL, WORK);
-    send_tag(&d.r, rd.self, SUBSCRIBE);
+    tell(&d.r, rd.self, SUBSCRIBE);
     rig_idle(&d.r);
     make_letters(d.r.loop, d.box, 1);
     rig_idle(&d.r);
@@ -523,7 +524,7 @@ static void test_a_loop_may_be_destroyed_with_notices_queued_R5(void)
     }
     make_letters(d.r.loop, d.box, 2);
     for (size_t i = 0; i < COUNT_OF(rd); i++) {
-        send_tag(&d.r, rd[i].self, WORK); /* letters of the destruction itself */
+        tell(&d.r, rd[i].self, WORK); /* letters of the destruction itself */
     }
     desk_close(&d, rd, COUNT_OF(rd));
 }
@@ -540,19 +541,19 @@ static void test_at_rest_every_subscriber_was_told_of_the_last_letter_R21(void)
     desk_open(&d, NULL);
     for (size_t i = 0; i < CROWD; i++) {
         reader_new(&d, &rd[i]);
-        subject_spawn(&d.r, rd[i].self, NULL);
+        puppet_start_as(&d.r, rd[i].self, NULL);
         since[i] = UINT64_MAX;
     }
     for (int round = 0; round < ROUNDS && jzt_failures() == 0; round++) {
         size_t who = (size_t)jzt_rng_below(&rng, CROWD);
         switch (jzt_rng_below(&rng, 5)) {
         case 0:
-            send_tag(&d.r, rd[who].self, SUBSCRIBE);
+            tell(&d.r, rd[who].self, SUBSCRIBE);
             rig_idle(&d.r);
             since[who] = since[who] == UINT64_MAX ? rig_counters(&d.r).dead : since[who];
             break;
         case 1:
-            send_tag(&d.r, rd[who].self, UNSUBSCRIBE);
+            tell(&d.r, rd[who].self, UNSUBSCRIBE);
             since[who] = UINT64_MAX;
             break;
         case 2:

@@ -438,7 +438,7 @@ static jzx_behavior_result run_parent(jzx_context *ctx, const jzx_message *msg)
 /* Dead letters. */
 
 /* What the desk failed on dies once, and its data is shown unless the desk owned or took it. */
-static void bury_failed(const jzx_message *msg, fate want)
+static void dead_letter_failed(const jzx_message *msg, fate want)
 {
     letter *l = &m.letters[msg->tag];
     expect(l->fate == want, "it is the one the desk failed on", msg->tag);
@@ -459,7 +459,7 @@ static void on_dead(void *ctx, const jzx_dead_letter *dead, const jzx_message *m
     letter *l = &m.letters[msg->tag];
     (void)ctx;
     if (dead->reason == JZX_DEAD_FAILED_ON || dead->reason == JZX_DEAD_POISON) {
-        bury_failed(msg, dead->reason == JZX_DEAD_POISON ? POISON : FAILED);
+        dead_letter_failed(msg, dead->reason == JZX_DEAD_POISON ? POISON : FAILED);
         return;
     }
     check_message(msg);

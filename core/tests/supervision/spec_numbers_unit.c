@@ -3,7 +3,7 @@
 #include "io/job.h"
 #include "lifecycle/monitor_priv.h"
 #include "sched/room_priv.h"
-#include "supervision/family.h"
+#include "supervision/children.h"
 #include "supervision/supervisor_spec.h"
 
 #include "support/check.h"
@@ -15,10 +15,10 @@ static void test_an_idle_actor_is_128_bytes_R10(void)
 
 static void test_what_an_actor_may_have_besides_is_as_the_spec_says(void)
 {
-    CHECK_EQ(sizeof(jzi_ext), 152);
+    CHECK_EQ(sizeof(jzi_cold), 152);
     CHECK_EQ(sizeof(jzi_life), 400);
     CHECK_EQ(sizeof(jzi_child), 392);
-    CHECK_EQ(sizeof(jzi_family), 360);
+    CHECK_EQ(sizeof(jzi_children), 360);
     CHECK_EQ(sizeof(jzi_child_plan), 264);
 }
 
