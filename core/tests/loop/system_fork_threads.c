@@ -48,6 +48,41 @@ static size_t count_loop_fds(void)
     return count;
 }
 
+/* The state of a thread: the letter behind the last parenthesis of its stat. 'X': it is gone. */
+static char state_of(const char *tid)
+{
+    char path[300];
+    char text[512] = "";
+    (void)snprintf(path, sizeof path, "/proc/self/task/%s/stat", tid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return 'X';
+    }
+    size_t len = fread(text, 1, sizeof text - 1, file);
+    (void)fclose(file);
+    const char *end = len > 0 ? strrchr(text, ')') : NULL;
+    return end != NULL && end[1] == ' ' ? end[2] : 'X';
+}
+
+/* Waits until every other thread of the process sleeps, in its poller or where it was told to stay.
+ */
+static void others_sleep(void)
+{
+    char self[32];
+    (void)snprintf(self, sizeof self, "%ld", (long)gettid());
+    for (bool busy = true; busy;) {
+        busy = false;
+        DIR *dir = opendir("/proc/self/task");
+        for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+            char state = entry->d_name[0] == '.' || strcmp(entry->d_name, self) == 0
+                             ? 'X'
+                             : state_of(entry->d_name);
+            busy = busy || (state != 'S' && state != 'X');
+        }
+        closedir(dir);
+    }
+}
+
 typedef struct stage {
     jzx_system *system;
     jzx_loop *loop;
@@ -175,7 +210,7 @@ static void fork_at_rest(stage *s)
 {
     fflush(NULL);
     for (int tries = 0;; tries++) {
-        (void)usleep(20000);
+        others_sleep();
         pid_t pid = fork();
         REQUIRE(pid >= 0);
         if (pid == 0) {
@@ -209,7 +244,7 @@ static void test_a_child_forked_inside_an_actor_abandons_the_system_R29(void)
 {
     stage s = {0};
     open_stage(&s, true);
-    (void)usleep(50000);
+    others_sleep();
     REQUIRE_OK(jzx_send_u64(s.loop, s.ids[0], 0, FORK));
     REQUIRE_OK(jzx_system_run_until_idle(s.system, PATIENCE_MS));
     close_stage(&s);
@@ -247,7 +282,7 @@ static void test_a_child_that_leaves_memory_behind_writes_to_no_closed_descripto
     while (!atomic_load(&s.held)) {
         (void)usleep(1000);
     }
-    (void)usleep(50000); /* the others sleep */
+    others_sleep();
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {

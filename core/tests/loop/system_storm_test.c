@@ -8,7 +8,7 @@
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
 #include "cargo.h"
-#include "system_fixture.h"
+#include "world.h"
 
 #include <signal.h>
 

@@ -1,36 +1,21 @@
-/* What the net suites share: a listener with one accepted connection, and the test's own end. */
-#ifndef JZT_NET_LINE_H
-#define JZT_NET_LINE_H
+#define _GNU_SOURCE
+#include "net_fixture.h"
 
-#include "io_fixture.h"
-
-enum { MEGABYTE = 1 << 20 };
-
-/* A listener, an accepted connection, and the test's own end of it. */
-typedef struct line {
-    bench b;
-    ear *server;
-    jzx_io_ref listener;
-    jzx_io_ref conn;
-    int fd;
-} line;
-
-/* An abstract address of this process alone: other builds' tests may run at the same time. */
-static inline const char *unix_address(const char *name)
+const char *unix_address(const char *name)
 {
     static char address[64];
     (void)snprintf(address, sizeof address, "unix:@jzx-test-%s-%d", name, (int)getpid());
     return address;
 }
 
-static inline void listen_on(bench *b, const char *address, ear *owner, const jzx_net_opts *opts,
-                             jzx_io_ref *out_ref, char out_address[JZX_ADDRESS_MAX + 1])
+void listen_on(bench *b, const char *address, ear *owner, const jzx_net_opts *opts,
+               jzx_io_ref *out_ref, char out_address[JZX_ADDRESS_MAX + 1])
 {
     REQUIRE_OK(jzx_listen(b->loop, address, owner->id, opts, out_ref));
     REQUIRE_OK(jzx_net_address(b->loop, *out_ref, 0, out_address, JZX_ADDRESS_MAX + 1));
 }
 
-static inline line line_open(const jzx_net_opts *opts)
+line line_open(const jzx_net_opts *opts)
 {
     char address[JZX_ADDRESS_MAX + 1];
     line l = {.b = bench_open()};
@@ -43,7 +28,7 @@ static inline line line_open(const jzx_net_opts *opts)
     return l;
 }
 
-static inline void line_close(line *l)
+void line_close(line *l)
 {
     if (l->fd >= 0) {
         own_close(&l->b, l->fd);
@@ -52,9 +37,7 @@ static inline void line_close(line *l)
     ear_free(l->server);
 }
 
-/* Repeats itself every PERIOD bytes, so that most of it is copied: under a thread sanitizer byte by
- * byte took seconds for each of these. */
-static inline unsigned char *pattern(size_t len)
+unsigned char *pattern(size_t len)
 {
     enum { PERIOD = 1 << 16 };
     unsigned char *bytes = malloc(len);
@@ -68,9 +51,7 @@ static inline unsigned char *pattern(size_t len)
     return bytes;
 }
 
-/* Writes until the socket takes no more and the buffer refuses. Returns how many bytes were taken;
- * the owner's log is empty then. */
-static inline size_t fill(line *l, const unsigned char *bytes, size_t len, size_t piece)
+size_t fill(line *l, const unsigned char *bytes, size_t len, size_t piece)
 {
     size_t done = 0;
     size_t before;
@@ -89,13 +70,9 @@ static inline size_t fill(line *l, const unsigned char *bytes, size_t len, size_
     return done;
 }
 
-static inline size_t buffered(line *l)
+size_t buffered(line *l)
 {
     size_t n = 0;
     CHECK_OK(jzx_conn_buffered(l->b.loop, l->conn, &n));
     return n;
 }
-
-/* Echoes; what is refused is kept, and reading stops until there is room. */
-
-#endif
