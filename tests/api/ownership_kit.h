@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 #include <stdlib.h>
 #include <string.h>

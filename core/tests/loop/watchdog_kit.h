@@ -5,7 +5,7 @@
 
 #include "support/check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 #include <errno.h>
 #include <pthread.h>
