@@ -27,9 +27,9 @@
  * every state that was built was released. On threads they are on the heap, where they stay when a
  * test is left early: other threads may use them.
  *
- * More than this is made of it: family.h (a parent with a policy), desk.h (become, stash), party.h
- * (asks), hearer.h (names and groups), kid.h (supervisors), nest.h (supervisors over dispatchers).
- */
+ * More than this is made of it: family.h (a parent with a policy), desk.h (become, stash), crash.h,
+ * nest.h (supervisors over dispatchers), and in rooms ask_fixture.h, reg_fixture.h, bus_fixture.h
+ * and sup_fixture.h. */
 #ifndef JZT_PUPPET_H
 #define JZT_PUPPET_H
 
