@@ -77,7 +77,7 @@ function check_place() {
     if (file !~ /\.c$/) return
     if (file ~ /^(core\/src\/([^\/]*\/|os\/debug\/)?|(testkit|console|manifest)\/src\/)[^\/]*$/) return
     if (file ~ /^(bench|bench\/(peers|spikes|manifest|watched)|examples|examples\/(chat|thumbnailer)|cmd\/[^\/]*|cmd\/jzx\/manifest|tests\/support|cmd\/jzx\/tests\/(command|terminal)|console\/tests)\/[^\/]*$/) return
-    if (file ~ /^(core\/tests\/[^\/]*|(testkit|manifest)\/tests|tests\/api)\/[^\/]*_(unit|test|model|sweep|threads)\.c$/) return
+    if (file ~ /^(core\/tests\/[^\/]*|(testkit|manifest)\/tests|tests\/api)\/[^\/]*_(unit|test|model|sweep|threads|fixture)\.c$/) return
     if (file ~ /^tests\/fuzz\/fuzz_[^\/]*$/) return
     if (file ~ /^(tests\/install|manifest\/tests\/(crashlab|kill9))\//) return
     # Must not compile, which tests/abi/protocol_refused.sh tries.
