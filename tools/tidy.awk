@@ -66,8 +66,7 @@ function check_length() {
     if (file ~ /^bench\/spikes\//) return
     if (file ~ /^examples\/(chat|thumbnailer)\//) limit = 170
     else if (file ~ /^examples\//) limit = 100
-    else if (file ~ /\/tests\//) return
-    else if (file ~ /^(core|manifest|console|testkit|bench|cmd)\//) limit = 600
+    else if (file ~ /^(core|manifest|console|testkit|bench|cmd|tests)\//) limit = 600
     if (limit && lines > limit)
         print file ":" lines ": The file has more than " limit " lines; which two concepts share it?"
 }
