@@ -25,23 +25,40 @@ set(JZX_LIGHTER_sup_model JZX_MODEL_SEEDS=1500 JZX_SEED=1)
 # What plays many seeds has a second entry, <room>/<name>@long with the label long, which plays those
 # that the first leaves out. `make check` runs both, `make test` the first. A sanitizer's build plays
 # fewer by itself.
-set(JZX_SHORT_jobs_model JZX_SEED=1 JZX_MODEL_SEEDS=1000)
-set(JZX_REST_jobs_model JZX_SEED=1001 JZX_MODEL_SEEDS=4000)
-set(JZX_SHORT_jobs_crowd_model JZX_SEED=1 JZX_MODEL_SEEDS=1000)
-set(JZX_REST_jobs_crowd_model JZX_SEED=1001 JZX_MODEL_SEEDS=4000)
+set(JZX_SHORT_jobs_model JZX_SEED=1 JZX_MODEL_SEEDS=500)
+set(JZX_REST_jobs_model JZX_SEED=501 JZX_MODEL_SEEDS=4500)
+set(JZX_SHORT_jobs_crowd_model JZX_SEED=1 JZX_MODEL_SEEDS=500)
+set(JZX_REST_jobs_crowd_model JZX_SEED=501 JZX_MODEL_SEEDS=4500)
 set(JZX_SHORT_flips_sweep JZX_FLIP_STEP=7)
 set(JZX_REST_flips_sweep JZX_FLIP_STEP=1)
 set(JZX_SHORT_flips_live_sweep JZX_FLIP_STEP=7)
 set(JZX_REST_flips_live_sweep JZX_FLIP_STEP=1)
+# The console's that wait for its time limits.
+foreach(name limits_test web_test history_test)
+    set(JZX_REST_${name} JZX_CONSOLE_LONG=1)
+endforeach()
 set(JZX_SHORT_sup_model JZX_SEED=1 JZX_MODEL_SEEDS=3000)
 set(JZX_REST_sup_model JZX_SEED=3001 JZX_MODEL_SEEDS=9000)
+
+# What takes a sanitizer long and shows it little: under ASan many seeds of models, under TSan the same code again and again.
+# Label heavy, which `make test` leaves to `make check` and CI.
+if(JZX_SANITIZE MATCHES "address")
+    set(JZX_HEAVY "^(manifest/(jobs_|flips_)|supervision/sup_(model|race)|loop/(loop_model|calls_sweep)|testkit/sim_system)")
+elseif(JZX_SANITIZE)
+    set(JZX_HEAVY "^(sched/(leftovers|mailbox)_test@pool4|supervision/sup_(race|dynamic)_test@pool4|sched/sender_threads@pool4|control/trace_test)")
+else()
+    set(JZX_HEAVY "^$")
+endif()
 
 # What takes longest starts first (on a fresh tree ctest knows no times), so that no processor waits
 # for the last one.
 set(JZX_LONG 20)
-function(jzx_long_first name)
+function(jzx_cost name)
     if(name MATCHES "^(manifest/(jobs_|flips_|kill9|store_damage|queue_model)|loop/(system_shutdown|idle|loop_model|calls)|supervision/sup_(race|model)|console/limits)")
         set_tests_properties(${name} PROPERTIES COST ${JZX_LONG})
+    endif()
+    if(name MATCHES "${JZX_HEAVY}")
+        set_property(TEST ${name} APPEND PROPERTY LABELS heavy)
     endif()
 endfunction()
 
@@ -81,7 +98,7 @@ function(jzx_add_variants room name kind program source)
         set_tests_properties(${entry} PROPERTIES
             TIMEOUT ${JZX_TEST_TIMEOUT} LABELS "${kind};${room};on_${variant}" SKIP_RETURN_CODE 77
             ENVIRONMENT "JZX_DISPATCHER=${dispatcher};${JZX_LIGHTER_${name}}")
-        jzx_long_first(${entry})
+        jzx_cost(${entry})
     endforeach()
 endfunction()
 
@@ -144,8 +161,8 @@ function(jzx_add_entries room kind name source)
     add_test(NAME ${entry} COMMAND ${program})
     set_tests_properties(${entry} PROPERTIES
         TIMEOUT ${JZX_TEST_TIMEOUT} LABELS "${kind};${room}" SKIP_RETURN_CODE 77)
-    jzx_long_first(${entry})
-    if(DEFINED JZX_SHORT_${name} AND NOT JZX_SANITIZE)
+    jzx_cost(${entry})
+    if(DEFINED JZX_REST_${name} AND NOT JZX_SANITIZE)
         add_test(NAME ${entry}@long COMMAND ${program})
         set_tests_properties(${entry} PROPERTIES ENVIRONMENT "${JZX_SHORT_${name}}")
         set_tests_properties(${entry}@long PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS long
@@ -155,10 +172,6 @@ function(jzx_add_entries room kind name source)
     file(STRINGS ${source} threads REGEX "#include <pthread.h>")
     if(room STREQUAL "manifest" AND threads)
         set_property(TEST ${entry} APPEND PROPERTY LABELS threads)
-    endif()
-    # It waits for five seconds in which nothing must happen: nothing for a sanitizer to look at.
-    if(entry STREQUAL "loop/idle_test")
-        set_property(TEST ${entry} APPEND PROPERTY LABELS waits)
     endif()
     # Actors are run by the tests of the core and of what tests are made with; not by units.
     if(NOT kind STREQUAL "unit" AND NOT room MATCHES "^(manifest|console|terminal)$")

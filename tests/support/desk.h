@@ -54,7 +54,7 @@ typedef struct desk {
     rig r;
     puppet p;
     puppet a;
-    jzx_spawn_opts opts; /* what life_opts() does not say */
+    jzx_spawn_opts opts; /* what puppet_opts() does not say */
     const jzx_supervisor_spec *policy;
 } desk;
 

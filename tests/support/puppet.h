@@ -2,34 +2,38 @@
  * hook as the test said, and runs functions of the test inside itself; in simulation and on
  * threads, wherever it is put.
  *
- * What it is told. A message whose tag is one of T_* is an order: fail, panic, stop, hold still,
- * run a function (T_CALL). Every other tag is work, and goes to `on` if the test gave one. What it
- * answers. answer[hook] and panics[hook], where a hook is IN_INIT, a signal kind or IN_DEINIT;
- * `during` runs in every hook before the answer, and sees what is in hand (`msg`, `signal`). A bare
- * puppet has no init and no on_signal, as the simplest actor of a program. What it counts. inits
- * are tried starts, ups those that went well, deinits, handled (orders too), worked (orders not);
- * ends, fails and restarts are the observer's, with the reasons. All are atomic, so that a test may
- * wait for them. `turns` is plain on purpose and comes first in a turn: a thread sanitizer sees by
- * it whether turns of one actor really follow each other (R34). What it writes. The log of each
- * puppet has a `sight` per message and signal, with a lock of its own. `seq` in it is one clock for
- * all puppets of a cast, so that what happened on different dispatchers can be put in order. The
- * journal (`said`) is text, for tests in which order is the fact: "a.init a.post_start a:1
- * b<terminated a failed 7>". It is written while a cast has one (cast_open() with CAST_JOURNAL),
- * and belongs to the test that runs. Where it is. `place` is the name of a dispatcher, or NULL for
- * that of its spawner: "loop"    the test's own thread, which steps it      "desk"  a named pinned
- * loop "pinned"  a thread of its own                        "pool", "crew"  pools of workers
- *   world.h has the system with these places, in virtual time and on real threads, and runs a test
- *   for every place or every pair of places. With a rig (rig.h) there is only one loop, and
- *   JZX_DISPATCHER says what it is.
+ * Told: a message whose tag is one of T_* is an order: fail, panic, stop, hold still, run a
+ * function (T_CALL). Every other tag is work, and goes to `on` if the test gave one.
+ *
+ * Answers: answer[hook] and panics[hook], where a hook is IN_INIT, a signal kind or IN_DEINIT.
+ * `during` runs in every hook before the answer, with what is in hand (`msg`, `signal`). A bare
+ * puppet has no init and no on_signal, as the simplest actor of a program.
+ *
+ * Counts: inits are tried starts, ups those that went well; deinits; handled (orders too), worked
+ * (orders not); ends, fails and restarts are the observer's, with the reasons. They are atomic, so
+ * that a test may wait for them. `turns` is plain on purpose and comes first in a turn: a thread
+ * sanitizer sees by it whether the turns of one actor really follow each other (R34).
+ *
+ * Writes: its log has a `sight` per message and signal, under a lock of its own. `seq` in it is one
+ * clock for all puppets of a cast, so that what happened on different dispatchers can be put in
+ * order. The journal (`said`) is text, for tests in which the order is the fact: "a.init
+ * a.post_start a:1 b<terminated a failed 7>". It belongs to the test that runs, and is written
+ * while the cast has CAST_JOURNAL.
+ *
+ * Place: the name of a dispatcher, or NULL for that of its spawner. "loop" is the test's own
+ * thread, which steps it; "pinned" a thread of its own; "desk" a named pinned loop; "pool" and
+ * "crew" are pools of workers. world.h has the system with these places, on threads and in virtual
+ * time, and runs a test for each place or each pair of them. In a rig (rig.h) there is one loop,
+ * and JZX_DISPATCHER says what it is.
  *
  * A cast is the list of puppets that an observer knows by id or name, with its totals. Puppets are
  * on the stack of a test that has one loop; cast_close() gives back their logs and checks that
- * every state that was built was released. On threads they are on the heap, where they stay when a
+ * every state that was built was released. In a world they are on the heap, where they stay when a
  * test is left early: other threads may use them.
  *
- * More than this is made of it: family.h (a parent with a policy), desk.h (become, stash), party.h
- * (asks), hearer.h (names and groups), kid.h (supervisors), nest.h (supervisors over dispatchers).
- */
+ * Made of it: family.h (a parent with a policy), desk.h (become, stash), crash.h, nest.h
+ * (supervisors over dispatchers), and in rooms ask_fixture.h, reg_fixture.h, bus_fixture.h and
+ * sup_fixture.h. */
 #ifndef JZT_PUPPET_H
 #define JZT_PUPPET_H
 

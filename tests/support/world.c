@@ -67,7 +67,9 @@ static world *open_any(const jzx_config *given, bool watch_memory, bool virtual)
     w->loop = jzx_system_loop(w->system);
     cast_open(&w->cast, CAST_THREADS, w->sim);
     REQUIRE_OK(jzx_system_set_observer(w->system, &cast_observer, &w->cast, 0));
-    REQUIRE_OK(jzx_system_sender(w->system, JZX_SENDER_SHARED, &w->sender));
+    if (!virtual) {
+        REQUIRE_OK(jzx_system_sender(w->system, JZX_SENDER_SHARED, &w->sender));
+    }
     return w;
 }
 
@@ -117,10 +119,18 @@ void world_settle(world *w)
     CHECK_STR(wrong == NULL ? "" : wrong, "");
 }
 
+jzx_err world_send(world *w, jzx_actor_id to, const jzx_send_opts *opts)
+{
+    return w->sim != NULL ? jzx_send_with(w->loop, to, opts)
+                          : jzx_send_async_with(w->sender, to, opts);
+}
+
 void world_close(world *w)
 {
     world_settle(w);
-    jzx_sender_release(w->sender);
+    if (w->sender != NULL) {
+        jzx_sender_release(w->sender);
+    }
     REQUIRE_OK(jzx_system_destroy(w->system));
     CHECK_EQ(atomic_load(&w->cast.starts), atomic_load(&w->cast.ends));
     WAIT_STILL(count_threads() ==
@@ -241,7 +251,7 @@ void puppet_order(puppet *self, uint32_t tag)
         } else if (n > 0) {
             world_step(self->w);
         }
-        err = jzx_send_async_with(self->w->sender, ID_OF(self), &opts);
+        err = world_send(self->w, ID_OF(self), &opts);
     }
     REQUIRE_OK(err);
 }

@@ -22,10 +22,10 @@ extern const char *const places[PLACES];
 typedef struct world {
     jzx_system *system;
     jzx_loop *loop;
-    jzx_sender *sender;
-    jzx_fault *fault; /* NULL: malloc */
-    jzx_sim *sim;     /* NULL: real threads */
-    size_t threads;   /* before it was opened */
+    jzx_sender *sender; /* NULL in virtual time */
+    jzx_fault *fault;   /* NULL: malloc */
+    jzx_sim *sim;       /* NULL: real threads */
+    size_t threads;     /* before it was opened */
     size_t fds;
     cast cast;
 } world;
@@ -42,6 +42,8 @@ void world_close(world *w);
 
 /* One step of "loop", or a millisecond of virtual time. */
 void world_step(world *w);
+/* As a thread that runs no actors; in virtual time there are no threads, and it is the root. */
+jzx_err world_send(world *w, jzx_actor_id to, const jzx_send_opts *opts);
 jzx_counters world_counters(world *w);
 /* Everything came to rest, and every term of R5 was counted. */
 void world_settle(world *w);

@@ -123,6 +123,12 @@ JZX_API const char *jzx_version(void);
 typedef uint64_t jzx_actor_id;
 #define JZX_NOBODY ((jzx_actor_id)0)
 
+/* The id of two halves, as jzx_id_generation() and jzx_id_index() give them: for ids that were
+ * stored or sent in parts. A made-up id finds no actor; no actor has generation 0. */
+static inline jzx_actor_id jzx_make_id(uint32_t generation, uint32_t index)
+{
+    return ((jzx_actor_id)generation << 32) | index;
+}
 static inline uint32_t jzx_id_generation(jzx_actor_id id)
 {
     return (uint32_t)(id >> 32);

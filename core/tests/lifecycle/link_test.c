@@ -39,64 +39,6 @@ static void open_pair(rig *r, puppet *a, puppet *b)
     said_clear();
 }
 
-static const struct {
-    uint32_t tag, kind;
-    const char *trapped;
-} ends[] = {
-    {T_FAIL, JZX_REASON_FAILED, "<exit b failed 7>"},
-    {T_PANIC, JZX_REASON_PANIC, "<exit b panic 8>"},
-    {T_SELF_KILL, JZX_REASON_KILLED, "<exit b killed>"},
-    {T_SELF_STOP, JZX_REASON_SHUTDOWN, "<exit b shutdown>"}, /* a SHUTDOWN is not NORMAL */
-    {T_STOP, JZX_REASON_NORMAL, "<exit b normal>"},
-};
-
-static void test_who_is_linked_dies_along_unless_the_end_was_normal_R20(void)
-{
-    for (size_t i = 0; i < 2 * COUNT_OF(ends); i++) {
-        rig r;
-        puppet a, b;
-        open_pair(&r, &a, &b);
-        puppet *first = i % 2 == 0 ? &a : &b; /* either side */
-        puppet *second = i % 2 == 0 ? &b : &a;
-        uint32_t kind = ends[i / 2].kind;
-        tell(&r, first, ends[i / 2].tag);
-        rig_idle(&r);
-        CHECK_ENDED(&r, first, kind);
-        if (kind == JZX_REASON_NORMAL) {
-            CHECK_STATE(&r, second, JZX_STATE_RUNNING);
-            CHECK_EQ(second->fails, 0);
-        } else {
-            CHECK_ENDED(&r, second, JZX_REASON_LINKED);
-            CHECK_EQ(second->ended.from, first->id);
-            CHECK_EQ(second->fails, 1); /* it failed: no PRE_STOP, but POST_STOP and deinit */
-            CHECK_EQ(second->deinits, 1);
-        }
-        CHECK_EQ(said_times("<exit"), 0);
-        CHECK_EQ(rig_counters(&r).watches, 0);
-        play_close(&r);
-    }
-}
-
-static void test_who_traps_exits_hears_of_every_end_and_lives_R20(void)
-{
-    for (size_t i = 0; i < COUNT_OF(ends); i++) {
-        rig r;
-        puppet a, b;
-        open_pair(&r, &a, &b);
-        inside(&r, &a, trap);
-        b.mute = true;
-        tell(&r, &b, ends[i].tag);
-        rig_idle(&r);
-        CHECK_EQ(said_times("a<exit"), 1);
-        CHECK_EQ(said_times(ends[i].trapped), 1);
-        CHECK_STATE(&r, &a, JZX_STATE_RUNNING);
-        tell(&r, &a, T_FAIL); /* the link is gone, nobody is left to hurt */
-        rig_idle(&r);
-        CHECK_ENDED(&r, &a, JZX_REASON_FAILED);
-        play_close(&r);
-    }
-}
-
 static void test_trapping_is_decided_when_the_end_comes_R20(void)
 {
     for (int by_flag = 0; by_flag < 2; by_flag++) {
@@ -123,55 +65,6 @@ static void test_trapping_is_decided_when_the_end_comes_R20(void)
         tell(&r, &c, T_FAIL);
         rig_idle(&r);
         CHECK_ENDED(&r, &a, JZX_REASON_LINKED);
-        play_close(&r);
-    }
-}
-
-static void test_linking_to_who_is_gone_is_an_exit_with_noproc_R20(void)
-{
-    for (int trapping = 0; trapping < 2; trapping++) {
-        rig r;
-        puppet a, b;
-        play_open(&r, NULL);
-        puppet_spawn(&r, &a, "a");
-        puppet_spawn(&r, &b, "b");
-        a.arg = &b;
-        rig_idle(&r);
-        tell(&r, &b, T_STOP);
-        rig_idle(&r);
-        if (trapping) {
-            inside(&r, &a, trap);
-        }
-        said_clear();
-        inside(&r, &a, link_arg);
-        CHECK_EQ(said_times("a<exit b noproc>"), trapping);
-        if (trapping) {
-            CHECK_STATE(&r, &a, JZX_STATE_RUNNING);
-        } else {
-            CHECK_ENDED(&r, &a, JZX_REASON_LINKED);
-            CHECK_EQ(a.ended.from, b.id);
-        }
-        CHECK_EQ(rig_counters(&r).watches, 0);
-        play_close(&r);
-    }
-}
-
-static void test_links_do_not_stack_and_either_side_can_cut_them_R20(void)
-{
-    for (int by = 0; by < 2; by++) {
-        rig r;
-        puppet a, b;
-        open_pair(&r, &a, &b);
-        uint64_t one = rig_counters(&r).watches;
-        inside(&r, &a, link_arg);
-        inside(&r, &b, link_arg); /* from the other side it is the same link */
-        CHECK_EQ(rig_counters(&r).watches, one);
-        inside(&r, by == 0 ? &a : &b, unlink_arg); /* once is enough */
-        CHECK_EQ(rig_counters(&r).watches, 0);
-        inside(&r, &b, unlink_arg); /* and none is fine */
-        tell(&r, &a, T_FAIL);
-        rig_idle(&r);
-        CHECK_STATE(&r, &b, JZX_STATE_RUNNING);
         play_close(&r);
     }
 }
@@ -416,15 +309,7 @@ static void test_a_parent_linked_to_its_child_hears_both_or_dies_R20(void)
 }
 
 static const jzt_test tests[] = {
-    {"who_is_linked_dies_along_unless_the_end_was_normal_R20",
-     test_who_is_linked_dies_along_unless_the_end_was_normal_R20},
-    {"who_traps_exits_hears_of_every_end_and_lives_R20",
-     test_who_traps_exits_hears_of_every_end_and_lives_R20},
     {"trapping_is_decided_when_the_end_comes_R20", test_trapping_is_decided_when_the_end_comes_R20},
-    {"linking_to_who_is_gone_is_an_exit_with_noproc_R20",
-     test_linking_to_who_is_gone_is_an_exit_with_noproc_R20},
-    {"links_do_not_stack_and_either_side_can_cut_them_R20",
-     test_links_do_not_stack_and_either_side_can_cut_them_R20},
     {"unlink_revokes_an_exit_that_is_queued_R20", test_unlink_revokes_an_exit_that_is_queued_R20},
     {"last_words_come_before_the_exit_R6", test_last_words_come_before_the_exit_R6},
     {"a_chain_of_links_falls_from_where_it_breaks_R20",

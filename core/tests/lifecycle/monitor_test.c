@@ -29,33 +29,6 @@ static void open_two(rig *r, puppet *w, puppet *t)
     said_clear();
 }
 
-static void test_every_end_gives_one_notice_with_its_reason_R20(void)
-{
-    static const struct {
-        uint32_t tag;
-        const char *said;
-    } cases[] = {
-        {T_STOP, "w<terminated t normal>"},         {T_SELF_STOP, "w<terminated t shutdown>"},
-        {T_SELF_DRAIN, "w<terminated t shutdown>"}, {T_SELF_KILL, "w<terminated t killed>"},
-        {T_FAIL, "w<terminated t failed 7>"},       {T_PANIC, "w<terminated t panic 8>"},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        rig r;
-        puppet w, t;
-        open_two(&r, &w, &t);
-        inside(&r, &w, watch_arg);
-        CHECK_EQ(rig_counters(&r).watches, 1);
-        t.mute = true;
-        tell(&r, &t, cases[i].tag);
-        rig_idle(&r);
-        CHECK_SAID(cases[i].said);
-        CHECK_EQ(rig_counters(&r).watches, 0);
-        w.number = (uint64_t)JZX_ERR_NO_SUCH_REF; /* over: its notice was handed over */
-        inside(&r, &w, unwatch_ref);
-        play_close(&r);
-    }
-}
-
 static uint64_t signals;
 static jzx_signal last_signal;
 static jzx_reason last_reason;
@@ -100,29 +73,6 @@ static void test_without_on_signal_the_notice_reaches_the_behavior_R15(void)
     CHECK_EQ(last_signal.incarnation, 1);
     CHECK_EQ(last_reason.kind, JZX_REASON_FAILED);
     CHECK_STR(last_reason.text, "as told");
-    play_close(&r);
-}
-
-static void watch_nobody_alive(jzx_context *ctx, puppet *self)
-{
-    puppet *gone = self->arg;
-    jzx_actor_id never = gone->id + (UINT64_C(1000) << 32);
-    CHECK_OK(jzx_watch(ctx->loop, gone->id, 0, &self->ref));
-    CHECK_OK(jzx_watch(ctx->loop, never, JZX_WATCH_RESTARTS, NULL));
-    say("returned"); /* as a notice, never before the call returned */
-}
-
-static void test_watching_who_is_gone_gives_noproc_as_a_notice_R20(void)
-{
-    rig r;
-    puppet w, t;
-    open_two(&r, &w, &t);
-    tell(&r, &t, T_STOP);
-    rig_idle(&r);
-    said_clear();
-    inside(&r, &w, watch_nobody_alive);
-    CHECK_SAID("returned w<terminated t noproc> w<terminated ? noproc>");
-    CHECK_EQ(rig_counters(&r).watches, 0);
     play_close(&r);
 }
 
@@ -233,49 +183,6 @@ static void test_two_who_watch_each_other_hear_the_first_end_only_R20(void)
     play_close(&r);
 }
 
-static void test_a_watcher_that_ends_first_leaves_nothing_behind_R20(void)
-{
-    static const uint32_t tags[] = {T_STOP, T_FAIL, T_PANIC, T_SELF_KILL};
-    for (size_t i = 0; i < COUNT_OF(tags); i++) {
-        rig r;
-        puppet w, t;
-        open_two(&r, &w, &t);
-        for (int n = 0; n < 100; n++) {
-            inside(&r, &w, watch_arg);
-        }
-        CHECK_EQ(rig_counters(&r).watches, 100);
-        tell(&r, &w, tags[i]);
-        rig_idle(&r);
-        CHECK_EQ(rig_counters(&r).watches, 0);
-        tell(&r, &t, T_STOP);
-        rig_idle(&r);
-        CHECK_EQ(said_times("<terminated"), 0);
-        play_close(&r);
-    }
-}
-
-static void test_watches_stack_and_each_can_be_taken_back_R20(void)
-{
-    rig r;
-    puppet w, t;
-    jzx_watch_ref refs[3];
-    open_two(&r, &w, &t);
-    for (int i = 0; i < 3; i++) {
-        inside(&r, &w, watch_arg);
-        refs[i] = w.ref;
-        CHECK(i == 0 || refs[i] != refs[i - 1]);
-    }
-    w.ref = refs[1];
-    w.number = JZX_OK;
-    inside(&r, &w, unwatch_ref);
-    w.number = (uint64_t)JZX_ERR_NO_SUCH_REF;
-    inside(&r, &w, unwatch_ref); /* final */
-    tell(&r, &t, T_STOP);
-    rig_idle(&r);
-    CHECK_EQ(said_times("w<terminated t normal>"), 2);
-    play_close(&r);
-}
-
 static void test_unwatch_is_final_also_when_the_notice_is_queued_already_R20(void)
 {
     rig r;
@@ -335,40 +242,6 @@ static void test_unwatch_takes_back_ones_own_watches_only_R20(void)
         CHECK_EQ(rig_counters(&r).watches, target_lives);
         play_close(&r);
     }
-}
-
-static void send_to_arg(jzx_context *ctx, puppet *self)
-{
-    puppet *other = self->arg;
-    for (uint32_t i = 0; i < 3; i++) {
-        CHECK_OK(jzx_send_u64(ctx->loop, other->id, 0, WORK));
-    }
-    CHECK_OK(jzx_stop(ctx->loop, ctx->self));
-}
-
-static void send_last_words(jzx_context *ctx, puppet *self, uint32_t what)
-{
-    puppet *other = self->arg;
-    if (what == JZX_SIGNAL_POST_STOP || what == IN_DEINIT) {
-        CHECK_OK(jzx_send_u64(ctx->loop, other->id, 0, LAST));
-    }
-}
-
-static void test_the_news_comes_after_the_last_words_of_the_dead_R6(void)
-{
-    rig r;
-    puppet w, t;
-    open_two(&r, &w, &t);
-    inside(&r, &w, watch_arg);
-    t.during = send_last_words;
-    t.call = send_to_arg;
-    said_clear();
-    tell(&r, &t, T_CALL);
-    rig_idle(&r);
-    t.mute = true;
-    CHECK_SAID("t.pre_stop t.post_stop t.deinit t.end(shutdown) "
-               "w:1 w:1 w:1 w:2 w:2 w<terminated t shutdown>");
-    play_close(&r);
 }
 
 static void test_the_news_arrives_with_a_full_mailbox_and_without_memory_R9(void)
@@ -527,12 +400,8 @@ static void test_a_random_walk_answers_every_watch_once_R20(void)
 }
 
 static const jzt_test tests[] = {
-    {"every_end_gives_one_notice_with_its_reason_R20",
-     test_every_end_gives_one_notice_with_its_reason_R20},
     {"without_on_signal_the_notice_reaches_the_behavior_R15",
      test_without_on_signal_the_notice_reaches_the_behavior_R15},
-    {"watching_who_is_gone_gives_noproc_as_a_notice_R20",
-     test_watching_who_is_gone_gives_noproc_as_a_notice_R20},
     {"watching_who_is_stopping_gives_the_real_reason_in_the_end_R20",
      test_watching_who_is_stopping_gives_the_real_reason_in_the_end_R20},
     {"a_restart_is_no_end_and_the_watch_survives_it_R18",
@@ -541,16 +410,10 @@ static const jzt_test tests[] = {
      test_siblings_that_are_taken_along_end_for_nobody_unless_the_parent_gives_up_R18},
     {"two_who_watch_each_other_hear_the_first_end_only_R20",
      test_two_who_watch_each_other_hear_the_first_end_only_R20},
-    {"a_watcher_that_ends_first_leaves_nothing_behind_R20",
-     test_a_watcher_that_ends_first_leaves_nothing_behind_R20},
-    {"watches_stack_and_each_can_be_taken_back_R20",
-     test_watches_stack_and_each_can_be_taken_back_R20},
     {"unwatch_is_final_also_when_the_notice_is_queued_already_R20",
      test_unwatch_is_final_also_when_the_notice_is_queued_already_R20},
     {"unwatch_takes_back_ones_own_watches_only_R20",
      test_unwatch_takes_back_ones_own_watches_only_R20},
-    {"the_news_comes_after_the_last_words_of_the_dead_R6",
-     test_the_news_comes_after_the_last_words_of_the_dead_R6},
     {"the_news_arrives_with_a_full_mailbox_and_without_memory_R9",
      test_the_news_arrives_with_a_full_mailbox_and_without_memory_R9},
     {"five_thousand_watchers_hear_it_once_each_R20",

@@ -32,7 +32,7 @@ struct party {
     bool once; /* from the next question on: ANSWER and RETURN */
     void (*then)(jzx_context *ctx, party *self);
     party *next;
-    jzx_spawn_opts opts; /* what life_opts() does not say */
+    jzx_spawn_opts opts; /* what puppet_opts() does not say */
     jzx_request kept[KEPT_MAX];
     size_t kept_len;
     uint32_t asked; /* questions that it got */

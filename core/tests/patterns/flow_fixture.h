@@ -1,5 +1,5 @@
 /* What the suites on flow control share: a source that counts, stages that hand on, a sink that
- * checks, each with its counters, in the worlds of core_fixture.h. */
+ * checks, each with its counters, in the worlds of rig.h. */
 #ifndef JZT_FLOW_FIXTURE_H
 #define JZT_FLOW_FIXTURE_H
 

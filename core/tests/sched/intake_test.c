@@ -220,10 +220,12 @@ static void test_an_id_is_made_of_its_halves(void)
     jzx_actor_id id = JZX_NOBODY;
     sink s = {0};
     open_loop(0, &loop, &sender, &s, &id);
-    CHECK(((uint64_t)jzx_id_generation(id) << 32 | jzx_id_index(id)) == id);
-    CHECK_EQ(jzx_id_dispatcher(UINT64_C(0x107000005)), 7);
-    CHECK_EQ(jzx_id_slot(UINT64_C(0x107000005)), 5);
-    jzx_actor_id other = id + (UINT64_C(1) << 32);
+    CHECK(jzx_make_id(jzx_id_generation(id), jzx_id_index(id)) == id);
+    CHECK(jzx_make_id(0, 0) == JZX_NOBODY);
+    CHECK(jzx_make_id(0xFFFFFFFFu, 0x12345678u) == UINT64_C(0xFFFFFFFF12345678));
+    CHECK_EQ(jzx_id_dispatcher(jzx_make_id(1, 7u << 24 | 5u)), 7);
+    CHECK_EQ(jzx_id_slot(jzx_make_id(1, 7u << 24 | 5u)), 5);
+    jzx_actor_id other = jzx_make_id(jzx_id_generation(id) + 1, jzx_id_index(id));
     CHECK_EQ(jzx_send_u64(loop, other, 0, WORK), JZX_ERR_NO_SUCH_ACTOR);
     CHECK_OK(jzx_loop_destroy(loop));
     jzx_sender_release(sender);
