@@ -11,8 +11,7 @@
 
 static jzx_behavior_result start(jzx_context *ctx, void *arg)
 {
-    /* Each life registers under its number, so that a thread can wait for it. */
-    char name[32];
+    char name[32]; /* each life registers under its number, so that a thread can wait for it */
     (void)snprintf(name, sizeof name, "%s, life %u", (const char *)arg,
                    (unsigned)jzx_actor_incarnation(ctx->loop, ctx->self));
     jzx_err err = jzx_register(ctx->loop, name, ctx->self);
@@ -56,9 +55,8 @@ static jzx_err tour(jzx_system *system)
     printf("the first one is on %s: %s\n", jzx_loop_name(io), found == a ? "yes" : "no");
     printf("dispatcher %u of its id is %s\n", (unsigned)jzx_id_dispatcher(a),
            jzx_loop_name(jzx_system_at(system, jzx_id_dispatcher(a))));
-    jzx_actor_id again =
-        jzx_make_id(jzx_id_generation(a), jzx_id_index(a)); /* as two columns keep it */
-    printf("an id of its two halves is the same: %s\n", again == a ? "yes" : "no");
+    bool same = jzx_make_id(jzx_id_generation(a), jzx_id_index(a)) == a; /* kept as two columns */
+    printf("an id of its two halves is the same: %s\n", same ? "yes" : "no");
     do { /* OK is that it was asked for: its parent may not have heard yet that it runs */
         err = jzx_system_restart(system, a);
     } while (err == JZX_OK &&
