@@ -55,7 +55,7 @@ static jzx_err tour(jzx_system *system)
     printf("the first one is on %s: %s\n", jzx_loop_name(io), found == a ? "yes" : "no");
     printf("dispatcher %u of its id is %s\n", (unsigned)jzx_id_dispatcher(a),
            jzx_loop_name(jzx_system_at(system, jzx_id_dispatcher(a))));
-    bool same = jzx_make_id(jzx_id_generation(a), jzx_id_index(a)) == a; /* kept as two columns */
+    int same = jzx_make_id(jzx_id_generation(a), jzx_id_index(a)) == a; /* kept as two columns */
     printf("an id of its two halves is the same: %s\n", same ? "yes" : "no");
     do { /* OK is that it was asked for: its parent may not have heard yet that it runs */
         err = jzx_system_restart(system, a);
