@@ -140,9 +140,9 @@ static void desk_close(desk *d, reader *readers, size_t count)
     rig_close(&d->r);
     for (size_t i = 0; i < count; i++) {
         CHECK_EQ(readers[i].end_err, JZX_ERR_STOPPING);
-        free(readers[i].self);
+        puppet_free(readers[i].self);
     }
-    free(d->box);
+    puppet_free(d->box);
 }
 
 static void test_a_subscriber_hears_of_a_letter_and_reads_it_R21(void)
