@@ -1,8 +1,9 @@
 /* A crew: the supervisor, its children and what they share. */
 #include "work.h"
 
+#include "memory.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define HANDS_MAX 4096u
@@ -24,14 +25,14 @@ static void destroy(mfi_crew *crew)
         mfi_run_free(crew->seats[i].run);
     }
     for (uint32_t i = 0; crew->gangs != NULL && i < crew->gang_count; i++) {
-        free(crew->gangs[i].dispatcher);
+        mfi_free(crew->gangs[i].dispatcher);
     }
     jzx_sender_release(crew->sender);
     (void)pthread_mutex_destroy(&crew->lock);
-    free(crew->beats);
-    free(crew->seats);
-    free(crew->gangs);
-    free(crew);
+    mfi_free(crew->beats);
+    mfi_free(crew->seats);
+    mfi_free(crew->gangs);
+    mfi_free(crew);
 }
 
 void mfi_crew_release(mfi_crew *crew)
@@ -96,7 +97,7 @@ static jzx_err read_gang(mfi_crew *crew, const unsigned char *from, size_t size)
         }
     }
     if (gang->work.dispatcher != NULL) {
-        gang->dispatcher = strdup(gang->work.dispatcher);
+        gang->dispatcher = mfi_copy_text(gang->work.dispatcher, strlen(gang->work.dispatcher));
         if (gang->dispatcher == NULL) {
             return JZX_ERR_NO_MEMORY;
         }
@@ -114,8 +115,8 @@ static jzx_err read_gang(mfi_crew *crew, const unsigned char *from, size_t size)
 
 static jzx_err make_seats(mfi_crew *crew)
 {
-    crew->seats = calloc(crew->seat_count, sizeof *crew->seats);
-    crew->beats = calloc(crew->seat_count, sizeof *crew->beats);
+    crew->seats = mfi_alloc_zeroed(crew->seat_count, sizeof *crew->seats);
+    crew->beats = mfi_alloc_zeroed(crew->seat_count, sizeof *crew->beats);
     if (crew->seats == NULL || crew->beats == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -132,7 +133,7 @@ static jzx_err make_seats(mfi_crew *crew)
 
 static jzx_err read_works(mfi_crew *crew, const void *works, size_t size, uint32_t count)
 {
-    crew->gangs = calloc(count, sizeof *crew->gangs);
+    crew->gangs = mfi_alloc_zeroed(count, sizeof *crew->gangs);
     if (crew->gangs == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -191,12 +192,12 @@ static jzx_err start(mfi_crew *crew, jzx_child_spec *specs, hand_name *names, jz
 
 static jzx_err start_all(mfi_crew *crew, jzx_actor_id *out_id)
 {
-    jzx_child_spec *specs = calloc(crew->seat_count + 2, sizeof *specs);
-    hand_name *names = calloc(crew->seat_count, sizeof *names);
+    jzx_child_spec *specs = mfi_alloc_zeroed(crew->seat_count + 2, sizeof *specs);
+    hand_name *names = mfi_alloc_zeroed(crew->seat_count, sizeof *names);
     jzx_err err =
         specs == NULL || names == NULL ? JZX_ERR_NO_MEMORY : start(crew, specs, names, out_id);
-    free(names);
-    free(specs);
+    mfi_free(names);
+    mfi_free(specs);
     return err;
 }
 
@@ -206,7 +207,7 @@ jzx_err jzx_mf_crew_spawn_sized(jzx_loop *loop, jzx_mf *mf, const jzx_mf_work *w
     if (loop == NULL || mf == NULL || works == NULL || work_size == 0 || count == 0) {
         return JZX_ERR_INVALID_ARG;
     }
-    mfi_crew *crew = calloc(1, sizeof *crew);
+    mfi_crew *crew = mfi_alloc_zeroed(1, sizeof *crew);
     if (crew == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
