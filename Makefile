@@ -118,8 +118,8 @@ coverage: deps
 storm: deps
 	@tools/build asan
 	@tools/build tsan
-	@JZX_STORM_SECONDS=$${SECONDS_EACH:-60} build/asan/tests/contract/test_system_storm
-	@JZX_STORM_SECONDS=$${SECONDS_EACH:-60} TSAN_OPTIONS=halt_on_error=1 setarch -R build/tsan/tests/contract/test_system_storm
+	@JZX_STORM_SECONDS=$${SECONDS_EACH:-60} build/asan/tests/loop/system_storm_test
+	@JZX_STORM_SECONDS=$${SECONDS_EACH:-60} TSAN_OPTIONS=halt_on_error=1 setarch -R build/tsan/tests/loop/system_storm_test
 
 races: deps
 	@tools/build tsan
@@ -127,7 +127,7 @@ races: deps
 
 soak: deps
 	@tools/build dev
-	@JZX_MODEL_SEEDS=$(or $(SEEDS),500000) build/dev/tests/sim/test_sup_model
+	@JZX_MODEL_SEEDS=$(or $(SEEDS),500000) build/dev/tests/supervision/sup_model
 	@tests/models/run.sh --all
 
 fuzz: deps

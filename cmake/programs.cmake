@@ -24,7 +24,7 @@ if(node_sources AND NOT JZX_SANITIZE)
     if(TARGET jzx_console)
         target_link_libraries(jzx-node PRIVATE jzx_console_static)
     endif()
-    add_test(NAME node COMMAND sh ${PROJECT_SOURCE_DIR}/tests/node/run.sh $<TARGET_FILE:jzx-node>
+    add_test(NAME node COMMAND sh ${PROJECT_SOURCE_DIR}/cmd/node/tests/run.sh $<TARGET_FILE:jzx-node>
         $<$<TARGET_EXISTS:jzx-command>:$<TARGET_FILE:jzx-command>>)
     set_tests_properties(node PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS node SKIP_RETURN_CODE 77)
 endif()

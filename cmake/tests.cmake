@@ -1,37 +1,46 @@
-# Tests are found by their place: tests/<folder>/test_*.c, one ctest entry per file, with the folder as
-# its label. What a folder may link says what it may see. The files of a folder are one program,
-# <build>/tests/<folder>/<folder>_tests FILE [TEST...], because linking each took a fourth of a build;
-# test_<name> beside it is a link to it, which runs that file.
+# Tests are found by their place and their name. A file <feature>_<kind>.c lies in core/tests/<room>/ or
+# in <product>/tests/; its ctest entry is <room>/<feature>_<kind>, or <product>/..., with the labels <kind>
+# and <room>. The kinds:
 #
-# A program that runs actors is run on every dispatcher (R31), as <folder>/<name>@<variant> with the
-# label on_<variant>; JZX_DISPATCHER tells its loops what to be. One that cannot says so in a comment
+#   unit      one module, private symbols in reach; no actors run
+#   test      what the library promises, with actors, in simulation or on real loops
+#   model     random runs against a plain reference
+#   sweep     each allocation, call or bit fails in turn
+#   threads   several threads of the test or of the library; for the thread sanitizer
+#
+# The files of a room and a kind are one program, because linking each took a fourth of a build:
+# <build>/tests/<room>/all_<kind> FILE [TEST...]; <feature>_<kind> beside it is a link to it, which runs that
+# file. Targets: <room>_<kind> one program, room-<room> and kind-<kind> all of these.
+#
+# A program that runs actors is run on every dispatcher (R31), as <room>/<name>@<variant> with the
+# label on_<variant> as well; JZX_DISPATCHER tells its loops what to be. One that cannot says so in a comment
 # with the reason: "not on: pinned pool", "not on: pool2 pool4"; pool stands for all three.
+set(JZX_KINDS unit test model sweep threads)
 set(JZX_VARIANTS pinned pool1 pool2 pool4)
-set(JZX_VARIANT_FOLDERS contract api sim fault thread)
 
 # The model checks are long; on a variant they play the first of the seeds they always play.
-set(JZX_LIGHTER_sim_model JZX_MODEL_OPS=200000)
-set(JZX_LIGHTER_sim_sup_model JZX_MODEL_SEEDS=1500 JZX_SEED=1)
+set(JZX_LIGHTER_loop_model JZX_MODEL_OPS=200000)
+set(JZX_LIGHTER_sup_model JZX_MODEL_SEEDS=1500 JZX_SEED=1)
 
-# What plays many seeds has a second entry, <folder>/<name>@long with the label long, which plays those
+# What plays many seeds has a second entry, <room>/<name>@long with the label long, which plays those
 # that the first leaves out. `make check` runs both, `make test` the first. A sanitizer's build plays
 # fewer by itself.
-set(JZX_SHORT_manifest_model JZX_SEED=1 JZX_MODEL_SEEDS=1000)
-set(JZX_REST_manifest_model JZX_SEED=1001 JZX_MODEL_SEEDS=4000)
-set(JZX_SHORT_manifest_model_crowd JZX_SEED=1 JZX_MODEL_SEEDS=1000)
-set(JZX_REST_manifest_model_crowd JZX_SEED=1001 JZX_MODEL_SEEDS=4000)
-set(JZX_SHORT_manifest_flips JZX_FLIP_STEP=7)
-set(JZX_REST_manifest_flips JZX_FLIP_STEP=1)
-set(JZX_SHORT_manifest_flips_live JZX_FLIP_STEP=7)
-set(JZX_REST_manifest_flips_live JZX_FLIP_STEP=1)
-set(JZX_SHORT_sim_sup_model JZX_SEED=1 JZX_MODEL_SEEDS=3000)
-set(JZX_REST_sim_sup_model JZX_SEED=3001 JZX_MODEL_SEEDS=9000)
+set(JZX_SHORT_jobs_model JZX_SEED=1 JZX_MODEL_SEEDS=1000)
+set(JZX_REST_jobs_model JZX_SEED=1001 JZX_MODEL_SEEDS=4000)
+set(JZX_SHORT_jobs_crowd_model JZX_SEED=1 JZX_MODEL_SEEDS=1000)
+set(JZX_REST_jobs_crowd_model JZX_SEED=1001 JZX_MODEL_SEEDS=4000)
+set(JZX_SHORT_flips_sweep JZX_FLIP_STEP=7)
+set(JZX_REST_flips_sweep JZX_FLIP_STEP=1)
+set(JZX_SHORT_flips_live_sweep JZX_FLIP_STEP=7)
+set(JZX_REST_flips_live_sweep JZX_FLIP_STEP=1)
+set(JZX_SHORT_sup_model JZX_SEED=1 JZX_MODEL_SEEDS=3000)
+set(JZX_REST_sup_model JZX_SEED=3001 JZX_MODEL_SEEDS=9000)
 
 # What takes longest starts first (on a fresh tree ctest knows no times), so that no processor waits
 # for the last one.
 set(JZX_LONG 20)
 function(jzx_long_first name)
-    if(name MATCHES "^(manifest/(model|flips|kill9|store_damage|queue_model)|contract/(system_shutdown|sup_race|idle)|fault/sweep_calls|sim/(sup_)?model|console/limits)")
+    if(name MATCHES "^(manifest/(jobs_|flips_|kill9|store_damage|queue_model)|loop/(system_shutdown|idle|loop_model|calls)|supervision/sup_(race|model)|console/limits)")
         set_tests_properties(${name} PROPERTIES COST ${JZX_LONG})
     endif()
 endfunction()
@@ -60,19 +69,19 @@ function(jzx_find_variants source out)
     set(${out} ${left} PARENT_SCOPE)
 endfunction()
 
-function(jzx_add_variants folder short program source)
+function(jzx_add_variants room name kind program source)
     jzx_find_variants(${source} variants)
-    if(NOT pool4 IN_LIST variants)
-        set_property(TEST ${folder}/${short} APPEND PROPERTY LABELS not_on_pool4)
+    if(NOT pool4 IN_LIST variants AND kind MATCHES "^(test|threads)$")
+        set_property(TEST ${room}/${name} APPEND PROPERTY LABELS not_on_pool4)
     endif()
     foreach(variant ${variants})
         string(REGEX REPLACE "^pool" "pool:" dispatcher ${variant})
-        set(name ${folder}/${short}@${variant})
-        add_test(NAME ${name} COMMAND ${program})
-        set_tests_properties(${name} PROPERTIES
-            TIMEOUT ${JZX_TEST_TIMEOUT} LABELS on_${variant} SKIP_RETURN_CODE 77
-            ENVIRONMENT "JZX_DISPATCHER=${dispatcher};${JZX_LIGHTER_${folder}_${short}}")
-        jzx_long_first(${name})
+        set(entry ${room}/${name}@${variant})
+        add_test(NAME ${entry} COMMAND ${program})
+        set_tests_properties(${entry} PROPERTIES
+            TIMEOUT ${JZX_TEST_TIMEOUT} LABELS "${kind};${room};on_${variant}" SKIP_RETURN_CODE 77
+            ENVIRONMENT "JZX_DISPATCHER=${dispatcher};${JZX_LIGHTER_${name}}")
+        jzx_long_first(${entry})
     endforeach()
 endfunction()
 
@@ -88,11 +97,11 @@ function(jzx_wants_own_program source out)
     endif()
 endfunction()
 
-# jzx_add_test_program(target name folder sources libraries...): an executable in <build>/tests/<folder>.
-function(jzx_add_test_program target name folder sources)
+# jzx_add_test_program(target name room sources libraries...): an executable in <build>/tests/<room>.
+function(jzx_add_test_program target name room sources)
     add_executable(${target} ${sources})
     set_target_properties(${target} PROPERTIES
-        OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
+        OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${room})
     target_link_libraries(${target} PRIVATE jzt_support ${ARGN} Threads::Threads)
     # Half of a sanitizer's build went into optimizing tests; the library stays optimized.
     if(JZX_SANITIZE)
@@ -100,69 +109,84 @@ function(jzx_add_test_program target name folder sources)
     endif()
 endfunction()
 
-# jzx_add_tests(folder place library...): the tests of a folder, which is at place in the sources.
-# Target and program are <folder>_tests; programs of their own are built with it.
-function(jzx_add_tests folder place)
-    file(GLOB sources CONFIGURE_DEPENDS ${place}/test_*.c)
-    if(NOT TARGET jzx_client)
-        list(FILTER sources EXCLUDE REGEX "/contract/test_control_doctor[^/]*$")
+# jzx_in_groups(target room kind): room-<room> and kind-<kind> build it.
+function(jzx_in_groups target room kind)
+    foreach(group room-${room} kind-${kind})
+        if(NOT TARGET ${group})
+            add_custom_target(${group})
+        endif()
+        add_dependencies(${group} ${target})
+    endforeach()
+endfunction()
+
+# jzx_add_entries(room kind name source): what ctest runs of a file.
+function(jzx_add_entries room kind name source)
+    set(program ${PROJECT_BINARY_DIR}/tests/${room}/${name})
+    set(entry ${room}/${name})
+    add_test(NAME ${entry} COMMAND ${program})
+    set_tests_properties(${entry} PROPERTIES
+        TIMEOUT ${JZX_TEST_TIMEOUT} LABELS "${kind};${room}" SKIP_RETURN_CODE 77)
+    jzx_long_first(${entry})
+    if(DEFINED JZX_SHORT_${name} AND NOT JZX_SANITIZE)
+        add_test(NAME ${entry}@long COMMAND ${program})
+        set_tests_properties(${entry} PROPERTIES ENVIRONMENT "${JZX_SHORT_${name}}")
+        set_tests_properties(${entry}@long PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS long
+            SKIP_RETURN_CODE 77 COST 40 ENVIRONMENT "${JZX_REST_${name}}")
     endif()
-    set(binaries ${PROJECT_BINARY_DIR}/tests/${folder})
+    # Of the manifest's tests, those with threads of their own are for the thread sanitizer.
+    file(STRINGS ${source} threads REGEX "#include <pthread.h>")
+    if(room STREQUAL "manifest" AND threads)
+        set_property(TEST ${entry} APPEND PROPERTY LABELS threads)
+    endif()
+    # It waits for five seconds in which nothing must happen: nothing for a sanitizer to look at.
+    if(entry STREQUAL "loop/idle_test")
+        set_property(TEST ${entry} APPEND PROPERTY LABELS waits)
+    endif()
+    # Actors are run by the tests of the core and of what tests are made with; not by units.
+    if(NOT kind STREQUAL "unit" AND NOT room MATCHES "^(manifest|console|terminal)$")
+        jzx_add_variants(${room} ${name} ${kind} ${program} ${source})
+    endif()
+endfunction()
+
+# jzx_add_tests(room place library...): the tests of a room or a product, which are at place in the sources.
+function(jzx_add_tests room place)
+    set(binaries ${PROJECT_BINARY_DIR}/tests/${room})
     file(MAKE_DIRECTORY ${binaries})
-    set(together "")
-    set(alone "")
-    set(JZX_FILES "")
-    set(JZX_DECLARATIONS "")
-    foreach(source ${sources})
-        get_filename_component(name ${source} NAME_WE)
-        string(REGEX REPLACE "^test_" "" short ${name})
-        jzx_wants_own_program(${source} own)
-        if(own)
-            # Where the link was, the linker would write what it points to.
-            if(IS_SYMLINK ${binaries}/${name})
-                file(REMOVE ${binaries}/${name})
+    foreach(kind ${JZX_KINDS})
+        file(GLOB sources CONFIGURE_DEPENDS ${place}/*_${kind}.c)
+        if(NOT TARGET jzx_client)
+            list(FILTER sources EXCLUDE REGEX "/control/doctor_[^/]*$")
+        endif()
+        set(together "")
+        set(JZX_FILES "")
+        set(JZX_DECLARATIONS "")
+        foreach(source ${sources})
+            get_filename_component(name ${source} NAME_WE)
+            jzx_wants_own_program(${source} own)
+            if(own)
+                # Where the link was, the linker would write what it points to.
+                if(IS_SYMLINK ${binaries}/${name})
+                    file(REMOVE ${binaries}/${name})
+                endif()
+                jzx_add_test_program(${room}_${name} ${name} ${room} ${source} ${ARGN})
+                jzx_in_groups(${room}_${name} ${room} ${kind})
+            else()
+                set(entry jzt_main_${room}_${name})
+                list(APPEND together ${source})
+                set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS JZT_MAIN=${entry})
+                string(APPEND JZX_DECLARATIONS "int ${entry}(int argc, char **argv);\n")
+                string(APPEND JZX_FILES "    {\"${name}\", ${entry}},\n")
+                file(CREATE_LINK all_${kind} ${binaries}/${name} SYMBOLIC)
             endif()
-            jzx_add_test_program(${folder}_${name} ${name} ${folder} ${source} ${ARGN})
-            list(APPEND alone ${folder}_${name})
-        else()
-            set(entry jzt_main_${folder}_${short})
-            list(APPEND together ${source})
-            set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS JZT_MAIN=${entry})
-            string(APPEND JZX_DECLARATIONS "int ${entry}(int argc, char **argv);\n")
-            string(APPEND JZX_FILES "    {\"${short}\", ${entry}},\n")
-            file(CREATE_LINK ${folder}_tests ${binaries}/${name} SYMBOLIC)
-        endif()
-        add_test(NAME ${folder}/${short} COMMAND ${binaries}/${name})
-        set_tests_properties(${folder}/${short} PROPERTIES
-            TIMEOUT ${JZX_TEST_TIMEOUT} LABELS ${folder} SKIP_RETURN_CODE 77)
-        if(DEFINED JZX_SHORT_${folder}_${short} AND NOT JZX_SANITIZE)
-            set(rest ${folder}/${short}@long)
-            add_test(NAME ${rest} COMMAND ${binaries}/${name})
-            set_tests_properties(${folder}/${short} PROPERTIES
-                ENVIRONMENT "${JZX_SHORT_${folder}_${short}}")
-            set_tests_properties(${rest} PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS long
-                SKIP_RETURN_CODE 77 COST 40 ENVIRONMENT "${JZX_REST_${folder}_${short}}")
-        endif()
-        # Of the manifest's tests, those with threads of their own are for the thread sanitizer.
-        file(STRINGS ${source} threads REGEX "#include <pthread.h>")
-        if(folder STREQUAL "manifest" AND threads)
-            set_property(TEST ${folder}/${short} APPEND PROPERTY LABELS manifest_threads)
-        endif()
-        jzx_long_first(${folder}/${short})
-        # It waits for five seconds in which nothing must happen: nothing for a sanitizer to look at.
-        if("${folder}/${short}" STREQUAL "contract/idle")
-            set_property(TEST ${folder}/${short} APPEND PROPERTY LABELS waits)
-        endif()
-        if(folder IN_LIST JZX_VARIANT_FOLDERS)
-            jzx_add_variants(${folder} ${short} ${binaries}/${name} ${source})
+            jzx_add_entries(${room} ${kind} ${name} ${source})
+        endforeach()
+        if(together)
+            set(table ${PROJECT_BINARY_DIR}/tests/${room}_${kind}.c)
+            configure_file(${PROJECT_SOURCE_DIR}/tests/support/program.c.in ${table} @ONLY)
+            jzx_add_test_program(${room}_${kind} all_${kind} ${room} "${together};${table}" ${ARGN})
+            jzx_in_groups(${room}_${kind} ${room} ${kind})
         endif()
     endforeach()
-    set(table ${PROJECT_BINARY_DIR}/tests/${folder}_tests.c)
-    configure_file(${PROJECT_SOURCE_DIR}/tests/support/program.c.in ${table} @ONLY)
-    jzx_add_test_program(${folder}_tests ${folder}_tests ${folder} "${together};${table}" ${ARGN})
-    if(alone)
-        add_dependencies(${folder}_tests ${alone})
-    endif()
 endfunction()
 
 function(jzx_add_fuzzers)
@@ -202,31 +226,35 @@ target_include_directories(jzt_support
 if(TARGET jzx_testkit)
     set(kit jzx_testkit_twin)
     jzx_add_tests(api tests/api jzx_testkit jzx)
+    jzx_add_tests(testkit testkit/tests jzx_testkit_twin jzx_twin)
 endif()
-jzx_add_tests(unit tests/unit jzx_twin)
-foreach(folder contract sim fault thread)
-    jzx_add_tests(${folder} tests/${folder} ${kit} jzx_twin)
+file(STRINGS core/src/layers.txt rooms REGEX "^[a-z]")
+foreach(room ${rooms})
+    string(REGEX REPLACE " .*" "" room ${room})
+    jzx_add_tests(${room} core/tests/${room} ${kit} jzx_twin)
 endforeach()
+# These read files of the sources. Not __FILE__: what that is depends on how the compiler was called.
+set_property(SOURCE ${PROJECT_SOURCE_DIR}/core/tests/base/error_unit.c
+    ${PROJECT_SOURCE_DIR}/core/tests/control/metrics_test.c
+    APPEND PROPERTY COMPILE_DEFINITIONS "JZT_SOURCES=\"${PROJECT_SOURCE_DIR}\"")
 # What the facts of a program mean is decided in its clients.
 if(TARGET jzx_client)
-    target_link_libraries(contract_test_control_doctor PRIVATE jzx_client)
-    target_link_libraries(contract_test_control_doctor_specs PRIVATE jzx_client)
+    target_link_libraries(control_doctor_test PRIVATE jzx_client)
+    target_link_libraries(control_doctor_specs_test PRIVATE jzx_client)
 endif()
 
 if(TARGET jzx_manifest_twin)
-    jzx_add_tests(manifest tests/manifest jzx_manifest_twin ${kit} jzx_twin)
-    include(tests/manifest/kill9/kill9.cmake)
-    include(cmake/crashlab.cmake)
+    jzx_add_tests(manifest manifest/tests jzx_manifest_twin ${kit} jzx_twin)
+    include(manifest/tests/kill9/kill9.cmake)
+    include(manifest/tests/crashlab/crashlab.cmake)
 endif()
 
 if(TARGET jzx-command)
-    include(tests/command/command.cmake)
-endif()
-if(TARGET jzx-command)
-    include(cmake/terminal.cmake)
+    include(cmd/jzx/tests/command/command.cmake)
+    include(cmd/jzx/tests/terminal/terminal.cmake)
 endif()
 if(TARGET jzx_console_twin)
-    include(tests/console/console.cmake)
+    include(console/tests/console.cmake)
 endif()
 
 # The rest looks at sources and packages, so one plain build is enough for it.
@@ -234,7 +262,7 @@ if(JZX_SANITIZE OR JZX_COVERAGE)
     return()
 endif()
 
-include(cmake/browser.cmake)
+include(console/tests/browser/browser.cmake)
 
 function(jzx_add_script name label script)
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
@@ -270,19 +298,19 @@ if(TARGET jzx_manifest)
         $<TARGET_FILE:jzx_manifest> tests/abi/symbols_manifest.txt ${JZX_MANIFEST_HEADERS})
 endif()
 if(TARGET jzx-command AND TARGET jzx_manifest)
-    jzx_add_script(manifest/command manifest tests/manifest/command.sh
-        $<TARGET_FILE:jzx-command> ${PROJECT_BINARY_DIR}/tests/manifest/test_sample)
+    jzx_add_script(manifest/command manifest manifest/tests/command.sh
+        $<TARGET_FILE:jzx-command> ${PROJECT_BINARY_DIR}/tests/manifest/sample_test)
 endif()
 if(TARGET jzx_console)
     jzx_add_script(abi/console_symbols abi tests/abi/symbols.sh
         $<TARGET_FILE:jzx_console> tests/abi/symbols_console.txt ${JZX_CONSOLE_HEADERS})
 endif()
 if(TARGET jzx_console AND TARGET jzx-command)
-    jzx_add_script(console/command console tests/console/command.sh
+    jzx_add_script(console/command console console/tests/command.sh
         $<TARGET_FILE:jzx-command> $<TARGET_FILE:example_supervised_tcp>)
 endif()
 jzx_add_script(install install tests/install/run.sh ${PROJECT_BINARY_DIR})
 if(TARGET example_flapping)
-    jzx_add_script(probes probes tests/probes/run.sh
+    jzx_add_script(probes probes core/tests/control/probes.sh
         $<TARGET_FILE:jzx> $<TARGET_FILE:example_flapping>)
 endif()

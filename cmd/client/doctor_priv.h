@@ -24,7 +24,7 @@ void jzd_find_actor(jzd_exam *exam, jzd_severity severity, const char *rule, con
                     const json_t *name, const char *advice, const char *format, ...)
     __attribute__((format(printf, 7, 8)));
 
-/* doctor_family.c: supervisors and other parents. */
+/* doctor_children.c: supervisors and other parents. */
 void jzd_examine_families(jzd_exam *exam);
 /* doctor_actor.c: one actor after the other. */
 void jzd_examine_running(jzd_exam *exam);

@@ -209,7 +209,7 @@ static void put_failures(FILE *out, const json_t *list, frames *symbols)
     }
 }
 
-static void show(json_t *answer, frames *symbols)
+static void actor_show(json_t *answer, frames *symbols)
 {
     ui_page page;
     if (!ui_page_begin(&page)) {
@@ -241,7 +241,7 @@ static void resolve_all(const json_t *answer, frames *symbols)
     }
 }
 
-static int look(attach *a, const view *v)
+static int actor_look(attach *a, const view *v)
 {
     int status;
     json_t *request = json_pack("{s:s,s:s}", "op", "actor", "actor", v->operands[0]);
@@ -255,7 +255,7 @@ static int look(attach *a, const view *v)
         resolve_all(answer, &symbols);
         (void)view_json(answer);
     } else {
-        show(answer, &symbols);
+        actor_show(answer, &symbols);
     }
     frames_deinit(&symbols);
     json_decref(answer);
@@ -277,7 +277,7 @@ int actor_main(int argc, char **argv)
     if (a == NULL) {
         return status;
     }
-    status = look(a, &v);
+    status = actor_look(a, &v);
     attach_close(a);
     return status;
 }

@@ -38,7 +38,7 @@ struct attach {
     char text[768];
 };
 
-static int64_t now_ms(void)
+static int64_t attach_now_ms(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -165,7 +165,7 @@ static char *take_line(attach *a, size_t *out_len)
     return line;
 }
 
-static bool make_room(attach *a)
+static bool attach_make_room(attach *a)
 {
     if (a->begin > 0) {
         memmove(a->bytes, a->bytes + a->begin, a->end - a->begin);
@@ -193,7 +193,7 @@ static attach_result read_some(attach *a)
         return lose(a, "The program at %s sends a line without an end; that is no answer.",
                     a->path);
     }
-    if (!make_room(a)) {
+    if (!attach_make_room(a)) {
         return lose(a, "There is not enough memory for the answer.");
     }
     ssize_t got = recv(a->fd, a->bytes + a->end, a->cap - a->end, 0);
@@ -220,7 +220,7 @@ static bool wait_for(const attach *a, short events, int64_t deadline)
 {
     int timeout = -1;
     if (deadline >= 0) {
-        int64_t left = deadline - now_ms();
+        int64_t left = deadline - attach_now_ms();
         timeout = left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
     }
     struct pollfd p = {.fd = a->fd, .events = events};
@@ -242,7 +242,7 @@ static attach_result parse(attach *a, const char *line, size_t len, json_t **out
 
 attach_result attach_next(attach *a, int timeout_ms, json_t **out_line)
 {
-    int64_t deadline = timeout_ms < 0 ? -1 : now_ms() + timeout_ms;
+    int64_t deadline = timeout_ms < 0 ? -1 : attach_now_ms() + timeout_ms;
     while (!a->lost) {
         size_t len = 0;
         char *line = take_line(a, &len);
@@ -278,12 +278,12 @@ attach_result attach_look(attach *a, const json_t *answer)
 attach_result attach_greet(attach *a, int patience_ms)
 {
     json_t *line = NULL;
-    int64_t deadline = now_ms() + patience_ms;
+    int64_t deadline = attach_now_ms() + patience_ms;
     attach_result result;
     do {
-        int64_t left = deadline - now_ms();
+        int64_t left = deadline - attach_now_ms();
         result = attach_next(a, left < 0 ? 0 : (int)left, &line);
-    } while (result == ATTACH_WAIT && now_ms() < deadline);
+    } while (result == ATTACH_WAIT && attach_now_ms() < deadline);
     if (result == ATTACH_WAIT) {
         return lose(a,
                     "The program at %s takes connections and says nothing: its control thread "
@@ -319,7 +319,7 @@ attach_result attach_greet(attach *a, int patience_ms)
 
 static attach_result write_all(attach *a, const char *bytes, size_t len)
 {
-    int64_t deadline = now_ms() + ATTACH_PATIENCE_MS;
+    int64_t deadline = attach_now_ms() + ATTACH_PATIENCE_MS;
     while (len > 0) {
         ssize_t sent = send(a->fd, bytes, len, MSG_NOSIGNAL);
         if (sent > 0) {
@@ -330,7 +330,7 @@ static attach_result write_all(attach *a, const char *bytes, size_t len)
                         "The program at %s hung up: it has ended, or its control plane was "
                         "stopped.",
                         a->path);
-        } else if (now_ms() >= deadline) {
+        } else if (attach_now_ms() >= deadline) {
             return lose(a, "The program at %s does not read what it is asked.", a->path);
         } else {
             (void)wait_for(a, POLLOUT, deadline);
@@ -378,13 +378,13 @@ attach_result attach_ask(attach *a, json_t *request, json_t **out_answer)
 {
     uint64_t id = 0;
     attach_result result = attach_send(a, request, &id);
-    int64_t deadline = now_ms() + ATTACH_PATIENCE_MS;
+    int64_t deadline = attach_now_ms() + ATTACH_PATIENCE_MS;
     while (result == ATTACH_OK) {
         json_t *line = NULL;
-        int64_t left = deadline - now_ms();
+        int64_t left = deadline - attach_now_ms();
         result = attach_next(a, left < 0 ? 0 : (int)left, &line);
         if (result == ATTACH_WAIT) {
-            if (now_ms() < deadline) {
+            if (attach_now_ms() < deadline) {
                 result = ATTACH_OK; /* a signal */
                 continue;
             }

@@ -74,7 +74,7 @@ static void open_browser(const char *url)
     (void)posix_spawnattr_destroy(&attributes);
 }
 
-static void tell(const view *v, const attach *a, const jzx_console *console)
+static void console_tell(const view *v, const attach *a, const jzx_console *console)
 {
     const char *url = jzx_console_url(console);
     if (v->json) {
@@ -109,7 +109,7 @@ static int serve(const view *v, const wishes *w)
     (void)sigprocmask(SIG_BLOCK, &ends, NULL);
     jzx_err err = start(w, attach_path(a), &console);
     if (err == JZX_OK) {
-        tell(v, a, console);
+        console_tell(v, a, console);
     }
     attach_close(a); /* it is not needed any more, and the program has room for so many only */
     if (err != JZX_OK) {

@@ -18,7 +18,7 @@ typedef struct dead {
 } dead;
 
 /* Also for a reader that is not there, or has no room: it is noticed before the first letter. */
-static bool put_heading(void)
+static bool dead_put_heading(void)
 {
     wrap line;
     wrap_begin(&line, stdout, INDENT);
@@ -128,11 +128,11 @@ static void put_totals(const json_t *by_reason)
     free(totals);
 }
 
-static int run(dead *d, bool once)
+static int dead_run(dead *d, bool once)
 {
     int status = EXIT_FINE;
     bool full = false;
-    if (!d->json && !put_heading()) {
+    if (!d->json && !dead_put_heading()) {
         return status; /* and ui_finish() says why */
     }
     while (take_more(d, &full, &status)) {
@@ -172,7 +172,7 @@ int dead_main(int argc, char **argv)
     if (!v.once) {
         view_catch_interrupts();
     }
-    status = run(&d, v.once);
+    status = dead_run(&d, v.once);
     json_decref(d.last);
     attach_close(d.link);
     return status;

@@ -50,7 +50,7 @@ static void show_one(FILE *out, const json_t *finding)
 }
 
 /* The worst first. Severities that this jzx does not know come last. */
-static void show(const json_t *answer)
+static void doctor_show(const json_t *answer)
 {
     ui_page page;
     size_t counts[SEVERITIES + 1] = {0};
@@ -104,7 +104,7 @@ static int status_of(const json_t *answer)
     return status;
 }
 
-static int tell(const json_t *facts, bool json)
+static int doctor_tell(const json_t *facts, bool json)
 {
     json_t *answer = jzd_findings(facts);
     if (answer == NULL) {
@@ -114,7 +114,7 @@ static int tell(const json_t *facts, bool json)
     if (json) {
         (void)view_json(answer);
     } else {
-        show(answer);
+        doctor_show(answer);
     }
     json_decref(answer);
     return status;
@@ -135,7 +135,7 @@ int doctor_main(int argc, char **argv)
     }
     json_t *facts = view_ask(a, json_loads("{" JZD_QUESTION "}", 0, NULL), &status);
     if (facts != NULL) {
-        status = tell(facts, v.json);
+        status = doctor_tell(facts, v.json);
         json_decref(facts);
     }
     attach_close(a);

@@ -53,7 +53,7 @@ static void help(FILE *out)
           out);
 }
 
-static int run(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
     if (argc < 2) {
         help(stderr);
@@ -80,5 +80,5 @@ int main(int argc, char **argv)
 {
     ui_init();
     text_init();
-    return ui_finish(run(argc, argv));
+    return ui_finish(main_run(argc, argv));
 }

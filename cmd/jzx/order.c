@@ -26,7 +26,7 @@ static void tell_how(const char *what)
                   flag);
 }
 
-static json_t *request_of(const order *o, const char *what, const char *actor)
+static json_t *order_request_of(const order *o, const char *what, const char *actor)
 {
     json_t *request = json_pack("{s:s,s:s}", "op", what, "actor", actor);
     if (request == NULL || strcmp(what, "send") != 0) {
@@ -48,7 +48,7 @@ static int give(attach *a, const view *v, const order *o, const char *actor)
                                           {"restart", "will be restarted"},
                                           {"send", "was sent the message"}};
     json_t *answer = NULL;
-    attach_result result = attach_ask(a, request_of(o, v->spec->name, actor), &answer);
+    attach_result result = attach_ask(a, order_request_of(o, v->spec->name, actor), &answer);
     if (result != ATTACH_OK) {
         int status = view_failed(a);
         if (result == ATTACH_REFUSED && strcmp(attach_code(a), "NOT_ALLOWED") == 0) {

@@ -135,7 +135,7 @@ static bool track_of(perfetto *p, const char *id, const char *name, uint32_t *ou
     return p->names[*out] != NULL;
 }
 
-static bool make_room(perfetto *p)
+static bool perfetto_make_room(perfetto *p)
 {
     if (p->count < p->cap) {
         return true;
@@ -163,7 +163,7 @@ bool perfetto_add(perfetto *p, const json_t *json)
                .role = strcmp(what, "handled") == 0 ? ROLE_HANDLED
                        : strcmp(what, "sent") == 0  ? ROLE_SENT
                                                     : ROLE_MARK};
-    if (p->count >= PERFETTO_EVENTS_MAX || !make_room(p) ||
+    if (p->count >= PERFETTO_EVENTS_MAX || !perfetto_make_room(p) ||
         !track_of(p, field_text(json, "actor"), field_text(json, "name"), &e.track) ||
         !track_of(p, field_text(json, "peer"), field_text(json, "peer_name"), &e.peer) ||
         !number_of(&p->words, what, &e.what) ||

@@ -126,7 +126,7 @@ static void show_json(const finding *f, look *looks)
     }
 }
 
-static int show(finding *f, bool json)
+static int ps_show(finding *f, bool json)
 {
     look *looks = calloc(f->count, sizeof *looks);
     if (looks == NULL) {
@@ -171,7 +171,7 @@ int ps_main(int argc, char **argv)
     find_warn();
     status = EXIT_FINE;
     if (f.count > 0) {
-        status = show(&f, v.json);
+        status = ps_show(&f, v.json);
     } else if (!v.json) {
         fputs("No Jazz program that can be looked into runs here. A program can after\n"
               "jzx_control_start(), or when JZX_CONTROL=auto is in its environment.\n",

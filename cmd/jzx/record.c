@@ -42,7 +42,7 @@ static void put_event(FILE *out, const json_t *event)
     fprintf(out, "%s\n", ui_colour_on(UI_PLAIN));
 }
 
-static void show(const json_t *answer)
+static void record_show(const json_t *answer)
 {
     ui_page page;
     size_t i;
@@ -100,7 +100,7 @@ int record_main(int argc, char **argv)
         } else if (dump) {
             show_dump(answer);
         } else {
-            show(answer);
+            record_show(answer);
         }
         json_decref(answer);
     }

@@ -129,7 +129,7 @@ static bool is_stuck(const json_t *answer)
     return false;
 }
 
-static void show(const json_t *answer, frames *symbols)
+static void stuck_show(const json_t *answer, frames *symbols)
 {
     ui_page page;
     if (!ui_page_begin(&page)) {
@@ -160,7 +160,7 @@ static void resolve_all(const json_t *answer, frames *symbols)
     }
 }
 
-static int look(attach *a, bool json, uint64_t limit_ms)
+static int stuck_look(attach *a, bool json, uint64_t limit_ms)
 {
     int status;
     json_t *request = json_pack("{s:s,s:I}", "op", "stuck", "limit_ms", (json_int_t)limit_ms);
@@ -175,7 +175,7 @@ static int look(attach *a, bool json, uint64_t limit_ms)
         resolve_all(answer, &symbols);
         (void)view_json(answer);
     } else {
-        show(answer, &symbols);
+        stuck_show(answer, &symbols);
     }
     status = is_stuck(answer) ? EXIT_FOUND : EXIT_FINE;
     frames_deinit(&symbols);
@@ -205,7 +205,7 @@ int stuck_main(int argc, char **argv)
     if (a == NULL) {
         return status;
     }
-    status = look(a, v.json, limit_ms);
+    status = stuck_look(a, v.json, limit_ms);
     attach_close(a);
     return status;
 }

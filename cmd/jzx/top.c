@@ -36,7 +36,7 @@ static void forget(picture *p)
     *p = (picture){0};
 }
 
-static bool look(attach *link, top_state *state, picture *out, int *out_status)
+static bool top_look(attach *link, top_state *state, picture *out, int *out_status)
 {
     forget(out);
     out->program = view_ask(link, json_pack("{s:s}", "op", "program"), out_status);
@@ -127,9 +127,9 @@ static int print_once(attach *link, top_state *state, const view *v, double inte
 {
     picture p = {0};
     int status = EXIT_FINE;
-    if (look(link, state, &p, &status)) {
+    if (top_look(link, state, &p, &status)) {
         wait_for(interval > ONCE_SECONDS ? interval : ONCE_SECONDS);
-        if (look(link, state, &p, &status)) {
+        if (top_look(link, state, &p, &status)) {
             bool done = v->json ? print_json(state, &p) : print_text(state);
             status = done ? EXIT_FINE : EXIT_FAILED;
         }
@@ -147,7 +147,7 @@ static int print_lines(attach *link, top_state *state, double interval, uint64_t
         if (i > 0) {
             wait_for(interval);
         }
-        if (view_interrupted() || !look(link, state, &p, &status) || !print_json(state, &p)) {
+        if (view_interrupted() || !top_look(link, state, &p, &status) || !print_json(state, &p)) {
             break;
         }
     }
@@ -193,7 +193,7 @@ static bool apply(const options *o, const view *v, top_state *state)
     return true;
 }
 
-static int run(const options *o, const view *v, top_state *state)
+static int top_run(const options *o, const view *v, top_state *state)
 {
     int status = EXIT_FINE;
     if (!apply(o, v, state)) {
@@ -255,7 +255,7 @@ int top_main(int argc, char **argv)
     }
     top_state state;
     top_state_init(&state);
-    status = run(&o, &v, &state);
+    status = top_run(&o, &v, &state);
     top_state_deinit(&state);
     return status;
 }

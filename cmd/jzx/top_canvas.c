@@ -40,7 +40,7 @@ void top_canvas_move(top_canvas *canvas, int row, int column)
 }
 
 /* Makes room for one more piece with so many bytes of text. */
-static bool make_room(top_canvas *canvas, size_t len)
+static bool top_canvas_make_room(top_canvas *canvas, size_t len)
 {
     if (canvas->piece_count == canvas->piece_cap) {
         size_t cap = canvas->piece_cap == 0 ? 256 : 2 * canvas->piece_cap;
@@ -70,7 +70,7 @@ static void add_piece(top_canvas *canvas, top_style style, int columns, const ch
     if (canvas->row < 0 || canvas->row >= canvas->rows || columns == 0) {
         return;
     }
-    if (!make_room(canvas, len)) {
+    if (!top_canvas_make_room(canvas, len)) {
         canvas->failed = true;
         return;
     }

@@ -37,7 +37,7 @@ typedef struct live {
     top_canvas page;
 } live;
 
-static int64_t now_ms(void)
+static int64_t top_live_now_ms(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -75,7 +75,7 @@ static uint64_t ask(live *l, json_t *request)
     }
     switch (attach_send(l->link, request, &id)) {
     case ATTACH_OK:
-        l->asked_ms = now_ms();
+        l->asked_ms = top_live_now_ms();
         return id;
     case ATTACH_LOST:
         lose(l);
@@ -107,7 +107,7 @@ static void ask_page(live *l)
 }
 
 /* One look: whatever is not under way already. */
-static void look(live *l)
+static void top_live_look(live *l)
 {
     if (l->program_id == 0) {
         l->program_id = ask(l, json_pack("{s:s}", "op", "program"));
@@ -246,7 +246,7 @@ static attach *find_again(const live *l)
 
 static void try_again(live *l)
 {
-    l->back_ms = now_ms() + BACK_MS;
+    l->back_ms = top_live_now_ms() + BACK_MS;
     l->link = find_again(l);
     if (l->link == NULL) {
         return;
@@ -256,7 +256,7 @@ static void try_again(live *l)
     l->state->ended = false;
     l->state->waiting = false;
     top_state_say(l->state, false, "%s is back.", l->state->program.name);
-    l->next_ms = now_ms();
+    l->next_ms = top_live_now_ms();
     l->draw = true;
 }
 
@@ -325,7 +325,7 @@ static void let_messages_go(live *l, int64_t now)
 /* What is due by the clock. Returns how long to wait for anything else. */
 static int keep_time(live *l)
 {
-    int64_t now = now_ms();
+    int64_t now = top_live_now_ms();
     let_messages_go(l, now);
     if (l->link == NULL) {
         if (l->state->waiting && now >= l->back_ms) {
@@ -342,14 +342,14 @@ static int keep_time(live *l)
     if (now >= l->next_ms) {
         l->next_ms = now + l->state->interval_ms;
         if (!is_waiting_for_answer(l) && !l->state->model.paused) {
-            look(l);
+            top_live_look(l);
         }
     }
-    int64_t left = l->next_ms - now_ms();
+    int64_t left = l->next_ms - top_live_now_ms();
     return left < 0 ? 0 : left < LATE_MS ? (int)left : LATE_MS;
 }
 
-static void run(live *l, uint64_t iterations)
+static void top_live_run(live *l, uint64_t iterations)
 {
     while (iterations == 0 || l->looks < iterations) {
         int timeout = keep_time(l);
@@ -381,7 +381,7 @@ int top_live(attach *link, top_state *state, uint64_t iterations)
         /* The head knows the name before the first answer. */
         snprintf(state->program.name, sizeof state->program.name, "%s",
                  field_text(attach_greeting(link), "name"));
-        run(&l, iterations);
+        top_live_run(&l, iterations);
         top_screen_close();
     }
     attach_close(l.link);

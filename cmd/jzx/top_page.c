@@ -10,7 +10,7 @@
 
 enum { LABEL = 13 };
 
-static void put_heading(top_canvas *page, const char *text)
+static void top_page_put_heading(top_canvas *page, const char *text)
 {
     top_canvas_line(page);
     top_canvas_line(page);
@@ -140,7 +140,7 @@ static void put_supervision(top_canvas *page, const json_t *plan)
         return;
     }
     const json_t *list = field_list(plan, "children");
-    put_heading(page, "Supervises");
+    top_page_put_heading(page, "Supervises");
     top_put(page, TOP_PLAIN, " %s", field_text(plan, "strategy"));
     top_put(page, TOP_DIM, ", %llu restarts in %s allowed, %llu so far",
             (unsigned long long)field_u64(plan, "intensity"),
@@ -189,7 +189,7 @@ static void put_detail(top_canvas *page, const json_t *answer)
 
 static void put_failures(top_canvas *page, const json_t *list)
 {
-    put_heading(page, json_array_size(list) > 0 ? "Failures" : "No failures kept");
+    top_page_put_heading(page, json_array_size(list) > 0 ? "Failures" : "No failures kept");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *failure = json_array_get(list, i);
         top_canvas_line(page);
@@ -272,7 +272,7 @@ void top_page_dead(top_canvas *page, const json_t *answer)
         top_put(page, TOP_PLAIN, "  none");
     }
     put_reasons(page, reasons);
-    put_heading(page, "The last of them");
+    top_page_put_heading(page, "The last of them");
     /* They come oldest first; people want to see the newest. */
     for (size_t i = json_array_size(letters); i > 0; i--) {
         put_letter(page, json_array_get(letters, i - 1));
@@ -327,7 +327,7 @@ static void put_section(top_canvas *page, const char *heading, const json_t *lis
     if (json_array_size(list) == 0) {
         return;
     }
-    put_heading(page, heading);
+    top_page_put_heading(page, heading);
     for (size_t i = 0; i < json_array_size(list); i++) {
         put(page, json_array_get(list, i));
     }

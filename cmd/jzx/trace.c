@@ -34,14 +34,14 @@ typedef struct trace {
     bool full;
 } trace;
 
-static uint64_t now_ms(void)
+static uint64_t trace_now_ms(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static json_t *request_of(const trace *t)
+static json_t *trace_request_of(const trace *t)
 {
     json_t *request = json_pack("{s:s,s:b}", "op", "trace", "sends", t->sends ? 1 : 0);
     if (request == NULL) {
@@ -84,7 +84,7 @@ static ui_text wall_clock(const trace *t, uint64_t t_ns)
     return ui_format("%s%03u", view_clock(wall_us / 1000).text, (unsigned)(wall_us % 1000));
 }
 
-static void put_heading(void)
+static void trace_put_heading(void)
 {
     wrap line;
     wrap_begin(&line, stdout, INDENT);
@@ -177,9 +177,9 @@ static bool take_line(trace *t, const json_t *line)
 /* Until the time is over, an interrupt, or the end. */
 static attach_result follow(trace *t)
 {
-    uint64_t deadline = now_ms() + (uint64_t)(t->seconds * 1000.0);
+    uint64_t deadline = trace_now_ms() + (uint64_t)(t->seconds * 1000.0);
     while (t->perfetto == NULL ? !view_is_over() : !view_interrupted()) {
-        uint64_t now = now_ms();
+        uint64_t now = trace_now_ms();
         int timeout = -1;
         if (t->seconds > 0.0) {
             if (now >= deadline) {
@@ -214,12 +214,12 @@ static attach_result follow(trace *t)
 /* Asks for the end, and takes what was on its way. */
 static attach_result finish(trace *t)
 {
-    uint64_t id = 0, deadline = now_ms() + ATTACH_PATIENCE_MS;
+    uint64_t id = 0, deadline = trace_now_ms() + ATTACH_PATIENCE_MS;
     attach_result result = attach_send(t->link, json_pack("{s:s}", "op", "end"), &id);
     bool reads = !t->full;
-    while (result == ATTACH_OK && now_ms() < deadline) {
+    while (result == ATTACH_OK && trace_now_ms() < deadline) {
         json_t *line = NULL;
-        result = attach_next(t->link, (int)(deadline - now_ms()), &line);
+        result = attach_next(t->link, (int)(deadline - trace_now_ms()), &line);
         if (result != ATTACH_OK) {
             result = result == ATTACH_WAIT ? ATTACH_OK : result;
             continue;
@@ -297,11 +297,11 @@ static void sum_up(const trace *t, bool written)
 }
 
 /* `out` is the file of --perfetto, or NULL. */
-static int run(trace *t, FILE *out)
+static int trace_run(trace *t, FILE *out)
 {
     int status = EXIT_FINE;
     json_t *program = view_ask(t->link, json_pack("{s:s}", "op", "program"), &status);
-    json_t *answer = program == NULL ? NULL : view_ask(t->link, request_of(t), &status);
+    json_t *answer = program == NULL ? NULL : view_ask(t->link, trace_request_of(t), &status);
     t->wall_ms = field_u64(program, "time_ms");
     t->clock_ns = field_u64(program, "now_ns");
     json_decref(program);
@@ -314,7 +314,7 @@ static int run(trace *t, FILE *out)
         return status;
     }
     if (out == NULL && !t->json) {
-        put_heading();
+        trace_put_heading();
     }
     attach_result result = follow(t);
     result = result == ATTACH_OK ? finish(t) : result;
@@ -345,7 +345,7 @@ static int open_and_run(trace *t)
         }
     }
     view_catch_interrupts();
-    int status = run(t, out);
+    int status = trace_run(t, out);
     perfetto_destroy(t->perfetto);
     return status;
 }

@@ -41,7 +41,7 @@ typedef struct level {
 
 /* `under` and `depth` are those of the user, or what a part of the tree is asked for with; depth
  * DEPTH_ANY: all of it. */
-static json_t *request_of(const char *under, uint64_t depth, uint64_t offset, uint64_t limit)
+static json_t *tree_request_of(const char *under, uint64_t depth, uint64_t offset, uint64_t limit)
 {
     json_t *request = json_pack("{s:s,s:s,s:I,s:I}", "op", "actors", "sort", "tree", "offset",
                                 (json_int_t)offset, "limit", (json_int_t)limit);
@@ -67,7 +67,7 @@ static json_t *fetch_all(attach *a, const tree *t, int *out_status)
     for (;;) {
         uint64_t have = json_array_size(list);
         uint64_t limit = t->limit - have < ANSWER_MAX ? t->limit - have : ANSWER_MAX;
-        json_t *answer = view_ask(a, request_of(t->under, t->depth, have, limit), out_status);
+        json_t *answer = view_ask(a, tree_request_of(t->under, t->depth, have, limit), out_status);
         if (answer == NULL) {
             json_decref(all);
             return NULL;
@@ -98,8 +98,8 @@ static void graft(attach *a, const tree *t, json_t *list, uint64_t bottom)
             continue;
         }
         grafts++;
-        if (attach_ask(a, request_of(field_text(actor, "id"), 1, 0, t->children + 2), &answer) !=
-            ATTACH_OK) {
+        if (attach_ask(a, tree_request_of(field_text(actor, "id"), 1, 0, t->children + 2),
+                       &answer) != ATTACH_OK) {
             continue; /* it may have ended meanwhile */
         }
         size_t k;
@@ -124,7 +124,7 @@ static json_t *fetch_top(attach *a, const tree *t, json_t *first)
     uint64_t levels = 0;
     for (; levels < LEVELS; levels++) {
         json_t *answer = NULL;
-        if (attach_ask(a, request_of(t->under, levels, 0, ANSWER_MAX), &answer) != ATTACH_OK ||
+        if (attach_ask(a, tree_request_of(t->under, levels, 0, ANSWER_MAX), &answer) != ATTACH_OK ||
             !is_whole(answer)) {
             json_decref(answer);
             break;
@@ -148,7 +148,7 @@ static json_t *fetch_top(attach *a, const tree *t, json_t *first)
 static void count_roots(attach *a, json_t *answer)
 {
     json_t *roots = NULL;
-    if (attach_ask(a, request_of(NULL, 0, 0, 1), &roots) == ATTACH_OK) {
+    if (attach_ask(a, tree_request_of(NULL, 0, 0, 1), &roots) == ATTACH_OK) {
         (void)json_object_set(answer, "roots", json_object_get(roots, "matched"));
     }
     json_decref(roots);
@@ -161,7 +161,7 @@ static json_t *fetch(attach *a, const tree *t, bool whole, bool *out_gaps, int *
     if (whole) {
         return fetch_all(a, t, out_status);
     }
-    json_t *answer = view_ask(a, request_of(t->under, t->depth, 0, ANSWER_MAX), out_status);
+    json_t *answer = view_ask(a, tree_request_of(t->under, t->depth, 0, ANSWER_MAX), out_status);
     if (answer == NULL || is_whole(answer)) {
         return answer;
     }
@@ -390,7 +390,7 @@ static void put_rows(FILE *out, const rows *all)
     free(open);
 }
 
-static bool show(const json_t *answer, const tree *t, bool gaps, bool clear)
+static bool tree_show(const json_t *answer, const tree *t, bool gaps, bool clear)
 {
     rows all;
     ui_page page;
@@ -417,7 +417,7 @@ static bool show(const json_t *answer, const tree *t, bool gaps, bool clear)
     return ui_page_end(&page);
 }
 
-static int run(attach *a, const view *v, const tree *t)
+static int tree_run(attach *a, const view *v, const tree *t)
 {
     bool clear = t->watch && !v->once && ui_obeys(STDOUT_FILENO);
     int status = EXIT_FINE;
@@ -427,7 +427,7 @@ static int run(attach *a, const view *v, const tree *t)
         if (answer == NULL) {
             return status;
         }
-        bool read = v->json ? view_json(answer) : show(answer, t, gaps, clear);
+        bool read = v->json ? view_json(answer) : tree_show(answer, t, gaps, clear);
         json_decref(answer);
         if (!read || !t->watch || v->once) {
             return EXIT_FINE;
@@ -478,7 +478,7 @@ int tree_main(int argc, char **argv)
     if (t.watch) {
         view_catch_interrupts();
     }
-    status = run(a, &v, &t);
+    status = tree_run(a, &v, &t);
     attach_close(a);
     return status;
 }

@@ -63,7 +63,7 @@ static jzx_err count_row(void *arg, jzx_mf_span key, jzx_mf_span value)
     return JZX_OK;
 }
 
-static void compare(const window *w)
+static void audit_after_compare(const window *w)
 {
     for (size_t i = 0; i < w->count && !w->check->ended; i++) {
         const waiter *each = &w->waiters[i];
@@ -92,7 +92,7 @@ static jzx_err check_window(window *w)
             return err;
         }
     }
-    compare(w);
+    audit_after_compare(w);
     return JZX_OK;
 }
 

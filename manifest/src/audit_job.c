@@ -16,7 +16,7 @@ static bool is_finished(const jzx_mf_job *job)
 }
 
 /* For sentences. */
-static unsigned long long id_of(const jzx_mf_job *job)
+static unsigned long long audit_job_id_of(const jzx_mf_job *job)
 {
     return (unsigned long long)job->id;
 }
@@ -109,11 +109,11 @@ static void check_slot(mfi_check *check, const jzx_mf_job *job, uint8_t slot)
     jzx_err err = mfi_get_id(check->view, &key, &holder);
     const char *name = slot == MFI_SLOT_QUEUED ? "queued" : "active";
     if (err == JZX_ERR_NOT_FOUND) {
-        mfi_check_problem(check, "job %llu is %s but nobody has its %s slot in unique", id_of(job),
-                          state_of(job), name);
+        mfi_check_problem(check, "job %llu is %s but nobody has its %s slot in unique",
+                          audit_job_id_of(job), state_of(job), name);
     } else if (err == JZX_OK && holder != job->id) {
         mfi_check_problem(check, "job %llu is %s but job %llu has its %s slot in unique",
-                          id_of(job), state_of(job), (unsigned long long)holder, name);
+                          audit_job_id_of(job), state_of(job), (unsigned long long)holder, name);
     }
 }
 
@@ -124,7 +124,7 @@ static void check_held_gate(mfi_check *check, const jzx_mf_job *job)
     jzx_mf_gate gate;
     if (mfi_get(check->view, &key, &value) != JZX_OK) {
         mfi_check_problem(check, "job %llu is active but does not hold its gate (class %u)",
-                          id_of(job), job->gate_class);
+                          audit_job_id_of(job), job->gate_class);
         return;
     }
     if (mfi_decode_gate(value, &gate, NULL) != JZX_OK) {
@@ -132,10 +132,10 @@ static void check_held_gate(mfi_check *check, const jzx_mf_job *job)
     }
     if (gate.job_id != job->id) {
         mfi_check_problem(check, "job %llu is active but its gate (class %u) is held by job %llu",
-                          id_of(job), job->gate_class, (unsigned long long)gate.job_id);
+                          audit_job_id_of(job), job->gate_class, (unsigned long long)gate.job_id);
     } else if (gate.attempt != job->attempt) {
         mfi_check_problem(check, "job %llu is in attempt %u but holds its gate for attempt %u",
-                          id_of(job), job->attempt, gate.attempt);
+                          audit_job_id_of(job), job->attempt, gate.attempt);
     }
 }
 
@@ -152,11 +152,11 @@ static void check_active(mfi_check *check, const jzx_mf_job *job)
         mfi_check_problem(check,
                           "job %llu is active and kind %u has a limit, but it has no row in "
                           "active",
-                          id_of(job), job->kind);
+                          audit_job_id_of(job), job->kind);
     }
     if (job->attempt == 0 || job->attempt > job->max_attempts) {
-        mfi_check_problem(check, "job %llu is active in attempt %u of %u", id_of(job), job->attempt,
-                          job->max_attempts);
+        mfi_check_problem(check, "job %llu is active in attempt %u of %u", audit_job_id_of(job),
+                          job->attempt, job->max_attempts);
     }
 }
 
@@ -166,14 +166,14 @@ static void check_queued(mfi_check *check, const jzx_mf_job *job)
         check_slot(check, job, MFI_SLOT_QUEUED);
     }
     if (job->attempt >= job->max_attempts) {
-        mfi_check_problem(check, "job %llu is %s but has used up %u of %u attempts", id_of(job),
-                          state_of(job), job->attempt, job->max_attempts);
+        mfi_check_problem(check, "job %llu is %s but has used up %u of %u attempts",
+                          audit_job_id_of(job), state_of(job), job->attempt, job->max_attempts);
     }
     bool waiting = job->state == JZX_MF_JOB_WAITING;
     if (waiting && job->after_left == 0) {
-        mfi_check_problem(check, "job %llu is waiting for no other job", id_of(job));
+        mfi_check_problem(check, "job %llu is waiting for no other job", audit_job_id_of(job));
     } else if (!waiting && job->after_left != 0) {
-        mfi_check_problem(check, "job %llu is %s but %u jobs must end first", id_of(job),
+        mfi_check_problem(check, "job %llu is %s but %u jobs must end first", audit_job_id_of(job),
                           state_of(job), job->after_left);
     }
 }
@@ -191,7 +191,7 @@ static void check_blocked_on(mfi_check *check, const jzx_mf_job *job)
     if (!same_resource(job->blocked_on, &slot) && !same_resource(job->blocked_on, &limit) &&
         !(job->gate_class != 0 && same_resource(job->blocked_on, &gate))) {
         mfi_check_problem(check, "job %llu is blocked on something that is not its own",
-                          id_of(job));
+                          audit_job_id_of(job));
     }
 }
 
@@ -199,15 +199,15 @@ static void check_blocked_on(mfi_check *check, const jzx_mf_job *job)
 static bool check_job_numbers(mfi_check *check, const jzx_mf_job *job)
 {
     if (!is_queued(job) && !is_finished(job) && job->state != JZX_MF_JOB_ACTIVE) {
-        mfi_check_problem(check, "job %llu is in state %u, which there is not", id_of(job),
-                          job->state);
+        mfi_check_problem(check, "job %llu is in state %u, which there is not",
+                          audit_job_id_of(job), job->state);
         return false;
     }
     if (job->kind == 0 || job->scope > JZX_MF_SCOPE_DB || job->unique > JZX_MF_STATELY ||
         job->on_retry > JZX_MF_BOTH || job->on_parent > JZX_MF_PARENT_IGNORED ||
         job->key.len > JZX_MF_KEY_MAX || job->blocked_on.len > sizeof((mfi_resource){0}.bytes)) {
         mfi_check_problem(check, "job %llu has a kind, scope, policy or key that cannot be",
-                          id_of(job));
+                          audit_job_id_of(job));
         return false;
     }
     return true;
@@ -217,12 +217,12 @@ static bool check_job_numbers(mfi_check *check, const jzx_mf_job *job)
 static void check_counters(mfi_check *check, const jzx_mf_job *job)
 {
     if (job->id == 0 || job->id >= check->meta.job_ids) {
-        mfi_check_problem(check, "job %llu is not below the next id, %llu", id_of(job),
+        mfi_check_problem(check, "job %llu is not below the next id, %llu", audit_job_id_of(job),
                           (unsigned long long)check->meta.job_ids);
     }
     if (job->boot > check->meta.boot || (job->attempt > 0 && job->boot == 0)) {
         mfi_check_problem(check, "job %llu was claimed in boot %llu, but the last one is %llu",
-                          id_of(job), (unsigned long long)job->boot,
+                          audit_job_id_of(job), (unsigned long long)job->boot,
                           (unsigned long long)check->meta.boot);
     }
 }
@@ -241,8 +241,8 @@ void mfi_check_job(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
     }
     jzx_mf_key row;
     if (index_key(&job, &row) && mfi_find(check->view, &row) == JZX_ERR_NOT_FOUND) {
-        mfi_check_problem(check, "job %llu is %s but has no row in %s", id_of(&job), state_of(&job),
-                          jzx_mf_table_name(row.table));
+        mfi_check_problem(check, "job %llu is %s but has no row in %s", audit_job_id_of(&job),
+                          state_of(&job), jzx_mf_table_name(row.table));
     }
     if (job.state == JZX_MF_JOB_BLOCKED) {
         check_blocked_on(check, &job);
@@ -265,10 +265,10 @@ void mfi_check_unique(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
     bool in_place = slot == MFI_SLOT_QUEUED ? is_queued(&job) : job.state == JZX_MF_JOB_ACTIVE;
     if (!mfi_check_key_is(&expected, key)) {
         mfi_check_problem(check, "%s names job %llu, which has another scope, kind or key",
-                          mfi_check_key_text(JZX_MF_TABLE_UNIQUE, key).text, id_of(&job));
+                          mfi_check_key_text(JZX_MF_TABLE_UNIQUE, key).text, audit_job_id_of(&job));
     } else if (!in_place) {
         mfi_check_problem(check, "%s names job %llu, which is %s",
-                          mfi_check_key_text(JZX_MF_TABLE_UNIQUE, key).text, id_of(&job),
+                          mfi_check_key_text(JZX_MF_TABLE_UNIQUE, key).text, audit_job_id_of(&job),
                           state_of(&job));
     }
 }
@@ -287,10 +287,11 @@ void mfi_check_index(mfi_check *check, uint32_t table, jzx_mf_span key)
     }
     if (expected.table != table) {
         mfi_check_problem(check, "%s names job %llu, which is %s",
-                          mfi_check_key_text(table, key).text, id_of(&job), state_of(&job));
+                          mfi_check_key_text(table, key).text, audit_job_id_of(&job),
+                          state_of(&job));
     } else if (!mfi_check_key_is(&expected, key)) {
         mfi_check_problem(check, "%s is not where job %llu belongs",
-                          mfi_check_key_text(table, key).text, id_of(&job));
+                          mfi_check_key_text(table, key).text, audit_job_id_of(&job));
     } else if (table == JZX_MF_TABLE_ACTIVE && !has_limit(check, job.kind)) {
         mfi_check_problem(check, "%s is there but kind %u has no limit",
                           mfi_check_key_text(table, key).text, job.kind);
@@ -305,14 +306,14 @@ void mfi_check_dependency(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
     mfi_key_text text = mfi_check_key_text(JZX_MF_TABLE_DEPENDENCY, key);
     if (named_job(check, JZX_MF_TABLE_DEPENDENCY, key, mfi_get_be64(key.data), &parent) &&
         is_finished(&parent)) {
-        mfi_check_problem(check, "%s is left though job %llu is %s", text.text, id_of(&parent),
-                          state_of(&parent));
+        mfi_check_problem(check, "%s is left though job %llu is %s", text.text,
+                          audit_job_id_of(&parent), state_of(&parent));
     }
     if (named_job(check, JZX_MF_TABLE_DEPENDENCY, key, mfi_key_tail_id(key.data, key.len),
                   &child) &&
         child.after_left == 0) {
         mfi_check_problem(check, "%s is there but job %llu waits for nobody", text.text,
-                          id_of(&child));
+                          audit_job_id_of(&child));
     }
 }
 
@@ -328,12 +329,12 @@ void mfi_check_gate(mfi_check *check, jzx_mf_span key, jzx_mf_span value)
     jzx_mf_key expected = jzx_mf_key_gate(job.db, job.gate_class);
     if (!mfi_check_key_is(&expected, key)) {
         mfi_check_problem(check, "%s is held by job %llu, which has another gate", text.text,
-                          id_of(&job));
+                          audit_job_id_of(&job));
     } else if (is_finished(&job)) {
-        mfi_check_problem(check, "%s is held by job %llu, which is %s", text.text, id_of(&job),
-                          state_of(&job));
+        mfi_check_problem(check, "%s is held by job %llu, which is %s", text.text,
+                          audit_job_id_of(&job), state_of(&job));
     } else if (gate.attempt > job.attempt) {
         mfi_check_problem(check, "%s is held for attempt %u of job %llu, which had %u", text.text,
-                          gate.attempt, id_of(&job), job.attempt);
+                          gate.attempt, audit_job_id_of(&job), job.attempt);
     }
 }

@@ -40,7 +40,7 @@ static void skip_blanks(reader *r)
     }
 }
 
-static bool take(reader *r, char c)
+static bool cron_take(reader *r, char c)
 {
     if (r->at == r->end || *r->at != c) {
         return false;
@@ -96,11 +96,11 @@ static bool read_part(reader *r, const field *f, uint64_t *bits)
     uint32_t first = f->min;
     uint32_t last = f->max;
     bool single = false;
-    if (!take(r, '*')) {
+    if (!cron_take(r, '*')) {
         if (!read_value(r, f, &first)) {
             return false;
         }
-        single = !take(r, '-');
+        single = !cron_take(r, '-');
         if (!single && !read_value(r, f, &last)) {
             return false;
         }
@@ -109,7 +109,7 @@ static bool read_part(reader *r, const field *f, uint64_t *bits)
         }
     }
     uint32_t step = 1;
-    bool stepped = take(r, '/');
+    bool stepped = cron_take(r, '/');
     if (stepped && (!read_number(r, &step) || step == 0)) {
         return false;
     }
@@ -131,7 +131,7 @@ static bool read_field(reader *r, const field *f, uint64_t *out_bits, uint8_t *o
         if (!read_part(r, f, out_bits)) {
             return false;
         }
-    } while (take(r, ','));
+    } while (cron_take(r, ','));
     *out_any = r->at - start == 1 && *start == '*';
     if (r->at < r->end && !is_blank(*r->at)) {
         return false;

@@ -374,7 +374,7 @@ static void walk_trees(walk *w)
     }
 }
 
-static jzx_err finish(walk *w)
+static jzx_err pages_finish(walk *w)
 {
     mfi_pages_report *report = w->report;
     report->lost = report->total - report->used - report->reusable;
@@ -412,7 +412,7 @@ jzx_err mfi_pages_walk(int fd, const mfi_pages_meta *meta, jzx_mf_check_fn fn, v
         /* The order of the walk is not that of the file. */
         (void)posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED);
         walk_trees(w);
-        err = finish(w);
+        err = pages_finish(w);
     }
     for (unsigned i = 0; i < DEPTH_MAX; i++) {
         mfi_free(w->levels[i]);

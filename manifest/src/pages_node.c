@@ -93,7 +93,7 @@ bool mfi_pages_check_layout(walk *w, tree *in, uint64_t number, const uint8_t *p
     return match_offsets(w, in, number, page);
 }
 
-static int compare(const tree *in, key a, key b)
+static int pages_node_compare(const tree *in, key a, key b)
 {
     if (in->kind == TREE_FREE) {
         uint64_t x = get64(a.bytes);
@@ -120,14 +120,14 @@ bool mfi_pages_check_keys(walk *w, tree *in, uint64_t number, const uint8_t *pag
             return mfi_pages_problem(w, in, number, "key %u has %zu bytes", i, now.len);
         }
         if (before.bytes != NULL) {
-            int order = compare(in, before, now);
+            int order = pages_node_compare(in, before, now);
             if (order > 0 || (order == 0 && before.bytes != low.bytes)) {
                 return mfi_pages_problem(w, in, number, "key %u is not in order", i);
             }
         }
         before = now;
     }
-    if (high.bytes != NULL && before.bytes != NULL && compare(in, before, high) >= 0) {
+    if (high.bytes != NULL && before.bytes != NULL && pages_node_compare(in, before, high) >= 0) {
         return mfi_pages_problem(w, in, number, "its last key belongs into the next page");
     }
     return true;

@@ -21,7 +21,7 @@ typedef struct heads {
     size_t cap;
 } heads;
 
-static uint64_t id_of(const head *h)
+static uint64_t queue_claim_id_of(const head *h)
 {
     return mfi_key_tail_id(h->rank, RANK_BYTES);
 }
@@ -184,7 +184,7 @@ static jzx_err step(mfi_tx *tx, heads *all, claiming *c)
         remove_head(all, c->head);
         return JZX_OK;
     }
-    err = mfi_record_of_row(tx, id_of(c->head), try_job, c);
+    err = mfi_record_of_row(tx, queue_claim_id_of(c->head), try_job, c);
     if (err != JZX_OK) {
         return err;
     }

@@ -74,7 +74,7 @@ jzx_err mfi_job_retry(mfi_tx *tx, uint64_t id)
     return mfi_record_with(tx, id, retry, NULL);
 }
 
-static jzx_err forget(mfi_tx *tx, mfi_record *rec, void *arg)
+static jzx_err queue_control_forget(mfi_tx *tx, mfi_record *rec, void *arg)
 {
     (void)arg;
     if (rec->job.state < JZX_MF_JOB_DONE) {
@@ -85,5 +85,5 @@ static jzx_err forget(mfi_tx *tx, mfi_record *rec, void *arg)
 
 jzx_err mfi_job_del(mfi_tx *tx, uint64_t id)
 {
-    return mfi_record_with(tx, id, forget, NULL);
+    return mfi_record_with(tx, id, queue_control_forget, NULL);
 }

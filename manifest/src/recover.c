@@ -11,7 +11,7 @@
  * leases are spread over all of them. */
 #define ROWS_MAX 65536u
 
-static jzx_err begin(mfi_writer *writer)
+static jzx_err recover_begin(mfi_writer *writer)
 {
     mfi_tx *tx = &writer->tx;
     int rc = mdb_txn_begin(mfi_store_env(writer->mf->store), NULL, 0, &tx->view.txn);
@@ -27,7 +27,7 @@ static jzx_err begin(mfi_writer *writer)
     return JZX_OK;
 }
 
-static jzx_err finish(mfi_writer *writer, jzx_err err)
+static jzx_err recover_finish(mfi_writer *writer, jzx_err err)
 {
     mfi_tx *tx = &writer->tx;
     tx->meta.commit_seq = tx->seq;
@@ -178,14 +178,14 @@ jzx_err mfi_recover(mfi_writer *writer, jzx_mf_recovery *report)
     atomic_store(&mf->next_job, tx->meta.job_ids);
     for (bool more = true; err == JZX_OK && more;) {
         more = false;
-        err = begin(writer);
+        err = recover_begin(writer);
         if (err != JZX_OK) {
             return err;
         }
         err = settle_part(writer, report, &orphans, &more);
         tx->meta.job_ids = atomic_load(&mf->next_job) + MFI_JOB_IDS;
         mfi_describe(&tx->view, report);
-        err = finish(writer, err);
+        err = recover_finish(writer, err);
     }
     atomic_store(&mf->seq, tx->meta.commit_seq);
     report->boot = tx->boot;

@@ -104,7 +104,7 @@ jzx_err mfi_lock_prepare(mfi_store *store, mfi_store_facts *facts)
     return with_name(store, facts, prepare);
 }
 
-static jzx_err compare(mfi_store *store, const char *name, mfi_store_facts *facts)
+static jzx_err store_lock_compare(mfi_store *store, const char *name, mfi_store_facts *facts)
 {
     struct stat st;
     bool same =
@@ -116,5 +116,5 @@ static jzx_err compare(mfi_store *store, const char *name, mfi_store_facts *fact
 
 jzx_err mfi_lock_compare(mfi_store *store, mfi_store_facts *facts)
 {
-    return with_name(store, facts, compare);
+    return with_name(store, facts, store_lock_compare);
 }

@@ -38,13 +38,13 @@ void mfi_readers_deinit(mfi_store *store)
 }
 
 /* Acquire: the partner is the release in give_back(). */
-static bool take(mfi_reader *reader)
+static bool store_readers_take(mfi_reader *reader)
 {
     return atomic_load_explicit(&reader->busy, memory_order_relaxed) == 0 &&
            atomic_exchange_explicit(&reader->busy, 1, memory_order_acquire) == 0;
 }
 
-static void give_back(mfi_reader *reader)
+static void store_readers_give_back(mfi_reader *reader)
 {
     atomic_store_explicit(&reader->since_ms, 0, memory_order_relaxed);
     atomic_store_explicit(&reader->busy, 0, memory_order_release);
@@ -53,11 +53,11 @@ static void give_back(mfi_reader *reader)
 static mfi_reader *take_any(mfi_store *store)
 {
     static _Thread_local uint32_t last;
-    if (last < store->readers_cap && take(&store->readers[last])) {
+    if (last < store->readers_cap && store_readers_take(&store->readers[last])) {
         return &store->readers[last];
     }
     for (uint32_t i = 0; i < store->readers_cap; i++) {
-        if (take(&store->readers[i])) {
+        if (store_readers_take(&store->readers[i])) {
             last = i;
             return &store->readers[i];
         }
@@ -69,7 +69,7 @@ static mfi_reader *take_any(mfi_store *store)
  * the number of the last commit and the look at its root finds there, two commits later, a root
  * that is not yet on disk and that the next reader does not see. So who may have been that late
  * begins again. */
-static int begin(mfi_store *store, mfi_reader *reader)
+static int store_readers_begin(mfi_store *store, mfi_reader *reader)
 {
     for (;;) {
         int rc = reader->txn != NULL ? mdb_txn_renew(reader->txn)
@@ -92,9 +92,9 @@ jzx_err mfi_reader_begin(mfi_store *store, mfi_reader **out)
     if (reader == NULL) {
         return JZX_ERR_BUSY;
     }
-    int rc = begin(store, reader);
+    int rc = store_readers_begin(store, reader);
     if (rc != 0) {
-        give_back(reader);
+        store_readers_give_back(reader);
         return mfi_err_of(rc);
     }
     atomic_store_explicit(&reader->since_ms, store->clock_ms(store->clock_arg) + 1,
@@ -113,7 +113,7 @@ void mfi_reader_end(mfi_store *store, mfi_reader *reader)
     if (!mfi_store_forked(store)) {
         mdb_txn_reset(reader->txn);
     }
-    give_back(reader);
+    store_readers_give_back(reader);
 }
 
 void mfi_store_readers(mfi_store *store, uint64_t *out_count, uint64_t *out_oldest_ms)

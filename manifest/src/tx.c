@@ -31,7 +31,7 @@ static jzx_mf_span span_of(const MDB_val *val)
 
 /* ---- What is found was stored, and what is not found is not there (docs/internals/adr/0024). */
 
-static int compare(const MDB_val *a, const MDB_val *b)
+static int tx_compare(const MDB_val *a, const MDB_val *b)
 {
     size_t shorter = a->mv_size < b->mv_size ? a->mv_size : b->mv_size;
     int order = memcmp(a->mv_data, b->mv_data, shorter);
@@ -60,7 +60,7 @@ static jzx_err cursor_place(MDB_cursor *cursor, const jzx_mf_key *from, MDB_val 
     if (rc != 0 && !is_end) {
         return mfi_err_of(rc);
     }
-    int order = is_end ? 1 : compare(key, &wanted);
+    int order = is_end ? 1 : tx_compare(key, &wanted);
     if (order < 0 || (!is_end && row_check(from->table, key, value) != JZX_OK)) {
         return JZX_ERR_CORRUPT;
     }
@@ -73,8 +73,8 @@ static jzx_err cursor_place(MDB_cursor *cursor, const jzx_mf_key *from, MDB_val 
     if (rc != 0 && rc != MDB_NOTFOUND) {
         return mfi_err_of(rc);
     }
-    if (rc == 0 &&
-        (compare(&before, &wanted) >= 0 || row_check(from->table, &before, &its_value) != JZX_OK)) {
+    if (rc == 0 && (tx_compare(&before, &wanted) >= 0 ||
+                    row_check(from->table, &before, &its_value) != JZX_OK)) {
         return JZX_ERR_CORRUPT;
     }
     *out_step = rc == 0 ? MDB_NEXT : MDB_FIRST;
@@ -88,7 +88,7 @@ static jzx_err cursor_find(MDB_cursor *cursor, const jzx_mf_key *key, MDB_val *v
     MDB_val at;
     MDB_cursor_op ignored;
     jzx_err err = cursor_place(cursor, key, &at, value, &ignored);
-    return err == JZX_OK && compare(&at, &wanted) != 0 ? JZX_ERR_NOT_FOUND : err;
+    return err == JZX_OK && tx_compare(&at, &wanted) != 0 ? JZX_ERR_NOT_FOUND : err;
 }
 
 jzx_err mfi_get_seldom(const mfi_view *view, const jzx_mf_key *key, jzx_mf_span *out)
@@ -131,7 +131,7 @@ jzx_err mfi_find(const mfi_view *view, const jzx_mf_key *key)
     return mfi_get(view, key, &ignored);
 }
 
-static jzx_err id_of(jzx_mf_span value, uint64_t *out)
+static jzx_err tx_id_of(jzx_mf_span value, uint64_t *out)
 {
     if (value.len < 8) {
         return JZX_ERR_CORRUPT;
@@ -144,14 +144,14 @@ jzx_err mfi_get_id(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
 {
     jzx_mf_span value = {NULL, 0};
     jzx_err err = mfi_get(view, key, &value);
-    return err == JZX_OK ? id_of(value, out) : err;
+    return err == JZX_OK ? tx_id_of(value, out) : err;
 }
 
 jzx_err mfi_get_id_seldom(const mfi_view *view, const jzx_mf_key *key, uint64_t *out)
 {
     jzx_mf_span value = {NULL, 0};
     jzx_err err = mfi_get_seldom(view, key, &value);
-    return err == JZX_OK ? id_of(value, out) : err;
+    return err == JZX_OK ? tx_id_of(value, out) : err;
 }
 
 /* Whether the row that the cursor is on lies between two rows with true keys, in their order.
@@ -163,7 +163,7 @@ static jzx_err check_beside(MDB_cursor *cursor, const jzx_mf_key *key)
     MDB_val value;
     int rc = mdb_cursor_get(cursor, &at, &value, MDB_NEXT);
     if (rc == 0) {
-        if (compare(&at, &own) <= 0 || row_check(key->table, &at, &value) != JZX_OK) {
+        if (tx_compare(&at, &own) <= 0 || row_check(key->table, &at, &value) != JZX_OK) {
             return JZX_ERR_CORRUPT;
         }
         rc = mdb_cursor_get(cursor, &at, &value, MDB_PREV);
@@ -172,7 +172,7 @@ static jzx_err check_beside(MDB_cursor *cursor, const jzx_mf_key *key)
         rc = mdb_cursor_get(cursor, &at, &value, MDB_PREV);
     }
     if (rc == 0) {
-        return compare(&at, &own) < 0 ? row_check(key->table, &at, &value) : JZX_ERR_CORRUPT;
+        return tx_compare(&at, &own) < 0 ? row_check(key->table, &at, &value) : JZX_ERR_CORRUPT;
     }
     return rc == MDB_NOTFOUND ? JZX_OK : mfi_err_of(rc);
 }
@@ -252,7 +252,7 @@ static jzx_err del_row(mfi_tx *tx, const jzx_mf_key *key, const uint64_t *id)
     uint64_t has;
     jzx_err err = cursor_find(cursor, key, &value);
     if (err == JZX_OK && id != NULL) {
-        err = id_of(span_of(&value), &has);
+        err = tx_id_of(span_of(&value), &has);
         err = err == JZX_OK && has != *id ? JZX_ERR_NOT_FOUND : err;
     }
     if (err == JZX_OK) {
@@ -327,7 +327,7 @@ static jzx_err cursor_next(MDB_cursor *cursor, uint32_t table, MDB_val *key, MDB
     if (rc != 0) {
         return mfi_err_of(rc);
     }
-    return compare(&before, key) < 0 ? row_check(table, key, value) : JZX_ERR_CORRUPT;
+    return tx_compare(&before, key) < 0 ? row_check(table, key, value) : JZX_ERR_CORRUPT;
 }
 
 /* The row that ends it, because it has another prefix, is one that was looked at, too. */

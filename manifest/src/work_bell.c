@@ -19,7 +19,7 @@ static bool ask_foreman(jzx_context *ctx, mfi_crew *crew)
     return jzx_ask(ctx->loop, foreman, &opts, NULL) == JZX_OK;
 }
 
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result work_bell_on_message(jzx_context *ctx, const jzx_message *msg)
 {
     const jzx_reply *reply = jzx_reply_of(ctx);
     if (reply == NULL) {
@@ -39,7 +39,7 @@ static jzx_behavior_result on_signal(jzx_context *ctx, const jzx_signal *signal)
     return ask_foreman(ctx, crew) ? JZX_BEHAVIOR_DEFER : JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
+static jzx_behavior_result work_bell_on_start(jzx_context *ctx, void *arg)
 {
     mfi_crew *crew = arg;
     ctx->state = crew;
@@ -52,8 +52,8 @@ static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
 void mfi_bell_spec(mfi_crew *crew, jzx_child_spec *spec)
 {
     *spec = (jzx_child_spec){.id = "bell",
-                             .behavior = on_message,
-                             .init = on_start,
+                             .behavior = work_bell_on_message,
+                             .init = work_bell_on_start,
                              .arg = crew,
                              .drop_arg = mfi_crew_drop,
                              .on_signal = on_signal,

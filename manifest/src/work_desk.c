@@ -67,14 +67,14 @@ static uint64_t beat_period_ns(const jzx_mf_run *run)
 
 /* Claims. */
 
-static void forget(void *arg, const jzx_mf_receipt *receipt)
+static void work_desk_forget(void *arg, const jzx_mf_receipt *receipt)
 {
     (void)arg;
     (void)receipt;
 }
 
 /* Jobs that nobody is there for. What cannot be given back comes back when its lease is over. */
-static void give_back(mfi_crew *crew, const jzx_mf_job *jobs, uint32_t count)
+static void work_desk_give_back(mfi_crew *crew, const jzx_mf_job *jobs, uint32_t count)
 {
     jzx_mf_txn *txn = NULL;
     if (count == 0 || jzx_mf_begin(crew->mf, &txn) != JZX_OK) {
@@ -89,7 +89,7 @@ static void give_back(mfi_crew *crew, const jzx_mf_job *jobs, uint32_t count)
             return;
         }
     }
-    jzx_err lost = jzx_mf_commit_async(txn, forget, NULL);
+    jzx_err lost = jzx_mf_commit_async(txn, work_desk_forget, NULL);
     (void)lost;
 }
 
@@ -134,7 +134,7 @@ static void claim_ended(mfi_gang *gang, int32_t err, const jzx_mf_job *jobs, uin
     note_locked(crew, err);
     uint32_t seated = seat_jobs(gang, jobs, count);
     (void)pthread_mutex_unlock(&crew->lock);
-    give_back(crew, jobs + seated, count - seated);
+    work_desk_give_back(crew, jobs + seated, count - seated);
 }
 
 static void on_claimed(void *arg, const jzx_mf_receipt *receipt)

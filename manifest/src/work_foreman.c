@@ -171,7 +171,7 @@ static jzx_behavior_result look(jzx_context *ctx, mfi_crew *crew)
     return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(ctx, err, jzx_strerror(err));
 }
 
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result work_foreman_on_message(jzx_context *ctx, const jzx_message *msg)
 {
     mfi_crew *crew = ctx->state;
     if (msg->kind == JZX_KIND_TIMER) {
@@ -183,7 +183,7 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
     return look(ctx, crew);
 }
 
-static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
+static jzx_behavior_result work_foreman_on_start(jzx_context *ctx, void *arg)
 {
     mfi_crew *crew = arg;
     ctx->state = crew;
@@ -206,8 +206,8 @@ void mfi_foreman_spec(mfi_crew *crew, jzx_child_spec *spec)
     /* What the manifest refuses for good is no matter of restarts: see decide() of the crew. And
      * without a foreman there is no crew. */
     *spec = (jzx_child_spec){.id = MFI_WORK_FOREMAN,
-                             .behavior = on_message,
-                             .init = on_start,
+                             .behavior = work_foreman_on_message,
+                             .init = work_foreman_on_start,
                              .arg = crew,
                              .drop_arg = mfi_crew_drop,
                              .deinit = on_end,

@@ -22,7 +22,7 @@ static bool may_begin(jzx_mf_run *run)
                atomic_load_explicit(&run->until_ns, memory_order_relaxed);
 }
 
-static jzx_mf_run *take(mfi_seat *seat)
+static jzx_mf_run *work_hand_take(mfi_seat *seat)
 {
     jzx_mf_run *run = NULL;
     (void)pthread_mutex_lock(&seat->crew->lock);
@@ -36,7 +36,7 @@ static jzx_mf_run *take(mfi_seat *seat)
 
 static void work(jzx_context *ctx, mfi_seat *seat)
 {
-    jzx_mf_run *run = take(seat);
+    jzx_mf_run *run = work_hand_take(seat);
     if (run == NULL) {
         return;
     }
@@ -50,7 +50,7 @@ static void work(jzx_context *ctx, mfi_seat *seat)
     mfi_crew_poke(seat->crew);
 }
 
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result work_hand_on_message(jzx_context *ctx, const jzx_message *msg)
 {
     if (msg->kind == JZX_KIND_USER && msg->tag == MFI_WORK_LOOK) {
         work(ctx, ctx->state);
@@ -82,7 +82,7 @@ static jzx_behavior_result on_signal(jzx_context *ctx, const jzx_signal *signal)
     return JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
+static jzx_behavior_result work_hand_on_start(jzx_context *ctx, void *arg)
 {
     mfi_seat *seat = arg;
     ctx->state = seat;
@@ -117,8 +117,8 @@ static void release_seat(void *seat)
 void mfi_hand_spec(mfi_seat *seat, jzx_child_spec *spec)
 {
     const jzx_mf_work *how = &seat->gang->work;
-    *spec = (jzx_child_spec){.behavior = on_message,
-                             .init = on_start,
+    *spec = (jzx_child_spec){.behavior = work_hand_on_message,
+                             .init = work_hand_on_start,
                              .arg = seat,
                              .drop_arg = release_seat,
                              .deinit = on_end,

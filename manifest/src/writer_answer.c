@@ -7,7 +7,7 @@ static void free_receipt(void *receipt)
 }
 
 /* Jobs that were claimed for somebody who is gone must not wait for their leases to run out. */
-static void give_back(mfi_writer *writer, const jzx_mf_receipt *receipt)
+static void writer_answer_give_back(mfi_writer *writer, const jzx_mf_receipt *receipt)
 {
     if (receipt->job_count == 0) {
         return;
@@ -39,7 +39,7 @@ void mfi_writer_answer(jzx_context *ctx, mfi_writer *writer, jzx_mf_txn *txn)
         if (jzx_reply_with(ctx, txn->ask, &reply) == JZX_OK) {
             txn->receipt = NULL;
         } else {
-            give_back(writer, receipt);
+            writer_answer_give_back(writer, receipt);
         }
     }
     jzx_mf_abort(txn);

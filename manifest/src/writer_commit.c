@@ -157,7 +157,7 @@ static uint64_t room_of(mfi_writer *writer, MDB_txn *txn)
     return live < max ? max - live : 0;
 }
 
-static int begin(mfi_writer *writer, MDB_txn **out)
+static int writer_commit_begin(mfi_writer *writer, MDB_txn **out)
 {
     int rc = mdb_txn_begin(mfi_store_env(writer->mf->store), NULL, 0, out);
     if (rc != 0) {
@@ -186,7 +186,7 @@ static int begin(mfi_writer *writer, MDB_txn **out)
 }
 
 /* What every commit writes. */
-static jzx_err finish(mfi_writer *writer)
+static jzx_err writer_commit_finish(mfi_writer *writer)
 {
     mfi_tx *tx = &writer->tx;
     jzx_err err = mfi_forget_events(tx, tx->event_index * 2 + 64);
@@ -241,7 +241,7 @@ static verdict attempt(jzx_context *ctx, mfi_writer *writer, jzx_err *out_err)
     mfi_tx *tx = &writer->tx;
     const mfi_meta meta = tx->meta;
     MDB_txn *txn;
-    int rc = begin(writer, &txn);
+    int rc = writer_commit_begin(writer, &txn);
     if (rc != 0) {
         *out_err = mfi_err_of(rc);
         return *out_err == JZX_ERR_NO_MEMORY ? FAILED : IN_DOUBT;
@@ -252,7 +252,7 @@ static verdict attempt(jzx_context *ctx, mfi_writer *writer, jzx_err *out_err)
     }
     try_batch(writer, txn);
     try_claims(ctx, writer, txn);
-    jzx_err err = tx->writes != 0 && !writer->spoiled ? finish(writer) : JZX_OK;
+    jzx_err err = tx->writes != 0 && !writer->spoiled ? writer_commit_finish(writer) : JZX_OK;
     if (err == JZX_OK && tx->writes != 0 && !writer->spoiled) {
         const mfi_writes writes = {tx->writes, tx->written};
         err = mfi_store_make_room(writer->mf->store, txn, &writes, writer->grew);

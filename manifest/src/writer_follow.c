@@ -41,7 +41,7 @@ void mfi_writer_follow(jzx_context *ctx, mfi_writer *writer, const mfi_follow_or
     mfi_writer_pump(ctx, writer);
 }
 
-static void forget(mfi_writer *writer, size_t index)
+static void writer_follow_forget(mfi_writer *writer, size_t index)
 {
     writer->follower_count--;
     memmove(&writer->followers[index], &writer->followers[index + 1],
@@ -53,7 +53,7 @@ void mfi_writer_unfollow(mfi_writer *writer, uint64_t id)
 {
     for (size_t i = 0; i < writer->follower_count; i++) {
         if (writer->followers[i].id == id) {
-            forget(writer, i);
+            writer_follow_forget(writer, i);
             return;
         }
     }
@@ -149,7 +149,7 @@ static void pump_all(jzx_context *ctx, mfi_writer *writer, const mfi_view *view)
                 pump_later(ctx, writer);
             }
         } else if (err != JZX_OK) {
-            forget(writer, i);
+            writer_follow_forget(writer, i);
             continue;
         }
         i++;

@@ -112,22 +112,20 @@ done
 
 # shellcheck disable=SC2016 # the backquotes are those of the documents
 # Tests that SPEC.md names, and files that any document names.
-grep -oE '`test_[A-Za-z0-9_]+`' docs/reference/SPEC.md | tr -d '`' | sort -u | while read -r name; do
-    grep -rqE "^static void $name\\(" tests || echo "docs/reference/SPEC.md names $name, which is no test."
-done >"$work/missing"
+grep -rhoE '^static void test_[A-Za-z0-9_]+\(' core/tests testkit/tests manifest/tests console/tests tests |
+    sed 's/^static void //; s/($//' | sort -u >"$work/tests"
+grep -oE '`test_[A-Za-z0-9_]+`' docs/reference/SPEC.md | tr -d '`' | sort -u | comm -23 - "$work/tests" |
+    sed 's/.*/docs\/reference\/SPEC.md names &, which is no test./' >"$work/missing"
+# A file may be named without the folders that lead to it, and a product's test without its tests/.
+find . \( -name .git -o -name build \) -prune -o -type f -print |
+    sed 's|^\./||; p; s|^\([a-z]*\)/tests/|\1/|' | sort -u >"$work/files"
 for document in docs/reference/SPEC.md docs/internals/ARCHITECTURE.md; do
     grep -oE '`[A-Za-z0-9_./-]+\.(c|h|sh|md|txt)`' "$document" | tr -d '`' | sort -u |
-        while read -r file; do
-            [ -f "$file" ] && continue
-            # A file may be named without the folders that lead to it.
-            find core testkit manifest console cmd tests docs tools bench examples -path "*/$file" -type f |
-                grep -q . && continue
+        awk -v document="$document" '
             # The rules and plans that came with the project are kept beside it.
-            case $file in
-            DESIGN.md | MANIFEST.md | RUNTIME.md | STYLE.md | BASELINES.md) ;;
-            *) echo "$document names $file, which does not exist." ;;
-            esac
-        done
+            BEGIN { known["DESIGN.md"] = known["MANIFEST.md"] = known["RUNTIME.md"] = known["STYLE.md"] = known["BASELINES.md"] = 1 }
+            FILENAME != "-" { for (known[$0] = 1; sub(/^[^\/]*\//, ""); known[$0] = 1); next }
+            !($0 in known) { print document " names " $0 ", which does not exist." }' "$work/files" -
 done >>"$work/missing"
 # Every room says what it is for, and has its place in ARCHITECTURE.md.
 sed 's/#.*//' core/src/layers.txt | while read -r room rest; do

@@ -15,7 +15,6 @@ static const jzt_file *file_called(const char *name, const jzt_file *files, size
 
 int jzt_program_main(int argc, char **argv, const jzt_file *files, size_t count)
 {
-    static const char prefix[] = "test_";
     /* The program's name and the file's, so that "replay with:" can be typed again. */
     static char called[4096];
     if (argc < 1) {
@@ -23,13 +22,11 @@ int jzt_program_main(int argc, char **argv, const jzt_file *files, size_t count)
     }
     const char *slash = strrchr(argv[0], '/');
     const char *name = slash != NULL ? slash + 1 : argv[0];
-    if (strncmp(name, prefix, sizeof prefix - 1) == 0) {
-        const jzt_file *file = file_called(name + sizeof prefix - 1, files, count);
-        if (file != NULL) {
-            return file->run(argc, argv);
-        }
+    const jzt_file *file = file_called(name, files, count);
+    if (file != NULL) {
+        return file->run(argc, argv);
     }
-    const jzt_file *file = argc > 1 ? file_called(argv[1], files, count) : NULL;
+    file = argc > 1 ? file_called(argv[1], files, count) : NULL;
     if (file != NULL) {
         (void)snprintf(called, sizeof called, "%s %s", argv[0], argv[1]);
         argv[1] = called;

@@ -216,8 +216,8 @@ catches "a long example" '^examples/hello\.c:101: The file has more than 100 lin
 
 printf 'int x;\n' >core/src/base/unused.h
 catches "a header that nobody includes" '^core/src/base/unused\.h:1: Nobody includes'
-mkdir -p tests/unit && printf 'int x;\n' >tests/unit/door.c
-catches "a test that no target compiles" '^tests/unit/door\.c:1: No target compiles'
+mkdir -p core/tests/actor && printf 'int x;\n' >core/tests/actor/door.c
+catches "a test that no target compiles" '^core/tests/actor/door\.c:1: No target compiles'
 
 printf 'A line  \n' >README.md
 catches "blanks at the end of a line" '^README\.md:1: There are blanks'
@@ -248,10 +248,10 @@ if command -v python3 >/dev/null; then
     catches "a file that does not exist" '^core/src/sched/worker\.c:2: There is no file gone\.h'
     printf 'It is JZX_ERR_NONE.\n' >README.md
     catches "a constant that does not exist" '^README\.md:1: There is no JZX_ERR_NONE'
-    printf 'See test_a_fact_R1 of unit/test_gone.c.\n' >README.md
+    printf 'See test_a_fact_R1 of actor/gone_unit.c.\n' >README.md
     catches "a test that does not exist" '^README\.md:1: There is no test test_a_fact_R1'
-    printf 'See `test_a_fact_R1` in `unit/test_gone.c`.\n' >README.md
-    catches "a suite that does not exist" '^README\.md:1: There is no tests/unit/test_gone\.c'
+    printf 'See `test_a_fact_R1` in `actor/gone_unit.c`.\n' >README.md
+    catches "a suite that does not exist" '^README\.md:1: There is no actor/gone_unit\.c'
     printf 'See jzx_gone(3).\n' >README.md
     catches "a page that does not exist" '^README\.md:1: There is no manual page jzx_gone'
     printf 'all:\n' >Makefile

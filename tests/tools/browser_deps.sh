@@ -20,14 +20,14 @@ fails() { # FACT
     failed=1
 }
 
-lock=tests/browser/package-lock.json
+lock=console/tests/browser/package-lock.json
 grep -q '://' "$lock" && fails "the lock file names no host"
 grep -A1 '"engines"' "$lock" | grep -q '"node": ">=18"' ||
     fails "the lock file wants node 18, which Debian 12 has, and no newer one"
 
-mkdir -p "$work/tools" "$work/tests/browser"
+mkdir -p "$work/tools" "$work/console/tests/browser"
 cp tools/browser-deps "$work/tools/"
-cp tests/browser/package.json "$work/tests/browser/"
+cp console/tests/browser/package.json "$work/console/tests/browser/"
 sed 's/"node": "[^"]*"/"node": ">=999"/' "$root/$lock" >"$work/$lock"
 status=0
 "$work/tools/browser-deps" >"$work/out" 2>&1 || status=$?

@@ -98,7 +98,7 @@ static jzx_err copy_and_tell(jzx_mf *mf, const char *target)
     return job.err;
 }
 
-static int tell(const call *c, const char *target)
+static int backup_tell(const call *c, const char *target)
 {
     struct stat facts;
     uint64_t bytes = stat(target, &facts) == 0 ? (uint64_t)facts.st_size : 0;
@@ -127,6 +127,6 @@ int cmd_backup(const call *c)
     if (err == JZX_ERR_ALREADY) {
         return ui_fail("%s is there already; give the name of a new file.", target);
     }
-    return err == JZX_OK ? tell(c, target)
+    return err == JZX_OK ? backup_tell(c, target)
                          : ui_error(err, "%s cannot be copied to %s", c->file, target);
 }

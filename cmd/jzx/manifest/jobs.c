@@ -214,7 +214,7 @@ void show_job(ui_record *r, const jzx_mf_job *job)
     ui_blob(r, "result", job->result);
 }
 
-static void show(FILE *out, bool json, const jzx_mf_job *job)
+static void jobs_show(FILE *out, bool json, const jzx_mf_job *job)
 {
     ui_record r = ui_begin(out, json);
     show_job(&r, job);
@@ -242,7 +242,7 @@ static jzx_err list_job(void *arg, const jzx_mf_job *job)
     if (is_wanted(list, job)) {
         list->left--;
         if (list->json) {
-            show(list->out, true, job);
+            jobs_show(list->out, true, job);
         } else {
             list_row(list->out, job);
         }
@@ -315,7 +315,7 @@ static jzx_err show_one(jzx_mf_snap *snap, void *arg)
         if (what->more && !what->json) {
             fputc('\n', stdout);
         }
-        show(stdout, what->json, &job);
+        jobs_show(stdout, what->json, &job);
     }
     return err;
 }

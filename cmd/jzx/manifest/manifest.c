@@ -183,7 +183,7 @@ static int help(char **words, int count)
     return EXIT_FINE;
 }
 
-static int run(const subcommand *s, call *c)
+static int manifest_run(const subcommand *s, call *c)
 {
     if ((c->given & ~s->options) != 0) {
         return ui_usage(c->help, "`%s` does not take that option.", s->name);
@@ -220,5 +220,5 @@ int manifest_main(int argc, char **argv)
     p.c.file = words[0];
     p.c.operands = words + 1 + used;
     p.c.operand_count = count - 1 - used;
-    return run(s, &p.c);
+    return manifest_run(s, &p.c);
 }

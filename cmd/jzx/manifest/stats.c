@@ -181,7 +181,7 @@ static void people_jobs(const counting *counts)
     people_row("all", "", "", counts->jobs);
 }
 
-static void tell(const call *c, const jzx_mf_stats *stats, const counting *counts)
+static void stats_tell(const call *c, const jzx_mf_stats *stats, const counting *counts)
 {
     if (c->json) {
         tell_json(c, stats, counts);
@@ -205,7 +205,7 @@ static int read_and_tell(const call *c, jzx_mf *mf, counting *counts)
         return ui_error(err, "%s cannot be read", c->file);
     }
     ui_progress_end();
-    tell(c, &stats, counts);
+    stats_tell(c, &stats, counts);
     return EXIT_FINE;
 }
 

@@ -27,7 +27,7 @@ typedef struct jzi_siblings {
 } jzi_siblings;
 
 /* What the patterns leave with an actor; made on first use. */
-typedef struct jzi_extra {
+typedef struct jzi_pattern_state {
     jzi_node *stash; /* a lane: messages set aside, oldest first; they count in own_used */
     uint32_t stash_count;
     uint32_t stash_cap;          /* 0: the default */
@@ -40,31 +40,31 @@ typedef struct jzi_extra {
     struct jzi_name_wait *waits; /* for names, and groups that it watches */
     struct jzi_name *names;      /* of its identity */
     struct jzi_member *groups;   /* likewise */
-} jzi_extra;
+} jzi_pattern_state;
 
 #define JZI_BECOME_BYTES (JZX_BECOME_MAX * sizeof(jzx_behavior_fn))
 
 /* What most actors never have; made on first use. */
-typedef struct jzi_ext {
+typedef struct jzi_cold {
     struct jzi_room *waiters; /* who waits for room here, oldest first */
     struct jzi_room *waiters_last;
-    struct jzi_room *requests;  /* where this actor waits for room */
-    struct jzi_timer *timers;   /* timers this actor owns */
-    struct jzi_source *sources; /* I/O references this actor owns */
-    struct jzi_watch *watchers; /* who watches this actor or is linked to it */
-    struct jzi_watch *watching; /* what this actor watches or is linked to */
-    struct jzi_feed *feed;      /* its subscription to dead letters */
-    struct jzi_job_list *jobs;  /* blocking work it asked for */
-    struct jzi_life *life;      /* hooks, children, supervision */
-    struct jzi_extra *extra;    /* what patterns leave here */
-    uint32_t told;              /* waiters that were told and whose notice is not yet out */
-    uint32_t revoked;           /* events that were not handed over, modulo 2^32 */
-    uint32_t redirected;        /* likewise messages that went elsewhere */
-    uint8_t quota_events;       /* left of this round of the mixed lanes (R8) */
+    struct jzi_room *requests;          /* where this actor waits for room */
+    struct jzi_timer *timers;           /* timers this actor owns */
+    struct jzi_source *sources;         /* I/O references this actor owns */
+    struct jzi_watch *watchers;         /* who watches this actor or is linked to it */
+    struct jzi_watch *watching;         /* what this actor watches or is linked to */
+    struct jzi_feed *feed;              /* its subscription to dead letters */
+    struct jzi_job_list *jobs;          /* blocking work it asked for */
+    struct jzi_life *life;              /* hooks, children, supervision */
+    struct jzi_pattern_state *patterns; /* what patterns leave here */
+    uint32_t told;                      /* waiters that were told and whose notice is not yet out */
+    uint32_t revoked;                   /* events that were not handed over, modulo 2^32 */
+    uint32_t redirected;                /* likewise messages that went elsewhere */
+    uint8_t quota_events;               /* left of this round of the mixed lanes (R8) */
     uint8_t quota_urgent;
     uint8_t quota_ordinary;
     char name[JZX_NAME_MAX + 1];
-} jzi_ext;
+} jzi_cold;
 
 /* Bits of jzi_actor.flags. */
 #define JZI_ACTOR_QUEUED 0x01u   /* in the run ring for more than its ordinary lane */
@@ -81,17 +81,17 @@ typedef struct jzi_ext {
 /* Commands; lifecycle takes them when the actor is not running. They merge and need no memory. */
 #define JZI_ACTOR_STOP 0x800u
 #define JZI_ACTOR_KILL 0x1000u
-#define JZI_ACTOR_RESTART 0x2000u    /* clean up to be started again */
-#define JZI_ACTOR_HALT 0x4000u       /* the same, for a sibling of the one that failed */
-#define JZI_ACTOR_START 0x8000u      /* start it, once it is clean */
-#define JZI_ACTOR_RESUME 0x10000u    /* go on after a failure */
-#define JZI_ACTOR_FINISH 0x20000u    /* its parent wants it gone: with STOP or KILL */
-#define JZI_ACTOR_LATE 0x40000u      /* its stop takes too long */
-#define JZI_ACTOR_LINKED 0x80000u    /* a linked actor ended */
-#define JZI_ACTOR_NEWS 0x100000u     /* there is news of its children */
-#define JZI_ACTOR_TRAP 0x200000u     /* ends of linked actors are signals */
-#define JZI_ACTOR_DEFERRED 0x400000u /* PRE_STOP asked for time */
-#define JZI_ACTOR_KILLED 0x800000u   /* ends by force: no signals */
+#define JZI_ACTOR_RESTART 0x2000u        /* clean up to be started again */
+#define JZI_ACTOR_HALT 0x4000u           /* the same, for a sibling of the one that failed */
+#define JZI_ACTOR_START 0x8000u          /* start it, once it is clean */
+#define JZI_ACTOR_RESUME 0x10000u        /* go on after a failure */
+#define JZI_ACTOR_FINISH 0x20000u        /* its parent wants it gone: with STOP or KILL */
+#define JZI_ACTOR_LATE 0x40000u          /* its stop takes too long */
+#define JZI_ACTOR_LINKED 0x80000u        /* a linked actor ended */
+#define JZI_ACTOR_CHILD_EVENTS 0x100000u /* there are events of its children */
+#define JZI_ACTOR_TRAP 0x200000u         /* ends of linked actors are signals */
+#define JZI_ACTOR_DEFERRED 0x400000u     /* PRE_STOP asked for time */
+#define JZI_ACTOR_KILLED 0x800000u       /* ends by force: no signals */
 #define JZI_ACTOR_STOPPING (JZI_ACTOR_STOP | JZI_ACTOR_KILL | JZI_ACTOR_DRAIN | JZI_ACTOR_ENDING)
 /* The top byte: state:3 and, above it, the step of the lifecycle's procedure:5. */
 #define JZI_ACTOR_STATE_SHIFT 24
@@ -108,7 +108,7 @@ typedef struct jzi_ext {
  *   I2  own_used is the length of the ordinary lane plus that of the urgent lane, less what came
  *       from other threads; those are counted by the gate until they are done.
  *   I3  accepted = handled + dead + redirected + revoked + what is in the lanes + what is in hand.
- *   I4  Whoever has something in the events or notices lane has an ext. */
+ *   I4  Whoever has something in the events or notices lane has a cold part. */
 typedef struct jzi_actor {
     _Alignas(64) jzi_door door;
     jzx_actor_id id; /* of the tenant; its low half never changes */
@@ -137,7 +137,7 @@ typedef struct jzi_actor {
             jzi_node *notices;
             jzx_behavior_fn behavior;
             void *state;
-            jzi_ext *ext;
+            jzi_cold *cold;
             /* accepted:32 | own_used:32, in one word because every send changes both. Written by
              * the worker only; other threads read own_used to judge room. accepted, modulo 2^32, is
              * also the next arrival stamp. */
@@ -156,9 +156,9 @@ _Static_assert(offsetof(jzi_actor, user) == 64, "the desk has a line of its own"
 _Static_assert(offsetof(jzi_actor, counts) ==
                    offsetof(jzi_actor, zombie) + offsetof(jzi_node, msg.deadline_ns),
                "what other threads read of a desk is not written in a zombie");
-_Static_assert(offsetof(jzi_actor, ext) ==
+_Static_assert(offsetof(jzi_actor, cold) ==
                    offsetof(jzi_actor, zombie) + offsetof(jzi_node, msg.drop),
-               "and what guests look at is NULL there");
+               "and what readers look at is NULL there");
 
 static inline uint32_t jzi_actor_state_of(const jzi_actor *actor)
 {
@@ -221,7 +221,7 @@ static inline uint32_t jzi_actor_slot(const jzi_actor *actor)
 }
 static inline const char *jzi_actor_name(const jzi_actor *actor)
 {
-    return actor->ext == NULL ? "" : actor->ext->name;
+    return actor->cold == NULL ? "" : actor->cold->name;
 }
 
 #endif

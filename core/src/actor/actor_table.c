@@ -35,7 +35,7 @@ void jzi_actor_table_deinit(jzi_actor_table *table, const jzx_allocator *alloc)
     *table = (jzi_actor_table){0};
 }
 
-static bool grow(jzi_actor_table *table, const jzx_allocator *alloc)
+static bool actor_table_grow(jzi_actor_table *table, const jzx_allocator *alloc)
 {
     uint32_t have = table->chunk_slots >> JZI_CHUNK_SHIFT;
     uint32_t limit = (table->max_slots + JZI_CHUNK_SLOTS - 1) >> JZI_CHUNK_SHIFT;
@@ -66,7 +66,7 @@ static jzx_err take_fresh(jzi_actor_table *table, const jzx_allocator *alloc, jz
     if (slot >= table->max_slots) {
         return JZX_ERR_MAX_ACTORS;
     }
-    if (slot == table->chunk_slots && !grow(table, alloc)) {
+    if (slot == table->chunk_slots && !actor_table_grow(table, alloc)) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_actor *chunk =

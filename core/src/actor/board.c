@@ -12,19 +12,19 @@ void jzi_board_init(jzi_board *board, const jzx_allocator *alloc)
     jzi_mutex_init(&board->lock);
 }
 
-static void free_all(jzi_board *board, jzi_aside *aside)
+static void free_all(jzi_board *board, jzi_deferred_free *deferred_frees)
 {
-    while (aside != NULL) {
-        jzi_aside *next = aside->next;
-        jzi_free(&board->alloc, aside, aside->bytes);
-        aside = next;
+    while (deferred_frees != NULL) {
+        jzi_deferred_free *next = deferred_frees->next;
+        jzi_free(&board->alloc, deferred_frees, deferred_frees->bytes);
+        deferred_frees = next;
     }
 }
 
 void jzi_board_deinit(jzi_board *board)
 {
     const jzx_allocator *alloc = &board->alloc;
-    free_all(board, board->aside);
+    free_all(board, board->deferred_frees);
     for (size_t i = 0; i < sizeof board->marks / sizeof board->marks[0]; i++) {
         _Atomic uint64_t *marks = atomic_load_explicit(&board->marks[i], memory_order_relaxed);
         jzi_free(alloc, (void *)marks, marks == NULL ? 0 : board->marks_words * sizeof(uint64_t));
@@ -37,32 +37,32 @@ void jzi_board_deinit(jzi_board *board)
 
 void jzi_board_enter(jzi_board *board)
 {
-    atomic_fetch_add_explicit(&board->guests, 1, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&board->readers, 1, memory_order_seq_cst);
     jzi_asym_fence();
 }
 
 void jzi_board_leave(jzi_board *board)
 {
-    jzi_aside *aside = NULL;
+    jzi_deferred_free *deferred_frees = NULL;
     (void)pthread_mutex_lock(&board->lock);
     /* release: what was read was read before. Who comes from now on cannot find what is aside. */
-    if (atomic_fetch_sub_explicit(&board->guests, 1, memory_order_acq_rel) == 1) {
-        aside = board->aside;
-        board->aside = NULL;
+    if (atomic_fetch_sub_explicit(&board->readers, 1, memory_order_acq_rel) == 1) {
+        deferred_frees = board->deferred_frees;
+        board->deferred_frees = NULL;
     }
     (void)pthread_mutex_unlock(&board->lock);
-    free_all(board, aside);
+    free_all(board, deferred_frees);
 }
 
 void jzi_board_free_aside(jzi_board *board, void *block, size_t bytes)
 {
-    jzi_aside *aside = block;
-    if (aside == NULL) {
+    jzi_deferred_free *deferred_frees = block;
+    if (deferred_frees == NULL) {
         return;
     }
     (void)pthread_mutex_lock(&board->lock);
-    *aside = (jzi_aside){.next = board->aside, .bytes = bytes};
-    board->aside = aside;
+    *deferred_frees = (jzi_deferred_free){.next = board->deferred_frees, .bytes = bytes};
+    board->deferred_frees = deferred_frees;
     (void)pthread_mutex_unlock(&board->lock);
 }
 
@@ -124,7 +124,7 @@ size_t jzi_board_failures(jzi_board *board, jzx_actor_id actor, jzi_failure *out
 }
 
 /* Neighbours end together, and have neighbouring slots. */
-static jzi_kept_name *place_of(const jzi_board *board, jzx_actor_id id)
+static jzi_kept_name *board_place_of(const jzi_board *board, jzx_actor_id id)
 {
     uint32_t at = jzx_id_slot(id) + jzx_id_dispatcher(id) * 31u + jzx_id_generation(id) * 7u;
     return &board->names[at % JZI_NAMES_KEPT];
@@ -133,7 +133,7 @@ static jzi_kept_name *place_of(const jzi_board *board, jzx_actor_id id)
 void jzi_board_keep_name(jzi_board *board, jzx_actor_id id, const char *name)
 {
     (void)pthread_mutex_lock(&board->lock);
-    jzi_kept_name *at = board->names == NULL ? NULL : place_of(board, id);
+    jzi_kept_name *at = board->names == NULL ? NULL : board_place_of(board, id);
     if (at != NULL && at->id != id) {
         size_t length = strlen(name);
         length = length < sizeof at->name ? length : sizeof at->name - 1;
@@ -147,7 +147,7 @@ void jzi_board_keep_name(jzi_board *board, jzx_actor_id id, const char *name)
 bool jzi_board_name(jzi_board *board, jzx_actor_id id, char out[48])
 {
     (void)pthread_mutex_lock(&board->lock);
-    const jzi_kept_name *at = board->names == NULL ? NULL : place_of(board, id);
+    const jzi_kept_name *at = board->names == NULL ? NULL : board_place_of(board, id);
     bool known = at != NULL && at->id == id && id != JZX_NOBODY;
     if (known) {
         memcpy(out, at->name, sizeof at->name);

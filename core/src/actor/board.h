@@ -2,11 +2,11 @@
  * alone, one for all of a system. It says little while nobody looks: one word that each worker
  * reads once per tick.
  *
- * Guests are threads that read the actor table without a lock. While one is in, nothing that it may
- * be reading is freed: who frees it publishes that it is gone, then looks for guests, and puts it
- * aside if there is one; a guest says that it is in, has every thread pass a fence, and then looks.
- * So at least one of them sees the other, and the worker's side is a compiler's fence (as with the
- * floor of a pool). The last guest that leaves frees what was put aside. */
+ * Readers are threads that read the actor table without a lock. While one is in, nothing that it
+ * may be reading is freed: who frees it publishes that it is gone, then looks for readers, and puts
+ * it aside if there is one; a reader says that it is in, has every thread pass a fence, and then
+ * looks. So at least one of them sees the other, and the worker's side is a compiler's fence (as
+ * with the lock of a pool). The last reader that leaves frees what was put aside. */
 #ifndef JZI_BOARD_H
 #define JZI_BOARD_H
 
@@ -55,14 +55,14 @@ typedef struct jzi_kept_name {
 } jzi_kept_name;
 
 /* The beginning of a block that was put aside. */
-typedef struct jzi_aside {
-    struct jzi_aside *next;
+typedef struct jzi_deferred_free {
+    struct jzi_deferred_free *next;
     size_t bytes;
-} jzi_aside;
+} jzi_deferred_free;
 
 typedef struct jzi_board {
     _Atomic uint32_t wanted; /* JZI_WANT_* */
-    _Atomic uint32_t guests;
+    _Atomic uint32_t readers;
     _Atomic uint32_t ring_events; /* how many events a ring keeps: a power of two */
     _Atomic uint32_t rate;        /* messages and sends recorded per second and worker at most */
     /* Which ones: with bit 32, those with this tag; and those of these actors, a bit per slot and
@@ -74,7 +74,7 @@ typedef struct jzi_board {
 
     jzx_allocator alloc;
     pthread_mutex_t lock; /* what follows; never held over user code */
-    jzi_aside *aside;
+    jzi_deferred_free *deferred_frees;
     jzi_failure *failures; /* a ring of JZI_FAILURES_KEPT; NULL: nobody asked for them */
     uint64_t failure_count;
     jzi_kept_name *names; /* JZI_NAMES_KEPT, by id; as `failures` */
@@ -88,17 +88,17 @@ void jzi_board_init(jzi_board *board, const jzx_allocator *alloc);
 void jzi_board_deinit(jzi_board *board);
 
 /* A worker is about to free something that it has just made unreachable. */
-static inline bool jzi_board_has_guests(const jzi_board *board)
+static inline bool jzi_board_has_readers(const jzi_board *board)
 {
     atomic_signal_fence(memory_order_seq_cst); /* after what made it unreachable */
-    return atomic_load_explicit(&board->guests, memory_order_acquire) != 0;
+    return atomic_load_explicit(&board->readers, memory_order_acquire) != 0;
 }
-/* Frees a block that a guest may be reading: all but its first two words, which nobody looks at. It
- * was made unreachable before. NULL is fine. */
+/* Frees a block that a reader may be reading: all but its first two words, which nobody looks at.
+ * It was made unreachable before. NULL is fine. */
 void jzi_board_free_aside(jzi_board *board, void *block, size_t bytes);
 static inline void jzi_board_free(jzi_board *board, void *block, size_t bytes)
 {
-    if (__builtin_expect(jzi_board_has_guests(board), 0)) {
+    if (__builtin_expect(jzi_board_has_readers(board), 0)) {
         jzi_board_free_aside(board, block, bytes);
     } else if (block != NULL) {
         (void)board->alloc.realloc(board->alloc.ctx, block, bytes, 0);

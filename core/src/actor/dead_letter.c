@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <string.h>
 
-static void lock(jzi_letter_office *office)
+static void dead_letter_lock(jzi_letter_office *office)
 {
     (void)pthread_mutex_lock(&office->lock);
 }
-static void unlock(jzi_letter_office *office)
+static void dead_letter_unlock(jzi_letter_office *office)
 {
     (void)pthread_mutex_unlock(&office->lock);
 }
@@ -56,7 +56,7 @@ void jzi_dead_letters_deinit(jzi_dead_letters *letters, const jzx_allocator *all
 static void add_shared(jzi_letter_office *office, const jzi_letter_reader *self,
                        jzx_dead_letter *letter)
 {
-    lock(office);
+    dead_letter_lock(office);
     /* Each dispatcher reads the clock when it likes. What is later in the sequence was not earlier.
      */
     if (letter->time_ns < office->last_ns) {
@@ -69,13 +69,13 @@ static void add_shared(jzi_letter_office *office, const jzi_letter_reader *self,
             reader->called = reader->call(reader);
         }
     }
-    unlock(office);
+    dead_letter_unlock(office);
 }
 
 /* Other threads may be reading the ring of a loop: by words, and the number first and last, as in
  * event_ring.c. */
 enum { WORDS = sizeof(jzx_dead_letter) / 8 };
-static void put(jzx_dead_letter *at, const jzx_dead_letter *letter)
+static void dead_letter_put(jzx_dead_letter *at, const jzx_dead_letter *letter)
 {
     uint64_t words[WORDS];
     uint64_t *to = (uint64_t *)(void *)at;
@@ -110,7 +110,7 @@ void jzi_dead_letters_add(jzi_dead_letters *letters, jzx_dead_letter *letter)
         return;
     }
     letter->seq = letters->count + 1;
-    put(&letters->ring[letters->count % letters->cap], letter);
+    dead_letter_put(&letters->ring[letters->count % letters->cap], letter);
     JZI_PUBLISH_READY(letters->count, letter->seq);
 }
 
@@ -142,9 +142,9 @@ size_t jzi_dead_letters_read(const jzi_dead_letters *letters, uint64_t *cursor,
     if (office == NULL) {
         return read_ring(letters, cursor, out, cap, out_lagged);
     }
-    lock(office);
+    dead_letter_lock(office);
     size_t read = read_ring(&office->all, cursor, out, cap, out_lagged);
-    unlock(office);
+    dead_letter_unlock(office);
     return read;
 }
 
@@ -154,9 +154,9 @@ uint64_t jzi_dead_letters_count(const jzi_dead_letters *letters)
     if (office == NULL) {
         return letters->count;
     }
-    lock(office);
+    dead_letter_lock(office);
     uint64_t count = office->all.count;
-    unlock(office);
+    dead_letter_unlock(office);
     return count;
 }
 
@@ -167,22 +167,22 @@ uint64_t jzi_dead_letters_listen(jzi_dead_letters *letters, bool (*call)(jzi_let
     if (office == NULL) {
         return letters->count;
     }
-    lock(office);
+    dead_letter_lock(office);
     if (self->pprev == NULL) {
         self->call = call;
         JZI_LIST_PUSH(&office->readers, self);
     }
     uint64_t count = office->all.count;
-    unlock(office);
+    dead_letter_unlock(office);
     return count;
 }
 
 uint64_t jzi_dead_letters_hear(jzi_dead_letters *letters)
 {
-    lock(letters->office);
+    dead_letter_lock(letters->office);
     letters->reader.called = false;
     uint64_t count = letters->office->all.count;
-    unlock(letters->office);
+    dead_letter_unlock(letters->office);
     return count;
 }
 
@@ -192,9 +192,9 @@ void jzi_dead_letters_ignore(jzi_dead_letters *letters)
     if (letters->office == NULL) {
         return;
     }
-    lock(letters->office);
+    dead_letter_lock(letters->office);
     if (self->pprev != NULL) {
         JZI_LIST_REMOVE(self);
     }
-    unlock(letters->office);
+    dead_letter_unlock(letters->office);
 }

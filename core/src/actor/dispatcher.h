@@ -52,7 +52,7 @@ typedef struct jzi_errand {
  */
 bool jzi_errand_post(jzi_inbox *inbox, jzi_errand *errand);
 
-struct jzi_family_ops;
+struct jzi_children_ops;
 
 /* Births and ends are to be told, to the observer or to the log; transitions, to the observer. */
 #define JZI_SEES_LIFE 0x1u
@@ -61,23 +61,23 @@ struct jzi_family_ops;
 
 /* What the workers of one dispatcher share. Inside a dispatcher everything is done directly;
  * between two dispatchers everything is a node on the other one's inbound list. With several
- * workers, whoever touches it, a desk or a list of actors holds the floor, and user code runs
+ * workers, whoever touches it, a desk or a list of actors holds the pool lock, and user code runs
  * without it. */
 typedef struct jzi_dispatcher {
     struct jzi_board *board;         /* of the system, or the loop's own */
-    jzi_worker *acting;              /* who has the floor; of a loop: its worker */
+    jzi_worker *acting;              /* who has the pool lock; of a loop: its worker */
     struct jzi_directory *directory; /* of the system; NULL: there is only this dispatcher */
-    bool pooled;                     /* several workers, and a floor */
+    bool pooled;                     /* several workers, and a pool lock */
     bool threads;                    /* these are threads; otherwise they are simulated on one */
-    pthread_mutex_t floor;
-    jzi_worker *keeper;   /* of the floor, while it is free; NULL: nobody */
-    jzi_worker **workers; /* all of them: a pool's own list, or `only` */
+    pthread_mutex_t pool_lock;
+    jzi_worker *bias_owner; /* of the pool lock, while it is free; NULL: nobody */
+    jzi_worker **workers;   /* all of them: a pool's own list, or `only` */
     jzi_worker *only;
     uint32_t worker_count;
     _Atomic uint32_t running; /* the workers of a pool are at work: nobody else may touch it */
     uint64_t now_ns;          /* of a pool: the latest reading of them all */
     /* Simulation: user code of a worker is about to run; others may get ahead of it. */
-    void (*on_floor_given)(jzi_worker *worker);
+    void (*on_pool_unlocked)(jzi_worker *worker);
     /* A worker has more than one actor ready: another one could help. */
     void (*on_more)(jzi_worker *worker);
     bool destroying;     /* sends and spawns are refused */
@@ -86,7 +86,7 @@ typedef struct jzi_dispatcher {
     bool shutting_down;  /* the root takes no new children */
     uint32_t root_first; /* actors without a parent, in the order of spawning; slots */
     uint32_t root_last;
-    struct jzi_life *root_life; /* its news, and its family */
+    struct jzi_life *root_life; /* its child events, and its children */
     bool root_adopts;           /* that has a policy for all of its children */
     bool root_in_order;         /* a shutdown stops them one after the other */
     uint64_t watch_seq;         /* the last jzx_watch_ref */
@@ -96,9 +96,9 @@ typedef struct jzi_dispatcher {
     _Atomic uint32_t sees;
     /* Set once, by any thread, and there until the end. release and acquire: what it leads to. */
     _Atomic(struct jzi_log *) log;
-    /* In a pool: code of the user's that is due and must not run with the floor. Errands, and
-     * messages that were buried and whose data is to be dropped; a lane. */
-    jzi_node *chores;
+    /* In a pool: code of the user's that is due and must not run with the pool lock. Errands, and
+     * messages that were dead-lettered and whose data is to be dropped; a lane. */
+    jzi_node *deferred;
     jzi_event_ops event_ops[JZI_EVENT_KINDS];
     void (*on_room)(jzi_worker *worker, jzi_actor *actor); /* WAITERS is set and there is room */
     void (*on_link_exit)(jzi_worker *worker, jzi_actor *peer, const jzx_reason *reason);
@@ -138,9 +138,9 @@ typedef struct jzi_dispatcher {
     uint32_t *(*on_request_tries)(jzi_worker *worker, const jzi_node *node); /* to be counted */
     uint64_t (*on_request_correlation)(jzi_worker *worker, const jzi_node *node);
     jzx_dead_reason (*judge_request)(jzi_worker *worker, const jzi_node *node);
-    struct jzi_registry *registry;       /* names and groups; of a system: of all of it */
-    const struct jzi_feature *features;  /* what is done about a life that is over; lifecycle.h */
-    const struct jzi_family_ops *family; /* installed by jzi_family_init() */
+    struct jzi_registry *registry;      /* names and groups; of a system: of all of it */
+    const struct jzi_feature *features; /* what is done about a life that is over; lifecycle.h */
+    const struct jzi_children_ops *children; /* installed by jzi_children_init() */
 } jzi_dispatcher;
 
 static inline bool jzi_dispatcher_sees(const jzi_dispatcher *dispatcher, uint32_t what)

@@ -63,7 +63,7 @@ static void free_types(jzi_inbox *inbox, const jzx_allocator *alloc)
     jzi_actor_types_deinit(&inbox->types, alloc);
 }
 
-static void let_go(jzi_inbox *inbox, uint64_t ref)
+static void inbox_let_go(jzi_inbox *inbox, uint64_t ref)
 {
     /* acq_rel: what every owner did comes before the freeing. */
     if (atomic_fetch_sub_explicit(&inbox->refs, ref, memory_order_acq_rel) != ref) {
@@ -88,12 +88,12 @@ static void let_go(jzi_inbox *inbox, uint64_t ref)
 
 void jzi_inbox_release(jzi_inbox *inbox)
 {
-    let_go(inbox, 1);
+    inbox_let_go(inbox, 1);
 }
 
 void jzi_inbox_release_helper(jzi_inbox *inbox)
 {
-    let_go(inbox, JZI_INBOX_HELPER);
+    inbox_let_go(inbox, JZI_INBOX_HELPER);
 }
 
 void jzi_inbox_forget_helpers(jzi_inbox *inbox)
@@ -245,7 +245,7 @@ jzx_err jzi_inbox_order(jzi_inbox *inbox, jzx_actor_id id, uint64_t order)
     return JZX_OK;
 }
 
-static jzx_err look(const jzi_inbox *inbox, jzx_actor_id id, const jzi_actor **out_actor)
+static jzx_err inbox_look(const jzi_inbox *inbox, jzx_actor_id id, const jzi_actor **out_actor)
 {
     const jzi_actor *actor =
         inbox == NULL ? NULL : jzi_actor_table_slot(&inbox->table, jzx_id_index(id) ^ inbox->base);
@@ -260,22 +260,23 @@ static jzx_err look(const jzi_inbox *inbox, jzx_actor_id id, const jzi_actor **o
     return (gate & (JZI_GATE_CLOSED | JZI_GATE_ORDERS)) != 0 ? JZX_ERR_STOPPING : JZX_OK;
 }
 
-jzx_err jzi_directory_look(const jzi_directory *directory, jzx_actor_id id, jzi_inbox **out_inbox,
-                           const jzi_actor **out_actor)
+jzx_err jzi_directory_lookup(const jzi_directory *directory, jzx_actor_id id, jzi_inbox **out_inbox,
+                             const jzi_actor **out_actor)
 {
     *out_inbox = jzi_directory_inbox(directory, jzx_id_dispatcher(id));
-    return look(*out_inbox, id, out_actor);
+    return inbox_look(*out_inbox, id, out_actor);
 }
 
 uint32_t jzi_inbox_history(const jzi_inbox *inbox, jzx_actor_id id)
 {
     const jzi_actor *actor = NULL;
-    if (look(inbox, id, &actor) == JZX_ERR_NO_SUCH_ACTOR) {
+    if (inbox_look(inbox, id, &actor) == JZX_ERR_NO_SUCH_ACTOR) {
         return 0;
     }
     /* acquire, then a second look: it is not the next tenant's. */
     uint32_t history = atomic_load_explicit(&actor->history, memory_order_acquire);
-    bool gone = history == JZI_HISTORY_ZOMBIE || look(inbox, id, &actor) == JZX_ERR_NO_SUCH_ACTOR;
+    bool gone =
+        history == JZI_HISTORY_ZOMBIE || inbox_look(inbox, id, &actor) == JZX_ERR_NO_SUCH_ACTOR;
     return gone ? 0 : history;
 }
 

@@ -115,8 +115,8 @@ static inline jzi_inbox *jzi_directory_inbox(const jzi_directory *directory, uin
 /* What can be seen of an actor of another dispatcher: its gate. *out_actor is set if the id
  * resolves; of its other fields only atomic ones may be read. Thread: any. Errors: NO_SUCH_ACTOR,
  * STOPPING. */
-jzx_err jzi_directory_look(const jzi_directory *directory, jzx_actor_id id, jzi_inbox **out_inbox,
-                           const jzi_actor **out_actor);
+jzx_err jzi_directory_lookup(const jzi_directory *directory, jzx_actor_id id, jzi_inbox **out_inbox,
+                             const jzi_actor **out_actor);
 /* The last states of an actor of this inbox, as of a moment ago; 0: it is gone. Thread: any. */
 uint32_t jzi_inbox_history(const jzi_inbox *inbox, jzx_actor_id id);
 /* Leaves an order (JZI_GATE_*) at an actor's door. Thread: any. Errors: NO_SUCH_ACTOR. */

@@ -53,7 +53,7 @@ void jzi_log_set(jzi_log *log, jzx_log_level level, bool wish)
     atomic_store_explicit(&log->level, (uint32_t)level, memory_order_relaxed);
 }
 
-static bool is_wanted(const jzi_log *log, jzx_log_level level)
+static bool log_is_wanted(const jzi_log *log, jzx_log_level level)
 {
     return (uint32_t)level <= atomic_load_explicit(&log->level, memory_order_relaxed);
 }
@@ -70,7 +70,7 @@ static __attribute__((format(printf, 2, 3))) void add(jzi_line *line, const char
     line->len += len < 0 ? 0 : (size_t)len < room ? (size_t)len : room - 1;
 }
 
-static void begin(const jzi_log *log, jzi_line *line, uint64_t now_ns, jzx_log_level level)
+static void log_begin(const jzi_log *log, jzi_line *line, uint64_t now_ns, jzx_log_level level)
 {
     static const char *const names[] = {"off", "error", "warn", "info"};
     static const char *const colours[] = {"", "\033[31m", "\033[33m", "\033[32m"};
@@ -115,7 +115,7 @@ static void add_reason(jzi_line *line, const jzx_reason *reason)
     add_clean(line, text);
 }
 
-static void say(jzi_line *line)
+static void log_say(jzi_line *line)
 {
     line->text[line->len++] = '\n';
     jzi_stderr_write(line->text, line->len);
@@ -124,11 +124,11 @@ static void say(jzi_line *line)
 void jzi_log_start(jzi_log *log, uint64_t now_ns, jzx_actor_id id, const char *name)
 {
     jzi_line line;
-    if (is_wanted(log, JZX_LOG_INFO)) {
-        begin(log, &line, now_ns, JZX_LOG_INFO);
+    if (log_is_wanted(log, JZX_LOG_INFO)) {
+        log_begin(log, &line, now_ns, JZX_LOG_INFO);
         add_actor(&line, id, name);
         add(&line, " started");
-        say(&line);
+        log_say(&line);
     }
 }
 
@@ -137,12 +137,12 @@ void jzi_log_end(jzi_log *log, uint64_t now_ns, jzx_actor_id id, const char *nam
 {
     jzi_line line;
     jzx_log_level level = jzx_reason_is_normal(reason->kind) != 0 ? JZX_LOG_INFO : JZX_LOG_WARN;
-    if (is_wanted(log, level)) {
-        begin(log, &line, now_ns, level);
+    if (log_is_wanted(log, level)) {
+        log_begin(log, &line, now_ns, level);
         add_actor(&line, id, name);
         add(&line, " ended: ");
         add_reason(&line, reason);
-        say(&line);
+        log_say(&line);
     }
 }
 
@@ -169,10 +169,10 @@ static void add_failed_on(jzi_line *line, const jzx_failed_on *on, const char *s
 void jzi_log_failure(jzi_log *log, const jzx_failure_event *event, const char *sender_name)
 {
     jzi_line line;
-    if (!is_wanted(log, JZX_LOG_ERROR)) {
+    if (!log_is_wanted(log, JZX_LOG_ERROR)) {
         return;
     }
-    begin(log, &line, event->time_ns, JZX_LOG_ERROR);
+    log_begin(log, &line, event->time_ns, JZX_LOG_ERROR);
     add_actor(&line, event->id, event->name);
     bool starting = event->reason->kind == JZX_REASON_START_FAILED;
     add(&line, starting ? " did not start: " : " failed: ");
@@ -181,16 +181,16 @@ void jzi_log_failure(jzi_log *log, const jzx_failure_event *event, const char *s
     if (event->incarnation > 1) {
         add(&line, "; incarnation %u", (unsigned)event->incarnation);
     }
-    say(&line);
+    log_say(&line);
 }
 
 void jzi_log_restart(jzi_log *log, uint64_t now_ns, const jzx_restart_event *event)
 {
     jzi_line line;
-    if (!is_wanted(log, JZX_LOG_WARN)) {
+    if (!log_is_wanted(log, JZX_LOG_WARN)) {
         return;
     }
-    begin(log, &line, now_ns, JZX_LOG_WARN);
+    log_begin(log, &line, now_ns, JZX_LOG_WARN);
     add_actor(&line, event->id, event->name);
     if (event->attempt == 0) {
         add(&line, " restarts without a failure of its own");
@@ -199,16 +199,16 @@ void jzi_log_restart(jzi_log *log, uint64_t now_ns, const jzx_restart_event *eve
             (unsigned)event->attempt);
     }
     add(&line, ", incarnation %u", (unsigned)event->incarnation);
-    say(&line);
+    log_say(&line);
 }
 
 void jzi_log_escalation(jzi_log *log, uint64_t now_ns, const jzx_escalation_event *event)
 {
     jzi_line line;
-    if (!is_wanted(log, JZX_LOG_ERROR)) {
+    if (!log_is_wanted(log, JZX_LOG_ERROR)) {
         return;
     }
-    begin(log, &line, now_ns, JZX_LOG_ERROR);
+    log_begin(log, &line, now_ns, JZX_LOG_ERROR);
     add_actor(&line, event->supervisor, event->supervisor_name);
     if (event->reason == JZX_REASON_GAVE_UP) {
         add(&line, " gives up on ");
@@ -222,21 +222,21 @@ void jzi_log_escalation(jzi_log *log, uint64_t now_ns, const jzx_escalation_even
     }
     add(&line, ": ");
     add_reason(&line, event->cause);
-    say(&line);
+    log_say(&line);
 }
 
 void jzi_log_limit(jzi_log *log, uint64_t now_ns, jzx_actor_id id, const char *name,
                    const jzx_reason *reason)
 {
     jzi_line line;
-    if (log == NULL || !is_wanted(log, JZX_LOG_ERROR)) {
+    if (log == NULL || !log_is_wanted(log, JZX_LOG_ERROR)) {
         return;
     }
-    begin(log, &line, now_ns, JZX_LOG_ERROR);
+    log_begin(log, &line, now_ns, JZX_LOG_ERROR);
     add_actor(&line, id, name);
     add(&line, " is over its limit of restarts and ends: ");
     add_reason(&line, reason);
-    say(&line);
+    log_say(&line);
 }
 
 static void add_left_out(jzi_line *line, uint64_t count)
@@ -252,7 +252,7 @@ void jzi_log_letter(jzi_log *log, const jzx_dead_letter *letter, const char *tar
 {
     jzi_line line;
     uint64_t left_out = 0;
-    if (!is_wanted(log, JZX_LOG_WARN)) {
+    if (!log_is_wanted(log, JZX_LOG_WARN)) {
         return;
     }
     (void)pthread_mutex_lock(&log->lock);
@@ -261,7 +261,7 @@ void jzi_log_letter(jzi_log *log, const jzx_dead_letter *letter, const char *tar
     if (pass == 0) {
         return;
     }
-    begin(log, &line, letter->time_ns, JZX_LOG_WARN);
+    log_begin(log, &line, letter->time_ns, JZX_LOG_WARN);
     add(&line, "dead letter %llu: tag %u, %llu byte%s, from ", (unsigned long long)letter->seq,
         (unsigned)letter->tag, (unsigned long long)letter->len, letter->len == 1 ? "" : "s");
     add_actor(&line, letter->sender, sender_name);
@@ -269,7 +269,7 @@ void jzi_log_letter(jzi_log *log, const jzx_dead_letter *letter, const char *tar
     add_actor(&line, letter->target, target_name);
     add(&line, ": %s", jzx_dead_reason_name(letter->reason));
     add_left_out(&line, left_out);
-    say(&line);
+    log_say(&line);
 }
 
 void jzi_log_free(jzi_log *log, bool speak)
@@ -278,11 +278,11 @@ void jzi_log_free(jzi_log *log, bool speak)
     if (log == NULL) {
         return;
     }
-    if (speak && log->limit.suppressed > 0 && is_wanted(log, JZX_LOG_WARN)) {
-        begin(log, &line, log->limit.last_ns, JZX_LOG_WARN);
+    if (speak && log->limit.suppressed > 0 && log_is_wanted(log, JZX_LOG_WARN)) {
+        log_begin(log, &line, log->limit.last_ns, JZX_LOG_WARN);
         add(&line, "%llu more dead letter%s", (unsigned long long)log->limit.suppressed,
             log->limit.suppressed == 1 ? " was not shown" : "s were not shown");
-        say(&line);
+        log_say(&line);
     }
     (void)pthread_mutex_destroy(&log->lock);
     jzx_allocator alloc = log->alloc;

@@ -114,7 +114,7 @@ static const error_text texts[] = {
      "The job is in a state in which that is not possible; look at it first."},
 };
 
-static const error_text *find(int err)
+static const error_text *error_find(int err)
 {
     static const error_text unknown = {"JZX_ERR_UNKNOWN", "Not an error of this library."};
     int count = (int)(sizeof texts / sizeof texts[0]);
@@ -123,12 +123,12 @@ static const error_text *find(int err)
 
 const char *jzx_strerror(int err)
 {
-    return find(err)->sentence;
+    return error_find(err)->sentence;
 }
 
 const char *jzx_err_name(int err)
 {
-    return find(err)->name;
+    return error_find(err)->name;
 }
 
 const char *jzx_version(void)

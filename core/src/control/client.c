@@ -22,19 +22,19 @@ static const struct {
     {"kill", jzi_op_kill},         {"restart", jzi_op_restart}, {"send", jzi_op_send},
 };
 
-static jzi_server *server_of(const jzi_guest *guest)
+static jzi_server *server_of(const jzi_connection *connection)
 {
-    return guest->client.control->server;
+    return connection->client.control->server;
 }
 
-static size_t waiting(const jzi_guest *guest)
+static size_t waiting(const jzi_connection *connection)
 {
-    return guest->client.out.len - guest->written;
+    return connection->client.out.len - connection->written;
 }
 
 size_t jzi_client_waiting(const jzi_client *client)
 {
-    return waiting((const jzi_guest *)client);
+    return waiting((const jzi_connection *)client);
 }
 
 /* Refusals. */
@@ -60,23 +60,23 @@ bool jzi_refuse_err(jzi_client *client, jzx_err err)
 }
 
 /* The end of a line. Without memory for it the client would wait for ever: it is hung up on. */
-static void end_line(jzi_guest *guest)
+static void end_line(jzi_connection *connection)
 {
-    jzi_json *out = &guest->client.out;
+    jzi_json *out = &connection->client.out;
     jzi_json_close(out, '}');
     jzi_json_raw(out, "\n", 1);
-    guest->gone = guest->gone || out->failed;
+    connection->gone = connection->gone || out->failed;
 }
 
-static void write_refusal(jzi_guest *guest, uint64_t id)
+static void write_refusal(jzi_connection *connection, uint64_t id)
 {
-    jzi_json *out = &guest->client.out;
+    jzi_json *out = &connection->client.out;
     jzi_json_open(out, NULL, '{');
     jzi_json_u64(out, "id", id);
     jzi_json_bool(out, "ok", false);
-    jzi_json_text(out, "error", guest->client.error);
-    jzi_json_text(out, "text", guest->client.error_text);
-    end_line(guest);
+    jzi_json_text(out, "error", connection->client.error);
+    jzi_json_text(out, "text", connection->client.error_text);
+    end_line(connection);
 }
 
 /* Answers. */
@@ -85,7 +85,7 @@ static void end_stream(jzi_client *client)
 {
     if (client->stream.pump != NULL) {
         client->stream.end(client);
-        client->stream = (jzi_stream){0};
+        client->stream = (jzi_trace_stream){0};
     }
 }
 
@@ -144,10 +144,10 @@ static bool try(jzi_client *client, jzi_request *request, jzi_op run)
     return false;
 }
 
-static void answer(jzi_guest *guest, const char *line, size_t len)
+static void client_answer(jzi_connection *connection, const char *line, size_t len)
 {
-    jzi_client *client = &guest->client;
-    jzi_request *request = &server_of(guest)->request;
+    jzi_client *client = &connection->client;
+    jzi_request *request = &server_of(connection)->request;
     const char *wrong = jzi_request_read(request, line, len);
     bool good = false;
     if (wrong != NULL) {
@@ -166,128 +166,132 @@ static void answer(jzi_guest *guest, const char *line, size_t len)
                    : jzi_refuse(client, "UNKNOWN_OP", "There is no operation %.60s.", request->op);
     }
     if (good) {
-        end_line(guest);
+        end_line(connection);
     } else {
-        write_refusal(guest, request->id);
+        write_refusal(connection, request->id);
     }
 }
 
 /* Lines. */
 
-static const char *line_end(const jzi_guest *guest)
+static const char *line_end(const jzi_connection *connection)
 {
-    return memchr(guest->in, '\n', guest->in_len);
+    return memchr(connection->in, '\n', connection->in_len);
 }
 
-static bool may_answer(const jzi_guest *guest)
+static bool may_answer(const jzi_connection *connection)
 {
-    return !guest->leaving && !guest->gone && waiting(guest) < ANSWER_UP_TO &&
-           !jzi_control_is_over(guest->client.control);
+    return !connection->leaving && !connection->gone && waiting(connection) < ANSWER_UP_TO &&
+           !jzi_control_is_over(connection->client.control);
 }
 
-bool jzi_guest_has_line(const jzi_guest *guest)
+bool jzi_connection_has_line(const jzi_connection *connection)
 {
-    return may_answer(guest) && (line_end(guest) != NULL || guest->in_len == sizeof guest->in);
+    return may_answer(connection) &&
+           (line_end(connection) != NULL || connection->in_len == sizeof connection->in);
 }
 
-static void answer_lines(jzi_guest *guest)
+static void answer_lines(jzi_connection *connection)
 {
-    for (int i = 0; i < ANSWERS_AT_A_TIME && may_answer(guest); i++) {
-        const char *end = line_end(guest);
+    for (int i = 0; i < ANSWERS_AT_A_TIME && may_answer(connection); i++) {
+        const char *end = line_end(connection);
         if (end == NULL) {
-            if (guest->in_len == sizeof guest->in) {
-                (void)jzi_refuse(&guest->client, "TOO_LONG", "A request has at most %d bytes.",
+            if (connection->in_len == sizeof connection->in) {
+                (void)jzi_refuse(&connection->client, "TOO_LONG", "A request has at most %d bytes.",
                                  (int)JZI_REQUEST_MAX);
-                write_refusal(guest, 0);
-                guest->leaving = true;
+                write_refusal(connection, 0);
+                connection->leaving = true;
             }
             return;
         }
-        size_t len = (size_t)(end - guest->in);
-        answer(guest, guest->in, len);
-        guest->in_len -= len + 1;
-        memmove(guest->in, end + 1, guest->in_len);
+        size_t len = (size_t)(end - connection->in);
+        client_answer(connection, connection->in, len);
+        connection->in_len -= len + 1;
+        memmove(connection->in, end + 1, connection->in_len);
     }
 }
 
 /* Bytes. */
 
-bool jzi_guest_wants_read(const jzi_guest *guest)
+bool jzi_connection_wants_read(const jzi_connection *connection)
 {
-    return may_answer(guest) && !guest->ended && guest->in_len < sizeof guest->in;
+    return may_answer(connection) && !connection->ended &&
+           connection->in_len < sizeof connection->in;
 }
 
-bool jzi_guest_wants_write(const jzi_guest *guest)
+bool jzi_connection_wants_write(const jzi_connection *connection)
 {
-    return waiting(guest) > 0;
+    return waiting(connection) > 0;
 }
 
-static void read_some(jzi_guest *guest)
+static void read_some(jzi_connection *connection)
 {
     size_t len = 0;
-    jzx_err err = jzi_control_read(guest->fd, guest->in + guest->in_len,
-                                   sizeof guest->in - guest->in_len, &len);
+    jzx_err err = jzi_control_read(connection->fd, connection->in + connection->in_len,
+                                   sizeof connection->in - connection->in_len, &len);
     if (err == JZX_OK) {
-        guest->in_len += len;
-        guest->ended = len == 0;
+        connection->in_len += len;
+        connection->ended = len == 0;
     } else if (err != JZX_ERR_AGAIN) {
-        guest->gone = true;
+        connection->gone = true;
     }
 }
 
 /* Gives memory of long answers back. */
-static void tidy_up(jzi_guest *guest)
+static void tidy_up(jzi_connection *connection)
 {
-    jzi_json *out = &guest->client.out;
-    if (waiting(guest) == 0) {
-        guest->written = 0;
+    jzi_json *out = &connection->client.out;
+    if (waiting(connection) == 0) {
+        connection->written = 0;
         if (out->cap > KEEP_BYTES) {
             jzi_json_deinit(out);
         } else {
             jzi_json_clear(out);
         }
-    } else if (guest->written > ANSWER_UP_TO && guest->written > out->len / 2) {
-        out->len -= guest->written;
-        memmove(out->bytes, out->bytes + guest->written, out->len);
-        guest->written = 0;
+    } else if (connection->written > ANSWER_UP_TO && connection->written > out->len / 2) {
+        out->len -= connection->written;
+        memmove(out->bytes, out->bytes + connection->written, out->len);
+        connection->written = 0;
     }
 }
 
-static void write_some(jzi_guest *guest, uint64_t now_ns)
+static void write_some(jzi_connection *connection, uint64_t now_ns)
 {
-    while (waiting(guest) > 0 && !guest->gone) {
+    while (waiting(connection) > 0 && !connection->gone) {
         size_t len = 0;
-        jzx_err err = jzi_control_write(guest->fd, guest->client.out.bytes + guest->written,
-                                        waiting(guest), &len);
+        jzx_err err =
+            jzi_control_write(connection->fd, connection->client.out.bytes + connection->written,
+                              waiting(connection), &len);
         if (err != JZX_OK) {
-            guest->gone = err != JZX_ERR_AGAIN;
+            connection->gone = err != JZX_ERR_AGAIN;
             break;
         }
-        guest->written += len;
-        guest->progress_ns = now_ns;
+        connection->written += len;
+        connection->progress_ns = now_ns;
     }
-    tidy_up(guest);
+    tidy_up(connection);
 }
 
-void jzi_guest_serve(jzi_guest *guest, bool readable, bool writable, uint64_t now_ns)
+void jzi_connection_serve(jzi_connection *connection, bool readable, bool writable, uint64_t now_ns)
 {
-    if (writable && waiting(guest) == 0 && !jzi_guest_wants_read(guest)) {
-        guest->gone = true; /* nothing was asked for: the other side is gone */
+    if (writable && waiting(connection) == 0 && !jzi_connection_wants_read(connection)) {
+        connection->gone = true; /* nothing was asked for: the other side is gone */
     }
-    if (readable && jzi_guest_wants_read(guest)) {
-        read_some(guest);
+    if (readable && jzi_connection_wants_read(connection)) {
+        read_some(connection);
     }
-    answer_lines(guest);
-    if (waiting(guest) == 0) {
-        guest->progress_ns = now_ns;
+    answer_lines(connection);
+    if (waiting(connection) == 0) {
+        connection->progress_ns = now_ns;
     }
-    write_some(guest, now_ns);
-    bool idle = waiting(guest) == 0;
-    guest->gone =
-        guest->gone || (idle && guest->leaving) ||
-        (idle && guest->ended && guest->client.stream.pump == NULL && line_end(guest) == NULL) ||
-        (!idle && now_ns - guest->progress_ns >
-                      atomic_load_explicit(&server_of(guest)->patience_ns, memory_order_relaxed));
+    write_some(connection, now_ns);
+    bool idle = waiting(connection) == 0;
+    connection->gone = connection->gone || (idle && connection->leaving) ||
+                       (idle && connection->ended && connection->client.stream.pump == NULL &&
+                        line_end(connection) == NULL) ||
+                       (!idle && now_ns - connection->progress_ns >
+                                     atomic_load_explicit(&server_of(connection)->patience_ns,
+                                                          memory_order_relaxed));
 }
 
 /* Coming and going. */
@@ -304,10 +308,10 @@ void jzi_write_allow(jzi_json *out, uint32_t allow)
     jzi_json_close(out, ']');
 }
 
-static void greet(jzi_guest *guest)
+static void greet(jzi_connection *connection)
 {
-    const jzx_control *control = guest->client.control;
-    jzi_json *out = &guest->client.out;
+    const jzx_control *control = connection->client.control;
+    jzi_json *out = &connection->client.out;
     jzi_json_open(out, NULL, '{');
     jzi_json_text(out, "jzx", jzx_version());
     jzi_json_u64(out, "protocol", 1);
@@ -315,34 +319,34 @@ static void greet(jzi_guest *guest)
     jzi_json_text(out, "name", control->name);
     jzi_json_u64(out, "uptime_ms", (jzi_control_now_ns(control) - control->started_ns) / 1000000u);
     jzi_write_allow(out, control->opts.allow);
-    end_line(guest);
+    end_line(connection);
 }
 
-jzi_guest *jzi_guest_create(jzi_server *server, int fd)
+jzi_connection *jzi_connection_create(jzi_server *server, int fd)
 {
     const jzx_allocator *alloc = jzi_server_alloc(server);
-    jzi_guest *guest = jzi_alloc_zeroed(alloc, sizeof *guest);
-    if (guest == NULL) {
+    jzi_connection *connection = jzi_alloc_zeroed(alloc, sizeof *connection);
+    if (connection == NULL) {
         return NULL;
     }
-    guest->client.control = server->control;
-    guest->fd = fd;
-    guest->progress_ns = jzi_control_now_ns(server->control);
-    jzi_json_init(&guest->client.out, alloc);
-    greet(guest);
-    return guest;
+    connection->client.control = server->control;
+    connection->fd = fd;
+    connection->progress_ns = jzi_control_now_ns(server->control);
+    jzi_json_init(&connection->client.out, alloc);
+    greet(connection);
+    return connection;
 }
 
-void jzi_guest_destroy(jzi_guest *guest)
+void jzi_connection_destroy(jzi_connection *connection)
 {
-    const jzx_allocator *alloc = jzi_server_alloc(server_of(guest));
-    end_stream(&guest->client);
-    jzi_control_hang_up(guest->fd);
-    jzi_json_deinit(&guest->client.out);
-    jzi_look_deinit(alloc, &guest->base);
-    jzi_look_deinit(alloc, &guest->last);
-    jzi_samples_deinit(alloc, &guest->before);
-    jzi_samples_deinit(alloc, &guest->now);
-    jzi_free(alloc, guest->busy, guest->busy == NULL ? 0 : 2 * sizeof *guest->busy);
-    jzi_free(alloc, guest, sizeof *guest);
+    const jzx_allocator *alloc = jzi_server_alloc(server_of(connection));
+    end_stream(&connection->client);
+    jzi_control_hang_up(connection->fd);
+    jzi_json_deinit(&connection->client.out);
+    jzi_seen_list_deinit(alloc, &connection->base);
+    jzi_seen_list_deinit(alloc, &connection->last);
+    jzi_samples_deinit(alloc, &connection->before);
+    jzi_samples_deinit(alloc, &connection->now);
+    jzi_free(alloc, connection->busy, connection->busy == NULL ? 0 : 2 * sizeof *connection->busy);
+    jzi_free(alloc, connection, sizeof *connection);
 }

@@ -9,12 +9,13 @@
 #include "os/debug/frames.h"
 #include "os/debug/probe.h"
 #include "os/debug/process.h"
+#include "sched/worker_record.h"
 
 #include <string.h>
 
 enum { RECORD_EVENTS = 4096, RECORD_EVENTS_MAX = 1048576, MODE = 0600, MODE_BITS = 0777 };
 
-static char *join(const jzx_allocator *alloc, const char *text, const char *tail)
+static char *control_join(const jzx_allocator *alloc, const char *text, const char *tail)
 {
     size_t text_len = strlen(text);
     size_t tail_bytes = strlen(tail) + 1;
@@ -69,11 +70,11 @@ static char *make_name(const jzx_allocator *alloc, const char *given)
 {
     char exe[512];
     if (given != NULL && given[0] != '\0') {
-        return join(alloc, given, "");
+        return control_join(alloc, given, "");
     }
     jzi_process_exe(exe, sizeof exe);
     const char *slash = strrchr(exe, '/');
-    return join(alloc, slash == NULL ? exe : slash + 1, "");
+    return control_join(alloc, slash == NULL ? exe : slash + 1, "");
 }
 
 /* Where dumps go: as the options say, or beside the socket. */
@@ -81,13 +82,14 @@ static char *make_dump_path(const jzx_allocator *alloc, const char *given, const
 {
     char whole[JZI_DUMP_PATH_SIZE];
     if (given == NULL) {
-        return join(alloc, socket, ".flight");
+        return control_join(alloc, socket, ".flight");
     }
-    return join(alloc, jzi_dump_file_settle(given, whole) ? whole : given, "");
+    return control_join(alloc, jzi_dump_file_settle(given, whole) ? whole : given, "");
 }
 
 /* Everything but the thread. On an error everything is undone. */
-static jzx_err make(const jzi_view *view, const jzx_control_opts *opts, jzx_control **out_control)
+static jzx_err control_make(const jzi_view *view, const jzx_control_opts *opts,
+                            jzx_control **out_control)
 {
     const jzx_allocator *alloc = &view->alloc;
     jzx_control *control = jzi_alloc_zeroed(alloc, sizeof *control);
@@ -104,7 +106,7 @@ static jzx_err make(const jzi_view *view, const jzx_control_opts *opts, jzx_cont
         const char *path = control->server->socket.file.path;
         control->name = make_name(alloc, opts->name);
         control->opts.name = control->name;
-        control->opts.path = join(alloc, path, "");
+        control->opts.path = control_join(alloc, path, "");
         control->opts.dump_path = make_dump_path(alloc, opts->dump_path, path);
         bool whole =
             control->name != NULL && control->opts.path != NULL && control->opts.dump_path != NULL;
@@ -179,14 +181,14 @@ jzx_err jzx_control_start_sized(jzx_loop *loop, const jzx_control_opts *opts, si
     }
     jzi_view view = jzi_view_of(loop);
     jzi_worker_check_thread(&view.loop->worker, "jzx_control_start");
-    if (is_simulated(view.loop->worker.env) || !jzi_asym_ready()) { /* guests need its fence */
+    if (is_simulated(view.loop->worker.env) || !jzi_asym_ready()) { /* readers need its fence */
         return JZX_ERR_NOT_SUPPORTED;
     }
     if (JZI_PEEK_READY(view.board->control) != NULL) {
         return JZX_ERR_ALREADY;
     }
     jzx_control *control = NULL;
-    err = make(&view, &known, &control);
+    err = control_make(&view, &known, &control);
     if (err != JZX_OK) {
         return err;
     }

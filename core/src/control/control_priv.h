@@ -5,8 +5,8 @@
 
 #include <jzx/control.h>
 
+#include "control/dispatcher_call.h"
 #include "control/json.h"
-#include "control/visit.h"
 
 #include <pthread.h>
 
@@ -15,21 +15,21 @@ struct jzi_probe;
 struct jzi_question;
 
 /* A trace that goes on after its answer; see op_trace.c. */
-typedef struct jzi_stream {
+typedef struct jzi_trace_stream {
     uint64_t id; /* of the request */
     /* Called every 20 ms or so: writes lines to client->out while there is room. */
     void (*pump)(jzi_client *client);
     /* Called once: by `end`, or because the client is gone. */
     void (*end)(jzi_client *client);
     void *state;
-} jzi_stream;
+} jzi_trace_stream;
 
 /* What an operation has of a client. The server has more; it begins with this. */
 struct jzi_client {
     jzx_control *control;
-    jzi_json out;      /* lines that wait to be written */
-    jzi_stream stream; /* pump NULL: none */
-    const char *error; /* set by jzi_refuse() */
+    jzi_json out;            /* lines that wait to be written */
+    jzi_trace_stream stream; /* pump NULL: none */
+    const char *error;       /* set by jzi_refuse() */
     char error_text[240];
 };
 /* Bytes that wait to be read by the client. */
@@ -74,8 +74,8 @@ static inline bool jzi_control_is_over(const jzx_control *control)
     return atomic_load_explicit(jzi_control_over(control), memory_order_relaxed) != 0;
 }
 /* An object as in `actors`; the members that need two looks are null. */
-void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *sight,
-                     uint64_t now_ns);
+void jzi_write_snapshot(jzi_client *client, const char *member, const jzi_actor_snapshot *snapshot,
+                        uint64_t now_ns);
 /* The name of an actor, also of one that ended not long ago, or null; "" is null too. */
 void jzi_write_actor_name(jzi_client *client, const char *member, jzx_actor_id id);
 /* Name of a dispatcher into a buffer; "" if it is gone. */
@@ -123,7 +123,7 @@ typedef struct jzi_doing {
     uint32_t frame_count;
     void *frames[32];
 } jzi_doing;
-void jzi_look_at_worker(jzx_control *control, const jzi_worker_sight *worker, jzi_doing *out);
+void jzi_worker_sample(jzx_control *control, const jzi_worker_snapshot *worker, jzi_doing *out);
 /* Writes the flight recorder where the options say. Thread: the control's. Errors: IO, NO_MEMORY.
  */
 jzx_err jzi_record_dump(jzx_control *control, const char *why);

@@ -7,33 +7,33 @@
 
 enum { JZI_LISTED = 64 }; /* lists in answers are cut after so many */
 
-/* A visit to all dispatchers at the same time. */
-typedef struct jzi_tour {
+/* A call to all dispatchers at the same time. */
+typedef struct jzi_call_all {
     size_t payload_bytes;
     uint64_t timeout_ns; /* for all of it */
-    /* On the dispatcher, with the floor. Allocates nothing. */
+    /* On the dispatcher, with the pool lock. Allocates nothing. */
     void (*run)(jzi_worker *worker, void *payload);
-    /* Fills in a zeroed payload. False: this one is not visited. NULL: nothing to fill in. */
+    /* Fills in a zeroed payload. False: this one is not called. NULL: nothing to fill in. */
     bool (*prepare)(void *ctx, uint32_t dispatcher, void *payload);
     /* It answered. */
     void (*take)(void *ctx, uint32_t dispatcher, const void *payload);
     void *ctx;
-} jzi_tour;
+} jzi_call_all;
 /* Which dispatchers did not answer, by index. */
 typedef struct jzi_silence {
     bool is_silent[JZX_DISPATCHERS_MAX];
 } jzi_silence;
-/* False: no memory. What was silent before is not visited. */
-bool jzi_tour_go(jzx_control *control, const jzi_tour *tour, jzi_silence *silence);
+/* False: no memory. What was silent before is not called. */
+bool jzi_call_all_run(jzx_control *control, const jzi_call_all *calls, jzi_silence *silence);
 /* "silent":[names] */
 void jzi_write_silence(jzi_client *client, const jzi_silence *silence);
 
 /* All workers; free it with jzi_free(), count * sizeof. NULL: none, or no memory. */
-jzi_worker_sight *jzi_workers_now(jzx_control *control, size_t *out_count);
+jzi_worker_snapshot *jzi_workers_now(jzx_control *control, size_t *out_count);
 /* In the same code for longer than limit_ns at now_ns, at two looks some milliseconds apart: at
  * most cap. */
-size_t jzi_find_stuck(jzx_control *control, uint64_t now_ns, uint64_t limit_ns,
-                      jzi_worker_sight *out, size_t cap);
+size_t jzi_workers_find_stuck(jzx_control *control, uint64_t now_ns, uint64_t limit_ns,
+                              jzi_worker_snapshot *out, size_t cap);
 /* How old something is; 0: it is of a later moment. */
 static inline uint64_t jzi_ms_since(uint64_t then_ns, uint64_t now_ns)
 {

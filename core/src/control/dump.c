@@ -47,7 +47,7 @@ static void flush(dump *to)
     jzi_json_clear(&to->text);
 }
 
-static void put(dump *to, const char *words)
+static void dump_put(dump *to, const char *words)
 {
     jzi_json_raw(&to->text, words, strlen(words));
     if (to->text.len >= FLUSH_AT) {
@@ -65,7 +65,7 @@ static void put_foreign(dump *to, const char *words)
         clean[len] = c < 0x20 || c == 0x7F ? '?' : words[len];
     }
     clean[len] = '\0';
-    put(to, clean);
+    dump_put(to, clean);
 }
 
 static __attribute__((format(printf, 2, 3))) void put_format(dump *to, const char *format, ...)
@@ -75,7 +75,7 @@ static __attribute__((format(printf, 2, 3))) void put_format(dump *to, const cha
     va_start(args, format);
     (void)vsnprintf(words, sizeof words, format, args);
     va_end(args);
-    put(to, words);
+    dump_put(to, words);
 }
 
 static void put_frames(dump *to, const jzi_failure *failure)
@@ -101,9 +101,9 @@ static void put_failure(dump *to, const jzi_failure *failure)
     if (failure->kind != JZI_FAILURE_HOOK) {
         put_format(to, ", with tag %u", (unsigned)failure->tag);
     } else if (jzi_failure_was_in_hook(failure)) {
-        put(to, ", in a hook");
+        dump_put(to, ", in a hook");
     }
-    put(to, "\n");
+    dump_put(to, "\n");
     put_frames(to, failure);
 }
 
@@ -116,7 +116,7 @@ static void put_failures(dump *to)
         return;
     }
     size_t count = jzi_board_failures(to->control->view.board, JZX_NOBODY, list, FAILURES);
-    put(to, count == 0 ? "No failures.\n" : "Last failures, newest first:\n");
+    dump_put(to, count == 0 ? "No failures.\n" : "Last failures, newest first:\n");
     for (size_t i = 0; i < count; i++) {
         put_failure(to, &list[i]);
     }
@@ -137,8 +137,8 @@ static void put_events(dump *to)
     for (size_t i = 0; i < flight.count && to->err == JZX_OK; i++) {
         char line[JZI_RECORD_LINE_MAX];
         (void)jzi_flight_format(to->names, &flight.events[i], to->now_ns, line);
-        put(to, line);
-        put(to, "\n");
+        dump_put(to, line);
+        dump_put(to, "\n");
     }
     jzi_flight_free(view, &flight);
 }
@@ -157,12 +157,12 @@ static jzx_err dump_to(jzx_control *control, int fd, int32_t patience_ms, const 
     jzi_json_init(&to.text, &control->view.alloc);
     to.symbols.alloc = &control->view.alloc;
     jzi_date_format(date);
-    put(&to, "== flight recorder of ");
+    dump_put(&to, "== flight recorder of ");
     put_foreign(&to, control->name);
     put_format(&to, ", process %d, %s: %s\n", (int)jzi_process_id(), date, why);
     put_failures(&to);
     put_events(&to);
-    put(&to, "== end\n");
+    dump_put(&to, "== end\n");
     flush(&to);
     jzi_json_deinit(&to.text);
     jzi_symbols_deinit(&to.symbols);

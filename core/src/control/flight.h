@@ -46,7 +46,7 @@ typedef struct jzi_names {
     const jzi_view *view;
     size_t dispatcher_count;
     size_t dispatcher_cap;
-    jzi_dispatcher_sight *dispatchers; /* owned */
+    jzi_dispatcher_snapshot *dispatchers; /* owned */
     struct {
         jzx_actor_id id; /* JZX_NOBODY: free */
         char name[48];
@@ -60,7 +60,7 @@ void jzi_names_refresh(jzi_names *names);
 /* Of who is gone: the name that a failure of it left, or "". Valid until the next call. */
 const char *jzi_names_actor(jzi_names *names, jzx_actor_id id);
 /* NULL: it is gone. */
-const jzi_dispatcher_sight *jzi_names_dispatcher(const jzi_names *names, uint32_t index);
+const jzi_dispatcher_snapshot *jzi_names_dispatcher(const jzi_names *names, uint32_t index);
 
 /* Members that all events have in `record` and `trace`: "tag", "detail", "value" and "more". */
 void jzi_flight_write_details(jzi_json *out, const jzi_event *at);

@@ -43,7 +43,7 @@ static bool reserve(jzi_json *json, size_t more)
     return true;
 }
 
-static void put(jzi_json *json, const char *bytes, size_t len)
+static void json_put(jzi_json *json, const char *bytes, size_t len)
 {
     if (len > 0 && reserve(json, len)) {
         memcpy(json->bytes + json->len, bytes, len);
@@ -53,12 +53,12 @@ static void put(jzi_json *json, const char *bytes, size_t len)
 
 static void put_char(jzi_json *json, char c)
 {
-    put(json, &c, 1);
+    json_put(json, &c, 1);
 }
 
 void jzi_json_raw(jzi_json *json, const char *bytes, size_t len)
 {
-    put(json, bytes, len);
+    json_put(json, bytes, len);
     json->comma = false; /* a line begins anew */
 }
 
@@ -110,14 +110,14 @@ static void put_escaped(jzi_json *json, unsigned char c)
     const char *found = strchr("\"\"\\\\\nn\rr\tt", c); /* each followed by its letter */
     if (c != 0 && found != NULL && (c == '"' || c == '\\' || c < 0x20)) {
         char two[2] = {'\\', found[1]};
-        put(json, two, 2);
+        json_put(json, two, 2);
         return;
     }
     char six[6] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 0xFu]};
-    put(json, six, 6);
+    json_put(json, six, 6);
 }
 
-static void put_text(jzi_json *json, const char *text, size_t len)
+static void json_put_text(jzi_json *json, const char *text, size_t len)
 {
     const unsigned char *at = (const unsigned char *)text;
     size_t plain = 0; /* bytes before `i` that go as they are */
@@ -130,21 +130,21 @@ static void put_text(jzi_json *json, const char *text, size_t len)
             i += step;
             continue;
         }
-        put(json, text + i - plain, plain);
+        json_put(json, text + i - plain, plain);
         plain = 0;
         if (step == 0) {
-            put(json, "\xEF\xBF\xBD", 3);
+            json_put(json, "\xEF\xBF\xBD", 3);
         } else {
             put_escaped(json, at[i]);
         }
         i++;
     }
-    put(json, text + i - plain, plain);
+    json_put(json, text + i - plain, plain);
     put_char(json, '"');
 }
 
 /* What comes before a value: a comma, and the member's name. */
-static void begin(jzi_json *json, const char *name)
+static void json_begin(jzi_json *json, const char *name)
 {
     if (json->comma) {
         put_char(json, ',');
@@ -152,14 +152,14 @@ static void begin(jzi_json *json, const char *name)
     json->comma = true;
     if (name != NULL) {
         put_char(json, '"');
-        put(json, name, strlen(name));
-        put(json, "\":", 2);
+        json_put(json, name, strlen(name));
+        json_put(json, "\":", 2);
     }
 }
 
 void jzi_json_open(jzi_json *json, const char *name, char bracket)
 {
-    begin(json, name);
+    json_begin(json, name);
     put_char(json, bracket);
     json->comma = false;
 }
@@ -176,8 +176,8 @@ void jzi_json_text(jzi_json *json, const char *name, const char *text)
         jzi_json_null(json, name);
         return;
     }
-    begin(json, name);
-    put_text(json, text, strlen(text));
+    json_begin(json, name);
+    json_put_text(json, text, strlen(text));
 }
 
 /* Numbers. */
@@ -190,18 +190,18 @@ static void put_u64(jzi_json *json, uint64_t value)
         digits[--at] = (char)('0' + value % 10);
         value /= 10;
     } while (value > 0);
-    put(json, digits + at, sizeof digits - at);
+    json_put(json, digits + at, sizeof digits - at);
 }
 
 void jzi_json_u64(jzi_json *json, const char *name, uint64_t value)
 {
-    begin(json, name);
+    json_begin(json, name);
     put_u64(json, value);
 }
 
 void jzi_json_i64(jzi_json *json, const char *name, int64_t value)
 {
-    begin(json, name);
+    json_begin(json, name);
     if (value < 0) {
         put_char(json, '-');
     }
@@ -210,14 +210,14 @@ void jzi_json_i64(jzi_json *json, const char *name, int64_t value)
 
 void jzi_json_bool(jzi_json *json, const char *name, bool value)
 {
-    begin(json, name);
-    put(json, value ? "true" : "false", value ? 4 : 5);
+    json_begin(json, name);
+    json_put(json, value ? "true" : "false", value ? 4 : 5);
 }
 
 void jzi_json_null(jzi_json *json, const char *name)
 {
-    begin(json, name);
-    put(json, "null", 4);
+    json_begin(json, name);
+    json_put(json, "null", 4);
 }
 
 /* Six digits after the point at most; big ones have none. */
@@ -228,12 +228,12 @@ void jzi_json_real(jzi_json *json, const char *name, double value)
         jzi_json_null(json, name);
         return;
     }
-    begin(json, name);
+    json_begin(json, name);
     double size = value < 0 ? -value : value;
     if (size >= big) {
         char text[320];
         int len = snprintf(text, sizeof text, "%.0f", value);
-        put(json, text, (size_t)len);
+        json_put(json, text, (size_t)len);
         return;
     }
     uint64_t millionths = (uint64_t)(size * 1e6 + 0.5);
@@ -248,7 +248,7 @@ void jzi_json_real(jzi_json *json, const char *name, double value)
         digits[i] = (char)('0' + rest % 10);
         len = len == 0 && digits[i] != '0' ? i + 1 : len;
     }
-    put(json, len == 0 ? ".0" : digits, len == 0 ? 2 : len);
+    json_put(json, len == 0 ? ".0" : digits, len == 0 ? 2 : len);
 }
 
 static void put_hex(jzi_json *json, uint64_t value)
@@ -262,7 +262,7 @@ static void put_hex(jzi_json *json, uint64_t value)
         value >>= 4;
     } while (value > 0);
     digits[--at] = '"';
-    put(json, digits + at, sizeof digits - at);
+    json_put(json, digits + at, sizeof digits - at);
 }
 
 void jzi_json_actor(jzi_json *json, const char *name, jzx_actor_id id)
@@ -271,12 +271,12 @@ void jzi_json_actor(jzi_json *json, const char *name, jzx_actor_id id)
         jzi_json_null(json, name);
         return;
     }
-    begin(json, name);
+    json_begin(json, name);
     put_hex(json, id);
 }
 
 void jzi_json_pointer(jzi_json *json, const char *name, const void *pointer)
 {
-    begin(json, name);
+    json_begin(json, name);
     put_hex(json, (uint64_t)(uintptr_t)pointer);
 }

@@ -16,7 +16,7 @@ typedef struct reader {
     const char *wrong;
 } reader;
 
-static bool fail(reader *in, const char *why)
+static bool json_request_fail(reader *in, const char *why)
 {
     if (in->wrong == NULL) {
         in->wrong = why;
@@ -31,7 +31,7 @@ static void skip_blanks(reader *in)
     }
 }
 
-static bool take(reader *in, char c)
+static bool json_request_take(reader *in, char c)
 {
     skip_blanks(in);
     if (*in->at != c) {
@@ -57,7 +57,7 @@ static bool read_hex(reader *in, uint32_t *out)
     for (int i = 0; i < 4; i++) {
         int digit = hex_digit(*in->at);
         if (digit < 0) {
-            return fail(in, "After \\u in a text come four hexadecimal digits.");
+            return json_request_fail(in, "After \\u in a text come four hexadecimal digits.");
         }
         value = value << 4 | (uint32_t)digit;
         in->at++;
@@ -83,7 +83,7 @@ static bool read_unicode(reader *in, char **to)
                                               : 0xD800;
     }
     if (code == 0 || (code >= 0xD800 && code <= 0xDFFF)) {
-        return fail(in, "A text has \\u0000 or half a surrogate pair in it.");
+        return json_request_fail(in, "A text has \\u0000 or half a surrogate pair in it.");
     }
     unsigned char *out = (unsigned char *)*to;
     size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
@@ -110,20 +110,21 @@ static bool read_escape(reader *in, char **to)
         }
     }
     in->at--; /* it may be the end */
-    return fail(in, "A text has a \\ with a letter after it that means nothing.");
+    return json_request_fail(in, "A text has a \\ with a letter after it that means nothing.");
 }
 
 static bool read_text(reader *in, const char **out)
 {
-    if (!take(in, '"')) {
-        return fail(in, "There is no text where one belongs.");
+    if (!json_request_take(in, '"')) {
+        return json_request_fail(in, "There is no text where one belongs.");
     }
     char *to = in->at;
     *out = to;
     while (*in->at != '"') {
         if ((unsigned char)*in->at < 0x20) {
-            return fail(in, in->at == in->end ? "A text does not end."
-                                              : "A text has a control character in it.");
+            return json_request_fail(in, in->at == in->end
+                                             ? "A text does not end."
+                                             : "A text has a control character in it.");
         }
         if (*in->at != '\\') {
             *to++ = *in->at++;
@@ -172,8 +173,8 @@ static bool read_number(reader *in, jzi_request_value *value)
         good = in->at > power;
     }
     if (!good) {
-        return fail(in, in->at == first ? "There is no value where one belongs."
-                                        : "A number is not written as JSON has it.");
+        return json_request_fail(in, in->at == first ? "There is no value where one belongs."
+                                                     : "A number is not written as JSON has it.");
     }
     value->type = whole ? 'n' : 'r';
     value->number = whole ? sum : 0;
@@ -207,7 +208,7 @@ static bool read_array(reader *in, jzi_request_value *value, int depth)
     jzi_request *request = in->request;
     uint32_t first = request->list_count;
     bool texts = true;
-    if (!take(in, ']')) {
+    if (!json_request_take(in, ']')) {
         do {
             jzi_request_value element = {0};
             if (!read_value(in, &element, depth + 1)) {
@@ -216,13 +217,13 @@ static bool read_array(reader *in, jzi_request_value *value, int depth)
             texts = texts && element.type == 's';
             if (texts && depth == 1) {
                 if (request->list_count == JZI_REQUEST_LIST) {
-                    return fail(in, "A list has more than 64 texts.");
+                    return json_request_fail(in, "A list has more than 64 texts.");
                 }
                 request->list[request->list_count++] = element.text;
             }
-        } while (take(in, ','));
-        if (!take(in, ']')) {
-            return fail(in, "A list does not end with ].");
+        } while (json_request_take(in, ','));
+        if (!json_request_take(in, ']')) {
+            return json_request_fail(in, "A list does not end with ].");
         }
     }
     value->type = texts && depth == 1 ? '[' : 'x';
@@ -235,7 +236,7 @@ static bool read_array(reader *in, jzi_request_value *value, int depth)
 static bool skip_object(reader *in, jzi_request_value *value, int depth)
 {
     value->type = 'x';
-    if (take(in, '}')) {
+    if (json_request_take(in, '}')) {
         return true;
     }
     do {
@@ -244,14 +245,14 @@ static bool skip_object(reader *in, jzi_request_value *value, int depth)
         if (!read_text(in, &name)) {
             return false;
         }
-        if (!take(in, ':')) {
-            return fail(in, "After the name of a member there is no colon.");
+        if (!json_request_take(in, ':')) {
+            return json_request_fail(in, "After the name of a member there is no colon.");
         }
         if (!read_value(in, &member, depth + 1)) {
             return false;
         }
-    } while (take(in, ','));
-    return take(in, '}') || fail(in, "An object does not end with }.");
+    } while (json_request_take(in, ','));
+    return json_request_take(in, '}') || json_request_fail(in, "An object does not end with }.");
 }
 
 /* depth: of what this value is in; the request is 1. */
@@ -266,12 +267,12 @@ static bool read_value(reader *in, jzi_request_value *value, int depth)
         return read_word(in, value);
     }
     if (depth >= DEPTH_MAX) {
-        return fail(in, "The request is nested more than 4 deep.");
+        return json_request_fail(in, "The request is nested more than 4 deep.");
     }
     return *in->at++ == '[' ? read_array(in, value, depth) : skip_object(in, value, depth);
 }
 
-static jzi_request_value *find(const jzi_request *request, const char *name)
+static jzi_request_value *json_request_find(const jzi_request *request, const char *name)
 {
     for (uint32_t i = 0; i < request->count; i++) {
         if (strcmp(request->values[i].name, name) == 0) {
@@ -288,17 +289,17 @@ static bool read_member(reader *in)
     if (!read_text(in, &value.name)) {
         return false;
     }
-    if (!take(in, ':')) {
-        return fail(in, "After the name of a member there is no colon.");
+    if (!json_request_take(in, ':')) {
+        return json_request_fail(in, "After the name of a member there is no colon.");
     }
     if (!read_value(in, &value, 1)) {
         return false;
     }
-    if (find(request, value.name) != NULL) {
-        return fail(in, "A member is there twice.");
+    if (json_request_find(request, value.name) != NULL) {
+        return json_request_fail(in, "A member is there twice.");
     }
     if (request->count == JZI_REQUEST_MEMBERS) {
-        return fail(in, "The request has more than 32 members.");
+        return json_request_fail(in, "The request has more than 32 members.");
     }
     request->values[request->count++] = value;
     if (strcmp(value.name, "id") == 0 && value.type == 'n') {
@@ -309,21 +310,21 @@ static bool read_member(reader *in)
 
 static bool read_object(reader *in)
 {
-    if (!take(in, '{')) {
-        return fail(in, "A request is an object: {\"id\":1,\"op\":\"program\"}.");
+    if (!json_request_take(in, '{')) {
+        return json_request_fail(in, "A request is an object: {\"id\":1,\"op\":\"program\"}.");
     }
-    if (!take(in, '}')) {
+    if (!json_request_take(in, '}')) {
         do {
             if (!read_member(in)) {
                 return false;
             }
-        } while (take(in, ','));
-        if (!take(in, '}')) {
-            return fail(in, "The request does not end with }.");
+        } while (json_request_take(in, ','));
+        if (!json_request_take(in, '}')) {
+            return json_request_fail(in, "The request does not end with }.");
         }
     }
     skip_blanks(in);
-    return in->at == in->end || fail(in, "Something follows the request on its line.");
+    return in->at == in->end || json_request_fail(in, "Something follows the request on its line.");
 }
 
 const char *jzi_request_read(jzi_request *request, const char *line, size_t len)
@@ -344,7 +345,7 @@ const char *jzi_request_read(jzi_request *request, const char *line, size_t len)
     if (!read_object(&in) || in.wrong != NULL) {
         return in.wrong;
     }
-    const jzi_request_value *id = find(request, "id");
+    const jzi_request_value *id = json_request_find(request, "id");
     if (id != NULL && id->type != 'n') {
         return "The id is a whole number.";
     }
@@ -360,7 +361,7 @@ const char *jzi_request_read(jzi_request *request, const char *line, size_t len)
 /* One that is there and not null. */
 static const jzi_request_value *given(const jzi_request *request, const char *name)
 {
-    const jzi_request_value *value = find(request, name);
+    const jzi_request_value *value = json_request_find(request, name);
     return value == NULL || value->type == '0' ? NULL : value;
 }
 

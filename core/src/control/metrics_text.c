@@ -6,7 +6,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static void put(jzi_metrics *to, const char *words)
+static void metrics_text_put(jzi_metrics *to, const char *words)
 {
     jzi_json_raw(&to->text, words, strlen(words));
 }
@@ -24,7 +24,7 @@ static bool put_control(jzi_metrics *to, const char **value)
         return false;
     }
     (void)snprintf(text, sizeof text, "\\\\x%02x", c1 ? next : byte);
-    put(to, text);
+    metrics_text_put(to, text);
     *value += c1 ? 1 : 0;
     return true;
 }
@@ -37,13 +37,13 @@ static void put_escaped(jzi_metrics *to, const char *value)
         }
         switch (*value) {
         case '\\':
-            put(to, "\\\\");
+            metrics_text_put(to, "\\\\");
             break;
         case '"':
-            put(to, "\\\"");
+            metrics_text_put(to, "\\\"");
             break;
         case '\n':
-            put(to, "\\n");
+            metrics_text_put(to, "\\n");
             break;
         default:
             jzi_json_raw(&to->text, value, 1);
@@ -55,15 +55,15 @@ static void put_escaped(jzi_metrics *to, const char *value)
 void jzi_metrics_begin(jzi_metrics *to, const char *name, const char *type, const char *help)
 {
     to->name = name;
-    put(to, "# HELP ");
-    put(to, name);
-    put(to, " ");
-    put(to, help);
-    put(to, "\n# TYPE ");
-    put(to, name);
-    put(to, " ");
-    put(to, type);
-    put(to, "\n");
+    metrics_text_put(to, "# HELP ");
+    metrics_text_put(to, name);
+    metrics_text_put(to, " ");
+    metrics_text_put(to, help);
+    metrics_text_put(to, "\n# TYPE ");
+    metrics_text_put(to, name);
+    metrics_text_put(to, " ");
+    metrics_text_put(to, type);
+    metrics_text_put(to, "\n");
 }
 
 static void put_labels(jzi_metrics *to, const jzi_label *labels)
@@ -71,22 +71,22 @@ static void put_labels(jzi_metrics *to, const jzi_label *labels)
     const char *before = "{";
     for (int i = 0; labels != NULL && i < JZI_LABELS; i++) {
         if (labels[i].name != NULL) {
-            put(to, before);
-            put(to, labels[i].name);
-            put(to, "=\"");
+            metrics_text_put(to, before);
+            metrics_text_put(to, labels[i].name);
+            metrics_text_put(to, "=\"");
             put_escaped(to, labels[i].value);
-            put(to, "\"");
+            metrics_text_put(to, "\"");
             before = ",";
         }
     }
-    put(to, *before == ',' ? "} " : " ");
+    metrics_text_put(to, *before == ',' ? "} " : " ");
 }
 
 static void put_u64(jzi_metrics *to, uint64_t value)
 {
     char digits[32];
     (void)snprintf(digits, sizeof digits, "%llu\n", (unsigned long long)value);
-    put(to, digits);
+    metrics_text_put(to, digits);
 }
 
 /* "0.000000512"; zeros at the end say nothing. */
@@ -104,7 +104,7 @@ static void format_seconds(uint64_t ns, char out[40])
 
 void jzi_metrics_u64(jzi_metrics *to, const jzi_label labels[JZI_LABELS], uint64_t value)
 {
-    put(to, to->name);
+    metrics_text_put(to, to->name);
     put_labels(to, labels);
     put_u64(to, value);
 }
@@ -113,10 +113,10 @@ void jzi_metrics_seconds(jzi_metrics *to, const jzi_label labels[JZI_LABELS], ui
 {
     char digits[40];
     format_seconds(ns, digits);
-    put(to, to->name);
+    metrics_text_put(to, to->name);
     put_labels(to, labels);
-    put(to, digits);
-    put(to, "\n");
+    metrics_text_put(to, digits);
+    metrics_text_put(to, "\n");
 }
 
 void jzi_metrics_one(jzi_metrics *to, const char *name, const char *type, const char *help,
@@ -135,18 +135,18 @@ void jzi_metrics_histogram(jzi_metrics *to, const char *name, const char *help,
     for (uint32_t i = 0; i < count; i++) {
         so_far += buckets[i];
         format_seconds(UINT64_C(1) << (i + first), digits);
-        put(to, name);
-        put(to, "_bucket{le=\"");
-        put(to, i + 1 == count ? "+Inf" : digits);
-        put(to, "\"} ");
+        metrics_text_put(to, name);
+        metrics_text_put(to, "_bucket{le=\"");
+        metrics_text_put(to, i + 1 == count ? "+Inf" : digits);
+        metrics_text_put(to, "\"} ");
         put_u64(to, so_far);
     }
     format_seconds(sum_ns, digits);
-    put(to, name);
-    put(to, "_sum ");
-    put(to, digits);
-    put(to, "\n");
-    put(to, name);
-    put(to, "_count ");
+    metrics_text_put(to, name);
+    metrics_text_put(to, "_sum ");
+    metrics_text_put(to, digits);
+    metrics_text_put(to, "\n");
+    metrics_text_put(to, name);
+    metrics_text_put(to, "_count ");
     put_u64(to, so_far);
 }

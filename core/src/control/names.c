@@ -51,11 +51,11 @@ void jzi_names_refresh(jzi_names *names)
 
 static void look_up(const jzi_view *view, jzx_actor_id id, char name[48])
 {
-    jzi_sight sight;
+    jzi_actor_snapshot snapshot;
     jzi_failure failure;
     name[0] = '\0';
-    if (jzi_peek_actor(view, id, &sight)) {
-        memcpy(name, sight.name, sizeof sight.name);
+    if (jzi_peek_actor(view, id, &snapshot)) {
+        memcpy(name, snapshot.name, sizeof snapshot.name);
     } else if (jzi_board_name(view->board, id, name)) {
         return;
     } else if (jzi_board_failures(view->board, id, &failure, 1) == 1) {
@@ -78,7 +78,7 @@ const char *jzi_names_actor(jzi_names *names, jzx_actor_id id)
     return names->slots[at].name;
 }
 
-const jzi_dispatcher_sight *jzi_names_dispatcher(const jzi_names *names, uint32_t index)
+const jzi_dispatcher_snapshot *jzi_names_dispatcher(const jzi_names *names, uint32_t index)
 {
     for (size_t i = 0; i < names->dispatcher_count; i++) {
         if (names->dispatchers[i].index == index) {

@@ -1,16 +1,16 @@
 /* `stop`, `kill`, `restart`, `send`: what a client may do, if the program allows it. Orders are
  * left at the actor's door and need nobody's answer; a restart is the supervisor's own, so its
- * dispatcher is visited. */
+ * dispatcher is called. */
 #include "control/server.h"
 
 #include <jzx/system.h>
 
-#include "supervision/family.h"
+#include "supervision/children.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#define VISIT_NS UINT64_C(250000000)
+#define CALL_NS UINT64_C(250000000)
 
 static bool is_allowed(jzi_client *client, uint32_t what, const char *name)
 {
@@ -84,39 +84,39 @@ static void run_restart(jzi_worker *worker, void *payload)
     uint32_t asked = ASKED;
     if (atomic_compare_exchange_strong_explicit(&it->state, &asked, TAKEN, memory_order_acq_rel,
                                                 memory_order_acquire)) {
-        it->err = jzi_family_restart(worker, it->supervisor, it->child);
+        it->err = jzi_children_restart(worker, it->supervisor, it->child);
     }
 }
 
-static bool visit(jzi_client *client, jzx_actor_id supervisor, jzx_actor_id child)
+static bool act_call(jzi_client *client, jzx_actor_id supervisor, jzx_actor_id child)
 {
     const jzi_view *view = &client->control->view;
-    jzi_visit *visit = jzi_visit_make(view, sizeof(restart_order), run_restart);
-    if (visit == NULL) {
+    jzi_dispatcher_call *call = jzi_dispatcher_call_make(view, sizeof(restart_order), run_restart);
+    if (call == NULL) {
         return jzi_refuse_err(client, JZX_ERR_NO_MEMORY);
     }
-    restart_order *it = jzi_visit_payload(visit);
+    restart_order *it = jzi_dispatcher_call_payload(call);
     it->supervisor = supervisor;
     it->child = child;
     it->err = JZX_OK;
     atomic_store_explicit(&it->state, ASKED, memory_order_relaxed);
     /* The root of each dispatcher is a parent of its own. */
     jzx_actor_id where = supervisor == JZX_NOBODY ? child : supervisor;
-    jzi_visit_end end = jzi_visit_go(view, visit, jzx_id_dispatcher(where), VISIT_NS,
-                                     jzi_control_over(client->control));
+    jzi_dispatcher_call_end end = jzi_dispatcher_call_run(
+        view, call, jzx_id_dispatcher(where), CALL_NS, jzi_control_over(client->control));
     uint32_t asked = ASKED;
     bool good = false;
-    if (end == JZI_VISIT_ANSWERED && it->err == JZX_ERR_WRONG_SUPERVISOR &&
+    if (end == JZI_CALL_ANSWERED && it->err == JZX_ERR_WRONG_SUPERVISOR &&
         supervisor == JZX_NOBODY) {
         good = jzi_refuse(client, "WRONG_SUPERVISOR",
                           "Nobody supervises this actor, so nobody can restart it.");
-    } else if (end == JZI_VISIT_ANSWERED && it->err == JZX_ERR_NOT_RESTARTABLE) {
+    } else if (end == JZI_CALL_ANSWERED && it->err == JZX_ERR_NOT_RESTARTABLE) {
         good = jzi_refuse(client, "NOT_RESTARTABLE",
                           "A temporary child is never restarted, nor one without init or the flag "
                           "JZX_SPAWN_STATELESS.");
-    } else if (end == JZI_VISIT_ANSWERED) {
+    } else if (end == JZI_CALL_ANSWERED) {
         good = give(client, it->err);
-    } else if (end == JZI_VISIT_GONE) {
+    } else if (end == JZI_CALL_GONE) {
         good = jzi_refuse_err(client, JZX_ERR_NO_SUCH_ACTOR);
     } else if (atomic_compare_exchange_strong_explicit(
                    &it->state, &asked, WITHDRAWN, memory_order_acq_rel, memory_order_acquire)) {
@@ -125,22 +125,22 @@ static bool visit(jzi_client *client, jzx_actor_id supervisor, jzx_actor_id chil
     } else {
         good = true; /* it is at it just now */
     }
-    jzi_visit_drop(visit);
+    jzi_dispatcher_call_drop(call);
     return good;
 }
 
 bool jzi_op_restart(jzi_client *client, jzi_request *request)
 {
     jzx_actor_id id = JZX_NOBODY;
-    jzi_sight sight;
+    jzi_actor_snapshot snapshot;
     if (!is_allowed(client, JZX_CONTROL_RESTART, "restart actors") ||
         !jzi_request_actor(client, request, "actor", &id) || !is_right(client, request)) {
         return false;
     }
-    if (!jzi_peek_actor(&client->control->view, id, &sight)) {
+    if (!jzi_peek_actor(&client->control->view, id, &snapshot)) {
         return jzi_refuse_err(client, JZX_ERR_NO_SUCH_ACTOR);
     }
-    return visit(client, sight.parent, id);
+    return act_call(client, snapshot.parent, id);
 }
 
 bool jzi_op_send(jzi_client *client, jzi_request *request)

@@ -1,5 +1,5 @@
 /* The operation `actor`: all about one. What anybody can see comes from a look, the rest from a
- * visit to its dispatcher, and what it does just now from its thread. */
+ * call to its dispatcher, and what it does just now from its thread. */
 #include "control/op_actor_priv.h"
 
 #include "actor/life_table.h"
@@ -7,7 +7,7 @@
 #include "lifecycle/monitor.h"
 #include "messaging/registry.h"
 
-#define VISIT_NS UINT64_C(250000000)
+#define CALL_NS UINT64_C(250000000)
 /* A turn that is younger is not worth a signal. */
 #define LOOK_AFTER_NS UINT64_C(10000000)
 enum { FAILURES_SHOWN = 16 };
@@ -23,12 +23,12 @@ static void write_history(jzi_client *client, uint32_t history)
     jzi_json_close(&client->out, ']');
 }
 
-static void write_doing(jzi_client *client, const jzi_worker_sight *worker, uint64_t now_ns)
+static void write_doing(jzi_client *client, const jzi_worker_snapshot *worker, uint64_t now_ns)
 {
     jzi_json *out = &client->out;
     jzi_doing doing = {.answered = false};
     if (now_ns >= worker->turn_ns + LOOK_AFTER_NS) {
-        jzi_look_at_worker(client->control, worker, &doing);
+        jzi_worker_sample(client->control, worker, &doing);
     }
     if (doing.answered && doing.actor != worker->actor) {
         jzi_json_null(out, "doing"); /* it has gone on in this moment */
@@ -55,7 +55,7 @@ static void write_whether_doing(jzi_client *client, jzx_actor_id id, uint64_t no
     const jzx_allocator *alloc = &client->control->view.alloc;
     size_t count = 0;
     size_t at = 0;
-    jzi_worker_sight *workers = jzi_workers_now(client->control, &count);
+    jzi_worker_snapshot *workers = jzi_workers_now(client->control, &count);
     while (at < count && (workers[at].actor != id || !workers[at].inside || workers[at].asleep)) {
         at++;
     }
@@ -109,12 +109,12 @@ static void write_timers(jzi_json *out, const jzi_detail *detail)
     jzi_json_close(out, ']');
 }
 
-static void write_bonds(jzi_json *out, const jzi_detail *detail, const char *member,
-                        jzi_bonds which)
+static void write_relations(jzi_json *out, const jzi_detail *detail, const char *member,
+                            jzi_relation which)
 {
     jzi_json_open(out, member, '[');
-    for (uint32_t i = 0; i < detail->bond_count[which]; i++) {
-        jzi_json_actor(out, NULL, detail->bonds[which][i]);
+    for (uint32_t i = 0; i < detail->relation_count[which]; i++) {
+        jzi_json_actor(out, NULL, detail->relations[which][i]);
     }
     jzi_json_close(out, ']');
 }
@@ -211,9 +211,9 @@ static void write_detail(jzi_client *client, const jzi_detail *detail)
     write_stop_timeout(out, detail->stop_timeout_ms);
     jzi_json_u64(out, "behaviors", detail->behaviors);
     write_timers(out, detail);
-    write_bonds(out, detail, "watching", JZI_BONDS_WATCHING);
-    write_bonds(out, detail, "watchers", JZI_BONDS_WATCHERS);
-    write_bonds(out, detail, "links", JZI_BONDS_LINKS);
+    write_relations(out, detail, "watching", JZI_RELATION_WATCHING);
+    write_relations(out, detail, "watchers", JZI_RELATION_WATCHERS);
+    write_relations(out, detail, "links", JZI_RELATION_LINKS);
     write_asks(client, detail);
     jzi_json_u64(out, "sources", detail->sources);
     jzi_json_u64(out, "jobs", detail->jobs);
@@ -223,30 +223,30 @@ static void write_detail(jzi_client *client, const jzi_detail *detail)
 }
 
 /* False: it ended meanwhile, or there is no memory; refused. */
-static bool write_visit(jzi_client *client, jzx_actor_id id, uint64_t now_ns)
+static bool write_call(jzi_client *client, jzx_actor_id id, uint64_t now_ns)
 {
     const jzi_view *view = &client->control->view;
-    jzi_visit *visit = jzi_visit_make(view, sizeof(jzi_detail), jzi_detail_look);
-    if (visit == NULL) {
+    jzi_dispatcher_call *call = jzi_dispatcher_call_make(view, sizeof(jzi_detail), jzi_detail_look);
+    if (call == NULL) {
         return jzi_refuse_err(client, JZX_ERR_NO_MEMORY);
     }
-    jzi_detail *detail = jzi_visit_payload(visit);
+    jzi_detail *detail = jzi_dispatcher_call_payload(call);
     detail->id = id;
     detail->now_ns = now_ns;
-    jzi_visit_end end = jzi_visit_go(view, visit, jzx_id_dispatcher(id), VISIT_NS,
-                                     jzi_control_over(client->control));
+    jzi_dispatcher_call_end end = jzi_dispatcher_call_run(
+        view, call, jzx_id_dispatcher(id), CALL_NS, jzi_control_over(client->control));
     bool ok = true;
-    if (end == JZI_VISIT_ANSWERED && detail->found) {
+    if (end == JZI_CALL_ANSWERED && detail->found) {
         write_detail(client, detail);
         jzi_json_bool(&client->out, "answering", true);
-    } else if (end == JZI_VISIT_SILENT) {
+    } else if (end == JZI_CALL_SILENT) {
         jzi_json_null(&client->out, "detail");
         jzi_json_bool(&client->out, "answering", false);
     } else {
         ok = jzi_refuse(client, "NO_SUCH_ACTOR", "Actor %llx has just ended.",
                         (unsigned long long)id);
     }
-    jzi_visit_drop(visit);
+    jzi_dispatcher_call_drop(call);
     return ok;
 }
 
@@ -271,18 +271,18 @@ static bool write_failures(jzi_client *client, jzx_actor_id id, uint64_t now_ns)
 bool jzi_op_actor(jzi_client *client, jzi_request *request)
 {
     jzx_actor_id id = JZX_NOBODY;
-    jzi_sight sight;
+    jzi_actor_snapshot snapshot;
     if (!jzi_request_actor(client, request, "actor", &id)) {
         return false;
     }
-    if (!jzi_peek_actor(&client->control->view, id, &sight)) {
+    if (!jzi_peek_actor(&client->control->view, id, &snapshot)) {
         return jzi_refuse(client, "NO_SUCH_ACTOR", "There is no actor %llx.",
                           (unsigned long long)id);
     }
     uint64_t now_ns = jzi_control_now_ns(client->control); /* of all ages in the answer */
     jzi_json_u64(&client->out, "now_ns", now_ns);
-    jzi_write_sight(client, "actor", &sight, now_ns);
-    write_history(client, sight.history);
+    jzi_write_snapshot(client, "actor", &snapshot, now_ns);
+    write_history(client, snapshot.history);
     write_whether_doing(client, id, now_ns);
-    return write_visit(client, id, now_ns) && write_failures(client, id, now_ns);
+    return write_call(client, id, now_ns) && write_failures(client, id, now_ns);
 }

@@ -1,4 +1,4 @@
-/* What a visit to an actor's dispatcher brings back. */
+/* What a call to an actor's dispatcher brings back. */
 #ifndef JZI_CONTROL_ACTOR_STEPS_H
 #define JZI_CONTROL_ACTOR_STEPS_H
 
@@ -26,7 +26,7 @@ typedef struct jzi_child_detail {
     char name[48];
 } jzi_child_detail;
 
-enum { JZI_BOND_KINDS = 3 }; /* as jzi_bonds */
+enum { JZI_RELATION_KINDS = 3 }; /* as jzi_relation */
 
 typedef struct jzi_detail {
     jzx_actor_id id; /* who is asked for */
@@ -51,8 +51,8 @@ typedef struct jzi_detail {
     uint32_t ask_count;
     uint32_t owed_count;
     uint32_t child_count;
-    uint32_t bond_count[JZI_BOND_KINDS];
-    jzx_actor_id bonds[JZI_BOND_KINDS][JZI_LISTED];
+    uint32_t relation_count[JZI_RELATION_KINDS];
+    jzx_actor_id relations[JZI_RELATION_KINDS][JZI_LISTED];
     jzi_timer_detail timers[JZI_LISTED];
     jzi_ask_detail asks[JZI_LISTED];
     jzi_ask_detail owed[JZI_LISTED];

@@ -35,12 +35,12 @@ static const char *const sort_names[SORTS] = {
 /* One that passed the filters. */
 typedef struct entry {
     uint64_t key; /* the lower comes first */
-    uint32_t at;  /* in server->sights */
+    uint32_t at;  /* in server->snapshots */
     uint32_t depth;
 } entry;
 
 typedef struct question {
-    jzi_guest *guest;
+    jzi_connection *connection;
     jzi_server *server;
     uint32_t sort;
     bool reverse;
@@ -55,9 +55,9 @@ typedef struct question {
 
     uint64_t now_ns;
     uint64_t since_ns; /* of the base; 0: there is none */
-    const jzi_look *base;
+    const jzi_seen_list *base;
     size_t base_at; /* where the walk through it is */
-    uint32_t *done; /* by place in sights: messages since the base; NULL: there is no base */
+    uint32_t *done; /* by place in snapshots: messages since the base; NULL: there is no base */
     entry *entries;
     size_t count;
     size_t cap;
@@ -68,7 +68,7 @@ typedef struct question {
 
 static bool read_dispatcher(question *ask, jzi_request *request)
 {
-    jzi_dispatcher_sight all[JZX_DISPATCHERS_MAX];
+    jzi_dispatcher_snapshot all[JZX_DISPATCHERS_MAX];
     const char *name = jzi_request_text(request, "dispatcher");
     if (name == NULL) {
         return true;
@@ -79,7 +79,7 @@ static bool read_dispatcher(question *ask, jzi_request *request)
             ask->by_dispatcher = ask->dispatchers[all[i].index & 0xFFu] = true;
         }
     }
-    return ask->by_dispatcher || jzi_refuse(&ask->guest->client, "NO_SUCH_DISPATCHER",
+    return ask->by_dispatcher || jzi_refuse(&ask->connection->client, "NO_SUCH_DISPATCHER",
                                             "There is no dispatcher %.48s.", name);
 }
 
@@ -95,7 +95,8 @@ static bool read_sort(question *ask, jzi_request *request)
             return true;
         }
     }
-    return jzi_refuse(&ask->guest->client, "BAD_REQUEST", "sort: there is no order %.40s.", name);
+    return jzi_refuse(&ask->connection->client, "BAD_REQUEST", "sort: there is no order %.40s.",
+                      name);
 }
 
 static bool read_state(question *ask, jzi_request *request)
@@ -108,7 +109,8 @@ static bool read_state(question *ask, jzi_request *request)
         }
     }
     return name == NULL || ask->state != NONE ||
-           jzi_refuse(&ask->guest->client, "BAD_REQUEST", "state: there is no state %.40s.", name);
+           jzi_refuse(&ask->connection->client, "BAD_REQUEST", "state: there is no state %.40s.",
+                      name);
 }
 
 static bool read_question(question *ask, jzi_request *request)
@@ -123,7 +125,7 @@ static bool read_question(question *ask, jzi_request *request)
     }
     return read_sort(ask, request) && read_state(ask, request) && read_dispatcher(ask, request) &&
            (!jzi_request_has(request, "under") ||
-            jzi_request_actor(&ask->guest->client, request, "under", &ask->under));
+            jzi_request_actor(&ask->connection->client, request, "under", &ask->under));
 }
 
 /* Since the base. Both looks are in the same order. */
@@ -131,21 +133,21 @@ static void count_done(question *ask)
 {
     const jzi_server *server = ask->server;
     size_t base = 0;
-    for (size_t i = 0; i < server->sight_count; i++) {
-        const jzi_sight *sight = &server->sights[i];
-        uint32_t index = jzx_id_index(sight->id);
+    for (size_t i = 0; i < server->snapshot_count; i++) {
+        const jzi_actor_snapshot *snapshot = &server->snapshots[i];
+        uint32_t index = jzx_id_index(snapshot->id);
         while (base < ask->base->count && jzx_id_index(ask->base->seen[base].id) < index) {
             base++;
         }
         /* One that was not there began with nothing done. */
-        bool known = base < ask->base->count && ask->base->seen[base].id == sight->id;
-        ask->done[i] = jzi_sight_done(sight) - (known ? ask->base->seen[base].done : 0);
+        bool known = base < ask->base->count && ask->base->seen[base].id == snapshot->id;
+        ask->done[i] = jzi_snapshot_done(snapshot) - (known ? ask->base->seen[base].done : 0);
     }
 }
 
 static uint32_t samples_of(const question *ask, jzx_actor_id id)
 {
-    return jzi_samples_of(&ask->guest->before, id) + jzi_samples_of(&ask->guest->now, id);
+    return jzi_samples_of(&ask->connection->before, id) + jzi_samples_of(&ask->connection->now, id);
 }
 
 /* Filters. */
@@ -167,19 +169,19 @@ static void write_hex(jzx_actor_id id, char out[17])
     memcpy(out, digits + at, 17 - at);
 }
 
-static bool passes(const question *ask, const jzi_sight *sight)
+static bool passes(const question *ask, const jzi_actor_snapshot *snapshot)
 {
-    if (ask->state != NONE && sight->state != ask->state) {
+    if (ask->state != NONE && snapshot->state != ask->state) {
         return false;
     }
-    if (ask->by_dispatcher && !ask->dispatchers[jzx_id_dispatcher(sight->id)]) {
+    if (ask->by_dispatcher && !ask->dispatchers[jzx_id_dispatcher(snapshot->id)]) {
         return false;
     }
-    if (ask->filter == NULL || has_part(sight->name, ask->filter)) {
+    if (ask->filter == NULL || has_part(snapshot->name, ask->filter)) {
         return true;
     }
     char id[17];
-    write_hex(sight->id, id);
+    write_hex(snapshot->id, id);
     return has_part(id, ask->filter);
 }
 
@@ -203,34 +205,34 @@ static uint64_t larger_first(uint32_t first, uint32_t second)
 
 /* Among equals those that keep the program busy come first: with empty mailboxes, or without a
  * restart, an order by id would hide them. */
-static uint64_t key_of(const question *ask, const jzi_sight *sight, size_t at)
+static uint64_t key_of(const question *ask, const jzi_actor_snapshot *snapshot, size_t at)
 {
     uint32_t done = ask->done == NULL ? 0 : ask->done[at];
     switch ((sort)ask->sort) {
     case BY_MAILBOX:
-        return larger_first(sight->mailbox, done);
+        return larger_first(snapshot->mailbox, done);
     case BY_RATE:
-        return larger_first(done, sight->mailbox);
+        return larger_first(done, snapshot->mailbox);
     case BY_CPU:
-        return larger_first(samples_of(ask, sight->id), done);
+        return larger_first(samples_of(ask, snapshot->id), done);
     case BY_RESTARTS:
-        return larger_first(sight->incarnation, done);
+        return larger_first(snapshot->incarnation, done);
     case BY_MEMORY:
-        return larger_first(sight->memory, done);
+        return larger_first(snapshot->memory, done);
     case BY_DEAD:
-        return larger_first(sight->dead, done);
+        return larger_first(snapshot->dead, done);
     case BY_UPTIME:
-        return sight->since_ns == 0 ? UINT64_MAX : sight->since_ns;
+        return snapshot->since_ns == 0 ? UINT64_MAX : snapshot->since_ns;
     case BY_NAME:
-        return name_key(sight->name);
+        return name_key(snapshot->name);
     case BY_HANDLED:
-        return UINT32_MAX - jzi_sight_handled(sight);
+        return UINT32_MAX - jzi_snapshot_handled(snapshot);
     case BY_STATE:
-        return sight->state;
+        return snapshot->state;
     case BY_DISPATCHER:
-        return jzx_id_dispatcher(sight->id);
+        return jzx_id_dispatcher(snapshot->id);
     default:
-        return sight->id;
+        return snapshot->id;
     }
 }
 
@@ -240,8 +242,8 @@ static bool is_before(const question *ask, const entry *a, const entry *b)
     if (a->key != b->key) {
         return (a->key < b->key) != ask->reverse;
     }
-    const jzi_sight *left = &ask->server->sights[a->at];
-    const jzi_sight *right = &ask->server->sights[b->at];
+    const jzi_actor_snapshot *left = &ask->server->snapshots[a->at];
+    const jzi_actor_snapshot *right = &ask->server->snapshots[b->at];
     int names = ask->sort == BY_NAME ? strcmp(left->name, right->name) : 0;
     return (names != 0 ? names < 0 : left->id < right->id) != ask->reverse;
 }
@@ -279,11 +281,11 @@ static void sift_up(const question *ask, size_t at)
 
 static void consider(question *ask, size_t at, uint32_t depth)
 {
-    const jzi_sight *sight = &ask->server->sights[at];
-    if (!passes(ask, sight)) {
+    const jzi_actor_snapshot *snapshot = &ask->server->snapshots[at];
+    if (!passes(ask, snapshot)) {
         return;
     }
-    entry mine = {.key = key_of(ask, sight, at), .at = (uint32_t)at, .depth = depth};
+    entry mine = {.key = key_of(ask, snapshot, at), .at = (uint32_t)at, .depth = depth};
     ask->matched++;
     if (ask->sort == BY_TREE) { /* in their order already */
         if (ask->count < ask->cap) {
@@ -310,7 +312,7 @@ static void put_in_order(question *ask)
 
 /* The tree. */
 
-/* Who is whose child, by place in sights; siblings in the order of their slots. */
+/* Who is whose child, by place in snapshots; siblings in the order of their slots. */
 typedef struct family_tree {
     uint32_t *parent; /* NONE: the root, or somebody who went during the look */
     uint32_t *first;  /* child */
@@ -326,7 +328,7 @@ static void grow_tree(const jzi_server *server, family_tree *tree)
     tree->root = NONE;
     memset(tree->first, 0xFF, tree->count * sizeof *tree->first);
     for (size_t i = tree->count; i-- > 0;) {
-        jzx_actor_id id = server->sights[i].parent;
+        jzx_actor_id id = server->snapshots[i].parent;
         if (id != last_id) {
             size_t found = id == JZX_NOBODY ? SIZE_MAX : jzi_server_find(server, id);
             last_id = id;
@@ -362,11 +364,11 @@ static void walk_tree(question *ask, const family_tree *tree, uint32_t start, bo
 static bool look_at_tree(question *ask)
 {
     const jzx_allocator *alloc = jzi_server_alloc(ask->server);
-    size_t count = ask->server->sight_count;
+    size_t count = ask->server->snapshot_count;
     size_t bytes = 3 * (count + 1) * sizeof(uint32_t);
     uint32_t *memory = jzi_alloc(alloc, bytes);
     if (memory == NULL) {
-        return jzi_refuse_err(&ask->guest->client, JZX_ERR_NO_MEMORY);
+        return jzi_refuse_err(&ask->connection->client, JZX_ERR_NO_MEMORY);
     }
     family_tree tree = {.parent = memory,
                         .first = memory + count + 1,
@@ -387,7 +389,7 @@ static bool look_at_tree(question *ask)
 
 static bool look_at_all(question *ask)
 {
-    for (size_t i = 0; i < ask->server->sight_count; i++) {
+    for (size_t i = 0; i < ask->server->snapshot_count; i++) {
         consider(ask, i, NONE);
     }
     return true;
@@ -396,15 +398,15 @@ static bool look_at_all(question *ask)
 /* Answering. */
 
 /* From the root, by the same look. */
-static uint32_t depth_of(const jzi_server *server, const jzi_sight *sight)
+static uint32_t actors_depth_of(const jzi_server *server, const jzi_actor_snapshot *snapshot)
 {
     uint32_t depth = 0;
-    while (sight->parent != JZX_NOBODY && depth < NONE - 1) {
-        size_t parent = jzi_server_find(server, sight->parent);
-        if (parent == SIZE_MAX || depth > server->sight_count) {
+    while (snapshot->parent != JZX_NOBODY && depth < NONE - 1) {
+        size_t parent = jzi_server_find(server, snapshot->parent);
+        if (parent == SIZE_MAX || depth > server->snapshot_count) {
             break;
         }
-        sight = &server->sights[parent];
+        snapshot = &server->snapshots[parent];
         depth++;
     }
     return depth;
@@ -412,35 +414,35 @@ static uint32_t depth_of(const jzi_server *server, const jzi_sight *sight)
 
 static void write_entry(const question *ask, const entry *one, const char *dispatcher)
 {
-    const jzi_sight *sight = &ask->server->sights[one->at];
-    const jzi_guest *guest = ask->guest;
-    uint32_t looks = guest->before.looks + guest->now.looks;
+    const jzi_actor_snapshot *snapshot = &ask->server->snapshots[one->at];
+    const jzi_connection *connection = ask->connection;
+    uint32_t looks = connection->before.looks + connection->now.looks;
     double since_s = (double)ask->since_ns / 1e9;
     bool known = ask->done != NULL;
     jzi_row row = {
-        .sight = sight,
+        .snapshot = snapshot,
         .dispatcher = dispatcher,
-        .depth = one->depth == NONE ? depth_of(ask->server, sight) : one->depth,
+        .depth = one->depth == NONE ? actors_depth_of(ask->server, snapshot) : one->depth,
         .rate = known ? ask->done[one->at] / since_s : JZI_UNKNOWN,
-        .cpu = known && looks > 0 ? (double)samples_of(ask, sight->id) / looks : JZI_UNKNOWN,
+        .cpu = known && looks > 0 ? (double)samples_of(ask, snapshot->id) / looks : JZI_UNKNOWN,
         .now_ns = ask->now_ns,
-        .running = jzi_server_runs(ask->server, sight->id),
+        .running = jzi_server_runs(ask->server, snapshot->id),
     };
-    jzi_write_row(&ask->guest->client.out, NULL, &row);
+    jzi_write_row(&ask->connection->client.out, NULL, &row);
 }
 
 static void write_answer(question *ask)
 {
-    jzi_client *client = &ask->guest->client;
+    jzi_client *client = &ask->connection->client;
     jzi_json *out = &client->out;
-    jzi_dispatcher_sight all[JZX_DISPATCHERS_MAX];
+    jzi_dispatcher_snapshot all[JZX_DISPATCHERS_MAX];
     const char *names[256] = {0};
     size_t count = jzi_peek_dispatchers(&client->control->view, all, JZX_DISPATCHERS_MAX);
     for (size_t i = 0; i < count && i < JZX_DISPATCHERS_MAX; i++) {
         names[all[i].index & 0xFFu] = all[i].name;
     }
-    jzi_server_see_workers(ask->server);
-    jzi_json_u64(out, "total", ask->server->sight_count);
+    jzi_server_snapshot_workers(ask->server);
+    jzi_json_u64(out, "total", ask->server->snapshot_count);
     jzi_json_u64(out, "matched", ask->matched);
     jzi_json_u64(out, "took_us", (jzi_control_now_ns(client->control) - ask->now_ns) / 1000u);
     if (ask->done != NULL) {
@@ -450,21 +452,21 @@ static void write_answer(question *ask)
     }
     jzi_json_open(out, "actors", '[');
     for (size_t i = ask->offset; i < ask->count; i++) {
-        if (out->len - ask->guest->written > JZI_AHEAD_MAX - ROW_BYTES_MAX) {
+        if (out->len - ask->connection->written > JZI_AHEAD_MAX - ROW_BYTES_MAX) {
             break;
         }
         const entry *one = &ask->entries[i];
-        const char *name = names[jzx_id_dispatcher(ask->server->sights[one->at].id)];
+        const char *name = names[jzx_id_dispatcher(ask->server->snapshots[one->at].id)];
         write_entry(ask, one, name);
     }
     jzi_json_close(out, ']');
 }
 
 /* The look is taken. Makes room for what comes of it. */
-static bool prepare(question *ask)
+static bool actors_prepare(question *ask)
 {
     const jzx_allocator *alloc = jzi_server_alloc(ask->server);
-    size_t all = ask->server->sight_count;
+    size_t all = ask->server->snapshot_count;
     size_t wanted = ask->offset + ask->limit;
     ask->cap = wanted < all ? wanted : all;
     ask->entries = jzi_alloc(alloc, (ask->cap + 1) * sizeof *ask->entries);
@@ -475,15 +477,15 @@ static bool prepare(question *ask)
     if (ask->done != NULL) {
         count_done(ask);
     }
-    return ask->entries != NULL || jzi_refuse_err(&ask->guest->client, JZX_ERR_NO_MEMORY);
+    return ask->entries != NULL || jzi_refuse_err(&ask->connection->client, JZX_ERR_NO_MEMORY);
 }
 
 bool jzi_op_actors(jzi_client *client, jzi_request *request)
 {
-    jzi_guest *guest = (jzi_guest *)client;
+    jzi_connection *connection = (jzi_connection *)client;
     jzi_server *server = client->control->server;
     const jzx_allocator *alloc = jzi_server_alloc(server);
-    question ask = {.guest = guest, .server = server, .base = &guest->base};
+    question ask = {.connection = connection, .server = server, .base = &connection->base};
     if (!read_question(&ask, request)) {
         return false;
     }
@@ -491,11 +493,11 @@ bool jzi_op_actors(jzi_client *client, jzi_request *request)
         return true; /* and refused */
     }
     ask.now_ns = jzi_control_now_ns(client->control);
-    if (!jzi_server_look(server)) {
+    if (!jzi_server_snapshot_actors(server)) {
         return jzi_refuse_err(client, JZX_ERR_NO_MEMORY);
     }
-    jzi_guest_looks_at_actors(guest, ask.now_ns);
-    bool good = prepare(&ask);
+    jzi_connection_samples_actors(connection, ask.now_ns);
+    bool good = actors_prepare(&ask);
     bool tree = ask.sort == BY_TREE || ask.under != JZX_NOBODY;
     good = good && (tree ? look_at_tree(&ask) : look_at_all(&ask));
     if (good) {
@@ -503,6 +505,7 @@ bool jzi_op_actors(jzi_client *client, jzi_request *request)
         write_answer(&ask);
     }
     jzi_free(alloc, ask.entries, ask.entries == NULL ? 0 : (ask.cap + 1) * sizeof *ask.entries);
-    jzi_free(alloc, ask.done, ask.done == NULL ? 0 : (server->sight_count + 1) * sizeof *ask.done);
+    jzi_free(alloc, ask.done,
+             ask.done == NULL ? 0 : (server->snapshot_count + 1) * sizeof *ask.done);
     return good;
 }

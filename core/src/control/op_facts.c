@@ -13,11 +13,11 @@
 
 enum { NAMES_MAX = 16384 };
 
-void jzi_facts_open(jzi_look *look, jzx_actor_id actor)
+void jzi_facts_open(jzi_facts *facts, jzx_actor_id actor)
 {
-    jzi_json_open(&look->client->out, NULL, '{');
-    jzi_json_actor(&look->client->out, "actor", actor);
-    jzi_write_actor_name(look->client, "name", actor);
+    jzi_json_open(&facts->client->out, NULL, '{');
+    jzi_json_actor(&facts->client->out, "actor", actor);
+    jzi_write_actor_name(facts->client, "name", actor);
 }
 
 /* Names as people read them. */
@@ -40,7 +40,7 @@ static int by_name(const void *a, const void *b)
     return order != 0 ? order : strcmp(left->name, right->name);
 }
 
-static void write_similar(jzi_look *look, const jzx_name_info *names, size_t count)
+static void write_similar(jzi_facts *facts, const jzx_name_info *names, size_t count)
 {
     uint32_t told = 0;
     for (size_t i = 1; i < count; i++) {
@@ -48,38 +48,38 @@ static void write_similar(jzi_look *look, const jzx_name_info *names, size_t cou
             continue;
         }
         if (told++ == JZI_FACTS_PER_KIND) {
-            look->cut = true;
+            facts->cut = true;
             return;
         }
-        jzi_facts_open(look, names[i].id);
-        jzi_json_text(&look->client->out, "registered", names[i].name);
-        jzi_json_text(&look->client->out, "similar", names[i - 1].name);
-        jzi_json_close(&look->client->out, '}');
+        jzi_facts_open(facts, names[i].id);
+        jzi_json_text(&facts->client->out, "registered", names[i].name);
+        jzi_json_text(&facts->client->out, "similar", names[i - 1].name);
+        jzi_json_close(&facts->client->out, '}');
     }
 }
 
 /* Registered names that differ in case only. They are compared here: all names would be a far
  * larger answer than the pairs. */
-static void write_names(jzi_look *look)
+static void write_names(jzi_facts *facts)
 {
-    const jzi_view *view = &look->control->view;
+    const jzi_view *view = &facts->control->view;
     jzi_registry *registry = view->loop->dispatcher.registry;
     size_t cap = jzi_names_all(registry, NULL, sizeof(jzx_name_info), 0);
-    look->cut = look->cut || cap > NAMES_MAX;
+    facts->cut = facts->cut || cap > NAMES_MAX;
     cap = cap < NAMES_MAX ? cap : NAMES_MAX;
     jzx_name_info *names = cap == 0 ? NULL : jzi_alloc(&view->alloc, cap * sizeof *names);
-    jzi_json_open(&look->client->out, "names", '[');
+    jzi_json_open(&facts->client->out, "names", '[');
     if (names != NULL) {
         size_t count = jzi_names_all(registry, names, sizeof *names, cap);
         count = count < cap ? count : cap;
         qsort(names, count, sizeof *names, by_name);
-        write_similar(look, names, count);
+        write_similar(facts, names, count);
         jzi_free(&view->alloc, names, cap * sizeof *names);
     }
-    jzi_json_close(&look->client->out, ']');
+    jzi_json_close(&facts->client->out, ']');
 }
 
-static bool is_run(const jzi_worker_sight *workers, size_t count, uint32_t dispatcher)
+static bool is_run(const jzi_worker_snapshot *workers, size_t count, uint32_t dispatcher)
 {
     for (size_t i = 0; i < count; i++) {
         if (workers[i].dispatcher == dispatcher && workers[i].inside) {
@@ -89,43 +89,43 @@ static bool is_run(const jzi_worker_sight *workers, size_t count, uint32_t dispa
     return false;
 }
 
-static void write_dispatchers(jzi_look *look)
+static void write_dispatchers(jzi_facts *facts)
 {
-    const jzi_view *view = &look->control->view;
-    jzi_json *out = &look->client->out;
-    jzi_dispatcher_sight sights[JZX_DISPATCHERS_MAX];
+    const jzi_view *view = &facts->control->view;
+    jzi_json *out = &facts->client->out;
+    jzi_dispatcher_snapshot snapshots[JZX_DISPATCHERS_MAX];
     size_t worker_count = 0;
-    jzi_worker_sight *workers = jzi_workers_now(look->control, &worker_count);
-    size_t count = jzi_peek_dispatchers(view, sights, JZX_DISPATCHERS_MAX);
+    jzi_worker_snapshot *workers = jzi_workers_now(facts->control, &worker_count);
+    size_t count = jzi_peek_dispatchers(view, snapshots, JZX_DISPATCHERS_MAX);
     jzi_json_open(out, "dispatchers", '[');
     for (size_t i = 0; i < count && i < JZX_DISPATCHERS_MAX; i++) {
         jzi_json_open(out, NULL, '{');
-        jzi_json_u64(out, "index", sights[i].index);
-        jzi_json_text(out, "name", sights[i].name);
-        jzi_json_bool(out, "pool", sights[i].kind == JZX_DISPATCHER_POOL);
-        jzi_json_u64(out, "workers", sights[i].workers);
-        jzi_json_u64(out, "actors", sights[i].live);
-        jzi_json_bool(out, "run", is_run(workers, worker_count, sights[i].index));
-        jzi_json_bool(out, "answering", !look->silence.is_silent[sights[i].index]);
+        jzi_json_u64(out, "index", snapshots[i].index);
+        jzi_json_text(out, "name", snapshots[i].name);
+        jzi_json_bool(out, "pool", snapshots[i].kind == JZX_DISPATCHER_POOL);
+        jzi_json_u64(out, "workers", snapshots[i].workers);
+        jzi_json_u64(out, "actors", snapshots[i].live);
+        jzi_json_bool(out, "run", is_run(workers, worker_count, snapshots[i].index));
+        jzi_json_bool(out, "answering", !facts->silence.is_silent[snapshots[i].index]);
         jzi_json_close(out, '}');
     }
     jzi_json_close(out, ']');
     jzi_free(&view->alloc, workers, worker_count * sizeof *workers);
 }
 
-static void write_program(jzi_look *look)
+static void write_program(jzi_facts *facts)
 {
-    const jzi_view *view = &look->control->view;
-    jzi_json *out = &look->client->out;
+    const jzi_view *view = &facts->control->view;
+    jzi_json *out = &facts->client->out;
     jzx_counters now;
     jzi_peek_counters(view, &now);
     jzi_write_counters(out, &now);
-    write_names(look);
-    write_dispatchers(look);
+    write_names(facts);
+    write_dispatchers(facts);
     jzi_json_u64(out, "processors", jzi_cpu_count());
     /* Read here as well: a dispatcher that is stuck does not answer. */
     jzi_json_bool(out, "watchdog",
-                  look->watchdog ||
+                  facts->watchdog ||
                       atomic_load_explicit(&view->loop->watchdog, memory_order_relaxed) != NULL);
 }
 
@@ -150,18 +150,18 @@ static jzi_limits read_limits(jzi_request *request)
 
 bool jzi_op_facts(jzi_client *client, jzi_request *request)
 {
-    jzi_look look = {.client = client,
-                     .control = client->control,
-                     .limits = read_limits(request),
-                     .now_ns = jzi_control_now_ns(client->control)};
-    jzi_json_u64(&client->out, "now_ns", look.now_ns);
-    jzi_facts_running(&look);
-    jzi_facts_families(&look);
-    jzi_facts_asks(&look);
-    jzi_facts_actors(&look);
-    jzi_facts_slow(&look);
-    write_program(&look);
-    jzi_json_bool(&client->out, "cut", look.cut);
-    jzi_write_silence(client, &look.silence);
+    jzi_facts facts = {.client = client,
+                       .control = client->control,
+                       .limits = read_limits(request),
+                       .now_ns = jzi_control_now_ns(client->control)};
+    jzi_json_u64(&client->out, "now_ns", facts.now_ns);
+    jzi_facts_running(&facts);
+    jzi_facts_children(&facts);
+    jzi_facts_asks(&facts);
+    jzi_facts_actors(&facts);
+    jzi_facts_slow(&facts);
+    write_program(&facts);
+    jzi_json_bool(&client->out, "cut", facts.cut);
+    jzi_write_silence(client, &facts.silence);
     return true;
 }

@@ -16,11 +16,11 @@ typedef struct census {
     uint32_t found[REASONS];
     uint32_t count;
     bool cut;
-    jzi_sight seen[SEEN_MAX];
+    jzi_actor_snapshot seen[SEEN_MAX];
 } census;
 
 /* One more of that reason, and there is room for it. */
-static bool admit(census *all, uint32_t reason, uint32_t most)
+static bool facts_actor_admit(census *all, uint32_t reason, uint32_t most)
 {
     if (all->found[reason] == most) {
         all->cut = true;
@@ -31,36 +31,37 @@ static bool admit(census *all, uint32_t reason, uint32_t most)
 }
 
 /* Takes no lock and calls nothing of the program's. */
-static bool see_actor(void *ctx, const jzi_sight *sight)
+static bool see_actor(void *ctx, const jzi_actor_snapshot *snapshot)
 {
     census *all = ctx;
     const jzi_limits *limits = all->limits;
-    bool full = sight->cap > 1 &&
-                (uint64_t)sight->mailbox * 100 >= (uint64_t)sight->cap * limits->mailbox_percent;
-    bool dead = sight->dead > 0 && sight->dead >= limits->dead_min &&
-                (limits->dead_share == 0 || sight->dead >= sight->accepted / limits->dead_share);
-    bool small = sight->cap > 0 && sight->cap <= limits->cap_max;
-    bool wide =
-        !sight->supervises && sight->children > 0 && sight->children >= limits->children_min;
-    bool listed = full && admit(all, FULL, SUSPECTS_MAX);
-    listed = (small && admit(all, SMALL, JZI_FACTS_PER_KIND)) || listed;
-    listed = (dead && admit(all, DEAD, JZI_FACTS_PER_KIND)) || listed;
-    listed = (wide && admit(all, WIDE, JZI_FACTS_PER_KIND)) || listed;
+    bool full = snapshot->cap > 1 && (uint64_t)snapshot->mailbox * 100 >=
+                                         (uint64_t)snapshot->cap * limits->mailbox_percent;
+    bool dead =
+        snapshot->dead > 0 && snapshot->dead >= limits->dead_min &&
+        (limits->dead_share == 0 || snapshot->dead >= snapshot->accepted / limits->dead_share);
+    bool small = snapshot->cap > 0 && snapshot->cap <= limits->cap_max;
+    bool wide = !snapshot->supervises && snapshot->children > 0 &&
+                snapshot->children >= limits->children_min;
+    bool listed = full && facts_actor_admit(all, FULL, SUSPECTS_MAX);
+    listed = (small && facts_actor_admit(all, SMALL, JZI_FACTS_PER_KIND)) || listed;
+    listed = (dead && facts_actor_admit(all, DEAD, JZI_FACTS_PER_KIND)) || listed;
+    listed = (wide && facts_actor_admit(all, WIDE, JZI_FACTS_PER_KIND)) || listed;
     if (listed) {
-        all->seen[all->count++] = *sight;
+        all->seen[all->count++] = *snapshot;
     }
     return true;
 }
 
 /* A mailbox that is full for a moment is nothing to tell: what waited at both looks counts. */
-static void write_actor(jzi_look *look, const jzi_sight *before)
+static void write_actor(jzi_facts *facts, const jzi_actor_snapshot *before)
 {
-    jzi_json *out = &look->client->out;
-    jzi_sight now;
-    if (!jzi_peek_actor(&look->control->view, before->id, &now)) {
+    jzi_json *out = &facts->client->out;
+    jzi_actor_snapshot now;
+    if (!jzi_peek_actor(&facts->control->view, before->id, &now)) {
         return;
     }
-    jzi_facts_open(look, now.id);
+    jzi_facts_open(facts, now.id);
     jzi_json_u64(out, "mailbox", before->mailbox < now.mailbox ? before->mailbox : now.mailbox);
     jzi_json_u64(out, "cap", now.cap);
     jzi_json_u64(out, "accepted", now.accepted);
@@ -70,57 +71,57 @@ static void write_actor(jzi_look *look, const jzi_sight *before)
     jzi_json_close(out, '}');
 }
 
-void jzi_facts_actors(jzi_look *look)
+void jzi_facts_actors(jzi_facts *facts)
 {
-    const jzx_allocator *alloc = &look->control->view.alloc;
+    const jzx_allocator *alloc = &facts->control->view.alloc;
     census *all = jzi_alloc_zeroed(alloc, sizeof *all);
-    jzi_json_open(&look->client->out, "actors", '[');
+    jzi_json_open(&facts->client->out, "actors", '[');
     if (all == NULL) {
-        look->cut = true;
+        facts->cut = true;
     } else {
-        all->limits = &look->limits;
-        jzi_peek_actors(&look->control->view, see_actor, all);
+        all->limits = &facts->limits;
+        jzi_peek_actors(&facts->control->view, see_actor, all);
         if (all->found[FULL] > 0) {
             jzi_thread_pause(BETWEEN_LOOKS_NS);
         }
         for (uint32_t i = 0; i < all->count; i++) {
-            write_actor(look, &all->seen[i]);
+            write_actor(facts, &all->seen[i]);
         }
-        look->cut = look->cut || all->cut;
+        facts->cut = facts->cut || all->cut;
         jzi_free(alloc, all, sizeof *all);
     }
-    jzi_json_close(&look->client->out, ']');
+    jzi_json_close(&facts->client->out, ']');
 }
 
-void jzi_facts_running(jzi_look *look)
+void jzi_facts_running(jzi_facts *facts)
 {
-    jzi_json *out = &look->client->out;
-    jzi_worker_sight workers[SUSPECTS_MAX];
-    size_t count = jzi_find_stuck(look->control, look->now_ns, look->limits.running_ms * NS_PER_MS,
-                                  workers, SUSPECTS_MAX);
+    jzi_json *out = &facts->client->out;
+    jzi_worker_snapshot workers[SUSPECTS_MAX];
+    size_t count = jzi_workers_find_stuck(
+        facts->control, facts->now_ns, facts->limits.running_ms * NS_PER_MS, workers, SUSPECTS_MAX);
     jzi_json_open(out, "running", '[');
     for (size_t i = 0; i < count; i++) {
         char name[JZX_DISPATCHER_NAME_MAX + 1];
-        jzi_dispatcher_name(look->control, workers[i].dispatcher, name);
-        jzi_facts_open(look, workers[i].actor);
+        jzi_dispatcher_name(facts->control, workers[i].dispatcher, name);
+        jzi_facts_open(facts, workers[i].actor);
         jzi_json_u64(out, "index", workers[i].dispatcher);
         jzi_json_text(out, "dispatcher", name);
         jzi_json_u64(out, "worker", workers[i].number);
-        jzi_json_u64(out, "for_ms", jzi_ms_since(workers[i].turn_ns, look->now_ns));
+        jzi_json_u64(out, "for_ms", jzi_ms_since(workers[i].turn_ns, facts->now_ns));
         jzi_json_close(out, '}');
     }
     jzi_json_close(out, ']');
 }
 
 /* Asks without a deadline, the oldest first. */
-void jzi_facts_asks(jzi_look *look)
+void jzi_facts_asks(jzi_facts *facts)
 {
-    jzi_json *out = &look->client->out;
+    jzi_json *out = &facts->client->out;
     jzi_waits waits = {0};
     uint32_t told = 0;
-    jzi_waits_gather(look->control, look->now_ns, look->limits.ask_ms * NS_PER_MS, &waits,
-                     &look->silence);
-    look->cut = look->cut || waits.cut;
+    jzi_waits_gather(facts->control, facts->now_ns, facts->limits.ask_ms * NS_PER_MS, &waits,
+                     &facts->silence);
+    facts->cut = facts->cut || waits.cut;
     jzi_json_open(out, "asks", '[');
     for (size_t i = 0; i < waits.count; i++) {
         const jzi_wait *wait = &waits.list[i];
@@ -128,17 +129,17 @@ void jzi_facts_asks(jzi_look *look)
             continue;
         }
         if (told++ == JZI_FACTS_PER_KIND) {
-            look->cut = true;
+            facts->cut = true;
             break;
         }
-        jzi_facts_open(look, wait->asker);
+        jzi_facts_open(facts, wait->asker);
         jzi_json_actor(out, "callee", wait->callee);
-        jzi_write_actor_name(look->client, "callee_name", wait->callee);
+        jzi_write_actor_name(facts->client, "callee_name", wait->callee);
         jzi_json_u64(out, "age_ms", wait->age_ns / NS_PER_MS);
         jzi_json_close(out, '}');
     }
     jzi_json_close(out, ']');
-    jzi_waits_free(look->control, &waits);
+    jzi_waits_free(facts->control, &waits);
 }
 
 /* Turns that took too long, from what the flight recorder still has. */
@@ -175,7 +176,7 @@ static void add_slow(slow_list *all, const jzi_event *event)
     one->longest_ns = event->value > one->longest_ns ? event->value : one->longest_ns;
 }
 
-static void read_events(const jzi_view *view, const jzi_worker_sight *worker, slow_list *all)
+static void read_events(const jzi_view *view, const jzi_worker_snapshot *worker, slow_list *all)
 {
     jzi_event events[128];
     uint64_t cursor = 0;
@@ -193,21 +194,21 @@ static void read_events(const jzi_view *view, const jzi_worker_sight *worker, sl
     }
 }
 
-void jzi_facts_slow(jzi_look *look)
+void jzi_facts_slow(jzi_facts *facts)
 {
-    const jzi_view *view = &look->control->view;
-    jzi_json *out = &look->client->out;
-    slow_list all = {.least_ns = look->limits.slow_ms * NS_PER_MS};
+    const jzi_view *view = &facts->control->view;
+    jzi_json *out = &facts->client->out;
+    slow_list all = {.least_ns = facts->limits.slow_ms * NS_PER_MS};
     size_t count = 0;
-    jzi_worker_sight *workers = jzi_workers_now(look->control, &count);
+    jzi_worker_snapshot *workers = jzi_workers_now(facts->control, &count);
     for (size_t i = 0; i < count; i++) {
         read_events(view, &workers[i], &all);
     }
     jzi_free(&view->alloc, workers, count * sizeof *workers);
-    look->cut = look->cut || all.cut;
+    facts->cut = facts->cut || all.cut;
     jzi_json_open(out, "slow", '[');
     for (uint32_t i = 0; i < all.count; i++) {
-        jzi_facts_open(look, all.list[i].actor);
+        jzi_facts_open(facts, all.list[i].actor);
         jzi_json_u64(out, "times", all.list[i].times);
         jzi_json_u64(out, "longest_ms", all.list[i].longest_ns / NS_PER_MS);
         jzi_json_close(out, '}');

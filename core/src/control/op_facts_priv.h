@@ -16,14 +16,14 @@ typedef struct jzi_limits {
     uint64_t dead_min;        /* dead letters of an actor, */
     uint64_t dead_share;      /* if they are at least one in so many of its messages */
     uint64_t children_min;    /* of an actor that does not supervise */
-    uint64_t window_min;      /* restarts of a family that count against its limit */
+    uint64_t window_min;      /* restarts of children that count against their supervisor's limit */
     uint64_t attempts_min;    /* failures of a child in a row */
     uint64_t restarts_min;    /* restarts that a child caused, */
     uint64_t lately_ms;       /* if the last one is not older than that */
 } jzi_limits;
 
 /* One look at the program. */
-typedef struct jzi_look {
+typedef struct jzi_facts {
     jzi_client *client;
     jzx_control *control;
     jzi_limits limits;
@@ -31,17 +31,17 @@ typedef struct jzi_look {
     jzi_silence silence;
     bool watchdog; /* a dispatcher has one */
     bool cut;      /* there is more than the answer has room for */
-} jzi_look;
+} jzi_facts;
 
-/* Parents and their children, as their dispatchers see them: op_facts_family.c. */
-void jzi_facts_families(jzi_look *look);
+/* Parents and their children, as their dispatchers see them: op_facts_children.c. */
+void jzi_facts_children(jzi_facts *facts);
 /* One actor after the other, as each thread can see them: op_facts_actor.c. */
-void jzi_facts_running(jzi_look *look);
-void jzi_facts_asks(jzi_look *look);
-void jzi_facts_actors(jzi_look *look);
-void jzi_facts_slow(jzi_look *look);
+void jzi_facts_running(jzi_facts *facts);
+void jzi_facts_asks(jzi_facts *facts);
+void jzi_facts_actors(jzi_facts *facts);
+void jzi_facts_slow(jzi_facts *facts);
 
 /* Opens an object that begins with the actor and its name. */
-void jzi_facts_open(jzi_look *look, jzx_actor_id actor);
+void jzi_facts_open(jzi_facts *facts, jzx_actor_id actor);
 
 #endif

@@ -54,7 +54,8 @@ static bool is_of(const jzi_failure *failure, jzx_actor_id id, const char *name)
 }
 
 /* Which ones a request means, in *out_count at the front of the list. False: refused. */
-static bool choose(jzi_client *client, const char *who, jzi_failure *list, size_t *out_count)
+static bool failures_choose(jzi_client *client, const char *who, jzi_failure *list,
+                            size_t *out_count)
 {
     jzx_actor_id id = parse_id(who);
     size_t kept = 0;
@@ -78,7 +79,7 @@ bool jzi_op_failures(jzi_client *client, jzi_request *request)
         return jzi_refuse_err(client, JZX_ERR_NO_MEMORY);
     }
     size_t count = jzi_board_failures(control->view.board, JZX_NOBODY, list, JZI_FAILURES_KEPT);
-    bool ok = who == NULL || choose(client, who, list, &count);
+    bool ok = who == NULL || failures_choose(client, who, list, &count);
     if (ok) {
         uint64_t now = jzi_control_now_ns(control);
         jzi_json_open(&client->out, "failures", '[');

@@ -109,13 +109,13 @@ typedef struct crowd {
     uint64_t memory;
 } crowd;
 
-static bool see_actor(void *ctx, const jzi_sight *sight)
+static bool see_actor(void *ctx, const jzi_actor_snapshot *snapshot)
 {
     crowd *all = ctx;
-    all->states[sight->state % JZX_STATES]++;
-    all->full += sight->cap > 0 && sight->mailbox >= sight->cap;
-    all->deepest = sight->mailbox > all->deepest ? sight->mailbox : all->deepest;
-    all->memory += sight->memory;
+    all->states[snapshot->state % JZX_STATES]++;
+    all->full += snapshot->cap > 0 && snapshot->mailbox >= snapshot->cap;
+    all->deepest = snapshot->mailbox > all->deepest ? snapshot->mailbox : all->deepest;
+    all->memory += snapshot->memory;
     return true;
 }
 
@@ -152,7 +152,7 @@ static void set_place(place *at, const char *dispatcher, uint32_t index)
 
 /* Each family needs its samples in a row, so the list is gone through once for each. */
 static void write_dispatchers(jzi_metrics *to, const jzx_control *control,
-                              const jzi_dispatcher_sight *list, size_t count)
+                              const jzi_dispatcher_snapshot *list, size_t count)
 {
     static const char *const kinds[] = {"loop", "pinned", "pool"};
     uint64_t now_ns = jzi_control_now_ns(control);
@@ -183,8 +183,8 @@ static void write_dispatchers(jzi_metrics *to, const jzx_control *control,
     }
 }
 
-static void set_worker(place *at, const jzi_worker_sight *worker, const jzi_dispatcher_sight *list,
-                       size_t count)
+static void set_worker(place *at, const jzi_worker_snapshot *worker,
+                       const jzi_dispatcher_snapshot *list, size_t count)
 {
     const char *name = "";
     for (size_t i = 0; i < count; i++) {
@@ -195,8 +195,8 @@ static void set_worker(place *at, const jzi_worker_sight *worker, const jzi_disp
     at->labels[2] = (jzi_label){"worker", at->worker};
 }
 
-static void write_workers(jzi_metrics *to, const jzi_worker_sight *workers, size_t worker_count,
-                          const jzi_dispatcher_sight *list, size_t count)
+static void write_workers(jzi_metrics *to, const jzi_worker_snapshot *workers, size_t worker_count,
+                          const jzi_dispatcher_snapshot *list, size_t count)
 {
     place at;
     jzi_metrics_begin(to, "jzx_worker_handled_total", "counter",
@@ -227,8 +227,8 @@ static bool write_places(jzi_metrics *to, const jzx_control *control)
     const jzi_view *view = &control->view;
     size_t cap = jzi_peek_dispatchers(view, NULL, 0) + 1;
     size_t worker_cap = jzi_peek_workers(view, NULL, 0) + 1;
-    jzi_dispatcher_sight *list = jzi_alloc(&view->alloc, cap * sizeof *list);
-    jzi_worker_sight *workers = jzi_alloc(&view->alloc, worker_cap * sizeof *workers);
+    jzi_dispatcher_snapshot *list = jzi_alloc(&view->alloc, cap * sizeof *list);
+    jzi_worker_snapshot *workers = jzi_alloc(&view->alloc, worker_cap * sizeof *workers);
     if (list != NULL && workers != NULL) {
         size_t count = jzi_peek_dispatchers(view, list, cap);
         size_t worker_count = jzi_peek_workers(view, workers, worker_cap);
@@ -267,7 +267,7 @@ static void write_process(jzi_metrics *to, const jzx_control *control)
     jzi_process_use use;
     uint64_t open_fds;
     uint64_t max_fds;
-    jzi_process_look(&use);
+    jzi_process_sample(&use);
     jzi_descriptors_count(&open_fds, &max_fds);
     jzi_metrics_begin(to, "jzx_info", "gauge", "Always 1: the program and its version of Jazz.");
     jzi_metrics_u64(

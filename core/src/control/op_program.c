@@ -50,26 +50,26 @@ void jzi_write_counters(jzi_json *out, const jzx_counters *all)
 }
 
 /* Of samples since the client's last question; JZI_UNKNOWN: there are none. */
-static double busy_share(const jzi_guest *guest, const jzi_worker_sight *worker)
+static double busy_share(const jzi_connection *connection, const jzi_worker_snapshot *worker)
 {
     uint32_t key = worker->dispatcher << 16 | worker->number;
     uint32_t looks = 0;
     uint32_t count = 0;
-    for (int part = 0; part < 2 && guest->busy != NULL; part++) {
-        const jzi_busy *busy = &guest->busy[part];
+    for (int part = 0; part < 2 && connection->busy != NULL; part++) {
+        const jzi_busy *busy = &connection->busy[part];
         looks += busy->looks;
         for (uint32_t i = 0; i < busy->used; i++) {
             count += busy->workers[i].key == key ? busy->workers[i].count : 0;
         }
     }
-    return looks == 0 || !guest->busy_known ? JZI_UNKNOWN : (double)count / looks;
+    return looks == 0 || !connection->busy_known ? JZI_UNKNOWN : (double)count / looks;
 }
 
 /* A worker of a pool that has nothing to do is in no step, and waits for work. */
-static void write_worker(jzi_guest *guest, const jzi_worker_sight *worker, bool of_pool,
-                         uint64_t now_ns)
+static void write_worker(jzi_connection *connection, const jzi_worker_snapshot *worker,
+                         bool of_pool, uint64_t now_ns)
 {
-    jzi_json *out = &guest->client.out;
+    jzi_json *out = &connection->client.out;
     bool running = worker->inside && !worker->asleep && worker->actor != JZX_NOBODY;
     const char *state = !worker->inside && of_pool ? "sleeping"
                         : !worker->inside          ? "parked"
@@ -85,7 +85,7 @@ static void write_worker(jzi_guest *guest, const jzi_worker_sight *worker, bool 
     }
     jzi_json_text(out, "state", state);
     jzi_json_actor(out, "actor", running ? worker->actor : JZX_NOBODY);
-    jzi_write_actor_name(&guest->client, "name", running ? worker->actor : JZX_NOBODY);
+    jzi_write_actor_name(&connection->client, "name", running ? worker->actor : JZX_NOBODY);
     jzi_json_u64(out, "for_ms",
                  running && now_ns > worker->turn_ns ? (now_ns - worker->turn_ns) / 1000000u : 0);
     if (running) {
@@ -93,22 +93,23 @@ static void write_worker(jzi_guest *guest, const jzi_worker_sight *worker, bool 
     } else {
         jzi_json_null(out, "since_ns");
     }
-    jzi_json_real(out, "busy", busy_share(guest, worker));
+    jzi_json_real(out, "busy", busy_share(connection, worker));
     jzi_json_u64(out, "handled", worker->handled);
     jzi_json_u64(out, "turns", worker->turns);
     jzi_json_u64(out, "ticks", worker->ticks);
     jzi_json_close(out, '}');
 }
 
-static void write_dispatcher(jzi_guest *guest, const jzi_dispatcher_sight *one, uint64_t now_ns)
+static void write_dispatcher(jzi_connection *connection, const jzi_dispatcher_snapshot *one,
+                             uint64_t now_ns)
 {
     static const char *const kinds[] = {"loop", "pinned", "pool"};
-    const jzi_server *server = guest->client.control->server;
-    jzi_json *out = &guest->client.out;
+    const jzi_server *server = connection->client.control->server;
+    jzi_json *out = &connection->client.out;
     uint64_t latency_us = 0;
     bool answering = true;
-    bool known =
-        jzi_control_latency(guest->client.control, one->index, now_ns, &latency_us, &answering);
+    bool known = jzi_control_latency(connection->client.control, one->index, now_ns, &latency_us,
+                                     &answering);
     jzi_json_open(out, NULL, '{');
     jzi_json_u64(out, "index", one->index);
     jzi_json_text(out, "name", one->name);
@@ -123,7 +124,7 @@ static void write_dispatcher(jzi_guest *guest, const jzi_dispatcher_sight *one, 
     jzi_json_open(out, "workers", '[');
     for (size_t i = 0; i < server->worker_count; i++) {
         if (server->workers[i].dispatcher == one->index) {
-            write_worker(guest, &server->workers[i], one->kind == JZX_DISPATCHER_POOL, now_ns);
+            write_worker(connection, &server->workers[i], one->kind == JZX_DISPATCHER_POOL, now_ns);
         }
     }
     jzi_json_close(out, ']');
@@ -137,7 +138,7 @@ static void write_process(jzi_client *client, uint64_t now_ns)
     jzi_process_use use;
     char exe[512];
     jzi_process_exe(exe, sizeof exe);
-    jzi_process_look(&use);
+    jzi_process_sample(&use);
     jzi_json_i64(out, "pid", jzi_process_id());
     jzi_json_text(out, "name", control->name);
     jzi_json_text(out, "exe", exe[0] == '\0' ? NULL : exe);
@@ -154,25 +155,25 @@ static void write_process(jzi_client *client, uint64_t now_ns)
 
 bool jzi_op_program(jzi_client *client, jzi_request *request)
 {
-    jzi_guest *guest = (jzi_guest *)client;
+    jzi_connection *connection = (jzi_connection *)client;
     jzx_control *control = client->control;
     jzi_server *server = control->server;
-    jzi_dispatcher_sight all[JZX_DISPATCHERS_MAX];
+    jzi_dispatcher_snapshot all[JZX_DISPATCHERS_MAX];
     jzx_counters totals;
     bool watches = jzi_request_bool(request, "watch", true);
     jzi_server_ping_first(server);
     uint64_t now_ns = jzi_control_now_ns(control);
     if (watches) { /* from now on it is sampled who runs */
-        jzi_guest_looks_at_workers(guest, now_ns);
+        jzi_connection_samples_workers(connection, now_ns);
     }
-    jzi_server_see_workers(server);
+    jzi_server_snapshot_workers(server);
     jzi_peek_counters(&control->view, &totals);
     write_process(client, now_ns);
     jzi_write_counters(&client->out, &totals);
     size_t count = jzi_peek_dispatchers(&control->view, all, JZX_DISPATCHERS_MAX);
     jzi_json_open(&client->out, "dispatchers", '[');
     for (size_t i = 0; i < count && i < JZX_DISPATCHERS_MAX; i++) {
-        write_dispatcher(guest, &all[i], now_ns);
+        write_dispatcher(connection, &all[i], now_ns);
     }
     jzi_json_close(&client->out, ']');
     return true;

@@ -40,7 +40,7 @@ void jzi_flight_sort(jzi_flight_event *events, size_t count)
 }
 
 /* The newest events of one worker; what is written meanwhile may come along. */
-static void read_worker(const jzi_view *view, const jzi_worker_sight *worker, size_t limit,
+static void read_worker(const jzi_view *view, const jzi_worker_snapshot *worker, size_t limit,
                         jzi_flight *flight)
 {
     uint64_t newest = 0;
@@ -65,7 +65,7 @@ static void read_worker(const jzi_view *view, const jzi_worker_sight *worker, si
     } while (got > 0);
 }
 
-static jzx_err read_workers(const jzi_view *view, const jzi_worker_sight *workers, size_t count,
+static jzx_err read_workers(const jzi_view *view, const jzi_worker_snapshot *workers, size_t count,
                             size_t limit, jzi_flight *out)
 {
     size_t ring = atomic_load_explicit(&view->board->ring_events, memory_order_relaxed);
@@ -96,7 +96,7 @@ jzx_err jzi_flight_read(const jzi_view *view, size_t limit, jzi_flight *out)
     if (cap == 0) {
         return JZX_OK;
     }
-    jzi_worker_sight *workers = jzi_alloc(&view->alloc, cap * sizeof *workers);
+    jzi_worker_snapshot *workers = jzi_alloc(&view->alloc, cap * sizeof *workers);
     if (workers == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -116,7 +116,7 @@ void jzi_flight_free(const jzi_view *view, jzi_flight *flight)
 static void name_dispatcher(const jzi_names *names, uint32_t index,
                             char out[JZX_DISPATCHER_NAME_MAX + 16])
 {
-    const jzi_dispatcher_sight *it = jzi_names_dispatcher(names, index);
+    const jzi_dispatcher_snapshot *it = jzi_names_dispatcher(names, index);
     size_t same = 0;
     for (size_t i = 0; it != NULL && i < names->dispatcher_count; i++) {
         same += strcmp(names->dispatchers[i].name, it->name) == 0;
@@ -130,7 +130,7 @@ size_t jzi_flight_format(jzi_names *names, const jzi_flight_event *event, uint64
 {
     char peer_name[48];
     char where[JZX_DISPATCHER_NAME_MAX + 16];
-    const jzi_dispatcher_sight *dispatcher = jzi_names_dispatcher(names, event->dispatcher);
+    const jzi_dispatcher_snapshot *dispatcher = jzi_names_dispatcher(names, event->dispatcher);
     name_dispatcher(names, event->dispatcher, where);
     const char *found = jzi_names_actor(names, event->at.peer);
     memcpy(peer_name, found, strlen(found) + 1);
@@ -165,7 +165,7 @@ static void write_event(jzi_json *out, jzi_names *names, const jzi_flight_event 
                         uint64_t now_ns, bool with_text)
 {
     const jzi_event *at = &event->at;
-    const jzi_dispatcher_sight *dispatcher = jzi_names_dispatcher(names, event->dispatcher);
+    const jzi_dispatcher_snapshot *dispatcher = jzi_names_dispatcher(names, event->dispatcher);
     const char *name = jzi_names_actor(names, at->actor);
     jzi_json_open(out, NULL, '{');
     jzi_json_u64(out, "seq", at->seq);

@@ -5,11 +5,11 @@
 
 enum { DEFAULT_LIMIT_MS = 1000, LIMIT_MAX_MS = 86400000, STUCK_MAX = 64, PAIRS_MAX = 4096 };
 
-static void write_running(jzi_client *client, uint64_t now_ns, const jzi_worker_sight *worker)
+static void write_running(jzi_client *client, uint64_t now_ns, const jzi_worker_snapshot *worker)
 {
     jzi_json *out = &client->out;
     jzi_doing doing;
-    jzi_look_at_worker(client->control, worker, &doing);
+    jzi_worker_sample(client->control, worker, &doing);
     if (doing.answered && doing.actor != worker->actor) {
         return; /* it has gone on in this moment, or is in the runtime's own code */
     }
@@ -37,8 +37,8 @@ static void write_running(jzi_client *client, uint64_t now_ns, const jzi_worker_
 
 static void write_all_running(jzi_client *client, uint64_t now_ns, uint64_t limit_ns)
 {
-    jzi_worker_sight workers[STUCK_MAX];
-    size_t count = jzi_find_stuck(client->control, now_ns, limit_ns, workers, STUCK_MAX);
+    jzi_worker_snapshot workers[STUCK_MAX];
+    size_t count = jzi_workers_find_stuck(client->control, now_ns, limit_ns, workers, STUCK_MAX);
     jzi_json_open(&client->out, "running", '[');
     for (size_t i = 0; i < count; i++) {
         write_running(client, now_ns, &workers[i]);
@@ -48,14 +48,14 @@ static void write_all_running(jzi_client *client, uint64_t now_ns, uint64_t limi
 
 typedef struct full_list {
     size_t count;
-    jzi_sight sights[JZI_LISTED];
+    jzi_actor_snapshot snapshots[JZI_LISTED];
 } full_list;
 
-static bool see_full(void *ctx, const jzi_sight *sight)
+static bool see_full(void *ctx, const jzi_actor_snapshot *snapshot)
 {
     full_list *list = ctx;
-    if (sight->cap > 0 && sight->mailbox >= sight->cap) {
-        list->sights[list->count++] = *sight;
+    if (snapshot->cap > 0 && snapshot->mailbox >= snapshot->cap) {
+        list->snapshots[list->count++] = *snapshot;
     }
     return list->count < JZI_LISTED;
 }
@@ -70,7 +70,7 @@ static bool write_full(jzi_client *client, uint64_t now_ns)
     jzi_peek_actors(&client->control->view, see_full, list);
     jzi_json_open(&client->out, "full", '[');
     for (size_t i = 0; i < list->count; i++) {
-        jzi_write_sight(client, NULL, &list->sights[i], now_ns);
+        jzi_write_snapshot(client, NULL, &list->snapshots[i], now_ns);
     }
     jzi_json_close(&client->out, ']');
     jzi_free(alloc, list, sizeof *list);

@@ -34,12 +34,12 @@ static jzi_trace_ring *find_ring(jzi_trace *trace, uint32_t dispatcher, uint32_t
     return NULL;
 }
 
-static bool make_room(jzi_trace *trace, size_t cap)
+static bool trace_make_room(jzi_trace *trace, size_t cap)
 {
     const jzx_allocator *alloc = &view_of(trace)->alloc;
     size_t had = trace->ring_cap;
     jzi_trace_ring *rings = jzi_alloc(alloc, cap * sizeof *rings);
-    jzi_worker_sight *workers = jzi_alloc(alloc, cap * sizeof *workers);
+    jzi_worker_snapshot *workers = jzi_alloc(alloc, cap * sizeof *workers);
     if (rings == NULL || workers == NULL) {
         jzi_free(alloc, rings, cap * sizeof *rings);
         jzi_free(alloc, workers, cap * sizeof *workers);
@@ -62,13 +62,13 @@ static bool find_rings(jzi_trace *trace, bool at_start)
     const jzi_view *view = view_of(trace);
     size_t there = jzi_peek_workers(view, trace->workers, trace->ring_cap);
     if (trace->ring_count + there > trace->ring_cap) {
-        if (!make_room(trace, 2 * (trace->ring_count + there))) {
+        if (!trace_make_room(trace, 2 * (trace->ring_count + there))) {
             return false;
         }
         there = jzi_peek_workers(view, trace->workers, trace->ring_cap);
     }
     for (size_t i = 0; i < there && trace->ring_count < trace->ring_cap; i++) {
-        const jzi_worker_sight *worker = &trace->workers[i];
+        const jzi_worker_snapshot *worker = &trace->workers[i];
         if (find_ring(trace, worker->dispatcher, worker->number) == NULL) {
             jzi_trace_ring *ring = &trace->rings[trace->ring_count++];
             *ring = (jzi_trace_ring){.dispatcher = worker->dispatcher, .worker = worker->number};
@@ -216,7 +216,7 @@ static void write_event(jzi_trace *trace, const jzi_flight_event *event)
 {
     jzi_json *out = &trace->client->out;
     const jzi_event *at = &event->at;
-    const jzi_dispatcher_sight *where = jzi_names_dispatcher(trace->names, event->dispatcher);
+    const jzi_dispatcher_snapshot *where = jzi_names_dispatcher(trace->names, event->dispatcher);
     bool handled = at->what == JZI_RING_HANDLED;
     jzi_json_open(out, NULL, '{');
     jzi_json_u64(out, "id", trace->client->stream.id);
@@ -342,7 +342,7 @@ static void free_trace(jzi_trace *trace)
 
 /* Takes it out of what workers are asked for. Without memory for fewer marks they are left with too
  * many. */
-static void leave(jzi_trace *trace)
+static void trace_leave(jzi_trace *trace)
 {
     jzi_trace **at = &trace->client->control->traces;
     while (*at != NULL && *at != trace) {
@@ -369,7 +369,7 @@ static void count_unread(jzi_trace *trace)
 static void end(jzi_client *client)
 {
     jzi_trace *trace = client->stream.state;
-    leave(trace);
+    trace_leave(trace);
     jzi_traces_refill(client->control);
     pump_events(trace);
     if (!has_room(trace)) {
@@ -436,7 +436,7 @@ static bool read_filter(jzi_trace *trace, jzi_request *request)
 }
 
 /* False: refused. */
-static bool begin(jzi_trace *trace, jzi_request *request)
+static bool trace_begin(jzi_trace *trace, jzi_request *request)
 {
     jzx_control *control = trace->client->control;
     trace->events = jzi_alloc(&control->view.alloc, ROUND * sizeof *trace->events);
@@ -452,7 +452,7 @@ static bool begin(jzi_trace *trace, jzi_request *request)
     control->traces = trace;
     jzx_err err = trace->under == JZX_NOBODY ? jzi_traces_tell(control) : jzi_trace_look(trace);
     if (err != JZX_OK) {
-        leave(trace);
+        trace_leave(trace);
         return jzi_refuse_err(trace->client, err);
     }
     return true;
@@ -468,10 +468,11 @@ bool jzi_op_trace(jzi_client *client, jzi_request *request)
         return jzi_refuse_err(client, JZX_ERR_NO_MEMORY);
     }
     trace->client = client;
-    if (!begin(trace, request)) {
+    if (!trace_begin(trace, request)) {
         free_trace(trace);
         return false;
     }
-    client->stream = (jzi_stream){.id = request->id, .pump = pump, .end = end, .state = trace};
+    client->stream =
+        (jzi_trace_stream){.id = request->id, .pump = pump, .end = end, .state = trace};
     return true;
 }

@@ -23,47 +23,47 @@ static bool add_id(const jzi_view *view, jzi_idmap *set, jzx_actor_id id)
 
 /* Everybody who lives, with the parent: what a look needs. */
 typedef enum whereabouts { NOT_KNOWN, OUTSIDE, INSIDE } whereabouts;
-typedef struct family_entry {
+typedef struct children_entry {
     jzx_actor_id id;
     jzx_actor_id parent;
     whereabouts where;
-} family_entry;
+} children_entry;
 
 typedef struct census {
-    jzi_idmap all; /* of family_entry; the room is made before the look, and never more */
+    jzi_idmap all; /* of children_entry; the room is made before the look, and never more */
     size_t room;
 } census;
 
-static bool note_one(void *ctx, const jzi_sight *sight)
+static bool note_one(void *ctx, const jzi_actor_snapshot *snapshot)
 {
     census *now = ctx;
     if (now->all.count == now->room) {
         return false; /* the next look has more room */
     }
-    family_entry *entry = jzi_idmap_add(&now->all, NULL, sizeof *entry, sight->id);
-    entry->parent = sight->parent;
+    children_entry *entry = jzi_idmap_add(&now->all, NULL, sizeof *entry, snapshot->id);
+    entry->parent = snapshot->parent;
     return true;
 }
 
-static family_entry *find_entry(const census *now, jzx_actor_id id)
+static children_entry *find_entry(const census *now, jzx_actor_id id)
 {
     return jzi_idmap_find(&now->all, id);
 }
 
 /* From each one up until somebody is met of whom it is known, and the same way again to tell those
  * in between: everybody is passed twice. */
-static void settle(const census *now, family_entry *from)
+static void trace_filter_settle(const census *now, children_entry *from)
 {
     whereabouts where = OUTSIDE;
     size_t steps = 0;
-    for (family_entry *at = from; at != NULL && steps <= now->all.count; steps++) {
+    for (children_entry *at = from; at != NULL && steps <= now->all.count; steps++) {
         if (at->where != NOT_KNOWN) {
             where = at->where;
             break;
         }
         at = find_entry(now, at->parent);
     }
-    for (family_entry *at = from; at != NULL && at->where == NOT_KNOWN;) {
+    for (children_entry *at = from; at != NULL && at->where == NOT_KNOWN;) {
         at->where = where;
         at = find_entry(now, at->parent);
     }
@@ -72,7 +72,7 @@ static void settle(const census *now, family_entry *from)
 static jzx_err take_census(const jzi_view *view, census *now)
 {
     *now = (census){.room = (size_t)jzi_peek_live(view) * 9 / 8 + SPARE};
-    if (!jzi_idmap_reserve(&now->all, &view->alloc, sizeof(family_entry), now->room)) {
+    if (!jzi_idmap_reserve(&now->all, &view->alloc, sizeof(children_entry), now->room)) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_peek_actors(view, note_one, now);
@@ -86,12 +86,12 @@ static jzx_err find_below(const jzi_view *view, jzx_actor_id root, jzi_idmap *ou
     bool fits = true;
     jzx_err err = take_census(view, &now);
     if (err == JZX_OK) {
-        family_entry *top = find_entry(&now, root);
+        children_entry *top = find_entry(&now, root);
         if (top != NULL) {
             top->where = INSIDE;
         }
-        for (family_entry *at = NULL; fits && (at = jzi_idmap_next(&now.all, at)) != NULL;) {
-            settle(&now, at);
+        for (children_entry *at = NULL; fits && (at = jzi_idmap_next(&now.all, at)) != NULL;) {
+            trace_filter_settle(&now, at);
             if (at->where == INSIDE) {
                 fits = add_id(view, out, at->id);
             }
@@ -131,7 +131,7 @@ static bool is_followed(const jzi_trace *trace, jzx_actor_id id)
 
 /* Sets a mark without waiting for the next look. Where there is no set for that dispatcher yet, the
  * look makes it. */
-static void mark(jzi_board *board, jzx_actor_id id)
+static void trace_filter_mark(jzi_board *board, jzx_actor_id id)
 {
     _Atomic uint64_t *marks =
         atomic_load_explicit(&board->marks[jzx_id_dispatcher(id)], memory_order_relaxed);
@@ -147,7 +147,7 @@ static void meet_child(jzi_trace *trace, const jzi_event *event)
     const jzi_view *view = &trace->client->control->view;
     bool mine = has_id(&trace->below, event->peer) || has_id(&trace->before, event->peer);
     if (mine && add_id(view, &trace->below, event->actor)) {
-        mark(view->board, event->actor);
+        trace_filter_mark(view->board, event->actor);
     }
 }
 

@@ -35,8 +35,8 @@ typedef struct jzi_trace {
     jzi_idmap before;   /* the same one look earlier: who just ended is in it */
     uint64_t look_ns;   /* when to look again */
 
-    jzi_trace_ring *rings;     /* owned; as many as workers were seen */
-    jzi_worker_sight *workers; /* owned, for looking */
+    jzi_trace_ring *rings;        /* owned; as many as workers were seen */
+    jzi_worker_snapshot *workers; /* owned, for looking */
     size_t ring_count;
     size_t ring_cap;          /* of both */
     jzi_flight_event *events; /* owned: those of one round */

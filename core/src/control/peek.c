@@ -32,7 +32,7 @@ static void hold(const jzi_view *view)
         (void)pthread_mutex_lock(&view->system->lock);
     }
 }
-static void let_go(const jzi_view *view)
+static void peek_let_go(const jzi_view *view)
 {
     if (view->system != NULL) {
         (void)pthread_mutex_unlock(&view->system->lock);
@@ -57,18 +57,18 @@ static bool is_alive(uint64_t gate)
     return (gate & JZI_GATE_PINS) != 0 && !jzi_gate_is_unborn(gate);
 }
 
-/* What is behind `ext`, if the slot's tenant has one. */
-static void look_behind(const jzi_ext *ext, jzi_sight *out)
+/* What is behind `cold`, if the slot's tenant has one. */
+static void look_behind(const jzi_cold *cold, jzi_actor_snapshot *out)
 {
-    memcpy(out->name, ext->name, sizeof out->name); /* written before it could be found */
-    out->memory += (uint32_t)sizeof *ext;
-    const jzi_life *life = JZI_PEEK_READY(ext->life);
+    memcpy(out->name, cold->name, sizeof out->name); /* written before it could be found */
+    out->memory += (uint32_t)sizeof *cold;
+    const jzi_life *life = JZI_PEEK_READY(cold->life);
     if (life != NULL) {
         out->memory += (uint32_t)sizeof *life;
         out->incarnation = JZI_PEEK(life->incarnation);
         out->children = JZI_PEEK(life->child_count);
         out->since_ns = JZI_PEEK(life->since_ns);
-        out->supervises = JZI_PEEK(life->family) != NULL;
+        out->supervises = JZI_PEEK(life->children) != NULL;
     }
 }
 
@@ -86,8 +86,9 @@ static jzx_actor_id parent_of(const jzi_view *view, uint32_t index)
 }
 
 /* Looks at a slot. The tenant is the same before and after, and its desk is not a zombie: then what
- * was read in between was its own. False: nobody lives there. The caller is a guest. */
-static bool look(const jzi_view *view, const jzi_inbox *inbox, uint32_t slot, jzi_sight *out)
+ * was read in between was its own. False: nobody lives there. The caller is a reader. */
+static bool peek_look(const jzi_view *view, const jzi_inbox *inbox, uint32_t slot,
+                      jzi_actor_snapshot *out)
 {
     const jzi_actor *actor = jzi_actor_table_slot(&inbox->table, slot);
     if (actor == NULL) {
@@ -99,7 +100,7 @@ static bool look(const jzi_view *view, const jzi_inbox *inbox, uint32_t slot, jz
     if (!is_alive(gate) || history == JZI_HISTORY_ZOMBIE || history == 0) {
         return false;
     }
-    const jzi_ext *ext = JZI_PEEK_READY(actor->ext);
+    const jzi_cold *cold = JZI_PEEK_READY(actor->cold);
     uint64_t counts = jzi_actor_counts(actor);
     memset(out, 0, sizeof *out);
     out->id = (uint64_t)jzi_gate_generation(gate) << 32 | (inbox->base | slot);
@@ -120,18 +121,19 @@ static bool look(const jzi_view *view, const jzi_inbox *inbox, uint32_t slot, jz
         return false;
     }
     out->memory = (uint32_t)(sizeof *actor + (size_t)out->mailbox * sizeof(jzi_node));
-    if (ext != NULL) {
-        look_behind(ext, out);
+    if (cold != NULL) {
+        look_behind(cold, out);
     }
     return true;
 }
 
-/* How many slots are looked at before guests leave for a moment, and what was freed meanwhile goes.
+/* How many slots are looked at before the reader leaves for a moment, and what was freed meanwhile
+ * goes.
  */
 enum { STRETCH = 8192 };
 
-void jzi_peek_actors(const jzi_view *view, bool (*see)(void *ctx, const jzi_sight *sight),
-                     void *ctx)
+void jzi_peek_actors(const jzi_view *view,
+                     bool (*see)(void *ctx, const jzi_actor_snapshot *snapshot), void *ctx)
 {
     bool more = true;
     jzi_board_enter(view->board);
@@ -140,27 +142,27 @@ void jzi_peek_actors(const jzi_view *view, bool (*see)(void *ctx, const jzi_sigh
         uint32_t made =
             inbox == NULL ? 0 : atomic_load_explicit(&inbox->table.made, memory_order_acquire);
         for (uint32_t slot = 0; slot < made && more; slot++) {
-            jzi_sight sight;
+            jzi_actor_snapshot snapshot;
             if (slot % STRETCH == STRETCH - 1) {
                 jzi_board_leave(view->board);
                 jzi_board_enter(view->board);
             }
-            if (look(view, inbox, slot, &sight)) {
-                more = see(ctx, &sight);
+            if (peek_look(view, inbox, slot, &snapshot)) {
+                more = see(ctx, &snapshot);
             }
         }
     }
     jzi_board_leave(view->board);
 }
 
-bool jzi_peek_actor(const jzi_view *view, jzx_actor_id id, jzi_sight *out)
+bool jzi_peek_actor(const jzi_view *view, jzx_actor_id id, jzi_actor_snapshot *out)
 {
     const jzi_inbox *inbox = inbox_at(view, jzx_id_dispatcher(id));
     if (inbox == NULL) {
         return false;
     }
     jzi_board_enter(view->board);
-    bool there = look(view, inbox, jzx_id_slot(id), out) && out->id == id;
+    bool there = peek_look(view, inbox, jzx_id_slot(id), out) && out->id == id;
     jzi_board_leave(view->board);
     return there;
 }
@@ -178,12 +180,12 @@ typedef struct search {
     uint32_t count;
 } search;
 
-static bool see_name(void *ctx, const jzi_sight *sight)
+static bool see_name(void *ctx, const jzi_actor_snapshot *snapshot)
 {
     search *find = ctx;
-    if (strcmp(sight->name, find->name) == 0) {
+    if (strcmp(snapshot->name, find->name) == 0) {
         find->count++;
-        find->found = find->count == 1 ? sight->id : find->found;
+        find->found = find->count == 1 ? snapshot->id : find->found;
     }
     return true;
 }
@@ -222,9 +224,9 @@ static bool is_at_work(const jzi_worker *worker)
 
 /* A system steps its loop: who looks between two steps sees that somebody runs it all the same. */
 static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worker *worker,
-                           jzi_worker_sight *out)
+                           jzi_worker_snapshot *out)
 {
-    *out = (jzi_worker_sight){
+    *out = (jzi_worker_snapshot){
         .dispatcher = index,
         .number = worker->number,
         .tid = atomic_load_explicit(&worker->tid, memory_order_relaxed),
@@ -239,7 +241,7 @@ static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worke
     };
 }
 
-size_t jzi_peek_workers(const jzi_view *view, jzi_worker_sight *out, size_t cap)
+size_t jzi_peek_workers(const jzi_view *view, jzi_worker_snapshot *out, size_t cap)
 {
     size_t count = 0;
     hold(view);
@@ -251,7 +253,7 @@ size_t jzi_peek_workers(const jzi_view *view, jzi_worker_sight *out, size_t cap)
             }
         }
     }
-    let_go(view);
+    peek_let_go(view);
     return count;
 }
 
@@ -274,7 +276,7 @@ static uint32_t kind_of(const jzi_view *view, uint32_t index)
                                            : JZX_DISPATCHER_PINNED;
 }
 
-size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_sight *out, size_t cap)
+size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_snapshot *out, size_t cap)
 {
     size_t count = 0;
     hold(view);
@@ -284,7 +286,7 @@ size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_sight *out, siz
             continue;
         }
         if (count < cap) {
-            out[count] = (jzi_dispatcher_sight){
+            out[count] = (jzi_dispatcher_snapshot){
                 .index = i,
                 .kind = kind_of(view, i),
                 .workers = loop->dispatcher.worker_count,
@@ -294,7 +296,7 @@ size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_sight *out, siz
         }
         count++;
     }
-    let_go(view);
+    peek_let_go(view);
     return count;
 }
 
@@ -311,7 +313,7 @@ static uint64_t count_in_hand(const jzi_view *view)
                      JZI_PEEK(worker->in_hand) != NULL;
         }
     }
-    let_go(view);
+    peek_let_go(view);
     return count;
 }
 
@@ -354,7 +356,7 @@ size_t jzi_peek_events(const jzi_view *view, uint32_t dispatcher, uint32_t worke
     if (event_ring != NULL) {
         count = jzi_event_ring_read(event_ring, cursor, out, cap, out_lost);
     }
-    let_go(view);
+    peek_let_go(view);
     return count;
 }
 
@@ -365,7 +367,7 @@ void jzi_peek_event_ring(const jzi_view *view, uint32_t dispatcher, uint32_t wor
     const jzi_event_ring *event_ring = event_ring_of(view, dispatcher, worker);
     *out_newest = event_ring == NULL ? 0 : jzi_event_ring_newest(event_ring);
     *out_skipped = event_ring == NULL ? 0 : jzi_count_get(&event_ring->skipped);
-    let_go(view);
+    peek_let_go(view);
 }
 
 static void add_times(const jzi_histogram times[JZI_TIME_KINDS], jzi_times *out)
@@ -394,5 +396,5 @@ void jzi_peek_times(const jzi_view *view, jzi_times out[JZI_TIME_KINDS])
     if (view->system != NULL) {
         add_times(view->system->gone_times, out);
     }
-    let_go(view);
+    peek_let_go(view);
 }

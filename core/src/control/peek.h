@@ -18,7 +18,7 @@ typedef struct jzi_view {
 jzi_view jzi_view_of(jzx_loop *loop);
 
 /* An actor as it can be seen. */
-typedef struct jzi_sight {
+typedef struct jzi_actor_snapshot {
     jzx_actor_id id;
     jzx_actor_id parent; /* JZX_NOBODY: the root */
     uint64_t since_ns;   /* RUNNING since then; 0: not known */
@@ -34,26 +34,27 @@ typedef struct jzi_sight {
     bool supervises;
     bool stopping;
     char name[48];
-} jzi_sight;
+} jzi_actor_snapshot;
 /* Messages handled or otherwise done with, modulo 2^32: for rates. */
-static inline uint32_t jzi_sight_done(const jzi_sight *sight)
+static inline uint32_t jzi_snapshot_done(const jzi_actor_snapshot *snapshot)
 {
-    return sight->accepted - sight->mailbox;
+    return snapshot->accepted - snapshot->mailbox;
 }
 /* The same as a number to be read: what waits can outlive a restart, at which `accepted` begins
  * anew, and is then the greater of the two. */
-static inline uint32_t jzi_sight_handled(const jzi_sight *sight)
+static inline uint32_t jzi_snapshot_handled(const jzi_actor_snapshot *snapshot)
 {
-    return sight->accepted < sight->mailbox ? 0 : jzi_sight_done(sight);
+    return snapshot->accepted < snapshot->mailbox ? 0 : jzi_snapshot_done(snapshot);
 }
 
 /* Looks at every actor that lives, by dispatcher and slot; stops when see() returns false. The
- * sight is borrowed for the call; see() is quick, takes no lock and calls nothing of the program's.
+ * snapshot is borrowed for the call; see() is quick, takes no lock and calls nothing of the
+ * program's.
  */
-void jzi_peek_actors(const jzi_view *view, bool (*see)(void *ctx, const jzi_sight *sight),
-                     void *ctx);
+void jzi_peek_actors(const jzi_view *view,
+                     bool (*see)(void *ctx, const jzi_actor_snapshot *snapshot), void *ctx);
 /* One actor. False: it is gone. */
-bool jzi_peek_actor(const jzi_view *view, jzx_actor_id id, jzi_sight *out);
+bool jzi_peek_actor(const jzi_view *view, jzx_actor_id id, jzi_actor_snapshot *out);
 /* How many live there, by counters. */
 uint64_t jzi_peek_live(const jzi_view *view);
 /* Who has this name (of spawning, or registered); JZX_NOBODY: nobody. *out_count says how many. */
@@ -62,7 +63,7 @@ jzx_actor_id jzi_peek_named(const jzi_view *view, const char *name, uint32_t *ou
 uint32_t jzi_peek_max_slots(const jzi_view *view);
 
 /* A worker as it can be seen. */
-typedef struct jzi_worker_sight {
+typedef struct jzi_worker_snapshot {
     uint32_t dispatcher; /* its index; for names: jzi_peek_dispatchers() */
     uint32_t number;     /* among the workers of a pool */
     int32_t tid;         /* 0: not known */
@@ -73,18 +74,18 @@ typedef struct jzi_worker_sight {
     uint64_t handled;
     uint64_t ticks;
     uint64_t turns;
-} jzi_worker_sight;
+} jzi_worker_snapshot;
 /* All workers there are; returns how many, writes at most cap. */
-size_t jzi_peek_workers(const jzi_view *view, jzi_worker_sight *out, size_t cap);
+size_t jzi_peek_workers(const jzi_view *view, jzi_worker_snapshot *out, size_t cap);
 
-typedef struct jzi_dispatcher_sight {
+typedef struct jzi_dispatcher_snapshot {
     uint32_t index;
     uint32_t kind; /* jzx_dispatcher_kind */
     uint32_t workers;
     uint64_t live;
     char name[JZX_DISPATCHER_NAME_MAX + 1];
-} jzi_dispatcher_sight;
-size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_sight *out, size_t cap);
+} jzi_dispatcher_snapshot;
+size_t jzi_peek_dispatchers(const jzi_view *view, jzi_dispatcher_snapshot *out, size_t cap);
 
 /* Totals of all dispatchers. */
 void jzi_peek_counters(const jzi_view *view, jzx_counters *out);

@@ -8,17 +8,17 @@ typedef struct text {
     char *end; /* where the final zero goes at the latest */
 } text;
 
-static void put(text *out, char c)
+static void record_format_put(text *out, char c)
 {
     if (out->at < out->end) {
         *out->at++ = c;
     }
 }
 
-static void put_text(text *out, const char *words)
+static void record_format_put_text(text *out, const char *words)
 {
     while (*words != '\0') {
-        put(out, *words++);
+        record_format_put(out, *words++);
     }
 }
 
@@ -27,7 +27,7 @@ static void put_foreign(text *out, const char *words)
 {
     for (; *words != '\0'; words++) {
         unsigned char c = (unsigned char)*words;
-        put(out, c < 0x20 || c == 0x7F ? '?' : *words);
+        record_format_put(out, c < 0x20 || c == 0x7F ? '?' : *words);
     }
 }
 
@@ -41,14 +41,14 @@ static void put_number(text *out, uint64_t value, unsigned base, int width)
         value /= base;
     } while (value > 0 || count < width);
     while (count > 0) {
-        put(out, digits[--count]);
+        record_format_put(out, digits[--count]);
     }
 }
 
 static void put_signed(text *out, int64_t value)
 {
     if (value < 0) {
-        put(out, '-');
+        record_format_put(out, '-');
     }
     put_number(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 10, 1);
 }
@@ -64,11 +64,11 @@ static void put_time(text *out, uint64_t time_ns, uint64_t now_ns)
         wide++;
     }
     for (; wide < COLUMN; wide++) {
-        put(out, ' ');
+        record_format_put(out, ' ');
     }
-    put(out, before ? '-' : '+');
+    record_format_put(out, before ? '-' : '+');
     put_number(out, us / 1000000, 10, 1);
-    put(out, '.');
+    record_format_put(out, '.');
     put_number(out, us % 1000000, 10, 6);
 }
 
@@ -81,20 +81,20 @@ static void put_duration(text *out, uint64_t ns)
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (ns >= units[i].unit) {
             put_number(out, ns / units[i].unit, 10, 1);
-            put(out, '.');
+            record_format_put(out, '.');
             put_number(out, ns % units[i].unit / (units[i].unit / 1000), 10, 3);
-            put_text(out, units[i].name);
+            record_format_put_text(out, units[i].name);
             return;
         }
     }
     put_number(out, ns, 10, 1);
-    put_text(out, " ns");
+    record_format_put_text(out, " ns");
 }
 
 static void put_actor(text *out, jzx_actor_id id, const char *name)
 {
     if (id == JZX_NOBODY) {
-        put_text(out, "nobody");
+        record_format_put_text(out, "nobody");
         return;
     }
     if (name[0] == '\0') {
@@ -102,18 +102,18 @@ static void put_actor(text *out, jzx_actor_id id, const char *name)
         return;
     }
     put_foreign(out, name);
-    put_text(out, " (");
+    record_format_put_text(out, " (");
     put_number(out, id, 16, 1);
-    put(out, ')');
+    record_format_put(out, ')');
 }
 
 /* "panic 7", as jzx_reason_format(). */
 static void put_reason(text *out, const jzi_event *event)
 {
     int32_t code = (int32_t)event->value;
-    put_text(out, jzx_reason_name(event->detail));
+    record_format_put_text(out, jzx_reason_name(event->detail));
     if (code != 0) {
-        put(out, ' ');
+        record_format_put(out, ' ');
         put_signed(out, code);
     }
 }
@@ -122,11 +122,12 @@ static void put_message(text *out, const jzi_event *event)
 {
     static const char *const kinds[] = {"",       "timer ", "io ",   "notice ",
                                         "reply ", "job ",   "file ", "event "};
-    put_text(out, event->kind < sizeof kinds / sizeof kinds[0] ? kinds[event->kind] : "");
-    put_text(out, "tag ");
+    record_format_put_text(out,
+                           event->kind < sizeof kinds / sizeof kinds[0] ? kinds[event->kind] : "");
+    record_format_put_text(out, "tag ");
     /* The system's own are known by their hexadecimal digits. */
     if (event->tag >= JZX_TAG_PATTERN_FIRST) {
-        put_text(out, "0x");
+        record_format_put_text(out, "0x");
         put_number(out, event->tag, 16, 1);
     } else {
         put_number(out, event->tag, 10, 1);
@@ -136,7 +137,7 @@ static void put_message(text *out, const jzi_event *event)
 static void put_peer(text *out, const char *words, const jzi_record_line *line)
 {
     if (line->event->peer != JZX_NOBODY) {
-        put_text(out, words);
+        record_format_put_text(out, words);
         put_actor(out, line->event->peer, line->peer_name);
     }
 }
@@ -150,23 +151,23 @@ static void put_life(text *out, const jzi_record_line *line)
         break;
     case JZI_RING_START:
         if (event->detail > 1) {
-            put_text(out, ": incarnation ");
+            record_format_put_text(out, ": incarnation ");
             put_number(out, event->detail, 10, 1);
         }
         break;
     case JZI_RING_END:
     case JZI_RING_FAIL:
-        put_text(out, ": ");
+        record_format_put_text(out, ": ");
         put_reason(out, event);
         break;
     case JZI_RING_RESTART:
-        put(out, ' ');
+        record_format_put(out, ' ');
         put_number(out, event->detail > 0 ? event->detail - 1u : 0, 10, 1);
         put_peer(out, " by ", line);
         break;
     default: /* JZI_RING_ESCALATE */
-        put_text(out, ": ");
-        put_text(out, jzx_reason_name(event->detail));
+        record_format_put_text(out, ": ");
+        record_format_put_text(out, jzx_reason_name(event->detail));
         put_peer(out, ", because of ", line);
         break;
     }
@@ -175,16 +176,16 @@ static void put_life(text *out, const jzi_record_line *line)
 static void put_mail(text *out, const jzi_record_line *line)
 {
     const jzi_event *event = line->event;
-    put_text(out, ": ");
+    record_format_put_text(out, ": ");
     put_message(out, event);
     put_peer(out, event->what == JZI_RING_SENT ? " to " : " from ", line);
     if (event->what == JZI_RING_DEAD) {
-        put_text(out, ": ");
-        put_text(out, jzx_dead_reason_name(event->detail));
+        record_format_put_text(out, ": ");
+        record_format_put_text(out, jzx_dead_reason_name(event->detail));
     } else if (event->what == JZI_RING_HANDLED) {
-        put_text(out, ", ");
-        put_text(out, jzi_result_name(event->detail));
-        put_text(out, ", in ");
+        record_format_put_text(out, ", ");
+        record_format_put_text(out, jzi_result_name(event->detail));
+        record_format_put_text(out, ", in ");
         put_duration(out, event->value);
     }
 }
@@ -213,17 +214,17 @@ static void put_details(text *out, const jzi_record_line *line)
         put_peer(out, " by ", line);
         break;
     case JZI_RING_SLEEP:
-        put_text(out, event->value == UINT64_MAX ? " until woken" : " at most ");
+        record_format_put_text(out, event->value == UINT64_MAX ? " until woken" : " at most ");
         if (event->value != UINT64_MAX) {
             put_duration(out, event->value);
         }
         break;
     case JZI_RING_WAKE:
-        put_text(out, " after ");
+        record_format_put_text(out, " after ");
         put_duration(out, event->value);
         break;
     case JZI_RING_OVERRUN:
-        put_text(out, ": a turn of ");
+        record_format_put_text(out, ": a turn of ");
         put_duration(out, event->value);
         break;
     default:
@@ -253,23 +254,23 @@ size_t jzi_record_format(const jzi_record_line *line, char *buf, size_t cap)
 {
     text out = {.at = buf, .end = buf + cap - 1};
     put_time(&out, line->event->time_ns, line->now_ns);
-    put_text(&out, "  ");
+    record_format_put_text(&out, "  ");
     put_foreign(&out, line->dispatcher);
     if (line->has_workers) {
-        put(&out, '/');
+        record_format_put(&out, '/');
         put_number(&out, line->worker, 10, 1);
     }
-    put_text(&out, "  ");
+    record_format_put_text(&out, "  ");
     if (line->event->actor != JZX_NOBODY || line->event->what == JZI_RING_SENT) {
         put_actor(&out, line->event->actor, line->name);
-        put_text(&out, ": ");
+        record_format_put_text(&out, ": ");
     }
-    put_text(&out, verb_of(line->event->what));
+    record_format_put_text(&out, verb_of(line->event->what));
     put_details(&out, line);
     if (line->event->more > 0) {
-        put_text(&out, " (and ");
+        record_format_put_text(&out, " (and ");
         put_number(&out, line->event->more, 10, 1);
-        put_text(&out, " like it before)");
+        record_format_put_text(&out, " like it before)");
     }
     *out.at = '\0';
     return (size_t)(out.at - buf);

@@ -28,7 +28,7 @@ static void tell_busy(const jzi_server *server, int fd)
     int len = snprintf(line, sizeof line,
                        "{\"ok\":false,\"error\":\"BUSY\",\"text\":\"%u clients are connected, and "
                        "that is the limit.\"}\n",
-                       (unsigned)server->guest_max);
+                       (unsigned)server->connection_max);
     (void)jzi_control_write(fd, line, (size_t)len, &sent);
 }
 
@@ -41,32 +41,32 @@ static void take_connections(jzi_server *server, uint64_t now_ns)
             server->deaf_until_ns = err == JZX_ERR_AGAIN ? 0 : now_ns + DEAF_NS;
             return;
         }
-        jzi_guest *guest = NULL;
-        if (server->guest_count == server->guest_max) {
+        jzi_connection *connection = NULL;
+        if (server->connection_count == server->connection_max) {
             tell_busy(server, fd);
         } else {
-            guest = jzi_guest_create(server, fd);
+            connection = jzi_connection_create(server, fd);
         }
-        if (guest == NULL) {
+        if (connection == NULL) {
             jzi_control_hang_up(fd);
             continue;
         }
-        server->guests[server->guest_count++] = guest;
-        jzi_guest_serve(guest, false, false, now_ns);
+        server->connections[server->connection_count++] = connection;
+        jzi_connection_serve(connection, false, false, now_ns);
     }
 }
 
 static void drop_gone(jzi_server *server)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        if (server->guests[i]->gone) {
-            jzi_guest_destroy(server->guests[i]);
+    for (uint32_t i = 0; i < server->connection_count; i++) {
+        if (server->connections[i]->gone) {
+            jzi_connection_destroy(server->connections[i]);
         } else {
-            server->guests[kept++] = server->guests[i];
+            server->connections[kept++] = server->connections[i];
         }
     }
-    server->guest_count = kept;
+    server->connection_count = kept;
 }
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -80,7 +80,7 @@ static uint64_t patience(const jzi_server *server, uint64_t now_ns)
     uint64_t ns = UINT64_MAX;
     /* The recorder may put a dump off for a while. */
     bool recent = server->woken_ns != 0 && now_ns - server->woken_ns < WOKEN_NS;
-    if (server->guest_count > 0 || server->control->metrics_until_ns != 0 || recent) {
+    if (server->connection_count > 0 || server->control->metrics_until_ns != 0 || recent) {
         ns = TICK_NS;
     }
     if (server->deaf_until_ns > now_ns) {
@@ -89,12 +89,12 @@ static uint64_t patience(const jzi_server *server, uint64_t now_ns)
     if (jzi_server_is_sampling(server, now_ns)) {
         ns = sooner(ns, SAMPLE_NS(server));
     }
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        const jzi_guest *guest = server->guests[i];
-        if (guest->client.stream.pump != NULL) {
+    for (uint32_t i = 0; i < server->connection_count; i++) {
+        const jzi_connection *connection = server->connections[i];
+        if (connection->client.stream.pump != NULL) {
             ns = sooner(ns, PUMP_NS);
         }
-        if (jzi_guest_has_line(guest)) {
+        if (jzi_connection_has_line(connection)) {
             ns = 0;
         }
     }
@@ -109,11 +109,12 @@ static void pump_streams(jzi_server *server, uint64_t now_ns)
     server->pumped_ns = now_ns;
     jzi_traces_refill(server->control);
     server->pumped_first++; /* so that nobody is always the last to get something */
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        jzi_guest *guest = server->guests[(server->pumped_first + i) % server->guest_count];
-        if (guest->client.stream.pump != NULL && !guest->gone) {
-            guest->client.stream.pump(&guest->client);
-            jzi_guest_serve(guest, false, false, now_ns);
+    for (uint32_t i = 0; i < server->connection_count; i++) {
+        jzi_connection *connection =
+            server->connections[(server->pumped_first + i) % server->connection_count];
+        if (connection->client.stream.pump != NULL && !connection->gone) {
+            connection->client.stream.pump(&connection->client);
+            jzi_connection_serve(connection, false, false, now_ns);
         }
     }
 }
@@ -134,12 +135,12 @@ static void serve(jzi_server *server)
 {
     uint64_t now_ns = jzi_control_now_ns(server->control);
     bool listens = now_ns >= server->deaf_until_ns;
-    uint32_t count = server->guest_count;
+    uint32_t count = server->connection_count;
     for (uint32_t i = 0; i < count; i++) {
-        const jzi_guest *guest = server->guests[i];
-        server->lines[i] = (jzi_control_line){.fd = guest->fd,
-                                              .read = jzi_guest_wants_read(guest),
-                                              .write = jzi_guest_wants_write(guest)};
+        const jzi_connection *connection = server->connections[i];
+        server->lines[i] = (jzi_control_line){.fd = connection->fd,
+                                              .read = jzi_connection_wants_read(connection),
+                                              .write = jzi_connection_wants_write(connection)};
     }
     bool woken = jzi_control_socket_wait(&server->socket, &listens, server->lines, count,
                                          patience(server, now_ns));
@@ -147,7 +148,8 @@ static void serve(jzi_server *server)
     server->woken_ns = woken ? now_ns : server->woken_ns;
     jzi_recorder_tick(server->control, false);
     for (uint32_t i = 0; i < count; i++) {
-        jzi_guest_serve(server->guests[i], server->lines[i].read, server->lines[i].write, now_ns);
+        jzi_connection_serve(server->connections[i], server->lines[i].read, server->lines[i].write,
+                             now_ns);
     }
     pump_streams(server, now_ns);
     drop_gone(server);
@@ -155,7 +157,7 @@ static void serve(jzi_server *server)
         take_connections(server, now_ns);
     }
     if (jzi_server_is_sampling(server, now_ns)) {
-        jzi_server_sample(server, now_ns);
+        jzi_server_sample_workers(server, now_ns);
         jzi_server_ping(server, now_ns);
     }
     tick(server, now_ns);
@@ -178,7 +180,7 @@ void *jzi_server_run(void *arg)
 
 static size_t server_bytes(uint32_t clients)
 {
-    return sizeof(jzi_server) + clients * sizeof(jzi_guest *);
+    return sizeof(jzi_server) + clients * sizeof(jzi_connection *);
 }
 
 jzx_err jzi_server_open(jzx_control *control, uint32_t max_clients)
@@ -189,7 +191,7 @@ jzx_err jzi_server_open(jzx_control *control, uint32_t max_clients)
         return JZX_ERR_NO_MEMORY;
     }
     server->control = control;
-    server->guest_max = max_clients;
+    server->connection_max = max_clients;
     server->pid = jzi_process_id();
     atomic_init(&server->patience_ns, PATIENCE_NS);
     server->lines = jzi_alloc(alloc, max_clients * sizeof *server->lines);
@@ -211,8 +213,8 @@ jzx_err jzi_server_open(jzx_control *control, uint32_t max_clients)
 void jzi_server_abandon(const jzx_control *control)
 {
     const jzi_server *server = control->server;
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        jzi_control_hang_up(server->guests[i]->fd);
+    for (uint32_t i = 0; i < server->connection_count; i++) {
+        jzi_control_hang_up(server->connections[i]->fd);
     }
     jzi_control_socket_abandon(&server->socket);
 }
@@ -221,16 +223,16 @@ void jzi_server_close(jzx_control *control)
 {
     jzi_server *server = control->server;
     const jzx_allocator *alloc = &control->view.alloc;
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        jzi_guest_destroy(server->guests[i]);
+    for (uint32_t i = 0; i < server->connection_count; i++) {
+        jzi_connection_destroy(server->connections[i]);
     }
     jzi_server_forget(server);
     for (uint32_t i = 0; i < JZI_PINGS; i++) {
-        jzi_visit_drop(server->pings[i].visit);
+        jzi_dispatcher_call_drop(server->pings[i].call);
     }
     jzx_sender_release(server->sender);
     jzi_control_socket_close(&server->socket);
-    jzi_free(alloc, server->lines, server->guest_max * sizeof *server->lines);
-    jzi_free(alloc, server, server_bytes(server->guest_max));
+    jzi_free(alloc, server->lines, server->connection_max * sizeof *server->lines);
+    jzi_free(alloc, server, server_bytes(server->connection_max));
     control->server = NULL;
 }

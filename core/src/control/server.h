@@ -40,19 +40,19 @@ typedef struct jzi_busy {
 /* What a client saw of an actor at its last look. */
 typedef struct jzi_seen {
     jzx_actor_id id;
-    uint32_t done; /* jzi_sight_done() */
+    uint32_t done; /* jzi_snapshot_done() */
     uint32_t zero;
 } jzi_seen;
-typedef struct jzi_look {
+typedef struct jzi_seen_list {
     jzi_seen *seen; /* by dispatcher and slot; NULL: there was none */
     size_t count;
     size_t cap;
     uint64_t time_ns;
-} jzi_look;
-#define JZI_LOOK_NS UINT64_C(300000000)
+} jzi_seen_list;
+#define JZI_SAMPLE_NS UINT64_C(300000000)
 
 /* A client as the server knows it. */
-typedef struct jzi_guest {
+typedef struct jzi_connection {
     jzi_client client; /* first */
     int fd;
     size_t written;       /* of client.out */
@@ -67,18 +67,18 @@ typedef struct jzi_guest {
      * a while old, so who asks twice in a row still gets means of some time. `now` is since the
      * last look, `before` from the base to it. */
     uint64_t asked_ns; /* when it last asked for one of them; 0: never */
-    jzi_look base;
-    jzi_look last;
+    jzi_seen_list base;
+    jzi_seen_list last;
     jzi_samples before;
     jzi_samples now;
     uint64_t busy_ns; /* the last look at workers; 0: none */
     bool busy_known;  /* there is a base */
     jzi_busy *busy;   /* before and now; NULL until it is needed */
-} jzi_guest;
+} jzi_connection;
 
 /* A question to a dispatcher that measures how soon it answers. */
 typedef struct jzi_ping {
-    jzi_visit *visit; /* under way; NULL: none */
+    jzi_dispatcher_call *call; /* under way; NULL: none */
     uint64_t sent_ns;
     uint64_t latency_ns; /* of the last one */
     bool known;
@@ -97,20 +97,20 @@ typedef struct jzi_server {
     uint64_t deaf_until_ns;       /* no connection is taken before: there are no descriptors */
     uint64_t pinged_ns;
     uint64_t pumped_ns;
-    uint32_t pumped_first; /* which guest's stream, modulo their number */
+    uint32_t pumped_first; /* which connection's stream, modulo their number */
     uint64_t sampled_ns;
     uint64_t woken_ns;
     jzi_ping pings[JZI_PINGS];
-    jzi_worker_sight workers[JZI_WATCHED_WORKERS]; /* as last looked at */
+    jzi_worker_snapshot workers[JZI_WATCHED_WORKERS]; /* as last looked at */
     size_t worker_count;
-    jzi_sight *sights; /* as last looked at; one for all clients */
-    size_t sight_count;
-    size_t sight_cap;
+    jzi_actor_snapshot *snapshots; /* as last looked at; one for all clients */
+    size_t snapshot_count;
+    size_t snapshot_cap;
     jzi_request request; /* the one at work */
-    uint32_t guest_count;
-    uint32_t guest_max;
-    jzi_control_line *lines; /* guest_max of them */
-    jzi_guest *guests[];     /* guest_max of them */
+    uint32_t connection_count;
+    uint32_t connection_max;
+    jzi_control_line *lines;       /* connection_max of them */
+    jzi_connection *connections[]; /* connection_max of them */
 } jzi_server;
 
 /* Makes and frees; the thread is not running. Errors: those of jzx_control_start(). */
@@ -122,28 +122,29 @@ void jzi_server_abandon(const jzx_control *control);
 /* The thread. */
 void *jzi_server_run(void *server);
 
-/* Guests; client.c. */
-jzi_guest *jzi_guest_create(jzi_server *server, int fd);
-void jzi_guest_destroy(jzi_guest *guest);
+/* Connections; client.c. */
+jzi_connection *jzi_connection_create(jzi_server *server, int fd);
+void jzi_connection_destroy(jzi_connection *connection);
 /* Reads and answers while answers get away; then writes what waits. */
-void jzi_guest_serve(jzi_guest *guest, bool readable, bool writable, uint64_t now_ns);
-bool jzi_guest_wants_read(const jzi_guest *guest);
-bool jzi_guest_wants_write(const jzi_guest *guest);
+void jzi_connection_serve(jzi_connection *connection, bool readable, bool writable,
+                          uint64_t now_ns);
+bool jzi_connection_wants_read(const jzi_connection *connection);
+bool jzi_connection_wants_write(const jzi_connection *connection);
 /* A whole line waits in its buffer, and may be answered. */
-bool jzi_guest_has_line(const jzi_guest *guest);
+bool jzi_connection_has_line(const jzi_connection *connection);
 /* "allow":["stop",...] */
 void jzi_write_allow(jzi_json *out, uint32_t allow);
 
-/* What is looked at for clients; look.c. */
-/* Looks at all actors: server->sights, by dispatcher and slot. False: no memory. */
-bool jzi_server_look(jzi_server *server);
-/* Where an actor is in server->sights; SIZE_MAX: nowhere. */
+/* What is looked at for clients; sample.c. */
+/* Looks at all actors: server->snapshots, by dispatcher and slot. False: no memory. */
+bool jzi_server_snapshot_actors(jzi_server *server);
+/* Where an actor is in server->snapshots; SIZE_MAX: nowhere. */
 size_t jzi_server_find(const jzi_server *server, jzx_actor_id id);
 /* One look at the workers: server->workers, and the samples of everybody who asked of late. */
-void jzi_server_sample(jzi_server *server, uint64_t now_ns);
+void jzi_server_sample_workers(jzi_server *server, uint64_t now_ns);
 bool jzi_server_is_sampling(const jzi_server *server, uint64_t now_ns);
 /* The look alone. */
-void jzi_server_see_workers(jzi_server *server);
+void jzi_server_snapshot_workers(jzi_server *server);
 /* Sends pings that are due and takes answers. */
 void jzi_server_ping(jzi_server *server, uint64_t now_ns);
 /* The same, and waits a little when nothing was known: for who asks only once. */
@@ -155,14 +156,14 @@ bool jzi_control_latency(const jzx_control *control, uint32_t dispatcher, uint64
                          uint64_t *out_us, bool *out_answering);
 uint32_t jzi_samples_of(const jzi_samples *samples, jzx_actor_id id);
 void jzi_samples_deinit(const jzx_allocator *alloc, jzi_samples *samples);
-void jzi_look_deinit(const jzx_allocator *alloc, jzi_look *look);
+void jzi_seen_list_deinit(const jzx_allocator *alloc, jzi_seen_list *look);
 /* A client looks at actors, or at workers: bases are moved on. */
-void jzi_guest_looks_at_actors(jzi_guest *guest, uint64_t now_ns);
-void jzi_guest_looks_at_workers(jzi_guest *guest, uint64_t now_ns);
+void jzi_connection_samples_actors(jzi_connection *connection, uint64_t now_ns);
+void jzi_connection_samples_workers(jzi_connection *connection, uint64_t now_ns);
 
 /* An actor as `actors` shows it. */
 typedef struct jzi_row {
-    const jzi_sight *sight;
+    const jzi_actor_snapshot *snapshot;
     const char *dispatcher;
     uint32_t depth; /* UINT32_MAX: not known */
     double rate;    /* JZI_UNKNOWN: null */

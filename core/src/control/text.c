@@ -39,9 +39,9 @@ static bool read_id(const char *text, jzx_actor_id *out_id)
 bool jzi_find_actor(jzi_client *client, const char *text, jzx_actor_id *out_id)
 {
     const jzi_view *view = &client->control->view;
-    jzi_sight sight;
+    jzi_actor_snapshot snapshot;
     jzx_actor_id id = JZX_NOBODY;
-    if (read_id(text, &id) && id != JZX_NOBODY && jzi_peek_actor(view, id, &sight)) {
+    if (read_id(text, &id) && id != JZX_NOBODY && jzi_peek_actor(view, id, &snapshot)) {
         *out_id = id;
         return true;
     }
@@ -74,7 +74,7 @@ bool jzi_request_actor(jzi_client *client, jzi_request *request, const char *nam
 void jzi_dispatcher_name(const jzx_control *control, uint32_t index,
                          char out[JZX_DISPATCHER_NAME_MAX + 1])
 {
-    jzi_dispatcher_sight all[JZX_DISPATCHERS_MAX];
+    jzi_dispatcher_snapshot all[JZX_DISPATCHERS_MAX];
     size_t count = jzi_peek_dispatchers(&control->view, all, JZX_DISPATCHERS_MAX);
     out[0] = '\0';
     for (size_t i = 0; i < count && i < JZX_DISPATCHERS_MAX; i++) {
@@ -86,72 +86,72 @@ void jzi_dispatcher_name(const jzx_control *control, uint32_t index,
 
 void jzi_write_row(jzi_json *out, const char *member, const jzi_row *row)
 {
-    const jzi_sight *sight = row->sight;
+    const jzi_actor_snapshot *snapshot = row->snapshot;
     jzi_json_open(out, member, '{');
-    jzi_json_actor(out, "id", sight->id);
-    jzi_json_text(out, "name", sight->name[0] == '\0' ? NULL : sight->name);
-    jzi_json_actor(out, "parent", sight->parent);
+    jzi_json_actor(out, "id", snapshot->id);
+    jzi_json_text(out, "name", snapshot->name[0] == '\0' ? NULL : snapshot->name);
+    jzi_json_actor(out, "parent", snapshot->parent);
     if (row->depth == UINT32_MAX) {
         jzi_json_null(out, "depth");
     } else {
         jzi_json_u64(out, "depth", row->depth);
     }
-    jzi_json_text(out, "state", jzx_state_name(sight->state));
-    jzi_json_u64(out, "mailbox", sight->mailbox);
-    jzi_json_u64(out, "cap", sight->cap);
-    jzi_json_u64(out, "accepted", sight->accepted);
-    jzi_json_u64(out, "handled", jzi_sight_handled(sight));
-    jzi_json_u64(out, "dead", sight->dead);
+    jzi_json_text(out, "state", jzx_state_name(snapshot->state));
+    jzi_json_u64(out, "mailbox", snapshot->mailbox);
+    jzi_json_u64(out, "cap", snapshot->cap);
+    jzi_json_u64(out, "accepted", snapshot->accepted);
+    jzi_json_u64(out, "handled", jzi_snapshot_handled(snapshot));
+    jzi_json_u64(out, "dead", snapshot->dead);
     jzi_json_real(out, "rate", row->rate);
     jzi_json_real(out, "cpu", row->cpu);
-    jzi_json_u64(out, "restarts", sight->incarnation > 0 ? sight->incarnation - 1 : 0);
-    jzi_json_u64(out, "incarnation", sight->incarnation);
-    jzi_json_u64(out, "children", sight->children);
-    jzi_json_u64(out, "memory", sight->memory);
-    if (sight->since_ns == 0) {
+    jzi_json_u64(out, "restarts", snapshot->incarnation > 0 ? snapshot->incarnation - 1 : 0);
+    jzi_json_u64(out, "incarnation", snapshot->incarnation);
+    jzi_json_u64(out, "children", snapshot->children);
+    jzi_json_u64(out, "memory", snapshot->memory);
+    if (snapshot->since_ns == 0) {
         jzi_json_null(out, "uptime_ms");
     } else {
-        jzi_json_u64(out, "uptime_ms",
-                     row->now_ns > sight->since_ns ? (row->now_ns - sight->since_ns) / 1000000u
-                                                   : 0);
+        jzi_json_u64(
+            out, "uptime_ms",
+            row->now_ns > snapshot->since_ns ? (row->now_ns - snapshot->since_ns) / 1000000u : 0);
     }
     jzi_json_text(out, "dispatcher", row->dispatcher);
-    jzi_json_bool(out, "supervisor", sight->supervises);
-    jzi_json_bool(out, "stopping", sight->stopping);
+    jzi_json_bool(out, "supervisor", snapshot->supervises);
+    jzi_json_bool(out, "stopping", snapshot->stopping);
     jzi_json_bool(out, "running", row->running);
     jzi_json_close(out, '}');
 }
 
 /* How far it is from the root, by looking; UINT32_MAX: not to be told. */
-static uint32_t depth_of(const jzi_view *view, jzx_actor_id parent)
+static uint32_t text_depth_of(const jzi_view *view, jzx_actor_id parent)
 {
     enum { DEEPEST = 1000 };
     uint32_t depth = 0;
-    jzi_sight sight;
-    while (parent != JZX_NOBODY && jzi_peek_actor(view, parent, &sight)) {
+    jzi_actor_snapshot snapshot;
+    while (parent != JZX_NOBODY && jzi_peek_actor(view, parent, &snapshot)) {
         if (++depth > DEEPEST) {
             return UINT32_MAX;
         }
-        parent = sight.parent;
+        parent = snapshot.parent;
     }
     return depth;
 }
 
-void jzi_write_sight(jzi_client *client, const char *member, const jzi_sight *sight,
-                     uint64_t now_ns)
+void jzi_write_snapshot(jzi_client *client, const char *member, const jzi_actor_snapshot *snapshot,
+                        uint64_t now_ns)
 {
     const jzx_control *control = client->control;
     jzi_server *server = control->server;
     char dispatcher[JZX_DISPATCHER_NAME_MAX + 1];
-    jzi_dispatcher_name(control, jzx_id_dispatcher(sight->id), dispatcher);
-    jzi_server_see_workers(server);
-    jzi_row row = {.sight = sight,
+    jzi_dispatcher_name(control, jzx_id_dispatcher(snapshot->id), dispatcher);
+    jzi_server_snapshot_workers(server);
+    jzi_row row = {.snapshot = snapshot,
                    .dispatcher = dispatcher,
-                   .depth = depth_of(&control->view, sight->parent),
+                   .depth = text_depth_of(&control->view, snapshot->parent),
                    .rate = JZI_UNKNOWN,
                    .cpu = JZI_UNKNOWN,
                    .now_ns = now_ns,
-                   .running = jzi_server_runs(server, sight->id)};
+                   .running = jzi_server_runs(server, snapshot->id)};
     jzi_write_row(&client->out, member, &row);
 }
 
@@ -168,11 +168,11 @@ bool jzi_server_runs(const jzi_server *server, jzx_actor_id id)
 void jzi_write_actor_name(jzi_client *client, const char *member, jzx_actor_id id)
 {
     const jzi_view *view = &client->control->view;
-    jzi_sight sight = {.id = JZX_NOBODY};
-    if (id != JZX_NOBODY && !jzi_peek_actor(view, id, &sight)) {
-        (void)jzi_board_name(view->board, id, sight.name);
+    jzi_actor_snapshot snapshot = {.id = JZX_NOBODY};
+    if (id != JZX_NOBODY && !jzi_peek_actor(view, id, &snapshot)) {
+        (void)jzi_board_name(view->board, id, snapshot.name);
     }
-    jzi_json_text(&client->out, member, sight.name[0] == '\0' ? NULL : sight.name);
+    jzi_json_text(&client->out, member, snapshot.name[0] == '\0' ? NULL : snapshot.name);
 }
 
 void jzi_write_frames(jzi_client *client, const char *member, void *const *frames, size_t count)

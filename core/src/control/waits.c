@@ -8,35 +8,35 @@
 #include <string.h>
 
 enum {
-    SLOTS_PER_VISIT = 4096, /* so that no dispatcher is kept for long */
-    WAITS_PER_VISIT = 1024,
+    SLOTS_PER_CALL = 4096, /* so that no dispatcher is kept for long */
+    WAITS_PER_CALL = 1024,
     WAITS_MAX = 524288,
     ROUNDS_MAX = 8 /* links that chains of asks lose at either end */
 };
-#define TOUR_NS UINT64_C(150000000)
-#define ALL_TOURS_NS UINT64_C(2000000000) /* a client waits for the answer */
+#define CALL_ALL_NS UINT64_C(150000000)
+#define ALL_CALLS_NS UINT64_C(2000000000) /* a client waits for the answer */
 
-typedef struct ask_visit {
+typedef struct ask_call {
     uint64_t now_ns; /* the same for all dispatchers */
     uint64_t min_age_ns;
     uint32_t from; /* slots; on the way back: where to go on */
     bool more;
     uint32_t count;
-    jzi_wait waits[WAITS_PER_VISIT];
-} ask_visit;
+    jzi_wait waits[WAITS_PER_CALL];
+} ask_call;
 
 /* Of a slot whose ask is an actor's and not over. While the asker's side has its bit, and we are in
  * its dispatcher, it stays so. */
-static void look_at_slot(ask_visit *visit, const jzi_ask *ask)
+static void look_at_slot(ask_call *call, const jzi_ask *ask)
 {
     uint64_t word = jzi_ask_word(ask);
     if ((word & (JZI_ASK_ASKER | JZI_ASK_DECIDED | JZI_ASK_THREAD)) != JZI_ASK_ASKER ||
         ask->asker == JZX_NOBODY) {
         return;
     }
-    uint64_t age_ns = visit->now_ns > ask->asked_ns ? visit->now_ns - ask->asked_ns : 0;
-    if (age_ns >= visit->min_age_ns) {
-        visit->waits[visit->count++] = (jzi_wait){
+    uint64_t age_ns = call->now_ns > ask->asked_ns ? call->now_ns - ask->asked_ns : 0;
+    if (age_ns >= call->min_age_ns) {
+        call->waits[call->count++] = (jzi_wait){
             .asker = ask->asker,
             .callee = jzi_ask_callee(ask),
             .age_ns = age_ns,
@@ -45,22 +45,22 @@ static void look_at_slot(ask_visit *visit, const jzi_ask *ask)
     }
 }
 
-static void visit_asks(jzi_worker *worker, void *payload)
+static void call_asks(jzi_worker *worker, void *payload)
 {
-    ask_visit *visit = payload;
-    uint32_t slot = visit->from;
-    uint32_t end = slot + SLOTS_PER_VISIT;
+    ask_call *call = payload;
+    uint32_t slot = call->from;
+    uint32_t end = slot + SLOTS_PER_CALL;
     const jzi_ask *ask = jzi_ask_slot(worker->inbox, slot);
-    while (ask != NULL && slot < end && visit->count < WAITS_PER_VISIT) {
-        look_at_slot(visit, ask);
+    while (ask != NULL && slot < end && call->count < WAITS_PER_CALL) {
+        look_at_slot(call, ask);
         ask = jzi_ask_slot(worker->inbox, ++slot);
     }
-    visit->from = slot;
-    visit->more = ask != NULL;
+    call->from = slot;
+    call->more = ask != NULL;
 }
 
 /* How far each dispatcher has been looked at. */
-typedef struct ask_tour {
+typedef struct ask_calls {
     jzx_control *control;
     jzi_waits *waits;
     uint64_t now_ns;
@@ -68,25 +68,25 @@ typedef struct ask_tour {
     uint32_t from[JZX_DISPATCHERS_MAX];
     bool is_done[JZX_DISPATCHERS_MAX];
     bool more;
-} ask_tour;
+} ask_calls;
 
-static bool prepare(void *ctx, uint32_t dispatcher, void *payload)
+static bool waits_prepare(void *ctx, uint32_t dispatcher, void *payload)
 {
-    const ask_tour *tour = ctx;
-    ask_visit *visit = payload;
-    visit->now_ns = tour->now_ns;
-    visit->min_age_ns = tour->min_age_ns;
-    visit->from = tour->from[dispatcher];
-    return !tour->is_done[dispatcher];
+    const ask_calls *calls = ctx;
+    ask_call *call = payload;
+    call->now_ns = calls->now_ns;
+    call->min_age_ns = calls->min_age_ns;
+    call->from = calls->from[dispatcher];
+    return !calls->is_done[dispatcher];
 }
 
-static bool make_room(jzx_control *control, jzi_waits *waits, size_t count)
+static bool waits_make_room(jzx_control *control, jzi_waits *waits, size_t count)
 {
     size_t need = waits->count + count;
-    if (jzi_array_cap(waits->cap, WAITS_PER_VISIT, need, sizeof *waits->list) > WAITS_MAX) {
+    if (jzi_array_cap(waits->cap, WAITS_PER_CALL, need, sizeof *waits->list) > WAITS_MAX) {
         return false;
     }
-    jzi_wait *list = jzi_array_grow(&control->view.alloc, waits->list, &waits->cap, WAITS_PER_VISIT,
+    jzi_wait *list = jzi_array_grow(&control->view.alloc, waits->list, &waits->cap, WAITS_PER_CALL,
                                     need, sizeof *list);
     if (list == NULL) {
         return false;
@@ -95,22 +95,22 @@ static bool make_room(jzx_control *control, jzi_waits *waits, size_t count)
     return true;
 }
 
-static void take(void *ctx, uint32_t dispatcher, const void *payload)
+static void waits_take(void *ctx, uint32_t dispatcher, const void *payload)
 {
-    ask_tour *tour = ctx;
-    const ask_visit *visit = payload;
-    jzi_waits *waits = tour->waits;
-    if (visit->count > 0 && !make_room(tour->control, waits, visit->count)) {
+    ask_calls *calls = ctx;
+    const ask_call *call = payload;
+    jzi_waits *waits = calls->waits;
+    if (call->count > 0 && !waits_make_room(calls->control, waits, call->count)) {
         waits->cut = true;
         return;
     }
-    if (visit->count > 0) {
-        memcpy(waits->list + waits->count, visit->waits, visit->count * sizeof(jzi_wait));
-        waits->count += visit->count;
+    if (call->count > 0) {
+        memcpy(waits->list + waits->count, call->waits, call->count * sizeof(jzi_wait));
+        waits->count += call->count;
     }
-    tour->from[dispatcher] = visit->from;
-    tour->is_done[dispatcher] = !visit->more;
-    tour->more = tour->more || visit->more;
+    calls->from[dispatcher] = call->from;
+    calls->is_done[dispatcher] = !call->more;
+    calls->more = calls->more || call->more;
 }
 
 static int by_age(const void *a, const void *b)
@@ -123,18 +123,18 @@ static int by_age(const void *a, const void *b)
 void jzi_waits_gather(jzx_control *control, uint64_t now_ns, uint64_t min_age_ns, jzi_waits *out,
                       jzi_silence *silence)
 {
-    ask_tour state = {
+    ask_calls state = {
         .control = control, .waits = out, .now_ns = now_ns, .min_age_ns = min_age_ns, .more = true};
-    const jzi_tour tour = {.payload_bytes = sizeof(ask_visit),
-                           .timeout_ns = TOUR_NS,
-                           .run = visit_asks,
-                           .prepare = prepare,
-                           .take = take,
-                           .ctx = &state};
-    uint64_t end_ns = jzi_control_now_ns(control) + ALL_TOURS_NS;
+    const jzi_call_all calls = {.payload_bytes = sizeof(ask_call),
+                                .timeout_ns = CALL_ALL_NS,
+                                .run = call_asks,
+                                .prepare = waits_prepare,
+                                .take = waits_take,
+                                .ctx = &state};
+    uint64_t end_ns = jzi_control_now_ns(control) + ALL_CALLS_NS;
     while (state.more && !out->cut) {
         state.more = false;
-        out->cut = !jzi_tour_go(control, &tour, silence) || out->cut ||
+        out->cut = !jzi_call_all_run(control, &calls, silence) || out->cut ||
                    (state.more && jzi_control_now_ns(control) >= end_ns);
     }
     if (out->count > 1) {

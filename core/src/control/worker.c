@@ -32,7 +32,7 @@ static const jzi_worker *find_asked(const struct jzi_question *question)
 }
 
 /* In the signal handler, on the thread of the worker. */
-static bool look(void *subject, const void *context)
+static bool worker_look(void *subject, const void *context)
 {
     struct jzi_question *question = subject;
     const jzi_worker *worker = find_asked(question);
@@ -59,7 +59,8 @@ void jzi_stuck_open(jzx_control *control)
         return;
     }
     control->question->board = control->view.board;
-    if (jzi_probe_open(JZI_PROBE_SIGNAL, look, control->question, &control->probe) != JZX_OK) {
+    if (jzi_probe_open(JZI_PROBE_SIGNAL, worker_look, control->question, &control->probe) !=
+        JZX_OK) {
         control->probe = NULL;
         return;
     }
@@ -84,7 +85,7 @@ void jzi_stuck_close(jzx_control *control)
     control->question = NULL;
 }
 
-void jzi_look_at_worker(jzx_control *control, const jzi_worker_sight *worker, jzi_doing *out)
+void jzi_worker_sample(jzx_control *control, const jzi_worker_snapshot *worker, jzi_doing *out)
 {
     *out = (jzi_doing){.answered = false};
     if (control->probe == NULL || worker->tid == 0) {
@@ -98,34 +99,34 @@ void jzi_look_at_worker(jzx_control *control, const jzi_worker_sight *worker, jz
     }
 }
 
-jzi_worker_sight *jzi_workers_now(jzx_control *control, size_t *out_count)
+jzi_worker_snapshot *jzi_workers_now(jzx_control *control, size_t *out_count)
 {
     size_t count = jzi_peek_workers(&control->view, NULL, 0);
-    jzi_worker_sight *list =
+    jzi_worker_snapshot *list =
         count == 0 ? NULL : jzi_alloc(&control->view.alloc, count * sizeof *list);
     *out_count = list == NULL ? 0 : count;
     if (list != NULL) {
         size_t now = jzi_peek_workers(&control->view, list, count);
         for (size_t i = now; i < count; i++) { /* a dispatcher went meanwhile */
-            list[i] = (jzi_worker_sight){.dispatcher = UINT32_MAX};
+            list[i] = (jzi_worker_snapshot){.dispatcher = UINT32_MAX};
         }
     }
     return list;
 }
 
-static bool is_suspect(const jzi_worker_sight *worker, uint64_t now_ns, uint64_t limit_ns)
+static bool is_suspect(const jzi_worker_snapshot *worker, uint64_t now_ns, uint64_t limit_ns)
 {
     return worker->inside && !worker->asleep && worker->actor != JZX_NOBODY &&
            now_ns >= worker->turn_ns && now_ns - worker->turn_ns >= limit_ns;
 }
 
-static bool is_same(const jzi_worker_sight *a, const jzi_worker_sight *b)
+static bool is_same(const jzi_worker_snapshot *a, const jzi_worker_snapshot *b)
 {
     return a->dispatcher == b->dispatcher && a->number == b->number && a->actor == b->actor &&
            a->turn_ns == b->turn_ns && a->handled == b->handled && a->ticks == b->ticks;
 }
 
-static bool is_still_there(const jzi_worker_sight *worker, const jzi_worker_sight *list,
+static bool is_still_there(const jzi_worker_snapshot *worker, const jzi_worker_snapshot *list,
                            size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -136,13 +137,13 @@ static bool is_still_there(const jzi_worker_sight *worker, const jzi_worker_sigh
     return false;
 }
 
-size_t jzi_find_stuck(jzx_control *control, uint64_t now_ns, uint64_t limit_ns,
-                      jzi_worker_sight *out, size_t cap)
+size_t jzi_workers_find_stuck(jzx_control *control, uint64_t now_ns, uint64_t limit_ns,
+                              jzi_worker_snapshot *out, size_t cap)
 {
     size_t first_count = 0;
     size_t then_count = 0;
     size_t count = 0;
-    jzi_worker_sight *first = jzi_workers_now(control, &first_count);
+    jzi_worker_snapshot *first = jzi_workers_now(control, &first_count);
     for (size_t i = 0; i < first_count && count < cap; i++) {
         if (is_suspect(&first[i], now_ns, limit_ns)) {
             out[count++] = first[i];
@@ -153,7 +154,7 @@ size_t jzi_find_stuck(jzx_control *control, uint64_t now_ns, uint64_t limit_ns,
         return 0;
     }
     jzi_thread_pause(BETWEEN_LOOKS_NS);
-    jzi_worker_sight *then = jzi_workers_now(control, &then_count);
+    jzi_worker_snapshot *then = jzi_workers_now(control, &then_count);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (is_still_there(&out[i], then, then_count)) {

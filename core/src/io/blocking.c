@@ -27,7 +27,7 @@ jzx_err jzi_blocking_begin(jzi_worker *worker, jzi_actor **out_actor, jzi_jobs *
     return err;
 }
 
-static jzx_err check_opts(const jzx_blocking_opts *opts)
+static jzx_err blocking_check_opts(const jzx_blocking_opts *opts)
 {
     if (opts->fn == NULL || opts->reserved != 0) {
         return JZX_ERR_INVALID_ARG;
@@ -40,7 +40,7 @@ static jzx_err run_blocking(jzx_context *ctx, const jzx_blocking_opts *opts, jzx
     if (!jzi_blocking_is_inside(ctx)) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzx_err err = check_opts(opts);
+    jzx_err err = blocking_check_opts(opts);
     if (err != JZX_OK) {
         return err;
     }

@@ -56,8 +56,8 @@ static void end_file(jzi_job *job)
 
 static file_job *new_file_job(jzi_worker *worker, jzi_actor *actor, const file_wish *wish)
 {
-    size_t extra = wish->op == JZX_FILE_READ || wish->op == JZX_FILE_WRITE ? wish->len : 0;
-    file_job *self = (file_job *)jzi_job_new(worker, actor, sizeof *self + extra);
+    size_t patterns = wish->op == JZX_FILE_READ || wish->op == JZX_FILE_WRITE ? wish->len : 0;
+    file_job *self = (file_job *)jzi_job_new(worker, actor, sizeof *self + patterns);
     if (self == NULL) {
         return NULL;
     }

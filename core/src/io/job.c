@@ -26,7 +26,7 @@ static uint64_t mark_of(jzx_actor_id id)
 
 static jzi_job_list *list_of(const jzi_actor *actor)
 {
-    return actor->ext == NULL ? NULL : actor->ext->jobs;
+    return actor->cold == NULL ? NULL : actor->cold->jobs;
 }
 
 static void unlink_job(jzi_job *job)
@@ -77,14 +77,14 @@ static void drop_arg(const jzi_job *job)
 
 jzi_job *jzi_job_new(jzi_worker *worker, jzi_actor *owner, size_t bytes)
 {
-    jzi_ext *ext = jzi_worker_ext(worker, owner);
-    if (ext == NULL) {
+    jzi_cold *cold = jzi_worker_cold(worker, owner);
+    if (cold == NULL) {
         return NULL;
     }
-    if (ext->jobs == NULL) {
-        ext->jobs = jzi_alloc_zeroed(&worker->alloc, sizeof(jzi_job_list));
+    if (cold->jobs == NULL) {
+        cold->jobs = jzi_alloc_zeroed(&worker->alloc, sizeof(jzi_job_list));
     }
-    jzi_job *job = ext->jobs == NULL ? NULL : jzi_alloc(&worker->alloc, bytes);
+    jzi_job *job = cold->jobs == NULL ? NULL : jzi_alloc(&worker->alloc, bytes);
     if (job == NULL) {
         return NULL;
     }
@@ -124,7 +124,7 @@ static void dispose(jzi_worker *worker, jzi_job *job)
 {
     if (jzi_unlikely(worker->pooled) && !worker->dispatcher->destroying) {
         job->errand.run = disposal;
-        jzi_worker_add_chore(worker, &job->errand);
+        jzi_worker_defer(worker, &job->errand);
     } else {
         dispose_now(worker, job);
     }
@@ -290,7 +290,7 @@ void jzi_job_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
     (void)restarts;
     jzi_job_list *list = list_of(actor);
     jzi_job *called_off = NULL;
-    actor->ext->jobs = NULL;
+    actor->cold->jobs = NULL;
     while (list->newest != NULL) {
         jzi_job *job = list->newest;
         /* After fork(2) the lock of the pool may be held for ever. */

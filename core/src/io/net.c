@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "sched/entry.h"
 
-static uint32_t or_default(uint32_t value, uint32_t fallback)
+static uint32_t net_or_default(uint32_t value, uint32_t fallback)
 {
     return value == 0 ? fallback : value;
 }
@@ -21,10 +21,10 @@ jzx_err jzi_net_opts_adopt(jzx_net_opts *out, const jzx_net_opts *given, size_t 
     if (out->reserved != 0) {
         return JZX_ERR_NEWER_STRUCT;
     }
-    out->backlog = or_default(out->backlog, 256);
-    out->write_limit = or_default(out->write_limit, 262144);
-    out->connect_timeout_ms = or_default(out->connect_timeout_ms, 10000);
-    out->close_timeout_ms = or_default(out->close_timeout_ms, 5000);
+    out->backlog = net_or_default(out->backlog, 256);
+    out->write_limit = net_or_default(out->write_limit, 262144);
+    out->connect_timeout_ms = net_or_default(out->connect_timeout_ms, 10000);
+    out->close_timeout_ms = net_or_default(out->close_timeout_ms, 5000);
     return JZX_OK;
 }
 

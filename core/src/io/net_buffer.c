@@ -18,7 +18,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static jzx_err grow(jzi_net_buffer *buffer, const jzx_allocator *alloc, size_t need, size_t limit)
+static jzx_err net_buffer_grow(jzi_net_buffer *buffer, const jzx_allocator *alloc, size_t need,
+                               size_t limit)
 {
     size_t cap = smaller(jzi_array_cap(0, CAP_FIRST, need, 1), limit);
     unsigned char *bytes = jzi_alloc(alloc, cap);
@@ -47,7 +48,7 @@ jzx_err jzi_net_buffer_append(jzi_net_buffer *buffer, const jzx_allocator *alloc
     size_t need = buffer->len + len;
     jzi_assert(need <= limit);
     if (need > buffer->cap) {
-        jzx_err err = grow(buffer, alloc, need, limit);
+        jzx_err err = net_buffer_grow(buffer, alloc, need, limit);
         if (err != JZX_OK) {
             return err;
         }

@@ -54,7 +54,7 @@ jzx_err jzi_conn_connect(jzi_io *io, const char *address, jzx_actor_id owner,
     return JZX_OK;
 }
 
-static jzi_conn *find(const jzi_io *io, jzx_io_ref ref)
+static jzi_conn *net_call_find(const jzi_io *io, jzx_io_ref ref)
 {
     jzi_source *source = jzi_source_find(io, ref);
     if (source == NULL || source->ops->type != JZI_SOURCE_CONN) {
@@ -64,7 +64,7 @@ static jzi_conn *find(const jzi_io *io, jzx_io_ref ref)
     return (conn->flags & JZI_CONN_OVER) != 0 ? NULL : conn;
 }
 
-static jzx_err refuse(jzi_conn *conn, size_t len)
+static jzx_err net_call_refuse(jzi_conn *conn, size_t len)
 {
     /* Not before these bytes fit: half may be too much for a big write. */
     uint32_t room_at = conn->write_limit - (uint32_t)len;
@@ -103,7 +103,7 @@ jzx_err jzi_conn_write(jzi_io *io, jzx_io_ref ref, const void *bytes, size_t len
     if (bytes == NULL && len > 0) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_conn *conn = find(io, ref);
+    jzi_conn *conn = net_call_find(io, ref);
     if (conn == NULL) {
         return JZX_ERR_NO_SUCH_REF;
     }
@@ -117,7 +117,7 @@ jzx_err jzi_conn_write(jzi_io *io, jzx_io_ref ref, const void *bytes, size_t len
         return JZX_OK;
     }
     if (conn->out.len + len > conn->write_limit) {
-        return refuse(conn, len);
+        return net_call_refuse(conn, len);
     }
     size_t n = 0;
     if (conn->out.len == 0 && (conn->flags & JZI_CONN_CONNECTING) == 0) {
@@ -135,7 +135,7 @@ jzx_err jzi_conn_write(jzi_io *io, jzx_io_ref ref, const void *bytes, size_t len
 
 jzx_err jzi_conn_shutdown(jzi_io *io, jzx_io_ref ref)
 {
-    jzi_conn *conn = find(io, ref);
+    jzi_conn *conn = net_call_find(io, ref);
     if (conn == NULL) {
         return JZX_ERR_NO_SUCH_REF;
     }
@@ -147,7 +147,7 @@ jzx_err jzi_conn_shutdown(jzi_io *io, jzx_io_ref ref)
 
 jzx_err jzi_conn_close(jzi_io *io, jzx_io_ref ref, bool now)
 {
-    jzi_conn *conn = find(io, ref);
+    jzi_conn *conn = net_call_find(io, ref);
     if (conn == NULL) {
         return JZX_ERR_NO_SUCH_REF;
     }
@@ -158,7 +158,7 @@ jzx_err jzi_conn_close(jzi_io *io, jzx_io_ref ref, bool now)
 
 jzx_err jzi_conn_pause(jzi_io *io, jzx_io_ref ref, bool paused)
 {
-    jzi_conn *conn = find(io, ref);
+    jzi_conn *conn = net_call_find(io, ref);
     if (conn == NULL) {
         return JZX_ERR_NO_SUCH_REF;
     }
@@ -182,7 +182,7 @@ jzx_err jzi_conn_give(jzi_io *io, jzx_io_ref ref, jzx_actor_id owner, uint32_t t
     if (tag >= JZX_TAG_SYSTEM_FIRST) {
         return JZX_ERR_RESERVED_TAG;
     }
-    jzi_conn *conn = find(io, ref);
+    jzi_conn *conn = net_call_find(io, ref);
     if (conn == NULL) {
         return JZX_ERR_NO_SUCH_REF;
     }
@@ -191,7 +191,7 @@ jzx_err jzi_conn_give(jzi_io *io, jzx_io_ref ref, jzx_actor_id owner, uint32_t t
 
 jzx_err jzi_conn_buffered(jzi_io *io, jzx_io_ref ref, size_t *out_bytes)
 {
-    const jzi_conn *conn = find(io, ref);
+    const jzi_conn *conn = net_call_find(io, ref);
     if (conn == NULL) {
         return JZX_ERR_NO_SUCH_REF;
     }

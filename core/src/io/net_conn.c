@@ -13,7 +13,7 @@ static bool may_read(const jzi_conn *conn)
 }
 
 /* Nothing will happen any more; CLOSED is the last thing to tell. */
-static bool is_over(const jzi_conn *conn)
+static bool net_conn_is_over(const jzi_conn *conn)
 {
     return (conn->flags & JZI_CONN_BROKEN) != 0 ||
            (conn->flags & (JZI_CONN_AT_EOF | JZI_CONN_SHUT_DONE)) ==
@@ -22,7 +22,7 @@ static bool is_over(const jzi_conn *conn)
 
 void jzi_conn_tell_news(jzi_io *io, jzi_conn *conn)
 {
-    if ((conn->flags & JZI_CONN_TELL_ANY) != 0 || may_read(conn) || is_over(conn)) {
+    if ((conn->flags & JZI_CONN_TELL_ANY) != 0 || may_read(conn) || net_conn_is_over(conn)) {
         jzi_source_notify(io, &conn->source);
     }
 }
@@ -149,7 +149,7 @@ static void discard_unread(jzi_io *io, const jzi_conn *conn)
 }
 
 /* Gives back everything but the source itself. */
-static void release(jzi_io *io, jzi_conn *conn)
+static void net_conn_release(jzi_io *io, jzi_conn *conn)
 {
     jzi_alarm_clear(io->alarms, &conn->alarm);
     jzi_net_buffer_clear(&conn->out, io->alloc);
@@ -161,7 +161,7 @@ static void release(jzi_io *io, jzi_conn *conn)
 
 static void end_closing(jzi_io *io, jzi_conn *conn)
 {
-    release(io, conn);
+    net_conn_release(io, conn);
     jzi_source_free(io, &conn->source);
 }
 
@@ -245,8 +245,8 @@ static bool conn_claim(jzi_io *io, jzi_source *source, jzx_io_event *event)
         event->what = JZX_IO_DRAINED;
     } else if (take_flag(conn, JZI_CONN_TELL_EOF)) {
         event->what = JZX_IO_EOF;
-    } else if (is_over(conn)) {
-        release(io, conn);
+    } else if (net_conn_is_over(conn)) {
+        net_conn_release(io, conn);
         conn->flags |= JZI_CONN_OVER;
         event->what = JZX_IO_CLOSED;
         event->err = conn->err;
@@ -279,7 +279,7 @@ static bool conn_end(jzi_io *io, jzi_source *source, bool owner_ended)
             return false;
         }
     }
-    release(io, conn);
+    net_conn_release(io, conn);
     return true;
 }
 

@@ -241,8 +241,8 @@ jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor
     if (err != JZX_OK) {
         return err;
     }
-    jzi_ext *ext = jzi_worker_ext(io->dispatcher->acting, actor);
-    if (ext == NULL || (io->ref_free == UINT32_MAX && !grow_refs(io))) {
+    jzi_cold *cold = jzi_worker_cold(io->dispatcher->acting, actor);
+    if (cold == NULL || (io->ref_free == UINT32_MAX && !grow_refs(io))) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_source *source = jzi_alloc_zeroed(io->alloc, ops->bytes);
@@ -270,7 +270,7 @@ jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor
     io->ref_free = io->refs[slot].next_free;
     io->refs[slot].source = source;
     io->refs[slot].generation++;
-    JZI_LIST_PUSH(&ext->sources, source);
+    JZI_LIST_PUSH(&cold->sources, source);
     jzi_count_add(&io->dispatcher->acting->counters.refs, 1);
     *out_source = source;
     return JZX_OK;
@@ -352,12 +352,12 @@ jzx_err jzi_source_give(jzi_io *io, jzi_source *source, jzx_actor_id owner, uint
     if (err != JZX_OK) {
         return err;
     }
-    jzi_ext *ext = jzi_worker_ext(io->dispatcher->acting, actor);
-    if (ext == NULL) {
+    jzi_cold *cold = jzi_worker_cold(io->dispatcher->acting, actor);
+    if (cold == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     unlink_from(source);
-    JZI_LIST_PUSH(&ext->sources, source);
+    JZI_LIST_PUSH(&cold->sources, source);
     source->tag = tag;
     if (owner != source->owner && (source->flags & JZI_SOURCE_QUEUED) != 0) {
         source->flags |= JZI_SOURCE_MOVED;
@@ -369,8 +369,8 @@ jzx_err jzi_source_give(jzi_io *io, jzi_source *source, jzx_actor_id owner, uint
 void jzi_source_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
     (void)restarts;
-    while (actor->ext->sources != NULL) {
-        close_source(worker->io, actor->ext->sources, true);
+    while (actor->cold->sources != NULL) {
+        close_source(worker->io, actor->cold->sources, true);
     }
 }
 

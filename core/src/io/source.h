@@ -127,7 +127,7 @@ void jzi_source_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
 
 /* Looks at the poller, waiting at most timeout_ns, and calls `ready` of what is. */
 jzx_err jzi_io_poll(jzi_io *io, uint64_t timeout_ns);
-/* The same in two parts: the first without the floor, the second with it. */
+/* The same in two parts: the first without the pool lock, the second with it. */
 enum { JZI_POLL_BATCH = 256 };
 typedef struct jzi_poll_batch {
     size_t count;

@@ -5,20 +5,20 @@
 #include "os/debug/fault.h"
 #include "sched/worker.h"
 
-static bool is_wanted(void)
+static bool guard_is_wanted(void)
 {
     const jzi_worker *worker = jzi_worker_here;
     return worker != NULL && jzi_worker_is_guarded(worker);
 }
 
-static JZX_NORETURN void take(int signo, const char *text)
+static JZX_NORETURN void guard_take(int signo, const char *text)
 {
     jzi_worker_crash(jzi_worker_here, signo, text);
 }
 
 jzx_err jzx_crash_guard_install(void)
 {
-    static const jzi_fault_ops ops = {.wanted = is_wanted, .take = take};
+    static const jzi_fault_ops ops = {.wanted = guard_is_wanted, .take = guard_take};
     return jzi_fault_install(&ops);
 }
 

@@ -1,8 +1,9 @@
 /* Starting, stopping, failing, restarting: the procedures and their steps (R14, R15, R16, R18). */
 #include "lifecycle/lifecycle_priv.h"
 #include "lifecycle/monitor.h"
+#include "sched/worker_record.h"
 
-void jzi_move(jzi_worker *worker, jzi_actor *actor, jzx_life_event event)
+void jzi_life_move(jzi_worker *worker, jzi_actor *actor, jzx_life_event event)
 {
     uint32_t from = jzi_actor_state_of(actor);
     int state = jzx_lifecycle_next(from, (uint32_t)event);
@@ -11,7 +12,7 @@ void jzi_move(jzi_worker *worker, jzi_actor *actor, jzx_life_event event)
     actor->flags = (actor->flags & ~(7u << JZI_ACTOR_STATE_SHIFT)) | (uint32_t)state
                                                                          << JZI_ACTOR_STATE_SHIFT;
     if (jzi_unlikely(jzi_dispatcher_sees(worker->dispatcher, JZI_SEES_MOVES))) {
-        jzi_tell_move(worker, actor, from, (uint32_t)state);
+        jzi_observer_tell_move(worker, actor, from, (uint32_t)state);
     }
 }
 
@@ -99,7 +100,7 @@ static void signal_self(jzi_worker *worker, jzi_actor *actor, jzx_signal_kind ki
     }
     worker->signal = (jzx_signal){
         .kind = (uint32_t)kind,
-        .incarnation = actor->ext->life->incarnation,
+        .incarnation = actor->cold->life->incarnation,
         .from = actor->id,
         .reason = &worker->reason,
     };
@@ -123,15 +124,15 @@ void jzi_life_clean_up(jzi_worker *worker, jzi_actor *actor, jzi_after after)
     actor->flags |= JZI_ACTOR_ENDING;
     actor->flags &= ~(JZI_ACTOR_DEFERRED | JZI_ACTOR_DRAIN);
     if (after == JZI_AFTER_END) {
-        jzi_close_gate(worker, actor);
+        jzi_life_close_gate(worker, actor);
     }
-    jzi_set_step(actor, JZI_STEP_CHILDREN);
+    jzi_life_set_step(actor, JZI_STEP_CHILDREN_END);
     if (life != NULL) {
         life->after = (uint32_t)after;
-        jzi_freeze(actor);
+        jzi_life_freeze(actor);
         if (life->child_count > 0) {
-            jzi_arm_deadline(worker, actor);
-            jzi_stop_children(worker, actor, (actor->flags & JZI_ACTOR_KILLED) != 0);
+            jzi_life_arm_deadline(worker, actor);
+            jzi_life_stop_children(worker, actor, (actor->flags & JZI_ACTOR_KILLED) != 0);
         }
     }
     jzi_life_advance(worker, actor);
@@ -145,10 +146,10 @@ void jzi_life_end(jzi_worker *worker, jzi_actor *actor)
         return;
     }
     jzi_life *life = jzi_life_of(actor);
-    const jzi_bond *bond = life == NULL ? NULL : life->bond;
-    bool again = bond != NULL && (actor->flags & JZI_ACTOR_FINISH) == 0 &&
-                 jzi_policy_wants(bond->mode, worker->reason.kind);
-    jzi_move(worker, actor, JZX_LIFE_STOP);
+    const jzi_child_link *child_link = life == NULL ? NULL : life->child_link;
+    bool again = child_link != NULL && (actor->flags & JZI_ACTOR_FINISH) == 0 &&
+                 jzi_policy_wants(child_link->mode, worker->reason.kind);
+    jzi_life_move(worker, actor, JZX_LIFE_STOP);
     jzi_life_clean_up(worker, actor, again ? JZI_AFTER_EXIT : JZI_AFTER_END);
 }
 
@@ -158,7 +159,7 @@ void jzi_life_end_for_good(jzi_worker *worker, jzi_actor *actor)
         return;
     }
     actor->flags |= JZI_ACTOR_FINISH;
-    jzi_move(worker, actor, JZX_LIFE_STOP);
+    jzi_life_move(worker, actor, JZX_LIFE_STOP);
     jzi_life_clean_up(worker, actor, JZI_AFTER_END);
 }
 
@@ -169,8 +170,8 @@ void jzi_life_leave(jzi_worker *worker, jzi_actor *actor)
         jzi_life_end(worker, actor);
         return;
     }
-    jzi_freeze(actor);
-    jzi_set_step(actor, JZI_STEP_PRE_STOPPED);
+    jzi_life_freeze(actor);
+    jzi_life_set_step(actor, JZI_STEP_PRE_STOPPED);
     signal_self(worker, actor, JZX_SIGNAL_PRE_STOP, JZI_PHASE_LEAVE);
     jzi_life_advance(worker, actor);
 }
@@ -178,7 +179,7 @@ void jzi_life_leave(jzi_worker *worker, jzi_actor *actor)
 /* PRE_STOP returned. */
 static void pre_stopped(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_life *life = actor->ext->life;
+    jzi_life *life = actor->cold->life;
     if ((actor->flags & JZI_ACTOR_KILL) != 0) {
         actor->flags = (actor->flags & ~JZI_ACTOR_KILL) | JZI_ACTOR_KILLED;
         jzi_worker_set_reason(worker, JZX_REASON_KILLED, 0, NULL);
@@ -193,21 +194,21 @@ static void pre_stopped(jzi_worker *worker, jzi_actor *actor)
         return;
     }
     life->reason = worker->reason;
-    jzi_close_gate(worker, actor);
-    jzi_set_step(actor, JZI_STEP_NONE);
+    jzi_life_close_gate(worker, actor);
+    jzi_life_set_step(actor, JZI_STEP_NONE);
     actor->flags |= JZI_ACTOR_DEFERRED;
     actor->flags &= ~JZI_ACTOR_FROZEN;
-    jzi_set_deadline(worker, actor, actor->type->stop_timeout_ms, UINT64_MAX);
-    jzi_arm_deadline(worker, actor);
+    jzi_life_set_deadline(worker, actor, actor->type->stop_timeout_ms, UINT64_MAX);
+    jzi_life_arm_deadline(worker, actor);
 }
 
 /* R18: clean up to be started again. */
 void jzi_life_begin_restart(jzi_worker *worker, jzi_actor *actor, jzi_after after)
 {
     jzi_worker_redeliver(actor);
-    actor->ext->life->after = (uint32_t)after;
-    jzi_freeze(actor);
-    jzi_set_step(actor, JZI_STEP_PRE_RESTARTED);
+    actor->cold->life->after = (uint32_t)after;
+    jzi_life_freeze(actor);
+    jzi_life_set_step(actor, JZI_STEP_PRE_RESTARTED);
     worker->hook_result = JZX_BEHAVIOR_OK;
     if ((actor->flags & JZI_ACTOR_KILLED) == 0) {
         signal_self(worker, actor, JZX_SIGNAL_PRE_RESTART, JZI_PHASE_LEAVE);
@@ -230,14 +231,14 @@ void jzi_life_fail(jzi_worker *worker, jzi_actor *actor)
         jzi_life_advance(worker, actor);
         return;
     }
-    if (actor->ext != NULL) {
+    if (actor->cold != NULL) {
         jzi_monitor_break_links(worker, actor, incarnation_of(actor), &worker->reason);
     }
     actor->flags &= ~JZI_ACTOR_LINKED;
-    if (actor->ext != NULL || actor->type->deinit != NULL) {
-        jzi_move(worker, actor, JZX_LIFE_FAIL);
+    if (actor->cold != NULL || actor->type->deinit != NULL) {
+        jzi_life_move(worker, actor, JZX_LIFE_FAIL);
     }
-    if (life == NULL || life->bond == NULL || (actor->flags & JZI_ACTOR_FINISH) != 0) {
+    if (life == NULL || life->child_link == NULL || (actor->flags & JZI_ACTOR_FINISH) != 0) {
         jzi_life_end_for_good(worker, actor);
         return;
     }
@@ -245,28 +246,28 @@ void jzi_life_fail(jzi_worker *worker, jzi_actor *actor)
         jzi_life_end(worker, actor); /* it was stopping: it does not go on as if nothing had been */
         return;
     }
-    jzi_freeze(actor);
-    jzi_set_step(actor, JZI_STEP_FAILED);
+    jzi_life_freeze(actor);
+    jzi_life_set_step(actor, JZI_STEP_FAILED);
     actor->flags &= ~(JZI_ACTOR_DEFERRED | JZI_ACTOR_RESTART | JZI_ACTOR_START | JZI_ACTOR_RESUME);
     if ((actor->flags & JZI_ACTOR_DRAIN) != 0) {
         actor->flags &= ~JZI_ACTOR_DRAIN; /* there is nothing to wait for any more */
         actor->flags |= JZI_ACTOR_STOP;
     }
-    jzi_tell_parent(worker, actor, JZI_NEWS_FAILED);
+    jzi_parent_tell(worker, actor, JZI_CHILD_EVENT_FAILED);
 }
 
 void jzi_life_fail_start(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_life *life = actor->ext->life;
+    jzi_life *life = actor->cold->life;
     worker->reason.kind = JZX_REASON_START_FAILED;
     jzi_life_note_failure(worker, actor);
     jzi_monitor_break_links(worker, actor, incarnation_of(actor), &worker->reason);
-    jzi_move(worker, actor, JZX_LIFE_FAIL);
-    if (life->bond == NULL || (actor->flags & JZI_ACTOR_FINISH) != 0) {
+    jzi_life_move(worker, actor, JZX_LIFE_FAIL);
+    if (life->child_link == NULL || (actor->flags & JZI_ACTOR_FINISH) != 0) {
         jzi_life_end_for_good(worker, actor);
         return;
     }
-    jzi_move(worker, actor, JZX_LIFE_RESTART);
+    jzi_life_move(worker, actor, JZX_LIFE_RESTART);
     jzi_life_clean_up(worker, actor, JZI_AFTER_RETRY);
 }
 
@@ -277,21 +278,21 @@ static void drop_queue(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
         if ((jzi_msg_flags(&node->msg) & JZI_MSG_FOREIGN) == 0) {
             jzi_actor_unuse(actor);
         }
-        jzi_worker_bury(worker, actor, node, JZX_DEAD_RESTARTED);
+        jzi_worker_dead_letter(worker, actor, node, JZX_DEAD_RESTARTED);
     }
 }
 
 /* The first start, or a restart of an actor that is clean. */
 void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_life *life = actor->ext->life;
+    jzi_life *life = actor->cold->life;
     actor->flags &= ~(JZI_ACTOR_START | JZI_ACTOR_RESTART);
     if (jzi_actor_state_of(actor) != JZX_STATE_CREATED) {
         if (jzi_actor_state_of(actor) == JZX_STATE_STOPPED) {
-            jzi_move(worker, actor, JZX_LIFE_RESTART);
+            jzi_life_move(worker, actor, JZX_LIFE_RESTART);
         }
         JZI_PUBLISH_SUM(life->incarnation, 1u);
-        jzi_tell_restart(worker, actor);
+        jzi_observer_tell_restart(worker, actor);
         actor->flags &= ~(JZI_ACTOR_ENDING | JZI_ACTOR_KILLED | JZI_ACTOR_LATE | JZI_ACTOR_LINKED |
                           JZI_ACTOR_TRAP);
         if ((actor->type->flags & JZX_SPAWN_TRAP_EXITS) != 0) {
@@ -300,8 +301,8 @@ void jzi_life_start(jzi_worker *worker, jzi_actor *actor)
     }
     JZI_PUBLISH_HOT(life->since_ns, 0);
     life->bare = true;
-    jzi_move(worker, actor, JZX_LIFE_START);
-    jzi_set_step(actor, JZI_STEP_INITED);
+    jzi_life_move(worker, actor, JZX_LIFE_START);
+    jzi_life_set_step(actor, JZI_STEP_INITED);
     bool builds = actor->type->init != NULL || (actor->type->flags & JZI_TYPE_SUPERVISOR) != 0;
     actor->state = builds ? NULL : life->arg;
     worker->hook_result = JZX_BEHAVIOR_OK;
@@ -325,7 +326,7 @@ static bool inited(jzi_worker *worker, jzi_actor *actor)
         jzi_life_fail_start(worker, actor);
         return false;
     }
-    actor->ext->life->bare = false;
+    actor->cold->life->bare = false;
     return true;
 }
 
@@ -340,9 +341,9 @@ void jzi_life_tell_room(jzi_worker *worker, jzi_actor *actor)
 
 static void running(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_life *life = actor->ext->life;
-    jzi_move(worker, actor, JZX_LIFE_STARTED);
-    jzi_set_step(actor, JZI_STEP_NONE);
+    jzi_life *life = actor->cold->life;
+    jzi_life_move(worker, actor, JZX_LIFE_STARTED);
+    jzi_life_set_step(actor, JZI_STEP_NONE);
     actor->flags &= ~(JZI_ACTOR_FROZEN | JZI_ACTOR_START | JZI_ACTOR_RESTART | JZI_ACTOR_RESUME);
     JZI_PUBLISH_HOT(life->since_ns, worker->now_ns | 1u);
     if (jzi_unlikely(worker->recording)) {
@@ -350,10 +351,10 @@ static void running(jzi_worker *worker, jzi_actor *actor)
     }
     if (!life->began) {
         life->began = true;
-        jzi_tell_start(worker, actor);
+        jzi_observer_tell_start(worker, actor);
     }
     jzi_life_tell_room(worker, actor);
-    jzi_tell_parent(worker, actor, JZI_NEWS_STARTED);
+    jzi_parent_tell(worker, actor, JZI_CHILD_EVENT_STARTED);
     if (life->started != NULL) {
         jzi_started_tell(worker, actor);
     }
@@ -389,36 +390,36 @@ static void cleaned(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_life *life = jzi_life_of(actor);
     jzi_after after = life == NULL ? JZI_AFTER_END : (jzi_after)life->after;
-    jzi_release_bonds(worker, actor, after != JZI_AFTER_END);
-    if (after == JZI_AFTER_END && life != NULL && life->bond != NULL &&
+    jzi_relations_release(worker, actor, after != JZI_AFTER_END);
+    if (after == JZI_AFTER_END && life != NULL && life->child_link != NULL &&
         (actor->flags & JZI_ACTOR_FINISH) == 0 &&
-        jzi_policy_wants(life->bond->mode, worker->reason.kind)) {
+        jzi_policy_wants(life->child_link->mode, worker->reason.kind)) {
         after = JZI_AFTER_EXIT; /* a hook failed on the way: now its supervisor has a say */
         life->after = (uint32_t)after;
     }
     if (after == JZI_AFTER_END) {
-        jzi_move(worker, actor, JZX_LIFE_END);
-        jzi_finish(worker, actor);
+        jzi_life_move(worker, actor, JZX_LIFE_END);
+        jzi_life_finish(worker, actor);
         return;
     }
-    jzi_set_step(actor, JZI_STEP_DOWN);
+    jzi_life_set_step(actor, JZI_STEP_DOWN);
     actor->flags &= ~(JZI_ACTOR_HALT | JZI_ACTOR_RESTART); /* whoever asked for it: it is done */
-    jzi_open_gate(worker, actor);
+    jzi_life_open_gate(worker, actor);
     if ((actor->type->flags & JZX_SPAWN_DROP_QUEUE) != 0) {
         drop_queue(worker, actor, &actor->urgent);
         drop_queue(worker, actor, &actor->user);
     }
     if (jzi_actor_state_of(actor) == JZX_STATE_STOPPING) {
-        jzi_move(worker, actor, JZX_LIFE_HALT);
+        jzi_life_move(worker, actor, JZX_LIFE_HALT);
     }
     if (after == JZI_AFTER_AGAIN) {
         jzi_life_start(worker, actor);
         return;
     }
-    jzi_tell_parent(worker, actor,
-                    after == JZI_AFTER_EXIT    ? JZI_NEWS_EXITED
-                    : after == JZI_AFTER_RETRY ? JZI_NEWS_START_FAILED
-                                               : JZI_NEWS_DOWN);
+    jzi_parent_tell(worker, actor,
+                    after == JZI_AFTER_EXIT    ? JZI_CHILD_EVENT_EXITED
+                    : after == JZI_AFTER_RETRY ? JZI_CHILD_EVENT_START_FAILED
+                                               : JZI_CHILD_EVENT_DOWN);
 }
 
 /* Goes on with the clean-up once the children are gone. */
@@ -426,13 +427,13 @@ static void advance_clean_up(jzi_worker *worker, jzi_actor *actor)
 {
     const jzi_life *life = jzi_life_of(actor);
     bool signals = life != NULL && !life->bare && (actor->flags & JZI_ACTOR_KILLED) == 0;
-    if (jzi_actor_step_of(actor) == JZI_STEP_CHILDREN) {
+    if (jzi_actor_step_of(actor) == JZI_STEP_CHILDREN_END) {
         hand_over_notices(worker, actor);
         if (life != NULL && life->child_count > 0) {
             return;
         }
-        jzi_release_incarnation(worker, actor);
-        jzi_set_step(actor, JZI_STEP_POST_STOPPED);
+        jzi_incarnation_release(worker, actor);
+        jzi_life_set_step(actor, JZI_STEP_POST_STOPPED);
         worker->hook_result = JZX_BEHAVIOR_OK;
         if (signals) {
             signal_self(worker, actor, JZX_SIGNAL_POST_STOP, JZI_PHASE_DEINIT);
@@ -442,7 +443,7 @@ static void advance_clean_up(jzi_worker *worker, jzi_actor *actor)
         if (hook_failed(worker)) {
             jzi_life_note_failure(worker, actor);
         }
-        jzi_set_step(actor, JZI_STEP_DEINITED);
+        jzi_life_set_step(actor, JZI_STEP_DEINITED);
         worker->hook_result = JZX_BEHAVIOR_OK;
         if (actor->type->deinit != NULL && !worker->dispatcher->abandoned &&
             (life == NULL || !life->bare)) {
@@ -465,21 +466,21 @@ void jzi_life_advance(jzi_worker *worker, jzi_actor *actor)
         if (!inited(worker, actor)) {
             return;
         }
-        jzi_set_step(actor, JZI_STEP_PRE_STARTED);
+        jzi_life_set_step(actor, JZI_STEP_PRE_STARTED);
         signal_self(worker, actor, JZX_SIGNAL_PRE_START, JZI_PHASE_START);
         /* fall through */
     case JZI_STEP_PRE_STARTED:
         if (worker->hook_result != JZX_BEHAVIOR_OK ||
             ((actor->type->flags & JZI_TYPE_SUPERVISOR) != 0 &&
-             !worker->dispatcher->family->start(worker, actor))) {
+             !worker->dispatcher->children->start(worker, actor))) {
             jzi_life_fail_start(worker, actor);
             return;
         }
-        jzi_set_step(actor, JZI_STEP_FAMILY);
+        jzi_life_set_step(actor, JZI_STEP_CHILDREN_START);
         /* fall through */
-    case JZI_STEP_FAMILY:
+    case JZI_STEP_CHILDREN_START:
         if ((actor->type->flags & JZI_TYPE_SUPERVISOR) != 0) {
-            int up = worker->dispatcher->family->started(worker, actor);
+            int up = worker->dispatcher->children->started(worker, actor);
             if (up < 0) {
                 jzi_life_fail_start(worker, actor);
             }
@@ -487,7 +488,7 @@ void jzi_life_advance(jzi_worker *worker, jzi_actor *actor)
                 return;
             }
         }
-        jzi_set_step(actor, JZI_STEP_POST_STARTED);
+        jzi_life_set_step(actor, JZI_STEP_POST_STARTED);
         signal_self(worker, actor, JZX_SIGNAL_POST_START, JZI_PHASE_START);
         /* fall through */
     case JZI_STEP_POST_STARTED:
@@ -495,8 +496,8 @@ void jzi_life_advance(jzi_worker *worker, jzi_actor *actor)
             jzi_life_fail_start(worker, actor);
             return;
         }
-        jzi_set_step(actor, JZI_STEP_POST_RESTARTED);
-        if (actor->ext->life->incarnation > 1) {
+        jzi_life_set_step(actor, JZI_STEP_POST_RESTARTED);
+        if (actor->cold->life->incarnation > 1) {
             signal_self(worker, actor, JZX_SIGNAL_POST_RESTART, JZI_PHASE_START);
         }
         /* fall through */
@@ -514,9 +515,9 @@ void jzi_life_advance(jzi_worker *worker, jzi_actor *actor)
         if (hook_failed(worker)) {
             jzi_life_note_failure(worker, actor);
         }
-        jzi_life_clean_up(worker, actor, (jzi_after)actor->ext->life->after);
+        jzi_life_clean_up(worker, actor, (jzi_after)actor->cold->life->after);
         return;
-    case JZI_STEP_CHILDREN:
+    case JZI_STEP_CHILDREN_END:
     case JZI_STEP_POST_STOPPED:
     case JZI_STEP_DEINITED:
         advance_clean_up(worker, actor);

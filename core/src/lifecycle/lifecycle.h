@@ -11,20 +11,21 @@
 #include "time/alarm.h"
 
 /* News of a child for its parent; they merge. */
-#define JZI_NEWS_STARTED 0x1u
-#define JZI_NEWS_START_FAILED 0x2u /* clean, and can be started again */
-#define JZI_NEWS_FAILED 0x4u       /* frozen: a decision, please */
-#define JZI_NEWS_EXITED 0x8u       /* stopped by itself; clean, and can be started again */
-#define JZI_NEWS_DOWN 0x10u        /* clean, as ordered */
-#define JZI_NEWS_ENDED 0x20u       /* gone */
-#define JZI_NEWS_ASKED 0x40u       /* it is up, and somebody wants it restarted */
+#define JZI_CHILD_EVENT_STARTED 0x1u
+#define JZI_CHILD_EVENT_START_FAILED 0x2u /* clean, and can be started again */
+#define JZI_CHILD_EVENT_FAILED 0x4u       /* frozen: a decision, please */
+#define JZI_CHILD_EVENT_EXITED 0x8u       /* stopped by itself; clean, and can be started again */
+#define JZI_CHILD_EVENT_DOWN 0x10u        /* clean, as ordered */
+#define JZI_CHILD_EVENT_ENDED 0x20u       /* gone */
+#define JZI_CHILD_EVENT_ASKED 0x40u       /* it is up, and somebody wants it restarted */
 /* These are about no failure and no end: they have no reason. */
-#define JZI_NEWS_PLAIN (JZI_NEWS_STARTED | JZI_NEWS_DOWN | JZI_NEWS_ASKED)
+#define JZI_CHILD_EVENT_PLAIN                                                                      \
+    (JZI_CHILD_EVENT_STARTED | JZI_CHILD_EVENT_DOWN | JZI_CHILD_EVENT_ASKED)
 
-/* What ties a child to a parent that supervises it. The parent's family owns it. */
-typedef struct jzi_bond {
-    struct jzi_bond *next_news; /* in the parent's list, while news != 0 */
-    uint32_t news;
+/* What ties a child to a parent that supervises it. The parent's jzi_children owns it. */
+typedef struct jzi_child_link {
+    struct jzi_child_link *next_event; /* in the parent's list, while news != 0 */
+    uint32_t events;
     uint32_t mode; /* jzx_restart_mode */
     uint32_t attempt;
     uint32_t delay_ms;
@@ -32,7 +33,7 @@ typedef struct jzi_bond {
     jzx_reason reason; /* of the last failure, exit or end */
     jzx_failed_on failed_on;
     uint64_t uptime_ns; /* of the incarnation that this ended */
-} jzi_bond;
+} jzi_child_link;
 
 /* What actors with hooks, children or a supervisor have. */
 typedef struct jzi_life {
@@ -40,7 +41,7 @@ typedef struct jzi_life {
     uint64_t deadline_ns; /* of the stop; UINT64_MAX: none */
     uint32_t first_child; /* slots, in the order of spawning */
     uint32_t last_child;
-    uint32_t child_count; /* this and incarnation, since_ns, family: guests look at them */
+    uint32_t child_count; /* this and incarnation, since_ns, children: readers look at them */
     uint32_t incarnation;
     uint32_t after;    /* jzi_after: what follows the clean-up */
     bool began;        /* it was RUNNING once, and the observer knows */
@@ -50,29 +51,30 @@ typedef struct jzi_life {
     jzi_alarm alarm;
     jzx_actor_id self;
 
-    jzi_bond *bond;              /* its parent supervises it */
-    struct jzi_far *far;         /* its parent is in another dispatcher */
-    struct jzi_started *started; /* its parent wants to know when it is RUNNING */
-    struct jzi_family *family;   /* it supervises its children */
-    jzi_bond *news;              /* of its children, oldest first */
-    jzi_bond *news_last;
+    jzi_child_link *child_link;    /* its parent supervises it */
+    struct jzi_far *far;           /* its parent is in another dispatcher */
+    struct jzi_started *started;   /* its parent wants to know when it is RUNNING */
+    struct jzi_children *children; /* it supervises its children */
+    jzi_child_link *events;        /* of its children, oldest first */
+    jzi_child_link *events_last;
     jzx_reason reason; /* between the steps of a procedure; LINKED until it is obeyed */
     jzx_failed_on failed_on;
     jzx_reason linked;
 } jzi_life;
 
 /* How a parent supervises; installed by the module above. */
-typedef struct jzi_family_ops {
+typedef struct jzi_children_ops {
     /* There is news in life->news, and the parent is STARTING, RUNNING or stops its children. */
-    void (*news)(jzi_worker *worker, jzi_actor *parent);
-    /* A supervisor starts: makes its family and begins with the children. False: worker->reason. */
+    void (*events)(jzi_worker *worker, jzi_actor *parent);
+    /* A supervisor starts: makes its jzi_children and starts the first child. False:
+     * worker->reason. */
     bool (*start)(jzi_worker *worker, jzi_actor *parent);
     /* Of a supervisor that is STARTING: 0 wait, 1 all children are up, -1 failed: worker->reason.
      */
     int (*started)(jzi_worker *worker, jzi_actor *parent);
     /* Begins, or goes on, to end all children, by its rules or by force. */
     void (*stop_all)(jzi_worker *worker, jzi_actor *parent, bool kill);
-    /* All children are gone: frees the family. */
+    /* All children are gone: frees their jzi_children. */
     void (*forget)(jzi_worker *worker, jzi_actor *parent);
     /* A supervisor is gone: frees its plan. */
     void (*ended)(jzi_worker *worker, jzi_life *life);
@@ -81,20 +83,20 @@ typedef struct jzi_family_ops {
                      bool supervisor, jzx_actor_id *out_id);
     /* The same as `news`, soon, for the root, which has no turns. */
     void (*wake_root)(jzi_worker *worker);
-    /* An actor that the root supervises was born here: its bond becomes the root's. */
+    /* An actor that the root supervises was born here: its child link becomes the root's. */
     void (*adopt)(jzi_worker *worker, jzi_actor *actor);
-} jzi_family_ops;
+} jzi_children_ops;
 
 /* What a feature of actors does about a life that is over (R16, R18). All features are in one
  * array, jzi_features in loop_features.c, in the order in which they are called; the last one is
  * empty. */
 typedef struct jzi_feature {
-    size_t at; /* of the member of jzi_ext that is not NULL if the actor has anything of it */
+    size_t at; /* of the member of jzi_cold that is not NULL if the actor has anything of it */
     /* A dispatcher begins: installs the operations of its events. Or NULL. */
     void (*init)(jzi_worker *worker);
     /* An incarnation is over; `restarts`: there is a next one. */
     void (*leave_incarnation)(jzi_worker *worker, jzi_actor *actor, bool restarts);
-    /* The actor is gone, and nobody was told yet. For what is in ext->extra, or NULL. */
+    /* The actor is gone, and nobody was told yet. For what is in cold->patterns, or NULL. */
     void (*leave_identity)(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id);
     /* The actor goes on after a failure, without a restart. Likewise. */
     void (*resume)(jzi_worker *worker, jzi_actor *actor);
@@ -102,10 +104,10 @@ typedef struct jzi_feature {
 
 /* What a spawn has besides the caller's options. Zeroed is a plain one. */
 typedef struct jzi_birth {
-    jzi_actor *parent; /* NULL: the root */
-    jzi_bond *bond;    /* the parent supervises it; the root does once it is born */
-    bool supervisor;   /* it is one: opts->state is its plan */
-    bool asked;        /* by user code, which may be stopping itself */
+    jzi_actor *parent;          /* NULL: the root */
+    jzi_child_link *child_link; /* the parent supervises it; the root does once it is born */
+    bool supervisor;            /* it is one: opts->state is its plan */
+    bool asked;                 /* by user code, which may be stopping itself */
 } jzi_birth;
 
 void jzi_lifecycle_init(jzi_worker *worker);
@@ -144,7 +146,7 @@ void jzi_lifecycle_finish_children(jzi_worker *worker, const struct jzi_life *li
 void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands,
                          uint32_t timeout_ms, uint64_t parent_deadline_ns);
 /* Puts news on a parent's list, once; whoever calls sees to it that they are heard. */
-void jzi_news_add(jzi_life *above, jzi_bond *bond, uint32_t news);
+void jzi_child_event_add(jzi_life *above, jzi_child_link *child_link, uint32_t events);
 /* An actor with a life fails because of another one, a child or one it is linked to. */
 void jzi_lifecycle_fail_with(jzi_worker *worker, jzi_actor *actor, const jzx_reason *reason);
 /* Tells the parent of a supervised actor, in whatever dispatcher, that a caller wants it restarted.
@@ -203,7 +205,7 @@ static inline jzi_actor *jzi_lifecycle_child(const jzi_worker *worker, jzx_actor
 /* NULL for an actor without hooks, children and supervisor. */
 static inline jzi_life *jzi_life_of(const jzi_actor *actor)
 {
-    return actor->ext == NULL ? NULL : actor->ext->life;
+    return actor->cold == NULL ? NULL : actor->cold->life;
 }
 /* Made if need be. NULL: no memory. */
 jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor);

@@ -8,7 +8,7 @@ static jzx_err spawn(jzi_worker *worker, const jzx_spawn_opts *opts, jzx_actor_i
 {
     jzi_actor *parent = jzi_worker_self(worker);
     if (jzi_unlikely(jzi_lifecycle_takes(worker, parent, opts->restart))) {
-        return worker->dispatcher->family->spawn(worker, parent, opts, false, out_id);
+        return worker->dispatcher->children->spawn(worker, parent, opts, false, out_id);
     }
     jzi_birth birth = {.parent = parent, .asked = true};
     return jzi_lifecycle_spawn(worker, opts, &birth, out_id);

@@ -2,6 +2,7 @@
  * the actor does about it when its turn comes. Commands are bits, so they need no memory, cannot
  * fail, and merge; a kill is obeyed before a stop, a stop before a restart (R6, R9, R18). */
 #include "lifecycle/lifecycle_priv.h"
+#include "sched/worker_record.h"
 
 #define ORDERS (JZI_ACTOR_RESTART | JZI_ACTOR_HALT | JZI_ACTOR_START | JZI_ACTOR_RESUME)
 
@@ -20,25 +21,26 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
     if (jzi_unlikely(worker->recording_often)) {
         jzi_worker_note(worker, JZI_RING_STOP, actor->id, worker->ctx.self, 0, drained, 0);
     }
-    jzi_close_gate(worker, actor);
+    jzi_life_close_gate(worker, actor);
     jzi_step step = (jzi_step)jzi_actor_step_of(actor);
     bool deferred = (actor->flags & JZI_ACTOR_DEFERRED) != 0;
     if (deferred && worker->ctx.self != actor->id) {
         return; /* it knows, and has asked for time */
     }
     if ((actor->flags & JZI_ACTOR_ENDING) == 0) {
-        jzi_set_deadline(worker, actor, timeout_ms, UINT64_MAX);
+        jzi_life_set_deadline(worker, actor, timeout_ms, UINT64_MAX);
     }
     /* In a pool it may be in its start hooks at this moment: it drains when it is up. */
     bool starting = step >= JZI_STEP_INITED && step <= JZI_STEP_POST_RESTARTED &&
-                    step != JZI_STEP_FAMILY && (worker->taking_in || worker->current != actor);
+                    step != JZI_STEP_CHILDREN_START &&
+                    (worker->taking_in || worker->current != actor);
     if (drained && (step == JZI_STEP_NONE || starting)) {
         if ((actor->flags & JZI_ACTOR_DRAIN) == 0) {
             actor->drain_stamp = jzi_actor_accepted(actor);
         }
         actor->flags |= JZI_ACTOR_DRAIN;
         if (life != NULL) {
-            jzi_arm_deadline(worker, actor);
+            jzi_life_arm_deadline(worker, actor);
         }
         if ((actor->flags & JZI_ACTOR_FROZEN) == 0) {
             jzi_worker_schedule(worker, actor);
@@ -56,8 +58,8 @@ void jzi_lifecycle_kill(jzi_worker *worker, jzi_actor *actor)
     if (jzi_unlikely(worker->recording_often)) {
         jzi_worker_note(worker, JZI_RING_KILL, actor->id, worker->ctx.self, 0, 0, 0);
     }
-    if (life == NULL || life->bond == NULL) {
-        jzi_close_gate(worker, actor);
+    if (life == NULL || life->child_link == NULL) {
+        jzi_life_close_gate(worker, actor);
     }
     actor->flags |= JZI_ACTOR_KILL;
     jzi_lifecycle_wake(worker, actor);
@@ -74,8 +76,8 @@ void jzi_lifecycle_obey(jzi_worker *worker, jzi_actor *actor, uint64_t orders)
     if ((orders & JZI_GATE_KILL) != 0) {
         const jzi_life *life = jzi_life_of(actor);
         jzi_lifecycle_kill(worker, actor);
-        if (orders == JZI_GATE_KILL && life != NULL && life->bond != NULL) {
-            jzi_open_gate(worker, actor); /* its parent may want it again */
+        if (orders == JZI_GATE_KILL && life != NULL && life->child_link != NULL) {
+            jzi_life_open_gate(worker, actor); /* its parent may want it again */
         }
     }
 }
@@ -88,12 +90,12 @@ void jzi_lifecycle_finish(jzi_worker *worker, jzi_actor *actor, uint32_t timeout
         jzi_far_order(worker, actor, true, 0, timeout_ms, parent_deadline_ns);
         return;
     }
-    jzi_close_gate(worker, actor);
+    jzi_life_close_gate(worker, actor);
     actor->flags |= JZI_ACTOR_FINISH;
     if (timeout_ms == JZX_SHUTDOWN_BRUTAL) {
         actor->flags |= JZI_ACTOR_KILL;
     } else {
-        jzi_set_deadline(worker, actor, timeout_ms, parent_deadline_ns);
+        jzi_life_set_deadline(worker, actor, timeout_ms, parent_deadline_ns);
         if ((actor->flags & JZI_ACTOR_DEFERRED) == 0) {
             actor->flags |= JZI_ACTOR_STOP;
         }
@@ -119,7 +121,7 @@ void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands
     if ((commands & JZI_ACTOR_HALT) != 0 && timeout_ms == JZX_SHUTDOWN_BRUTAL) {
         actor->flags |= JZI_ACTOR_KILLED;
     } else if ((commands & (JZI_ACTOR_HALT | JZI_ACTOR_RESTART)) != 0) {
-        jzi_set_deadline(worker, actor, timeout_ms, parent_deadline_ns);
+        jzi_life_set_deadline(worker, actor, timeout_ms, parent_deadline_ns);
     }
     jzi_lifecycle_wake(worker, actor);
 }
@@ -127,7 +129,7 @@ void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands
 void jzi_lifecycle_fail_with(jzi_worker *worker, jzi_actor *actor, const jzx_reason *reason)
 {
     if ((actor->flags & JZI_ACTOR_LINKED) == 0) { /* the first one is the reason */
-        actor->ext->life->linked = *reason;
+        actor->cold->life->linked = *reason;
         actor->flags |= JZI_ACTOR_LINKED;
     }
     jzi_lifecycle_wake(worker, actor);
@@ -151,7 +153,7 @@ static void obey_running(jzi_worker *worker, jzi_actor *actor)
         }
     } else if ((flags & JZI_ACTOR_LINKED) != 0 && !created) {
         actor->flags &= ~JZI_ACTOR_LINKED;
-        worker->reason = actor->ext->life->linked;
+        worker->reason = actor->cold->life->linked;
         jzi_life_fail(worker, actor);
     } else if ((flags & JZI_ACTOR_LATE) != 0 && (flags & JZI_ACTOR_DEFERRED) != 0) {
         actor->flags &= ~(JZI_ACTOR_LATE | JZI_ACTOR_STOP);
@@ -175,12 +177,12 @@ static void obey_running(jzi_worker *worker, jzi_actor *actor)
             return; /* it is stopping already, in its own time, and will say when it is done */
         }
         if (created) {
-            jzi_set_step(actor, JZI_STEP_DOWN);
-            jzi_tell_parent(worker, actor, JZI_NEWS_DOWN);
+            jzi_life_set_step(actor, JZI_STEP_DOWN);
+            jzi_parent_tell(worker, actor, JZI_CHILD_EVENT_DOWN);
             return;
         }
         jzi_worker_set_reason(worker, JZX_REASON_SHUTDOWN, 0, NULL);
-        jzi_move(worker, actor, JZX_LIFE_STOP);
+        jzi_life_move(worker, actor, JZX_LIFE_STOP);
         jzi_life_begin_restart(worker, actor, JZI_AFTER_DOWN);
     } else if (created && (flags & JZI_ACTOR_START) != 0) {
         jzi_life_start(worker, actor);
@@ -201,7 +203,7 @@ static void obey_starting(jzi_worker *worker, jzi_actor *actor)
     actor->flags &= ~(JZI_ACTOR_KILL | JZI_ACTOR_STOP | JZI_ACTOR_HALT | JZI_ACTOR_START);
     actor->flags |= kill ? JZI_ACTOR_KILLED : 0;
     jzi_worker_set_reason(worker, kill ? JZX_REASON_KILLED : JZX_REASON_SHUTDOWN, 0, NULL);
-    jzi_move(worker, actor, JZX_LIFE_STOP);
+    jzi_life_move(worker, actor, JZX_LIFE_STOP);
     jzi_life_clean_up(worker, actor, halt ? JZI_AFTER_DOWN : JZI_AFTER_END);
 }
 
@@ -216,14 +218,14 @@ static void obey_failed(jzi_worker *worker, jzi_actor *actor)
     } else if ((flags & (JZI_ACTOR_RESTART | JZI_ACTOR_HALT)) != 0) {
         bool again = (flags & (JZI_ACTOR_START | JZI_ACTOR_HALT)) == JZI_ACTOR_START;
         actor->flags &= ~ORDERS;
-        jzi_move(worker, actor, JZX_LIFE_RESTART);
+        jzi_life_move(worker, actor, JZX_LIFE_RESTART);
         jzi_life_begin_restart(worker, actor, again ? JZI_AFTER_AGAIN : JZI_AFTER_DOWN);
     } else if ((flags & JZI_ACTOR_RESUME) != 0) {
         jzi_worker_forget_redelivery(worker, actor);
-        jzi_resume_features(worker, actor);
+        jzi_features_resume(worker, actor);
         actor->flags &= ~(JZI_ACTOR_RESUME | JZI_ACTOR_FROZEN);
-        jzi_move(worker, actor, JZX_LIFE_RESUME);
-        jzi_set_step(actor, JZI_STEP_NONE);
+        jzi_life_move(worker, actor, JZX_LIFE_RESUME);
+        jzi_life_set_step(actor, JZI_STEP_NONE);
         jzi_life_tell_room(worker, actor);
     }
 }
@@ -232,16 +234,16 @@ static void obey_failed(jzi_worker *worker, jzi_actor *actor)
 static void obey_children(jzi_worker *worker, jzi_actor *actor)
 {
     uint32_t flags = actor->flags;
-    jzi_life *life = actor->ext->life;
+    jzi_life *life = actor->cold->life;
     actor->flags &= ~(JZI_ACTOR_KILL | JZI_ACTOR_STOP | JZI_ACTOR_HALT | JZI_ACTOR_LATE);
     bool stop = (flags & (JZI_ACTOR_KILL | JZI_ACTOR_STOP)) != 0;
     if (stop && ((flags & JZI_ACTOR_FINISH) != 0 || life->after != JZI_AFTER_EXIT)) {
         life->after = JZI_AFTER_END; /* a stop wins over a restart */
         actor->flags |= JZI_ACTOR_FINISH;
-        jzi_close_gate(worker, actor);
+        jzi_life_close_gate(worker, actor);
         actor->flags &= ~ORDERS;
         if (jzi_actor_state_of(actor) == JZX_STATE_RESTARTING) {
-            jzi_move(worker, actor, JZX_LIFE_STOP);
+            jzi_life_move(worker, actor, JZX_LIFE_STOP);
         }
     }
     if ((flags & JZI_ACTOR_HALT) != 0 && life->after != JZI_AFTER_END) {
@@ -256,7 +258,7 @@ static void obey_children(jzi_worker *worker, jzi_actor *actor)
                                   late ? "its children did not stop in time" : NULL);
         }
         if (life->child_count > 0) {
-            jzi_stop_children(worker, actor, true);
+            jzi_life_stop_children(worker, actor, true);
         }
     }
     jzi_life_advance(worker, actor);
@@ -271,16 +273,16 @@ static void obey_down(jzi_worker *worker, jzi_actor *actor)
         if (worker->reason.kind <= JZX_REASON_SHUTDOWN) { /* else its failure is the reason */
             jzi_worker_set_reason(worker, kill ? JZX_REASON_KILLED : JZX_REASON_SHUTDOWN, 0, NULL);
         }
-        jzi_close_gate(worker, actor);
+        jzi_life_close_gate(worker, actor);
         if (jzi_actor_state_of(actor) != JZX_STATE_STOPPED) {
-            jzi_move(worker, actor, JZX_LIFE_STOP);
+            jzi_life_move(worker, actor, JZX_LIFE_STOP);
         }
-        jzi_move(worker, actor, JZX_LIFE_END);
-        jzi_release_incarnation(worker, actor); /* what a stop just armed */
-        jzi_finish(worker, actor);
+        jzi_life_move(worker, actor, JZX_LIFE_END);
+        jzi_incarnation_release(worker, actor); /* what a stop just armed */
+        jzi_life_finish(worker, actor);
     } else if ((flags & JZI_ACTOR_HALT) != 0) {
         actor->flags &= ~(JZI_ACTOR_HALT | JZI_ACTOR_START); /* the start was taken back */
-        jzi_tell_parent(worker, actor, JZI_NEWS_DOWN);
+        jzi_parent_tell(worker, actor, JZI_CHILD_EVENT_DOWN);
     } else if ((flags & JZI_ACTOR_START) != 0) {
         jzi_life_start(worker, actor);
     }
@@ -299,14 +301,14 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
      * stop itself, nobody is restarted any more. */
     const uint32_t orders = JZI_ACTOR_STOP | JZI_ACTOR_KILL | JZI_ACTOR_LINKED | JZI_ACTOR_HALT;
     bool last_orders =
-        (step == JZI_STEP_NONE || step == JZI_STEP_FAMILY) && (actor->flags & orders) != 0;
+        (step == JZI_STEP_NONE || step == JZI_STEP_CHILDREN_START) && (actor->flags & orders) != 0;
     bool destroying =
         worker->dispatcher->destroying; /* nothing is decided: only their ends count */
-    if ((actor->flags & JZI_ACTOR_NEWS) != 0 &&
+    if ((actor->flags & JZI_ACTOR_CHILD_EVENTS) != 0 &&
         (destroying || (step != JZI_STEP_FAILED && !last_orders))) {
-        actor->flags &= ~JZI_ACTOR_NEWS;
-        if (!destroying && life->family != NULL) {
-            worker->dispatcher->family->news(worker, actor);
+        actor->flags &= ~JZI_ACTOR_CHILD_EVENTS;
+        if (!destroying && life->children != NULL) {
+            worker->dispatcher->children->events(worker, actor);
         }
         actor->flags &= ~JZI_ACTOR_LIFE;
     }
@@ -314,13 +316,13 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
     case JZI_STEP_NONE:
         obey_running(worker, actor);
         break;
-    case JZI_STEP_FAMILY:
+    case JZI_STEP_CHILDREN_START:
         obey_starting(worker, actor);
         break;
     case JZI_STEP_FAILED:
         obey_failed(worker, actor);
         break;
-    case JZI_STEP_CHILDREN:
+    case JZI_STEP_CHILDREN_END:
         obey_children(worker, actor);
         break;
     case JZI_STEP_DOWN:
@@ -343,14 +345,14 @@ static uint32_t obeyed(const jzi_actor *actor)
         if (jzi_actor_state_of(actor) == JZX_STATE_CREATED) {
             return end | JZI_ACTOR_HALT | JZI_ACTOR_START;
         }
-        return end | JZI_ACTOR_LINKED | JZI_ACTOR_NEWS | JZI_ACTOR_HALT |
+        return end | JZI_ACTOR_LINKED | JZI_ACTOR_CHILD_EVENTS | JZI_ACTOR_HALT |
                ((actor->flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_DRAIN)) != 0 ? JZI_ACTOR_LATE : 0);
-    case JZI_STEP_FAMILY:
-        return end | JZI_ACTOR_HALT | JZI_ACTOR_NEWS;
+    case JZI_STEP_CHILDREN_START:
+        return end | JZI_ACTOR_HALT | JZI_ACTOR_CHILD_EVENTS;
     case JZI_STEP_FAILED:
         return end | JZI_ACTOR_HALT | JZI_ACTOR_RESTART | JZI_ACTOR_RESUME;
-    case JZI_STEP_CHILDREN:
-        return end | JZI_ACTOR_HALT | JZI_ACTOR_LATE | JZI_ACTOR_NEWS;
+    case JZI_STEP_CHILDREN_END:
+        return end | JZI_ACTOR_HALT | JZI_ACTOR_LATE | JZI_ACTOR_CHILD_EVENTS;
     case JZI_STEP_DOWN:
         return end | JZI_ACTOR_HALT | JZI_ACTOR_START;
     default:
@@ -388,8 +390,8 @@ void jzi_lifecycle_run(jzi_worker *worker, jzi_actor *actor)
 void jzi_lifecycle_panicked(jzi_worker *worker)
 {
     if (jzi_unlikely(worker->pooled)) {
-        while (worker->floors > 0) { /* a crash inside of a call, not a panic */
-            jzi_worker_give_floor(worker);
+        while (worker->pool_lock_depth > 0) { /* a crash inside of a call, not a panic */
+            jzi_worker_unlock_pool(worker);
         }
         if (worker->phase == JZI_PHASE_BEHAVIOR) {
             jzi_worker_drop_in_hand(worker);
@@ -416,7 +418,7 @@ void jzi_lifecycle_kill_all(jzi_worker *worker)
     for (uint32_t slot = made; slot-- > 0;) {
         jzi_actor *actor = jzi_actor_table_at(worker->table, slot);
         if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == JZI_GATE_PIN) { /* the unborn follow */
-            jzi_close_gate(worker, actor);
+            jzi_life_close_gate(worker, actor);
             actor->flags |= JZI_ACTOR_KILL | JZI_ACTOR_FINISH;
             jzi_lifecycle_wake(worker, actor);
         }

@@ -6,6 +6,7 @@
 #include "lifecycle/monitor.h"
 #include "sched/mailbox.h"
 #include "sched/room.h"
+#include "sched/worker_record.h"
 
 /* Other threads may be changing the gate, but only if there ever was a sender (R33). */
 static void gate_add(jzi_worker *worker, jzi_actor *actor, uint64_t delta)
@@ -19,14 +20,14 @@ static void gate_add(jzi_worker *worker, jzi_actor *actor, uint64_t delta)
     }
 }
 
-void jzi_close_gate(jzi_worker *worker, jzi_actor *actor)
+void jzi_life_close_gate(jzi_worker *worker, jzi_actor *actor)
 {
     if ((jzi_actor_gate(actor) & JZI_GATE_CLOSED) == 0) {
         gate_add(worker, actor, JZI_GATE_CLOSED);
     }
 }
 
-void jzi_open_gate(jzi_worker *worker, jzi_actor *actor)
+void jzi_life_open_gate(jzi_worker *worker, jzi_actor *actor)
 {
     if ((jzi_actor_gate(actor) & JZI_GATE_CLOSED) != 0) {
         gate_add(worker, actor, (uint64_t)0 - JZI_GATE_CLOSED);
@@ -42,9 +43,9 @@ static void too_late(jzi_alarms *alarms, jzi_alarm *alarm)
     jzi_lifecycle_wake(alarms->dispatcher->acting, actor);
 }
 
-void jzi_arm_deadline(jzi_worker *worker, jzi_actor *actor)
+void jzi_life_arm_deadline(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_life *life = actor->ext->life;
+    jzi_life *life = actor->cold->life;
     if (life->deadline_ns != UINT64_MAX) {
         uint64_t now = jzi_worker_clock(worker);
         life->alarm.fire = too_late;
@@ -55,8 +56,8 @@ void jzi_arm_deadline(jzi_worker *worker, jzi_actor *actor)
 
 /* A child's deadline is its own, but never more than nine tenths of what its parent has left: so
  * the one who is late is found out before those who wait for it. */
-void jzi_set_deadline(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
-                      uint64_t parent_deadline_ns)
+void jzi_life_set_deadline(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
+                           uint64_t parent_deadline_ns)
 {
     jzi_life *life = jzi_life_of(actor);
     if (life == NULL) {
@@ -73,55 +74,56 @@ void jzi_set_deadline(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
     if (due < life->deadline_ns) {
         life->deadline_ns = due;
         if ((actor->flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_DRAIN)) != 0 ||
-            jzi_actor_step_of(actor) == JZI_STEP_CHILDREN) {
-            jzi_arm_deadline(worker, actor);
+            jzi_actor_step_of(actor) == JZI_STEP_CHILDREN_END) {
+            jzi_life_arm_deadline(worker, actor);
         }
     }
 }
 
-void jzi_news_add(jzi_life *above, jzi_bond *bond, uint32_t news)
+void jzi_child_event_add(jzi_life *above, jzi_child_link *child_link, uint32_t events)
 {
-    if (bond->news == 0) {
-        bond->next_news = NULL;
-        *(above->news == NULL ? &above->news : &above->news_last->next_news) = bond;
-        above->news_last = bond;
+    if (child_link->events == 0) {
+        child_link->next_event = NULL;
+        *(above->events == NULL ? &above->events : &above->events_last->next_event) = child_link;
+        above->events_last = child_link;
     }
-    bond->news |= news;
+    child_link->events |= events;
 }
 
-void jzi_hear(jzi_worker *worker, jzi_actor *parent, jzi_bond *bond, uint32_t news)
+void jzi_parent_hear(jzi_worker *worker, jzi_actor *parent, jzi_child_link *child_link,
+                     uint32_t events)
 {
-    jzi_news_add(parent->ext->life, bond, news);
-    parent->flags |= JZI_ACTOR_NEWS;
+    jzi_child_event_add(parent->cold->life, child_link, events);
+    parent->flags |= JZI_ACTOR_CHILD_EVENTS;
     jzi_lifecycle_wake(worker, parent);
 }
 
-void jzi_tell_parent(jzi_worker *worker, jzi_actor *actor, uint32_t news)
+void jzi_parent_tell(jzi_worker *worker, jzi_actor *actor, uint32_t events)
 {
     jzi_life *life = jzi_life_of(actor);
-    jzi_bond *bond = life == NULL ? NULL : life->bond;
-    if (bond == NULL) {
+    jzi_child_link *child_link = life == NULL ? NULL : life->child_link;
+    if (child_link == NULL) {
         return;
     }
-    if ((news & ~JZI_NEWS_PLAIN) != 0) {
-        bond->reason = worker->reason;
-        bond->failed_on = jzi_failed_on_of(worker);
+    if ((events & ~JZI_CHILD_EVENT_PLAIN) != 0) {
+        child_link->reason = worker->reason;
+        child_link->failed_on = jzi_failed_on_of(worker);
         bool was_up = life->since_ns != 0 && worker->now_ns > life->since_ns;
-        bond->uptime_ns = was_up ? worker->now_ns - life->since_ns : 0;
+        child_link->uptime_ns = was_up ? worker->now_ns - life->since_ns : 0;
     }
     if (actor->parent == JZI_NO_ACTOR) {
-        jzi_news_add(worker->dispatcher->root_life, bond, news);
-        worker->dispatcher->family->wake_root(worker);
+        jzi_child_event_add(worker->dispatcher->root_life, child_link, events);
+        worker->dispatcher->children->wake_root(worker);
     } else if (life->far == NULL) {
-        jzi_hear(worker, jzi_worker_slot(worker, actor->parent), bond, news);
-    } else if (news != JZI_NEWS_ENDED) { /* its zombie says so */
-        jzi_far_tell(worker, life->far, news);
+        jzi_parent_hear(worker, jzi_worker_slot(worker, actor->parent), child_link, events);
+    } else if (events != JZI_CHILD_EVENT_ENDED) { /* its zombie says so */
+        jzi_far_tell(worker, life->far, events);
     }
 }
 
 void jzi_lifecycle_ask_restart(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_tell_parent(worker, actor, JZI_NEWS_ASKED);
+    jzi_parent_tell(worker, actor, JZI_CHILD_EVENT_ASKED);
 }
 
 /* All at once, the youngest first: a plain parent's children do not depend on each other's order;
@@ -137,11 +139,11 @@ void jzi_lifecycle_finish_children(jzi_worker *worker, const jzi_life *life, boo
     }
 }
 
-void jzi_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill)
+void jzi_life_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill)
 {
-    jzi_life *life = actor->ext->life;
-    if (life->family != NULL) {
-        worker->dispatcher->family->stop_all(worker, actor, kill);
+    jzi_life *life = actor->cold->life;
+    if (life->children != NULL) {
+        worker->dispatcher->children->stop_all(worker, actor, kill);
         return;
     }
     jzi_lifecycle_finish_children(worker, life, kill);
@@ -157,26 +159,26 @@ static void revoke_events(jzi_worker *worker, jzi_actor *actor)
     }
 }
 
-void jzi_release_incarnation(jzi_worker *worker, jzi_actor *actor)
+void jzi_incarnation_release(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_ext *ext = actor->ext;
+    jzi_cold *cold = actor->cold;
     actor->flags &= ~JZI_ACTOR_LINKED;
-    if (ext == NULL) {
+    if (cold == NULL) {
         return;
     }
-    bool restarts = ext->life != NULL && ext->life->after != JZI_AFTER_END;
+    bool restarts = cold->life != NULL && cold->life->after != JZI_AFTER_END;
     const jzi_feature *feature = worker->dispatcher->features;
     for (; feature->leave_incarnation != NULL; feature++) {
-        if (*(void *const *)(void *)((char *)ext + feature->at) != NULL) {
+        if (*(void *const *)(void *)((char *)cold + feature->at) != NULL) {
             feature->leave_incarnation(worker, actor, restarts);
         }
     }
-    if (ext->life != NULL) {
-        if (ext->life->family != NULL) {
-            worker->dispatcher->family->forget(worker, actor);
+    if (cold->life != NULL) {
+        if (cold->life->children != NULL) {
+            worker->dispatcher->children->forget(worker, actor);
         }
-        jzi_alarm_clear(worker->alarms, &ext->life->alarm);
-        ext->life->deadline_ns = UINT64_MAX;
+        jzi_alarm_clear(worker->alarms, &cold->life->alarm);
+        cold->life->deadline_ns = UINT64_MAX;
     }
 }
 
@@ -190,23 +192,23 @@ static void leave_identity(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id
     }
 }
 
-void jzi_resume_features(jzi_worker *worker, jzi_actor *actor)
+void jzi_features_resume(jzi_worker *worker, jzi_actor *actor)
 {
     const jzi_feature *feature = worker->dispatcher->features;
-    for (; jzi_extra_of(actor) != NULL && feature->leave_incarnation != NULL; feature++) {
+    for (; jzi_pattern_state_of(actor) != NULL && feature->leave_incarnation != NULL; feature++) {
         if (feature->resume != NULL) {
             feature->resume(worker, actor);
         }
     }
 }
 
-void jzi_release_bonds(jzi_worker *worker, jzi_actor *actor, bool revoke)
+void jzi_relations_release(jzi_worker *worker, jzi_actor *actor, bool revoke)
 {
-    jzi_ext *ext = actor->ext;
-    if (ext == NULL) {
+    jzi_cold *cold = actor->cold;
+    if (cold == NULL) {
         return;
     }
-    jzi_monitor_break_links(worker, actor, ext->life == NULL ? 1 : ext->life->incarnation,
+    jzi_monitor_break_links(worker, actor, cold->life == NULL ? 1 : cold->life->incarnation,
                             &worker->reason);
     jzi_monitor_forget(worker, actor);
     if (revoke) {
@@ -229,14 +231,14 @@ static void drain_lane(jzi_worker *worker, jzi_actor *actor, jzi_node **lane)
             jzi_mailbox_redirect(worker, actor, node, type->redirect_to)) {
             continue;
         }
-        jzi_worker_bury(worker, actor, node, reason);
+        jzi_worker_dead_letter(worker, actor, node, reason);
     }
 }
 
 static inline __attribute__((always_inline)) void unlink_from(jzi_worker *worker, jzi_actor *actor,
                                                               jzi_actor *parent, const bool home)
 {
-    jzi_life *life = parent == NULL ? NULL : parent->ext->life;
+    jzi_life *life = parent == NULL ? NULL : parent->cold->life;
     uint32_t *first = life == NULL ? &worker->dispatcher->root_first : &life->first_child;
     uint32_t *last = life == NULL ? &worker->dispatcher->root_last : &life->last_child;
     const jzi_siblings *links = home ? &actor->siblings : jzi_siblings_of(worker, actor);
@@ -249,7 +251,7 @@ static inline __attribute__((always_inline)) void unlink_from(jzi_worker *worker
     }
 }
 
-void jzi_unlink_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+void jzi_siblings_remove(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
     unlink_from(worker, actor, parent, false);
 }
@@ -265,7 +267,7 @@ static inline __attribute__((always_inline)) bool wants_notice(const jzi_worker 
         return false;
     }
     return (parent->flags & JZI_ACTOR_ENDING) == 0 ||
-           (parent->ext->life->after == JZI_AFTER_END && (parent->flags & JZI_ACTOR_KILLED) == 0);
+           (parent->cold->life->after == JZI_AFTER_END && (parent->flags & JZI_ACTOR_KILLED) == 0);
 }
 
 /* What of a reason does not fit into a zombie. */
@@ -305,14 +307,14 @@ static void fill_zombie(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     bool lost = block == NULL && reason->text[0] != '\0';
     jzi_msg_set(&node->msg, JZX_MSG_BORROWED | JZI_MSG_EVENT | (lost ? JZI_MSG_TEXT_LOST : 0));
     node->msg.sender = actor->id;
-    JZI_PUBLISH(node->msg.drop, NULL); /* where `ext` was, which others look at */
+    JZI_PUBLISH(node->msg.drop, NULL); /* where `cold` was, which others look at */
     node->ops = JZI_EVENT_CHILD;
 }
 
 static void post_zombie(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
     jzi_worker_post_notice(worker, parent, &actor->zombie);
-    if (jzi_actor_step_of(parent) == JZI_STEP_CHILDREN) {
+    if (jzi_actor_step_of(parent) == JZI_STEP_CHILDREN_END) {
         jzi_lifecycle_wake(worker, parent);
     }
 }
@@ -409,7 +411,7 @@ void jzi_lifecycle_init(jzi_worker *worker)
 void jzi_zombie_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
     jzi_node *node = &actor->zombie;
-    jzi_unlink_child(worker, actor, parent);
+    jzi_siblings_remove(worker, actor, parent);
     if (wants_notice(worker, actor, parent, (uint32_t)(node->msg.u64 >> 32) & 0xFFu)) {
         jzi_msg_clear(&node->msg, JZI_MSG_ZOMBIE);
         jzi_msg_add(&node->msg, JZI_MSG_EVENT);
@@ -417,7 +419,8 @@ void jzi_zombie_arrived(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
     } else {
         zombie_revoked(worker, node);
     }
-    if (parent->ext->life->child_count == 0 && jzi_actor_step_of(parent) == JZI_STEP_CHILDREN) {
+    if (parent->cold->life->child_count == 0 &&
+        jzi_actor_step_of(parent) == JZI_STEP_CHILDREN_END) {
         jzi_lifecycle_wake(worker, parent);
     }
 }
@@ -433,15 +436,15 @@ static __attribute__((noinline)) void note_end(jzi_worker *worker, const jzi_act
 }
 
 /* NOLINTNEXTLINE(readability-function-size): R16's order, one step after the other. */
-void jzi_finish(jzi_worker *worker, jzi_actor *actor)
+void jzi_life_finish(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_far *far = jzi_life_of(actor) == NULL ? NULL : actor->ext->life->far;
+    jzi_far *far = jzi_life_of(actor) == NULL ? NULL : actor->cold->life->far;
     jzi_actor *parent = actor->parent == JZI_NO_ACTOR || far != NULL
                             ? NULL
                             : jzi_worker_slot(worker, actor->parent);
-    jzi_ext *ext = actor->ext;
+    jzi_cold *cold = actor->cold;
     jzx_actor_id id = actor->id;
-    if (ext != NULL) {
+    if (cold != NULL) {
         revoke_events(worker, actor);
         jzi_room_target_ended(worker, actor);
     }
@@ -455,14 +458,14 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
         note_end(worker, actor);
     }
     uint32_t incarnation = 1;
-    if (ext != NULL && ext->life != NULL) {
-        incarnation = ext->life->incarnation;
-        jzi_tell_parent(worker, actor, JZI_NEWS_ENDED);
+    if (cold != NULL && cold->life != NULL) {
+        incarnation = cold->life->incarnation;
+        jzi_parent_tell(worker, actor, JZI_CHILD_EVENT_ENDED);
     }
     if (jzi_likely(worker->dispatcher->directory == NULL)) {
         unlink_from(worker, actor, parent, true);
     } else if (far == NULL) {
-        jzi_unlink_child(worker, actor, parent);
+        jzi_siblings_remove(worker, actor, parent);
     }
     /* The life pin goes: from here on the id resolves for nobody, and the slot is free as soon as
      * no other thread has a message on its way. */
@@ -470,31 +473,31 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     jzi_count_add(&worker->counters.ended, 1);
     jzi_count_sub(&worker->counters.live, 1);
     worker->current = NULL;
-    if (ext != NULL && ext->extra != NULL) {
+    if (cold != NULL && cold->patterns != NULL) {
         leave_identity(worker, actor, id);
     }
     if (jzi_unlikely(jzi_dispatcher_sees(worker->dispatcher, JZI_SEES_LIFE | JZI_SEES_LOG))) {
-        jzi_tell_end(worker, id, ext == NULL ? "" : ext->name);
+        jzi_observer_tell_end(worker, id, cold == NULL ? "" : cold->name);
     }
     if (worker->dispatcher->on_actor_ended != NULL) {
-        worker->dispatcher->on_actor_ended(worker, id, ext == NULL ? "" : ext->name,
+        worker->dispatcher->on_actor_ended(worker, id, cold == NULL ? "" : cold->name,
                                            actor->parent == JZI_NO_ACTOR);
     }
-    if (ext != NULL) {
-        jzi_monitor_ended(worker, ext->watchers, id, incarnation, &worker->reason);
+    if (cold != NULL) {
+        jzi_monitor_ended(worker, cold->watchers, id, incarnation, &worker->reason);
         if ((actor->type->flags & JZI_TYPE_SUPERVISOR) != 0) {
-            worker->dispatcher->family->ended(worker, ext->life);
+            worker->dispatcher->children->ended(worker, cold->life);
         }
-        if (ext->extra != NULL) {
-            jzi_free(&worker->alloc, ext->extra->behaviors, JZI_BECOME_BYTES);
-            jzi_free(&worker->alloc, ext->extra, sizeof(jzi_extra));
+        if (cold->patterns != NULL) {
+            jzi_free(&worker->alloc, cold->patterns->behaviors, JZI_BECOME_BYTES);
+            jzi_free(&worker->alloc, cold->patterns, sizeof(jzi_pattern_state));
         }
-        if (ext->life != NULL && ext->life->started != NULL) {
-            jzi_started_leave(worker, ext->life->started);
+        if (cold->life != NULL && cold->life->started != NULL) {
+            jzi_started_leave(worker, cold->life->started);
         }
-        JZI_PUBLISH(actor->ext, NULL); /* then it is freed: somebody may be looking at it */
-        jzi_board_free(worker->dispatcher->board, ext->life, sizeof(jzi_life));
-        jzi_board_free(worker->dispatcher->board, ext, sizeof *ext);
+        JZI_PUBLISH(actor->cold, NULL); /* then it is freed: somebody may be looking at it */
+        jzi_board_free(worker->dispatcher->board, cold->life, sizeof(jzi_life));
+        jzi_board_free(worker->dispatcher->board, cold, sizeof *cold);
     }
     if (jzi_unlikely(far != NULL)) {
         fill_zombie(worker, actor, incarnation);
@@ -511,7 +514,8 @@ void jzi_finish(jzi_worker *worker, jzi_actor *actor)
     } else {
         free_slot(worker, actor);
     }
-    if (parent->ext->life->child_count == 0 && jzi_actor_step_of(parent) == JZI_STEP_CHILDREN) {
+    if (parent->cold->life->child_count == 0 &&
+        jzi_actor_step_of(parent) == JZI_STEP_CHILDREN_END) {
         jzi_lifecycle_wake(worker, parent);
     }
 }

@@ -5,6 +5,7 @@
 #include "lifecycle/lifecycle_priv.h"
 #include "os/debug/fault.h"
 #include "os/debug/frames.h"
+#include "sched/worker_record.h"
 
 #include <string.h>
 
@@ -15,7 +16,7 @@ static _Thread_local struct {
     void *frames[JZI_FAILURE_FRAMES];
 } thrown __attribute__((tls_model("initial-exec")));
 
-static bool is_wanted(const jzi_worker *worker)
+static bool lifecycle_failure_is_wanted(const jzi_worker *worker)
 {
     const jzi_board *board = worker->dispatcher->board;
     return board != NULL && JZI_PEEK_READY(board->failures) != NULL;
@@ -29,7 +30,7 @@ void jzi_lifecycle_thrown(jzi_worker *worker, const void *caller)
     worker->failed.thrown = JZI_THROWN_PANIC;
     thrown.worker = worker;
     thrown.count = 0;
-    if (is_wanted(worker)) {
+    if (lifecycle_failure_is_wanted(worker)) {
         thrown.count = (uint32_t)jzi_frames_here(caller, thrown.frames, JZI_FAILURE_FRAMES);
     }
 }
@@ -93,12 +94,12 @@ void jzi_life_keep_failure(jzi_worker *worker, const jzi_actor *actor)
 {
     jzi_worker_note(worker, JZI_RING_FAIL, actor->id, worker->reason.from, 0, worker->reason.kind,
                     (uint64_t)(int64_t)worker->reason.code);
-    if (is_wanted(worker)) {
+    if (lifecycle_failure_is_wanted(worker)) {
         bool in_hand = worker->failed.actor == actor->id;
         jzi_failure failure = {
             .time_ns = jzi_worker_clock(worker),
             .actor = actor->id,
-            .incarnation = jzi_life_of(actor) == NULL ? 1 : actor->ext->life->incarnation,
+            .incarnation = jzi_life_of(actor) == NULL ? 1 : actor->cold->life->incarnation,
             .tag = in_hand ? worker->failed.on.tag : 0,
             .kind = in_hand ? worker->failed.on.kind : JZI_FAILURE_HOOK,
             .reason = worker->reason,

@@ -17,12 +17,12 @@ struct jzi_far {
     jzi_errand birth;
     jzi_errand order;
     jzi_errand word;
-    jzi_actor *actor; /* the child's slot */
-    jzi_inbox *down;  /* the child's dispatcher */
-    jzi_inbox *up;    /* the parent's; NULL: the root */
-    uint32_t parent;  /* index */
-    jzi_bond *bond;   /* the parent's; NULL: it does not supervise */
-    jzi_bond own;     /* what the child has in its place */
+    jzi_actor *actor;           /* the child's slot */
+    jzi_inbox *down;            /* the child's dispatcher */
+    jzi_inbox *up;              /* the parent's; NULL: the root */
+    uint32_t parent;            /* index */
+    jzi_child_link *child_link; /* the parent's; NULL: it does not supervise */
+    jzi_child_link own;         /* what the child has in its place */
     jzi_siblings siblings;
 
     /* Orders that are not yet obeyed; under the lock. */
@@ -38,7 +38,7 @@ struct jzi_far {
 
     /* News that are not yet heard. Who has told a reason tells no other one before its parent
      * answered, so that is read and written by turns. */
-    _Atomic uint32_t news;
+    _Atomic uint32_t events;
     _Atomic uint32_t restarts;
     uint64_t uptime_ns;
     jzx_reason reason;
@@ -46,12 +46,12 @@ struct jzi_far {
 };
 
 /* Held for a few stores. */
-static void lock(jzi_far *far)
+static void lifecycle_far_lock(jzi_far *far)
 {
     while (atomic_exchange_explicit(&far->lock, 1, memory_order_acquire) != 0) {
     }
 }
-static void unlock(jzi_far *far)
+static void lifecycle_far_unlock(jzi_far *far)
 {
     atomic_store_explicit(&far->lock, 0, memory_order_release);
 }
@@ -68,7 +68,7 @@ void jzi_far_order(jzi_worker *worker, jzi_actor *actor, bool finish, uint32_t c
 {
     jzi_far *far = actor->far;
     (void)worker;
-    lock(far);
+    lifecycle_far_lock(far);
     if ((commands & JZI_ACTOR_START) != 0) {
         far->orders &= ~JZI_ACTOR_HALT;
     } else if ((commands & JZI_ACTOR_HALT) != 0) {
@@ -80,17 +80,17 @@ void jzi_far_order(jzi_worker *worker, jzi_actor *actor, bool finish, uint32_t c
         far->timeout_ms = timeout_ms;
         far->deadline_ns = deadline_ns;
     }
-    if (far->bond != NULL) {
-        far->attempt = far->bond->attempt;
-        far->delay_ms = far->bond->delay_ms;
+    if (far->child_link != NULL) {
+        far->attempt = far->child_link->attempt;
+        far->delay_ms = far->child_link->delay_ms;
     }
     bool first = !far->ordered;
     far->ordered = true;
-    unlock(far);
+    lifecycle_far_unlock(far);
     if (first && !jzi_errand_post(far->down, &far->order)) {
-        lock(far); /* that dispatcher is gone, and the child with it */
+        lifecycle_far_lock(far); /* that dispatcher is gone, and the child with it */
         far->ordered = false;
-        unlock(far);
+        lifecycle_far_unlock(far);
     }
 }
 
@@ -98,7 +98,7 @@ void jzi_far_order(jzi_worker *worker, jzi_actor *actor, bool finish, uint32_t c
  */
 static bool obey_once(jzi_worker *worker, jzi_far *far)
 {
-    lock(far);
+    lifecycle_far_lock(far);
     bool orphan = far->orphan;
     bool finish = far->finish;
     uint32_t orders = far->orders;
@@ -110,7 +110,7 @@ static bool obey_once(jzi_worker *worker, jzi_far *far)
     far->ordered = !nothing;
     far->finish = false;
     far->orders = 0;
-    unlock(far);
+    lifecycle_far_unlock(far);
     if (nothing) {
         if (orphan) {
             jzi_free(&worker->alloc, far, sizeof *far);
@@ -139,17 +139,17 @@ static void obey(jzi_worker *worker, jzi_errand *errand)
 
 /* Up. */
 
-void jzi_far_tell(jzi_worker *worker, jzi_far *far, uint32_t news)
+void jzi_far_tell(jzi_worker *worker, jzi_far *far, uint32_t events)
 {
     (void)worker;
-    if ((news & ~JZI_NEWS_PLAIN) != 0) {
+    if ((events & ~JZI_CHILD_EVENT_PLAIN) != 0) {
         far->reason = far->own.reason;
         far->failed_on = far->own.failed_on;
         far->uptime_ns = far->own.uptime_ns;
     }
     atomic_store_explicit(&far->restarts, far->own.restarts, memory_order_relaxed);
     /* release: with the news the reason is readable. */
-    if (atomic_fetch_or_explicit(&far->news, news, memory_order_acq_rel) == 0) {
+    if (atomic_fetch_or_explicit(&far->events, events, memory_order_acq_rel) == 0) {
         (void)jzi_errand_post(far->up, &far->word);
     }
 }
@@ -162,27 +162,27 @@ void jzi_far_push_up(const jzi_far *far, jzi_node *node)
     jzi_inbox_wake(far->up);
 }
 
-static void hear(jzi_worker *worker, jzi_errand *errand)
+static void lifecycle_far_hear(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_far *far = jzi_container_of(errand, jzi_far, word);
     jzi_actor *parent = jzi_worker_slot(worker, far->parent);
-    uint32_t news = atomic_exchange_explicit(&far->news, 0, memory_order_acq_rel);
-    if ((news & ~JZI_NEWS_PLAIN) != 0) {
-        far->bond->reason = far->reason;
-        far->bond->failed_on = far->failed_on;
-        far->bond->uptime_ns = far->uptime_ns;
+    uint32_t events = atomic_exchange_explicit(&far->events, 0, memory_order_acq_rel);
+    if ((events & ~JZI_CHILD_EVENT_PLAIN) != 0) {
+        far->child_link->reason = far->reason;
+        far->child_link->failed_on = far->failed_on;
+        far->child_link->uptime_ns = far->uptime_ns;
     }
-    far->bond->restarts = atomic_load_explicit(&far->restarts, memory_order_relaxed);
-    jzi_hear(worker, parent, far->bond, news);
+    far->child_link->restarts = atomic_load_explicit(&far->restarts, memory_order_relaxed);
+    jzi_parent_hear(worker, parent, far->child_link, events);
 }
 
 /* The record goes with the zombie, unless an order is still on its way. */
 static void free_far(jzi_worker *worker, jzi_far *far)
 {
-    lock(far);
+    lifecycle_far_lock(far);
     bool busy = far->ordered;
     far->orphan = busy;
-    unlock(far);
+    lifecycle_far_unlock(far);
     if (!busy) {
         jzi_free(&worker->alloc, far, sizeof *far);
     }
@@ -199,10 +199,10 @@ static void take_zombie(jzi_worker *worker, jzi_node *node)
     }
     jzi_far *far = actor->far;
     jzi_actor *parent = jzi_worker_slot(worker, actor->parent);
-    if (far->bond != NULL) {
-        jzi_zombie_reason(node, &far->bond->reason);
-        far->bond->restarts = atomic_load_explicit(&far->restarts, memory_order_relaxed);
-        jzi_hear(worker, parent, far->bond, JZI_NEWS_ENDED);
+    if (far->child_link != NULL) {
+        jzi_zombie_reason(node, &far->child_link->reason);
+        far->child_link->restarts = atomic_load_explicit(&far->restarts, memory_order_relaxed);
+        jzi_parent_hear(worker, parent, far->child_link, JZI_CHILD_EVENT_ENDED);
     }
     jzi_zombie_arrived(worker, actor, parent);
     free_far(worker, far);
@@ -235,7 +235,7 @@ void jzi_far_give_back(jzi_worker *worker, jzi_actor *actor)
 /* Birth. */
 
 /* Room in the ring, kept ahead of the births: who comes cannot be sent back. */
-static bool make_room(jzi_worker *worker)
+static bool lifecycle_far_make_room(jzi_worker *worker)
 {
     enum { AHEAD = 32 };
     uint64_t live = jzi_count_get(&worker->counters.live);
@@ -249,7 +249,7 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_far *far = jzi_container_of(errand, jzi_far, birth);
     jzi_actor *actor = far->actor;
-    if (!make_room(worker)) {
+    if (!lifecycle_far_make_room(worker)) {
         (void)jzi_errand_post(worker->inbox, errand); /* no memory now: in the next tick, then */
         return;
     }
@@ -259,26 +259,26 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
     bool root = far->up == NULL;
     jzi_life *life = jzi_life_of(actor);
     if (root) {
-        jzi_link_child(worker, actor, NULL);
+        jzi_siblings_add(worker, actor, NULL);
     }
     if (life != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING) {
         JZI_PUBLISH(life->since_ns, jzi_worker_clock(worker) | 1u);
     }
-    jzi_born(worker, actor);
+    jzi_life_born(worker, actor);
     jzi_directory_unborn(worker->dispatcher->directory, -1);
     bool runs = jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
     if (life != NULL && life->started != NULL && runs) {
         jzi_started_tell(worker, actor);
     }
-    if (root && life != NULL && life->bond != NULL) {
-        worker->dispatcher->family->adopt(worker, actor);
-    } else if (life != NULL && life->bond != NULL && runs) {
-        jzi_far_tell(worker, far, JZI_NEWS_STARTED);
+    if (root && life != NULL && life->child_link != NULL) {
+        worker->dispatcher->children->adopt(worker, actor);
+    } else if (life != NULL && life->child_link != NULL && runs) {
+        jzi_far_tell(worker, far, JZI_CHILD_EVENT_STARTED);
     }
     if (root && worker->dispatcher->shutting_down && !worker->dispatcher->destroying) {
         jzi_lifecycle_finish(worker, actor, actor->type->stop_timeout_ms, UINT64_MAX);
     } else if (worker->dispatcher->destroying) {
-        jzi_close_gate(worker, actor);
+        jzi_life_close_gate(worker, actor);
         actor->flags |= JZI_ACTOR_KILL | JZI_ACTOR_FINISH;
         jzi_lifecycle_wake(worker, actor);
     }
@@ -296,23 +296,23 @@ jzi_far *jzi_far_make(jzi_worker *clerk, jzi_actor *actor, jzi_inbox *down, jzi_
     }
     far->birth.run = be_born;
     far->order.run = obey;
-    far->word.run = hear;
+    far->word.run = lifecycle_far_hear;
     far->actor = actor;
     far->down = down;
     far->up = up;
     far->parent = birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id);
-    far->bond = birth->bond;
-    if (birth->bond != NULL) {
-        far->own.mode = birth->bond->mode;
-        far->own.restarts = birth->bond->restarts;
-        atomic_init(&far->restarts, birth->bond->restarts);
+    far->child_link = birth->child_link;
+    if (birth->child_link != NULL) {
+        far->own.mode = birth->child_link->mode;
+        far->own.restarts = birth->child_link->restarts;
+        atomic_init(&far->restarts, birth->child_link->restarts);
     }
     return far;
 }
 
-jzi_bond *jzi_far_bond(jzi_far *far)
+jzi_child_link *jzi_far_child_link(jzi_far *far)
 {
-    return far->bond == NULL ? NULL : &far->own;
+    return far->child_link == NULL ? NULL : &far->own;
 }
 
 bool jzi_far_send_birth(jzi_worker *worker, jzi_far *far)

@@ -3,6 +3,7 @@
 #include "lifecycle/lifecycle_priv.h"
 
 #include "actor/log.h"
+#include "sched/worker_record.h"
 
 static uint32_t incarnation_of(const jzi_actor *actor)
 {
@@ -10,7 +11,8 @@ static uint32_t incarnation_of(const jzi_actor *actor)
     return life == NULL ? 1 : life->incarnation;
 }
 
-void jzi_tell_move(const jzi_worker *worker, const jzi_actor *actor, uint32_t from, uint32_t to)
+void jzi_observer_tell_move(const jzi_worker *worker, const jzi_actor *actor, uint32_t from,
+                            uint32_t to)
 {
     const jzi_observer *observer = &worker->dispatcher->observer;
     jzx_transition_event event = {
@@ -24,19 +26,19 @@ void jzi_tell_move(const jzi_worker *worker, const jzi_actor *actor, uint32_t fr
     observer->on.on_transition(observer->ctx, &event);
 }
 
-void jzi_tell_plain_end(const jzi_worker *worker, const jzi_actor *actor)
+void jzi_observer_tell_plain_end(const jzi_worker *worker, const jzi_actor *actor)
 {
     uint32_t from = JZX_STATE_RUNNING;
     bool failed = !jzx_reason_is_normal(worker->reason.kind);
     if (failed && (actor->flags & JZI_ACTOR_FINISH) == 0) {
-        jzi_tell_move(worker, actor, from, JZX_STATE_FAILED);
+        jzi_observer_tell_move(worker, actor, from, JZX_STATE_FAILED);
         from = JZX_STATE_FAILED;
     }
-    jzi_tell_move(worker, actor, from, JZX_STATE_STOPPING);
-    jzi_tell_move(worker, actor, JZX_STATE_STOPPING, JZX_STATE_TERMINATED);
+    jzi_observer_tell_move(worker, actor, from, JZX_STATE_STOPPING);
+    jzi_observer_tell_move(worker, actor, JZX_STATE_STOPPING, JZX_STATE_TERMINATED);
 }
 
-void jzi_tell_start(const jzi_worker *worker, const jzi_actor *actor)
+void jzi_observer_tell_start(const jzi_worker *worker, const jzi_actor *actor)
 {
     const jzi_observer *observer = &worker->dispatcher->observer;
     jzi_log *log = jzi_dispatcher_log(worker->dispatcher);
@@ -48,7 +50,7 @@ void jzi_tell_start(const jzi_worker *worker, const jzi_actor *actor)
     }
 }
 
-void jzi_tell_birth(const jzi_worker *worker, const jzi_actor *actor)
+void jzi_observer_tell_birth(const jzi_worker *worker, const jzi_actor *actor)
 {
     const jzi_observer *observer = &worker->dispatcher->observer;
     if (observer->on.on_actor_spawn != NULL) {
@@ -58,13 +60,13 @@ void jzi_tell_birth(const jzi_worker *worker, const jzi_actor *actor)
         return; /* it has something to start */
     }
     if (jzi_dispatcher_sees(worker->dispatcher, JZI_SEES_MOVES)) {
-        jzi_tell_move(worker, actor, JZX_STATE_CREATED, JZX_STATE_STARTING);
-        jzi_tell_move(worker, actor, JZX_STATE_STARTING, JZX_STATE_RUNNING);
+        jzi_observer_tell_move(worker, actor, JZX_STATE_CREATED, JZX_STATE_STARTING);
+        jzi_observer_tell_move(worker, actor, JZX_STATE_STARTING, JZX_STATE_RUNNING);
     }
-    jzi_tell_start(worker, actor);
+    jzi_observer_tell_start(worker, actor);
 }
 
-void jzi_tell_end(const jzi_worker *worker, jzx_actor_id id, const char *name)
+void jzi_observer_tell_end(const jzi_worker *worker, jzx_actor_id id, const char *name)
 {
     const jzi_observer *observer = &worker->dispatcher->observer;
     jzi_log *log = jzi_dispatcher_log(worker->dispatcher);
@@ -76,12 +78,12 @@ void jzi_tell_end(const jzi_worker *worker, jzx_actor_id id, const char *name)
     }
 }
 
-void jzi_tell_restart(jzi_worker *worker, const jzi_actor *actor)
+void jzi_observer_tell_restart(jzi_worker *worker, const jzi_actor *actor)
 {
-    const jzi_life *life = actor->ext->life;
+    const jzi_life *life = actor->cold->life;
     const jzi_observer *observer = &worker->dispatcher->observer;
     jzi_log *log = jzi_dispatcher_log(worker->dispatcher);
-    life->bond->restarts++;
+    life->child_link->restarts++;
     jzi_count_add(&worker->counters.restarts, 1);
     if (jzi_unlikely(worker->recording)) {
         jzi_worker_note(worker, JZI_RING_RESTART, actor->id, jzi_lifecycle_parent(worker, actor), 0,
@@ -92,10 +94,10 @@ void jzi_tell_restart(jzi_worker *worker, const jzi_actor *actor)
         .supervisor = jzi_lifecycle_parent(worker, actor),
         .name = jzi_actor_name(actor),
         .cause = &worker->reason,
-        .uptime_ns = life->bond->uptime_ns,
-        .attempt = life->bond->attempt,
+        .uptime_ns = life->child_link->uptime_ns,
+        .attempt = life->child_link->attempt,
         .incarnation = life->incarnation,
-        .delay_ms = life->bond->delay_ms,
+        .delay_ms = life->child_link->delay_ms,
     };
     if (log != NULL) {
         jzi_log_restart(log, worker->now_ns, &event);
@@ -104,7 +106,7 @@ void jzi_tell_restart(jzi_worker *worker, const jzi_actor *actor)
         observer->on.on_restart(observer->ctx, &event);
     }
     if (observer->on.on_actor_restart != NULL) {
-        observer->on.on_actor_restart(observer->ctx, actor->id, (int)life->bond->attempt);
+        observer->on.on_actor_restart(observer->ctx, actor->id, (int)life->child_link->attempt);
     }
 }
 

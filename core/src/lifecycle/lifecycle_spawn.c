@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "messaging/registry.h"
+#include "sched/worker_record.h"
 
 #include <string.h>
 
@@ -40,7 +41,8 @@ static __attribute__((noinline)) jzx_err check_restart(const jzx_spawn_opts *opt
         return JZX_ERR_TOO_BIG;
     }
     /* A budget or a backoff for one that is not restarted. */
-    return birth->bond == NULL && opts->restart != JZX_RESTART_NEVER ? JZX_ERR_INVALID_ARG : JZX_OK;
+    return birth->child_link == NULL && opts->restart != JZX_RESTART_NEVER ? JZX_ERR_INVALID_ARG
+                                                                           : JZX_OK;
 }
 
 _Static_assert(offsetof(jzx_spawn_opts, restart) + 20 == offsetof(jzx_spawn_opts, redeliver_max) &&
@@ -54,8 +56,9 @@ static inline bool says_more(const jzx_spawn_opts *opts)
     return (words[0] | words[1] | words[2]) != 0;
 }
 
-static inline jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts *opts,
-                                 const jzi_birth *birth, uint32_t cap)
+static inline jzx_err lifecycle_spawn_check_opts(const jzi_worker *worker,
+                                                 const jzx_spawn_opts *opts, const jzi_birth *birth,
+                                                 uint32_t cap)
 {
     bool redirect = opts->drain == JZX_DRAIN_REDIRECT;
     if (opts->behavior == NULL || opts->full_policy > JZX_FULL_DROP_OLDEST ||
@@ -84,9 +87,9 @@ static inline jzx_err check_opts(const jzi_worker *worker, const jzx_spawn_opts 
 
 jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_ext *ext = jzi_worker_ext(worker, actor);
-    if (ext == NULL || ext->life != NULL) {
-        return ext == NULL ? NULL : ext->life;
+    jzi_cold *cold = jzi_worker_cold(worker, actor);
+    if (cold == NULL || cold->life != NULL) {
+        return cold == NULL ? NULL : cold->life;
     }
     jzi_life *life = jzi_alloc_zeroed(&worker->alloc, sizeof *life);
     if (life != NULL) {
@@ -98,7 +101,7 @@ jzi_life *jzi_life_make(jzi_worker *worker, jzi_actor *actor)
             life->began = true;
             life->since_ns = worker->now_ns | 1u;
         }
-        JZI_PUBLISH_READY(ext->life, life);
+        JZI_PUBLISH_READY(cold->life, life);
     }
     return life;
 }
@@ -111,7 +114,7 @@ jzx_actor_id jzi_lifecycle_parent(const jzi_worker *worker, const jzi_actor *act
 static inline __attribute__((always_inline)) void link_as(jzi_worker *worker, jzi_actor *actor,
                                                           jzi_actor *parent, const bool home)
 {
-    jzi_life *life = parent == NULL ? NULL : parent->ext->life;
+    jzi_life *life = parent == NULL ? NULL : parent->cold->life;
     uint32_t index = jzx_id_index(actor->id);
     uint32_t *first = life == NULL ? &worker->dispatcher->root_first : &life->first_child;
     uint32_t *last = life == NULL ? &worker->dispatcher->root_last : &life->last_child;
@@ -129,7 +132,7 @@ static inline __attribute__((always_inline)) void link_as(jzi_worker *worker, jz
     }
 }
 
-void jzi_link_child(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
+void jzi_siblings_add(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent)
 {
     link_as(worker, actor, parent, false);
 }
@@ -167,7 +170,7 @@ intern_type(jzi_worker *worker, const jzx_spawn_opts *opts, const jzi_birth *bir
 static inline bool is_plain(const jzx_spawn_opts *opts, const jzi_birth *birth)
 {
     return ((uintptr_t)opts->init | (uintptr_t)opts->on_signal | (uintptr_t)opts->deinit |
-            (uintptr_t)opts->drop_msg | (uintptr_t)opts->name | (uintptr_t)birth->bond |
+            (uintptr_t)opts->drop_msg | (uintptr_t)opts->name | (uintptr_t)birth->child_link |
             opts->low_water | opts->max_msgs | opts->redeliver_max |
             (opts->flags & JZX_SPAWN_TELL_START) | opts->stop_timeout_ms | opts->drain |
             (uint32_t)birth->supervisor) == 0;
@@ -189,23 +192,23 @@ static inline jzi_actor_type *find_type(jzi_worker *worker, const jzx_spawn_opts
 }
 
 /* What a new actor with a name, hooks or a supervisor needs. False: no memory. */
-static bool make_ext(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts *opts,
-                     const jzi_birth *birth)
+static bool make_cold(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts *opts,
+                      const jzi_birth *birth)
 {
     bool hooks = opts->init != NULL || opts->on_signal != NULL || birth->supervisor;
     bool named = opts->name != NULL && opts->name[0] != '\0';
     if (named || opts->drain == JZX_DRAIN_REDIRECT) {
-        jzi_ext *ext = jzi_worker_ext(worker, actor);
-        if (ext == NULL) {
+        jzi_cold *cold = jzi_worker_cold(worker, actor);
+        if (cold == NULL) {
             return false;
         }
         for (size_t i = 0; named && i < JZX_NAME_MAX && opts->name[i] != '\0'; i++) {
-            ext->name[i] = opts->name[i];
+            cold->name[i] = opts->name[i];
         }
     }
     bool tells = (opts->flags & JZX_SPAWN_TELL_START) != 0 && birth->parent != NULL &&
                  (birth->parent->type->flags & JZI_TYPE_SUPERVISOR) == 0;
-    if (!hooks && birth->bond == NULL && !tells) {
+    if (!hooks && birth->child_link == NULL && !tells) {
         return true;
     }
     jzi_life *life = jzi_life_make(worker, actor);
@@ -219,7 +222,7 @@ static bool make_ext(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts 
         }
     }
     life->arg = opts->state;
-    life->bond = birth->bond;
+    life->child_link = birth->child_link;
     life->bare = hooks;
     if (hooks) {
         life->began = false;
@@ -244,7 +247,7 @@ static inline void fill_actor(jzi_actor *actor, const jzx_spawn_opts *opts, jzi_
     actor->user = actor->events = actor->notices = actor->urgent = NULL;
     actor->behavior = opts->behavior;
     actor->state = opts->state;
-    JZI_PUBLISH_HOT(actor->ext, NULL);
+    JZI_PUBLISH_HOT(actor->cold, NULL);
     jzi_actor_set_counts(actor, 0);
     actor->handled = 0;
     actor->flags = (type->max_msgs < JZI_FIRST_LEG ? JZI_ACTOR_FEW : 0) |
@@ -267,29 +270,30 @@ static inline void born(jzi_worker *worker, jzi_actor *actor)
         note_spawn(worker, actor);
     }
     if (jzi_unlikely(jzi_dispatcher_sees(worker->dispatcher, JZI_SEES_LIFE | JZI_SEES_LOG))) {
-        jzi_tell_birth(worker, actor);
+        jzi_observer_tell_birth(worker, actor);
     }
     if ((actor->flags & JZI_ACTOR_FROZEN) != 0) {
         jzi_lifecycle_wake(worker, actor);
     }
 }
 
-void jzi_born(jzi_worker *worker, jzi_actor *actor)
+void jzi_life_born(jzi_worker *worker, jzi_actor *actor)
 {
     born(worker, actor);
 }
 
 /* Frees what make_ext() made, and what a name needed. */
-static void drop_ext(const jzx_allocator *alloc, jzi_actor *actor)
+static void drop_cold(const jzx_allocator *alloc, jzi_actor *actor)
 {
-    if (actor->ext != NULL) {
-        if (actor->ext->life != NULL) {
-            jzi_started_drop(alloc, actor->ext->life->started);
+    if (actor->cold != NULL) {
+        if (actor->cold->life != NULL) {
+            jzi_started_drop(alloc, actor->cold->life->started);
         }
-        jzi_free(alloc, actor->ext->life, actor->ext->life == NULL ? 0 : sizeof(jzi_life));
-        jzi_free(alloc, actor->ext->extra, actor->ext->extra == NULL ? 0 : sizeof(jzi_extra));
-        jzi_free(alloc, actor->ext, sizeof *actor->ext);
-        actor->ext = NULL;
+        jzi_free(alloc, actor->cold->life, actor->cold->life == NULL ? 0 : sizeof(jzi_life));
+        jzi_free(alloc, actor->cold->patterns,
+                 actor->cold->patterns == NULL ? 0 : sizeof(jzi_pattern_state));
+        jzi_free(alloc, actor->cold, sizeof *actor->cold);
+        actor->cold = NULL;
     }
 }
 
@@ -313,11 +317,11 @@ static jzx_actor_id next_id(const jzi_actor *actor)
 static jzx_err furnish(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts *opts,
                        const jzi_birth *birth, jzi_name **out_name)
 {
-    jzx_err err = make_ext(worker, actor, opts, birth)
+    jzx_err err = make_cold(worker, actor, opts, birth)
                       ? reserve_name(worker, actor, next_id(actor), opts, out_name)
                       : JZX_ERR_NO_MEMORY;
     if (err != JZX_OK) {
-        drop_ext(&worker->alloc, actor);
+        drop_cold(&worker->alloc, actor);
     }
     return err;
 }
@@ -326,7 +330,7 @@ static jzx_err furnish(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opt
 static void undo_far(jzi_worker *clerk, jzi_inbox *down, jzi_actor *actor, jzi_far *far)
 {
     uint32_t generation = jzi_gate_generation(jzi_actor_gate(actor));
-    drop_ext(&clerk->alloc, actor);
+    drop_cold(&clerk->alloc, actor);
     jzi_actor_type_free_own(&clerk->alloc, actor->type);
     actor->type = NULL;
     atomic_store_explicit(&actor->door.gate, jzi_gate_make(generation) | JZI_GATE_CLOSED,
@@ -340,8 +344,8 @@ static void undo_far(jzi_worker *clerk, jzi_inbox *down, jzi_actor *actor, jzi_f
 jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts,
                             const jzi_birth *birth)
 {
-    return check_opts(clerk, opts, birth,
-                      opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap);
+    return lifecycle_spawn_check_opts(
+        clerk, opts, birth, opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap);
 }
 
 jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *up,
@@ -349,7 +353,7 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *u
                                 jzx_actor_id *out_id)
 {
     uint32_t cap = opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap;
-    jzx_err err = check_opts(clerk, opts, birth, cap);
+    jzx_err err = lifecycle_spawn_check_opts(clerk, opts, birth, cap);
     if (err != JZX_OK) {
         return err;
     }
@@ -371,9 +375,9 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *u
     jzi_far *far = jzi_far_make(clerk, actor, down, up, birth);
     jzi_birth below = *birth;
     if (up != NULL) {
-        below.bond = far == NULL ? NULL : jzi_far_bond(far);
+        below.child_link = far == NULL ? NULL : jzi_far_child_link(far);
     }
-    if (far == NULL || !make_ext(clerk, actor, opts, &below) ||
+    if (far == NULL || !make_cold(clerk, actor, opts, &below) ||
         (up != NULL && jzi_life_make(clerk, actor) == NULL)) {
         undo_far(clerk, down, actor, far);
         return JZX_ERR_NO_MEMORY;
@@ -389,13 +393,13 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *u
                     birth->parent == NULL ? JZI_NO_ACTOR : jzx_id_index(birth->parent->id));
     if (up != NULL) {
         actor->far = far;
-        actor->ext->life->far = far;
+        actor->cold->life->far = far;
     }
-    if (actor->ext != NULL && actor->ext->life != NULL) {
-        actor->ext->life->self = id;
+    if (actor->cold != NULL && actor->cold->life != NULL) {
+        actor->cold->life->self = id;
     }
     if (up != NULL) {
-        jzi_link_child(clerk, actor, birth->parent); /* once it is born it may end at any time */
+        jzi_siblings_add(clerk, actor, birth->parent); /* once it is born it may end at any time */
     }
     jzi_directory_unborn(clerk->dispatcher->directory, 1);
     if (!jzi_far_send_birth(clerk, far)) {
@@ -404,7 +408,7 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *u
             jzi_name_withdraw(clerk, actor, name);
         }
         if (up != NULL) {
-            jzi_unlink_child(clerk, actor, birth->parent);
+            jzi_siblings_remove(clerk, actor, birth->parent);
         }
         undo_far(clerk, down, actor, far);
         return JZX_ERR_STOPPING;
@@ -473,7 +477,7 @@ static __attribute__((noinline)) void announce(jzi_worker *worker, jzi_actor *ac
         jzi_name_confirm(worker, name);
     }
     if (jzi_life_of(actor) != NULL) {
-        actor->ext->life->self = actor->id;
+        actor->cold->life->self = actor->id;
     }
     born(worker, actor);
     const jzi_life *life = jzi_life_of(actor);
@@ -486,7 +490,7 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
                             jzx_actor_id *out_id)
 {
     uint32_t cap = opts->mailbox_cap == 0 ? worker->default_cap : opts->mailbox_cap;
-    jzx_err err = check_opts(worker, opts, birth, cap);
+    jzx_err err = lifecycle_spawn_check_opts(worker, opts, birth, cap);
     if (err == JZX_OK && birth->asked) {
         err = jzi_lifecycle_may_spawn(worker);
     }
@@ -531,7 +535,7 @@ jzx_err jzi_lifecycle_spawn(jzi_worker *worker, const jzx_spawn_opts *opts, cons
     if (jzi_likely(worker->dispatcher->directory == NULL)) {
         link_as(worker, actor, birth->parent, true);
     } else {
-        jzi_link_child(worker, actor, birth->parent);
+        jzi_siblings_add(worker, actor, birth->parent);
     }
     jzi_actor_table_open(actor);
     jzx_actor_id id = actor->id;

@@ -52,7 +52,8 @@ void jzi_started_drop(const jzx_allocator *alloc, jzi_started *it)
 }
 
 /* Clears a user's bit; the last one frees the record. */
-static void leave(jzi_worker *worker, jzi_started *it, uint64_t bit, uint64_t flip)
+static void lifecycle_started_leave(jzi_worker *worker, jzi_started *it, uint64_t bit,
+                                    uint64_t flip)
 {
     uint64_t word = atomic_load_explicit(&it->word, memory_order_relaxed);
     /* acq_rel: what either side did comes before the freeing. */
@@ -66,7 +67,7 @@ static void leave(jzi_worker *worker, jzi_started *it, uint64_t bit, uint64_t fl
 
 void jzi_started_leave(jzi_worker *worker, jzi_started *it)
 {
-    leave(worker, it, CHILD, 0);
+    lifecycle_started_leave(worker, it, CHILD, 0);
 }
 
 /* The parent is done with the notice; or does not want it, and its node is the next one again. */
@@ -75,7 +76,7 @@ static void out_of_lane(jzi_worker *worker, jzi_node *node)
     notice *it = jzi_container_of(node, notice, node);
     bool claimed = it->claimed;
     it->claimed = false;
-    leave(worker, it->of, claimed ? IN_HAND : QUEUED, claimed ? 0 : SECOND);
+    lifecycle_started_leave(worker, it->of, claimed ? IN_HAND : QUEUED, claimed ? 0 : SECOND);
 }
 
 static void arrived(jzi_worker *worker, jzi_node *node)
@@ -91,7 +92,7 @@ static void arrived(jzi_worker *worker, jzi_node *node)
 
 void jzi_started_tell(jzi_worker *worker, const jzi_actor *actor)
 {
-    jzi_life *life = actor->ext->life;
+    jzi_life *life = actor->cold->life;
     jzi_started *it = life->started;
     uint64_t incarnation = (uint64_t)life->incarnation << 32;
     uint64_t word = atomic_load_explicit(&it->word, memory_order_relaxed);
@@ -117,7 +118,7 @@ void jzi_started_tell(jzi_worker *worker, const jzi_actor *actor)
     }
 }
 
-static bool claim(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
+static bool lifecycle_started_claim(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
 {
     (void)parent;
     notice *now = jzi_container_of(node, notice, node);
@@ -140,6 +141,9 @@ static bool claim(jzi_worker *worker, jzi_actor *parent, jzi_node *node)
 
 void jzi_started_init(jzi_worker *worker)
 {
-    worker->dispatcher->event_ops[JZI_EVENT_STARTED] = (jzi_event_ops){
-        .claim = claim, .done = out_of_lane, .revoke = out_of_lane, .arrive = arrived};
+    worker->dispatcher->event_ops[JZI_EVENT_STARTED] =
+        (jzi_event_ops){.claim = lifecycle_started_claim,
+                        .done = out_of_lane,
+                        .revoke = out_of_lane,
+                        .arrive = arrived};
 }

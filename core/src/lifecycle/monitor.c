@@ -2,8 +2,8 @@
  * the target dies (R9). It is in two places: in a ring of the target, which fires it, and in a tree
  * of the watcher, which ends it. A link is two such records, one each way, that know each other.
  *
- *   target->ext->watchers    links, then watches from the oldest on: a circular list
- *   watcher->ext->watching   by reference or, for links, by target
+ *   target->cold->watchers    links, then watches from the oldest on: a circular list
+ *   watcher->cold->watching   by reference or, for links, by target
  *
  * Whoever ends a watch whose node is in a lane or in hand leaves the record to the event operations
  * below, which free it when the node is out.
@@ -102,7 +102,7 @@ static void leave_target(jzi_worker *worker, jzi_watch *watch)
     if (watch->next != NULL) {
         jzi_actor *target = jzi_worker_find(worker, watch->signal.from);
         jzi_assert(target != NULL);
-        jzi_monitor_ring_remove(&target->ext->watchers, watch);
+        jzi_monitor_ring_remove(&target->cold->watchers, watch);
     }
 }
 
@@ -111,7 +111,7 @@ void jzi_monitor_leave_watcher(jzi_worker *worker, jzi_watch *watch)
     if (watch->watcher != JZX_NOBODY) {
         jzi_actor *watcher = jzi_worker_find(worker, watch->watcher);
         jzi_assert(watcher != NULL);
-        tree_remove(&watcher->ext->watching, watch);
+        tree_remove(&watcher->cold->watching, watch);
         JZI_PUBLISH(watch->watcher, JZX_NOBODY);
         if (!watch->link) {
             jzi_count_sub(&worker->counters.watches, 1);
@@ -155,7 +155,8 @@ void jzi_monitor_prepare(jzi_watch *watch, jzx_actor_id watcher, jzx_actor_id ta
     watch->link = link;
 }
 
-static jzi_watch *make(jzi_worker *worker, const jzi_actor *watcher, jzx_actor_id target, bool link)
+static jzi_watch *monitor_make(jzi_worker *worker, const jzi_actor *watcher, jzx_actor_id target,
+                               bool link)
 {
     jzi_watch *watch = jzi_alloc_zeroed(&worker->alloc, sizeof *watch);
     if (watch != NULL) {
@@ -206,7 +207,7 @@ static bool is_last(const jzi_watch *watch)
     return watch->signal.kind != JZX_SIGNAL_RESTARTED;
 }
 
-static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+static bool monitor_claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     (void)actor;
     jzi_watch *watch = jzi_container_of(node, jzi_watch, node);
@@ -225,7 +226,7 @@ static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
     return true;
 }
 
-static void notice_is_handled(jzi_worker *worker, jzi_node *node)
+static void monitor_notice_is_handled(jzi_worker *worker, jzi_node *node)
 {
     jzi_watch *watch = jzi_container_of(node, jzi_watch, node);
     watch->place = JZI_WATCH_IDLE;
@@ -237,7 +238,7 @@ static void notice_is_handled(jzi_worker *worker, jzi_node *node)
     }
 }
 
-static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
+static void monitor_notice_is_revoked(jzi_worker *worker, jzi_node *node)
 {
     jzi_watch *watch = jzi_container_of(node, jzi_watch, node);
     watch->place = JZI_WATCH_IDLE;
@@ -251,8 +252,10 @@ static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_monitor_init(jzi_worker *worker)
 {
-    worker->dispatcher->event_ops[JZI_EVENT_WATCH] = (jzi_event_ops){
-        .claim = claim_notice, .done = notice_is_handled, .revoke = notice_is_revoked};
+    worker->dispatcher->event_ops[JZI_EVENT_WATCH] =
+        (jzi_event_ops){.claim = monitor_claim_notice,
+                        .done = monitor_notice_is_handled,
+                        .revoke = monitor_notice_is_revoked};
 }
 
 /* Of the dispatcher of an actor that is not in this one. NULL: it is, or there is no such
@@ -272,20 +275,20 @@ jzx_err jzi_monitor_watch(jzi_worker *worker, jzi_actor *actor, jzx_actor_id tar
         return jzi_monitor_far_watch(worker, actor, there, target, flags, out_ref);
     }
     jzi_actor *found = jzi_worker_find(worker, target);
-    if (jzi_worker_ext(worker, actor) == NULL ||
-        (found != NULL && jzi_worker_ext(worker, found) == NULL)) {
+    if (jzi_worker_cold(worker, actor) == NULL ||
+        (found != NULL && jzi_worker_cold(worker, found) == NULL)) {
         return JZX_ERR_NO_MEMORY;
     }
-    jzi_watch *watch = make(worker, actor, target, false);
+    jzi_watch *watch = monitor_make(worker, actor, target, false);
     if (watch == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     watch->key = watch->signal.ref = ++worker->dispatcher->watch_seq;
     watch->restarts = (flags & JZX_WATCH_RESTARTS) != 0;
-    jzi_monitor_tree_add(&actor->ext->watching, watch);
+    jzi_monitor_tree_add(&actor->cold->watching, watch);
     jzi_count_add(&worker->counters.watches, 1);
     if (found != NULL) {
-        jzi_monitor_ring_add(&found->ext->watchers, watch);
+        jzi_monitor_ring_add(&found->cold->watchers, watch);
     } else {
         jzx_reason gone = {.kind = JZX_REASON_NOPROC};
         jzi_monitor_fire(worker, watch, JZX_SIGNAL_TERMINATED, 0, &gone);
@@ -298,8 +301,9 @@ jzx_err jzi_monitor_watch(jzi_worker *worker, jzi_actor *actor, jzx_actor_id tar
 
 jzx_err jzi_monitor_unwatch(jzi_worker *worker, jzi_actor *actor, jzx_watch_ref ref)
 {
-    jzi_watch *watch =
-        actor->ext == NULL ? NULL : jzi_monitor_tree_find(actor->ext->watching, false, ref, false);
+    jzi_watch *watch = actor->cold == NULL
+                           ? NULL
+                           : jzi_monitor_tree_find(actor->cold->watching, false, ref, false);
     if (watch == NULL) {
         return JZX_ERR_NO_SUCH_REF;
     }
@@ -308,7 +312,7 @@ jzx_err jzi_monitor_unwatch(jzi_worker *worker, jzi_actor *actor, jzx_watch_ref 
 }
 
 /* What an actor that does not trap exits fails with. */
-static void fail(jzi_worker *worker, jzi_actor *actor, const jzi_watch *doomed)
+static void monitor_fail(jzi_worker *worker, jzi_actor *actor, const jzi_watch *doomed)
 {
     const jzx_reason *reason = &doomed->reason;
     jzx_reason linked = {
@@ -330,7 +334,7 @@ void jzi_monitor_exit(jzi_worker *worker, jzi_actor *actor, jzi_watch *watch, ui
         jzi_monitor_fire(worker, watch, JZX_SIGNAL_EXIT, incarnation, reason);
     } else {
         watch->reason = *reason; /* it is doomed, unless it takes the link back in time */
-        fail(worker, actor, watch);
+        monitor_fail(worker, actor, watch);
     }
 }
 
@@ -358,7 +362,7 @@ static jzi_watch *find_doomed(jzi_watch *at)
 
 static jzi_watch *doomed_of(const jzi_actor *actor)
 {
-    jzi_watch *root = actor->ext->watching;
+    jzi_watch *root = actor->cold->watching;
     if (root == NULL || is_doomed(root)) {
         return root;
     }
@@ -369,7 +373,7 @@ void jzi_monitor_exit_again(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_watch *doomed = doomed_of(actor);
     if (doomed != NULL) {
-        fail(worker, actor, doomed);
+        monitor_fail(worker, actor, doomed);
     }
 }
 
@@ -383,22 +387,22 @@ bool jzi_monitor_is_linkable(const jzi_actor *target)
 static jzx_err link_to_nobody(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target)
 {
     jzx_reason gone = {.kind = JZX_REASON_NOPROC};
-    jzi_watch *exit = make(worker, actor, target, true);
+    jzi_watch *exit = monitor_make(worker, actor, target, true);
     if (exit == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     exit->key = target;
-    jzi_monitor_tree_add(&actor->ext->watching, exit);
+    jzi_monitor_tree_add(&actor->cold->watching, exit);
     jzi_monitor_exit(worker, actor, exit, 0, &gone);
     return JZX_OK;
 }
 
-static void join(jzi_actor *watcher, jzi_actor *target, jzi_watch *watch, jzi_watch *pair)
+static void monitor_join(jzi_actor *watcher, jzi_actor *target, jzi_watch *watch, jzi_watch *pair)
 {
     watch->key = target->id;
     watch->pair = pair;
-    jzi_monitor_tree_add(&watcher->ext->watching, watch);
-    jzi_monitor_ring_add(&target->ext->watchers, watch);
+    jzi_monitor_tree_add(&watcher->cold->watching, watch);
+    jzi_monitor_ring_add(&target->cold->watchers, watch);
 }
 
 jzx_err jzi_monitor_link(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target,
@@ -418,18 +422,18 @@ jzx_err jzi_monitor_link(jzi_worker *worker, jzi_actor *actor, jzx_actor_id targ
     if (peer == NULL || !jzi_monitor_is_linkable(peer)) {
         return link_to_nobody(worker, actor, target);
     }
-    if (jzi_monitor_tree_find(actor->ext->watching, true, target, true) != NULL) {
+    if (jzi_monitor_tree_find(actor->cold->watching, true, target, true) != NULL) {
         return JZX_OK; /* links do not stack */
     }
-    jzi_watch *ours = make(worker, actor, target, true);
-    jzi_watch *theirs = make(worker, peer, actor->id, true);
+    jzi_watch *ours = monitor_make(worker, actor, target, true);
+    jzi_watch *theirs = monitor_make(worker, peer, actor->id, true);
     if (ours == NULL || theirs == NULL) {
         jzi_free(&worker->alloc, ours, sizeof *ours);
         jzi_free(&worker->alloc, theirs, sizeof *theirs);
         return JZX_ERR_NO_MEMORY;
     }
-    join(actor, peer, ours, theirs);
-    join(peer, actor, theirs, ours);
+    monitor_join(actor, peer, ours, theirs);
+    monitor_join(peer, actor, theirs, ours);
     jzi_count_add(&worker->counters.watches, 1);
     return JZX_OK;
 }
@@ -437,12 +441,12 @@ jzx_err jzi_monitor_link(jzi_worker *worker, jzi_actor *actor, jzx_actor_id targ
 bool jzi_monitor_unlink(jzi_worker *worker, jzi_actor *actor, jzx_actor_id target)
 {
     bool spared = false;
-    if (actor->ext == NULL) {
+    if (actor->cold == NULL) {
         return false;
     }
     /* There may be a queued EXIT of one incarnation and a link to the next. */
     for (;;) {
-        jzi_watch *watch = jzi_monitor_tree_find(actor->ext->watching, true, target, false);
+        jzi_watch *watch = jzi_monitor_tree_find(actor->cold->watching, true, target, false);
         if (watch == NULL) {
             return spared;
         }
@@ -457,9 +461,9 @@ bool jzi_monitor_unlink(jzi_worker *worker, jzi_actor *actor, jzx_actor_id targe
 void jzi_monitor_break_links(jzi_worker *worker, jzi_actor *actor, uint32_t incarnation,
                              const jzx_reason *reason)
 {
-    jzi_ext *ext = actor->ext;
-    while (ext != NULL && ext->watchers != NULL && ext->watchers->link) {
-        jzi_watch *watch = ext->watchers;
+    jzi_cold *cold = actor->cold;
+    while (cold != NULL && cold->watchers != NULL && cold->watchers->link) {
+        jzi_watch *watch = cold->watchers;
         if (jzi_unlikely(watch->far)) {
             jzi_monitor_far_break(worker, watch, incarnation, reason);
             continue;
@@ -470,7 +474,7 @@ void jzi_monitor_break_links(jzi_worker *worker, jzi_actor *actor, uint32_t inca
         leave_target(worker, watch);
         jzi_monitor_exit(worker, peer, watch, incarnation, reason);
     }
-    jzi_watch *doomed = ext == NULL ? NULL : doomed_of(actor);
+    jzi_watch *doomed = cold == NULL ? NULL : doomed_of(actor);
     while (doomed != NULL) { /* it failed for these, or for something else that came first */
         retire(worker, doomed);
         doomed = doomed_of(actor);
@@ -479,15 +483,15 @@ void jzi_monitor_break_links(jzi_worker *worker, jzi_actor *actor, uint32_t inca
 
 void jzi_monitor_forget(jzi_worker *worker, jzi_actor *actor)
 {
-    while (actor->ext != NULL && actor->ext->watching != NULL) {
-        retire(worker, actor->ext->watching);
+    while (actor->cold != NULL && actor->cold->watching != NULL) {
+        retire(worker, actor->cold->watching);
     }
 }
 
 void jzi_monitor_restarted(jzi_worker *worker, jzi_actor *actor, uint32_t incarnation,
                            const jzx_reason *cause)
 {
-    jzi_watch *first = actor->ext == NULL ? NULL : actor->ext->watchers;
+    jzi_watch *first = actor->cold == NULL ? NULL : actor->cold->watchers;
     jzi_watch *watch = first;
     while (watch != NULL) {
         if (watch->restarts && jzi_unlikely(watch->far)) {

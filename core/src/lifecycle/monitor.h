@@ -42,14 +42,18 @@ void jzi_monitor_forget(jzi_worker *worker, jzi_actor *actor);
  * say the latest, and gives way to a TERMINATED. */
 void jzi_monitor_restarted(jzi_worker *worker, jzi_actor *actor, uint32_t incarnation,
                            const jzx_reason *cause);
-/* The actor is gone (its id no longer resolves; `watchers` was its ext's list): TERMINATED goes to
- * everyone who watched. Needs no memory (R9). */
+/* The actor is gone (its id no longer resolves; `watchers` was its cold part's list): TERMINATED
+ * goes to everyone who watched. Needs no memory (R9). */
 void jzi_monitor_ended(jzi_worker *worker, struct jzi_watch *watchers, jzx_actor_id id,
                        uint32_t incarnation, const jzx_reason *reason);
 
 /* Whom an actor of this dispatcher watches, who watches it, whom it is linked to: the first `cap`,
  * in no order. Returns how many were written. */
-typedef enum jzi_bonds { JZI_BONDS_WATCHING, JZI_BONDS_WATCHERS, JZI_BONDS_LINKS } jzi_bonds;
-size_t jzi_monitor_list(const jzi_actor *actor, jzi_bonds which, jzx_actor_id *out, size_t cap);
+typedef enum jzi_relation {
+    JZI_RELATION_WATCHING,
+    JZI_RELATION_WATCHERS,
+    JZI_RELATION_LINKS
+} jzi_relation;
+size_t jzi_monitor_list(const jzi_actor *actor, jzi_relation which, jzx_actor_id *out, size_t cap);
 
 #endif

@@ -46,7 +46,7 @@ typedef struct far_watch {
     bool out;   /* the target's dispatcher may still touch it */
     bool asked; /* `unwatch` is under way */
     /* The target's dispatcher's, each until it is sent. */
-    jzi_ext *spare; /* for a target without one */
+    jzi_cold *spare; /* for a target without one */
     uint32_t incarnation;
     jzx_reason reason;
     jzi_errand on_watch;
@@ -66,12 +66,12 @@ static far_watch *far_watch_of(jzi_watch *watch)
 }
 
 /* Held for a few stores. */
-static void lock(far_watch *far)
+static void monitor_far_lock(far_watch *far)
 {
     while (atomic_exchange_explicit(&far->lock, 1, memory_order_acquire) != 0) {
     }
 }
-static void unlock(far_watch *far)
+static void monitor_far_unlock(far_watch *far)
 {
     atomic_store_explicit(&far->lock, 0, memory_order_release);
 }
@@ -108,11 +108,11 @@ static void run_down(jzi_worker *worker, jzi_errand *errand)
 static void run_restarted(jzi_worker *worker, jzi_errand *errand)
 {
     far_watch *far = jzi_container_of(errand, far_watch, on_restarted);
-    lock(far);
+    monitor_far_lock(far);
     far->restarted = false;
     uint32_t latest = far->latest;
     jzx_reason cause = far->cause;
-    unlock(far);
+    monitor_far_unlock(far);
     if (far->watch.watcher != JZX_NOBODY) {
         jzi_monitor_fire(worker, &far->watch, JZX_SIGNAL_RESTARTED, latest, &cause);
     }
@@ -137,12 +137,12 @@ void jzi_monitor_far_ended(jzi_watch *watch, uint32_t incarnation, const jzx_rea
 void jzi_monitor_far_restarted(jzi_watch *watch, uint32_t incarnation, const jzx_reason *cause)
 {
     far_watch *far = far_watch_of(watch);
-    lock(far);
+    monitor_far_lock(far);
     bool first = !far->restarted;
     far->restarted = true;
     far->latest = incarnation;
     far->cause = *cause;
-    unlock(far);
+    monitor_far_unlock(far);
     if (first) {
         (void)jzi_errand_post(far->home, &far->on_restarted);
     }
@@ -152,14 +152,14 @@ static void run_watch(jzi_worker *worker, jzi_errand *errand)
 {
     far_watch *far = jzi_container_of(errand, far_watch, on_watch);
     jzi_actor *target = find_here(worker, far->watch.signal.from);
-    jzi_ext *spare = far->spare;
-    if (target != NULL && target->ext == NULL) {
-        target->ext = spare;
+    jzi_cold *spare = far->spare;
+    if (target != NULL && target->cold == NULL) {
+        target->cold = spare;
         spare = NULL;
     }
     jzi_free(&worker->alloc, spare, sizeof *spare);
     if (target != NULL) {
-        jzi_monitor_ring_add(&target->ext->watchers, &far->watch);
+        jzi_monitor_ring_add(&target->cold->watchers, &far->watch);
     } else {
         jzi_monitor_far_ended(&far->watch, 0, &gone);
     }
@@ -171,7 +171,7 @@ static void run_unwatch(jzi_worker *worker, jzi_errand *errand)
     if (far->watch.next != NULL) {
         jzi_actor *target = find_here(worker, far->watch.signal.from);
         jzi_assert(target != NULL);
-        jzi_monitor_ring_remove(&target->ext->watchers, &far->watch);
+        jzi_monitor_ring_remove(&target->cold->watchers, &far->watch);
     }
     far->on_unwatch.run = run_unwatched;
     (void)jzi_errand_post(far->home, &far->on_unwatch);
@@ -193,7 +193,7 @@ static far_watch *make_watch(jzi_worker *worker, const jzi_actor *actor, jzi_inb
                              jzx_actor_id target)
 {
     far_watch *far = jzi_alloc_zeroed(&worker->alloc, sizeof *far);
-    jzi_ext *spare = far == NULL ? NULL : jzi_alloc_zeroed(&worker->alloc, sizeof *spare);
+    jzi_cold *spare = far == NULL ? NULL : jzi_alloc_zeroed(&worker->alloc, sizeof *spare);
     if (spare == NULL) {
         jzi_free(&worker->alloc, far, sizeof *far);
         return NULL;
@@ -214,13 +214,13 @@ jzx_err jzi_monitor_far_watch(jzi_worker *worker, jzi_actor *actor, jzi_inbox *t
                               jzx_actor_id target, uint32_t flags, jzx_watch_ref *out_ref)
 {
     far_watch *far =
-        jzi_worker_ext(worker, actor) == NULL ? NULL : make_watch(worker, actor, there, target);
+        jzi_worker_cold(worker, actor) == NULL ? NULL : make_watch(worker, actor, there, target);
     if (far == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     far->watch.key = far->watch.signal.ref = ++worker->dispatcher->watch_seq;
     far->watch.restarts = (flags & JZX_WATCH_RESTARTS) != 0;
-    jzi_monitor_tree_add(&actor->ext->watching, &far->watch);
+    jzi_monitor_tree_add(&actor->cold->watching, &far->watch);
     jzi_count_add(&worker->counters.watches, 1);
     worker->dispatcher->away++;
     far->out = true;
@@ -294,18 +294,18 @@ static bool holds(const far_end *end)
 static void hold(jzi_worker *worker, jzi_actor *actor, far_end *end)
 {
     end->watch.watcher = actor->id;
-    jzi_monitor_tree_add(&actor->ext->watching, &end->watch);
-    jzi_monitor_ring_add(&actor->ext->watchers, &end->watch);
+    jzi_monitor_tree_add(&actor->cold->watching, &end->watch);
+    jzi_monitor_ring_add(&actor->cold->watchers, &end->watch);
     if (end->first) {
         jzi_count_add(&worker->counters.watches, 1);
     }
 }
 
-static jzi_actor *let_go(jzi_worker *worker, far_end *end)
+static jzi_actor *monitor_far_let_go(jzi_worker *worker, far_end *end)
 {
     jzi_actor *actor = jzi_worker_find(worker, end->watch.watcher);
     jzi_assert(actor != NULL); /* whoever ends breaks its links first */
-    jzi_monitor_ring_remove(&actor->ext->watchers, &end->watch);
+    jzi_monitor_ring_remove(&actor->cold->watchers, &end->watch);
     if (end->first) {
         jzi_count_sub(&worker->counters.watches, 1);
     }
@@ -332,7 +332,7 @@ static void say_bye(jzi_worker *worker, far_end *end, uint32_t incarnation,
 static void retire_end(jzi_worker *worker, far_end *end)
 {
     if (holds(end)) {
-        (void)let_go(worker, end);
+        (void)monitor_far_let_go(worker, end);
         say_bye(worker, end, 0, NULL);
     }
     jzi_monitor_leave_watcher(worker, &end->watch);
@@ -343,7 +343,7 @@ void jzi_monitor_far_break(jzi_worker *worker, jzi_watch *watch, uint32_t incarn
                            const jzx_reason *reason)
 {
     far_end *end = far_end_of(watch);
-    (void)let_go(worker, end);
+    (void)monitor_far_let_go(worker, end);
     jzi_monitor_leave_watcher(worker, watch);
     say_bye(worker, end, incarnation, reason);
 }
@@ -351,7 +351,7 @@ void jzi_monitor_far_break(jzi_worker *worker, jzi_watch *watch, uint32_t incarn
 /* The actor at the other end is gone, or its incarnation. */
 static void hear_exit(jzi_worker *worker, jzi_actor *actor, far_end *end, const far_end *from)
 {
-    jzi_watch *same = jzi_monitor_tree_find(actor->ext->watching, true, end->watch.key, true);
+    jzi_watch *same = jzi_monitor_tree_find(actor->cold->watching, true, end->watch.key, true);
     if (same != NULL) { /* both had linked each other */
         retire_end(worker, far_end_of(same));
     }
@@ -364,7 +364,7 @@ static void run_bye(jzi_worker *worker, jzi_errand *errand)
     far_end *end = other_end(from);
     end->heard = true;
     if (holds(end)) {
-        jzi_actor *actor = let_go(worker, end);
+        jzi_actor *actor = monitor_far_let_go(worker, end);
         if (from->exit) {
             hear_exit(worker, actor, end, from);
         } else {
@@ -387,7 +387,7 @@ static void run_hello(jzi_worker *worker, jzi_errand *errand)
         say_bye(worker, end, 0, &gone);
         return;
     }
-    jzi_watch *same = jzi_monitor_tree_find(actor->ext->watching, true, end->watch.key, true);
+    jzi_watch *same = jzi_monitor_tree_find(actor->cold->watching, true, end->watch.key, true);
     if (same != NULL && far_end_of(same)->first && actor->id < end->watch.key) {
         say_bye(worker, end, 0, NULL);
         return;
@@ -410,7 +410,7 @@ static void prepare_end(far_link *link, int which, jzx_actor_id target, jzi_inbo
 jzx_err jzi_monitor_far_link(jzi_worker *worker, jzi_actor *actor, jzi_inbox *there,
                              jzx_actor_id target, jzi_linkable_fn make_linkable)
 {
-    if (jzi_monitor_tree_find(actor->ext->watching, true, target, true) != NULL) {
+    if (jzi_monitor_tree_find(actor->cold->watching, true, target, true) != NULL) {
         return JZX_OK; /* links do not stack */
     }
     far_link *link = jzi_alloc_zeroed(&worker->alloc, sizeof *link);

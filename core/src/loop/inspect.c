@@ -114,8 +114,8 @@ static const jzi_worker *runner_of(const jzi_dispatcher *dispatcher, const jzi_a
 
 static jzi_node *stash_of(const jzi_actor *actor)
 {
-    const jzi_extra *extra = jzi_extra_of(actor);
-    return extra == NULL ? NULL : extra->stash;
+    const jzi_pattern_state *patterns = jzi_pattern_state_of(actor);
+    return patterns == NULL ? NULL : patterns->stash;
 }
 
 static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_actor_facts *facts)
@@ -131,11 +131,11 @@ static void fill_facts(const jzi_worker *worker, const jzi_actor *actor, jzx_act
         .accepted = jzi_actor_accepted(actor),
         .handled = actor->handled,
         .dead = actor->dead,
-        .revoked = actor->ext == NULL ? 0 : actor->ext->revoked,
-        .redirected = actor->ext == NULL ? 0 : actor->ext->redirected,
+        .revoked = actor->cold == NULL ? 0 : actor->cold->revoked,
+        .redirected = actor->cold == NULL ? 0 : actor->cold->redirected,
         .state = jzi_actor_state_of(actor),
-        .incarnation = jzi_life_of(actor) == NULL ? 1 : actor->ext->life->incarnation,
-        .children = jzi_life_of(actor) == NULL ? 0 : actor->ext->life->child_count,
+        .incarnation = jzi_life_of(actor) == NULL ? 1 : actor->cold->life->incarnation,
+        .children = jzi_life_of(actor) == NULL ? 0 : actor->cold->life->child_count,
         .in_hand = runner != NULL && has_in_hand(runner),
         .stopping = (jzi_actor_gate(actor) & JZI_GATE_CLOSED) != 0,
         .stashed = jzi_lane_count(stash_of(actor)),
@@ -205,7 +205,8 @@ static const char *audit_actor(const jzi_worker *worker, const jzi_actor *actor,
         !stamps_rise(actor->urgent) || !stamps_rise(stash_of(actor))) {
         return "a lane is out of order";
     }
-    if (jzi_extra_of(actor) != NULL && jzi_extra_of(actor)->stash_count != facts.stashed) {
+    if (jzi_pattern_state_of(actor) != NULL &&
+        jzi_pattern_state_of(actor)->stash_count != facts.stashed) {
         return "the stash is not as long as it says";
     }
     bool aside = facts.urgent > 0 || facts.events > 0;
@@ -219,7 +220,7 @@ static const char *audit_actor(const jzi_worker *worker, const jzi_actor *actor,
     return NULL;
 }
 
-static const char *say(jzx_loop *loop, jzx_actor_id id, const char *what)
+static const char *inspect_say(jzx_loop *loop, jzx_actor_id id, const char *what)
 {
     if (id == JZX_NOBODY) {
         (void)snprintf(loop->audit, sizeof loop->audit, "loop: %s", what);
@@ -348,7 +349,7 @@ const char *jzx_loop_audit(jzx_loop *loop)
         census_lane(&census, stash_of(actor));
         const char *wrong = audit_actor(worker, actor, &queued);
         if (wrong != NULL) {
-            return say(loop, actor->id, wrong);
+            return inspect_say(loop, actor->id, wrong);
         }
     }
     const char *wrong = audit_totals(loop, live, queued);
@@ -360,5 +361,5 @@ const char *jzx_loop_audit(jzx_loop *loop)
     }
     jzi_wheel_check(&loop->timers.wheel);
     jzi_wheel_check(&loop->alarms.wheel);
-    return wrong == NULL ? NULL : say(loop, JZX_NOBODY, wrong);
+    return wrong == NULL ? NULL : inspect_say(loop, JZX_NOBODY, wrong);
 }

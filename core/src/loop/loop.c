@@ -9,7 +9,7 @@
 #include "sched/letters.h"
 #include "sched/room.h"
 #include "sched/sender.h"
-#include "supervision/family.h"
+#include "supervision/children.h"
 
 #include <jzx/system.h>
 
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static jzx_err enter(jzx_loop *loop, const char *call)
+static jzx_err loop_enter(jzx_loop *loop, const char *call)
 {
     if (loop == NULL) {
         return JZX_ERR_INVALID_ARG;
@@ -54,7 +54,7 @@ void jzi_loop_outside(jzx_loop *loop)
     }
 }
 
-static void leave(jzx_loop *loop)
+static void loop_leave(jzx_loop *loop)
 {
     atomic_store_explicit(&loop->worker.thread, 0, memory_order_relaxed);
     jzi_worker_here = loop->worker.outer;
@@ -85,18 +85,18 @@ jzx_err jzx_loop_step(jzx_loop *loop, uint64_t max_ns)
 
 jzx_err jzi_loop_step_here(jzx_loop *loop, uint64_t max_ns)
 {
-    jzx_err err = enter(loop, "jzx_loop_step");
+    jzx_err err = loop_enter(loop, "jzx_loop_step");
     if (err != JZX_OK) {
         return err;
     }
     err = tick(loop, max_ns);
-    leave(loop);
+    loop_leave(loop);
     return err;
 }
 
 jzx_err jzi_loop_run_here(jzx_loop *loop)
 {
-    jzx_err err = enter(loop, "jzx_loop_run");
+    jzx_err err = loop_enter(loop, "jzx_loop_run");
     if (err != JZX_OK) {
         return err;
     }
@@ -107,13 +107,13 @@ jzx_err jzi_loop_run_here(jzx_loop *loop)
     }
     loop->heeds_stop = false;
     JZI_PUBLISH(loop->in_run, false);
-    leave(loop);
+    loop_leave(loop);
     return err;
 }
 
 jzx_err jzi_loop_serve_here(jzx_loop *loop)
 {
-    jzx_err err = enter(loop, "jzx_loop_run");
+    jzx_err err = loop_enter(loop, "jzx_loop_run");
     JZI_PUBLISH(loop->in_run, true);
     loop->heeds_stop = true;
     while (err == JZX_OK && !jzi_loop_stop_requested(loop)) {
@@ -121,7 +121,7 @@ jzx_err jzi_loop_serve_here(jzx_loop *loop)
     }
     loop->heeds_stop = false;
     JZI_PUBLISH(loop->in_run, false);
-    leave(loop);
+    loop_leave(loop);
     return err;
 }
 
@@ -157,7 +157,7 @@ jzx_err jzx_loop_run(jzx_loop *loop)
 
 jzx_err jzi_loop_run_idle_here(jzx_loop *loop)
 {
-    jzx_err err = enter(loop, "jzx_loop_run_until_idle");
+    jzx_err err = loop_enter(loop, "jzx_loop_run_until_idle");
     if (err != JZX_OK) {
         return err;
     }
@@ -167,7 +167,7 @@ jzx_err jzi_loop_run_idle_here(jzx_loop *loop)
     } while (err == JZX_OK && (jzi_loop_has_ready(loop) || jzi_inbox_has_mail(loop->inbox) ||
                                loop->io.last_ready > 0 ||
                                jzi_loop_next_timer(loop) <= jzi_worker_clock(&loop->worker)));
-    leave(loop);
+    loop_leave(loop);
     return err;
 }
 
@@ -287,8 +287,8 @@ void jzi_loop_end_actors(jzx_loop *loop)
         worker->dispatcher->destroying = true;
         jzi_lifecycle_kill_all(worker);
     }
-    /* Of a system: what other dispatchers order and tell. A loop alone buries what is under way
-     * when nobody is left. */
+    /* Of a system: what other dispatchers order and tell. A loop alone dead-letters what is under
+     * way when nobody is left. */
     if (loop->system != NULL && jzi_inbox_has_mail(loop->inbox)) {
         jzi_worker_intake(worker);
     }
@@ -303,7 +303,8 @@ bool jzi_loop_close(jzx_loop *loop)
 {
     JZI_ENTER(loop, "jzx_loop_destroy");
     bool quiet = jzi_job_close(worker, loop->system == NULL ? &loop->dispatcher.jobs : NULL);
-    /* Nobody can be sent to any more; what was under way is buried, what comes now is refused. */
+    /* Nobody can be sent to any more; what was under way is dead-lettered, what comes now is
+     * refused. */
     jzi_node *node = jzi_inbox_close(loop->inbox);
     while (node != NULL) {
         jzi_node *next = node->next;

@@ -5,7 +5,7 @@
 #include <jzx/system.h>
 
 #include "io/source.h"
-#include "supervision/family.h"
+#include "supervision/children.h"
 #include "time/timer.h"
 
 /* In a system: to be shut down, and to say how that went. */

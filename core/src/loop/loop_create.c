@@ -5,7 +5,7 @@
 #include "messaging/registry.h"
 #include "os/debug/probe.h"
 #include "sched/sender.h"
-#include "supervision/family.h"
+#include "supervision/children.h"
 
 #include <jzx/system.h>
 
@@ -19,7 +19,7 @@
 #define DEAD_LETTER_RING_MAX 1048576u
 enum { STRIDE_MAX = 64 };
 
-static uint32_t or_default(uint32_t value, uint32_t fallback)
+static uint32_t loop_create_or_default(uint32_t value, uint32_t fallback)
 {
     return value == 0 ? fallback : value;
 }
@@ -104,14 +104,14 @@ static jzx_err check_config(jzx_config *config)
     if (err != JZX_OK) {
         return err;
     }
-    config->max_actors = or_default(config->max_actors, 4194304);
-    config->default_mailbox_cap = or_default(config->default_mailbox_cap, 1024);
-    config->max_msgs_per_actor = or_default(config->max_msgs_per_actor, 128);
-    config->max_actors_per_tick = or_default(config->max_actors_per_tick, 1024);
-    config->turn_budget_us = or_default(config->turn_budget_us, 200);
-    config->tick_budget_us = or_default(config->tick_budget_us, 1000);
-    config->max_async_drain = or_default(config->max_async_drain, 4096);
-    config->dead_letter_ring = or_default(config->dead_letter_ring, 256);
+    config->max_actors = loop_create_or_default(config->max_actors, 4194304);
+    config->default_mailbox_cap = loop_create_or_default(config->default_mailbox_cap, 1024);
+    config->max_msgs_per_actor = loop_create_or_default(config->max_msgs_per_actor, 128);
+    config->max_actors_per_tick = loop_create_or_default(config->max_actors_per_tick, 1024);
+    config->turn_budget_us = loop_create_or_default(config->turn_budget_us, 200);
+    config->tick_budget_us = loop_create_or_default(config->tick_budget_us, 1000);
+    config->max_async_drain = loop_create_or_default(config->max_async_drain, 4096);
+    config->dead_letter_ring = loop_create_or_default(config->dead_letter_ring, 256);
     if (config->max_actors > MAX_ACTORS_LIMIT ||
         config->default_mailbox_cap > JZX_MAILBOX_CAP_MAX ||
         config->dead_letter_ring > DEAD_LETTER_RING_MAX) {
@@ -251,7 +251,7 @@ static jzx_err open_parts(jzx_loop *loop, const jzx_config *config, const jzi_pl
         }
     }
     jzi_lifecycle_init(worker);
-    jzi_family_init(worker);
+    jzi_children_init(worker);
     loop->dispatcher.on_redirect = jzi_far_redirect;
     jzi_timers_init(&loop->timers, worker);
     jzi_alarms_init(&loop->alarms, worker);

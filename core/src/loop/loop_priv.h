@@ -56,24 +56,24 @@ bool jzi_pool_abandon(jzx_loop *loop);
 /* One tick of one worker on this thread, while the others are parked. */
 jzx_err jzi_pool_tick(jzx_loop *loop, uint64_t max_ns);
 
-/* A thread of the pool and what it knows of itself. All of it under the floor. */
-typedef struct jzi_hand {
+/* A thread of the pool and what it knows of itself. All of it under the pool lock. */
+typedef struct jzi_pool_thread {
     struct jzi_pool *pool;
     jzi_worker *worker;
-    pthread_t thread;
-    pthread_cond_t bed;
-    bool in_bed;
-    bool deep;     /* in bed until somebody wakes it */
+    pthread_t handle;
+    pthread_cond_t unparked;
+    bool is_parked;
+    bool deep;     /* parked until somebody wakes it */
     bool called;   /* to take work, and has not come yet */
     uint64_t seen; /* how far its worker was when another one last thought of handing over */
     uint32_t cpu;
     int32_t tid;
     int32_t signo; /* of a watchdog; let through since it was seen */
-} jzi_hand;
+} jzi_pool_thread;
 
 struct jzi_pool {
     jzx_loop *loop;
-    pthread_mutex_t *floor;
+    pthread_mutex_t *pool_lock;
     pthread_cond_t changed; /* for whoever runs the loop */
     jzi_goal goal;
     bool reached;
@@ -84,14 +84,14 @@ struct jzi_pool {
     uint32_t count;
     uint32_t started;
     uint32_t parked;
-    uint32_t waiting; /* found nothing to do: the driver and those in bed */
-    uint32_t in_bed;
+    uint32_t waiting; /* found nothing to do: the driver and those parked */
+    uint32_t resting;
     uint32_t waking; /* how many are called */
     uint64_t spin_ns;
     uint64_t last_work_ns;
     int32_t pid;
-    jzi_hand *driver;
-    jzi_hand hands[];
+    jzi_pool_thread *driver;
+    jzi_pool_thread threads[];
 };
 
 /* How many actors are ready with this worker. */
@@ -100,14 +100,14 @@ static inline uint32_t jzi_worker_ready(const jzi_worker *worker)
     return worker->ring_tail - worker->ring_head;
 }
 
-/* There is nothing to do for this worker: it waits, in one way or another. With the floor. */
-void jzi_pool_rest(jzi_hand *hand);
+/* There is nothing to do for this worker: it waits, in one way or another. With the pool lock. */
+void jzi_pool_rest(jzi_pool_thread *thread);
 /* It is about to run user code, which may take its time: somebody will be there for what comes
- * meanwhile and for what that code sends. With the floor. */
+ * meanwhile and for what that code sends. With the pool lock. */
 void jzi_pool_keep_watch(jzi_pool *pool);
-/* Whoever runs the loop is told that it is over. With the floor. */
+/* Whoever runs the loop is told that it is over. With the pool lock. */
 void jzi_pool_reach(jzi_pool *pool, jzx_err err);
-void jzi_pool_goal_reached(jzi_hand *hand);
+void jzi_pool_goal_reached(jzi_pool_thread *thread);
 /* More is ready than this worker takes next: has another one come. */
 void jzi_pool_share(jzi_worker *worker);
 /* Simulation: another worker's turn, while user code of this one is about to run. */

@@ -2,6 +2,7 @@
 #include "loop/loop_priv.h"
 #include "os/thread.h"
 #include "sched/sender.h"
+#include "sched/worker_record.h"
 
 /* While actors keep the loop busy, descriptors are looked at no more often than this (R23). */
 #define BUSY_POLL_NS 100000u

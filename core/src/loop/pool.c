@@ -1,6 +1,6 @@
-/* The workers of a pool share everything but what is in jzi_worker, under one lock: the floor. A
- * worker holds it except while user code runs and while it waits, so an actor is on one worker at a
- * time and nobody can be hurt by a thief. How they wait is in pool_rest.c. */
+/* The workers of a pool share everything but what is in jzi_worker, under one lock: the pool lock.
+ * A worker holds it except while user code runs and while it waits, so an actor is on one worker at
+ * a time and nobody can be hurt by a thief. How they wait is in pool_rest.c. */
 #include "base/alloc.h"
 #include "loop/loop_priv.h"
 #include "os/debug/fault.h"
@@ -12,11 +12,11 @@
 
 /* What a thread of ours needs and the program may ask for at any time: an alternate stack for the
  * crash guard, and an ear for the watchdog's signal. */
-static void equip(jzi_hand *hand)
+static void equip(jzi_pool_thread *thread)
 {
-    int32_t signo = atomic_load_explicit(&hand->pool->loop->watch_signo, memory_order_relaxed);
-    if (jzi_unlikely(signo != hand->signo)) {
-        hand->signo = signo;
+    int32_t signo = atomic_load_explicit(&thread->pool->loop->watch_signo, memory_order_relaxed);
+    if (jzi_unlikely(signo != thread->signo)) {
+        thread->signo = signo;
         jzi_thread_admit(signo);
     }
     jzi_fault_join();
@@ -28,26 +28,26 @@ static void run_turns(jzx_loop *loop, jzi_worker *worker)
     uint64_t start = worker->now_ns;
     uint64_t handled = jzi_count_get(&worker->counters.handled);
     jzi_loop_turns(loop, worker, loop->max_turns);
-    bool alone = worker->keeps;
-    jzi_worker_hold_floor(worker);
+    bool alone = worker->biased;
+    jzi_worker_hold_pool_lock(worker);
     handled = jzi_count_get(&worker->counters.handled) - handled;
-    if (handled > 0 && alone) { /* otherwise waiting for the floor would count */
+    if (handled > 0 && alone) { /* otherwise waiting for the pool lock would count */
         jzi_worker_set_pace(worker, (jzi_worker_clock(worker) - start) / handled);
     }
 }
 
 /* Two workers with tiny messages only wait for each other: one of them, who got something done
  * since the last time, gets everything and goes on alone. */
-static bool hand_over(const jzi_hand *hand)
+static bool hand_over(const jzi_pool_thread *thread)
 {
-    jzi_pool *pool = hand->pool;
-    jzi_worker *worker = hand->worker;
+    jzi_pool *pool = thread->pool;
+    jzi_worker *worker = thread->worker;
     for (uint32_t i = 0; i < pool->count; i++) {
-        jzi_hand *other = &pool->hands[i];
+        jzi_pool_thread *other = &pool->threads[i];
         uint64_t before = other->seen;
         other->seen = jzi_worker_done(other->worker);
-        if (other != hand && other != pool->driver && !other->in_bed && other->seen != before &&
-            !jzi_worker_needs_help(other->worker)) {
+        if (other != thread && other != pool->driver && !other->is_parked &&
+            other->seen != before && !jzi_worker_needs_help(other->worker)) {
             while (jzi_worker_ready(worker) > 0) {
                 jzi_worker_enqueue(other->worker,
                                    worker->ring[worker->ring_head & worker->ring_mask]);
@@ -59,17 +59,17 @@ static bool hand_over(const jzi_hand *hand)
     return false;
 }
 
-/* The life of a worker until the pool is parked. It has the floor. */
-static void work(jzi_hand *hand)
+/* The life of a worker until the pool is parked. It has the pool lock. */
+static void work(jzi_pool_thread *thread)
 {
-    jzi_pool *pool = hand->pool;
-    jzi_worker *worker = hand->worker;
+    jzi_pool *pool = thread->pool;
+    jzi_worker *worker = thread->worker;
     jzx_loop *loop = pool->loop;
     while (pool->goal != JZI_GOAL_PARK) {
-        equip(hand);
-        if (jzi_unlikely(worker->dispatcher->chores != NULL)) {
+        equip(thread);
+        if (jzi_unlikely(worker->dispatcher->deferred != NULL)) {
             jzi_pool_keep_watch(pool);
-            jzi_worker_do_chores(worker);
+            jzi_worker_run_deferred(worker);
         }
         jzi_count_add(&worker->counters.ticks, 1);
         /* Whoever asks whether all is quiet looks at the inbound list first, then at this. */
@@ -77,12 +77,12 @@ static void work(jzi_hand *hand)
         jzi_loop_take_in(loop, worker);
         if (pool->goal == JZI_GOAL_DONE && jzi_loop_stop_requested(loop)) {
             pool->waiting++;
-            jzi_pool_goal_reached(hand);
+            jzi_pool_goal_reached(thread);
             pool->waiting--;
             continue;
         }
         if (jzi_worker_ready(worker) == 0 && !jzi_worker_steal(worker)) {
-            jzi_pool_rest(hand);
+            jzi_pool_rest(thread);
             continue;
         }
         if (pool->driver == NULL) {
@@ -94,91 +94,91 @@ static void work(jzi_hand *hand)
         pool->last_work_ns = worker->now_ns;
         jzi_pool_share(worker);
         jzi_pool_keep_watch(pool);
-        worker->may_keep = pool->waiting == pool->count - 1;
+        worker->may_bias = pool->waiting == pool->count - 1;
         run_turns(loop, worker);
         if (pool->waiting + 1 < pool->count && jzi_worker_pace(worker) < JZI_PACE_SHARED &&
-            pool->goal != JZI_GOAL_PARK && hand_over(hand)) {
-            jzi_pool_rest(hand);
+            pool->goal != JZI_GOAL_PARK && hand_over(thread)) {
+            jzi_pool_rest(thread);
         }
     }
-    jzi_worker_do_chores(worker);
+    jzi_worker_run_deferred(worker);
 }
 
 /* Waits until there is a goal. Whoever runs the loop may be the first worker meanwhile, so nothing
  * of the worker is touched before. */
-static void park(jzi_hand *hand)
+static void park(jzi_pool_thread *thread)
 {
-    jzi_pool *pool = hand->pool;
+    jzi_pool *pool = thread->pool;
     pool->parked++;
     (void)pthread_cond_broadcast(&pool->changed);
     while (pool->goal == JZI_GOAL_PARK && !pool->quit) {
-        jzi_cond_wait(&hand->bed, pool->floor, UINT64_MAX);
+        jzi_cond_wait(&thread->unparked, pool->pool_lock, UINT64_MAX);
     }
     pool->parked--;
 }
 
 /* One thread among others, from one goal to the next. */
-static void work_together(jzi_hand *hand)
+static void work_together(jzi_pool_thread *thread)
 {
-    jzi_worker *worker = hand->worker;
-    worker->floors = 1;
-    jzi_worker_floor_is_back(worker);
+    jzi_worker *worker = thread->worker;
+    worker->pool_lock_depth = 1;
+    jzi_worker_pool_is_locked(worker);
     jzi_worker_here = worker;
-    atomic_store_explicit(&worker->tid, hand->tid, memory_order_relaxed);
+    atomic_store_explicit(&worker->tid, thread->tid, memory_order_relaxed);
     atomic_store_explicit(&worker->thread, jzi_thread_self(), memory_order_relaxed);
-    work(hand);
+    work(thread);
     atomic_store_explicit(&worker->thread, 0, memory_order_relaxed);
-    worker->floors = 0;
+    worker->pool_lock_depth = 0;
 }
 
 /* The one thread of a pinned loop: it runs the loop as anybody would. */
-static void work_alone(jzi_hand *hand)
+static void work_alone(jzi_pool_thread *thread)
 {
-    jzi_pool *pool = hand->pool;
+    jzi_pool *pool = thread->pool;
     jzi_goal goal = pool->goal;
-    atomic_store_explicit(&hand->worker->tid, hand->tid, memory_order_relaxed);
-    (void)pthread_mutex_unlock(pool->floor);
-    equip(hand);
+    atomic_store_explicit(&thread->worker->tid, thread->tid, memory_order_relaxed);
+    (void)pthread_mutex_unlock(pool->pool_lock);
+    equip(thread);
     pool->loop->in_step = false;
     jzx_err err = goal == JZI_GOAL_IDLE    ? jzi_loop_run_idle_here(pool->loop)
                   : goal == JZI_GOAL_SERVE ? jzi_loop_serve_here(pool->loop)
                                            : jzi_loop_run_here(pool->loop);
     pool->loop->in_step = true;
-    (void)pthread_mutex_lock(pool->floor);
+    (void)pthread_mutex_lock(pool->pool_lock);
     jzi_pool_reach(pool, err);
     pool->goal = JZI_GOAL_PARK;
 }
 
 static void *hand_main(void *arg)
 {
-    jzi_hand *hand = arg;
-    jzi_pool *pool = hand->pool;
+    jzi_pool_thread *thread = arg;
+    jzi_pool *pool = thread->pool;
     if (pool->bound) {
-        jzi_thread_bind(hand->cpu);
+        jzi_thread_bind(thread->cpu);
     }
-    hand->tid = jzi_thread_tid();
+    thread->tid = jzi_thread_tid();
     jzi_thread_admit(JZI_PROBE_SIGNAL); /* ignored unless somebody asks what it is doing */
-    (void)pthread_mutex_lock(pool->floor);
+    (void)pthread_mutex_lock(pool->pool_lock);
     for (;;) {
-        park(hand);
+        park(thread);
         if (pool->quit) {
             break;
         }
-        if (hand->worker->dispatcher->pooled) {
-            work_together(hand);
+        if (thread->worker->dispatcher->pooled) {
+            work_together(thread);
         } else {
-            work_alone(hand);
+            work_alone(thread);
         }
     }
-    (void)pthread_mutex_unlock(pool->floor);
+    (void)pthread_mutex_unlock(pool->pool_lock);
     return NULL;
 }
 
 void jzi_pool_wake_all(jzi_pool *pool)
 {
     for (uint32_t i = 0; i < pool->count; i++) {
-        pool->hands[i].deep = false;
-        (void)pthread_cond_signal(&pool->hands[i].bed);
+        pool->threads[i].deep = false;
+        (void)pthread_cond_signal(&pool->threads[i].unparked);
     }
     const jzi_worker *worker = &pool->loop->worker;
     bool alone = !worker->dispatcher->pooled;
@@ -191,10 +191,10 @@ void jzi_pool_wake_all(jzi_pool *pool)
 static jzx_err start_threads(jzi_pool *pool)
 {
     while (pool->started < pool->count) {
-        jzi_hand *hand = &pool->hands[pool->started];
+        jzi_pool_thread *thread = &pool->threads[pool->started];
         char name[16];
         (void)snprintf(name, sizeof name, "jzx-%.7s-%u", pool->loop->name, pool->started % 100);
-        if (jzi_thread_start(hand_main, hand, name, &hand->thread) != JZX_OK) {
+        if (jzi_thread_start(hand_main, thread, name, &thread->handle) != JZX_OK) {
             return JZX_ERR_NO_THREADS;
         }
         pool->started++;
@@ -202,14 +202,14 @@ static jzx_err start_threads(jzi_pool *pool)
     return JZX_OK;
 }
 
-static jzx_err start(jzi_pool *pool)
+static jzx_err pool_start(jzi_pool *pool)
 {
     jzx_err err = start_threads(pool);
     if (err != JZX_OK) {
         return err;
     }
     while (pool->parked < pool->count) {
-        jzi_cond_wait(&pool->changed, pool->floor, UINT64_MAX);
+        jzi_cond_wait(&pool->changed, pool->pool_lock, UINT64_MAX);
     }
     return JZX_OK;
 }
@@ -251,41 +251,41 @@ bool jzi_pool_halt(jzx_loop *loop, uint64_t timeout_ns)
     jzi_pool *pool = loop->pool;
     const jzx_env *env = loop->worker.env;
     uint64_t end = timeout_ns == UINT64_MAX ? UINT64_MAX : env->now_ns(env->ctx) + timeout_ns;
-    (void)pthread_mutex_lock(pool->floor);
+    (void)pthread_mutex_lock(pool->pool_lock);
     pool->goal = JZI_GOAL_PARK;
     atomic_store_explicit(&loop->inbox->stop, 1, memory_order_seq_cst);
     jzi_pool_wake_all(pool);
     uint64_t now = env->now_ns(env->ctx);
     while (pool->parked < pool->started && now < end) {
-        jzi_cond_wait(&pool->changed, pool->floor, end == UINT64_MAX ? end : end - now);
+        jzi_cond_wait(&pool->changed, pool->pool_lock, end == UINT64_MAX ? end : end - now);
         now = env->now_ns(env->ctx);
     }
     bool parked = pool->parked == pool->started;
     if (parked) {
         take_back(pool);
     }
-    (void)pthread_mutex_unlock(pool->floor);
+    (void)pthread_mutex_unlock(pool->pool_lock);
     return parked;
 }
 
 jzx_err jzi_pool_run(jzx_loop *loop, jzi_goal goal)
 {
     jzi_pool *pool = loop->pool;
-    (void)pthread_mutex_lock(pool->floor);
-    jzx_err err = start(pool);
+    (void)pthread_mutex_lock(pool->pool_lock);
+    jzx_err err = pool_start(pool);
     if (err == JZX_OK) {
         give_goal(pool, goal);
         while (!pool->reached) {
-            jzi_cond_wait(&pool->changed, pool->floor, UINT64_MAX);
+            jzi_cond_wait(&pool->changed, pool->pool_lock, UINT64_MAX);
         }
         pool->goal = JZI_GOAL_PARK;
         jzi_pool_wake_all(pool);
         while (pool->parked < pool->count) {
-            jzi_cond_wait(&pool->changed, pool->floor, UINT64_MAX);
+            jzi_cond_wait(&pool->changed, pool->pool_lock, UINT64_MAX);
         }
         take_back(pool);
         err = pool->err;
     }
-    (void)pthread_mutex_unlock(pool->floor);
+    (void)pthread_mutex_unlock(pool->pool_lock);
     return err;
 }

@@ -109,10 +109,10 @@ jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
         }
     }
     if (simulated) {
-        dispatcher->on_floor_given = jzi_pool_get_ahead;
+        dispatcher->on_pool_unlocked = jzi_pool_get_ahead;
         return JZX_OK;
     }
-    size_t bytes = sizeof(jzi_pool) + count * sizeof(jzi_hand);
+    size_t bytes = sizeof(jzi_pool) + count * sizeof(jzi_pool_thread);
     jzi_pool *pool = jzi_alloc_zeroed(&loop->worker.alloc, bytes);
     if (pool == NULL) {
         free_workers(loop);
@@ -125,20 +125,20 @@ jzx_err jzi_pool_open(jzx_loop *loop, const jzx_config *config, bool simulated)
     }
     jzi_worker_set_pace(&loop->worker, UINT64_MAX);
     dispatcher->on_more = jzi_pool_share;
-    jzi_mutex_init(&dispatcher->floor);
+    jzi_mutex_init(&dispatcher->pool_lock);
     pool->loop = loop;
-    pool->floor = &dispatcher->floor;
+    pool->pool_lock = &dispatcher->pool_lock;
     pool->count = count;
     pool->pid = jzi_process_id();
     pool->spin_ns = config->idle_spin_us == JZX_IDLE_NO_SPIN ? 0 : (uint64_t)spin_us * 1000;
     pool->bound = config->cpu_count > 0;
     jzi_cond_init(&pool->changed);
     for (uint32_t i = 0; i < count; i++) {
-        pool->hands[i].pool = pool;
-        pool->hands[i].worker = dispatcher->workers[i];
+        pool->threads[i].pool = pool;
+        pool->threads[i].worker = dispatcher->workers[i];
         /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): bound says that there is a processor. */
-        pool->hands[i].cpu = pool->bound ? config->cpus[i % config->cpu_count] : 0;
-        jzi_cond_init(&pool->hands[i].bed);
+        pool->threads[i].cpu = pool->bound ? config->cpus[i % config->cpu_count] : 0;
+        jzi_cond_init(&pool->threads[i].unparked);
     }
     loop->pool = pool;
     return JZX_OK;
@@ -150,16 +150,17 @@ bool jzi_pool_abandon(jzx_loop *loop)
     if (loop->pool->pid == jzi_process_id() || !dispatcher->pooled) {
         return true;
     }
-    const jzi_worker *keeper = dispatcher->keeper;
-    bool whole = pthread_mutex_trylock(&dispatcher->floor) == 0 &&
-                 (keeper == NULL ||
-                  atomic_load_explicit(&keeper->kept, memory_order_relaxed) != JZI_KEPT_BUSY);
-    dispatcher->keeper = NULL;
+    const jzi_worker *bias_owner = dispatcher->bias_owner;
+    bool whole =
+        pthread_mutex_trylock(&dispatcher->pool_lock) == 0 &&
+        (bias_owner == NULL ||
+         atomic_load_explicit(&bias_owner->bias_state, memory_order_relaxed) != JZI_BIAS_BUSY);
+    dispatcher->bias_owner = NULL;
     dispatcher->threads = false;
     atomic_store_explicit(&dispatcher->running, 0, memory_order_relaxed);
     for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
-        dispatcher->workers[i]->floors = 0;
-        dispatcher->workers[i]->keeps = dispatcher->workers[i]->may_keep = false;
+        dispatcher->workers[i]->pool_lock_depth = 0;
+        dispatcher->workers[i]->biased = dispatcher->workers[i]->may_bias = false;
     }
     return whole;
 }
@@ -169,22 +170,22 @@ bool jzi_pool_close(jzx_loop *loop)
     jzi_pool *pool = loop->pool;
     if (pool != NULL) {
         if (pool->pid == jzi_process_id()) {
-            (void)pthread_mutex_lock(pool->floor);
+            (void)pthread_mutex_lock(pool->pool_lock);
             pool->quit = true;
             pool->goal = JZI_GOAL_PARK;
             jzi_pool_wake_all(pool);
-            (void)pthread_mutex_unlock(pool->floor);
+            (void)pthread_mutex_unlock(pool->pool_lock);
         }
         for (uint32_t i = 0; i < pool->started; i++) {
-            jzi_thread_join(pool->hands[i].thread, pool->pid);
+            jzi_thread_join(pool->threads[i].handle, pool->pid);
         }
         for (uint32_t i = 0; i < pool->count && pool->pid == jzi_process_id(); i++) {
-            (void)pthread_cond_destroy(&pool->hands[i].bed);
+            (void)pthread_cond_destroy(&pool->threads[i].unparked);
         }
         if (pool->pid == jzi_process_id()) {
             (void)pthread_cond_destroy(&pool->changed);
         }
-        size_t bytes = sizeof(jzi_pool) + pool->count * sizeof(jzi_hand);
+        size_t bytes = sizeof(jzi_pool) + pool->count * sizeof(jzi_pool_thread);
         jzi_free(&loop->worker.alloc, pool, bytes);
         loop->pool = NULL;
     }

@@ -23,14 +23,15 @@ void jzi_pool_reach(jzi_pool *pool, jzx_err err)
     (void)pthread_cond_broadcast(&pool->changed);
 }
 
-/* Somebody in bed, NULL: nobody. Those who sleep deeply last: they cost more to wake. */
-static jzi_hand *sleeper(jzi_pool *pool)
+/* A parked thread; NULL: there is none. One that sleeps deeply is the last choice: it costs more to
+ * wake. */
+static jzi_pool_thread *sleeper(jzi_pool *pool)
 {
-    jzi_hand *found = NULL;
+    jzi_pool_thread *found = NULL;
     for (uint32_t i = 0; i < pool->count; i++) {
-        jzi_hand *hand = &pool->hands[i];
-        if (hand->in_bed && (found == NULL || found->deep)) {
-            found = hand;
+        jzi_pool_thread *thread = &pool->threads[i];
+        if (thread->is_parked && (found == NULL || found->deep)) {
+            found = thread;
         }
     }
     return found;
@@ -44,58 +45,58 @@ void jzi_pool_share(jzi_worker *worker)
         jzi_worker_pace(worker) < JZI_PACE_SHARED) {
         return;
     }
-    jzi_hand *hand = sleeper(pool);
-    bool drives = hand == NULL && pool->driver != NULL;
-    hand = drives ? pool->driver : hand;
-    if (hand == NULL) {
+    jzi_pool_thread *thread = sleeper(pool);
+    bool drives = thread == NULL && pool->driver != NULL;
+    thread = drives ? pool->driver : thread;
+    if (thread == NULL) {
         return;
     }
     pool->waking++;
-    hand->called = true;
-    hand->deep = false;
+    thread->called = true;
+    thread->deep = false;
     if (drives) {
         jzi_inbox_wake(pool->loop->inbox);
     } else {
-        (void)pthread_cond_signal(&hand->bed);
+        (void)pthread_cond_signal(&thread->unparked);
     }
 }
 
 /* It is up, whoever woke it. */
-static void rise(jzi_hand *hand)
+static void unpark_thread(jzi_pool_thread *thread)
 {
-    if (hand->called) {
-        hand->called = false;
-        hand->pool->waking--;
+    if (thread->called) {
+        thread->called = false;
+        thread->pool->waking--;
     }
 }
 
-/* Waits in bed. The floor is somebody else's meanwhile. */
-static void lie_down(jzi_hand *hand, uint64_t ns)
+/* Parks the thread. Other threads have the pool lock meanwhile. */
+static void park_thread(jzi_pool_thread *thread, uint64_t ns)
 {
-    jzi_pool *pool = hand->pool;
-    jzi_worker *worker = hand->worker;
-    hand->in_bed = true;
-    hand->deep = ns == UINT64_MAX;
-    pool->in_bed++;
+    jzi_pool *pool = thread->pool;
+    jzi_worker *worker = thread->worker;
+    thread->is_parked = true;
+    thread->deep = ns == UINT64_MAX;
+    pool->resting++;
     atomic_store_explicit(&worker->thread, 0, memory_order_relaxed);
-    jzi_cond_wait(&hand->bed, pool->floor, ns);
+    jzi_cond_wait(&thread->unparked, pool->pool_lock, ns);
     atomic_store_explicit(&worker->thread, jzi_thread_self(), memory_order_relaxed);
-    jzi_worker_floor_is_back(worker);
-    pool->in_bed--;
-    hand->in_bed = false;
-    rise(hand);
+    jzi_worker_pool_is_locked(worker);
+    pool->resting--;
+    thread->is_parked = false;
+    unpark_thread(thread);
 }
 
-/* Whether somebody lies in bed who gets up by himself, or was woken and is about to. */
-static bool is_watched(const jzi_pool *pool, jzi_hand **out_deep)
+/* Whether a parked thread wakes by itself, or was woken and is about to run. */
+static bool is_watched(const jzi_pool *pool, jzi_pool_thread **out_deep)
 {
     for (uint32_t i = 0; i < pool->count; i++) {
-        const jzi_hand *hand = &pool->hands[i];
-        if (hand->in_bed && !hand->deep) {
+        const jzi_pool_thread *thread = &pool->threads[i];
+        if (thread->is_parked && !thread->deep) {
             return true;
         }
-        if (hand->in_bed && out_deep != NULL) {
-            *out_deep = &hand->pool->hands[i];
+        if (thread->is_parked && out_deep != NULL) {
+            *out_deep = &thread->pool->threads[i];
         }
     }
     return false;
@@ -106,15 +107,15 @@ static bool is_watched(const jzi_pool *pool, jzi_hand **out_deep)
  * stands by. */
 void jzi_pool_keep_watch(jzi_pool *pool)
 {
-    jzi_hand *deep = NULL;
+    jzi_pool_thread *deep = NULL;
     if (pool->driver != NULL) {
         if (pool->far) {
             pool->far = false;
             jzi_inbox_wake(pool->loop->inbox);
         }
-    } else if (pool->in_bed > 0 && !is_watched(pool, &deep)) {
+    } else if (pool->resting > 0 && !is_watched(pool, &deep)) {
         deep->deep = false;
-        (void)pthread_cond_signal(&deep->bed);
+        (void)pthread_cond_signal(&deep->unparked);
     }
 }
 
@@ -123,7 +124,7 @@ static bool spin(const jzi_pool *pool, jzi_worker *worker)
 {
     const jzi_inbox *inbox = pool->loop->inbox;
     uint64_t end = worker->now_ns + pool->spin_ns;
-    jzi_worker_give_floor(worker);
+    jzi_worker_unlock_pool(worker);
     bool found = false;
     while (!found && worker->env->now_ns(worker->env->ctx) < end) {
         for (int i = 0; i < 64 && !found; i++) {
@@ -131,7 +132,7 @@ static bool spin(const jzi_pool *pool, jzi_worker *worker)
             jzi_cpu_relax();
         }
     }
-    jzi_worker_take_floor(worker);
+    jzi_worker_lock_pool(worker);
     return found;
 }
 
@@ -165,11 +166,11 @@ static bool is_progressing(const jzi_dispatcher *dispatcher)
     return all && any;
 }
 
-/* The driver's wait itself. The floor is somebody else's meanwhile. */
-static jzx_err wait_in_poller(jzi_hand *hand, uint64_t wait, jzi_poll_batch *out_batch)
+/* The driver's wait itself. Other threads have the pool lock meanwhile. */
+static jzx_err wait_in_poller(jzi_pool_thread *thread, uint64_t wait, jzi_poll_batch *out_batch)
 {
-    jzi_worker *worker = hand->worker;
-    jzi_inbox *inbox = hand->pool->loop->inbox;
+    jzi_worker *worker = thread->worker;
+    jzi_inbox *inbox = thread->pool->loop->inbox;
     bool rescues = wait == RESCUE_NS;
     uint64_t waited = 0;
     jzx_err err = JZX_OK;
@@ -178,14 +179,14 @@ static jzx_err wait_in_poller(jzi_hand *hand, uint64_t wait, jzi_poll_batch *out
         worker->dispatcher->workers[i]->driver_saw =
             jzi_worker_done(worker->dispatcher->workers[i]);
     }
-    jzi_worker_give_floor(worker);
-    do { /* while all is well nobody needs the floor for it */
-        err = jzi_io_wait(&hand->pool->loop->io, wait, out_batch);
+    jzi_worker_unlock_pool(worker);
+    do { /* while all is well nobody needs the pool lock for it */
+        err = jzi_io_wait(&thread->pool->loop->io, wait, out_batch);
         waited++;
     } while (rescues && err == JZX_OK && out_batch->count == 0 && waited < RESCUES_MAX &&
              atomic_load_explicit(&inbox->asleep, memory_order_seq_cst) != 0 &&
              is_progressing(worker->dispatcher));
-    jzi_worker_take_floor(worker);
+    jzi_worker_lock_pool(worker);
     atomic_store_explicit(&worker->thread, jzi_thread_self(), memory_order_relaxed);
     return err;
 }
@@ -196,31 +197,31 @@ static bool is_needed(const jzi_pool *pool)
 {
     bool well = false;
     for (uint32_t i = 0; i < pool->count; i++) {
-        const jzi_hand *hand = &pool->hands[i];
-        bool helpless = jzi_worker_needs_help(hand->worker);
-        if (jzi_worker_ready(hand->worker) > 0 && helpless) {
+        const jzi_pool_thread *thread = &pool->threads[i];
+        bool helpless = jzi_worker_needs_help(thread->worker);
+        if (jzi_worker_ready(thread->worker) > 0 && helpless) {
             return true;
         }
-        well = well || (hand != pool->driver && !hand->in_bed && !helpless);
+        well = well || (thread != pool->driver && !thread->is_parked && !helpless);
     }
     return !well && jzi_inbox_has_mail_now(pool->loop->inbox);
 }
 
-static void drive(jzi_hand *hand)
+static void drive(jzi_pool_thread *thread)
 {
-    jzi_pool *pool = hand->pool;
-    jzi_worker *worker = hand->worker;
+    jzi_pool *pool = thread->pool;
+    jzi_worker *worker = thread->worker;
     jzx_loop *loop = pool->loop;
     jzi_poll_batch batch;
     uint64_t wait = longest_wait(pool, worker);
     bool may_spin = pool->waiting == pool->count && pool->spin_ns > 0 && wait > pool->spin_ns;
-    pool->driver = hand;
+    pool->driver = thread;
     if (may_spin && spin(pool, worker)) {
         pool->driver = NULL;
-        rise(hand);
+        unpark_thread(thread);
         return;
     }
-    if (may_spin) { /* others had the floor meanwhile, and may have set a timer */
+    if (may_spin) { /* others had the pool lock meanwhile, and may have set a timer */
         (void)jzi_worker_clock(worker);
         wait = longest_wait(pool, worker);
     }
@@ -236,9 +237,9 @@ static void drive(jzi_hand *hand)
     if (jzi_loop_stop_requested(loop) || pool->goal == JZI_GOAL_PARK || is_needed(pool)) {
         wait = 0;
     }
-    jzx_err err = wait_in_poller(hand, wait, &batch);
+    jzx_err err = wait_in_poller(thread, wait, &batch);
     pool->driver = NULL;
-    rise(hand);
+    unpark_thread(thread);
     atomic_store_explicit(&loop->inbox->asleep, 0, memory_order_seq_cst);
     atomic_store_explicit(&loop->dispatcher.resting, 0, memory_order_relaxed);
     loop->last_poll_ns = jzi_worker_clock(worker);
@@ -262,31 +263,32 @@ static bool is_idle(jzi_pool *pool, jzi_worker *worker)
         return true;
     }
     return !jzi_inbox_has_mail_now(loop->inbox) && !jzi_loop_has_ready(loop) &&
-           loop->dispatcher.chores == NULL && jzi_loop_next_timer(loop) > jzi_worker_clock(worker);
+           loop->dispatcher.deferred == NULL &&
+           jzi_loop_next_timer(loop) > jzi_worker_clock(worker);
 }
 
-void jzi_pool_goal_reached(jzi_hand *hand)
+void jzi_pool_goal_reached(jzi_pool_thread *thread)
 {
-    jzi_pool_reach(hand->pool, JZX_OK);
-    lie_down(hand, UINT64_MAX);
+    jzi_pool_reach(thread->pool, JZX_OK);
+    park_thread(thread, UINT64_MAX);
 }
 
 /* There is nothing to do for this worker. */
-void jzi_pool_rest(jzi_hand *hand)
+void jzi_pool_rest(jzi_pool_thread *thread)
 {
-    jzi_pool *pool = hand->pool;
-    jzi_worker *worker = hand->worker;
+    jzi_pool *pool = thread->pool;
+    jzi_worker *worker = thread->worker;
     pool->waiting++;
     bool all_rest = pool->waiting == pool->count;
     if (all_rest && pool->goal == JZI_GOAL_DONE && jzi_loop_nobody_left(pool->loop) &&
         !jzi_inbox_has_mail_now(pool->loop->inbox)) {
-        jzi_pool_goal_reached(hand);
+        jzi_pool_goal_reached(thread);
     } else if (all_rest && pool->goal == JZI_GOAL_IDLE && pool->driver == NULL) {
         if (is_idle(pool, worker)) {
-            jzi_pool_goal_reached(hand);
+            jzi_pool_goal_reached(thread);
         }
     } else if (pool->driver == NULL) {
-        drive(hand);
+        drive(thread);
     } else {
         if (all_rest && pool->goal == JZI_GOAL_IDLE) {
             jzi_inbox_wake(pool->loop->inbox); /* the last one up looks whether that is all */
@@ -295,7 +297,7 @@ void jzi_pool_rest(jzi_hand *hand)
         if (all_rest) {
             jzi_dispatcher_rests(worker->dispatcher);
         }
-        lie_down(hand, calm || is_watched(pool, NULL) ? UINT64_MAX : RESCUE_NS);
+        park_thread(thread, calm || is_watched(pool, NULL) ? UINT64_MAX : RESCUE_NS);
     }
     pool->waiting--;
 }

@@ -18,7 +18,7 @@ jzx_err jzi_pool_tick(jzx_loop *loop, uint64_t max_ns)
     worker->outer = outer;
     atomic_store_explicit(&loop->dispatcher.running, 1, memory_order_relaxed);
     jzi_worker_here = worker;
-    jzi_worker_take_floor(worker);
+    jzi_worker_lock_pool(worker);
     jzi_count_add(&worker->counters.ticks, 1);
     jzi_loop_take_in(loop, worker);
     if (!jzi_loop_has_ready(loop)) {
@@ -35,8 +35,8 @@ jzx_err jzi_pool_tick(jzx_loop *loop, uint64_t max_ns)
     }
     bool alone = dispatcher->threads || env->pick == NULL || dispatcher->worker_count == 1;
     jzi_loop_turns(loop, worker, alone || loop->max_turns < 4 ? loop->max_turns : 4);
-    jzi_worker_do_chores(worker);
-    jzi_worker_give_floor(worker);
+    jzi_worker_run_deferred(worker);
+    jzi_worker_unlock_pool(worker);
     worker->outer = NULL;
     loop->worker.outer = outer;
     jzi_worker_here = &loop->worker;
@@ -58,12 +58,12 @@ void jzi_pool_get_ahead(jzi_worker *worker)
     jzx_loop *loop = worker->ctx.loop;
     other->outer = worker;
     jzi_worker_here = other;
-    jzi_worker_take_floor(other);
+    jzi_worker_lock_pool(other);
     jzi_loop_take_in(loop, other);
     if (jzi_worker_ready(other) > 0 || jzi_worker_steal(other)) {
         jzi_loop_turns(loop, other, 1);
     }
-    jzi_worker_give_floor(other);
+    jzi_worker_unlock_pool(other);
     other->outer = NULL;
     jzi_worker_here = worker;
 }

@@ -8,7 +8,7 @@
 
 enum { DEFAULT_SHUTDOWN_MS = 30000 };
 
-static const jzi_actor *find(const jzi_worker *worker, jzx_actor_id id)
+static const jzi_actor *shutdown_find(const jzi_worker *worker, jzx_actor_id id)
 {
     return worker == NULL ? NULL : jzi_worker_find(worker, id);
 }
@@ -16,7 +16,7 @@ static const jzi_actor *find(const jzi_worker *worker, jzx_actor_id id)
 /* The history of an actor wherever it lives; 0: it is gone. */
 static uint32_t history_of(const jzi_worker *worker, jzx_actor_id id)
 {
-    const jzi_actor *actor = find(worker, id);
+    const jzi_actor *actor = shutdown_find(worker, id);
     if (actor != NULL || worker == NULL || !jzi_worker_is_far(worker, id)) {
         return actor == NULL ? 0 : jzi_actor_history(actor);
     }
@@ -40,7 +40,7 @@ size_t jzx_actor_history(jzx_loop *loop, jzx_actor_id id, jzx_state *out, size_t
 uint32_t jzx_actor_incarnation(jzx_loop *loop, jzx_actor_id id)
 {
     JZI_ENTER(loop, "jzx_actor_incarnation");
-    const jzi_actor *actor = find(worker, id);
+    const jzi_actor *actor = shutdown_find(worker, id);
     if (actor == NULL) {
         return 0;
     }
@@ -51,20 +51,20 @@ uint32_t jzx_actor_incarnation(jzx_loop *loop, jzx_actor_id id)
 jzx_actor_id jzx_actor_parent(jzx_loop *loop, jzx_actor_id id)
 {
     JZI_ENTER(loop, "jzx_actor_parent");
-    const jzi_actor *actor = find(worker, id);
+    const jzi_actor *actor = shutdown_find(worker, id);
     return actor == NULL ? JZX_NOBODY : jzi_lifecycle_parent(worker, actor);
 }
 
 size_t jzx_actor_children(jzx_loop *loop, jzx_actor_id id, jzx_actor_id *out, size_t cap)
 {
     JZI_ENTER(loop, "jzx_actor_children");
-    const jzi_actor *actor = find(worker, id);
+    const jzi_actor *actor = shutdown_find(worker, id);
     if (loop == NULL || (actor == NULL && id != JZX_NOBODY)) {
         return 0;
     }
     uint32_t slot = loop->dispatcher.root_first;
     if (actor != NULL) {
-        slot = jzi_life_of(actor) == NULL ? JZI_NO_ACTOR : actor->ext->life->first_child;
+        slot = jzi_life_of(actor) == NULL ? JZI_NO_ACTOR : actor->cold->life->first_child;
     }
     size_t count = 0;
     while (slot != JZI_NO_ACTOR) {
@@ -92,7 +92,7 @@ jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id)
     if (loop->in_step || loop->dispatcher.destroying) {
         return JZX_ERR_BUSY;
     }
-    if (find(&loop->worker, id) == NULL) {
+    if (shutdown_find(&loop->worker, id) == NULL) {
         return jzi_worker_not_here(&loop->worker, id);
     }
     jzx_err err = JZX_OK;

@@ -14,11 +14,11 @@
 #define HALT_NS UINT64_C(5000000000)
 enum { BLOCKING_THREADS_MAX = 256, BLOCKING_QUEUE_MAX = 1048576 };
 
-static void lock(jzx_system *system)
+static void system_lock(jzx_system *system)
 {
     (void)pthread_mutex_lock(&system->lock);
 }
-static void unlock(jzx_system *system)
+static void system_unlock(jzx_system *system)
 {
     (void)pthread_mutex_unlock(&system->lock);
 }
@@ -39,13 +39,13 @@ void jzi_system_unused(jzi_dispatcher *dispatcher, const jzi_inbox *inbox)
 {
     jzx_system *system = dispatcher->system;
     jzi_system_dispatcher *at = &system->dispatchers[inbox->base >> 24];
-    lock(system);
+    system_lock(system);
     if (at->anonymous && at->loop != NULL &&
         jzi_count_get(&at->loop->worker.counters.spawned) == 0) {
         atomic_store_explicit(&at->retired, 1, memory_order_release);
         atomic_store_explicit(&system->retired, 1, memory_order_relaxed);
     }
-    unlock(system);
+    system_unlock(system);
 }
 
 /* A dispatcher is about to wait. If nobody lives on it, whoever runs the system wants to know, and
@@ -86,8 +86,8 @@ static void stepped(jzi_dispatcher *dispatcher)
 }
 
 /* With the lock. */
-static jzx_err add(jzx_system *system, uint32_t index, const char *name, const jzx_config *config,
-                   bool anonymous, jzx_loop **out_loop)
+static jzx_err system_add(jzx_system *system, uint32_t index, const char *name,
+                          const jzx_config *config, bool anonymous, jzx_loop **out_loop)
 {
     jzi_place place = {.system = system,
                        .directory = system->directory,
@@ -195,13 +195,13 @@ static void reap(jzx_system *system)
 
 void jzi_system_reap(jzx_system *system)
 {
-    lock(system);
+    system_lock(system);
     reap(system);
-    unlock(system);
+    system_unlock(system);
 }
 
 /* With the lock. */
-static jzx_err make(jzx_system *system, const char *name, jzx_loop **out_loop)
+static jzx_err system_make(jzx_system *system, const char *name, jzx_loop **out_loop)
 {
     bool pinned = strcmp(name, "pinned") == 0;
     if (!pinned && strcmp(name, "pool") != 0) {
@@ -215,19 +215,19 @@ static jzx_err make(jzx_system *system, const char *name, jzx_loop **out_loop)
     jzx_config config = system->config;
     config.dispatcher = pinned ? JZX_DISPATCHER_PINNED : JZX_DISPATCHER_POOL;
     config.workers = pinned ? 1 : system->pool_workers;
-    return add(system, index, name, &config, pinned, out_loop);
+    return system_add(system, index, name, &config, pinned, out_loop);
 }
 
 jzx_err jzi_system_find(jzx_system *system, const char *name, jzx_loop **out_loop)
 {
     jzx_err err = JZX_OK;
-    lock(system);
+    system_lock(system);
     *out_loop = find_named(system, name);
     if (*out_loop == NULL) {
         bool closing = atomic_load_explicit(&system->closing, memory_order_relaxed) != 0;
-        err = closing ? JZX_ERR_STOPPING : make(system, name, out_loop);
+        err = closing ? JZX_ERR_STOPPING : system_make(system, name, out_loop);
     }
-    unlock(system);
+    system_unlock(system);
     return err;
 }
 
@@ -241,10 +241,10 @@ jzx_loop *jzx_system_at(jzx_system *system, uint32_t index)
     if (system == NULL) {
         return NULL;
     }
-    lock(system);
+    system_lock(system);
     reap(system);
     jzx_loop *loop = jzi_system_loop_at(system, index);
-    unlock(system);
+    system_unlock(system);
     return loop;
 }
 
@@ -253,9 +253,9 @@ jzx_loop *jzx_system_dispatcher(jzx_system *system, const char *name)
     if (system == NULL || name == NULL) {
         return NULL;
     }
-    lock(system);
+    system_lock(system);
     jzx_loop *loop = find_named(system, name);
-    unlock(system);
+    system_unlock(system);
     return loop;
 }
 
@@ -309,7 +309,7 @@ static jzx_err add_spec(jzx_system *system, uint32_t index, const jzx_dispatcher
     config.cpus = spec->cpus;
     config.cpu_count = spec->cpu_count;
     config.idle_spin_us = spec->idle_spin_us;
-    return add(system, index, spec->name, &config, false, &loop);
+    return system_add(system, index, spec->name, &config, false, &loop);
 }
 
 void jzi_system_free(jzx_system *system)
@@ -401,13 +401,13 @@ static jzx_err unmake(jzx_system *system)
     return quiet ? JZX_OK : JZX_ERR_STUCK;
 }
 
-static uint32_t or_default(uint32_t value, uint32_t fallback)
+static uint32_t system_or_default(uint32_t value, uint32_t fallback)
 {
     return value == 0 ? fallback : value;
 }
 
-static jzx_err adopt(jzx_system_config *config, size_t config_size, size_t loop_size,
-                     const jzx_system_config *given, jzx_config *loop)
+static jzx_err system_adopt(jzx_system_config *config, size_t config_size, size_t loop_size,
+                            const jzx_system_config *given, jzx_config *loop)
 {
     *config = (jzx_system_config){0};
     *loop = (jzx_config){0};
@@ -419,9 +419,9 @@ static jzx_err adopt(jzx_system_config *config, size_t config_size, size_t loop_
     loop->dispatcher = JZX_DISPATCHER_LOOP;
     loop->workers = loop->idle_spin_us = loop->cpu_count = 0;
     loop->cpus = NULL;
-    config->pool_workers = or_default(config->pool_workers, JZX_WORKERS_PER_CPU);
-    config->blocking_threads = or_default(config->blocking_threads, 4);
-    config->blocking_queue = or_default(config->blocking_queue, 1024);
+    config->pool_workers = system_or_default(config->pool_workers, JZX_WORKERS_PER_CPU);
+    config->blocking_threads = system_or_default(config->blocking_threads, 4);
+    config->blocking_queue = system_or_default(config->blocking_queue, 1024);
     if (err != JZX_OK) {
         return err;
     }
@@ -441,7 +441,7 @@ static jzx_err adopt(jzx_system_config *config, size_t config_size, size_t loop_
 static jzx_err add_all(jzx_system *system, const jzx_system_config *config, size_t spec_size)
 {
     jzx_loop *loop = NULL;
-    jzx_err err = add(system, 0, "loop", &system->config, false, &loop);
+    jzx_err err = system_add(system, 0, "loop", &system->config, false, &loop);
     for (uint32_t i = 0; err == JZX_OK && i < config->dispatcher_count; i++) {
         jzx_dispatcher_spec spec;
         const unsigned char *given = (const unsigned char *)config->dispatchers + i * spec_size;
@@ -462,7 +462,7 @@ jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_s
     if (out_system == NULL) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzx_err err = adopt(&known, config_size, loop_config_size, config, &loop);
+    jzx_err err = system_adopt(&known, config_size, loop_config_size, config, &loop);
     if (err != JZX_OK) {
         return err;
     }

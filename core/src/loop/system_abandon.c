@@ -38,7 +38,8 @@ static bool are_free(jzx_system *system)
     return all;
 }
 
-/* Whether nothing of it was half done. Of a pool the floor says that, see jzi_pool_abandon(). */
+/* Whether nothing of it was half done. Of a pool the pool lock says that, see jzi_pool_abandon().
+ */
 static bool is_at_rest(const jzx_loop *loop, const jzi_worker *here)
 {
     if (loop->dispatcher.pooled || (here != NULL && here->dispatcher == &loop->dispatcher)) {

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "sched/sender.h"
-#include "supervision/family.h"
+#include "supervision/children.h"
 
 jzx_err jzx_system_spawn_sized(jzx_system *system, const jzx_spawn_opts *opts, size_t opts_size,
                                jzx_actor_id *out_id)
@@ -27,7 +27,7 @@ jzx_err jzx_system_spawn_sized(jzx_system *system, const jzx_spawn_opts *opts, s
     if (err == JZX_OK && jzi_lifecycle_takes(&clerk, NULL, known.restart)) {
         err = jzi_root_child_make(&clerk, &known, &child);
     }
-    jzi_birth birth = {.bond = child == NULL ? NULL : &child->bond, .asked = true};
+    jzi_birth birth = {.child_link = child == NULL ? NULL : &child->child_link, .asked = true};
     if (err == JZX_OK) {
         err = jzi_lifecycle_check(&clerk, &known, &birth);
     }

@@ -42,7 +42,7 @@ static jzi_log *log_of_system(jzx_system *system)
 }
 
 /* The level is there before anybody looks for the log's. */
-static jzx_err begin(jzx_loop *loop, jzx_log_level level, bool wish)
+static jzx_err system_log_begin(jzx_loop *loop, jzx_log_level level, bool wish)
 {
     jzi_log *log = loop->system != NULL ? log_of_system(loop->system) : log_of_loop(loop);
     if (log == NULL) {
@@ -58,7 +58,7 @@ jzx_err jzx_log_to_stderr(jzx_loop *loop, jzx_log_level level)
     if (loop == NULL || (uint32_t)level >= JZX_LOG_LEVELS) {
         return JZX_ERR_INVALID_ARG;
     }
-    return begin(loop, level, false);
+    return system_log_begin(loop, level, false);
 }
 
 void jzi_system_log_if_asked(jzx_loop *loop)
@@ -75,7 +75,8 @@ void jzi_system_log_if_asked(jzx_loop *loop)
     }
     for (uint32_t i = 0; i < JZX_LOG_LEVELS; i++) {
         if (strcmp(wish, names[i]) == 0) {
-            (void)begin(loop, (jzx_log_level)i, true); /* without memory: without a log */
+            (void)system_log_begin(loop, (jzx_log_level)i,
+                                   true); /* without memory: without a log */
             return;
         }
     }

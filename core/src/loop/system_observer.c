@@ -8,29 +8,29 @@
 #include "base/alloc.h"
 
 /* Which callback it is. */
-typedef enum jzi_sight {
-    JZI_SIGHT_SPAWN,
-    JZI_SIGHT_START,
-    JZI_SIGHT_STOP,
-    JZI_SIGHT_FAIL,
-    JZI_SIGHT_RESTART_SHORT,
-    JZI_SIGHT_ESCALATE_SHORT,
-    JZI_SIGHT_FULL,
-    JZI_SIGHT_LOOP_START,
-    JZI_SIGHT_LOOP_STOP,
-    JZI_SIGHT_LETTER,
-    JZI_SIGHT_RESTART,
-    JZI_SIGHT_ESCALATE,
-    JZI_SIGHT_FAILURE,
-    JZI_SIGHT_MOVE
-} jzi_sight;
+typedef enum jzi_report_kind {
+    JZI_REPORT_SPAWN,
+    JZI_REPORT_START,
+    JZI_REPORT_STOP,
+    JZI_REPORT_FAIL,
+    JZI_REPORT_RESTART_SHORT,
+    JZI_REPORT_ESCALATE_SHORT,
+    JZI_REPORT_FULL,
+    JZI_REPORT_LOOP_START,
+    JZI_REPORT_LOOP_STOP,
+    JZI_REPORT_LETTER,
+    JZI_REPORT_RESTART,
+    JZI_REPORT_ESCALATE,
+    JZI_REPORT_FAILURE,
+    JZI_REPORT_MOVE
+} jzi_report_kind;
 
 /* What happened, with everything it refers to. */
-typedef struct jzi_news {
+typedef struct jzi_report {
     jzi_errand errand;
     jzx_system *system;
     uint32_t listener_seq;
-    uint32_t what; /* jzi_sight */
+    uint32_t what; /* jzi_report_kind */
     jzx_actor_id id;
     int attempt;
     jzx_reason reason;
@@ -46,66 +46,66 @@ typedef struct jzi_news {
     };
     char name[JZX_NAME_MAX + 1];
     char child[JZX_NAME_MAX + 1];
-} jzi_news;
+} jzi_report;
 
-static void call_life(const jzi_observer *to, const jzi_news *news)
+static void call_life(const jzi_observer *to, const jzi_report *report)
 {
     const jzx_observer *on = &to->on;
-    if (news->what == JZI_SIGHT_SPAWN && on->on_actor_spawn != NULL) {
-        on->on_actor_spawn(to->ctx, news->id, news->name);
-    } else if (news->what == JZI_SIGHT_START && on->on_actor_start != NULL) {
-        on->on_actor_start(to->ctx, news->id, news->name);
-    } else if (news->what == JZI_SIGHT_STOP && on->on_actor_stop != NULL) {
-        on->on_actor_stop(to->ctx, news->id, news->name, &news->reason);
-    } else if (news->what == JZI_SIGHT_FAIL && on->on_actor_fail != NULL) {
-        on->on_actor_fail(to->ctx, news->id, news->name, &news->reason);
-    } else if (news->what == JZI_SIGHT_RESTART_SHORT && on->on_actor_restart != NULL) {
-        on->on_actor_restart(to->ctx, news->id, news->attempt);
-    } else if (news->what == JZI_SIGHT_ESCALATE_SHORT && on->on_supervisor_escalate != NULL) {
-        on->on_supervisor_escalate(to->ctx, news->id);
-    } else if (news->what == JZI_SIGHT_FULL && on->on_mailbox_full != NULL) {
-        on->on_mailbox_full(to->ctx, news->id);
+    if (report->what == JZI_REPORT_SPAWN && on->on_actor_spawn != NULL) {
+        on->on_actor_spawn(to->ctx, report->id, report->name);
+    } else if (report->what == JZI_REPORT_START && on->on_actor_start != NULL) {
+        on->on_actor_start(to->ctx, report->id, report->name);
+    } else if (report->what == JZI_REPORT_STOP && on->on_actor_stop != NULL) {
+        on->on_actor_stop(to->ctx, report->id, report->name, &report->reason);
+    } else if (report->what == JZI_REPORT_FAIL && on->on_actor_fail != NULL) {
+        on->on_actor_fail(to->ctx, report->id, report->name, &report->reason);
+    } else if (report->what == JZI_REPORT_RESTART_SHORT && on->on_actor_restart != NULL) {
+        on->on_actor_restart(to->ctx, report->id, report->attempt);
+    } else if (report->what == JZI_REPORT_ESCALATE_SHORT && on->on_supervisor_escalate != NULL) {
+        on->on_supervisor_escalate(to->ctx, report->id);
+    } else if (report->what == JZI_REPORT_FULL && on->on_mailbox_full != NULL) {
+        on->on_mailbox_full(to->ctx, report->id);
     }
 }
 
-static void call(const jzi_observer *to, const jzi_news *news)
+static void system_observer_call(const jzi_observer *to, const jzi_report *report)
 {
     const jzx_observer *on = &to->on;
-    if (news->what < JZI_SIGHT_LOOP_START) {
-        call_life(to, news);
-    } else if (news->what == JZI_SIGHT_LOOP_START && on->on_loop_start != NULL) {
+    if (report->what < JZI_REPORT_LOOP_START) {
+        call_life(to, report);
+    } else if (report->what == JZI_REPORT_LOOP_START && on->on_loop_start != NULL) {
         on->on_loop_start(to->ctx);
-    } else if (news->what == JZI_SIGHT_LOOP_STOP && on->on_loop_stop != NULL) {
+    } else if (report->what == JZI_REPORT_LOOP_STOP && on->on_loop_stop != NULL) {
         on->on_loop_stop(to->ctx);
-    } else if (news->what == JZI_SIGHT_LETTER && on->on_dead_letter != NULL) {
-        on->on_dead_letter(to->ctx, &news->letter.facts, &news->letter.msg);
-    } else if (news->what == JZI_SIGHT_RESTART && on->on_restart != NULL) {
-        on->on_restart(to->ctx, &news->restart);
-    } else if (news->what == JZI_SIGHT_ESCALATE && on->on_escalate != NULL) {
-        on->on_escalate(to->ctx, &news->escalation);
-    } else if (news->what == JZI_SIGHT_FAILURE && on->on_failure != NULL) {
-        on->on_failure(to->ctx, &news->failure);
-    } else if (news->what == JZI_SIGHT_MOVE && on->on_transition != NULL) {
-        on->on_transition(to->ctx, &news->move);
+    } else if (report->what == JZI_REPORT_LETTER && on->on_dead_letter != NULL) {
+        on->on_dead_letter(to->ctx, &report->letter.facts, &report->letter.msg);
+    } else if (report->what == JZI_REPORT_RESTART && on->on_restart != NULL) {
+        on->on_restart(to->ctx, &report->restart);
+    } else if (report->what == JZI_REPORT_ESCALATE && on->on_escalate != NULL) {
+        on->on_escalate(to->ctx, &report->escalation);
+    } else if (report->what == JZI_REPORT_FAILURE && on->on_failure != NULL) {
+        on->on_failure(to->ctx, &report->failure);
+    } else if (report->what == JZI_REPORT_MOVE && on->on_transition != NULL) {
+        on->on_transition(to->ctx, &report->move);
     }
 }
 
 /* On the thread of "loop". Whoever listened then and does not any more may be gone. */
-static void tell(jzi_news *news)
+static void system_observer_tell(jzi_report *report)
 {
-    jzx_system *system = news->system;
+    jzx_system *system = report->system;
     const jzi_observer to = system->listener;
-    if (news->listener_seq == atomic_load_explicit(&system->listener_seq, memory_order_relaxed) &&
+    if (report->listener_seq == atomic_load_explicit(&system->listener_seq, memory_order_relaxed) &&
         !jzi_system_main(system)->dispatcher.abandoned) {
-        call(&to, news);
+        system_observer_call(&to, report);
     }
-    jzi_free(&system->alloc, news, sizeof *news);
+    jzi_free(&system->alloc, report, sizeof *report);
 }
 
-static void arrive(jzi_worker *worker, jzi_errand *errand)
+static void system_observer_arrive(jzi_worker *worker, jzi_errand *errand)
 {
     (void)worker;
-    tell(jzi_container_of(errand, jzi_news, errand));
+    system_observer_tell(jzi_container_of(errand, jzi_report, errand));
 }
 
 static void copy_name(char to[JZX_NAME_MAX + 1], const char *name)
@@ -116,153 +116,153 @@ static void copy_name(char to[JZX_NAME_MAX + 1], const char *name)
 }
 
 /* NULL: no memory. The event goes on, nobody hears of it. */
-static jzi_news *write_down(jzx_system *system, jzi_sight what, jzx_actor_id id, const char *name,
-                            const jzx_reason *reason)
+static jzi_report *write_down(jzx_system *system, jzi_report_kind what, jzx_actor_id id,
+                              const char *name, const jzx_reason *reason)
 {
-    jzi_news *news = jzi_alloc_zeroed(&system->alloc, sizeof *news);
-    if (news == NULL) {
+    jzi_report *report = jzi_alloc_zeroed(&system->alloc, sizeof *report);
+    if (report == NULL) {
         atomic_fetch_add_explicit(&system->unobserved, 1, memory_order_relaxed);
         return NULL;
     }
-    news->errand.run = arrive;
-    news->system = system;
-    news->listener_seq = atomic_load_explicit(&system->listener_seq, memory_order_relaxed);
-    news->what = (uint32_t)what;
-    news->id = id;
-    copy_name(news->name, name);
+    report->errand.run = system_observer_arrive;
+    report->system = system;
+    report->listener_seq = atomic_load_explicit(&system->listener_seq, memory_order_relaxed);
+    report->what = (uint32_t)what;
+    report->id = id;
+    copy_name(report->name, name);
     if (reason != NULL) {
-        news->reason = *reason;
+        report->reason = *reason;
     }
-    return news;
+    return report;
 }
 
 /* "loop" closes when a system is destroyed, with everybody halted but the caller, who is its
  * thread: what happens then is told at once. Or it is given up because somebody is stuck; who is
  * late then tells nobody. */
-static void inbox(jzi_news *news)
+static void post_report(jzi_report *report)
 {
-    if (news == NULL) {
+    if (report == NULL) {
         return;
     }
-    jzx_system *system = news->system;
+    jzx_system *system = report->system;
     const jzx_loop *loop = jzi_system_main(system);
-    if (jzi_errand_post(loop->inbox, &news->errand)) {
+    if (jzi_errand_post(loop->inbox, &report->errand)) {
         return;
     }
     if (loop->dispatcher.destroying) {
-        tell(news);
+        system_observer_tell(report);
     } else {
-        jzi_free(&system->alloc, news, sizeof *news);
+        jzi_free(&system->alloc, report, sizeof *report);
     }
 }
 
 static void pass_start(void *ctx, jzx_actor_id id, const char *name)
 {
-    inbox(write_down(ctx, JZI_SIGHT_START, id, name, NULL));
+    post_report(write_down(ctx, JZI_REPORT_START, id, name, NULL));
 }
 
 static void pass_spawn(void *ctx, jzx_actor_id id, const char *name)
 {
-    inbox(write_down(ctx, JZI_SIGHT_SPAWN, id, name, NULL));
+    post_report(write_down(ctx, JZI_REPORT_SPAWN, id, name, NULL));
 }
 
 static void pass_stop(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason)
 {
-    inbox(write_down(ctx, JZI_SIGHT_STOP, id, name, reason));
+    post_report(write_down(ctx, JZI_REPORT_STOP, id, name, reason));
 }
 
 static void pass_fail(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason)
 {
-    inbox(write_down(ctx, JZI_SIGHT_FAIL, id, name, reason));
+    post_report(write_down(ctx, JZI_REPORT_FAIL, id, name, reason));
 }
 
 static void pass_restart_short(void *ctx, jzx_actor_id id, int attempt)
 {
-    jzi_news *news = write_down(ctx, JZI_SIGHT_RESTART_SHORT, id, "", NULL);
-    if (news != NULL) {
-        news->attempt = attempt;
+    jzi_report *report = write_down(ctx, JZI_REPORT_RESTART_SHORT, id, "", NULL);
+    if (report != NULL) {
+        report->attempt = attempt;
     }
-    inbox(news);
+    post_report(report);
 }
 
 static void pass_escalate_short(void *ctx, jzx_actor_id id)
 {
-    inbox(write_down(ctx, JZI_SIGHT_ESCALATE_SHORT, id, "", NULL));
+    post_report(write_down(ctx, JZI_REPORT_ESCALATE_SHORT, id, "", NULL));
 }
 
 static void pass_full(void *ctx, jzx_actor_id id)
 {
-    inbox(write_down(ctx, JZI_SIGHT_FULL, id, "", NULL));
+    post_report(write_down(ctx, JZI_REPORT_FULL, id, "", NULL));
 }
 
 static void pass_loop_start(void *ctx)
 {
-    inbox(write_down(ctx, JZI_SIGHT_LOOP_START, JZX_NOBODY, "", NULL));
+    post_report(write_down(ctx, JZI_REPORT_LOOP_START, JZX_NOBODY, "", NULL));
 }
 
 static void pass_loop_stop(void *ctx)
 {
-    inbox(write_down(ctx, JZI_SIGHT_LOOP_STOP, JZX_NOBODY, "", NULL));
+    post_report(write_down(ctx, JZI_REPORT_LOOP_STOP, JZX_NOBODY, "", NULL));
 }
 
 static void pass_letter(void *ctx, const jzx_dead_letter *letter, const jzx_message *msg)
 {
-    jzi_news *news = write_down(ctx, JZI_SIGHT_LETTER, letter->target, "", NULL);
-    if (news != NULL) {
-        news->letter.facts = *letter;
-        news->letter.msg = *msg;
-        news->letter.msg.drop = NULL; /* the data is released where it is */
+    jzi_report *report = write_down(ctx, JZI_REPORT_LETTER, letter->target, "", NULL);
+    if (report != NULL) {
+        report->letter.facts = *letter;
+        report->letter.msg = *msg;
+        report->letter.msg.drop = NULL; /* the data is released where it is */
         if ((msg->flags & JZX_MSG_VALUE) == 0) {
-            news->letter.msg.data = NULL;
+            report->letter.msg.data = NULL;
         }
     }
-    inbox(news);
+    post_report(report);
 }
 
 static void pass_restart(void *ctx, const jzx_restart_event *event)
 {
-    jzi_news *news = write_down(ctx, JZI_SIGHT_RESTART, event->id, event->name, event->cause);
-    if (news != NULL) {
-        news->restart = *event;
-        news->restart.name = news->name;
-        news->restart.cause = &news->reason;
+    jzi_report *report = write_down(ctx, JZI_REPORT_RESTART, event->id, event->name, event->cause);
+    if (report != NULL) {
+        report->restart = *event;
+        report->restart.name = report->name;
+        report->restart.cause = &report->reason;
     }
-    inbox(news);
+    post_report(report);
 }
 
 static void pass_escalate(void *ctx, const jzx_escalation_event *event)
 {
-    jzi_news *news = write_down(ctx, JZI_SIGHT_ESCALATE, event->supervisor, event->supervisor_name,
-                                event->cause);
-    if (news != NULL) {
-        copy_name(news->child, event->child_name);
-        news->escalation = *event;
-        news->escalation.supervisor_name = news->name;
-        news->escalation.child_name = news->child;
-        news->escalation.cause = &news->reason;
+    jzi_report *report = write_down(ctx, JZI_REPORT_ESCALATE, event->supervisor,
+                                    event->supervisor_name, event->cause);
+    if (report != NULL) {
+        copy_name(report->child, event->child_name);
+        report->escalation = *event;
+        report->escalation.supervisor_name = report->name;
+        report->escalation.child_name = report->child;
+        report->escalation.cause = &report->reason;
     }
-    inbox(news);
+    post_report(report);
 }
 
 static void pass_failure(void *ctx, const jzx_failure_event *event)
 {
-    jzi_news *news = write_down(ctx, JZI_SIGHT_FAILURE, event->id, event->name, event->reason);
-    if (news != NULL) {
-        news->failure = *event;
-        news->failure.name = news->name;
-        news->failure.reason = &news->reason;
+    jzi_report *report = write_down(ctx, JZI_REPORT_FAILURE, event->id, event->name, event->reason);
+    if (report != NULL) {
+        report->failure = *event;
+        report->failure.name = report->name;
+        report->failure.reason = &report->reason;
     }
-    inbox(news);
+    post_report(report);
 }
 
 static void pass_move(void *ctx, const jzx_transition_event *event)
 {
-    jzi_news *news = write_down(ctx, JZI_SIGHT_MOVE, event->id, event->name, NULL);
-    if (news != NULL) {
-        news->move = *event;
-        news->move.name = news->name;
+    jzi_report *report = write_down(ctx, JZI_REPORT_MOVE, event->id, event->name, NULL);
+    if (report != NULL) {
+        report->move = *event;
+        report->move.name = report->name;
     }
-    inbox(news);
+    post_report(report);
 }
 
 /* Passes on what the user asked for, and nothing else. */
@@ -304,7 +304,7 @@ static void put_in_place(jzi_worker *worker, jzi_errand *errand)
     jzi_free(&worker->alloc, made, sizeof *made);
 }
 
-static void discard(jzx_system *system, jzi_new_observer *made)
+static void system_observer_discard(jzx_system *system, jzi_new_observer *made)
 {
     while (made != NULL) {
         jzi_new_observer *next = made->next;
@@ -324,7 +324,7 @@ static bool make_all(jzx_system *system, jzi_new_observer **out_made)
         }
         jzi_new_observer *made = jzi_alloc_zeroed(&system->alloc, sizeof *made);
         if (made == NULL) {
-            discard(system, *out_made);
+            system_observer_discard(system, *out_made);
             return false;
         }
         made->errand.run = put_in_place;

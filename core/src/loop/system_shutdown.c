@@ -56,7 +56,7 @@ static void is_down(jzx_loop *loop)
     }
 }
 
-static void begin(jzi_worker *worker, jzi_errand *errand)
+static void system_shutdown_begin(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_last_call *call = jzi_container_of(errand, jzi_last_call, errand);
     jzx_loop *loop = worker->ctx.loop;
@@ -107,7 +107,7 @@ static void call_all(jzx_system *system, void (*what)(jzi_worker *, jzi_errand *
         if (loop == NULL) {
             continue;
         }
-        jzi_last_call *call = &loop->calls[what == begin ? 0 : 1];
+        jzi_last_call *call = &loop->calls[what == system_shutdown_begin ? 0 : 1];
         atomic_fetch_add_explicit(&system->end.left, 1, memory_order_seq_cst);
         if (atomic_exchange_explicit(&call->under_way, 1, memory_order_acquire) != 0) {
             continue;
@@ -129,37 +129,37 @@ static bool in_time(const jzx_system *system)
     return limit == UINT64_MAX || system->env->now_ns(system->env->ctx) < limit + GRACE_NS;
 }
 
-static bool is_over(jzx_system *system)
+static bool system_shutdown_is_over(jzx_system *system)
 {
     return atomic_load_explicit(&system->end.left, memory_order_seq_cst) == 0;
 }
 
 static bool is_going_down(jzx_system *system)
 {
-    return in_time(system) && (!is_over(system) || !jzi_system_nobody_left(system));
+    return in_time(system) && (!system_shutdown_is_over(system) || !jzi_system_nobody_left(system));
 }
 
 static bool is_collecting(jzx_system *system)
 {
-    return in_time(system) && !is_over(system);
+    return in_time(system) && !system_shutdown_is_over(system);
 }
 
 /* An alarm of "loop" that only ends its sleep, when somebody may be stuck. */
-static void look(jzi_alarms *alarms, jzi_alarm *alarm)
+static void system_shutdown_look(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     (void)alarms;
     (void)alarm;
 }
 
 /* Who is stuck: asked by a signal, for what a thread does is in fields that only it may read. */
-typedef struct sight {
+typedef struct progress {
     jzx_actor_id actor;
     char name[JZX_NAME_MAX + 1];
-} sight;
+} progress;
 
 static bool see(void *subject, const void *context)
 {
-    sight *seen = subject;
+    progress *seen = subject;
     const jzi_worker *worker = jzi_worker_here;
     (void)context;
     if (worker == NULL || worker->phase == JZI_PHASE_NONE) {
@@ -175,7 +175,7 @@ static bool see(void *subject, const void *context)
 
 static void name_stuck(jzx_shutdown_report *report, const jzi_worker *worker)
 {
-    sight seen = {0};
+    progress seen = {0};
     jzi_probe *probe = NULL;
     int32_t tid = atomic_load_explicit(&worker->tid, memory_order_relaxed);
     if (tid == 0 || report->named == JZX_SHUTDOWN_NAMES ||
@@ -224,16 +224,16 @@ jzx_err jzx_system_shutdown_sized(jzx_system *system, uint32_t timeout_ms, jzx_s
     end->epoch++;
     atomic_store_explicit(&end->left, 0, memory_order_seq_cst);
     end->deadline_ns = ms == JZX_SHUTDOWN_INFINITE ? UINT64_MAX : start + (uint64_t)ms * 1000000u;
-    jzi_alarm alarm = {.fire = look};
+    jzi_alarm alarm = {.fire = system_shutdown_look};
     if (end->deadline_ns != UINT64_MAX) {
         jzi_alarm_set(&loop->alarms, &alarm, end->deadline_ns + GRACE_NS - start);
     }
     jzx_counters before;
     jzx_system_counters(system, &before);
     atomic_store_explicit(&system->closing, 1, memory_order_seq_cst);
-    call_all(system, begin, ms);
+    call_all(system, system_shutdown_begin, ms);
     jzx_err err = jzi_system_run_while(system, is_going_down);
-    if (err == JZX_OK && is_over(system) && jzi_system_nobody_left(system)) {
+    if (err == JZX_OK && system_shutdown_is_over(system) && jzi_system_nobody_left(system)) {
         call_all(system, collect, 0);
         err = jzi_system_run_while(system, is_collecting);
     } else if (err == JZX_OK) {
@@ -243,7 +243,7 @@ jzx_err jzx_system_shutdown_sized(jzx_system *system, uint32_t timeout_ms, jzx_s
     (void)pthread_mutex_lock(&end->lock);
     jzx_shutdown_report report = end->report;
     (void)pthread_mutex_unlock(&end->lock);
-    if (err == JZX_ERR_STUCK || (err == JZX_OK && !is_over(system))) {
+    if (err == JZX_ERR_STUCK || (err == JZX_OK && !system_shutdown_is_over(system))) {
         report.in_time = 0;
         name_all_stuck(system, &report);
         err = JZX_ERR_STUCK;

@@ -70,7 +70,7 @@ struct jzx_watchdog {
 };
 
 /* In the signal handler, on the thread of the worker. */
-static bool look(void *subject, const void *context)
+static bool watchdog_look(void *subject, const void *context)
 {
     jzx_watchdog *dog = subject;
     const jzi_worker *worker = jzi_worker_here;
@@ -202,9 +202,9 @@ static void *watch(void *arg)
     return NULL;
 }
 
-static jzx_err start(jzx_loop *loop, jzx_watchdog *dog)
+static jzx_err watchdog_start(jzx_loop *loop, jzx_watchdog *dog)
 {
-    jzx_err err = jzi_probe_open(dog->opts.signo, look, dog, &dog->probe);
+    jzx_err err = jzi_probe_open(dog->opts.signo, watchdog_look, dog, &dog->probe);
     if (err != JZX_OK) {
         return err;
     }
@@ -273,7 +273,7 @@ jzx_err jzx_watchdog_start_sized(jzx_loop *loop, const jzx_watchdog_opts *opts, 
     for (uint32_t i = 0; i < dog->count; i++) {
         dog->workers[i].worker = worker->dispatcher->workers[i];
     }
-    err = start(loop, dog);
+    err = watchdog_start(loop, dog);
     if (err != JZX_OK) {
         jzi_free(&worker->alloc, dog, bytes);
         return err;

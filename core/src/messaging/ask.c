@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/list.h"
+#include "sched/worker_record.h"
 
 #include <string.h>
 
@@ -169,13 +170,13 @@ static void drop_payload(jzi_worker *worker, jzi_ask *ask)
     jzi_ask_leave(NULL, ask, JZI_ASK_ASKER);
 }
 
-static void payload_chore(jzi_worker *worker, jzi_errand *errand)
+static void payload_deferred(jzi_worker *worker, jzi_errand *errand)
 {
     drop_payload(worker, jzi_container_of(errand, jzi_ask, errand));
 }
 
 /* An answer reaches nobody: its asker cancelled, ended or restarted after it was given. */
-static void discard(jzi_worker *worker, jzi_ask *ask)
+static void ask_discard(jzi_worker *worker, jzi_ask *ask)
 {
     jzx_message *msg = &ask->errand.node.msg;
     jzi_count_add(&worker->counters.late_replies, ask->reply.outcome == JZX_OUTCOME_REPLIED);
@@ -189,8 +190,8 @@ static void discard(jzi_worker *worker, jzi_ask *ask)
     if (msg->drop == NULL) {
         jzi_ask_leave(worker, ask, JZI_ASK_ASKER);
     } else if (worker->pooled && !worker->dispatcher->destroying) {
-        ask->errand.run = payload_chore;
-        jzi_worker_add_chore(worker, &ask->errand);
+        ask->errand.run = payload_deferred;
+        jzi_worker_defer(worker, &ask->errand);
     } else {
         drop_payload(worker, ask);
     }
@@ -216,7 +217,7 @@ void jzi_ask_deliver(jzi_worker *worker, jzi_ask *ask)
     } else if (jzi_inbox_push(home, &ask->errand.node)) {
         jzi_inbox_wake(home);
     } else {
-        discard(worker, ask);
+        ask_discard(worker, ask);
     }
 }
 
@@ -271,7 +272,7 @@ void jzi_ask_cancel(jzi_worker *worker, jzi_ask *ask)
 
 void jzi_ask_hold(jzi_actor *holder, jzi_ask *ask)
 {
-    jzi_ask **list = &holder->ext->extra->owed;
+    jzi_ask **list = &holder->cold->patterns->owed;
     atomic_store_explicit(&ask->holder, holder->id, memory_order_relaxed);
     JZI_LINKS_PUSH(list, ask, owed_next, owed_pprev);
 }
@@ -285,12 +286,12 @@ void jzi_ask_unhold(jzi_ask *ask)
 
 void jzi_ask_release(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
-    jzi_extra *extra = actor->ext->extra;
-    while (extra->asks != NULL) {
-        jzi_ask_cancel(worker, extra->asks);
+    jzi_pattern_state *patterns = actor->cold->patterns;
+    while (patterns->asks != NULL) {
+        jzi_ask_cancel(worker, patterns->asks);
     }
-    while (extra->owed != NULL) {
-        jzi_ask *ask = extra->owed;
+    while (patterns->owed != NULL) {
+        jzi_ask *ask = patterns->owed;
         jzi_ask_unhold(ask);
         jzi_ask_end(worker, ask, restarts ? JZX_OUTCOME_CALLEE_RESTARTED : JZX_OUTCOME_CALLEE_DIED,
                     actor->id, &worker->reason);
@@ -299,8 +300,8 @@ void jzi_ask_release(jzi_worker *worker, jzi_actor *actor, bool restarts)
 
 void jzi_ask_resume(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_extra *extra = jzi_extra_of(actor);
-    jzi_ask *ask = extra == NULL ? NULL : extra->owed;
+    jzi_pattern_state *patterns = jzi_pattern_state_of(actor);
+    jzi_ask *ask = patterns == NULL ? NULL : patterns->owed;
     while (ask != NULL) {
         jzi_ask *next = ask->owed_next;
         if (ask->lapsed) {
@@ -317,7 +318,7 @@ static void request_left(jzi_worker *worker, jzi_actor *actor, jzi_node *node, b
 {
     jzi_ask *ask = jzi_ask_at(worker, node->ops);
     jzi_msg_clear(&node->msg, JZI_MSG_ASK);
-    if (ok || jzi_worker_extra(worker, actor) == NULL) {
+    if (ok || jzi_worker_pattern_state(worker, actor) == NULL) {
         jzi_ask_end(worker, ask, JZX_OUTCOME_FORGOTTEN, actor->id, NULL);
         return;
     }
@@ -385,7 +386,7 @@ static void answer_arrived(jzi_worker *worker, jzi_node *node)
 {
     jzi_ask *ask = jzi_container_of(node, jzi_ask, errand.node);
     if (ask->asker == JZX_NOBODY) {
-        discard(worker, ask);
+        ask_discard(worker, ask);
     } else {
         jzi_ask_post(worker, ask);
     }
@@ -415,7 +416,7 @@ static void answer_is_handled(jzi_worker *worker, jzi_node *node)
 
 static void answer_is_revoked(jzi_worker *worker, jzi_node *node)
 {
-    discard(worker, jzi_container_of(node, jzi_ask, errand.node));
+    ask_discard(worker, jzi_container_of(node, jzi_ask, errand.node));
 }
 
 void jzi_ask_init(jzi_worker *worker)

@@ -166,7 +166,7 @@ jzx_err jzi_outcome_err(uint32_t outcome);
 void jzi_ask_time_is_up(jzi_alarms *alarms, jzi_alarm *alarm);
 static inline void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *ask)
 {
-    jzi_ask **list = &asker->ext->extra->asks;
+    jzi_ask **list = &asker->cold->patterns->asks;
     ask->asker = asker->id;
     JZI_LIST_PUSH(list, ask);
     if (ask->deadline_ns != 0) {

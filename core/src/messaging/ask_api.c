@@ -157,7 +157,7 @@ static __attribute__((noinline)) jzx_err send_request(jzi_worker *worker, jzx_ac
 }
 
 /* The options, and whether the running actor may ask. Anything but a value takes the long way. */
-static inline jzx_err check(jzi_worker *worker, const jzx_ask_opts *opts, uint32_t *flags)
+static inline jzx_err ask_api_check(jzi_worker *worker, const jzx_ask_opts *opts, uint32_t *flags)
 {
     const jzi_actor *asker = worker->current;
     if (jzi_unlikely(asker == NULL || worker->ctx.self == JZX_NOBODY)) {
@@ -181,12 +181,12 @@ static inline __attribute__((always_inline)) jzx_err
 ask(jzi_worker *worker, jzx_actor_id to, const jzx_ask_opts *opts, jzx_ask_ref *out_ref)
 {
     uint32_t flags = JZX_MSG_VALUE | JZI_MSG_ASK;
-    jzx_err err = check(worker, opts, &flags);
+    jzx_err err = ask_api_check(worker, opts, &flags);
     if (jzi_unlikely(err != JZX_OK)) {
         return err;
     }
-    bool equipped =
-        jzi_extra_of(worker->current) != NULL || jzi_worker_extra(worker, worker->current) != NULL;
+    bool equipped = jzi_pattern_state_of(worker->current) != NULL ||
+                    jzi_worker_pattern_state(worker, worker->current) != NULL;
     jzi_ask *it = equipped ? jzi_ask_take(worker) : NULL;
     if (jzi_unlikely(it == NULL)) {
         return JZX_ERR_NO_MEMORY;

@@ -1,6 +1,7 @@
 /* Entry points for those who answer. */
 #include "base/alloc.h"
 #include "messaging/ask.h"
+#include "sched/worker_record.h"
 
 #include <string.h>
 
@@ -55,7 +56,7 @@ jzx_request jzx_request_keep(jzx_context *ctx)
     JZI_ENTER(ctx->loop, "jzx_request_keep");
     bool in_hand = false;
     jzi_ask *it = find_request(worker, JZX_REQUEST_IN_HAND, &in_hand);
-    if (it == NULL || (in_hand && jzi_worker_extra(worker, worker->current) == NULL)) {
+    if (it == NULL || (in_hand && jzi_worker_pattern_state(worker, worker->current) == NULL)) {
         return 0;
     }
     if (in_hand) {
@@ -171,7 +172,7 @@ static void fill_answer(jzi_worker *worker, jzi_ask *it, const jzx_send_opts *op
     note_reply(worker, it);
 }
 
-static jzx_err answer(jzx_context *ctx, jzx_request request, const jzx_send_opts *opts)
+static jzx_err ask_reply_answer(jzx_context *ctx, jzx_request request, const jzx_send_opts *opts)
 {
     JZI_ENTER(ctx->loop, "jzx_reply");
     uint32_t flags = 0;
@@ -218,7 +219,7 @@ jzx_err jzx_reply_with_sized(jzx_context *ctx, jzx_request request, const jzx_se
     if (err != JZX_OK) {
         return err;
     }
-    err = answer(ctx, request, &known);
+    err = ask_reply_answer(ctx, request, &known);
     if (jzi_unlikely(err != JZX_OK)) {
         jzi_send_consume(&known);
     }

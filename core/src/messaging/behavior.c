@@ -4,20 +4,20 @@
 #include "messaging/ask.h"
 #include "sched/stash.h"
 
-static jzi_extra *extra_of_current(jzi_worker *worker)
+static jzi_pattern_state *pattern_state_of_current(jzi_worker *worker)
 {
-    return jzi_worker_extra(worker, worker->current);
+    return jzi_worker_pattern_state(worker, worker->current);
 }
 
 void jzi_behavior_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
-    jzi_extra *extra = actor->ext->extra;
+    jzi_pattern_state *patterns = actor->cold->patterns;
     (void)worker;
     (void)restarts;
-    if (extra->first != NULL) {
-        actor->behavior = extra->first;
-        extra->first = NULL;
-        extra->depth = 0;
+    if (patterns->first != NULL) {
+        actor->behavior = patterns->first;
+        patterns->first = NULL;
+        patterns->depth = 0;
     }
 }
 
@@ -34,24 +34,24 @@ static jzx_err become(jzx_context *ctx, jzx_behavior_fn behavior, bool stacked)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(ctx->loop, "jzx_become");
-    jzi_extra *extra = extra_of_current(worker);
-    if (extra == NULL) {
+    jzi_pattern_state *patterns = pattern_state_of_current(worker);
+    if (patterns == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     if (stacked) {
-        if (extra->depth == JZX_BECOME_MAX) {
+        if (patterns->depth == JZX_BECOME_MAX) {
             return JZX_ERR_TOO_BIG;
         }
-        if (extra->behaviors == NULL) {
-            extra->behaviors = jzi_alloc(&worker->alloc, JZI_BECOME_BYTES);
+        if (patterns->behaviors == NULL) {
+            patterns->behaviors = jzi_alloc(&worker->alloc, JZI_BECOME_BYTES);
         }
-        if (extra->behaviors == NULL) {
+        if (patterns->behaviors == NULL) {
             return JZX_ERR_NO_MEMORY;
         }
-        extra->behaviors[extra->depth++] = worker->current->behavior;
+        patterns->behaviors[patterns->depth++] = worker->current->behavior;
     }
-    if (extra->first == NULL) {
-        extra->first = worker->current->behavior;
+    if (patterns->first == NULL) {
+        patterns->first = worker->current->behavior;
     }
     worker->current->behavior = behavior;
     return JZX_OK;
@@ -74,12 +74,13 @@ jzx_err jzx_unbecome(jzx_context *ctx)
     }
     JZI_ENTER(ctx->loop, "jzx_unbecome");
     jzi_actor *actor = worker->current;
-    jzi_extra *extra = jzi_extra_of(actor);
-    if (extra == NULL ||
-        (extra->depth == 0 && (extra->first == NULL || extra->first == actor->behavior))) {
+    jzi_pattern_state *patterns = jzi_pattern_state_of(actor);
+    if (patterns == NULL ||
+        (patterns->depth == 0 && (patterns->first == NULL || patterns->first == actor->behavior))) {
         return JZX_ERR_ALREADY;
     }
-    actor->behavior = extra->depth > 0 ? extra->behaviors[--extra->depth] : extra->first;
+    actor->behavior =
+        patterns->depth > 0 ? patterns->behaviors[--patterns->depth] : patterns->first;
     return JZX_OK;
 }
 
@@ -99,12 +100,12 @@ jzx_err jzx_unstash(jzx_context *ctx, uint32_t count)
         return JZX_ERR_INVALID_ARG;
     }
     JZI_ENTER(ctx->loop, "jzx_unstash");
-    const jzi_extra *extra = jzi_extra_of(worker->current);
-    if (extra == NULL || extra->stash_count == 0) {
+    const jzi_pattern_state *patterns = jzi_pattern_state_of(worker->current);
+    if (patterns == NULL || patterns->stash_count == 0) {
         return JZX_ERR_STASH_EMPTY;
     }
     jzi_stash_return(worker, worker->current,
-                     count < extra->stash_count ? count : extra->stash_count);
+                     count < patterns->stash_count ? count : patterns->stash_count);
     if (worker->current->urgent != NULL) {
         jzi_worker_schedule(worker, worker->current);
     }
@@ -120,8 +121,9 @@ int jzx_was_stashed(const jzx_context *ctx)
 uint32_t jzx_stash_count(const jzx_context *ctx)
 {
     const jzi_worker *worker = jzi_worker_of_ctx(ctx);
-    const jzi_extra *extra = worker == NULL ? NULL : jzi_extra_of(worker->current);
-    return extra == NULL ? 0 : extra->stash_count;
+    const jzi_pattern_state *patterns =
+        worker == NULL ? NULL : jzi_pattern_state_of(worker->current);
+    return patterns == NULL ? 0 : patterns->stash_count;
 }
 
 jzx_err jzx_stash_set_cap(jzx_context *ctx, uint32_t cap)
@@ -133,11 +135,11 @@ jzx_err jzx_stash_set_cap(jzx_context *ctx, uint32_t cap)
     if (cap > jzi_actor_cap(worker->current)) {
         return JZX_ERR_TOO_BIG;
     }
-    jzi_extra *extra = extra_of_current(worker);
-    if (extra == NULL) {
+    jzi_pattern_state *patterns = pattern_state_of_current(worker);
+    if (patterns == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    extra->stash_cap = cap;
+    patterns->stash_cap = cap;
     return JZX_OK;
 }
 
@@ -243,6 +245,6 @@ jzx_err jzx_discard(jzx_context *ctx)
     if (node == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    jzi_worker_bury_unqueued(worker, worker->current, node, JZX_DEAD_DISCARDED);
+    jzi_worker_dead_letter_unqueued(worker, worker->current, node, JZX_DEAD_DISCARDED);
     return JZX_OK;
 }

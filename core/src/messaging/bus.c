@@ -50,14 +50,14 @@ void jzi_bus_event_release(jzx_bus *bus, jzi_bus_event *event)
     }
 }
 
-static void drop_chore(jzi_worker *worker, jzi_errand *errand)
+static void drop_deferred(jzi_worker *worker, jzi_errand *errand)
 {
-    jzi_bus_event *event = jzi_container_of(errand, jzi_bus_event, chore);
+    jzi_bus_event *event = jzi_container_of(errand, jzi_bus_event, deferred);
     event->drop(event->data);
     jzi_free(&worker->alloc, event, event->bytes);
 }
 
-static bool runs_chores(const jzi_worker *worker)
+static bool runs_deferred(const jzi_worker *worker)
 {
     return worker->pooled && !worker->dispatcher->destroying;
 }
@@ -69,9 +69,9 @@ void jzi_bus_event_leave(jzi_worker *worker, jzx_bus *bus, jzi_bus_event *event)
     }
     if (event->drop == NULL || event->data == NULL || worker->dispatcher->abandoned) {
         free_event(bus, event);
-    } else if (runs_chores(worker)) {
-        event->chore.run = drop_chore;
-        jzi_worker_add_chore(worker, &event->chore);
+    } else if (runs_deferred(worker)) {
+        event->deferred.run = drop_deferred;
+        jzi_worker_defer(worker, &event->deferred);
     } else {
         dispose(bus, event);
     }
@@ -118,7 +118,7 @@ jzx_err jzi_bus_create(jzi_worker *worker, const jzx_bus_opts *opts, jzx_bus **o
 
 static void free_topic(jzx_bus *bus, jzi_topic *topic)
 {
-    jzi_stream *stream = &topic->stream;
+    jzi_bus_stream *stream = &topic->stream;
     /* The last chance of those that the bus itself no longer keeps. */
     for (jzi_bus_event *event = stream->oldest;
          topic->opts.keep != 0 && stream->evicted < stream->published; stream->evicted++) {
@@ -132,7 +132,7 @@ static void free_topic(jzx_bus *bus, jzi_topic *topic)
 /* Nobody else has it: no subscription, no branch, no handle. */
 static void free_bus(jzx_bus *bus)
 {
-    jzi_stream *all = &bus->all;
+    jzi_bus_stream *all = &bus->all;
     for (jzi_bus_event *event = all->oldest; all->evicted < all->published; all->evicted++) {
         jzi_bus_event *next = event->next[JZI_BY_BUS];
         jzi_bus_event_release(bus, event);
@@ -172,7 +172,7 @@ void jzi_bus_release(jzx_bus *bus)
     }
 }
 
-static void end_chore(jzi_worker *worker, jzi_errand *errand)
+static void end_deferred(jzi_worker *worker, jzi_errand *errand)
 {
     (void)worker;
     free_bus(jzi_container_of(errand, jzx_bus, end));
@@ -184,9 +184,9 @@ void jzi_bus_leave(jzi_worker *worker, jzx_bus *bus)
     if (jzi_likely(!is_last_owner(bus)) || worker->dispatcher->abandoned) {
         return;
     }
-    if (runs_chores(worker)) {
-        bus->end.run = end_chore;
-        jzi_worker_add_chore(worker, &bus->end);
+    if (runs_deferred(worker)) {
+        bus->end.run = end_deferred;
+        jzi_worker_defer(worker, &bus->end);
     } else {
         free_bus(bus);
     }
@@ -251,7 +251,7 @@ static jzx_err check_type(jzx_bus *bus, const jzi_topic *topic, const jzi_bus_ev
     return JZX_OK;
 }
 
-static void append(jzi_stream *stream, jzi_bus_event *event, uint32_t which)
+static void append(jzi_bus_stream *stream, jzi_bus_event *event, uint32_t which)
 {
     event->next[which] = NULL;
     if (stream->evicted == stream->published) {
@@ -263,7 +263,7 @@ static void append(jzi_stream *stream, jzi_bus_event *event, uint32_t which)
     stream->published++;
 }
 
-static jzi_bus_event *evict(jzi_stream *stream, uint32_t which)
+static jzi_bus_event *evict(jzi_bus_stream *stream, uint32_t which)
 {
     jzi_bus_event *event = stream->oldest;
     stream->oldest = event->next[which];
@@ -283,7 +283,7 @@ typedef struct leftovers {
 static leftovers keep_event(jzx_bus *bus, jzi_topic *topic, jzi_bus_event *event)
 {
     leftovers old = {0};
-    jzi_stream *own = &topic->stream;
+    jzi_bus_stream *own = &topic->stream;
     if (bus->all.published - bus->all.evicted == bus->keep) {
         jzi_bus_event *oldest = evict(&bus->all, JZI_BY_BUS);
         jzi_topic *its_topic = bus->topics[oldest->topic->number - 1];

@@ -64,7 +64,7 @@ uint32_t jzi_branch_tell(jzi_worker *worker, jzi_branch *branch, jzi_bus_event *
     return taken;
 }
 
-static void mark(jzi_branch *branch, uint32_t number, uint32_t *dirty)
+static void bus_branch_mark(jzi_branch *branch, uint32_t number, uint32_t *dirty)
 {
     jzi_roll *roll = &branch->rolls[number];
     if (!roll->dirty && roll->first != NULL) {
@@ -76,14 +76,14 @@ static void mark(jzi_branch *branch, uint32_t number, uint32_t *dirty)
 
 /* With the lock: hears of everything up to what the errand says. Returns the first of the rolls
  * that it concerns; 0: none but, perhaps, the prefixes. */
-static uint32_t hear(jzi_branch *branch)
+static uint32_t bus_branch_hear(jzi_branch *branch)
 {
-    const jzi_stream *all = &branch->bus->all;
+    const jzi_bus_stream *all = &branch->bus->all;
     uint32_t dirty = 0;
     if (branch->heard.pos < all->evicted) { /* some of it is gone: it may concern anybody */
         branch->heard.pos = all->evicted < branch->upto ? all->evicted : branch->upto;
         for (uint32_t i = 1; i < branch->roll_count; i++) {
-            mark(branch, i, &dirty);
+            bus_branch_mark(branch, i, &dirty);
         }
         for (jzi_sub *sub = branch->rolls[0].first; sub != NULL; sub = sub->later) {
             sub->dirty = true;
@@ -93,7 +93,7 @@ static uint32_t hear(jzi_branch *branch)
         jzi_bus_event *event = jzi_stream_next(all, &branch->heard, JZI_BY_BUS);
         branch->heard = (jzi_cursor){.pos = event->seq, .last = event};
         if (event->topic->number < branch->roll_count) {
-            mark(branch, event->topic->number, &dirty);
+            bus_branch_mark(branch, event->topic->number, &dirty);
         }
         for (jzi_sub *sub = branch->rolls[0].first; sub != NULL; sub = sub->later) {
             sub->dirty = sub->dirty || jzi_prefix_covers(sub->prefix, event->topic);
@@ -154,7 +154,7 @@ void jzi_branch_free(jzi_worker *worker, jzi_branch *branch)
 
 /* The errand did not get through, or has been obeyed. True: the branch goes with it, and is
  * unlinked. With the lock. */
-static bool is_over(jzi_branch *branch)
+static bool bus_branch_is_over(jzi_branch *branch)
 {
     branch->under_way = false;
     if (branch->subs > 0) {
@@ -168,7 +168,7 @@ static bool is_over(jzi_branch *branch)
 static bool give_up_call(jzi_branch *branch)
 {
     (void)pthread_mutex_lock(&branch->bus->lock);
-    bool over = is_over(branch);
+    bool over = bus_branch_is_over(branch);
     (void)pthread_mutex_unlock(&branch->bus->lock);
     return over;
 }
@@ -178,7 +178,7 @@ void jzi_branch_call(jzx_bus *bus, jzi_branch *called)
     while (called != NULL) {
         jzi_branch *branch = called;
         called = branch->called; /* it is not ours any more once it is posted */
-        if (!jzi_errand_post(branch->inbox, &branch->news) && give_up_call(branch)) {
+        if (!jzi_errand_post(branch->inbox, &branch->arrival) && give_up_call(branch)) {
             free_branch(branch);
             jzi_bus_release(bus);
         }
@@ -189,20 +189,20 @@ void jzi_branch_call(jzx_bus *bus, jzi_branch *called)
  * whatever was sent before that. */
 static void be_told(jzi_worker *worker, jzi_errand *errand)
 {
-    jzi_branch *branch = jzi_container_of(errand, jzi_branch, news);
+    jzi_branch *branch = jzi_container_of(errand, jzi_branch, arrival);
     jzx_bus *bus = branch->bus;
     (void)pthread_mutex_lock(&bus->lock);
-    uint32_t dirty = hear(branch);
+    uint32_t dirty = bus_branch_hear(branch);
     bool again = branch->subs > 0 && branch->upto < bus->all.published;
     branch->upto = bus->all.published;
-    bool over = !again && is_over(branch);
+    bool over = !again && bus_branch_is_over(branch);
     (void)pthread_mutex_unlock(&bus->lock);
     if (over) {
         jzi_branch_free(worker, branch);
         return;
     }
     wake_dirty(worker, branch, dirty);
-    if (again && !jzi_errand_post(worker->inbox, &branch->news) && give_up_call(branch)) {
+    if (again && !jzi_errand_post(worker->inbox, &branch->arrival) && give_up_call(branch)) {
         jzi_branch_free(worker, branch);
     }
 }
@@ -219,7 +219,7 @@ static jzi_branch *make_branch(jzi_worker *worker, jzx_bus *bus)
         return NULL;
     }
     branch->roll_count = 1;
-    branch->news.run = be_told;
+    branch->arrival.run = be_told;
     branch->inbox = worker->inbox;
     branch->bus = bus;
     branch->heard = (jzi_cursor){.pos = bus->all.published, .last = bus->all.newest};

@@ -12,7 +12,7 @@
  * no further than it has heard of: what the publisher sent before the event went the same way, and
  * is there (R6).
  *
- * Locks: the bus's own, which is taken with or without the floor of a pool and held over neither
+ * Locks: the bus's own, which is taken with or without the lock of a pool and held over neither
  * user code nor a push. Lists of subscriptions belong to their dispatcher. */
 #ifndef JZI_BUS_STEPS_H
 #define JZI_BUS_STEPS_H
@@ -37,7 +37,7 @@ typedef struct jzi_bus_event {
             bool value;
             _Atomic uint32_t refs;
         };
-        jzi_errand chore; /* when nobody needs it: its drop, in a pool */
+        jzi_errand deferred; /* when nobody needs it: its drop, in a pool */
     };
     union {
         void *data;
@@ -50,12 +50,12 @@ typedef struct jzi_bus_event {
 _Static_assert(sizeof(jzi_bus_event) == 96, "a line and a half");
 
 /* Events in order. Those with the numbers evicted + 1 to published are kept. */
-typedef struct jzi_stream {
+typedef struct jzi_bus_stream {
     jzi_bus_event *oldest; /* valid while something is kept */
     jzi_bus_event *newest;
     uint64_t published;
     uint64_t evicted;
-} jzi_stream;
+} jzi_bus_stream;
 
 /* Who has read a stream up to `pos`. `last` has that number, and is there while it is kept. */
 typedef struct jzi_cursor {
@@ -64,7 +64,7 @@ typedef struct jzi_cursor {
 } jzi_cursor;
 
 typedef struct jzi_topic {
-    jzi_stream stream;
+    jzi_bus_stream stream;
     struct jzi_topic *next; /* of the same bucket */
     jzx_topic_opts opts;    /* keep 0: its events go when the bus's go */
     jzx_topic number;
@@ -96,7 +96,7 @@ typedef struct jzi_roll {
 /* The part of a bus that is in one dispatcher: while it has subscriptions there, or its errand is
  * under way. */
 typedef struct jzi_branch {
-    jzi_errand news;
+    jzi_errand arrival;
     jzx_bus *bus;              /* counted */
     jzi_inbox *inbox;          /* counted */
     struct jzi_branch *next;   /* the bus's list; under its lock, with the next four */
@@ -120,7 +120,7 @@ struct jzx_bus {
     uint32_t keep;
     _Atomic(jzi_bus_event *) spare; /* the record of an event that went, for the next one */
     pthread_mutex_t lock;           /* for all that follows */
-    jzi_stream all;
+    jzi_bus_stream all;
     jzi_topic **topics; /* by number - 1, and by name: as many buckets as there is room for */
     jzi_topic **buckets;
     uint32_t topic_count;
@@ -198,7 +198,7 @@ static inline bool jzi_prefix_covers(const jzi_prefix *prefix, const jzi_topic *
 }
 
 /* The event behind a cursor, which is not before what is kept; NULL: there is none. */
-static inline jzi_bus_event *jzi_stream_next(const jzi_stream *stream, const jzi_cursor *cursor,
+static inline jzi_bus_event *jzi_stream_next(const jzi_bus_stream *stream, const jzi_cursor *cursor,
                                              uint32_t which)
 {
     if (cursor->pos == stream->published) {

@@ -9,7 +9,7 @@
 /* Events that are looked at per look at the bus. */
 enum { GLANCE = 64 };
 
-static const jzi_stream *stream_of(const jzi_sub *sub)
+static const jzi_bus_stream *stream_of(const jzi_sub *sub)
 {
     return sub->topic == NULL ? &sub->bus->all : &sub->topic->stream;
 }
@@ -27,7 +27,7 @@ static uint64_t evicted_for(const jzi_sub *sub)
 /* With the lock: events that are gone before it read them. */
 static void fall_behind(jzi_sub *sub)
 {
-    const jzi_stream *stream = stream_of(sub);
+    const jzi_bus_stream *stream = stream_of(sub);
     if (sub->cursor.pos >= stream->evicted) {
         return;
     }
@@ -44,7 +44,7 @@ static void fall_behind(jzi_sub *sub)
 /* Takes the next few events, as far as they had been heard of when the node was queued. */
 static void read_on(jzi_sub *sub)
 {
-    const jzi_stream *stream = stream_of(sub);
+    const jzi_bus_stream *stream = stream_of(sub);
     uint32_t which = sub->topic == NULL ? JZI_BY_BUS : JZI_BY_TOPIC;
     uint32_t looks = 0;
     sub->at = sub->len = 0;
@@ -85,8 +85,8 @@ static void fill_message(jzx_message *msg, const jzi_bus_event *event)
     };
 }
 
-/* The user's filter is user code: in a pool others may have the floor meanwhile. The subscription
- * stays, since only its actor ends it, which is at its turn. */
+/* The user's filter is user code: in a pool others may have the pool lock meanwhile. The
+ * subscription stays, since only its actor ends it, which is at its turn. */
 static bool passes_filter(jzi_worker *worker, jzi_sub *sub)
 {
     jzx_message msg = sub->node.msg;
@@ -112,7 +112,7 @@ static void tell_lag(jzi_worker *worker, jzi_sub *sub)
     worker->instead = sub->opts.resync;
 }
 
-static bool claim(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+static bool bus_sub_claim(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     jzi_sub *sub = jzi_container_of(node, jzi_sub, node);
     (void)actor;
@@ -188,7 +188,7 @@ static jzx_err place(jzi_worker *worker, jzi_sub *sub, const char *pattern)
         !jzi_branch_enroll(sub)) {
         return JZX_ERR_NO_MEMORY;
     }
-    const jzi_stream *stream = stream_of(sub);
+    const jzi_bus_stream *stream = stream_of(sub);
     bool oldest = (sub->opts.flags & JZX_SUB_FROM_OLDEST) != 0;
     sub->cursor.pos = oldest ? stream->evicted : stream->published;
     sub->cursor.last = stream->newest;
@@ -241,19 +241,19 @@ static void end_sub(jzi_worker *worker, jzi_sub *sub)
 void jzi_bus_subs_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
     (void)restarts;
-    jzi_extra *extra = actor->ext->extra;
-    while (extra->subs != NULL) {
-        end_sub(worker, extra->subs);
+    jzi_pattern_state *patterns = actor->cold->patterns;
+    while (patterns->subs != NULL) {
+        end_sub(worker, patterns->subs);
     }
 }
 
 void jzi_bus_init(jzi_worker *worker)
 {
     worker->dispatcher->event_ops[JZI_EVENT_BUS] =
-        (jzi_event_ops){.claim = claim, .done = is_out, .revoke = is_out};
+        (jzi_event_ops){.claim = bus_sub_claim, .done = is_out, .revoke = is_out};
 }
 
-static jzx_err start(jzi_worker *worker, jzi_sub *sub, const char *pattern)
+static jzx_err bus_sub_start(jzi_worker *worker, jzi_sub *sub, const char *pattern)
 {
     bool last = false;
     (void)pthread_mutex_lock(&sub->bus->lock);
@@ -276,8 +276,8 @@ jzx_err jzi_bus_subscribe(jzi_worker *worker, jzi_actor *actor, jzx_bus *bus, co
     if (!ours) {
         return JZX_ERR_INVALID_ARG;
     }
-    jzi_extra *extra = jzi_worker_extra(worker, actor);
-    jzi_sub *sub = extra == NULL ? NULL : jzi_alloc_zeroed(&worker->alloc, sizeof *sub);
+    jzi_pattern_state *patterns = jzi_worker_pattern_state(worker, actor);
+    jzi_sub *sub = patterns == NULL ? NULL : jzi_alloc_zeroed(&worker->alloc, sizeof *sub);
     if (sub == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -287,7 +287,7 @@ jzx_err jzi_bus_subscribe(jzi_worker *worker, jzi_actor *actor, jzx_bus *bus, co
     sub->bus = bus;
     sub->opts = *opts;
     sub->any_tag = opts->tag_first == 0 && opts->tag_last == 0;
-    jzx_err err = start(worker, sub, pattern);
+    jzx_err err = bus_sub_start(worker, sub, pattern);
     if (err != JZX_OK) {
         jzi_free(&worker->alloc, sub, sizeof *sub);
         return err;
@@ -295,7 +295,7 @@ jzx_err jzi_bus_subscribe(jzi_worker *worker, jzi_actor *actor, jzx_bus *bus, co
     jzi_bus_retain(bus);
     sub->ref =
         ++worker->dispatcher->watch_seq; /* one sequence for all that an actor may refer to */
-    JZI_LIST_PUSH(&extra->subs, sub);
+    JZI_LIST_PUSH(&patterns->subs, sub);
     if (sub->more) {
         jzi_sub_queue(worker, sub);
     }
@@ -307,8 +307,8 @@ jzx_err jzi_bus_subscribe(jzi_worker *worker, jzi_actor *actor, jzx_bus *bus, co
 
 static jzi_sub *find_sub(const jzi_actor *actor, jzx_sub_ref ref)
 {
-    const jzi_extra *extra = jzi_extra_of(actor);
-    jzi_sub *sub = extra == NULL ? NULL : extra->subs;
+    const jzi_pattern_state *patterns = jzi_pattern_state_of(actor);
+    jzi_sub *sub = patterns == NULL ? NULL : patterns->subs;
     while (sub != NULL && sub->ref != ref) {
         sub = sub->next;
     }
@@ -364,9 +364,9 @@ const jzx_event *jzi_bus_facts(jzi_node *node)
 
 uint32_t jzi_bus_count_subs(const jzi_actor *actor, uint32_t cap)
 {
-    const jzi_extra *extra = jzi_extra_of(actor);
+    const jzi_pattern_state *patterns = jzi_pattern_state_of(actor);
     uint32_t count = 0;
-    for (const jzi_sub *sub = extra == NULL ? NULL : extra->subs; sub != NULL && count < cap;
+    for (const jzi_sub *sub = patterns == NULL ? NULL : patterns->subs; sub != NULL && count < cap;
          sub = sub->next) {
         count++;
     }

@@ -23,7 +23,7 @@ static void put_in_bucket(jzx_bus *bus, jzi_topic *topic)
     *bucket = topic;
 }
 
-static bool make_room(jzx_bus *bus)
+static bool bus_topic_make_room(jzx_bus *bus)
 {
     size_t bytes = bus->topic_room * sizeof(jzi_topic *);
     jzi_topic **buckets = jzi_alloc_zeroed(&bus->alloc, bytes * 2);
@@ -44,14 +44,14 @@ static bool make_room(jzx_bus *bus)
 }
 
 /* With the lock. */
-static jzx_err add(jzx_bus *bus, const char *name, const jzx_topic_opts *opts,
-                   jzi_topic **out_topic)
+static jzx_err bus_topic_add(jzx_bus *bus, const char *name, const jzx_topic_opts *opts,
+                             jzi_topic **out_topic)
 {
     size_t len = strlen(name);
     if (bus->topic_count == JZX_TOPICS_MAX) {
         return JZX_ERR_TOO_BIG;
     }
-    if (bus->topic_count == bus->topic_room && !make_room(bus)) {
+    if (bus->topic_count == bus->topic_room && !bus_topic_make_room(bus)) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_topic *topic = jzi_alloc(&bus->alloc, sizeof *topic + len + 1);
@@ -84,7 +84,7 @@ jzx_err jzi_bus_declare(jzx_bus *bus, const char *name, const jzx_topic_opts *op
     (void)pthread_mutex_lock(&bus->lock);
     jzi_topic *topic = jzi_topic_find(bus, name);
     if (topic == NULL) {
-        err = add(bus, name, opts, &topic);
+        err = bus_topic_add(bus, name, opts, &topic);
     } else if (opts != NULL && !is_same(opts, &topic->opts)) {
         err = JZX_ERR_WRONG_TYPE;
     }
@@ -120,7 +120,7 @@ jzi_prefix *jzi_prefix_join(jzx_bus *bus, const char *text, size_t len)
     }
     *prefix = (jzi_prefix){.next = bus->prefixes, .users = 1, .len = len};
     memcpy(prefix->text, text, len);
-    const jzi_stream *all = &bus->all;
+    const jzi_bus_stream *all = &bus->all;
     const jzi_bus_event *event = all->oldest;
     for (uint64_t i = all->evicted; i < all->published; i++) {
         prefix->published += jzi_prefix_covers(prefix, event->topic);

@@ -8,14 +8,14 @@
 
 /* The index. */
 
-static void put(jzi_index *index, jzi_indexed *record)
+static void registry_put(jzi_index *index, jzi_indexed *record)
 {
     jzi_indexed **bucket = &index->buckets[record->hash & index->mask];
     record->next = *bucket;
     *bucket = record;
 }
 
-static void grow(jzi_index *index, const jzx_allocator *alloc)
+static void registry_grow(jzi_index *index, const jzx_allocator *alloc)
 {
     uint32_t old_cap = index->mask + 1;
     jzi_indexed **old = index->buckets;
@@ -29,7 +29,7 @@ static void grow(jzi_index *index, const jzx_allocator *alloc)
         while (old[i] != NULL) {
             jzi_indexed *record = old[i];
             old[i] = record->next;
-            put(index, record);
+            registry_put(index, record);
         }
     }
     if (old != index->first) {
@@ -54,10 +54,10 @@ static void index_deinit(jzi_index *index, const jzx_allocator *alloc)
 void jzi_index_add(jzi_index *index, const jzx_allocator *alloc, jzi_indexed *record, uint64_t hash)
 {
     if (index->count > index->mask) {
-        grow(index, alloc);
+        registry_grow(index, alloc);
     }
     record->hash = hash;
-    put(index, record);
+    registry_put(index, record);
     index->count++;
 }
 
@@ -76,7 +76,7 @@ void jzi_text_copy(char *to, const char *text)
     memcpy(to, text, strlen(text));
 }
 
-void jzi_copy_out(void *out, size_t size, size_t index, const void *info, size_t info_size)
+void jzi_option_copy_out(void *out, size_t size, size_t index, const void *info, size_t info_size)
 {
     unsigned char *to = (unsigned char *)out + index * size;
     memset(to, 0, size);
@@ -146,7 +146,7 @@ void jzi_registry_destroy(jzi_registry *registry)
 
 /* Holders. */
 
-jzi_holder *jzi_holder_look(const jzi_registry *registry, jzx_actor_id id)
+jzi_holder *jzi_holder_lookup(const jzi_registry *registry, jzx_actor_id id)
 {
     for (jzi_indexed *at = jzi_index_chain(&registry->holders, jzi_hash_mix(id)); at != NULL;
          at = at->next) {
@@ -160,7 +160,7 @@ jzi_holder *jzi_holder_look(const jzi_registry *registry, jzx_actor_id id)
 
 jzi_holder *jzi_holder_make(jzi_registry *registry, jzx_actor_id id)
 {
-    jzi_holder *holder = jzi_holder_look(registry, id);
+    jzi_holder *holder = jzi_holder_lookup(registry, id);
     if (holder == NULL) {
         holder = jzi_alloc_zeroed(&registry->alloc, sizeof *holder);
         if (holder != NULL) {
@@ -175,9 +175,9 @@ void jzi_holder_settle(jzi_registry *registry, jzi_holder *holder, jzi_actor *ac
 {
     jzi_listed *name = holder->names.first;
     jzi_listed *member = holder->members.first;
-    jzi_extra *extra = actor->ext->extra;
-    extra->names = name == NULL ? NULL : jzi_container_of(name, jzi_name, in_holder);
-    extra->groups = member == NULL ? NULL : jzi_container_of(member, jzi_member, in_holder);
+    jzi_pattern_state *patterns = actor->cold->patterns;
+    patterns->names = name == NULL ? NULL : jzi_container_of(name, jzi_name, in_holder);
+    patterns->groups = member == NULL ? NULL : jzi_container_of(member, jzi_member, in_holder);
     if (name == NULL && member == NULL) {
         jzi_index_remove(&registry->holders, &holder->by_id);
         jzi_free(&registry->alloc, holder, sizeof *holder);
@@ -194,7 +194,7 @@ jzx_err jzi_name_check(const char *text)
     return memchr(text, '\0', JZX_NAME_MAX + 1) == NULL ? JZX_ERR_TOO_BIG : JZX_OK;
 }
 
-jzi_name *jzi_name_look(const jzi_registry *registry, const char *text)
+jzi_name *jzi_name_lookup(const jzi_registry *registry, const char *text)
 {
     uint64_t hash = jzi_hash_text(text);
     for (jzi_indexed *at = jzi_index_chain(&registry->names, hash); at != NULL; at = at->next) {
@@ -208,7 +208,7 @@ jzi_name *jzi_name_look(const jzi_registry *registry, const char *text)
 
 jzi_name *jzi_name_make(jzi_registry *registry, const char *text)
 {
-    jzi_name *name = jzi_name_look(registry, text);
+    jzi_name *name = jzi_name_lookup(registry, text);
     if (name == NULL) {
         name = jzi_alloc_zeroed(&registry->alloc, sizeof *name);
         if (name != NULL) {
@@ -228,10 +228,10 @@ void jzi_name_drop_unused(jzi_registry *registry, jzi_name *name)
 }
 
 /* Gives it to an actor. *out_name is NULL if it is the actor's already. */
-static jzx_err take(jzi_registry *registry, jzi_actor *actor, jzx_actor_id id, const char *text,
-                    jzi_name **out_name)
+static jzx_err registry_take(jzi_registry *registry, jzi_actor *actor, jzx_actor_id id,
+                             const char *text, jzi_name **out_name)
 {
-    jzi_name *name = jzi_name_look(registry, text);
+    jzi_name *name = jzi_name_lookup(registry, text);
     *out_name = NULL;
     if (name != NULL && name->id != JZX_NOBODY) {
         return name->id == id ? JZX_OK : JZX_ERR_NAME_TAKEN;
@@ -276,12 +276,12 @@ static void announce(jzi_worker *worker, jzi_name *name)
 jzx_err jzi_name_register(jzi_worker *worker, jzi_actor *actor, const char *text)
 {
     jzi_registry *registry = jzi_registry_of(worker);
-    if (jzi_worker_extra(worker, actor) == NULL) {
+    if (jzi_worker_pattern_state(worker, actor) == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_name *name = NULL;
     jzi_registry_lock(registry);
-    jzx_err err = take(registry, actor, actor->id, text, &name);
+    jzx_err err = registry_take(registry, actor, actor->id, text, &name);
     if (name != NULL) {
         announce(worker, name);
     }
@@ -293,11 +293,11 @@ jzx_err jzi_name_reserve(jzi_worker *clerk, jzi_actor *actor, jzx_actor_id id, c
                          jzi_name **out_name)
 {
     jzi_registry *registry = jzi_registry_of(clerk);
-    if (jzi_worker_extra(clerk, actor) == NULL) {
+    if (jzi_worker_pattern_state(clerk, actor) == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_registry_lock(registry);
-    jzx_err err = take(registry, actor, id, text, out_name);
+    jzx_err err = registry_take(registry, actor, id, text, out_name);
     if (err != JZX_OK) {
         jzi_registry_unlock(registry);
     }
@@ -313,7 +313,7 @@ void jzi_name_confirm(jzi_worker *clerk, jzi_name *name)
 void jzi_name_withdraw(jzi_worker *clerk, jzi_actor *actor, jzi_name *name)
 {
     jzi_registry *registry = jzi_registry_of(clerk);
-    jzi_holder *holder = jzi_holder_look(registry, name->id);
+    jzi_holder *holder = jzi_holder_lookup(registry, name->id);
     untake(registry, holder, name);
     jzi_holder_settle(registry, holder, actor);
     jzi_registry_unlock(registry);
@@ -330,13 +330,13 @@ jzx_err jzi_name_unregister(jzi_worker *worker, const char *text)
 {
     jzi_registry *registry = jzi_registry_of(worker);
     jzi_registry_lock(registry);
-    jzi_name *name = jzi_name_look(registry, text);
+    jzi_name *name = jzi_name_lookup(registry, text);
     jzx_actor_id id = name == NULL ? JZX_NOBODY : name->id;
     jzx_err err = id == JZX_NOBODY                ? JZX_ERR_NO_SUCH_NAME
                   : jzi_worker_is_far(worker, id) ? JZX_ERR_WRONG_DISPATCHER
                                                   : JZX_OK;
     if (err == JZX_OK) {
-        jzi_holder *holder = jzi_holder_look(registry, id);
+        jzi_holder *holder = jzi_holder_lookup(registry, id);
         untake(registry, holder, name);
         jzi_holder_settle(registry, holder, actor_of(worker, id));
     }
@@ -347,7 +347,7 @@ jzx_err jzi_name_unregister(jzi_worker *worker, const char *text)
 jzx_actor_id jzi_name_find(jzi_registry *registry, const char *text)
 {
     jzi_registry_lock(registry);
-    const jzi_name *name = jzi_name_look(registry, text);
+    const jzi_name *name = jzi_name_lookup(registry, text);
     jzx_actor_id id = name == NULL ? JZX_NOBODY : name->id;
     jzi_registry_unlock(registry);
     return id;
@@ -357,14 +357,14 @@ static void name_out(const jzi_name *name, jzx_name_info *out, size_t info_size,
 {
     jzx_name_info info = {.id = name->id};
     jzi_text_copy(info.name, name->text);
-    jzi_copy_out(out, info_size, index, &info, sizeof info);
+    jzi_option_copy_out(out, info_size, index, &info, sizeof info);
 }
 
 size_t jzi_names_of(jzi_registry *registry, jzx_actor_id id, jzx_name_info *out, size_t info_size,
                     size_t cap)
 {
     jzi_registry_lock(registry);
-    const jzi_holder *holder = jzi_holder_look(registry, id);
+    const jzi_holder *holder = jzi_holder_lookup(registry, id);
     size_t count = holder == NULL ? 0 : holder->name_count;
     jzi_listed *at = holder == NULL ? NULL : holder->names.first;
     for (size_t i = 0; i < cap && at != NULL; i++, at = at->next) {
@@ -389,13 +389,13 @@ size_t jzi_names_all(jzi_registry *registry, jzx_name_info *out, size_t info_siz
 /* The actor's id resolves no more, and nobody was told: needs no memory, and cannot fail. */
 void jzi_registry_release(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id)
 {
-    const jzi_extra *extra = actor->ext->extra;
-    if (extra->names == NULL && extra->groups == NULL) {
+    const jzi_pattern_state *patterns = actor->cold->patterns;
+    if (patterns->names == NULL && patterns->groups == NULL) {
         return;
     }
     jzi_registry *registry = jzi_registry_of(worker);
     jzi_registry_lock(registry);
-    jzi_holder *holder = jzi_holder_look(registry, id);
+    jzi_holder *holder = jzi_holder_lookup(registry, id);
     while (holder->names.first != NULL) {
         untake(registry, holder, jzi_container_of(holder->names.first, jzi_name, in_holder));
     }

@@ -1,6 +1,6 @@
 /* Names and groups: one locked table for a system, or for a loop of its own (RUNTIME.md H20). The
- * lock is held for a few steps and never around user code; who takes it may have the floor, and not
- * the other way round.
+ * lock is held for a few steps and never around user code; who takes it may have the pool lock, and
+ * not the other way round.
  *
  * What an actor has in the table is found by its id, so that any thread may ask. What it leaves
  * with its desk (extra->names, groups, waits) is its own dispatcher's, as everything there is. */

@@ -1,5 +1,5 @@
 /* Entry points for names and groups: thin checks over registry. Looking takes the table's own lock
- * and no floor, and is everybody's. */
+ * and no pool lock, and is everybody's. */
 #include "messaging/registry.h"
 #include "sched/entry.h"
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-jzi_group *jzi_group_look(const jzi_registry *registry, const char *text)
+jzi_group *jzi_group_lookup(const jzi_registry *registry, const char *text)
 {
     uint64_t hash = jzi_hash_text(text);
     for (jzi_indexed *at = jzi_index_chain(&registry->groups, hash); at != NULL; at = at->next) {
@@ -20,7 +20,7 @@ jzi_group *jzi_group_look(const jzi_registry *registry, const char *text)
 
 jzi_group *jzi_group_make(jzi_registry *registry, const char *text)
 {
-    jzi_group *group = jzi_group_look(registry, text);
+    jzi_group *group = jzi_group_lookup(registry, text);
     if (group == NULL) {
         group = jzi_alloc_zeroed(&registry->alloc, sizeof *group);
         if (group != NULL) {
@@ -103,7 +103,7 @@ static void remove_member(jzi_worker *worker, jzi_holder *holder, jzi_member *me
 jzx_err jzi_group_join(jzi_worker *worker, jzi_actor *actor, const char *text)
 {
     jzi_registry *registry = jzi_registry_of(worker);
-    if (jzi_worker_extra(worker, actor) == NULL) {
+    if (jzi_worker_pattern_state(worker, actor) == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_registry_lock(registry);
@@ -125,8 +125,8 @@ jzx_err jzi_group_leave(jzi_worker *worker, jzi_actor *actor, const char *text)
 {
     jzi_registry *registry = jzi_registry_of(worker);
     jzi_registry_lock(registry);
-    const jzi_group *group = jzi_group_look(registry, text);
-    jzi_holder *holder = group == NULL ? NULL : jzi_holder_look(registry, actor->id);
+    const jzi_group *group = jzi_group_lookup(registry, text);
+    jzi_holder *holder = group == NULL ? NULL : jzi_holder_lookup(registry, actor->id);
     jzi_member *member = holder == NULL ? NULL : find_member(holder, group);
     if (member != NULL) {
         remove_member(worker, holder, member);
@@ -147,7 +147,7 @@ void jzi_group_release(jzi_worker *worker, jzi_holder *holder)
 size_t jzi_group_members(jzi_registry *registry, const char *text, jzx_actor_id *out, size_t cap)
 {
     jzi_registry_lock(registry);
-    const jzi_group *group = jzi_group_look(registry, text);
+    const jzi_group *group = jzi_group_lookup(registry, text);
     size_t count = group == NULL ? 0 : group->member_count;
     jzi_listed *at = group == NULL ? NULL : group->members.first;
     for (size_t i = 0; i < cap && at != NULL; i++, at = at->next) {
@@ -163,7 +163,7 @@ uint64_t jzi_group_version(jzi_registry *registry, const char *text)
         return atomic_load_explicit(&registry->group_changes, memory_order_acquire);
     }
     jzi_registry_lock(registry);
-    const jzi_group *group = jzi_group_look(registry, text);
+    const jzi_group *group = jzi_group_lookup(registry, text);
     uint64_t version = group == NULL ? 0 : group->version;
     jzi_registry_unlock(registry);
     return version;
@@ -174,14 +174,14 @@ static void group_out(const jzi_group *group, jzx_group_info *out, size_t info_s
     jzx_group_info info = {
         .version = group->version, .members = group->member_count, .watchers = group->watch_count};
     jzi_text_copy(info.group, group->text);
-    jzi_copy_out(out, info_size, index, &info, sizeof info);
+    jzi_option_copy_out(out, info_size, index, &info, sizeof info);
 }
 
 size_t jzi_groups_of(jzi_registry *registry, jzx_actor_id id, jzx_group_info *out, size_t info_size,
                      size_t cap)
 {
     jzi_registry_lock(registry);
-    const jzi_holder *holder = jzi_holder_look(registry, id);
+    const jzi_holder *holder = jzi_holder_lookup(registry, id);
     size_t count = holder == NULL ? 0 : holder->member_count;
     jzi_listed *at = holder == NULL ? NULL : holder->members.first;
     for (size_t i = 0; i < cap && at != NULL; i++, at = at->next) {

@@ -137,19 +137,19 @@ static inline void jzi_registry_unlock(jzi_registry *registry)
 /* All that follows: with the lock. */
 
 /* NULL: nobody waits for it, and nobody has it. */
-jzi_name *jzi_name_look(const jzi_registry *registry, const char *text);
+jzi_name *jzi_name_lookup(const jzi_registry *registry, const char *text);
 /* A name that nobody has, made if need be. NULL: no memory. */
 jzi_name *jzi_name_make(jzi_registry *registry, const char *text);
 /* Frees it if nobody has it and nobody waits for it. */
 void jzi_name_drop_unused(jzi_registry *registry, jzi_name *name);
 
 /* NULL: it has nothing here. */
-jzi_holder *jzi_holder_look(const jzi_registry *registry, jzx_actor_id id);
+jzi_holder *jzi_holder_lookup(const jzi_registry *registry, jzx_actor_id id);
 jzi_holder *jzi_holder_make(jzi_registry *registry, jzx_actor_id id);
 /* Keeps I3, and frees a holder that has nothing left. */
 void jzi_holder_settle(jzi_registry *registry, jzi_holder *holder, jzi_actor *actor);
 
-jzi_group *jzi_group_look(const jzi_registry *registry, const char *text);
+jzi_group *jzi_group_lookup(const jzi_registry *registry, const char *text);
 jzi_group *jzi_group_make(jzi_registry *registry, const char *text);
 void jzi_group_drop_unused(jzi_registry *registry, jzi_group *group);
 /* All of them leave. */
@@ -163,6 +163,6 @@ void jzi_watches_tell(jzi_worker *worker, jzi_group *group);
 void jzi_waits_init(jzi_worker *worker);
 
 /* The caller's array of structs of `size` bytes each. */
-void jzi_copy_out(void *out, size_t size, size_t index, const void *info, size_t info_size);
+void jzi_option_copy_out(void *out, size_t size, size_t index, const void *info, size_t info_size);
 
 #endif

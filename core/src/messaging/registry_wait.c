@@ -52,7 +52,7 @@ static void free_wait(jzi_name_wait *wait)
 
 static void link_wait(jzi_name_wait *wait, jzi_actor *owner)
 {
-    jzi_name_wait **head = &owner->ext->extra->waits;
+    jzi_name_wait **head = &owner->cold->patterns->waits;
     wait->owner = owner->id;
     JZI_LIST_PUSH(head, wait);
 }
@@ -98,7 +98,7 @@ static void queue(jzi_worker *worker, jzi_name_wait *wait)
     jzi_worker_post_notice(worker, owner, node);
 }
 
-static void arrive(jzi_worker *worker, jzi_errand *errand)
+static void registry_wait_arrive(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_name_wait *wait = jzi_container_of(errand, jzi_name_wait, errand);
     if (wait->owner == JZX_NOBODY) {
@@ -113,7 +113,7 @@ static void arrive(jzi_worker *worker, jzi_errand *errand)
 
 /* There is something to tell, wherever we are. In its own dispatcher the notice takes its place
  * among messages at once. Its dispatcher is there: who is in a list here is alive. */
-static void tell(jzi_worker *worker, jzi_name_wait *wait)
+static void registry_wait_tell(jzi_worker *worker, jzi_name_wait *wait)
 {
     if (wait->inbox == worker->inbox) {
         queue(worker, wait);
@@ -130,7 +130,7 @@ void jzi_waits_tell(jzi_worker *worker, jzi_name *name)
         jzi_list_remove(&name->waits, &wait->in_list);
         wait->name = NULL;
         wait->of_name.id = name->id;
-        tell(worker, wait);
+        registry_wait_tell(worker, wait);
     }
 }
 
@@ -139,7 +139,7 @@ void jzi_watches_tell(jzi_worker *worker, jzi_group *group)
     for (jzi_listed *at = group->watches.first; at != NULL; at = at->next) {
         jzi_name_wait *watch = jzi_container_of(at, jzi_name_wait, in_list);
         if (watch->place == IDLE) {
-            tell(worker, watch);
+            registry_wait_tell(worker, watch);
         }
     }
 }
@@ -169,7 +169,7 @@ static void fill_group_notice(jzi_name_wait *watch)
     watch->left = group->left;
 }
 
-static bool claim(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+static bool registry_wait_claim(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     jzi_name_wait *wait = jzi_container_of(node, jzi_name_wait, errand.node);
     (void)worker;
@@ -187,7 +187,7 @@ static bool claim(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 }
 
 /* What changed while the notice was in hand is news. */
-static void notice_is_handled(jzi_worker *worker, jzi_node *node)
+static void registry_wait_notice_is_handled(jzi_worker *worker, jzi_node *node)
 {
     jzi_name_wait *wait = jzi_container_of(node, jzi_name_wait, errand.node);
     jzi_registry *registry = wait->registry;
@@ -208,7 +208,7 @@ static void notice_is_handled(jzi_worker *worker, jzi_node *node)
     jzi_registry_unlock(registry);
 }
 
-static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
+static void registry_wait_notice_is_revoked(jzi_worker *worker, jzi_node *node)
 {
     jzi_name_wait *wait = jzi_container_of(node, jzi_name_wait, errand.node);
     (void)worker;
@@ -234,21 +234,23 @@ static void end_wait(jzi_worker *worker, jzi_name_wait *wait)
 void jzi_registry_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
     (void)restarts;
-    while (actor->ext->extra->waits != NULL) {
-        end_wait(worker, actor->ext->extra->waits);
+    while (actor->cold->patterns->waits != NULL) {
+        end_wait(worker, actor->cold->patterns->waits);
     }
 }
 
 void jzi_waits_init(jzi_worker *worker)
 {
     worker->dispatcher->event_ops[JZI_EVENT_NAME] =
-        (jzi_event_ops){.claim = claim, .done = notice_is_handled, .revoke = notice_is_revoked};
+        (jzi_event_ops){.claim = registry_wait_claim,
+                        .done = registry_wait_notice_is_handled,
+                        .revoke = registry_wait_notice_is_revoked};
 }
 
 jzx_err jzi_wait_end(jzi_worker *worker, jzi_actor *actor, uint64_t ref, bool group)
 {
-    const jzi_extra *extra = jzi_extra_of(actor);
-    jzi_name_wait *wait = extra == NULL ? NULL : extra->waits;
+    const jzi_pattern_state *patterns = jzi_pattern_state_of(actor);
+    jzi_name_wait *wait = patterns == NULL ? NULL : patterns->waits;
     while (wait != NULL && wait->ref != ref) {
         wait = wait->next;
     }
@@ -269,11 +271,11 @@ jzx_err jzi_wait_end(jzi_worker *worker, jzi_actor *actor, uint64_t ref, bool gr
 static jzi_name_wait *make_wait(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_registry *registry = jzi_registry_of(worker);
-    jzi_name_wait *wait = jzi_worker_extra(worker, actor) == NULL
+    jzi_name_wait *wait = jzi_worker_pattern_state(worker, actor) == NULL
                               ? NULL
                               : jzi_alloc_zeroed(&registry->alloc, sizeof *wait);
     if (wait != NULL) {
-        wait->errand.run = arrive;
+        wait->errand.run = registry_wait_arrive;
         wait->alarm.fire = time_is_up;
         wait->registry = registry;
         wait->inbox = worker->inbox;
@@ -370,7 +372,7 @@ static bool has_threads(const jzx_env *env)
 
 static jzx_err look_once(const jzi_registry *registry, const char *text, jzx_actor_id *out_id)
 {
-    const jzi_name *name = jzi_name_look(registry, text);
+    const jzi_name *name = jzi_name_lookup(registry, text);
     if (name == NULL || name->id == JZX_NOBODY) {
         return registry->closed ? JZX_ERR_LOOP_CLOSED : JZX_ERR_TIMED_OUT;
     }

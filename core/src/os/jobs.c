@@ -67,7 +67,7 @@ static void unqueue(work_queue *queue, jzi_work *work)
     queue->count--;
 }
 
-static jzi_work *take(jzi_jobs *jobs)
+static jzi_work *jobs_take(jzi_jobs *jobs)
 {
     jzi_work *work = jobs->queue.first;
     unqueue(&jobs->queue, work);
@@ -95,12 +95,12 @@ jzx_err jzi_jobs_create(const jzx_allocator *alloc, const jzi_jobs_limits *limit
     return JZX_OK;
 }
 
-static void lock(jzi_jobs *jobs)
+static void jobs_lock(jzi_jobs *jobs)
 {
     (void)pthread_mutex_lock(&jobs->lock);
 }
 
-static void unlock(jzi_jobs *jobs)
+static void jobs_unlock(jzi_jobs *jobs)
 {
     (void)pthread_mutex_unlock(&jobs->lock);
 }
@@ -122,13 +122,13 @@ static void finish(jzi_jobs *jobs, jzi_work *work)
     bool left = jobs->left_behind;
     work->place = NOWHERE;
     jobs->telling += left ? 0 : 1;
-    unlock(jobs);
+    jobs_unlock(jobs);
     if (left) {
         work->ops->left(work);
     } else {
         work->ops->done(work, true);
     }
-    lock(jobs);
+    jobs_lock(jobs);
     jobs->telling -= left ? 0 : 1;
     jobs->running--;
     if (jobs->closed) {
@@ -148,7 +148,7 @@ static void end_thread(jzi_jobs *jobs)
         jobs->has_ended = true;
     }
     (void)pthread_cond_broadcast(&jobs->quiet);
-    unlock(jobs);
+    jobs_unlock(jobs);
     if (left) {
         (void)pthread_detach(pthread_self());
     } else if (join) {
@@ -170,10 +170,10 @@ static void work_on(jzi_jobs *jobs)
         if (jobs->queue.first == NULL) {
             break;
         }
-        jzi_work *work = take(jobs);
-        unlock(jobs);
+        jzi_work *work = jobs_take(jobs);
+        jobs_unlock(jobs);
         work->ops->run(work);
-        lock(jobs);
+        jobs_lock(jobs);
         finish(jobs, work);
     }
     jobs->threads--;
@@ -183,13 +183,13 @@ static void work_on(jzi_jobs *jobs)
 static void *run_thread(void *arg)
 {
     jzi_jobs *jobs = arg;
-    lock(jobs);
+    jobs_lock(jobs);
     work_on(jobs);
     return NULL;
 }
 
 /* Starts a thread, which cannot do anything before we give the lock away. */
-static bool start(jzi_jobs *jobs)
+static bool jobs_start(jzi_jobs *jobs)
 {
     pthread_t thread;
     char text[16];
@@ -206,13 +206,13 @@ static bool call_thread(jzi_jobs *jobs)
 {
     if (jobs->queue.count <= jobs->idle) {
         (void)pthread_cond_signal(&jobs->wanted);
-    } else if (jobs->threads < jobs->limits.threads && start(jobs)) {
+    } else if (jobs->threads < jobs->limits.threads && jobs_start(jobs)) {
         jobs->threads++;
     }
     return jobs->threads > 0;
 }
 
-static jzx_err admit(const jzi_jobs *jobs)
+static jzx_err jobs_admit(const jzi_jobs *jobs)
 {
     if (jobs->closed) {
         return JZX_ERR_STOPPING;
@@ -225,8 +225,8 @@ static jzx_err admit(const jzi_jobs *jobs)
 
 jzx_err jzi_jobs_submit(jzi_jobs *jobs, jzi_work *work)
 {
-    lock(jobs);
-    jzx_err err = admit(jobs);
+    jobs_lock(jobs);
+    jzx_err err = jobs_admit(jobs);
     if (err == JZX_OK) {
         push(&jobs->queue, work);
         if (!call_thread(jobs)) {
@@ -234,50 +234,50 @@ jzx_err jzi_jobs_submit(jzi_jobs *jobs, jzi_work *work)
             err = JZX_ERR_NO_THREADS;
         }
     }
-    unlock(jobs);
+    jobs_unlock(jobs);
     return err;
 }
 
 bool jzi_jobs_withdraw(jzi_jobs *jobs, jzi_work *work)
 {
-    lock(jobs);
+    jobs_lock(jobs);
     bool waiting = work->place == WAITING;
     if (waiting) {
         unqueue(&jobs->queue, work);
     }
-    unlock(jobs);
+    jobs_unlock(jobs);
     return waiting;
 }
 
 jzx_err jzi_jobs_hold(jzi_jobs *jobs)
 {
-    lock(jobs);
-    jzx_err err = admit(jobs);
+    jobs_lock(jobs);
+    jzx_err err = jobs_admit(jobs);
     jobs->held += err == JZX_OK ? 1 : 0;
-    unlock(jobs);
+    jobs_unlock(jobs);
     return err;
 }
 
 void jzi_jobs_let_go(jzi_jobs *jobs)
 {
-    lock(jobs);
+    jobs_lock(jobs);
     jobs->held--;
-    unlock(jobs);
+    jobs_unlock(jobs);
 }
 
 uint64_t jzi_jobs_number(jzi_jobs *jobs)
 {
-    lock(jobs);
+    jobs_lock(jobs);
     uint64_t number = ++jobs->number;
-    unlock(jobs);
+    jobs_unlock(jobs);
     return number;
 }
 
 uint64_t jzi_jobs_last_number(jzi_jobs *jobs)
 {
-    lock(jobs);
+    jobs_lock(jobs);
     uint64_t number = jobs->number;
-    unlock(jobs);
+    jobs_unlock(jobs);
     return number;
 }
 
@@ -293,9 +293,9 @@ static void hand_back(jzi_jobs *jobs)
     while (queue->first != NULL) {
         jzi_work *work = queue->first;
         unqueue(queue, work);
-        unlock(jobs);
+        jobs_unlock(jobs);
         work->ops->done(work, false);
-        lock(jobs);
+        jobs_lock(jobs);
     }
 }
 
@@ -315,7 +315,7 @@ bool jzi_jobs_close(jzi_jobs *jobs, uint64_t timeout_ns)
     if (jobs == NULL) {
         return true;
     }
-    lock(jobs);
+    jobs_lock(jobs);
     jobs->closed = true;
     hand_back(jobs);
     (void)pthread_cond_broadcast(&jobs->wanted);
@@ -327,7 +327,7 @@ bool jzi_jobs_close(jzi_jobs *jobs, uint64_t timeout_ns)
     bool join = jobs->has_ended;
     jobs->has_ended = false;
     pthread_t last = jobs->ended;
-    unlock(jobs);
+    jobs_unlock(jobs);
     if (join) {
         (void)pthread_join(last, NULL);
     }
@@ -358,8 +358,8 @@ void jzi_jobs_abandon(jzi_jobs *jobs)
 
 uint32_t jzi_jobs_threads(jzi_jobs *jobs)
 {
-    lock(jobs);
+    jobs_lock(jobs);
     uint32_t threads = jobs->threads;
-    unlock(jobs);
+    jobs_unlock(jobs);
     return threads;
 }

@@ -1,4 +1,4 @@
-/* The poller behind jzx_env (jzx/env.h; tests/contract/test_poller.c).
+/* The poller behind jzx_env (jzx/env.h; core/tests/os/poller_test.c).
  *
  * What it adds to the contract there:
  *   - JZI_POLLER_WAKE_COOKIE is its own; poller_set refuses it with JZX_ERR_INVALID_ARG.

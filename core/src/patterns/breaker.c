@@ -22,7 +22,7 @@ typedef struct breaker {
 } breaker;
 
 typedef struct call {
-    jzi_call base;
+    jzi_proxy_call base;
     uint32_t epoch;
 } call;
 
@@ -203,7 +203,7 @@ static void breaker_init(jzi_proxy *proxy, jzx_loop *loop)
     jzi_breaker_init(&self->core, &self->plan.rules, self->slots, jzx_loop_now(loop));
 }
 
-static void breaker_close(jzi_proxy *proxy, jzi_call *it)
+static void breaker_close(jzi_proxy *proxy, jzi_proxy_call *it)
 {
     jzi_proxy_close(proxy, it, sizeof(call));
 }

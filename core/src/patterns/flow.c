@@ -196,7 +196,7 @@ static bool take_word(jzi_flow *flow, const jzx_message *msg, uint32_t what)
 }
 
 /* A message of the protocol. */
-static jzx_behavior_result take(jzi_flow *flow, const jzx_message *msg)
+static jzx_behavior_result flow_take(jzi_flow *flow, const jzx_message *msg)
 {
     uint32_t what = msg->tag - JZX_TAG_PATTERN_FIRST;
     bool is_timer = what == FLOW_TICK || what == FLOW_FLUSH;
@@ -325,14 +325,14 @@ void jzi_flow_publish(jzi_flow *flow)
     __atomic_store_n(&stats->batched, jzi_flow_batch_count(flow), __ATOMIC_RELAXED);
 }
 
-static void enter(jzi_flow *flow, jzx_context *ctx)
+static void flow_enter(jzi_flow *flow, jzx_context *ctx)
 {
     flow->pub.ctx = ctx;
     flow->inside = true;
     flow->stirred = true;
 }
 
-static jzx_behavior_result settle(jzi_flow *flow, jzx_behavior_result result)
+static jzx_behavior_result flow_settle(jzi_flow *flow, jzx_behavior_result result)
 {
     if (result == JZX_BEHAVIOR_OK) {
         result = flow->stirred ? pump(flow) : result;
@@ -348,7 +348,7 @@ static jzx_behavior_result settle(jzi_flow *flow, jzx_behavior_result result)
 static bool take_any(jzi_flow *flow, const jzx_message *msg, jzx_behavior_result *out_result)
 {
     if ((msg->tag & 0xFFFF0000u) == FLOW_TAG(FLOW_TAGS)) {
-        *out_result = take(flow, msg);
+        *out_result = flow_take(flow, msg);
         return true;
     }
     if (msg->kind != JZX_KIND_NOTICE) {
@@ -369,12 +369,12 @@ int jzx_flow_handle(jzx_flow *pub, jzx_context *ctx, const jzx_message *msg,
     }
     jzi_flow *flow = flow_of(pub);
     jzx_behavior_result result = JZX_BEHAVIOR_OK;
-    enter(flow, ctx);
+    flow_enter(flow, ctx);
     if (!take_any(flow, msg, &result)) {
         flow->inside = false;
         return 0;
     }
-    *out_result = settle(flow, result);
+    *out_result = flow_settle(flow, result);
     return 1;
 }
 
@@ -386,12 +386,12 @@ int jzx_flow_signal(jzx_flow *pub, jzx_context *ctx, const jzx_signal *signal,
     }
     jzi_flow *flow = flow_of(pub);
     jzx_behavior_result result = JZX_BEHAVIOR_OK;
-    enter(flow, ctx);
+    flow_enter(flow, ctx);
     if (!take_signal(flow, signal, &result)) {
         flow->inside = false;
         return 0;
     }
-    *out_result = settle(flow, result);
+    *out_result = flow_settle(flow, result);
     return 1;
 }
 
@@ -399,9 +399,9 @@ jzx_behavior_result jzi_flow_behavior(jzx_context *ctx, const jzx_message *msg)
 {
     jzi_flow *flow = ctx->state;
     jzx_behavior_result result = JZX_BEHAVIOR_OK;
-    enter(flow, ctx);
+    flow_enter(flow, ctx);
     if (!take_any(flow, msg, &result) && flow->opts->on_message != NULL) {
         result = flow->opts->on_message(&flow->pub, msg);
     }
-    return settle(flow, result);
+    return flow_settle(flow, result);
 }

@@ -35,7 +35,7 @@ static void drop_block(void *data)
 }
 
 /* Begins a batch, and its time. */
-static jzx_err begin(jzi_flow *flow)
+static jzx_err flow_batch_begin(jzi_flow *flow)
 {
     size_t cap = flow->opts->batch_max;
     flow_block *block = jzi_alloc(&flow->alloc, sizeof *block + cap * sizeof block->items[0]);
@@ -58,7 +58,7 @@ static jzx_err begin(jzi_flow *flow)
 
 jzx_err jzi_flow_batch_add(jzi_flow *flow, const jzx_message *item)
 {
-    jzx_err err = flow->batch == NULL ? begin(flow) : JZX_OK;
+    jzx_err err = flow->batch == NULL ? flow_batch_begin(flow) : JZX_OK;
     if (err != JZX_OK) {
         return err;
     }

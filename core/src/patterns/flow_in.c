@@ -7,7 +7,7 @@
 
 enum { DEFAULT_DEMAND = 256 };
 
-static flow_in *find(const jzi_flow *flow, jzx_actor_id producer)
+static flow_in *flow_in_find(const jzi_flow *flow, jzx_actor_id producer)
 {
     for (uint32_t i = 0; i < flow->in_count; i++) {
         if (flow->ins[i].producer == producer) {
@@ -74,7 +74,7 @@ static void subscribe(flow_in *in)
 /* The record of a producer, a new one if need be; watched. */
 static jzx_err find_or_add(jzi_flow *flow, jzx_actor_id producer, flow_in **out_in)
 {
-    flow_in *in = find(flow, producer);
+    flow_in *in = flow_in_find(flow, producer);
     jzx_watch_ref watch = in == NULL ? 0 : in->watch;
     jzx_err err =
         watch != 0 ? JZX_OK : jzx_watch(flow_loop(flow), producer, JZX_WATCH_RESTARTS, &watch);
@@ -98,7 +98,7 @@ static jzx_err find_or_add(jzi_flow *flow, jzx_actor_id producer, flow_in **out_
 
 jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id sender)
 {
-    flow_in *in = find(flow, wish->peer);
+    flow_in *in = flow_in_find(flow, wish->peer);
     bool ending = flow->finishing && (flow->opts->flags & JZX_FLOW_STAY) == 0;
     if (flow->opts->kind == JZX_FLOW_SOURCE || ending) {
         flow_count(&flow->stats->ignored, 1);
@@ -127,7 +127,7 @@ static bool is_open(const flow_in *in)
     return in->state == IN_ASKED || in->state == IN_ON;
 }
 
-static void leave(jzi_flow *flow, flow_in *in)
+static void flow_in_leave(jzi_flow *flow, flow_in *in)
 {
     forget_asked(flow, in);
     in->state = IN_LEAVING;
@@ -136,9 +136,9 @@ static void leave(jzi_flow *flow, flow_in *in)
 
 void jzi_flow_in_disconnect(jzi_flow *flow, jzx_actor_id producer)
 {
-    flow_in *in = find(flow, producer);
+    flow_in *in = flow_in_find(flow, producer);
     if (in != NULL && is_open(in)) {
-        leave(flow, in);
+        flow_in_leave(flow, in);
     }
 }
 
@@ -146,7 +146,7 @@ void jzi_flow_in_leave_all(jzi_flow *flow)
 {
     for (uint32_t i = 0; i < flow->in_count; i++) {
         if (is_open(&flow->ins[i])) {
-            leave(flow, &flow->ins[i]);
+            flow_in_leave(flow, &flow->ins[i]);
         }
     }
 }
@@ -155,7 +155,7 @@ void jzi_flow_in_farewell(jzi_flow *flow, bool all)
 {
     for (uint32_t i = 0; i < flow->in_count; i++) {
         if (flow->ins[i].state == IN_DONE || all) {
-            leave(flow, &flow->ins[i]);
+            flow_in_leave(flow, &flow->ins[i]);
             flow->ins[i].say = SAY_GOODBYE;
         }
     }
@@ -163,7 +163,7 @@ void jzi_flow_in_farewell(jzi_flow *flow, bool all)
 
 bool jzi_flow_in_hello(jzi_flow *flow, jzx_actor_id producer, uint64_t cookie)
 {
-    flow_in *in = find(flow, producer);
+    flow_in *in = flow_in_find(flow, producer);
     if (in == NULL || in->state != IN_ASKED || in->cookie != cookie) {
         return false;
     }
@@ -173,7 +173,7 @@ bool jzi_flow_in_hello(jzi_flow *flow, jzx_actor_id producer, uint64_t cookie)
 
 bool jzi_flow_in_arrived(jzi_flow *flow, jzx_actor_id producer)
 {
-    flow_in *in = find(flow, producer);
+    flow_in *in = flow_in_find(flow, producer);
     flow_count(&flow->stats->received, 1);
     if (in == NULL || in->state != IN_ON || in->asked == 0) {
         flow_count(&flow->stats->unasked, 1);
@@ -186,7 +186,7 @@ bool jzi_flow_in_arrived(jzi_flow *flow, jzx_actor_id producer)
 
 jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer)
 {
-    flow_in *in = find(flow, producer);
+    flow_in *in = flow_in_find(flow, producer);
     if (in == NULL && (!flow->recovering || producer == JZX_NOBODY)) {
         flow_count(&flow->stats->ignored, 1);
         return JZX_OK;
@@ -255,7 +255,7 @@ bool jzi_flow_in_ended(jzi_flow *flow, const jzx_signal *news, bool as_done, boo
 
 bool jzi_flow_in_room(jzi_flow *flow, jzx_actor_id producer)
 {
-    flow_in *in = find(flow, producer);
+    flow_in *in = flow_in_find(flow, producer);
     if (in == NULL || !in->waits) {
         return false;
     }
@@ -283,7 +283,7 @@ static jzx_err said(flow_in *in, jzx_err err)
     }
 }
 
-static jzx_err say(jzi_flow *flow, flow_in *in)
+static jzx_err flow_in_say(jzi_flow *flow, flow_in *in)
 {
     if (in->state == IN_LEAVING) {
         uint64_t was_done = in->say == SAY_GOODBYE ? 1 : 0;
@@ -347,7 +347,7 @@ jzx_err jzi_flow_in_pump(jzi_flow *flow, bool ask_only)
     for (uint32_t i = flow->in_count; i-- > 0;) {
         flow_in *in = &flow->ins[i];
         bool speak = in->say != 0 && !in->waits && !ask_only;
-        jzx_err err = speak ? say(flow, in) : ask(flow, in);
+        jzx_err err = speak ? flow_in_say(flow, in) : ask(flow, in);
         if (err != JZX_OK) {
             return err;
         }
@@ -370,7 +370,7 @@ bool jzi_flow_in_all_done(const jzi_flow *flow)
 
 jzx_err jzi_flow_in_ask(jzi_flow *flow, jzx_actor_id producer, int64_t n)
 {
-    flow_in *in = find(flow, producer);
+    flow_in *in = flow_in_find(flow, producer);
     if (in == NULL || in->state == IN_DONE || in->state == IN_LEAVING) {
         return JZX_ERR_NO_SUCH_REF;
     }

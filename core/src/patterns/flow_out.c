@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static flow_out *find(const jzi_flow *flow, jzx_actor_id consumer)
+static flow_out *flow_out_find(const jzi_flow *flow, jzx_actor_id consumer)
 {
     for (uint32_t i = 0; i < flow->out_count; i++) {
         if (flow->outs[i].consumer == consumer) {
@@ -44,7 +44,7 @@ static void remove_out(jzi_flow *flow, flow_out *out)
 /* The record of a consumer, a new one if need be. */
 static jzx_err find_or_add(jzi_flow *flow, jzx_actor_id consumer, flow_out **out_out)
 {
-    *out_out = find(flow, consumer);
+    *out_out = flow_out_find(flow, consumer);
     if (*out_out != NULL) {
         return JZX_OK;
     }
@@ -104,7 +104,7 @@ jzx_err jzi_flow_out_expect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id 
 
 bool jzi_flow_out_demand(jzi_flow *flow, jzx_actor_id consumer, uint64_t n)
 {
-    flow_out *out = find(flow, consumer);
+    flow_out *out = flow_out_find(flow, consumer);
     if (out == NULL || !out->on || n == 0 || n > JZX_FLOW_DEMAND_MAX - out->credit) {
         return false;
     }
@@ -115,7 +115,7 @@ bool jzi_flow_out_demand(jzi_flow *flow, jzx_actor_id consumer, uint64_t n)
 
 bool jzi_flow_out_cancel(jzi_flow *flow, jzx_actor_id consumer, bool *out_lost)
 {
-    flow_out *out = find(flow, consumer);
+    flow_out *out = flow_out_find(flow, consumer);
     if (out != NULL) {
         *out_lost = !out->told;
         remove_out(flow, out);
@@ -153,7 +153,7 @@ bool jzi_flow_out_ended(jzi_flow *flow, jzx_watch_ref watch, bool *out_lost)
 
 bool jzi_flow_out_room(jzi_flow *flow, jzx_actor_id consumer)
 {
-    flow_out *out = find(flow, consumer);
+    flow_out *out = flow_out_find(flow, consumer);
     if (out == NULL || !out->waits) {
         return false;
     }
@@ -185,7 +185,7 @@ static jzx_err refused(jzi_flow *flow, flow_out *out, jzx_err err)
 }
 
 /* The next one that asked for an item and has room for it, by turns. */
-static flow_out *choose(jzi_flow *flow)
+static flow_out *flow_out_choose(jzi_flow *flow)
 {
     if (flow->credit == 0) {
         return NULL;
@@ -218,7 +218,7 @@ static jzx_err send_item(jzi_flow *flow, jzx_actor_id to, const jzx_message *ite
 /* JZX_ERR_AGAIN: nobody takes it now. */
 static jzx_err hand_over(jzi_flow *flow, const jzx_message *item)
 {
-    for (flow_out *out = choose(flow); out != NULL; out = choose(flow)) {
+    for (flow_out *out = flow_out_choose(flow); out != NULL; out = flow_out_choose(flow)) {
         jzx_err err = send_item(flow, out->consumer, item);
         if (err == JZX_OK) {
             out->credit--;
@@ -302,7 +302,7 @@ void jzi_flow_out_drop_rest(jzi_flow *flow)
     }
 }
 
-static jzx_err say(jzi_flow *flow, flow_out *out)
+static jzx_err flow_out_say(jzi_flow *flow, flow_out *out)
 {
     jzx_err err;
     if (out->say == SAY_HELLO) {
@@ -343,7 +343,7 @@ jzx_err jzi_flow_out_pump(jzi_flow *flow)
     for (uint32_t i = 0; i < flow->out_count && err == JZX_OK; i++) {
         flow_out *out = &flow->outs[i];
         if (out->say != 0 && !out->waits) {
-            err = say(flow, out);
+            err = flow_out_say(flow, out);
         }
         if (err == JZX_OK && over && out->on && out->say == 0 && !out->waits && !out->told) {
             err = tell_done(flow, out);

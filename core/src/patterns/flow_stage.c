@@ -24,7 +24,7 @@ static jzx_err check_kind(const jzx_flow_opts *opts)
 
 /* The struct is read again at every restart, where its size is not known any more. So far there is
  * only one: when it grows, old sizes will get an init of their own. */
-static jzx_err check_opts(const jzx_flow_opts *opts, size_t opts_size)
+static jzx_err flow_stage_check_opts(const jzx_flow_opts *opts, size_t opts_size)
 {
     if (opts == NULL || opts_size < sizeof *opts) {
         return JZX_ERR_INVALID_ARG;
@@ -87,7 +87,7 @@ static jzx_err open_flow(jzi_flow *flow, jzx_context *ctx, const jzx_flow_opts *
     return JZX_OK;
 }
 
-static void release(jzi_flow *flow)
+static void flow_stage_release(jzi_flow *flow)
 {
     jzx_allocator alloc = flow->alloc;
     jzi_flow_batch_discard(flow);
@@ -101,8 +101,8 @@ static void release(jzi_flow *flow)
 jzx_err jzx_flow_open_sized(jzx_context *ctx, const jzx_flow_opts *opts, size_t opts_size,
                             jzx_flow **out_flow)
 {
-    jzx_err err =
-        ctx == NULL || out_flow == NULL ? JZX_ERR_INVALID_ARG : check_opts(opts, opts_size);
+    jzx_err err = ctx == NULL || out_flow == NULL ? JZX_ERR_INVALID_ARG
+                                                  : flow_stage_check_opts(opts, opts_size);
     if (err != JZX_OK) {
         return err;
     }
@@ -114,7 +114,7 @@ jzx_err jzx_flow_open_sized(jzx_context *ctx, const jzx_flow_opts *opts, size_t 
     flow->alloc = alloc;
     err = open_flow(flow, ctx, opts);
     if (err != JZX_OK) {
-        release(flow);
+        flow_stage_release(flow);
         return err;
     }
     *out_flow = &flow->pub;
@@ -138,7 +138,7 @@ void jzx_flow_close(jzx_flow *pub, jzx_context *ctx)
     flow->credit = 0;
     flow->asked = 0;
     jzi_flow_publish(flow);
-    release(flow);
+    flow_stage_release(flow);
 }
 
 static jzx_behavior_result stage_init(jzx_context *ctx, void *arg)
@@ -164,7 +164,7 @@ static void stage_deinit(jzx_context *ctx)
 jzx_err jzx_flow_spawn_sized(jzx_loop *loop, const jzx_flow_opts *opts, size_t opts_size,
                              jzx_actor_id *out_id)
 {
-    jzx_err err = loop == NULL ? JZX_ERR_INVALID_ARG : check_opts(opts, opts_size);
+    jzx_err err = loop == NULL ? JZX_ERR_INVALID_ARG : flow_stage_check_opts(opts, opts_size);
     if (err != JZX_OK) {
         return err;
     }
@@ -182,8 +182,8 @@ jzx_err jzx_flow_spawn_sized(jzx_loop *loop, const jzx_flow_opts *opts, size_t o
 jzx_err jzx_flow_child_sized(const jzx_flow_opts *opts, size_t opts_size, const char *id,
                              jzx_child_spec *out_spec, size_t spec_size)
 {
-    jzx_err err =
-        id == NULL || out_spec == NULL ? JZX_ERR_INVALID_ARG : check_opts(opts, opts_size);
+    jzx_err err = id == NULL || out_spec == NULL ? JZX_ERR_INVALID_ARG
+                                                 : flow_stage_check_opts(opts, opts_size);
     if (err != JZX_OK) {
         return err;
     }

@@ -42,7 +42,7 @@ static size_t write_will(const jzi_flow *flow, flow_bequest *will)
 
 /* One message, so that it needs one slot: behind what is in the mailbox, or if that is full, past
  * it. Should even that be refused, those we were connected to will call when we are restarted. */
-static jzx_err leave(jzi_flow *flow, void *will, size_t len)
+static jzx_err flow_will_leave(jzi_flow *flow, void *will, size_t len)
 {
     jzx_send_opts opts = {
         .data = will, .len = len, .tag = FLOW_TAG(FLOW_WILL), .flags = JZX_SEND_COPY};
@@ -62,7 +62,7 @@ void jzi_flow_bequeath(jzi_flow *flow)
         return;
     }
     size_t count = write_will(flow, will);
-    jzx_err err = count == 0 ? JZX_OK : leave(flow, will, count * sizeof *will);
+    jzx_err err = count == 0 ? JZX_OK : flow_will_leave(flow, will, count * sizeof *will);
     (void)err; /* refused: there is no next life, or others will call */
     jzi_free(&flow->alloc, will, most * sizeof *will);
 }

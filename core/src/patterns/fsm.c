@@ -15,7 +15,7 @@
 #include <string.h>
 
 __attribute__((format(printf, 4, 5))) static jzx_behavior_result
-fail(const jzx_fsm *fsm, jzx_context *ctx, jzx_err code, const char *format, ...)
+fsm_fail(const jzx_fsm *fsm, jzx_context *ctx, jzx_err code, const char *format, ...)
 {
     char text[JZX_REASON_TEXT_MAX + 1];
     const char *name = fsm->spec->name == NULL ? "fsm" : fsm->spec->name;
@@ -43,7 +43,7 @@ jzx_err jzx_fsm_init_sized(jzx_fsm *fsm, const jzx_fsm_spec *spec, void *data, j
 }
 
 /* What cannot be a dead letter, notices and I/O and the like, stays what it is. */
-static void discard(jzx_context *ctx)
+static void fsm_discard(jzx_context *ctx)
 {
     jzx_err err = jzx_discard(ctx);
     (void)err;
@@ -51,13 +51,13 @@ static void discard(jzx_context *ctx)
 
 /* The event is nobody's: data that the behavior owns (R4) and that no action will ever see goes to
  * the dead letters, where the actor's drop_msg can release it. */
-static void let_go(const jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event)
+static void fsm_let_go(const jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event)
 {
     bool owned = (fsm->flags & JZI_FSM_IN_HAND) != 0 && event->kind == JZX_KIND_USER &&
                  (event->flags & (JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_BORROWED)) == 0 &&
                  event->drop == NULL && event->data != NULL;
     if (owned) {
-        discard(ctx);
+        fsm_discard(ctx);
     }
 }
 
@@ -66,14 +66,14 @@ static jzx_behavior_result on_unhandled(jzx_fsm *fsm, jzx_context *ctx, const jz
     char tag[24];
     fsm->unhandled++;
     if (fsm->spec->unhandled == JZX_FSM_FAIL) {
-        return fail(fsm, ctx, JZX_ERR_NO_TRANSITION, "no transition for '%s' in '%s'",
-                    jzi_fsm_tag_name(fsm->spec, event->tag, tag, sizeof tag),
-                    jzx_fsm_state_name(fsm));
+        return fsm_fail(fsm, ctx, JZX_ERR_NO_TRANSITION, "no transition for '%s' in '%s'",
+                        jzi_fsm_tag_name(fsm->spec, event->tag, tag, sizeof tag),
+                        jzx_fsm_state_name(fsm));
     }
     if (fsm->spec->unhandled == JZX_FSM_DEAD_LETTER && (fsm->flags & JZI_FSM_IN_HAND) != 0) {
-        discard(ctx);
+        fsm_discard(ctx);
     } else {
-        let_go(fsm, ctx, event);
+        fsm_let_go(fsm, ctx, event);
     }
     return JZX_BEHAVIOR_OK;
 }
@@ -122,8 +122,8 @@ static const jzx_fsm_row *find_row(const jzx_fsm *fsm, const jzx_message *event,
     return jzi_likely(row->guard == NULL) ? row : search(fsm, event, column, at);
 }
 
-static jzx_behavior_result call(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event,
-                                jzx_fsm_fn code, uint8_t phase)
+static jzx_behavior_result fsm_call(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event,
+                                    jzx_fsm_fn code, uint8_t phase)
 {
     if (code == NULL) {
         return JZX_BEHAVIOR_OK;
@@ -133,8 +133,8 @@ static jzx_behavior_result call(jzx_fsm *fsm, jzx_context *ctx, const jzx_messag
 }
 
 /* A state timeout set by an action on the way here is this state's. */
-static jzx_behavior_result enter(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event,
-                                 bool changed)
+static jzx_behavior_result fsm_enter(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event,
+                                     bool changed)
 {
     const jzx_fsm_state_spec *state = &fsm->spec->states[fsm->state];
     if ((fsm->flags & JZI_FSM_TIMED) == 0) {
@@ -146,10 +146,10 @@ static jzx_behavior_result enter(jzx_fsm *fsm, jzx_context *ctx, const jzx_messa
             err = jzi_fsm_arm(fsm, ctx, JZI_FSM_STATE_SLOT, state->timeout_ms, 0);
         }
         if (err != JZX_OK) {
-            return fail(fsm, ctx, err, "no timer for '%s'", state->name);
+            return fsm_fail(fsm, ctx, err, "no timer for '%s'", state->name);
         }
     }
-    return call(fsm, ctx, event, state->on_enter, JZI_FSM_IN_HOOK);
+    return fsm_call(fsm, ctx, event, state->on_enter, JZI_FSM_IN_HOOK);
 }
 
 static jzx_behavior_result move(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event,
@@ -157,7 +157,7 @@ static jzx_behavior_result move(jzx_fsm *fsm, jzx_context *ctx, const jzx_messag
 {
     uint32_t from = fsm->state;
     jzx_behavior_result result =
-        call(fsm, ctx, event, fsm->spec->states[from].on_exit, JZI_FSM_IN_HOOK);
+        fsm_call(fsm, ctx, event, fsm->spec->states[from].on_exit, JZI_FSM_IN_HOOK);
     if (result != JZX_BEHAVIOR_OK) {
         return result;
     }
@@ -165,7 +165,7 @@ static jzx_behavior_result move(jzx_fsm *fsm, jzx_context *ctx, const jzx_messag
         (jzx_fsm_change){.from = (uint16_t)from, .to = (uint16_t)next, .tag = event->tag};
     fsm->changes++;
     fsm->state = next;
-    return enter(fsm, ctx, event, next != from);
+    return fsm_enter(fsm, ctx, event, next != from);
 }
 
 /* Sets the message in hand aside. */
@@ -180,12 +180,12 @@ static jzx_behavior_result put_aside(jzx_fsm *fsm, jzx_context *ctx, const jzx_m
     }
     fsm->refused++;
     if (fsm->spec->unhandled == JZX_FSM_FAIL) {
-        return fail(fsm, ctx, err, "cannot postpone '%s' in '%s'",
-                    jzi_fsm_tag_name(fsm->spec, event->tag, tag, sizeof tag),
-                    jzx_fsm_state_name(fsm));
+        return fsm_fail(fsm, ctx, err, "cannot postpone '%s' in '%s'",
+                        jzi_fsm_tag_name(fsm->spec, event->tag, tag, sizeof tag),
+                        jzx_fsm_state_name(fsm));
     }
     if (can) {
-        discard(ctx);
+        fsm_discard(ctx);
     }
     return JZX_BEHAVIOR_OK;
 }
@@ -257,12 +257,12 @@ static jzx_behavior_result dispatch(jzx_fsm *fsm, jzx_context *ctx, const jzx_me
         fsm->flags |= JZI_FSM_WAITS;
     }
     if (row->action != NULL) {
-        jzx_behavior_result result = call(fsm, ctx, event, row->action, JZI_FSM_IN_ACTION);
+        jzx_behavior_result result = fsm_call(fsm, ctx, event, row->action, JZI_FSM_IN_ACTION);
         if (result != JZX_BEHAVIOR_OK) {
             return result;
         }
     } else if ((fsm->flags & JZI_FSM_WAITS) == 0) {
-        let_go(fsm, ctx, event);
+        fsm_let_go(fsm, ctx, event);
     }
     if (fsm->next == JZX_FSM_KEEP && (fsm->flags & JZI_FSM_WAITS) == 0) {
         return JZX_BEHAVIOR_OK;
@@ -339,8 +339,9 @@ static jzx_behavior_result run_queued(jzx_fsm *fsm, jzx_context *ctx)
         result = run_one(fsm, ctx);
     }
     if (result == JZX_BEHAVIOR_OK) {
-        result = fail(fsm, ctx, JZX_ERR_TOO_BIG, "%u events in '%s' without a message in between",
-                      (unsigned)JZX_FSM_CHAIN_MAX, jzx_fsm_state_name(fsm));
+        result =
+            fsm_fail(fsm, ctx, JZX_ERR_TOO_BIG, "%u events in '%s' without a message in between",
+                     (unsigned)JZX_FSM_CHAIN_MAX, jzx_fsm_state_name(fsm));
     }
     return result;
 }
@@ -386,7 +387,7 @@ jzx_behavior_result jzx_fsm_start(jzx_fsm *fsm, jzx_context *ctx)
     }
     fsm->flags |= JZI_FSM_STARTED;
     fsm->phase = JZI_FSM_IN_HOOK;
-    return finish(fsm, ctx, enter(fsm, ctx, NULL, true));
+    return finish(fsm, ctx, fsm_enter(fsm, ctx, NULL, true));
 }
 
 /* A message that the machine caused: from one of its timers, or to wake itself. */

@@ -12,7 +12,8 @@ typedef struct complaint {
     size_t cap;
 } complaint;
 
-__attribute__((format(printf, 2, 3))) static jzx_err refuse(complaint c, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static jzx_err fsm_table_refuse(complaint c,
+                                                                      const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -101,25 +102,26 @@ const char *jzi_fsm_tag_name(const jzx_fsm_spec *spec, uint32_t tag, char *buf, 
 static jzx_err check_shape(const jzx_fsm_spec *spec, complaint c)
 {
     if (spec->states == NULL || spec->state_count == 0 || spec->state_count > JZX_FSM_STATES_MAX) {
-        return refuse(c, "There are %u states; 1 to %u are possible.",
-                      spec->states == NULL ? 0u : (unsigned)spec->state_count, JZX_FSM_STATES_MAX);
+        return fsm_table_refuse(c, "There are %u states; 1 to %u are possible.",
+                                spec->states == NULL ? 0u : (unsigned)spec->state_count,
+                                JZX_FSM_STATES_MAX);
     }
     if (spec->event_count > JZX_FSM_EVENTS_MAX || spec->row_count > JZX_FSM_ROWS_MAX ||
         spec->timer_count > JZX_FSM_TIMERS_MAX) {
-        return refuse(c, "There are %u events, %u rows and %u timers; %u, %u and %u are possible.",
-                      (unsigned)spec->event_count, (unsigned)spec->row_count,
-                      (unsigned)spec->timer_count, JZX_FSM_EVENTS_MAX, JZX_FSM_ROWS_MAX,
-                      JZX_FSM_TIMERS_MAX);
+        return fsm_table_refuse(
+            c, "There are %u events, %u rows and %u timers; %u, %u and %u are possible.",
+            (unsigned)spec->event_count, (unsigned)spec->row_count, (unsigned)spec->timer_count,
+            JZX_FSM_EVENTS_MAX, JZX_FSM_ROWS_MAX, JZX_FSM_TIMERS_MAX);
     }
     if ((spec->events == NULL && spec->event_count > 0) ||
         (spec->rows == NULL && spec->row_count > 0) ||
         (spec->timers == NULL && spec->timer_count > 0)) {
-        return refuse(c, "A list with a count above 0 is NULL.");
+        return fsm_table_refuse(c, "A list with a count above 0 is NULL.");
     }
     if (spec->unhandled > JZX_FSM_DEAD_LETTER || spec->reserved != 0) {
-        return refuse(c, "%s",
-                      spec->reserved != 0 ? "`reserved` is not 0."
-                                          : "`unhandled` is no jzx_fsm_unhandled.");
+        return fsm_table_refuse(c, "%s",
+                                spec->reserved != 0 ? "`reserved` is not 0."
+                                                    : "`unhandled` is no jzx_fsm_unhandled.");
     }
     return JZX_OK;
 }
@@ -142,15 +144,17 @@ static jzx_err check_index(const jzx_fsm_spec *spec, complaint c)
 {
     uint32_t needed = JZX_FSM_INDEX_LEN(spec->state_count, spec->event_count, spec->timer_count);
     if (spec->index == NULL && spec->index_len != 0) {
-        return refuse(c, "`index_len` is %u; without `index` it is 0.", (unsigned)spec->index_len);
+        return fsm_table_refuse(c, "`index_len` is %u; without `index` it is 0.",
+                                (unsigned)spec->index_len);
     }
     if (spec->index != NULL && spec->index_len != needed) {
-        return refuse(c, "`index_len` is %u; with %u states, %u events and %u timers it is %u.",
-                      (unsigned)spec->index_len, (unsigned)spec->state_count,
-                      (unsigned)spec->event_count, (unsigned)spec->timer_count, (unsigned)needed);
+        return fsm_table_refuse(
+            c, "`index_len` is %u; with %u states, %u events and %u timers it is %u.",
+            (unsigned)spec->index_len, (unsigned)spec->state_count, (unsigned)spec->event_count,
+            (unsigned)spec->timer_count, (unsigned)needed);
     }
     if (spec->index != NULL && seal_in(spec) != 0 && seal_in(spec) != seal_of(spec)) {
-        return refuse(c, "`index` is another spec's, or was not zeroed.");
+        return fsm_table_refuse(c, "`index` is another spec's, or was not zeroed.");
     }
     return JZX_OK;
 }
@@ -160,29 +164,30 @@ static jzx_err check_states(const jzx_fsm_spec *spec, complaint c)
     for (uint32_t i = 0; i < spec->state_count; i++) {
         const jzx_fsm_state_spec *state = &spec->states[i];
         if (is_blank(state->name)) {
-            return refuse(c, "State %u has no name.", (unsigned)i);
+            return fsm_table_refuse(c, "State %u has no name.", (unsigned)i);
         }
         if ((state->flags & ~(JZX_FSM_FINAL | JZX_FSM_BY_GOTO)) != 0) {
-            return refuse(c, "State '%s' has unknown flags.", state->name);
+            return fsm_table_refuse(c, "State '%s' has unknown flags.", state->name);
         }
         if (state->timeout_ms > 0 &&
             jzi_fsm_scan(spec, 0, i, JZX_FSM_STATE_TIMEOUT, false) == JZI_FSM_NO_ROW) {
-            return refuse(c, "State '%s' has a timeout, but no row for JZX_FSM_STATE_TIMEOUT.",
-                          state->name);
+            return fsm_table_refuse(
+                c, "State '%s' has a timeout, but no row for JZX_FSM_STATE_TIMEOUT.", state->name);
         }
         for (uint32_t k = 0; k < i; k++) {
             if (strcmp(spec->states[k].name, state->name) == 0) {
-                return refuse(c, "States %u and %u are both named '%s'.", (unsigned)k, (unsigned)i,
-                              state->name);
+                return fsm_table_refuse(c, "States %u and %u are both named '%s'.", (unsigned)k,
+                                        (unsigned)i, state->name);
             }
         }
     }
     if (spec->initial >= spec->state_count) {
-        return refuse(c, "The initial state is %u; there are %u.", (unsigned)spec->initial,
-                      (unsigned)spec->state_count);
+        return fsm_table_refuse(c, "The initial state is %u; there are %u.",
+                                (unsigned)spec->initial, (unsigned)spec->state_count);
     }
     if ((spec->states[spec->initial].flags & JZX_FSM_FINAL) != 0) {
-        return refuse(c, "The initial state '%s' is final.", spec->states[spec->initial].name);
+        return fsm_table_refuse(c, "The initial state '%s' is final.",
+                                spec->states[spec->initial].name);
     }
     return JZX_OK;
 }
@@ -192,21 +197,21 @@ static jzx_err check_events(const jzx_fsm_spec *spec, complaint c)
     for (uint32_t i = 0; i < spec->event_count; i++) {
         const jzx_fsm_event_spec *event = &spec->events[i];
         if (is_blank(event->name)) {
-            return refuse(c, "Event %u has no name.", (unsigned)i);
+            return fsm_table_refuse(c, "Event %u has no name.", (unsigned)i);
         }
         if (is_own_tag(event->tag)) {
-            return refuse(c, "Event '%s' has a tag of the machine's own, 0x%x.", event->name,
-                          (unsigned)event->tag);
+            return fsm_table_refuse(c, "Event '%s' has a tag of the machine's own, 0x%x.",
+                                    event->name, (unsigned)event->tag);
         }
         uint32_t first = jzi_fsm_find_column(spec, event->tag);
         if (first != i) {
-            return refuse(c, "Events '%s' and '%s' have the same tag, 0x%x.",
-                          spec->events[first].name, event->name, (unsigned)event->tag);
+            return fsm_table_refuse(c, "Events '%s' and '%s' have the same tag, 0x%x.",
+                                    spec->events[first].name, event->name, (unsigned)event->tag);
         }
     }
     for (uint32_t i = 0; i < spec->timer_count; i++) {
         if (is_blank(spec->timers[i])) {
-            return refuse(c, "Timer %u has no name.", (unsigned)i);
+            return fsm_table_refuse(c, "Timer %u has no name.", (unsigned)i);
         }
     }
     return JZX_OK;
@@ -233,30 +238,32 @@ static jzx_err check_row(const jzx_fsm_spec *spec, uint32_t at, complaint c)
     unsigned number = (unsigned)at;
     char tag[24];
     if (row->state >= spec->state_count && row->state != JZX_FSM_ANY) {
-        return refuse(c, "Row %u is about state %u; there are %u.", number, (unsigned)row->state,
-                      (unsigned)spec->state_count);
+        return fsm_table_refuse(c, "Row %u is about state %u; there are %u.", number,
+                                (unsigned)row->state, (unsigned)spec->state_count);
     }
     if (row->tag != JZX_FSM_ANY_EVENT && !is_timeout(spec, row->tag) &&
         jzi_fsm_find_column(spec, row->tag) == JZI_FSM_NO_COLUMN) {
-        return refuse(c, "Row %u is about tag 0x%x, which is no event and no timer of the spec.",
-                      number, (unsigned)row->tag);
+        return fsm_table_refuse(
+            c, "Row %u is about tag 0x%x, which is no event and no timer of the spec.", number,
+            (unsigned)row->tag);
     }
     if (!is_next(spec, row->next)) {
-        return refuse(c, "Row %u goes to state %u; there are %u.", number, (unsigned)row->next,
-                      (unsigned)spec->state_count);
+        return fsm_table_refuse(c, "Row %u goes to state %u; there are %u.", number,
+                                (unsigned)row->next, (unsigned)spec->state_count);
     }
     if (row->next == JZX_FSM_POSTPONE && is_timeout(spec, row->tag)) {
-        return refuse(c, "Row %u postpones '%s'; only messages can wait.", number,
-                      jzi_fsm_tag_name(spec, row->tag, tag, sizeof tag));
+        return fsm_table_refuse(c, "Row %u postpones '%s'; only messages can wait.", number,
+                                jzi_fsm_tag_name(spec, row->tag, tag, sizeof tag));
     }
     if (row->state != JZX_FSM_ANY && (spec->states[row->state].flags & JZX_FSM_FINAL) != 0) {
-        return refuse(c, "Row %u is about '%s', which is final: nothing happens there.", number,
-                      spec->states[row->state].name);
+        return fsm_table_refuse(c, "Row %u is about '%s', which is final: nothing happens there.",
+                                number, spec->states[row->state].name);
     }
     for (uint32_t i = 0; i < at; i++) {
         if (hides(spec, &spec->rows[i], row)) {
-            return refuse(c, "Row %u is never reached: row %u takes '%s' first, without a guard.",
-                          number, (unsigned)i, jzi_fsm_tag_name(spec, row->tag, tag, sizeof tag));
+            return fsm_table_refuse(
+                c, "Row %u is never reached: row %u takes '%s' first, without a guard.", number,
+                (unsigned)i, jzi_fsm_tag_name(spec, row->tag, tag, sizeof tag));
         }
     }
     return JZX_OK;
@@ -283,8 +290,9 @@ static jzx_err check_reach(const jzx_fsm_spec *spec, complaint c)
     }
     for (uint32_t i = 0; i < spec->state_count; i++) {
         if (!reached[i]) {
-            return refuse(c, "No row leads to state '%s'; if an action does: JZX_FSM_BY_GOTO.",
-                          spec->states[i].name);
+            return fsm_table_refuse(
+                c, "No row leads to state '%s'; if an action does: JZX_FSM_BY_GOTO.",
+                spec->states[i].name);
         }
     }
     return JZX_OK;
@@ -305,10 +313,10 @@ jzx_err jzx_fsm_check_sized(const jzx_fsm_spec *spec, jzx_fsm_sizes sizes, char 
         why[0] = '\0';
     }
     if (spec == NULL) {
-        return refuse(c, "There is no spec.");
+        return fsm_table_refuse(c, "There is no spec.");
     }
     if (check_sizes(sizes) != JZX_OK) {
-        (void)refuse(c, "The spec was compiled with another version of jzx/fsm.h.");
+        (void)fsm_table_refuse(c, "The spec was compiled with another version of jzx/fsm.h.");
         return JZX_ERR_NEWER_STRUCT;
     }
     jzx_err err = check_shape(spec, c);

@@ -47,7 +47,7 @@ static jzx_err make_plan(const jzi_proxy_type *type, jzx_loop *loop, const void 
     return JZX_OK;
 }
 
-static jzi_proxy *make(const jzi_proxy *plan, jzx_loop *loop)
+static jzi_proxy *proxy_make(const jzi_proxy *plan, jzx_loop *loop)
 {
     jzi_proxy *self = jzi_alloc_zeroed(&plan->alloc, plan->actor_size);
     if (self != NULL) {
@@ -68,7 +68,7 @@ static void destroy(jzi_proxy *self)
 
 static jzx_behavior_result on_start(jzx_context *ctx, void *arg)
 {
-    ctx->state = make(arg, ctx->loop);
+    ctx->state = proxy_make(arg, ctx->loop);
     return ctx->state != NULL ? JZX_BEHAVIOR_OK : jzx_fail(ctx, JZX_ERR_NO_MEMORY, "no memory");
 }
 
@@ -105,7 +105,7 @@ jzx_err jzi_proxy_spawn(const jzi_proxy_type *type, jzx_loop *loop, const void *
     if (err != JZX_OK) {
         return err;
     }
-    jzi_proxy *self = make(plan, loop);
+    jzi_proxy *self = proxy_make(plan, loop);
     drop_plan(plan);
     if (self == NULL) {
         return JZX_ERR_NO_MEMORY;
@@ -147,10 +147,10 @@ uint32_t jzi_proxy_draw(jzi_proxy *proxy, const jzx_context *ctx)
     return jzi_random_next(&proxy->random);
 }
 
-jzi_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size)
+jzi_proxy_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size)
 {
     jzi_calls *calls = &proxy->calls;
-    jzi_call *call = jzi_alloc_zeroed(&proxy->alloc, size);
+    jzi_proxy_call *call = jzi_alloc_zeroed(&proxy->alloc, size);
     if (call == NULL) {
         return NULL;
     }
@@ -164,7 +164,7 @@ jzi_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size)
     return call;
 }
 
-void jzi_proxy_close(jzi_proxy *proxy, jzi_call *call, size_t size)
+void jzi_proxy_close(jzi_proxy *proxy, jzi_proxy_call *call, size_t size)
 {
     JZI_LIST_REMOVE(call);
     proxy->calls.count--;
@@ -200,7 +200,7 @@ static jzx_actor_id callee_of(const jzi_proxy *proxy, jzx_context *ctx)
 }
 
 jzx_err jzi_proxy_ask(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *request,
-                      jzi_call *call, jzx_behavior_fn on_reply)
+                      jzi_proxy_call *call, jzx_behavior_fn on_reply)
 {
     jzx_actor_id callee = callee_of(proxy, ctx);
     jzx_ask_opts ask = {

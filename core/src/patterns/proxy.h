@@ -9,13 +9,13 @@
 #include <stdbool.h>
 
 /* A call under way: the first member of what the actor knows of it. */
-typedef struct jzi_call {
-    struct jzi_call *next, **pprev;
+typedef struct jzi_proxy_call {
+    struct jzi_proxy_call *next, **pprev;
     jzx_request request; /* the duty to answer the caller */
-} jzi_call;
+} jzi_proxy_call;
 
 typedef struct jzi_calls {
-    jzi_call *first;
+    jzi_proxy_call *first;
     uint32_t count;
 } jzi_calls;
 
@@ -38,7 +38,7 @@ typedef struct jzi_proxy_type {
     /* A new actor: its plan is copied, the rest is zero. */
     void (*init)(jzi_proxy *self, jzx_loop *loop);
     /* The actor ends with this call under way. */
-    void (*close)(jzi_proxy *self, jzi_call *call);
+    void (*close)(jzi_proxy *self, jzi_proxy_call *call);
     /* A message of the proxy's own; false: it is none. */
     bool (*on_own)(jzi_proxy *self, jzx_context *ctx, const jzx_message *msg);
     /* An ask for facts, any other ask, and what is no ask. */
@@ -76,13 +76,13 @@ jzx_err jzi_proxy_child(const jzi_proxy_type *type, jzx_loop *loop, const void *
 uint32_t jzi_proxy_draw(jzi_proxy *proxy, const jzx_context *ctx);
 
 /* Keeps the ask in hand in a zeroed call of `size` bytes. NULL: there is no memory. */
-jzi_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size);
-void jzi_proxy_close(jzi_proxy *proxy, jzi_call *call, size_t size);
+jzi_proxy_call *jzi_proxy_open(jzi_proxy *proxy, jzx_context *ctx, size_t size);
+void jzi_proxy_close(jzi_proxy *proxy, jzi_proxy_call *call, size_t size);
 
 /* Asks the callee what `request` says: the message in hand, or a value or copy that was kept. Its
  * data is given away, whatever the result. Waits no longer than the caller of `call`. */
 jzx_err jzi_proxy_ask(const jzi_proxy *proxy, jzx_context *ctx, const jzx_message *request,
-                      jzi_call *call, jzx_behavior_fn on_reply);
+                      jzi_proxy_call *call, jzx_behavior_fn on_reply);
 /* What an error of the ask means. */
 uint32_t jzi_proxy_outcome(jzx_err err);
 

@@ -25,7 +25,7 @@ typedef struct retry {
 } retry;
 
 typedef struct call {
-    jzi_call base;
+    jzi_proxy_call base;
     uint32_t attempts;
     jzx_message request; /* data of a copy: owned, len bytes */
 } call;
@@ -192,7 +192,7 @@ static bool on_again(jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
     return true;
 }
 
-static void refuse(retry *self, jzx_context *ctx, const jzx_message *msg, jzx_err err)
+static void retry_refuse(retry *self, jzx_context *ctx, const jzx_message *msg, jzx_err err)
 {
     self->facts.refused++;
     jzi_proxy_refuse(&self->plan.proxy, ctx, msg, err, 0);
@@ -203,21 +203,21 @@ static void on_call(jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
     retry *self = (retry *)proxy;
     self->facts.calls++;
     if (!is_repeatable(msg)) {
-        refuse(self, ctx, msg, JZX_ERR_NOT_SUPPORTED);
+        retry_refuse(self, ctx, msg, JZX_ERR_NOT_SUPPORTED);
         return;
     }
     if (self->plan.proxy.calls.count >= self->plan.rules.max_calls) {
-        refuse(self, ctx, msg, JZX_ERR_BUSY);
+        retry_refuse(self, ctx, msg, JZX_ERR_BUSY);
         return;
     }
     call *it = (call *)jzi_proxy_open(&self->plan.proxy, ctx, sizeof *it);
     if (it == NULL) {
-        refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
+        retry_refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
         return;
     }
     if (!keep_request(&self->plan.proxy.alloc, msg, it)) {
         close_call(self, it);
-        refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
+        retry_refuse(self, ctx, msg, JZX_ERR_NO_MEMORY);
         return;
     }
     jzi_budget_add_call(&self->budget, jzx_loop_now(ctx->loop));
@@ -249,7 +249,7 @@ static void retry_init(jzi_proxy *proxy, jzx_loop *loop)
     self->budget = self->plan.rules.budget;
 }
 
-static void retry_close(jzi_proxy *proxy, jzi_call *it)
+static void retry_close(jzi_proxy *proxy, jzi_proxy_call *it)
 {
     close_call((retry *)proxy, (call *)it);
 }

@@ -94,7 +94,7 @@ static jzx_err start_list(jzx_context *ctx, jzi_router *r)
     return err;
 }
 
-static jzx_err start(jzx_context *ctx, jzi_router *r)
+static jzx_err router_start(jzx_context *ctx, jzi_router *r)
 {
     jzx_actor_facts facts;
     jzx_err err = jzx_actor_inspect(ctx->loop, ctx->self, &facts);
@@ -185,11 +185,11 @@ static void on_news(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
     }
 }
 
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result router_on_message(jzx_context *ctx, const jzx_message *msg)
 {
     jzi_router *r = ctx->state;
     if (jzi_unlikely(!r->started)) {
-        jzx_err err = start(ctx, r);
+        jzx_err err = router_start(ctx, r);
         if (err != JZX_OK) {
             return jzx_fail(ctx, err, "the router's workers could not be started");
         }
@@ -213,7 +213,7 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
 
 /* Making one. */
 
-static jzi_router *make(const jzi_router_plan *plan)
+static jzi_router *router_make(const jzi_router_plan *plan)
 {
     jzi_router *r = jzi_alloc_zeroed(&plan->alloc, sizeof *r);
     if (r != NULL) {
@@ -242,8 +242,8 @@ static void on_end(jzx_context *ctx)
 
 static jzx_behavior_result on_start(jzx_context *ctx, void *plan)
 {
-    jzi_router *r = make(plan);
-    jzx_err err = r == NULL ? JZX_ERR_NO_MEMORY : start(ctx, r);
+    jzi_router *r = router_make(plan);
+    jzx_err err = r == NULL ? JZX_ERR_NO_MEMORY : router_start(ctx, r);
     if (err != JZX_OK) {
         if (r != NULL) {
             destroy(r);
@@ -269,13 +269,13 @@ jzx_err jzx_router_spawn_sized(jzx_loop *loop, const jzx_router_opts *opts, jzx_
     if (err != JZX_OK) {
         return err;
     }
-    jzi_router *r = make(plan);
+    jzi_router *r = router_make(plan);
     if (r == NULL) {
         jzi_router_plan_release(plan);
         return JZX_ERR_NO_MEMORY;
     }
     r->owned = plan;
-    jzx_spawn_opts spawn = {.behavior = on_message,
+    jzx_spawn_opts spawn = {.behavior = router_on_message,
                             .state = r,
                             .deinit = on_end,
                             .drop_msg = plan->opts.drop_msg,
@@ -311,7 +311,7 @@ jzx_err jzx_router_child_sized(jzx_loop *loop, const jzx_router_opts *opts, jzx_
     if (err != JZX_OK) {
         return err;
     }
-    spec->behavior = on_message;
+    spec->behavior = router_on_message;
     spec->init = on_start;
     spec->deinit = on_end;
     spec->arg = plan;

@@ -55,8 +55,8 @@ static void cancel_rest(jzx_context *ctx, const jzi_gather *g)
 }
 
 /* The reply in hand becomes the answer. */
-static void answer(jzx_context *ctx, const jzi_router *r, jzx_request request,
-                   const jzx_message *msg)
+static void router_gather_answer(jzx_context *ctx, const jzi_router *r, jzx_request request,
+                                 const jzx_message *msg)
 {
     jzx_send_opts opts = {.len = msg->len, .tag = msg->tag};
     if ((msg->flags & JZX_MSG_VALUE) != 0) {
@@ -97,7 +97,7 @@ static jzx_behavior_result on_reply(jzx_context *ctx, const jzx_message *msg)
     }
     g->asks[at] = g->asks[--g->pending];
     if (reply->outcome == JZX_OUTCOME_REPLIED) {
-        answer(ctx, r, g->request, msg);
+        router_gather_answer(ctx, r, g->request, msg);
         cancel_rest(ctx, g);
         close_gather(r, g);
     } else if (g->pending == 0) {
@@ -164,7 +164,7 @@ jzx_err jzi_router_gather(jzx_context *ctx, jzi_router *r, const jzx_message *ms
     }
     jzx_send_opts what;
     jzi_shared *shared;
-    jzx_err err = jzi_share(r, msg, &what, &shared);
+    jzx_err err = jzi_dispatcher_share(r, msg, &what, &shared);
     if (err != JZX_OK) {
         return err;
     }

@@ -7,7 +7,7 @@
 #include "base/hash.h"
 
 /* Makes room for `wanted` ids. Without memory there is as much room as before. */
-static void make_room(jzi_router *r, size_t wanted)
+static void router_group_make_room(jzi_router *r, size_t wanted)
 {
     if (wanted <= r->members_cap) {
         return;
@@ -26,7 +26,7 @@ static size_t read_members(jzx_context *ctx, jzi_router *r)
     const char *group = r->plan->opts.group;
     size_t count = jzx_group_count(ctx->loop, group);
     size_t most = JZX_ROUTER_WORKERS_MAX;
-    make_room(r, count < most ? count : most);
+    router_group_make_room(r, count < most ? count : most);
     count = jzx_group_members(ctx->loop, group, r->members, r->members_cap);
     r->stale = count > r->members_cap && r->members_cap < most;
     return count < r->members_cap ? count : r->members_cap;

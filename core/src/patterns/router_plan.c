@@ -20,7 +20,7 @@ static jzx_err keep(char *to, size_t cap, const char **field)
     return JZX_OK;
 }
 
-static jzx_err check_list(const jzx_router_opts *opts)
+static jzx_err router_plan_check_list(const jzx_router_opts *opts)
 {
     for (uint32_t i = 0; i < opts->list_count; i++) {
         if (opts->list[i] == JZX_NOBODY) {
@@ -35,7 +35,7 @@ static jzx_err check_list(const jzx_router_opts *opts)
     return JZX_OK;
 }
 
-static jzx_err check(const jzx_router_opts *opts)
+static jzx_err router_plan_check(const jzx_router_opts *opts)
 {
     int kinds = (opts->worker != NULL) + (opts->list != NULL) + (opts->group != NULL);
     bool odd = opts->strategy > JZX_ROUTE_GATHER_FIRST || opts->on_empty > JZX_EMPTY_FAIL ||
@@ -49,7 +49,7 @@ static jzx_err check(const jzx_router_opts *opts)
     if (opts->workers > JZX_ROUTER_WORKERS_MAX || opts->list_count > JZX_ROUTER_WORKERS_MAX) {
         return JZX_ERR_TOO_BIG;
     }
-    return opts->list == NULL ? JZX_OK : check_list(opts);
+    return opts->list == NULL ? JZX_OK : router_plan_check_list(opts);
 }
 
 /* As a supervisor would judge it: the restart rules, and whether a worker can be restarted. */
@@ -66,8 +66,8 @@ static jzx_err check_pool(const jzx_spawn_opts *worker, const jzx_supervisor_spe
                             .init = worker->init,
                             .mode = JZX_TRANSIENT,
                             .flags = worker->flags & JZX_SPAWN_STATELESS};
-    jzx_supervisor_init family = {.spec = restart, .children = &child, .child_count = 1};
-    return jzx_supervisor_check(&family, NULL, 0);
+    jzx_supervisor_init init = {.spec = restart, .children = &child, .child_count = 1};
+    return jzx_supervisor_check(&init, NULL, 0);
 }
 
 static jzx_err adopt_pool(jzi_router_plan *plan, const jzx_router_sizes *sizes)
@@ -94,7 +94,7 @@ static jzx_err adopt_pool(jzi_router_plan *plan, const jzx_router_sizes *sizes)
     return err;
 }
 
-static jzx_err adopt(jzi_router_plan *plan, const jzx_router_sizes *sizes)
+static jzx_err router_plan_adopt(jzi_router_plan *plan, const jzx_router_sizes *sizes)
 {
     jzx_router_opts *opts = &plan->opts;
     jzx_err err = keep(plan->name, sizeof plan->name, &opts->name);
@@ -126,7 +126,7 @@ jzx_err jzi_router_plan_make(jzx_loop *loop, const jzx_router_opts *opts,
     jzx_router_opts known;
     jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, sizes->opts);
     if (err == JZX_OK) {
-        err = check(&known);
+        err = router_plan_check(&known);
     }
     if (err != JZX_OK) {
         return err;
@@ -141,7 +141,7 @@ jzx_err jzi_router_plan_make(jzx_loop *loop, const jzx_router_opts *opts,
     plan->alloc = alloc;
     plan->size = size;
     plan->opts = known;
-    err = adopt(plan, sizes);
+    err = router_plan_adopt(plan, sizes);
     if (err != JZX_OK) {
         jzi_router_plan_release(plan);
         return err;

@@ -97,8 +97,8 @@ void jzi_router_release(const jzi_router *r, const jzx_message *msg);
 typedef struct jzi_shared jzi_shared;
 /* Options for sending the message in hand to several: a value, a copy, or shared data. *out_shared
  * is NULL if it is not the latter. NOT_SUPPORTED: it cannot be shared. NO_MEMORY. */
-jzx_err jzi_share(const jzi_router *r, const jzx_message *msg, jzx_send_opts *out_opts,
-                  jzi_shared **out_shared);
+jzx_err jzi_dispatcher_share(const jzi_router *r, const jzx_message *msg, jzx_send_opts *out_opts,
+                             jzi_shared **out_shared);
 /* Around every send: one reference more, and back if it was refused. NULL is fine. */
 void jzi_shared_lend(jzi_shared *shared);
 void jzi_shared_unlend(jzi_shared *shared);

@@ -158,7 +158,8 @@ void jzi_router_release(const jzi_router *r, const jzx_message *msg)
 }
 
 /* The message in hand becomes a dead letter. Without memory even for that it ends here. */
-static void discard(jzx_context *ctx, jzi_router *r, const jzx_message *msg, jzx_err why)
+static void router_route_discard(jzx_context *ctx, jzi_router *r, const jzx_message *msg,
+                                 jzx_err why)
 {
     r->stats.discarded++;
     r->stats.lost += why == JZX_ERR_NO_MEMORY ? 1 : 0;
@@ -171,7 +172,7 @@ static void set_aside(jzx_context *ctx, jzi_router *r, const jzx_message *msg, u
 {
     jzx_err err = jzx_stash(ctx);
     if (err != JZX_OK) {
-        discard(ctx, r, msg, err);
+        router_route_discard(ctx, r, msg, err);
         return;
     }
     r->stashed++;
@@ -188,7 +189,7 @@ static void wait(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32
     if (r->routes.count == 0) {
         r->stats.no_worker++;
         if (r->plan->opts.on_empty == JZX_EMPTY_DISCARD) {
-            discard(ctx, r, msg, JZX_ERR_NO_WORKERS);
+            router_route_discard(ctx, r, msg, JZX_ERR_NO_WORKERS);
         } else {
             set_aside(ctx, r, msg, JZI_ROUTE_NONE);
         }
@@ -199,24 +200,24 @@ static void wait(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32
         set_aside(ctx, r, msg, owner);
         return;
     }
-    discard(ctx, r, msg, JZX_ERR_NO_MEMORY);
+    router_route_discard(ctx, r, msg, JZX_ERR_NO_MEMORY);
 }
 
 /* Messages that come. */
 
-static uint32_t depth_of(void *loop, jzx_actor_id id)
+static uint32_t router_route_depth_of(void *loop, jzx_actor_id id)
 {
     return jzx_mailbox_depth(loop, id);
 }
 
-static uint32_t choose(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
+static uint32_t router_route_choose(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
 {
     const jzx_router_opts *opts = &r->plan->opts;
     switch (opts->strategy) {
     case JZX_ROUTE_RANDOM:
         return jzi_pick_random(&r->routes);
     case JZX_ROUTE_LEAST_MAILBOX:
-        return jzi_pick_least(&r->routes, depth_of, ctx->loop);
+        return jzi_pick_least(&r->routes, router_route_depth_of, ctx->loop);
     case JZX_ROUTE_HASH:
         return opts->overflow == JZX_OVERFLOW_WAIT
                    ? jzi_pick_owner(&r->routes, opts->key(opts->key_arg, msg))
@@ -247,10 +248,11 @@ static bool squeeze_in(jzx_context *ctx, jzi_router *r, uint32_t owner)
 
 /* One worker gets the message in hand. MAILBOX_FULL: *out_owner is whom it has to wait for, if that
  * is a certain one. */
-static jzx_err pass_on(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32_t *out_owner)
+static jzx_err router_route_pass_on(jzx_context *ctx, jzi_router *r, const jzx_message *msg,
+                                    uint32_t *out_owner)
 {
     for (;;) { /* each round closes a worker or takes one out */
-        uint32_t at = choose(ctx, r, msg);
+        uint32_t at = router_route_choose(ctx, r, msg);
         if (at == JZI_ROUTE_NONE || r->routes.at[at].full) {
             *out_owner = at;
             return is_urgent(msg) && squeeze_in(ctx, r, at) ? JZX_OK : JZX_ERR_MAILBOX_FULL;
@@ -275,7 +277,7 @@ static jzx_err hand_out(jzx_context *ctx, jzi_router *r, const jzx_message *msg,
     case JZX_ROUTE_GATHER_FIRST:
         return jzi_router_gather(ctx, r, msg);
     default:
-        return pass_on(ctx, r, msg, out_owner);
+        return router_route_pass_on(ctx, r, msg, out_owner);
     }
 }
 
@@ -306,6 +308,6 @@ void jzi_router_route(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
         r->stuck = true;
         wait(ctx, r, msg, owner);
     } else if (err != JZX_OK) {
-        discard(ctx, r, msg, err);
+        router_route_discard(ctx, r, msg, err);
     }
 }

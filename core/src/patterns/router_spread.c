@@ -23,7 +23,7 @@ struct jzi_shared {
     alignas(max_align_t) unsigned char bytes[];
 };
 
-static void release(jzi_shared *shared)
+static void router_spread_release(jzi_shared *shared)
 {
     /* Release: our reading is over. Acquire, in the last one: so is everybody's. */
     if (atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) > 1) {
@@ -39,11 +39,11 @@ static void release(jzi_shared *shared)
 /* The `drop` of every message that refers to it; on any thread. */
 static void reader_done(void *bytes)
 {
-    release(jzi_container_of(bytes, jzi_shared, bytes));
+    router_spread_release(jzi_container_of(bytes, jzi_shared, bytes));
 }
 
-jzx_err jzi_share(const jzi_router *r, const jzx_message *msg, jzx_send_opts *out_opts,
-                  jzi_shared **out_shared)
+jzx_err jzi_dispatcher_share(const jzi_router *r, const jzx_message *msg, jzx_send_opts *out_opts,
+                             jzi_shared **out_shared)
 {
     *out_shared = NULL;
     *out_opts = (jzx_send_opts){
@@ -104,7 +104,7 @@ void jzi_shared_close(jzx_context *ctx, jzi_shared *shared, bool sent)
 {
     if (shared != NULL) {
         shared->original = sent ? jzx_message_take(ctx) : NULL;
-        release(shared);
+        router_spread_release(shared);
     }
 }
 
@@ -115,7 +115,8 @@ jzx_err jzi_router_broadcast(jzx_context *ctx, jzi_router *r, const jzx_message 
     }
     jzx_send_opts opts;
     jzi_shared *shared;
-    jzx_err err = jzx_is_ask(ctx) ? JZX_ERR_NOT_SUPPORTED : jzi_share(r, msg, &opts, &shared);
+    jzx_err err =
+        jzx_is_ask(ctx) ? JZX_ERR_NOT_SUPPORTED : jzi_dispatcher_share(r, msg, &opts, &shared);
     if (err != JZX_OK) {
         return err;
     }

@@ -3,8 +3,8 @@
 jzi_worker *jzi_loop_enter_pool(const jzx_loop *loop)
 {
     jzi_worker *worker = jzi_loop_here(loop);
-    jzi_worker_take_floor(worker);
-    if (worker->floors == 1 && jzi_inbox_has_mail(worker->inbox)) {
+    jzi_worker_lock_pool(worker);
+    if (worker->pool_lock_depth == 1 && jzi_inbox_has_mail(worker->inbox)) {
         jzi_worker_intake(worker);
     }
     return worker;
@@ -12,8 +12,8 @@ jzi_worker *jzi_loop_enter_pool(const jzx_loop *loop)
 
 void jzi_loop_leave_pool(jzi_worker *worker)
 {
-    if (worker->floors == 1 && jzi_unlikely(worker->dispatcher->chores != NULL)) {
-        jzi_worker_do_chores(worker);
+    if (worker->pool_lock_depth == 1 && jzi_unlikely(worker->dispatcher->deferred != NULL)) {
+        jzi_worker_run_deferred(worker);
     }
-    jzi_worker_give_floor(worker);
+    jzi_worker_unlock_pool(worker);
 }

@@ -1,6 +1,6 @@
 /* How a public call gets in: from a loop to the worker that acts for the calling thread, in a pool
- * with its floor. Nothing here knows what a loop is, but that its worker is its first member, which
- * loop.h asserts; so the modules below the loop have entry points of their own. */
+ * with its pool lock. Nothing here knows what a loop is, but that its worker is its first member,
+ * which loop.h asserts; so the modules below the loop have entry points of their own. */
 #ifndef JZI_ENTRY_H
 #define JZI_ENTRY_H
 
@@ -22,7 +22,7 @@ static inline jzi_worker *jzi_loop_here(const jzx_loop *loop)
 }
 
 /* Entry points begin with this: `worker` is who acts for the caller, NULL without a loop. In a pool
- * it has the floor until the function returns. */
+ * it has the pool lock until the function returns. */
 jzi_worker *jzi_loop_enter_pool(const jzx_loop *loop);
 static inline jzi_worker *jzi_loop_enter(const jzx_loop *loop, const char *call)
 {
@@ -40,7 +40,7 @@ static inline void jzi_loop_leave(jzi_worker *const *worker)
         jzi_loop_leave_pool(*worker);
     }
 }
-/* For short calls: no pool, so there is no floor to take. */
+/* For short calls: no pool, so there is no pool lock to take. */
 static inline bool jzi_loop_is_plain(const jzx_loop *loop, const char *call)
 {
     jzi_worker *worker = jzi_loop_worker(loop);

@@ -21,7 +21,7 @@ typedef struct jzi_feed {
 
 /* An actor that is ending is told no more: it would hear of what it leaves behind, and for ever if
  * its answer is another letter. */
-static void tell(jzi_worker *worker, jzi_feed *feed)
+static void letters_tell(jzi_worker *worker, jzi_feed *feed)
 {
     jzi_actor *actor = jzi_worker_find(worker, feed->subscriber);
     jzi_assert(actor != NULL);
@@ -35,7 +35,7 @@ static void tell_all(jzi_worker *worker)
 {
     for (jzi_feed *feed = worker->dispatcher->feeds; feed != NULL; feed = feed->next) {
         if (!feed->busy) {
-            tell(worker, feed);
+            letters_tell(worker, feed);
         }
     }
 }
@@ -48,7 +48,7 @@ static void others_wrote(jzi_worker *worker, jzi_errand *errand)
     uint64_t count = jzi_dead_letters_hear(&worker->dispatcher->dead_letters);
     for (jzi_feed *feed = worker->dispatcher->feeds; feed != NULL; feed = feed->next) {
         if (!feed->busy && feed->told < count) {
-            tell(worker, feed);
+            letters_tell(worker, feed);
         }
     }
 }
@@ -71,7 +71,7 @@ static uint64_t listen(jzi_worker *worker)
     return jzi_dead_letters_listen(&dispatcher->dead_letters, call_dispatcher);
 }
 
-static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+static bool letters_claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     (void)actor;
     jzi_feed *feed = jzi_container_of(node, jzi_feed, node);
@@ -83,14 +83,14 @@ static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 }
 
 /* Letters that were made while the notice was in hand are news. */
-static void notice_is_handled(jzi_worker *worker, jzi_node *node)
+static void letters_notice_is_handled(jzi_worker *worker, jzi_node *node)
 {
     jzi_feed *feed = jzi_container_of(node, jzi_feed, node);
     feed->busy = false;
     if (feed->subscriber == JZX_NOBODY) {
         jzi_free(&worker->alloc, feed, sizeof *feed);
     } else if (feed->told < jzi_dead_letters_count(&worker->dispatcher->dead_letters)) {
-        tell(worker, feed);
+        letters_tell(worker, feed);
     }
 }
 
@@ -98,7 +98,7 @@ static void end_feed(jzi_worker *worker, jzi_feed *feed)
 {
     jzi_actor *actor = jzi_worker_find(worker, feed->subscriber);
     jzi_assert(actor != NULL);
-    actor->ext->feed = NULL;
+    actor->cold->feed = NULL;
     feed->subscriber = JZX_NOBODY;
     JZI_LIST_REMOVE(feed);
     if (worker->dispatcher->feeds == NULL) {
@@ -110,7 +110,7 @@ static void end_feed(jzi_worker *worker, jzi_feed *feed)
     }
 }
 
-static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
+static void letters_notice_is_revoked(jzi_worker *worker, jzi_node *node)
 {
     jzi_feed *feed = jzi_container_of(node, jzi_feed, node);
     feed->busy = false;
@@ -121,17 +121,19 @@ static void notice_is_revoked(jzi_worker *worker, jzi_node *node)
 
 void jzi_letters_init(jzi_worker *worker)
 {
-    worker->dispatcher->event_ops[JZI_EVENT_LETTERS] = (jzi_event_ops){
-        .claim = claim_notice, .done = notice_is_handled, .revoke = notice_is_revoked};
+    worker->dispatcher->event_ops[JZI_EVENT_LETTERS] =
+        (jzi_event_ops){.claim = letters_claim_notice,
+                        .done = letters_notice_is_handled,
+                        .revoke = letters_notice_is_revoked};
 }
 
 jzx_err jzi_letters_subscribe(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_ext *ext = jzi_worker_ext(worker, actor);
-    if (ext == NULL) {
+    jzi_cold *cold = jzi_worker_cold(worker, actor);
+    if (cold == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    if (ext->feed != NULL) {
+    if (cold->feed != NULL) {
         return JZX_OK;
     }
     jzi_feed *feed = jzi_alloc_zeroed(&worker->alloc, sizeof *feed);
@@ -147,15 +149,15 @@ jzx_err jzi_letters_subscribe(jzi_worker *worker, jzi_actor *actor)
     feed->subscriber = actor->id;
     feed->told = listen(worker);
     JZI_LIST_PUSH(&worker->dispatcher->feeds, feed);
-    ext->feed = feed;
+    cold->feed = feed;
     worker->dispatcher->on_dead_letter = tell_all;
     return JZX_OK;
 }
 
 void jzi_letters_unsubscribe(jzi_worker *worker, jzi_actor *actor)
 {
-    if (actor->ext != NULL && actor->ext->feed != NULL) {
-        end_feed(worker, actor->ext->feed);
+    if (actor->cold != NULL && actor->cold->feed != NULL) {
+        end_feed(worker, actor->cold->feed);
     }
 }
 

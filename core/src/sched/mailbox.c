@@ -1,6 +1,7 @@
 #include "sched/mailbox.h"
 
 #include "base/alloc.h"
+#include "sched/worker_record.h"
 
 #include <string.h>
 
@@ -79,7 +80,7 @@ static jzi_node *make_node(jzi_worker *worker, const jzx_send_opts *opts, uint32
 }
 
 /* Room for this message? OK, or MAILBOX_FULL. */
-static jzx_err admit(const jzi_actor *actor, uint32_t margin, bool urgent)
+static jzx_err mailbox_admit(const jzi_actor *actor, uint32_t margin, bool urgent)
 {
     uint32_t cap = jzi_actor_cap(actor);
     uint64_t limit = urgent ? (uint64_t)cap + jzi_urgent_extra(cap) : cap;
@@ -97,17 +98,17 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
     }
     bool urgent = (flags & JZX_MSG_URGENT) != 0;
     uint32_t policy = jzi_door_policy(&actor->door);
-    bool over = admit(actor, opts->margin, urgent) != JZX_OK;
+    bool over = mailbox_admit(actor, opts->margin, urgent) != JZX_OK;
     if (over && (urgent || opts->margin > 0 || policy == JZX_FULL_REJECT)) {
         return JZX_ERR_MAILBOX_FULL;
     }
     jzi_node *node =
-        urgent && jzi_worker_ext(worker, actor) == NULL ? NULL : make_node(worker, opts, flags);
+        urgent && jzi_worker_cold(worker, actor) == NULL ? NULL : make_node(worker, opts, flags);
     if (node == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     if (over && (policy == JZX_FULL_DROP_NEWEST || !jzi_worker_evict(worker, actor))) {
-        jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_DROPPED_NEWEST);
+        jzi_worker_dead_letter_unqueued(worker, actor, node, JZX_DEAD_DROPPED_NEWEST);
         return JZX_OK;
     }
     if (urgent) {
@@ -157,7 +158,7 @@ static void moved_on(jzi_worker *worker, jzi_actor *from, jzi_node *node)
     jzi_msg_clear(&node->msg, JZI_MSG_BLOCK);
     jzi_count_add(&worker->counters.left_lane, 1);
     jzi_count_add(&worker->counters.redirected, 1);
-    from->ext->redirected++;
+    from->cold->redirected++;
     jzi_worker_release_node(worker, node);
     if (foreign) {
         jzi_worker_leave(worker, from, 1);
@@ -177,7 +178,8 @@ bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, j
         return true;
     }
     if (to == from->id || jzi_worker_find_open(worker, to, &actor) != JZX_OK ||
-        admit(actor, 0, urgent) != JZX_OK || (urgent && jzi_worker_ext(worker, actor) == NULL)) {
+        mailbox_admit(actor, 0, urgent) != JZX_OK ||
+        (urgent && jzi_worker_cold(worker, actor) == NULL)) {
         return false;
     }
     /* A node of its own: the old one may be a sender's. What it points to moves. */

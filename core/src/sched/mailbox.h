@@ -15,7 +15,8 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
                          uint32_t flags);
 
 /* Sends a message on that was accepted by `from` and has left its lane; the sender stays. False:
- * the other actor does not take it, or there is no memory; then nothing changed. `from` has an ext.
+ * the other actor does not take it, or there is no memory; then nothing changed. `from` has a cold
+ * part.
  */
 bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, jzx_actor_id to);
 

@@ -18,7 +18,7 @@ void jzi_room_link(jzi_room *room, jzi_actor *waiter, jzx_actor_id target)
     room->notice.target = target;
     room->waiter = waiter->id;
     room->waiting = true;
-    JZI_LIST_PUSH(&waiter->ext->requests, room);
+    JZI_LIST_PUSH(&waiter->cold->requests, room);
 }
 
 static void free_room(jzi_worker *worker, jzi_room *room)
@@ -47,7 +47,7 @@ void jzi_room_answer(jzi_worker *worker, jzi_room *room, uint32_t free_slots, jz
     }
 }
 
-static bool claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
+static bool room_claim_notice(jzi_worker *worker, jzi_actor *actor, jzi_node *node)
 {
     (void)worker;
     (void)actor;
@@ -65,28 +65,28 @@ static uint32_t room_of(const jzi_actor *actor)
 /* Of so many free slots, those not promised to somebody who has yet to act on it. */
 static uint32_t unpromised(const jzi_actor *actor, uint32_t free_slots)
 {
-    return free_slots > actor->ext->told ? free_slots - actor->ext->told : 0;
+    return free_slots > actor->cold->told ? free_slots - actor->cold->told : 0;
 }
 
 static void promise(jzi_worker *worker, jzi_actor *actor, jzi_room *room, uint32_t free_slots)
 {
     room->told = true;
-    actor->ext->told++;
+    actor->cold->told++;
     jzi_room_answer(worker, room, free_slots, JZX_OK);
 }
 
 /* As many waiters as there are slots, in the order of asking: more would only be refused again. */
 static void tell_waiters(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_ext *ext = actor->ext;
+    jzi_cold *cold = actor->cold;
     uint32_t free_slots = room_of(actor); /* once: other threads send meanwhile */
-    for (uint32_t spare = unpromised(actor, free_slots); spare > 0 && ext->waiters != NULL;
+    for (uint32_t spare = unpromised(actor, free_slots); spare > 0 && cold->waiters != NULL;
          spare--) {
-        jzi_room *first = ext->waiters;
-        ext->waiters = first->after;
+        jzi_room *first = cold->waiters;
+        cold->waiters = first->after;
         promise(worker, actor, first, free_slots);
     }
-    if (ext->waiters == NULL) {
+    if (cold->waiters == NULL) {
         actor->flags &= ~JZI_ACTOR_WAITERS;
     }
 }
@@ -100,7 +100,7 @@ void jzi_room_settled(jzi_worker *worker, jzx_actor_id id, bool told)
         return;
     }
     if (told) {
-        target->ext->told--;
+        target->cold->told--;
     }
     if ((target->flags & JZI_ACTOR_WAITERS) != 0 && (target->flags & JZI_ACTOR_ENDING) == 0 &&
         jzi_actor_used(target) <= target->type->low_water) {
@@ -124,7 +124,7 @@ static void notice_is_out(jzi_worker *worker, jzi_node *node)
 void jzi_room_init(jzi_worker *worker)
 {
     worker->dispatcher->event_ops[JZI_EVENT_ROOM] =
-        (jzi_event_ops){.claim = claim_notice, .done = notice_is_out, .revoke = notice_is_out};
+        (jzi_event_ops){.claim = room_claim_notice, .done = notice_is_out, .revoke = notice_is_out};
     worker->dispatcher->event_ops[JZI_EVENT_FULL] =
         (jzi_event_ops){.arrive = jzi_worker_others_refused};
     worker->dispatcher->on_room = tell_waiters;
@@ -132,10 +132,10 @@ void jzi_room_init(jzi_worker *worker)
 
 static bool has_request(const jzi_actor *waiter, jzx_actor_id target)
 {
-    if (waiter->ext == NULL) {
+    if (waiter->cold == NULL) {
         return false;
     }
-    for (const jzi_room *room = waiter->ext->requests; room != NULL; room = room->next) {
+    for (const jzi_room *room = waiter->cold->requests; room != NULL; room = room->next) {
         if (room->notice.target == target && room->waiting) {
             return true;
         }
@@ -145,20 +145,20 @@ static bool has_request(const jzi_actor *waiter, jzx_actor_id target)
 
 void jzi_room_queue(jzi_worker *worker, jzi_actor *target, jzi_room *room)
 {
-    jzi_ext *ext = target->ext;
+    jzi_cold *cold = target->cold;
     uint32_t free_slots = room_of(target);
-    if (ext->waiters == NULL && unpromised(target, free_slots) > 0 &&
+    if (cold->waiters == NULL && unpromised(target, free_slots) > 0 &&
         jzi_actor_used(target) <= target->type->low_water) {
         promise(worker, target, room, free_slots);
         return;
     }
     room->queued = true;
-    if (ext->waiters == NULL) {
-        ext->waiters = room;
+    if (cold->waiters == NULL) {
+        cold->waiters = room;
     } else {
-        ext->waiters_last->after = room;
+        cold->waiters_last->after = room;
     }
-    ext->waiters_last = room;
+    cold->waiters_last = room;
     target->flags |= JZI_ACTOR_WAITERS;
 }
 
@@ -169,8 +169,8 @@ jzx_err jzi_room_request(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id tar
     }
     jzi_actor *actor = NULL;
     jzx_err found = jzi_worker_find_open(worker, target, &actor);
-    if (jzi_worker_ext(worker, waiter) == NULL ||
-        (found == JZX_OK && jzi_worker_ext(worker, actor) == NULL)) {
+    if (jzi_worker_cold(worker, waiter) == NULL ||
+        (found == JZX_OK && jzi_worker_cold(worker, actor) == NULL)) {
         return JZX_ERR_NO_MEMORY;
     }
     if (jzi_worker_is_far(worker, target) && worker->dispatcher->directory != NULL) {
@@ -193,16 +193,16 @@ void jzi_room_unqueue(jzi_worker *worker, jzi_room *room)
 {
     jzi_actor *target = jzi_worker_find(worker, room->notice.target);
     jzi_assert(target != NULL);
-    jzi_ext *ext = target->ext;
+    jzi_cold *cold = target->cold;
     jzi_room *before = NULL;
-    for (jzi_room *at = ext->waiters; at != room; at = at->after) {
+    for (jzi_room *at = cold->waiters; at != room; at = at->after) {
         before = at;
     }
-    *(before == NULL ? &ext->waiters : &before->after) = room->after;
-    if (ext->waiters_last == room) {
-        ext->waiters_last = before;
+    *(before == NULL ? &cold->waiters : &before->after) = room->after;
+    if (cold->waiters_last == room) {
+        cold->waiters_last = before;
     }
-    if (ext->waiters == NULL) {
+    if (cold->waiters == NULL) {
         target->flags &= ~JZI_ACTOR_WAITERS;
     }
     room->queued = false;
@@ -211,7 +211,7 @@ void jzi_room_unqueue(jzi_worker *worker, jzi_room *room)
 void jzi_room_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
     (void)restarts;
-    jzi_room *room = actor->ext->requests;
+    jzi_room *room = actor->cold->requests;
     while (room != NULL) {
         jzi_room *next = room->next;
         if (!room->waiting) {
@@ -228,12 +228,12 @@ void jzi_room_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 
 void jzi_room_target_ended(jzi_worker *worker, jzi_actor *actor)
 {
-    if (actor->ext == NULL) {
+    if (actor->cold == NULL) {
         return;
     }
-    while (actor->ext->waiters != NULL) {
-        jzi_room *first = actor->ext->waiters;
-        actor->ext->waiters = first->after;
+    while (actor->cold->waiters != NULL) {
+        jzi_room *first = actor->cold->waiters;
+        actor->cold->waiters = first->after;
         jzi_room_answer(worker, first, 0, JZX_ERR_NO_SUCH_ACTOR);
     }
     actor->flags &= ~JZI_ACTOR_WAITERS;

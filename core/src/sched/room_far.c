@@ -45,12 +45,12 @@ static void be_asked(jzi_worker *worker, jzi_errand *errand)
     }
     jzi_actor *target = NULL;
     jzx_err found = jzi_worker_find_open(worker, room->notice.target, &target);
-    if (found == JZX_OK && jzi_worker_ext(worker, target) == NULL &&
+    if (found == JZX_OK && jzi_worker_cold(worker, target) == NULL &&
         jzi_errand_post(worker->inbox, errand)) {
         return; /* no memory now: in the next tick, then */
     }
     far->asked = true;
-    if (found == JZX_OK && target->ext != NULL) {
+    if (found == JZX_OK && target->cold != NULL) {
         jzi_room_queue(worker, target, room);
     } else {
         jzi_room_answer(worker, room, 0, JZX_ERR_NO_SUCH_ACTOR);
@@ -130,7 +130,7 @@ jzx_err jzi_room_request_far(jzi_worker *worker, jzi_actor *waiter, jzx_actor_id
     far->back = worker->inbox;
     jzi_room_link(&far->room, waiter, target);
     const jzi_actor *actor = NULL;
-    jzx_err err = jzi_directory_look(worker->dispatcher->directory, target, &far->there, &actor);
+    jzx_err err = jzi_directory_lookup(worker->dispatcher->directory, target, &far->there, &actor);
     atomic_init(&far->shares, 2);
     if (err != JZX_ERR_NO_SUCH_ACTOR && jzi_errand_post(far->there, &far->ask)) {
         return JZX_OK;

@@ -44,7 +44,7 @@ void jzi_room_link(jzi_room *room, jzi_actor *waiter, jzx_actor_id target);
 /* Its answer goes into the waiter's lane. */
 void jzi_room_post(jzi_worker *worker, jzi_room *room);
 
-/* The target's side: an answer at once or a place in its queue. It has an ext. */
+/* The target's side: an answer at once or a place in its queue. It has a cold part. */
 void jzi_room_queue(jzi_worker *worker, jzi_actor *target, jzi_room *room);
 void jzi_room_unqueue(jzi_worker *worker, jzi_room *room);
 void jzi_room_answer(jzi_worker *worker, jzi_room *room, uint32_t free_slots, jzx_err err);

@@ -1,12 +1,13 @@
 /* Sends, from the public call to the mailbox: on a loop the quick way; in a pool, and to another
- * dispatcher, over the gate as any thread does, unless the worker keeps the floor. */
+ * dispatcher, over the gate as any thread does, unless the worker has the pool lock biased to it.
+ */
 #include "sched/send.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-static jzx_err refuse(jzx_loop *loop, jzx_actor_id to, jzx_err err)
+static jzx_err send_refuse(jzx_loop *loop, jzx_actor_id to, jzx_err err)
 {
     JZI_ENTER(loop, "jzx_send");
     return jzi_worker_refuse(worker, to, err);
@@ -41,18 +42,18 @@ static inline void take_in_at_rest(jzx_loop *loop)
     }
 }
 
-/* A worker that keeps the floor of its pool sends as one on a loop does. NULL: it does not, or the
- * actor lives elsewhere. */
-static inline jzi_worker *keeper_of(const jzx_loop *loop, jzx_actor_id to)
+/* A worker that owns the bias of its pool's lock sends as one on a loop does. NULL: it does not, or
+ * the actor lives elsewhere. */
+static inline jzi_worker *bias_owner_of(const jzx_loop *loop, jzx_actor_id to)
 {
     jzi_worker *worker = jzi_worker_here;
-    if (worker == NULL || !worker->keeps || worker->floors > 0 ||
+    if (worker == NULL || !worker->biased || worker->pool_lock_depth > 0 ||
         worker->dispatcher != jzi_loop_worker(loop)->dispatcher ||
         (jzx_id_index(to) ^ jzi_loop_worker(loop)->base) >> 24 != 0) {
         return NULL;
     }
-    if (jzi_unlikely(!jzi_keeper_takes(worker))) {
-        jzi_worker_take_floor(worker);
+    if (jzi_unlikely(!jzi_bias_lock(worker))) {
+        jzi_worker_lock_pool(worker);
     }
     if (jzi_unlikely(jzi_inbox_has_mail(worker->inbox))) {
         jzi_worker_intake(worker); /* what was sent before comes before */
@@ -64,13 +65,14 @@ static jzx_err send_far(jzx_loop *loop, jzx_actor_id to, uint64_t payload, size_
                         uint32_t flags)
 {
     jzx_err err = JZX_ERR_RESERVED_TAG;
-    jzi_worker *keeper = tag < JZX_TAG_SYSTEM_FIRST ? keeper_of(loop, to) : NULL;
-    if (keeper != NULL) {
-        err = jzi_mailbox_send_plain(keeper, to, payload, len, tag, flags);
-        if (jzi_unlikely(keeper->dispatcher->chores != NULL) || !jzi_keeper_gives(keeper)) {
-            jzi_loop_leave(&keeper);
+    jzi_worker *bias_owner = tag < JZX_TAG_SYSTEM_FIRST ? bias_owner_of(loop, to) : NULL;
+    if (bias_owner != NULL) {
+        err = jzi_mailbox_send_plain(bias_owner, to, payload, len, tag, flags);
+        if (jzi_unlikely(bias_owner->dispatcher->deferred != NULL) ||
+            !jzi_bias_unlock(bias_owner)) {
+            jzi_loop_leave(&bias_owner);
         }
-        return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(loop, to, err);
+        return jzi_likely(err == JZX_OK) ? JZX_OK : send_refuse(loop, to, err);
     }
     if (tag < JZX_TAG_SYSTEM_FIRST) {
         jzi_worker *worker = jzi_loop_here(loop);
@@ -80,7 +82,7 @@ static jzx_err send_far(jzx_loop *loop, jzx_actor_id to, uint64_t payload, size_
         }
     }
     take_in_at_rest(loop);
-    return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(loop, to, err);
+    return jzi_likely(err == JZX_OK) ? JZX_OK : send_refuse(loop, to, err);
 }
 
 jzx_err jzx_send_u64(jzx_loop *loop, jzx_actor_id to, uint64_t value, uint32_t tag)
@@ -141,15 +143,15 @@ jzx_err jzx_send_with_sized(jzx_loop *loop, jzx_actor_id to, const jzx_send_opts
     jzi_worker_check_thread(jzi_loop_worker(loop), "jzx_send_with");
     jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
     if (err != JZX_OK) {
-        return refuse(loop, to, err);
+        return send_refuse(loop, to, err);
     }
     uint32_t flags = 0;
     err = jzi_mailbox_check_opts(&known, &flags);
     if (err == JZX_OK) {
-        jzi_worker *keeper = keeper_of(loop, to);
-        if (keeper != NULL) {
-            err = jzi_mailbox_send(keeper, to, &known, flags);
-            jzi_loop_leave(&keeper);
+        jzi_worker *bias_owner = bias_owner_of(loop, to);
+        if (bias_owner != NULL) {
+            err = jzi_mailbox_send(bias_owner, to, &known, flags);
+            jzi_loop_leave(&bias_owner);
         } else {
             err = is_far(loop, to) ? jzi_far_send(jzi_loop_here(loop), to, &known, flags)
                                    : jzi_mailbox_send(jzi_loop_worker(loop), to, &known, flags);
@@ -163,7 +165,7 @@ jzx_err jzx_send_with_sized(jzx_loop *loop, jzx_actor_id to, const jzx_send_opts
         return JZX_OK;
     }
     jzi_send_consume(&known);
-    return refuse(loop, to, err);
+    return send_refuse(loop, to, err);
 }
 
 void *jzx_message_take(jzx_context *ctx)

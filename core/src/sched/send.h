@@ -6,8 +6,8 @@
 #include "sched/mailbox.h"
 #include "sched/sender.h"
 
-/* A send of a call that entered the loop already: in a pool it has the floor, so that inside of it
- * no other way is needed. The caller checked the options; a refusal is not counted. */
+/* A send of a call that entered the loop already: in a pool it has the pool lock, so that inside of
+ * it no other way is needed. The caller checked the options; a refusal is not counted. */
 static inline jzx_err jzi_send_inside(jzi_worker *worker, jzx_actor_id to,
                                       const jzx_send_opts *opts, uint32_t flags)
 {
@@ -15,7 +15,8 @@ static inline jzx_err jzi_send_inside(jzi_worker *worker, jzx_actor_id to,
                                                        : jzi_mailbox_send(worker, to, opts, flags);
 }
 
-/* What JZX_SEND_CONSUME asks for when a send was refused. Without the floor: it is user code. */
+/* What JZX_SEND_CONSUME asks for when a send was refused. Without the pool lock: it is user code.
+ */
 static inline void jzi_send_consume(const jzx_send_opts *opts)
 {
     if ((opts->flags & JZX_SEND_CONSUME) != 0 && opts->drop != NULL && opts->data != NULL) {

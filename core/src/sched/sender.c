@@ -210,7 +210,7 @@ static __attribute__((noinline)) void mark_watched(const jzi_inbox *inbox, jzi_n
 }
 
 /* Notes when a message was sent, while an observer wants to know. */
-static inline void mark(const jzx_sender *sender, jzi_node *node)
+static inline void sender_mark(const jzx_sender *sender, jzi_node *node)
 {
     if (jzi_unlikely(atomic_load_explicit(&sender->inbox->watched, memory_order_relaxed) != 0)) {
         mark_watched(sender->inbox, node);
@@ -235,7 +235,7 @@ static jzx_err deliver(jzx_sender *sender, jzx_actor_id to, jzi_actor *actor, jz
         jzi_msg_add(&node->msg, JZI_MSG_DOOMED);
     }
     node->stamp = jzx_id_slot(to);
-    mark(sender, node);
+    sender_mark(sender, node);
     if (jzi_unlikely(!jzi_inbox_push(inbox, node))) {
         leave_closed(inbox, actor);
         give_node(sender, node, jzi_msg_flags(&node->msg));
@@ -278,7 +278,7 @@ static jzx_err send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *op
     return err != JZX_OK ? err : send_routed(sender, to, opts, flags);
 }
 
-static jzx_err refuse(jzx_sender *sender, jzx_actor_id to, jzx_err err)
+static jzx_err sender_refuse(jzx_sender *sender, jzx_actor_id to, jzx_err err)
 {
     jzx_sender *way = NULL;
     if (err == JZX_ERR_MAILBOX_FULL && route(sender, to, &way) == JZX_OK) {
@@ -293,7 +293,7 @@ jzx_err jzi_sender_send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts
                         uint32_t flags)
 {
     jzx_err err = send_routed(sender, to, opts, flags);
-    return err == JZX_OK ? JZX_OK : refuse(sender, to, err);
+    return err == JZX_OK ? JZX_OK : sender_refuse(sender, to, err);
 }
 
 jzi_inbox *jzi_sender_inbox(const jzx_sender *sender)
@@ -334,14 +334,14 @@ static jzx_err send_plain(jzx_sender *sender, jzx_actor_id to, uint64_t payload,
         return JZX_ERR_INVALID_ARG;
     }
     if (tag >= JZX_TAG_SYSTEM_FIRST) {
-        return refuse(sender, to, JZX_ERR_RESERVED_TAG);
+        return sender_refuse(sender, to, JZX_ERR_RESERVED_TAG);
     }
     jzx_sender *way = NULL;
     jzx_err err = route(sender, to, &way);
     if (err == JZX_OK) {
         err = send_quick(way, to, payload, len, tag, flags, JZX_NOBODY);
     }
-    return jzi_likely(err == JZX_OK) ? JZX_OK : refuse(sender, to, err);
+    return jzi_likely(err == JZX_OK) ? JZX_OK : sender_refuse(sender, to, err);
 }
 
 /* The sender of a worker to a dispatcher, made at its first use. NULL: no memory. */
@@ -427,7 +427,7 @@ bool jzi_far_redirect(jzi_worker *worker, const jzi_node *from, jzx_actor_id to)
     jzi_msg_add(&node->msg, block);
     node->stamp = jzx_id_slot(to);
     node->ops = from->ops;
-    mark(sender, node);
+    sender_mark(sender, node);
     if (!jzi_inbox_push(sender->inbox, node)) {
         leave_closed(sender->inbox, actor);
         jzi_msg_clear(&node->msg, JZI_MSG_BLOCK);
@@ -455,7 +455,7 @@ jzx_err jzx_send_async_with_sized(jzx_sender *sender, jzx_actor_id to, const jzx
             known.drop(known.data);
         }
     }
-    return refuse(sender, to, err);
+    return sender_refuse(sender, to, err);
 }
 
 jzx_err jzx_send_async(jzx_sender *sender, jzx_actor_id to, void *data, size_t len, uint32_t tag)

@@ -11,7 +11,7 @@ jzx_err jzi_sender_open(jzi_inbox *inbox, uint32_t flags, jzx_sender **out_sende
 
 /* Sends of a worker to an actor of another dispatcher, or of its own pool: as from any other
  * thread, but with a sender. The caller checked the options; a refusal is not counted here. Thread:
- * the worker's, with or without the floor. Errors as jzx_send_with(). */
+ * the worker's, with or without the pool lock. Errors as jzx_send_with(). */
 jzx_err jzi_far_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *opts,
                      uint32_t flags);
 jzx_err jzi_far_send_plain(jzi_worker *worker, jzx_actor_id to, uint64_t payload, size_t len,

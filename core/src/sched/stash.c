@@ -53,22 +53,22 @@ static void put_back(jzi_node **lane, jzi_node *back)
 }
 
 /* The whole cap is as much as the mailbox takes, which may be some more than that. */
-static uint32_t limit_of(const jzi_actor *actor, const jzi_extra *extra)
+static uint32_t limit_of(const jzi_actor *actor, const jzi_pattern_state *patterns)
 {
     uint32_t cap = jzi_actor_cap(actor);
-    if (extra->stash_cap == cap) {
+    if (patterns->stash_cap == cap) {
         return UINT32_MAX;
     }
-    return extra->stash_cap != 0 ? extra->stash_cap : cap / 2 + (cap & 1u);
+    return patterns->stash_cap != 0 ? patterns->stash_cap : cap / 2 + (cap & 1u);
 }
 
 jzx_err jzi_stash_put(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_extra *extra = jzi_worker_extra(worker, actor);
-    if (extra == NULL) {
+    jzi_pattern_state *patterns = jzi_worker_pattern_state(worker, actor);
+    if (patterns == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    if (extra->stash_count >= limit_of(actor, extra)) {
+    if (patterns->stash_count >= limit_of(actor, patterns)) {
         return JZX_ERR_STASH_FULL;
     }
     /* Somebody may have taken its slot by now. Then there is one message more than the cap for a
@@ -79,8 +79,8 @@ jzx_err jzi_stash_put(jzi_worker *worker, jzi_actor *actor)
     }
     /* Urgent messages overtake others, and are set aside in the order of that; they go back in the
      * order of their arrival. */
-    jzi_lane_insert(&extra->stash, node);
-    extra->stash_count++;
+    jzi_lane_insert(&patterns->stash, node);
+    patterns->stash_count++;
     jzi_actor_set_counts(actor, jzi_actor_counts(actor) + JZI_COUNTS_ACCEPTED + JZI_COUNTS_USED);
     jzi_count_add(&worker->counters.accepted, 1);
     return JZX_OK;
@@ -88,17 +88,17 @@ jzx_err jzi_stash_put(jzi_worker *worker, jzi_actor *actor)
 
 void jzi_stash_return(jzi_worker *worker, jzi_actor *actor, uint32_t count)
 {
-    jzi_extra *extra = actor->ext->extra;
+    jzi_pattern_state *patterns = actor->cold->patterns;
     jzi_node *user = NULL;
     jzi_node *urgent = NULL;
     if (worker->current == actor) {
         jzi_worker_reattach(worker);
     }
     for (; count > 0; count--) {
-        jzi_node *node = jzi_lane_pop(&extra->stash);
+        jzi_node *node = jzi_lane_pop(&patterns->stash);
         jzi_msg_add(&node->msg, JZI_HAND_UNSTASHED);
         jzi_lane_push((jzi_msg_flags(&node->msg) & JZX_MSG_URGENT) != 0 ? &urgent : &user, node);
-        extra->stash_count--;
+        patterns->stash_count--;
     }
     if (urgent != NULL) {
         actor->flags |= JZI_ACTOR_MIXED;
@@ -122,7 +122,7 @@ static void forget_marks(jzi_node *tail)
 void jzi_stash_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
     (void)restarts;
-    jzi_stash_return(worker, actor, actor->ext->extra->stash_count);
+    jzi_stash_return(worker, actor, actor->cold->patterns->stash_count);
     forget_marks(actor->user);
     forget_marks(actor->urgent);
 }

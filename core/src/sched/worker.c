@@ -1,4 +1,4 @@
-#include "sched/worker.h"
+#include "sched/worker_record.h"
 
 #include "base/alloc.h"
 #include "os/clock.h"
@@ -30,7 +30,7 @@ bool jzi_worker_is_guarded(const jzi_worker *worker)
     return !atomic_load_explicit(&jzi_aborting, memory_order_relaxed) &&
            worker->phase != JZI_PHASE_NONE && worker->current != NULL &&
            (worker->phase != JZI_PHASE_BEHAVIOR || worker->in_hand != NULL) && !worker->dropping &&
-           worker->floors == 0 && /* in a pool nobody's code runs with it */
+           worker->pool_lock_depth == 0 && /* in a pool nobody's code runs with it */
            (worker->current->type->flags & JZX_SPAWN_CRASH_GUARD) != 0;
 }
 
@@ -174,21 +174,21 @@ void jzi_worker_trace(jzi_worker *worker, jzx_trace_what what, const jzi_actor *
     worker->env->trace(worker->env->ctx, &event);
 }
 
-jzi_ext *jzi_worker_ext(jzi_worker *worker, jzi_actor *actor)
+jzi_cold *jzi_worker_cold(jzi_worker *worker, jzi_actor *actor)
 {
-    if (actor->ext == NULL) {
-        JZI_PUBLISH_READY(actor->ext, jzi_alloc_zeroed(&worker->alloc, sizeof *actor->ext));
+    if (actor->cold == NULL) {
+        JZI_PUBLISH_READY(actor->cold, jzi_alloc_zeroed(&worker->alloc, sizeof *actor->cold));
     }
-    return actor->ext;
+    return actor->cold;
 }
 
-jzi_extra *jzi_worker_extra(jzi_worker *worker, jzi_actor *actor)
+jzi_pattern_state *jzi_worker_pattern_state(jzi_worker *worker, jzi_actor *actor)
 {
-    jzi_ext *ext = jzi_worker_ext(worker, actor);
-    if (ext != NULL && ext->extra == NULL) {
-        ext->extra = jzi_alloc_zeroed(&worker->alloc, sizeof *ext->extra);
+    jzi_cold *cold = jzi_worker_cold(worker, actor);
+    if (cold != NULL && cold->patterns == NULL) {
+        cold->patterns = jzi_alloc_zeroed(&worker->alloc, sizeof *cold->patterns);
     }
-    return ext == NULL ? NULL : ext->extra;
+    return cold == NULL ? NULL : cold->patterns;
 }
 
 const char *jzi_worker_name(const jzi_worker *worker, jzx_actor_id id)
@@ -351,26 +351,26 @@ jzi_node *jzi_worker_pick(jzi_actor *actor)
         }
         return *ordinary == NULL ? NULL : jzi_lane_pop(ordinary);
     }
-    jzi_ext *ext = actor->ext;
-    if (ext == NULL) { /* an urgent message from another thread, and no memory for the ext */
+    jzi_cold *cold = actor->cold;
+    if (cold == NULL) { /* an urgent message from another thread, and no memory for the cold part */
         return jzi_lane_pop(&actor->urgent);
     }
     for (;;) {
-        if (actor->events != NULL && ext->quota_events > 0) {
-            ext->quota_events--;
+        if (actor->events != NULL && cold->quota_events > 0) {
+            cold->quota_events--;
             return jzi_lane_pop(&actor->events);
         }
-        if (actor->urgent != NULL && ext->quota_urgent > 0) {
-            ext->quota_urgent--;
+        if (actor->urgent != NULL && cold->quota_urgent > 0) {
+            cold->quota_urgent--;
             return jzi_lane_pop(&actor->urgent);
         }
-        if (*ordinary != NULL && ext->quota_ordinary > 0) {
-            ext->quota_ordinary--;
+        if (*ordinary != NULL && cold->quota_ordinary > 0) {
+            cold->quota_ordinary--;
             return jzi_lane_pop(ordinary);
         }
-        ext->quota_events = ROUND_EVENTS;
-        ext->quota_urgent = ROUND_URGENT;
-        ext->quota_ordinary = ROUND_ORDINARY;
+        cold->quota_events = ROUND_EVENTS;
+        cold->quota_urgent = ROUND_URGENT;
+        cold->quota_ordinary = ROUND_ORDINARY;
     }
 }
 
@@ -396,19 +396,19 @@ static inline __attribute__((always_inline)) bool deliver(jzi_worker *worker, jz
                 jzi_actor_used(actor) > jzi_actor_cap(actor);
     jzi_msg_clear(&node->msg, JZI_MSG_DOOMED);
     if (worker->dispatcher->destroying) {
-        jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_LOOP_CLOSED);
+        jzi_worker_dead_letter_unqueued(worker, actor, node, JZX_DEAD_LOOP_CLOSED);
         return false;
     }
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == 0) {
-        jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_STOPPED);
+        jzi_worker_dead_letter_unqueued(worker, actor, node, JZX_DEAD_STOPPED);
         return false;
     }
     if (over && (policy == JZX_FULL_DROP_NEWEST || !jzi_worker_evict(worker, actor))) {
-        jzi_worker_bury_unqueued(worker, actor, node, JZX_DEAD_DROPPED_NEWEST);
+        jzi_worker_dead_letter_unqueued(worker, actor, node, JZX_DEAD_DROPPED_NEWEST);
         return false;
     }
     if ((jzi_msg_flags(&node->msg) & JZX_MSG_URGENT) != 0) {
-        (void)jzi_worker_ext(worker, actor); /* for its quotas; without it they do not count */
+        (void)jzi_worker_cold(worker, actor); /* for its quotas; without it they do not count */
         jzi_lane_push(&actor->urgent, node);
         jzi_worker_accepted_aside(worker, actor, node, 0);
     } else {
@@ -453,7 +453,7 @@ jzx_err jzi_worker_not_here(const jzi_worker *worker, jzx_actor_id id)
     if (!jzi_worker_is_far(worker, id)) {
         return JZX_ERR_NO_SUCH_ACTOR;
     }
-    (void)jzi_directory_look(worker->dispatcher->directory, id, &inbox, &actor);
+    (void)jzi_directory_lookup(worker->dispatcher->directory, id, &inbox, &actor);
     return actor == NULL ? JZX_ERR_NO_SUCH_ACTOR : JZX_ERR_WRONG_DISPATCHER;
 }
 

@@ -35,8 +35,8 @@ typedef enum jzi_outcome {
 /* How code was left without returning: jzx_panic(), the crash guard. */
 enum { JZI_THROWN_NOT, JZI_THROWN_PANIC, JZI_THROWN_CRASH };
 
-/* The floor of a pool as its keeper has it; see worker_floor.c. */
-enum { JZI_KEPT_NOT, JZI_KEPT_USER, JZI_KEPT_BUSY };
+/* The lock of a pool as its bias owner has it; see pool_lock.c. */
+enum { JZI_BIAS_NOT, JZI_BIAS_USER, JZI_BIAS_BUSY };
 /* Messages that take longer are worth sharing. */
 #define JZI_PACE_SHARED UINT64_C(1500)
 
@@ -59,14 +59,14 @@ struct jzi_worker {
     uint32_t wanted;          /* of the board, as it was seen last */
     uint32_t probed;          /* JZI_WANT_PROBES while somebody is attached to them */
     uint32_t number;          /* among the workers of a pool */
-    uint32_t floors;          /* how many calls of ours hold the floor, one inside the other */
-    bool may_keep;            /* nobody else has anything to do: it keeps the floor from here on */
-    bool keeps;               /* as far as it knows */
-    bool light_fence;         /* jzi_asym_ready() */
-    _Atomic unsigned kept;    /* JZI_KEPT_* */
-    _Atomic unsigned revoked; /* another worker has the floor, or is about to */
-    _Atomic uint64_t pace_ns; /* what user code takes per message, as of late */
-    uint64_t timed_from;      /* when the user code that is timed began; 0: it is not */
+    uint32_t pool_lock_depth; /* how many calls of ours hold the pool lock, one inside the other */
+    bool may_bias;    /* nobody else has anything to do: the lock is biased to it from here on */
+    bool biased;      /* as far as it knows */
+    bool light_fence; /* jzi_asym_ready() */
+    _Atomic unsigned bias_state;   /* JZI_BIAS_* */
+    _Atomic unsigned bias_revoked; /* another worker has the pool lock, or is about to */
+    _Atomic uint64_t pace_ns;      /* what user code takes per message, as of late */
+    uint64_t timed_from;           /* when the user code that is timed began; 0: it is not */
     uint32_t until_timed;
     uint64_t driver_saw;         /* jzi_worker_done() when the pool's driver last looked */
     _Atomic uint64_t stuck_at;   /* the same, when the driver found it stuck */
@@ -152,45 +152,46 @@ static inline void jzi_dispatcher_rests(jzi_dispatcher *dispatcher)
     }
 }
 
-/* Takes the floor of a pool, and gives it back. On a loop there is none, and nothing to call. */
-void jzi_worker_take_floor(jzi_worker *worker);
-void jzi_worker_give_floor(jzi_worker *worker);
+/* Takes the lock of a pool, and gives it back. On a loop there is none, and nothing to call. */
+void jzi_worker_lock_pool(jzi_worker *worker);
+void jzi_worker_unlock_pool(jzi_worker *worker);
 /* After a wait in which others had it: what they changed is known. */
-void jzi_worker_floor_is_back(jzi_worker *worker);
-/* Before a wait that gives the mutex away: the floor is held, and not just kept. */
-void jzi_worker_hold_floor(jzi_worker *worker);
-/* Code of the user's, for when nobody has the floor: run() is called without it. With the floor. */
-static inline void jzi_worker_add_chore(jzi_worker *worker, jzi_errand *errand)
+void jzi_worker_pool_is_locked(jzi_worker *worker);
+/* Before a wait that gives the mutex away: the pool lock is held, and not just kept. */
+void jzi_worker_hold_pool_lock(jzi_worker *worker);
+/* Code of the user's, for when nobody has the pool lock: run() is called without it. With the pool
+ * lock. */
+static inline void jzi_worker_defer(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_msg_set(&errand->node.msg, JZI_MSG_ERRAND);
-    jzi_lane_push(&worker->dispatcher->chores, &errand->node);
+    jzi_lane_push(&worker->dispatcher->deferred, &errand->node);
 }
-/* Does what is due, in the order it became due; the floor is given away meanwhile. Before other
+/* Does what is due, in the order it became due; the pool lock is given away meanwhile. Before other
  * user code runs, too: so what a message held is gone before that. */
-void jzi_worker_do_chores(jzi_worker *worker);
+void jzi_worker_run_deferred(jzi_worker *worker);
 
-/* Of a pool whose floor nobody keeps: some of what runs is timed, for pace_ns. */
+/* Of a pool whose lock is biased to nobody: some of what runs is timed, for pace_ns. */
 void jzi_worker_user_code_begins(jzi_worker *worker);
 void jzi_worker_user_code_ended(jzi_worker *worker);
-/* The short way of a keeper, in line: what jzi_worker_give_floor() and _take_floor() do for it.
- * False: it is not its floor any more, or never was; take the long way. */
-static inline bool jzi_keeper_gives(jzi_worker *worker)
+/* The short way of a bias owner, in line: what jzi_worker_unlock_pool() and _lock_pool() do for it.
+ * False: the lock is not biased to this worker; take the long way. */
+static inline bool jzi_bias_unlock(jzi_worker *worker)
 {
-    if (jzi_unlikely(!worker->keeps || worker->floors != 1)) {
+    if (jzi_unlikely(!worker->biased || worker->pool_lock_depth != 1)) {
         return false;
     }
-    worker->floors = 0;
-    atomic_store_explicit(&worker->kept, JZI_KEPT_USER, memory_order_release);
+    worker->pool_lock_depth = 0;
+    atomic_store_explicit(&worker->bias_state, JZI_BIAS_USER, memory_order_release);
     return true;
 }
-static inline bool jzi_keeper_takes(jzi_worker *worker)
+static inline bool jzi_bias_lock(jzi_worker *worker)
 {
-    if (jzi_unlikely(!worker->keeps || worker->floors != 0) ||
-        jzi_unlikely(jzi_asym_store_load(&worker->kept, JZI_KEPT_BUSY, &worker->revoked,
+    if (jzi_unlikely(!worker->biased || worker->pool_lock_depth != 0) ||
+        jzi_unlikely(jzi_asym_store_load(&worker->bias_state, JZI_BIAS_BUSY, &worker->bias_revoked,
                                          worker->light_fence) != 0)) {
         return false;
     }
-    worker->floors = 1;
+    worker->pool_lock_depth = 1;
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
     return true;
 }
@@ -198,14 +199,14 @@ static inline bool jzi_keeper_takes(jzi_worker *worker)
 static inline void jzi_user_code_begins(jzi_worker *worker)
 {
     if (jzi_unlikely(worker->pooled)) {
-        if (worker->dispatcher->chores != NULL) {
-            jzi_worker_do_chores(worker);
+        if (worker->dispatcher->deferred != NULL) {
+            jzi_worker_run_deferred(worker);
         }
-        if (jzi_keeper_gives(worker)) {
+        if (jzi_bias_unlock(worker)) {
             return;
         }
-        jzi_worker_give_floor(worker);
-        if (!worker->keeps) {
+        jzi_worker_unlock_pool(worker);
+        if (!worker->biased) {
             jzi_worker_user_code_begins(worker);
         }
     }
@@ -218,11 +219,11 @@ void jzi_worker_intake_some(jzi_worker *worker, uint32_t max);
 static inline void jzi_user_code_ends(jzi_worker *worker)
 {
     if (jzi_unlikely(worker->pooled)) {
-        if (jzi_unlikely(!jzi_keeper_takes(worker))) {
+        if (jzi_unlikely(!jzi_bias_lock(worker))) {
             if (worker->timed_from != 0) {
                 jzi_worker_user_code_ended(worker);
             }
-            jzi_worker_take_floor(worker);
+            jzi_worker_lock_pool(worker);
         }
         if (jzi_inbox_has_mail(worker->inbox)) {
             jzi_worker_intake(worker);
@@ -265,7 +266,7 @@ static inline void jzi_worker_set_pace(jzi_worker *worker, uint64_t ns)
 bool jzi_worker_needs_help(const jzi_worker *other);
 
 /* Takes half of the longest ring of the pool, from its end: the owner goes on at its beginning.
- * False: nobody has anything to give. With the floor. */
+ * False: nobody has anything to give. With the pool lock. */
 bool jzi_worker_steal(jzi_worker *thief);
 
 /* Room in the ring for one actor more, in a pool in everybody's. False: no memory. */
@@ -298,7 +299,8 @@ jzi_node *jzi_worker_pick(jzi_actor *actor);
  * that lifecycle has to deal with, for worker->outcome and with worker->reason filled in, or NULL.
  * It is in no ring. The caller has set worker->panic. */
 jzi_actor *jzi_worker_run(jzi_worker *worker);
-/* After a panic in a behavior, in a pool: what it did not take goes before the floor is back. */
+/* After a panic in a behavior, in a pool: what it did not take goes before the pool lock is back.
+ */
 void jzi_worker_drop_in_hand(jzi_worker *worker);
 /* After a panic in a behavior: completes the message in hand; returns the actor that failed. */
 jzi_actor *jzi_worker_panicked(jzi_worker *worker);
@@ -343,27 +345,29 @@ static inline bool jzi_worker_is_exact(const jzi_worker *worker)
 
 /* One message or errand of what jzi_worker_intake(), above, takes in. */
 void jzi_worker_take_in(jzi_worker *worker, jzi_node *node);
-/* Puts a message from another thread where it belongs, or buries it. */
+/* Puts a message from another thread where it belongs, or dead-letters it. */
 void jzi_worker_deliver_foreign(jzi_worker *worker, jzi_node *node);
 /* Gives emptied foreign nodes back to the senders. */
 void jzi_worker_flush_returns(jzi_worker *worker);
 
 /* Ends a message that was accepted and will not be handled: hook, ring, counts, release (R21).
  * The node is in no lane any more. */
-void jzi_worker_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_reason reason);
+void jzi_worker_dead_letter(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                            jzx_dead_reason reason);
 /* For one that was handed over and is not counted as handled. */
-void jzi_worker_bury_in_hand(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
-                             jzx_dead_reason reason);
+void jzi_worker_dead_letter_in_hand(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                                    jzx_dead_reason reason);
 /* The same for one that was accepted only to die: it never was in a lane. */
-void jzi_worker_bury_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
-                              jzx_dead_reason reason);
+void jzi_worker_dead_letter_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
+                                     jzx_dead_reason reason);
 /* The oldest ordinary message dies to make room. False: there is none. */
 bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor);
-/* As jzi_worker_bury() for an event: counted as revoked, and given back to its owner. */
+/* As jzi_worker_dead_letter() for an event: counted as revoked, and given back to its owner. */
 void jzi_worker_revoke(jzi_worker *worker, jzi_actor *actor, jzi_node *node);
 /* Releases the data of a message that nobody handled, by drop, drop_msg, or as abandoned. */
 void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_message *msg);
-/* In a pool: releases data and node as a chore. False: nobody's code is called for it. */
+/* In a pool: releases data and node as a deferred callback. False: nobody's code is called for it.
+ */
 bool jzi_worker_release_later(jzi_worker *worker, const jzi_actor *actor, jzi_node *node);
 /* Frees the copy, if there is one, and gives the node back. */
 void jzi_worker_release_node(jzi_worker *worker, jzi_node *node);
@@ -375,13 +379,13 @@ void jzi_worker_free_slot(jzi_worker *worker, jzi_actor *actor);
  * at work does this first. */
 void jzi_worker_reattach(jzi_worker *worker);
 
-/* The ext, made if need be. NULL: no memory. */
-jzi_ext *jzi_worker_ext(jzi_worker *worker, jzi_actor *actor);
+/* The cold part, made if need be. NULL: no memory. */
+jzi_cold *jzi_worker_cold(jzi_worker *worker, jzi_actor *actor);
 /* The same for what the patterns leave there. */
-jzi_extra *jzi_worker_extra(jzi_worker *worker, jzi_actor *actor);
-static inline jzi_extra *jzi_extra_of(const jzi_actor *actor)
+jzi_pattern_state *jzi_worker_pattern_state(jzi_worker *worker, jzi_actor *actor);
+static inline jzi_pattern_state *jzi_pattern_state_of(const jzi_actor *actor)
 {
-    return actor->ext == NULL ? NULL : actor->ext->extra;
+    return actor->cold == NULL ? NULL : actor->cold->patterns;
 }
 
 void jzi_worker_others_refused(jzi_worker *worker, jzi_node *node); /* JZI_EVENT_FULL arrived */
@@ -391,20 +395,6 @@ jzx_err jzi_worker_refuse(jzi_worker *worker, jzx_actor_id to, jzx_err err);
 void jzi_worker_trace(jzi_worker *worker, jzx_trace_what what, const jzi_actor *actor,
                       const jzx_message *msg, uint32_t detail);
 
-/* For those who look; worker_record.c. Once per tick: what is wanted. */
-void jzi_worker_see_board(jzi_worker *worker, uint32_t wanted);
-static inline void jzi_worker_look_at_board(jzi_worker *worker)
-{
-    const jzi_board *board = worker->dispatcher->board;
-    uint32_t wanted = atomic_load_explicit(&board->wanted, memory_order_relaxed);
-    if (jzi_unlikely((wanted | worker->probed) != worker->wanted)) {
-        jzi_worker_see_board(worker, wanted | worker->probed);
-    }
-}
-/* While worker->timing, once per tick: whether times are taken in it. */
-void jzi_worker_pace_times(jzi_worker *worker);
-void jzi_worker_unthrottle(jzi_worker *worker);     /* goes on recording when it is time to */
-void jzi_worker_look_at_probes(jzi_worker *worker); /* now and then: is somebody attached? */
 /* Which sends may go the quick way. */
 void jzi_worker_set_quick(jzi_worker *worker);
 /* There may be a slot more. */
@@ -415,21 +405,6 @@ static inline void jzi_worker_more_slots(jzi_worker *worker)
         worker->quick_slots = worker->slots_made;
     }
 }
-/* A rare event, if worker->recording; of spawns, ends and timers, recording_often. Also a probe. */
-void jzi_worker_note(jzi_worker *worker, jzi_event_what what, jzx_actor_id actor, jzx_actor_id peer,
-                     uint32_t tag, uint32_t detail, uint64_t value);
-void jzi_worker_slept(jzi_worker *worker, uint64_t from_ns, uint64_t timeout_ns);
-/* These if worker->instrumented; at the end of an ask if worker->timing. */
-void jzi_worker_turn_begins(jzi_worker *worker);
-void jzi_worker_turn_ended(jzi_worker *worker);
-void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node);
-void jzi_worker_handled(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node,
-                        uint32_t result);
-/* `sent_ns`: when, of one that came from another thread; 0: nobody knows. */
-#define JZI_SENT_NOW UINT64_MAX
-void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node,
-                         uint64_t sent_ns);
-void jzi_worker_ask_took(jzi_worker *worker, uint64_t asked_ns);
 
 /* The actor in a slot that is known to have been made. */
 static inline jzi_actor *jzi_worker_slot(const jzi_worker *worker, uint32_t index)

@@ -53,7 +53,7 @@ jzi_fate jzi_turn_failed_on(jzi_worker *worker, const jzi_actor *actor, jzi_node
 }
 
 /* A dead letter. What the behavior owned, or took, is not shown: it may be gone. */
-void jzi_turn_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzi_fate fate)
+void jzi_turn_dead_letter(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzi_fate fate)
 {
     uint32_t ours = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_DROP;
     JZI_PUBLISH_HOT(worker->in_hand, NULL);
@@ -61,8 +61,8 @@ void jzi_turn_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzi_fat
     if ((jzi_msg_flags(&node->msg) & ours) == 0) {
         node->msg.data = NULL;
     }
-    jzi_worker_bury_in_hand(worker, actor, node,
-                            fate == JZI_FATE_POISON ? JZX_DEAD_POISON : JZX_DEAD_FAILED_ON);
+    jzi_worker_dead_letter_in_hand(worker, actor, node,
+                                   fate == JZI_FATE_POISON ? JZX_DEAD_POISON : JZX_DEAD_FAILED_ON);
 }
 
 /* Back to its place in the lane it came from, as if it had never left: that is the front, but for
@@ -125,6 +125,6 @@ void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor)
             jzi_worker_leave(worker, actor, 1); /* what jzi_turn_put_back() took */
         }
         jzi_turn_leave_request(worker, actor, node, true);
-        jzi_turn_bury(worker, actor, node, JZI_FATE_DEAD);
+        jzi_turn_dead_letter(worker, actor, node, JZI_FATE_DEAD);
     }
 }

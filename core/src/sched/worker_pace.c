@@ -1,5 +1,5 @@
 /* How long a turn may take, and who is found to be slow (R23, R24). */
-#include "sched/worker.h"
+#include "sched/worker_record.h"
 
 bool jzi_worker_look_at_clock(jzi_worker *worker, jzi_actor *actor)
 {

@@ -17,7 +17,7 @@ jzi_fate jzi_turn_fate(jzi_worker *worker, const jzi_actor *actor, jzi_node *nod
 /* The actor just failed on it, and it is not yet counted: remembers it for lifecycle. */
 jzi_fate jzi_turn_failed_on(jzi_worker *worker, const jzi_actor *actor, jzi_node *node);
 void jzi_turn_put_back(jzi_worker *worker, jzi_actor *actor, jzi_node *node);
-void jzi_turn_bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzi_fate fate);
+void jzi_turn_dead_letter(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzi_fate fate);
 
 /* A request that was not answered, kept or passed on. */
 static inline void jzi_turn_leave_request(jzi_worker *worker, jzi_actor *actor, jzi_node *node,

@@ -1,8 +1,9 @@
 /* What a worker does for those who look: it sees what is wanted once per tick, and only then takes
  * the careful way through its turns, where these functions are called. */
+#include "sched/worker_record.h"
+
 #include "base/random.h"
 #include "os/debug/usdt.h"
-#include "sched/worker.h"
 
 #define CAREFUL (JZI_WANT_MESSAGES | JZI_WANT_SENDS | JZI_WANT_TIMES | JZI_WANT_PROBES)
 /* A sample that nobody handed over for so long is counted as that long. */

@@ -1,6 +1,7 @@
 /* Turns: which message is next, handing it over, and when an actor has had enough (R8, R23, R24).
  * The hot path: what is rare is out of line, what can be counted per run is. */
 #include "sched/worker_priv.h"
+#include "sched/worker_record.h"
 
 static void drop_data(jzi_worker *worker, jzi_node *node)
 {
@@ -41,7 +42,8 @@ static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, 
 }
 
 /* A lifecycle notice goes to on_signal, if there is one; some events bring a function along. */
-static jzx_behavior_result call(jzi_worker *worker, const jzi_actor *actor, const jzx_message *msg)
+static jzx_behavior_result worker_turn_call(jzi_worker *worker, const jzi_actor *actor,
+                                            const jzx_message *msg)
 {
     jzx_behavior_fn instead = worker->instead;
     if (jzi_unlikely(instead != NULL)) {
@@ -70,13 +72,13 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
             jzi_actor_unuse(actor);
         }
         if ((flags & JZI_MSG_DEADLINE) != 0 && jzi_worker_clock(worker) > node->msg.deadline_ns) {
-            jzi_worker_bury(worker, actor, node, JZX_DEAD_EXPIRED);
+            jzi_worker_dead_letter(worker, actor, node, JZX_DEAD_EXPIRED);
             return JZX_BEHAVIOR_OK;
         }
         if ((flags & JZI_MSG_ASK) != 0) {
             jzx_dead_reason reason = worker->dispatcher->judge_request(worker, node);
             if (jzi_unlikely(reason != JZX_DEAD_REASONS)) {
-                jzi_worker_bury(worker, actor, node, reason);
+                jzi_worker_dead_letter(worker, actor, node, reason);
                 return JZX_BEHAVIOR_OK;
             }
         }
@@ -91,14 +93,14 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
     if (pooled) {
         jzi_user_code_begins(worker);
     }
-    jzx_behavior_result result = call(worker, actor, &node->msg);
+    jzx_behavior_result result = worker_turn_call(worker, actor, &node->msg);
     jzi_fate fate = JZI_FATE_HANDLED;
     if (jzi_unlikely(result > JZX_BEHAVIOR_STOP)) {
         fate = jzi_turn_failed_on(worker, actor, node);
     }
     if (pooled) {
         if (fate == JZI_FATE_HANDLED && (jzi_msg_flags(&node->msg) & JZI_MSG_DROP) != 0) {
-            drop_data(worker, node); /* before the floor is back */
+            drop_data(worker, node); /* before the pool lock is back */
         }
         jzi_user_code_ends(worker);
     }
@@ -113,7 +115,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
     if (jzi_likely(fate == JZI_FATE_HANDLED)) {
         finish_as(worker, actor, node, pooled);
     } else {
-        jzi_turn_bury(worker, actor, node, fate);
+        jzi_turn_dead_letter(worker, actor, node, fate);
     }
     return result;
 }
@@ -217,7 +219,7 @@ static __attribute__((noinline)) jzi_actor *leave_failed(jzi_worker *worker, jzi
         if (fate == JZI_FATE_AGAIN) {
             jzi_turn_put_back(worker, actor, node);
         } else if (fate != JZI_FATE_HANDLED) {
-            jzi_turn_bury(worker, actor, node, fate);
+            jzi_turn_dead_letter(worker, actor, node, fate);
         }
     }
     return leave_turn(worker, actor, JZI_OUTCOME_FAIL);
@@ -478,7 +480,7 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker)
         if (fate == JZI_FATE_HANDLED) {
             finish_as(worker, actor, node, worker->pooled);
         } else {
-            jzi_turn_bury(worker, actor, node, fate);
+            jzi_turn_dead_letter(worker, actor, node, fate);
         }
     }
     jzi_worker_reattach(worker);

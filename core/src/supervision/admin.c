@@ -184,8 +184,8 @@ static const char *keep_name(char **at, const char *name)
     return here;
 }
 
-/* The next two stay inside for as long as they look: in a pool others change the family between two
- * calls, and a deleted child takes its name along. */
+/* The next two stay inside for as long as they look: in a pool others change the children between
+ * two calls, and a deleted child takes its name along. */
 static answer_block *answer_children(jzx_context *ctx, const request_block *request)
 {
     JZI_ENTER(ctx->loop, "jzx_supervisor_children");
@@ -290,7 +290,7 @@ static answer_block *answer_change(jzx_context *ctx, request_block *request)
 jzx_behavior_result jzi_admin_behavior(jzx_context *ctx, const jzx_message *msg)
 {
     if (msg->tag != JZX_TAG_ADMIN || msg->drop != drop_request || !jzx_is_ask(ctx)) {
-        return jzi_family_behavior(ctx, msg);
+        return jzi_children_behavior(ctx, msg);
     }
     request_block *request = msg->data;
     answer_block *block = NULL;

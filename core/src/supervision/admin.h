@@ -2,7 +2,7 @@
 #ifndef JZI_ADMIN_H
 #define JZI_ADMIN_H
 
-#include "supervision/family.h"
+#include "supervision/children.h"
 
 /* The built-in behavior of supervisors, also of those nested in others: answers requests. */
 jzx_behavior_result jzi_admin_behavior(jzx_context *ctx, const jzx_message *msg);

@@ -56,7 +56,7 @@ static const char *wrong_backoff(const jzx_supervisor_spec *spec)
     return jzi_backoff_wrong(spec->backoff_factor, spec->backoff_jitter);
 }
 
-static jzx_err check(const jzx_supervisor_spec *spec, const char **out_why)
+static jzx_err restart_policy_check(const jzx_supervisor_spec *spec, const char **out_why)
 {
     const char *why = wrong_choice(spec);
     if (why == NULL) {
@@ -80,7 +80,7 @@ jzx_err jzi_policy_make(const jzx_supervisor_spec *spec, jzi_policy *out, const 
     if (spec == NULL) {
         spec = &defaults;
     }
-    jzx_err err = check(spec, out_why);
+    jzx_err err = restart_policy_check(spec, out_why);
     if (err != JZX_OK) {
         return err;
     }

@@ -1,7 +1,7 @@
 /* Supervisors as their callers see them: making one, and asking it for things. All of it only reads
- * the family or gives an order; what follows happens in the actors' own turns. */
+ * the children or gives an order; what follows happens in the actors' own turns. */
 #include "supervision/admin.h"
-#include "supervision/family.h"
+#include "supervision/children.h"
 
 #include "base/alloc.h"
 
@@ -29,7 +29,7 @@ jzx_err jzx_spawn_supervisor_sized(jzx_loop *loop, const jzx_supervisor_init *in
                            .dispatcher = plan->dispatcher[0] == '\0' ? NULL : plan->dispatcher};
     jzi_actor *parent = jzi_worker_self(worker);
     if (jzi_lifecycle_takes(worker, parent, JZX_RESTART_DEFAULT)) {
-        err = jzi_family_spawn(worker, parent, &opts, true, out_id);
+        err = jzi_children_spawn(worker, parent, &opts, true, out_id);
     } else {
         jzi_birth birth = {.parent = parent, .supervisor = true, .asked = true};
         err = jzi_lifecycle_spawn(worker, &opts, &birth, out_id);
@@ -54,7 +54,7 @@ jzx_err jzx_set_child_policy_sized(jzx_context *ctx, const jzx_supervisor_spec *
     }
     jzi_policy policy;
     if (spec == NULL) {
-        return jzi_family_set_policy(worker, worker->current, NULL);
+        return jzi_children_set_policy(worker, worker->current, NULL);
     }
     jzx_supervisor_spec known;
     jzx_err err = jzi_struct_adopt(&known, sizeof known, spec, spec_size);
@@ -68,15 +68,15 @@ jzx_err jzx_set_child_policy_sized(jzx_context *ctx, const jzx_supervisor_spec *
     if (policy.strategy == JZX_DYNAMIC || policy.auto_shutdown != JZX_AUTO_NEVER) {
         return JZX_ERR_BAD_SPEC;
     }
-    return jzi_family_set_policy(worker, worker->current, &policy);
+    return jzi_children_set_policy(worker, worker->current, &policy);
 }
 
-/* Which families a call is for. */
+/* Which children a call is for. */
 typedef enum need { ANY, STATIC, DYNAMIC } need;
 
-/* The family of a supervisor that may be changed, or looked at. */
-static jzx_err find_family(jzi_worker *worker, jzx_actor_id sup, need kind, bool change,
-                           jzi_family **out_family)
+/* The children of a supervisor that may be changed, or looked at. */
+static jzx_err find_children(jzi_worker *worker, jzx_actor_id sup, need kind, bool change,
+                             jzi_children **out_children)
 {
     if (worker == NULL) {
         return JZX_ERR_INVALID_ARG;
@@ -88,28 +88,28 @@ static jzx_err find_family(jzi_worker *worker, jzx_actor_id sup, need kind, bool
     if ((actor->type->flags & JZI_TYPE_SUPERVISOR) == 0) {
         return JZX_ERR_WRONG_SUPERVISOR;
     }
-    const jzi_supervisor_plan *plan = actor->ext->life->arg;
+    const jzi_supervisor_plan *plan = actor->cold->life->arg;
     bool dynamic = plan->policy.strategy == JZX_DYNAMIC;
     if ((kind == STATIC && dynamic) || (kind == DYNAMIC && !dynamic)) {
         return JZX_ERR_WRONG_SUPERVISOR;
     }
-    jzi_family *family = jzi_family_of(actor);
+    jzi_children *children = jzi_children_of(actor);
     uint32_t state = jzi_actor_state_of(actor);
     bool stopping = (actor->flags & JZI_ACTOR_STOPPING) != 0 || worker->dispatcher->destroying ||
-                    (family != NULL && family->stopping);
+                    (children != NULL && children->stopping);
     if (change && stopping) {
         return JZX_ERR_STOPPING;
     }
-    if (family == NULL || (change && state != JZX_STATE_RUNNING)) {
+    if (children == NULL || (change && state != JZX_STATE_RUNNING)) {
         return JZX_ERR_BUSY;
     }
-    *out_family = family;
+    *out_children = children;
     return JZX_OK;
 }
 
-static jzi_child *find_child(const jzi_family *family, const char *child_id)
+static jzi_child *find_child(const jzi_children *children, const char *child_id)
 {
-    jzi_child *child = family->first;
+    jzi_child *child = children->first;
     while (child != NULL && (child_id == NULL || strcmp(child->plan->id, child_id) != 0)) {
         child = child->next;
     }
@@ -120,12 +120,12 @@ static jzi_child *find_child(const jzi_family *family, const char *child_id)
 static jzx_err find_to_change(jzi_worker *worker, jzx_actor_id sup, const char *child_id,
                               jzi_child **out_child)
 {
-    jzi_family *family = NULL;
-    jzx_err err = find_family(worker, sup, STATIC, true, &family);
+    jzi_children *children = NULL;
+    jzx_err err = find_children(worker, sup, STATIC, true, &children);
     if (err != JZX_OK || child_id == NULL) {
         return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
     }
-    *out_child = find_child(family, child_id);
+    *out_child = find_child(children, child_id);
     return *out_child == NULL ? JZX_ERR_NO_SUCH_CHILD : JZX_OK;
 }
 
@@ -134,14 +134,14 @@ static jzx_child_status status_of(const jzi_child *child)
 {
     switch ((jzi_child_state)child->state) {
     case JZI_CHILD_ABSENT:
-        return child->want == JZI_WANT_AGAIN && !child->family->starting ? JZX_CHILD_RESTARTING
-                                                                         : JZX_CHILD_DOWN;
+        return child->want == JZI_WANT_AGAIN && !child->children->starting ? JZX_CHILD_RESTARTING
+                                                                           : JZX_CHILD_DOWN;
     case JZI_CHILD_STARTING:
-        return child->attempt > 0 || (child->want == JZI_WANT_AGAIN && !child->family->starting)
+        return child->attempt > 0 || (child->want == JZI_WANT_AGAIN && !child->children->starting)
                    ? JZX_CHILD_RESTARTING
                    : JZX_CHILD_STARTING;
     case JZI_CHILD_UP: {
-        const jzi_worker *worker = child->family->dispatcher->acting;
+        const jzi_worker *worker = child->children->dispatcher->acting;
         const jzi_actor *actor = jzi_lifecycle_child(worker, child->id);
         if (actor == NULL) {
             return JZX_CHILD_DOWN; /* its end is news that was not heard yet */
@@ -178,21 +178,21 @@ static jzx_err taken(const jzi_child *child)
 }
 
 /* Adds a child and starts it; the plan is taken over on JZX_OK. */
-static jzx_err start_plan(jzi_family *family, jzi_child_plan *plan, jzx_actor_id *out_id)
+static jzx_err start_plan(jzi_children *children, jzi_child_plan *plan, jzx_actor_id *out_id)
 {
-    jzi_child *child = find_child(family, plan->id);
+    jzi_child *child = find_child(children, plan->id);
     if (child != NULL) {
         return taken(child);
     }
-    jzx_err err = jzi_family_add(family, plan, plan->spec.arg, &child);
+    jzx_err err = jzi_children_add(children, plan, plan->spec.arg, &child);
     if (err != JZX_OK) {
         return err;
     }
     child->fresh = true;
-    err = jzi_family_start(family, child);
+    err = jzi_children_start(children, child);
     if (err != JZX_OK) {
         plan->refs++; /* the removal gives one back */
-        jzi_family_remove(family, child);
+        jzi_children_remove(children, child);
     } else if (out_id != NULL) {
         *out_id = child->id;
     }
@@ -204,18 +204,18 @@ jzx_err jzx_supervisor_start_child_sized(jzx_loop *loop, jzx_actor_id sup,
                                          jzx_actor_id *out_id)
 {
     JZI_ENTER(loop, "jzx_supervisor_start_child");
-    jzi_family *family = NULL;
-    jzx_err err = find_family(worker, sup, STATIC, true, &family);
+    jzi_children *children = NULL;
+    jzx_err err = find_children(worker, sup, STATIC, true, &children);
     jzi_child_plan *plan = NULL;
     if (err == JZX_OK) {
         err = spec == NULL ? JZX_ERR_INVALID_ARG
-                           : jzi_child_plan_make(&worker->alloc, spec, &sizes, &family->policy,
+                           : jzi_child_plan_make(&worker->alloc, spec, &sizes, &children->policy,
                                                  NULL, 0, &plan);
     }
     if (err != JZX_OK) {
         return err;
     }
-    err = start_plan(family, plan, out_id);
+    err = start_plan(children, plan, out_id);
     if (err != JZX_OK) {
         jzi_child_plan_disown(plan); /* nothing was transferred */
         jzi_child_plan_release(&worker->alloc, plan);
@@ -227,41 +227,41 @@ jzx_err jzi_supervisor_start_plan(jzx_loop *loop, jzx_actor_id sup, jzi_child_pl
                                   jzx_actor_id *out_id)
 {
     JZI_ENTER(loop, "jzx_admin_ask");
-    jzi_family *family = NULL;
-    jzx_err err = find_family(worker, sup, STATIC, true, &family);
+    jzi_children *children = NULL;
+    jzx_err err = find_children(worker, sup, STATIC, true, &children);
     if (err == JZX_OK) {
-        err = jzi_child_plan_settle(plan, &family->policy);
+        err = jzi_child_plan_settle(plan, &children->policy);
     }
-    return err != JZX_OK ? err : start_plan(family, plan, out_id);
+    return err != JZX_OK ? err : start_plan(children, plan, out_id);
 }
 
 jzx_err jzi_supervisor_restart_now(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child)
 {
     JZI_ENTER(loop, "jzx_admin_ask");
-    return jzi_family_restart(worker, sup, child);
+    return jzi_children_restart(worker, sup, child);
 }
 
 jzx_err jzx_supervisor_start_dynamic(jzx_loop *loop, jzx_actor_id sup, void *arg,
                                      jzx_actor_id *out_id)
 {
     JZI_ENTER(loop, "jzx_supervisor_start_dynamic");
-    jzi_family *family = NULL;
-    jzx_err err = find_family(worker, sup, DYNAMIC, true, &family);
+    jzi_children *children = NULL;
+    jzx_err err = find_children(worker, sup, DYNAMIC, true, &children);
     if (err != JZX_OK) {
         return err;
     }
-    jzi_child_plan *plan = family->plan->children[0];
+    jzi_child_plan *plan = children->plan->children[0];
     jzi_child *child = NULL;
-    err = jzi_family_add(family, plan, arg, &child);
+    err = jzi_children_add(children, plan, arg, &child);
     if (err != JZX_OK) {
         return err;
     }
     plan->refs++;
     child->fresh = true;
-    err = jzi_family_start(family, child);
+    err = jzi_children_start(children, child);
     if (err != JZX_OK) {
         child->arg = NULL; /* nothing was transferred */
-        jzi_family_remove(family, child);
+        jzi_children_remove(children, child);
         return err;
     }
     if (out_id != NULL) {
@@ -278,26 +278,26 @@ jzx_err jzx_supervisor_terminate_child(jzx_loop *loop, jzx_actor_id sup, const c
     if (err != JZX_OK) {
         return err;
     }
-    jzi_family_end(child->family, child);
+    jzi_children_end(child->children, child);
     return JZX_OK;
 }
 
 jzx_err jzx_supervisor_terminate(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id actor)
 {
     JZI_ENTER(loop, "jzx_supervisor_terminate");
-    jzi_family *family = NULL;
-    jzx_err err = find_family(worker, sup, ANY, true, &family);
+    jzi_children *children = NULL;
+    jzx_err err = find_children(worker, sup, ANY, true, &children);
     if (err != JZX_OK) {
         return err;
     }
     if (jzi_lifecycle_child(worker, actor) == NULL) {
         return actor == JZX_NOBODY ? JZX_ERR_NO_SUCH_CHILD : JZX_OK;
     }
-    jzi_child *child = jzi_family_find(worker, family, actor);
+    jzi_child *child = jzi_children_find(worker, children, actor);
     if (child == NULL) {
         return JZX_ERR_NO_SUCH_CHILD;
     }
-    jzi_family_end(family, child);
+    jzi_children_end(children, child);
     return JZX_OK;
 }
 
@@ -315,7 +315,7 @@ jzx_err jzx_supervisor_restart_child(jzx_loop *loop, jzx_actor_id sup, const cha
         return err;
     }
     child->manual = true;
-    err = jzi_family_start(child->family, child);
+    err = jzi_children_start(child->children, child);
     if (err == JZX_OK && out_id != NULL) {
         *out_id = child->id;
     }
@@ -334,29 +334,29 @@ jzx_err jzx_supervisor_delete_child(jzx_loop *loop, jzx_actor_id sup, const char
     if (err != JZX_ERR_CHILD_PRESENT) {
         return err;
     }
-    jzi_family_remove(child->family, child);
+    jzi_children_remove(child->children, child);
     return JZX_OK;
 }
 
 static void fill_info(const jzi_child *child, jzx_child_info *info)
 {
-    uint64_t now = child->family->dispatcher->acting->now_ns;
-    uint64_t due = child->want == JZI_WANT_AGAIN ? child->family->due_ns : child->due_ns;
+    uint64_t now = child->children->dispatcher->acting->now_ns;
+    uint64_t due = child->want == JZI_WANT_AGAIN ? child->children->due_ns : child->due_ns;
     jzx_child_status status = status_of(child);
     *info = (jzx_child_info){
         .id = child->plan->id,
-        .actor = jzi_lifecycle_child(child->family->dispatcher->acting, child->id) == NULL
+        .actor = jzi_lifecycle_child(child->children->dispatcher->acting, child->id) == NULL
                      ? JZX_NOBODY
                      : child->id,
         .status = (uint32_t)status,
-        .mode = child->bond.mode,
+        .mode = child->child_link.mode,
         .is_supervisor = child->plan->nested != NULL,
-        .restarts = child->bond.restarts,
+        .restarts = child->child_link.restarts,
         .attempt = child->attempt,
         .delay_ms = status == JZX_CHILD_RESTARTING && due > now
                         ? (uint32_t)((due - now + 999999) / 1000000)
                         : 0,
-        .last = child->bond.reason,
+        .last = child->child_link.reason,
     };
 }
 
@@ -364,13 +364,13 @@ size_t jzx_supervisor_children_sized(jzx_loop *loop, jzx_actor_id sup, jzx_child
                                      size_t info_size, size_t cap)
 {
     JZI_ENTER(loop, "jzx_supervisor_children");
-    jzi_family *family = NULL;
-    if (find_family(worker, sup, ANY, false, &family) != JZX_OK || (out == NULL && cap > 0)) {
+    jzi_children *children = NULL;
+    if (find_children(worker, sup, ANY, false, &children) != JZX_OK || (out == NULL && cap > 0)) {
         return 0;
     }
     size_t shared = info_size < sizeof *out ? info_size : sizeof *out;
     size_t count = 0;
-    for (const jzi_child *child = family->first; child != NULL; child = child->next, count++) {
+    for (const jzi_child *child = children->first; child != NULL; child = child->next, count++) {
         if (count < cap) {
             jzx_child_info info;
             unsigned char *to = (unsigned char *)out + count * info_size;
@@ -386,12 +386,12 @@ jzx_err jzx_supervisor_child_sized(jzx_loop *loop, jzx_actor_id sup, const char 
                                    jzx_child_info *out, size_t info_size)
 {
     JZI_ENTER(loop, "jzx_supervisor_child");
-    jzi_family *family = NULL;
-    jzx_err err = find_family(worker, sup, STATIC, false, &family);
+    jzi_children *children = NULL;
+    jzx_err err = find_children(worker, sup, STATIC, false, &children);
     if (err != JZX_OK || out == NULL || child_id == NULL) {
         return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
     }
-    const jzi_child *child = find_child(family, child_id);
+    const jzi_child *child = find_child(children, child_id);
     if (child == NULL) {
         return JZX_ERR_NO_SUCH_CHILD;
     }
@@ -406,17 +406,18 @@ jzx_err jzx_supervisor_count_sized(jzx_loop *loop, jzx_actor_id sup, jzx_child_c
                                    size_t out_size)
 {
     JZI_ENTER(loop, "jzx_supervisor_count");
-    jzi_family *family = NULL;
-    jzx_err err = find_family(worker, sup, ANY, false, &family);
+    jzi_children *children = NULL;
+    jzx_err err = find_children(worker, sup, ANY, false, &children);
     if (err != JZX_OK || out == NULL) {
         return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
     }
-    bool dynamic = family->plan->policy.strategy == JZX_DYNAMIC;
-    jzx_child_counts counts = {.specs = dynamic ? 1 : family->count, .restarts = family->restarts};
-    for (const jzi_child *child = family->first; child != NULL; child = child->next) {
+    bool dynamic = children->plan->policy.strategy == JZX_DYNAMIC;
+    jzx_child_counts counts = {.specs = dynamic ? 1 : children->count,
+                               .restarts = children->restarts};
+    for (const jzi_child *child = children->first; child != NULL; child = child->next) {
         jzx_child_status status = status_of(child);
         counts.active += status != JZX_CHILD_DOWN && status != JZX_CHILD_RESTARTING;
-        counts.restarts += child->bond.restarts;
+        counts.restarts += child->child_link.restarts;
         counts.restarting += status == JZX_CHILD_RESTARTING;
         counts.supervisors += child->plan->nested != NULL;
         counts.workers += child->plan->nested == NULL;
@@ -430,19 +431,19 @@ jzx_err jzx_supervisor_get_spec_sized(jzx_loop *loop, jzx_actor_id sup, const ch
                                       jzx_child_spec *out, size_t out_size)
 {
     JZI_ENTER(loop, "jzx_supervisor_get_spec");
-    jzi_family *family = NULL;
-    jzx_err err = find_family(worker, sup, ANY, false, &family);
+    jzi_children *children = NULL;
+    jzx_err err = find_children(worker, sup, ANY, false, &children);
     if (err != JZX_OK || out == NULL) {
         return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
     }
     const jzi_child_plan *plan = NULL;
-    if (family->plan->policy.strategy == JZX_DYNAMIC) {
-        plan = family->plan->children[0];
+    if (children->plan->policy.strategy == JZX_DYNAMIC) {
+        plan = children->plan->children[0];
         if (child_id != NULL && strcmp(plan->id, child_id) != 0) {
             return JZX_ERR_NO_SUCH_CHILD;
         }
     } else {
-        const jzi_child *child = find_child(family, child_id);
+        const jzi_child *child = find_child(children, child_id);
         if (child == NULL) {
             return JZX_ERR_NO_SUCH_CHILD;
         }
@@ -467,8 +468,8 @@ jzx_err jzx_supervisor_reconfigure_sized(jzx_loop *loop, jzx_actor_id sup,
                                          const jzx_supervisor_spec *spec, size_t spec_size)
 {
     JZI_ENTER(loop, "jzx_supervisor_reconfigure");
-    jzi_family *family = NULL;
-    jzx_err err = find_family(worker, sup, ANY, true, &family);
+    jzi_children *children = NULL;
+    jzx_err err = find_children(worker, sup, ANY, true, &children);
     if (err != JZX_OK || spec == NULL) {
         return err != JZX_OK ? err : JZX_ERR_INVALID_ARG;
     }
@@ -482,10 +483,10 @@ jzx_err jzx_supervisor_reconfigure_sized(jzx_loop *loop, jzx_actor_id sup,
     if (err != JZX_OK) {
         return err;
     }
-    bool was_dynamic = family->policy.strategy == JZX_DYNAMIC;
+    bool was_dynamic = children->policy.strategy == JZX_DYNAMIC;
     if (was_dynamic != (policy.strategy == JZX_DYNAMIC) ||
         (was_dynamic && policy.auto_shutdown != JZX_AUTO_NEVER)) {
         return JZX_ERR_BAD_SPEC;
     }
-    return jzi_family_change_policy(family, &policy);
+    return jzi_children_change_policy(children, &policy);
 }

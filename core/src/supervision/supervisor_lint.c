@@ -22,7 +22,7 @@ typedef struct lint {
     char path[PATH_MAX_BYTES]; /* "" at the top, else the ids down to where we are */
 } lint;
 
-static void say(lint *it, const char *rule, const char *sentence)
+static void supervisor_lint_say(lint *it, const char *rule, const char *sentence)
 {
     it->count++;
     if (it->tell != NULL) {
@@ -94,18 +94,20 @@ static void lint_budgets(lint *it, const jzi_child_plan *child, const jzi_policy
     budget shared = shared_budget(policy), own = own_budget(child);
     bool owns = has_own_budget(child);
     if (policy->backoff.min_ns == 0 && is_fast(shared) && (!owns || is_fast(own))) {
-        say(it, "no-backoff",
-            "it may be restarted more than 10 times a second without end: set "
-            "backoff_min_ms, or lower intensity (its own, or the supervisor's)");
+        supervisor_lint_say(it, "no-backoff",
+                            "it may be restarted more than 10 times a second without end: set "
+                            "backoff_min_ms, or lower intensity (its own, or the supervisor's)");
     }
     if (owns && cannot_trip(policy, own)) {
-        say(it, "child-limit-unreachable",
+        supervisor_lint_say(
+            it, "child-limit-unreachable",
             "its own intensity is never reached, because the backoff spreads that many "
             "restarts over more than period_ms: lower intensity or backoff, or raise "
             "period_ms");
     }
     if (owns && own.intensity >= shared.intensity && own.period_ns <= shared.period_ns) {
-        say(it, "child-limit-useless",
+        supervisor_lint_say(
+            it, "child-limit-useless",
             "its own intensity has no effect, because the supervisor's is reached first: "
             "lower the child's, or raise the supervisor's");
     }
@@ -169,14 +171,16 @@ static void lint_shutdown(lint *it, const jzi_child_plan *child)
     uint32_t own = child->spec.shutdown_ms;
     if (child->nested == NULL) {
         if (own == JZX_SHUTDOWN_INFINITE) {
-            say(it, "endless-shutdown",
+            supervisor_lint_say(
+                it, "endless-shutdown",
                 "shutdown_ms is infinite: if this worker does not stop, neither does its "
                 "supervisor; give it a time");
         }
         return;
     }
     if (own == JZX_SHUTDOWN_BRUTAL) {
-        say(it, "brutal-supervisor",
+        supervisor_lint_say(
+            it, "brutal-supervisor",
             "shutdown_ms is brutal for a supervisor: its children are killed with it, "
             "whatever their own shutdown_ms says; use JZX_SHUTDOWN_INFINITE");
         return;
@@ -197,7 +201,7 @@ static void lint_shutdown(lint *it, const jzi_child_plan *child)
                        "and what is left then is killed; use JZX_SHUTDOWN_INFINITE or stop_group",
                        (unsigned)own, (unsigned long long)need);
     }
-    say(it, "shutdown-too-short", sentence);
+    supervisor_lint_say(it, "shutdown-too-short", sentence);
 }
 
 /* --- modes --- */
@@ -208,12 +212,14 @@ static void lint_supervisor_mode(lint *it, const jzi_child_plan *child)
         return; /* somebody thought about its end */
     }
     if (child->spec.mode == JZX_TRANSIENT) {
-        say(it, "supervisor-mode",
+        supervisor_lint_say(
+            it, "supervisor-mode",
             "the mode of a supervisor is transient: it is started again when it gives up or "
             "escalates, but stays down with all its children after jzx_stop() or an "
             "auto_shutdown; use JZX_PERMANENT unless that is meant");
     } else if (child->spec.mode == JZX_TEMPORARY) {
-        say(it, "supervisor-mode",
+        supervisor_lint_say(
+            it, "supervisor-mode",
             "the mode of a supervisor is temporary: when it gives up, it and all its "
             "children are gone for good; use JZX_PERMANENT unless that is meant");
     }
@@ -237,12 +243,14 @@ static void lint_mode(lint *it, const jzi_supervisor_plan *plan, uint32_t index)
 {
     uint32_t mode = plan->children[index]->spec.mode;
     if (mode == JZX_TEMPORARY && is_bystander(plan, index)) {
-        say(it, "temporary-bystander",
+        supervisor_lint_say(
+            it, "temporary-bystander",
             "a restart of another child stops this one too, and because it is temporary it "
             "does not come back; use JZX_TRANSIENT, or another supervisor for it");
     }
     if (mode == JZX_PERMANENT && plan->policy.strategy == JZX_DYNAMIC) {
-        say(it, "permanent-dynamic",
+        supervisor_lint_say(
+            it, "permanent-dynamic",
             "children of a dynamic supervisor are permanent: one that is done and ends "
             "normally is started again; use JZX_TRANSIENT or JZX_TEMPORARY");
     }
@@ -280,12 +288,14 @@ static void lint_policy(lint *it, const jzi_supervisor_plan *plan)
         significant = significant || plan->children[i]->spec.significant != 0;
     }
     if (plan->policy.auto_shutdown != JZX_AUTO_NEVER && !significant) {
-        say(it, "auto-shutdown-useless",
+        supervisor_lint_say(
+            it, "auto-shutdown-useless",
             "auto_shutdown has no effect, because no child is significant: set significant "
             "for one, or leave auto_shutdown out");
     }
     if (restarts && !trips) {
-        say(it, "limit-unreachable",
+        supervisor_lint_say(
+            it, "limit-unreachable",
             "a child that always fails never reaches the limit, because the backoff spreads "
             "intensity restarts over more than period_ms: lower intensity or backoff, or "
             "raise period_ms");
@@ -340,7 +350,7 @@ size_t jzx_supervisor_lint_sized(const jzx_supervisor_init *init, jzx_supervisor
     jzx_err err = jzi_supervisor_plan_make(&alloc, init, &sizes, why, sizeof why, &plan);
     if (err != JZX_OK) {
         /* Worse than a warning, and nothing more can be said of it. */
-        say(&it, "bad-spec", why);
+        supervisor_lint_say(&it, "bad-spec", why);
         return it.count;
     }
     disown_arguments(plan);

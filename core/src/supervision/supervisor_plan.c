@@ -1,5 +1,5 @@
 /* What would happen: the steps that a failure of one child leads to, without taking them. */
-#include "supervision/family.h"
+#include "supervision/children.h"
 
 /* Where steps go; count runs on when there is no room. */
 typedef struct steps {
@@ -8,7 +8,8 @@ typedef struct steps {
     size_t count;
 } steps;
 
-static void add(steps *list, jzx_plan_what what, const jzi_child *child, uint32_t delay_ms)
+static void supervisor_plan_add(steps *list, jzx_plan_what what, const jzi_child *child,
+                                uint32_t delay_ms)
 {
     if (list->count < list->cap) {
         list->out[list->count] = (jzx_plan_step){
@@ -22,49 +23,51 @@ static void add(steps *list, jzx_plan_what what, const jzi_child *child, uint32_
 }
 
 /* The children that go down with it, the last first, and come back in order. */
-static void add_group(steps *list, const jzi_family *family, const jzi_child *failed,
+static void add_group(steps *list, const jzi_children *children, const jzi_child *failed,
                       uint32_t delay_ms)
 {
-    const jzi_child *from = family->policy.strategy == JZX_ONE_FOR_ALL ? family->first : failed;
-    add(list, JZX_PLAN_RESTART, failed, 0);
-    for (const jzi_child *child = family->last; child != NULL; child = child->prev) {
+    const jzi_child *from = children->policy.strategy == JZX_ONE_FOR_ALL ? children->first : failed;
+    supervisor_plan_add(list, JZX_PLAN_RESTART, failed, 0);
+    for (const jzi_child *child = children->last; child != NULL; child = child->prev) {
         if (child != failed && child->id != JZX_NOBODY) {
-            add(list, child->bond.mode == JZX_TEMPORARY ? JZX_PLAN_END : JZX_PLAN_STOP, child, 0);
+            supervisor_plan_add(
+                list, child->child_link.mode == JZX_TEMPORARY ? JZX_PLAN_END : JZX_PLAN_STOP, child,
+                0);
         }
         if (child == from) {
             break;
         }
     }
     if (delay_ms > 0) {
-        add(list, JZX_PLAN_WAIT, NULL, delay_ms);
+        supervisor_plan_add(list, JZX_PLAN_WAIT, NULL, delay_ms);
     }
     for (const jzi_child *child = from; child != NULL; child = child->next) {
-        if (child->bond.mode != JZX_TEMPORARY) {
-            add(list, JZX_PLAN_START, child, 0);
+        if (child->child_link.mode != JZX_TEMPORARY) {
+            supervisor_plan_add(list, JZX_PLAN_START, child, 0);
         }
     }
 }
 
-static void add_end_of_all(steps *list, const jzi_family *family, jzx_plan_what what)
+static void add_end_of_all(steps *list, const jzi_children *children, jzx_plan_what what)
 {
-    add(list, what, NULL, 0);
-    for (const jzi_child *child = family->last; child != NULL; child = child->prev) {
+    supervisor_plan_add(list, what, NULL, 0);
+    for (const jzi_child *child = children->last; child != NULL; child = child->prev) {
         if (child->id != JZX_NOBODY) {
-            add(list, JZX_PLAN_END, child, 0);
+            supervisor_plan_add(list, JZX_PLAN_END, child, 0);
         }
     }
 }
 
 /* Whether the end of this child takes the supervisor along (auto_shutdown). */
-static bool ends_all(const jzi_family *family, const jzi_child *child)
+static bool ends_all(const jzi_children *children, const jzi_child *child)
 {
-    if (child->plan->spec.significant == 0 || family->policy.auto_shutdown == JZX_AUTO_NEVER) {
+    if (child->plan->spec.significant == 0 || children->policy.auto_shutdown == JZX_AUTO_NEVER) {
         return false;
     }
-    if (family->policy.auto_shutdown == JZX_AUTO_ANY_SIGNIFICANT) {
+    if (children->policy.auto_shutdown == JZX_AUTO_ANY_SIGNIFICANT) {
         return true;
     }
-    for (const jzi_child *other = family->first; other != NULL; other = other->next) {
+    for (const jzi_child *other = children->first; other != NULL; other = other->next) {
         if (other != child && other->plan->spec.significant != 0 && other->id != JZX_NOBODY) {
             return false;
         }
@@ -72,49 +75,49 @@ static bool ends_all(const jzi_family *family, const jzi_child *child)
     return true;
 }
 
-static void add_end(steps *list, const jzi_family *family, const jzi_child *child, bool all)
+static void add_end(steps *list, const jzi_children *children, const jzi_child *child, bool all)
 {
-    bool with_supervisor = ends_all(family, child);
-    add(list, JZX_PLAN_END, child, 0);
-    for (const jzi_child *it = family->last; it != NULL && (all || with_supervisor);
+    bool with_supervisor = ends_all(children, child);
+    supervisor_plan_add(list, JZX_PLAN_END, child, 0);
+    for (const jzi_child *it = children->last; it != NULL && (all || with_supervisor);
          it = it->prev) {
         if (it != child && it->id != JZX_NOBODY) {
-            add(list, JZX_PLAN_END, it, 0);
+            supervisor_plan_add(list, JZX_PLAN_END, it, 0);
         }
     }
     if (with_supervisor) {
-        add(list, JZX_PLAN_END, NULL, 0);
+        supervisor_plan_add(list, JZX_PLAN_END, NULL, 0);
     }
 }
 
-static void add_verdict(steps *list, const jzi_family *family, const jzi_child *child,
+static void add_verdict(steps *list, const jzi_children *children, const jzi_child *child,
                         const jzi_verdict *verdict)
 {
     uint32_t delay_ms = (uint32_t)(verdict->delay_ns / 1000000u);
-    uint32_t strategy = family->policy.strategy;
+    uint32_t strategy = children->policy.strategy;
     switch ((jzi_verdict_kind)verdict->what) {
     case JZI_VERDICT_RESTART:
         if (strategy == JZX_ONE_FOR_ALL || strategy == JZX_REST_FOR_ONE) {
-            add_group(list, family, child, delay_ms);
+            add_group(list, children, child, delay_ms);
             return;
         }
-        add(list, JZX_PLAN_RESTART, child, 0);
+        supervisor_plan_add(list, JZX_PLAN_RESTART, child, 0);
         if (delay_ms > 0) {
-            add(list, JZX_PLAN_WAIT, NULL, delay_ms);
+            supervisor_plan_add(list, JZX_PLAN_WAIT, NULL, delay_ms);
         }
-        add(list, JZX_PLAN_START, child, 0);
+        supervisor_plan_add(list, JZX_PLAN_START, child, 0);
         return;
     case JZI_VERDICT_RESUME:
         return; /* nobody stops, nobody starts */
     case JZI_VERDICT_STOP:
     case JZI_VERDICT_STOP_ALL:
-        add_end(list, family, child, verdict->what == JZI_VERDICT_STOP_ALL);
+        add_end(list, children, child, verdict->what == JZI_VERDICT_STOP_ALL);
         return;
     case JZI_VERDICT_ESCALATE:
-        add_end_of_all(list, family, JZX_PLAN_ESCALATE);
+        add_end_of_all(list, children, JZX_PLAN_ESCALATE);
         return;
     case JZI_VERDICT_GIVE_UP:
-        add_end_of_all(list, family, JZX_PLAN_GIVE_UP);
+        add_end_of_all(list, children, JZX_PLAN_GIVE_UP);
         return;
     }
 }
@@ -133,8 +136,9 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
     if ((actor->type->flags & JZI_TYPE_SUPERVISOR) == 0) {
         return JZX_ERR_WRONG_SUPERVISOR;
     }
-    const jzi_family *family = jzi_family_of(actor);
-    const jzi_child *child = family == NULL ? NULL : jzi_family_find(worker, family, child_actor);
+    const jzi_children *children = jzi_children_of(actor);
+    const jzi_child *child =
+        children == NULL ? NULL : jzi_children_find(worker, children, child_actor);
     if (child == NULL) {
         return JZX_ERR_NO_SUCH_CHILD;
     }
@@ -143,22 +147,22 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
         jzi_worker_is_far(worker, child_actor) ? NULL : jzi_worker_find(worker, child_actor);
     bool deferred = found != NULL && (found->flags & JZI_ACTOR_DEFERRED) != 0;
     uint64_t now = jzi_worker_clock(worker);
-    const jzi_policy policy = jzi_policy_with(&family->policy, &child->backoff);
+    const jzi_policy policy = jzi_policy_with(&children->policy, &child->backoff);
     jzi_case it = {
-        .mode = child->bond.mode,
+        .mode = child->child_link.mode,
         .reason = JZX_REASON_FAILED,
-        .action = deferred && family->policy.action == JZX_ACTION_RESUME
+        .action = deferred && children->policy.action == JZX_ACTION_RESUME
                       ? JZX_ACTION_RESTART /* it is stopping: it cannot go on */
-                      : family->policy.action,
+                      : children->policy.action,
         .attempt = child->attempt,
-        .up_since_ns = found != NULL ? found->ext->life->since_ns : child->up_ns,
+        .up_since_ns = found != NULL ? found->cold->life->since_ns : child->up_ns,
         .own = child->limited ? &child->own : NULL,
         .own_period_ns = child->own_period_ns,
         .random = UINT32_MAX / 2, /* the middle of the jitter */
     };
-    jzi_verdict verdict = jzi_policy_decide(&policy, &family->window, &it, now);
+    jzi_verdict verdict = jzi_policy_decide(&policy, &children->window, &it, now);
     steps list = {.out = out, .cap = cap};
-    add_verdict(&list, family, child, &verdict);
+    add_verdict(&list, children, child, &verdict);
     *out_count = list.count;
     return JZX_OK;
 }

@@ -2,8 +2,8 @@
  * where the actor lives, and from there, as news, to its parent.
  *
  *   caller --errand--> the actor's dispatcher --news--> its parent's dispatcher:
- * jzi_family_restart() */
-#include "supervision/family.h"
+ * jzi_children_restart() */
+#include "supervision/children.h"
 
 #include "base/alloc.h"
 
@@ -11,7 +11,7 @@
 static jzx_err restart_here(jzi_worker *worker, jzi_actor *actor)
 {
     const jzi_life *life = jzi_life_of(actor);
-    if (life == NULL || life->bond == NULL) {
+    if (life == NULL || life->child_link == NULL) {
         return JZX_ERR_WRONG_SUPERVISOR;
     }
     if ((actor->flags & (JZI_ACTOR_STOP | JZI_ACTOR_DRAIN)) != 0 ||
@@ -19,9 +19,9 @@ static jzx_err restart_here(jzi_worker *worker, jzi_actor *actor)
         return JZX_ERR_STOPPING; /* a stop wins */
     }
     if (life->far == NULL) {
-        return jzi_family_restart(worker, jzi_lifecycle_parent(worker, actor), actor->id);
+        return jzi_children_restart(worker, jzi_lifecycle_parent(worker, actor), actor->id);
     }
-    if (!jzi_family_can_restart(life->bond->mode, actor)) {
+    if (!jzi_children_can_restart(life->child_link->mode, actor)) {
         return JZX_ERR_NOT_RESTARTABLE;
     }
     if (jzi_actor_state_of(actor) != JZX_STATE_RUNNING) {
@@ -37,7 +37,7 @@ typedef struct restart_call {
     jzx_actor_id id;
 } restart_call;
 
-static void arrive(jzi_worker *worker, jzi_errand *errand)
+static void supervisor_restart_arrive(jzi_worker *worker, jzi_errand *errand)
 {
     restart_call *call = jzi_container_of(errand, restart_call, errand);
     jzi_actor *actor = jzi_worker_find(worker, call->id);
@@ -52,7 +52,7 @@ jzx_err jzi_restart_far(const jzi_directory *directory, const jzx_allocator *all
 {
     jzi_inbox *inbox = NULL;
     const jzi_actor *actor = NULL;
-    jzx_err err = jzi_directory_look(directory, id, &inbox, &actor);
+    jzx_err err = jzi_directory_lookup(directory, id, &inbox, &actor);
     if (err != JZX_OK) {
         return err;
     }
@@ -60,7 +60,7 @@ jzx_err jzi_restart_far(const jzi_directory *directory, const jzx_allocator *all
     if (call == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
-    call->errand.run = arrive;
+    call->errand.run = supervisor_restart_arrive;
     call->alloc = *alloc;
     call->id = id;
     if (!jzi_errand_post(inbox, &call->errand)) {

@@ -35,7 +35,7 @@ typedef struct walk {
 /* --- sentences --- */
 
 /* Appends what fits. Whoever reads it expects a line of text, whatever bytes an id has. */
-static void put(walk *it, const char *text)
+static void supervisor_spec_put(walk *it, const char *text)
 {
     size_t len = 0;
     if (it->why == NULL || it->why_cap == 0) {
@@ -63,17 +63,17 @@ static void put_number(walk *it, size_t number)
         digits[--at] = (char)('0' + number % 10);
         number /= 10;
     } while (number > 0);
-    put(it, digits + at);
+    supervisor_spec_put(it, digits + at);
 }
 
 static void put_path(walk *it, const place *where)
 {
     if (where->above != NULL) {
         put_path(it, where->above);
-        put(it, "/");
+        supervisor_spec_put(it, "/");
     }
     if (where->id == NULL || where->id[0] == '\0') {
-        put(it, "#");
+        supervisor_spec_put(it, "#");
         put_number(it, where->index);
         return;
     }
@@ -82,21 +82,21 @@ static void put_path(walk *it, const place *where)
     for (; len < JZX_CHILD_ID_MAX && where->id[len] != '\0'; len++) {
         id[len] = where->id[len];
     }
-    put(it, id);
-    put(it, where->id[len] != '\0' ? "..." : "");
+    supervisor_spec_put(it, id);
+    supervisor_spec_put(it, where->id[len] != '\0' ? "..." : "");
 }
 
 /* Says what is wrong with whom; returns err. */
 static jzx_err blame(walk *it, const char *whom, const place *where, jzx_err err, const char *what)
 {
-    put(it, whom);
+    supervisor_spec_put(it, whom);
     if (where != NULL) {
-        put(it, " \"");
+        supervisor_spec_put(it, " \"");
         put_path(it, where);
-        put(it, "\"");
+        supervisor_spec_put(it, "\"");
     }
-    put(it, ": ");
-    put(it, what);
+    supervisor_spec_put(it, ": ");
+    supervisor_spec_put(it, what);
     return err;
 }
 
@@ -308,8 +308,8 @@ static jzx_err check_unique(walk *it, const place *above, const jzx_supervisor_i
     return blame_child(it, &where, JZX_ERR_DUPLICATE_CHILD, "id is that of an earlier child");
 }
 
-static jzx_err check_list(walk *it, const place *above, const jzx_supervisor_init *init,
-                          const jzi_policy *policy)
+static jzx_err supervisor_spec_check_list(walk *it, const place *above,
+                                          const jzx_supervisor_init *init, const jzi_policy *policy)
 {
     if (init->children == NULL && init->child_count > 0) {
         return blame_supervisor(it, above, JZX_ERR_BAD_SPEC,
@@ -376,7 +376,7 @@ static jzx_err check_supervisor(walk *it, const place *above, const jzx_supervis
     }
     jzx_err err = read_supervisor(it, above, given, &init, &policy);
     if (err == JZX_OK) {
-        err = check_list(it, above, &init, &policy);
+        err = supervisor_spec_check_list(it, above, &init, &policy);
     }
     for (size_t i = 0; err == JZX_OK && i < init.child_count; i++) {
         place where = {.above = above, .index = i, .depth = depth};

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/list.h"
+#include "sched/worker_record.h"
 
 void jzi_timer_free(jzi_timers *timers, jzi_timer *timer)
 {
@@ -130,7 +131,7 @@ void jzi_timers_deinit(jzi_timers *timers)
     jzi_assert(jzi_wheel_next_ns(&timers->wheel) == UINT64_MAX);
 }
 
-static jzx_err check_opts(const jzx_timer_opts *opts)
+static jzx_err timer_check_opts(const jzx_timer_opts *opts)
 {
     if (opts->tag >= JZX_TAG_SYSTEM_FIRST) {
         return JZX_ERR_RESERVED_TAG;
@@ -149,7 +150,7 @@ jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer
                         jzx_timer_id *out_id)
 {
     jzi_worker *worker = timers->dispatcher->acting;
-    jzx_err err = check_opts(opts);
+    jzx_err err = timer_check_opts(opts);
     if (err != JZX_OK) {
         return err;
     }
@@ -160,14 +161,14 @@ jzx_err jzi_timer_start(jzi_timers *timers, jzx_actor_id target, const jzx_timer
                    ? jzi_timer_start_far(worker, target, opts, out_id)
                    : err;
     }
-    jzi_ext *ext = jzi_worker_ext(worker, actor);
-    jzi_timer *timer = ext == NULL ? NULL : jzi_timer_slot_take(timers->slots, &worker->alloc);
+    jzi_cold *cold = jzi_worker_cold(worker, actor);
+    jzi_timer *timer = cold == NULL ? NULL : jzi_timer_slot_take(timers->slots, &worker->alloc);
     if (timer == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     jzi_timer_fill(worker, timer, target, opts);
     jzi_timer_set_word(timer, jzi_timer_next_word(timer, jzi_timer_bits(opts) | JZI_TIMER_ARMED));
-    jzi_timer_enter(timers, timer, ext);
+    jzi_timer_enter(timers, timer, cold);
     if (out_id != NULL) {
         *out_id = jzi_timer_id(timer);
     }
@@ -220,7 +221,7 @@ void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
 void jzi_timers_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
 {
     jzi_timers *timers = worker->timers;
-    jzi_timer *timer = actor->ext->timers;
+    jzi_timer *timer = actor->cold->timers;
     (void)restarts;
     while (timer != NULL) {
         jzi_timer *next = timer->next;

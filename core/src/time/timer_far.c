@@ -19,7 +19,7 @@ jzx_err jzi_timer_start_far(jzi_worker *worker, jzx_actor_id target, const jzx_t
 {
     jzi_inbox *inbox = NULL;
     const jzi_actor *actor = NULL;
-    jzx_err err = jzi_directory_look(worker->dispatcher->directory, target, &inbox, &actor);
+    jzx_err err = jzi_directory_lookup(worker->dispatcher->directory, target, &inbox, &actor);
     if (err != JZX_OK) {
         return err;
     }
@@ -77,14 +77,14 @@ static bool take_in(jzi_worker *worker, jzi_timer *timer)
     if (jzi_worker_find_owner(worker, timer->owner, &owner) != JZX_OK) {
         return false;
     }
-    jzi_ext *ext = jzi_worker_ext(worker, owner);
-    if (ext == NULL) {
+    jzi_cold *cold = jzi_worker_cold(worker, owner);
+    if (cold == NULL) {
         return send_node(worker->inbox, timer); /* no memory now: in the next tick, then */
     }
     if (!jzi_timer_move(timer, true, JZI_TIMER_COMING, JZI_TIMER_ARMED)) {
         return false;
     }
-    jzi_timer_enter(worker->timers, timer, ext);
+    jzi_timer_enter(worker->timers, timer, cold);
     return true;
 }
 

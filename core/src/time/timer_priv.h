@@ -39,9 +39,9 @@ static inline uint64_t jzi_timer_bits(const jzx_timer_opts *opts)
 }
 
 /* Puts a timer that is ARMED where it belongs. */
-static inline void jzi_timer_enter(jzi_timers *timers, jzi_timer *timer, jzi_ext *ext)
+static inline void jzi_timer_enter(jzi_timers *timers, jzi_timer *timer, jzi_cold *cold)
 {
-    JZI_LIST_PUSH(&ext->timers, timer);
+    JZI_LIST_PUSH(&cold->timers, timer);
     jzi_wheel_add(&timers->wheel, &timer->entry);
     jzi_count_add(&timers->dispatcher->acting->counters.timers, 1);
 }

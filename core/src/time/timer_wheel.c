@@ -313,7 +313,7 @@ static void move_down(jzi_wheel *wheel, place from, uint64_t quota)
 
 /* Restores invariant 2 after the wheel was set forward. From the top, because every entry goes down
  * by one level at a time. */
-static void settle(jzi_wheel *wheel)
+static void timer_wheel_settle(jzi_wheel *wheel)
 {
     for (uint32_t level = JZI_WHEEL_LEVELS - 1; level > 0; level--) {
         place at = tick_place(wheel->tick, level);
@@ -326,7 +326,7 @@ static void settle(jzi_wheel *wheel)
 /* Spreads the moving of every slot that comes next over the ticks that are left before it begins,
  * so that settle() finds it empty when time goes tick by tick. Nothing is added to such a slot,
  * because the level below reaches over all of it. */
-static void prepare(jzi_wheel *wheel, uint64_t elapsed)
+static void timer_wheel_prepare(jzi_wheel *wheel, uint64_t elapsed)
 {
     for (uint32_t level = JZI_WHEEL_LEVELS - 1; level > 0; level--) {
         uint32_t shift = far_shift(level);
@@ -401,13 +401,13 @@ jzi_wheel_entry *jzi_wheel_take(jzi_wheel *wheel, uint64_t now_ns)
         tail = take_due(wheel, wheel->tick | BLOCK_MASK, tail);
         uint64_t begin = earliest_bound(wheel) & ~BLOCK_MASK;
         wheel->tick = begin < now ? begin : now;
-        settle(wheel);
+        timer_wheel_settle(wheel);
     }
     tail = take_due(wheel, now, tail);
     *tail = NULL;
     wheel->tick = now;
     if (now != before) {
-        prepare(wheel, now - before);
+        timer_wheel_prepare(wheel, now - before);
     }
     return expired;
 }
@@ -468,8 +468,8 @@ uint64_t jzi_wheel_next_ns(const jzi_wheel *wheel)
 }
 
 /* Returns how many entries the list has, and the lowest of their ticks. */
-static uint64_t check_list(const jzi_wheel *wheel, const jzi_wheel_list *list, uint32_t level,
-                           uint64_t index, uint64_t *out_min)
+static uint64_t timer_wheel_check_list(const jzi_wheel *wheel, const jzi_wheel_list *list,
+                                       uint32_t level, uint64_t index, uint64_t *out_min)
 {
     jzi_wheel_entry *const *link = &list->head;
     uint64_t count = 0;
@@ -503,7 +503,7 @@ static void check_near(const jzi_wheel *wheel)
     }
     for (uint32_t index = 0; index < JZI_WHEEL_NEAR_SLOTS; index++) {
         if ((wheel->near_occupied[index / 64] & index_bit(index)) != 0) {
-            check_list(wheel, &wheel->near[index], 0, index, &min);
+            timer_wheel_check_list(wheel, &wheel->near[index], 0, index, &min);
         }
     }
 }
@@ -516,7 +516,7 @@ static void check_far(const jzi_wheel *wheel, place at)
         return;
     }
     uint64_t min;
-    uint64_t count = check_list(wheel, &slot->list, at.level, at.index, &min);
+    uint64_t count = timer_wheel_check_list(wheel, &slot->list, at.level, at.index, &min);
     jzi_assert(slot->count == count);
     jzi_assert(slot->min_tick <= min);
     jzi_assert(slot->min_tick == min || place_stale(wheel, at));

@@ -128,7 +128,7 @@ static void set_default(int signo)
 
 /* What would have happened without us. The default action is left to the instruction that failed:
  * it fails again on return, and the core file shows it as it was. */
-static void pass_on(int signo, siginfo_t *info, void *context)
+static void fault_pass_on(int signo, siginfo_t *info, void *context)
 {
     struct sigaction *old = &before[index_of(signo)];
     struct sigaction action = *old;
@@ -179,7 +179,7 @@ static void on_fault(int signo, siginfo_t *info, void *context)
         }
     }
     errno = saved_errno;
-    pass_on(signo, info, context);
+    fault_pass_on(signo, info, context);
 }
 
 static void release_thread(void *arg)

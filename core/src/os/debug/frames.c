@@ -107,7 +107,7 @@ static bool is_library(const Dl_info *info)
 }
 
 /* A return address may lie behind the end of its function, when the call does not return. */
-static place place_of(const void *address, bool is_return)
+static place frames_place_of(const void *address, bool is_return)
 {
     uintptr_t pc = (uintptr_t)address;
     Dl_info info;
@@ -142,7 +142,7 @@ static bool is_bottom(void *const *frames, size_t count, size_t i)
 {
     static const char *const starts[] = {"__libc_start_main", NULL};
     for (; i < count; i++) {
-        place at = place_of(frames[i], true);
+        place at = frames_place_of(frames[i], true);
         if (at.owner != OWNER_SYSTEM) {
             return false;
         }
@@ -169,7 +169,7 @@ bool jzi_frames_are_programs(void *const *frames, size_t count, size_t from)
         NULL,
     };
     for (size_t i = from; i < count; i++) {
-        place at = place_of(frames[i], i > 0);
+        place at = frames_place_of(frames[i], i > 0);
         bool first = i == from;
         if (at.owner == OWNER_SYSTEM) {
             return !first && is_bottom(frames, count, i);
@@ -184,7 +184,7 @@ bool jzi_frames_are_programs(void *const *frames, size_t count, size_t from)
         }
         /* A call through a wild pointer is its caller's fault. */
         if (at.owner == OWNER_NOBODY && first &&
-            (i + 1 >= count || place_of(frames[i + 1], true).owner != OWNER_PROGRAM)) {
+            (i + 1 >= count || frames_place_of(frames[i + 1], true).owner != OWNER_PROGRAM)) {
             return false;
         }
     }
@@ -201,7 +201,7 @@ bool jzi_frames_find_raiser(void *const *frames, size_t count, size_t *out_from)
     size_t i = 0;
     place at = {0};
     for (; i < count; i++) {
-        at = place_of(frames[i], i > 0);
+        at = frames_place_of(frames[i], i > 0);
         if (at.owner != OWNER_SYSTEM || (at.symbol != NULL && !is_one_of(at.symbol, raisers))) {
             break;
         }
@@ -211,12 +211,12 @@ bool jzi_frames_find_raiser(void *const *frames, size_t count, size_t *out_from)
     while (i < count && at.owner == OWNER_SYSTEM && is_one_of(at.symbol, aborts)) {
         raised = true;
         if (++i < count) {
-            at = place_of(frames[i], true);
+            at = frames_place_of(frames[i], true);
         }
     }
     /* Between assert and abort there is one function without a name. */
     for (size_t j = i; raised && j < count && j < i + 2; j++) {
-        at = place_of(frames[j], true);
+        at = frames_place_of(frames[j], true);
         if (at.owner == OWNER_SYSTEM && is_one_of(at.symbol, asserts)) {
             i = j + 1;
             break;
@@ -243,7 +243,7 @@ size_t jzi_frames_trace(const void *context, void **out, size_t cap)
         return count;
     }
     out[count++] = (void *)pc; /* the unwinder does not know the place */
-    if (place_of((void *)pc, false).owner == OWNER_NOBODY) {
+    if (frames_place_of((void *)pc, false).owner == OWNER_NOBODY) {
         out[count++] = (void *)context_caller(context);
     }
     return count;
@@ -327,10 +327,10 @@ static void write_place(jzi_writer *writer, place at)
 
 void jzi_write_frame(jzi_writer *writer, void *const *frames, size_t count, size_t i)
 {
-    place at = place_of(frames[i], i > 0);
+    place at = frames_place_of(frames[i], i > 0);
     bool wild = at.owner == OWNER_NOBODY;
     if (wild && i + 1 < count) {
-        at = place_of(frames[i + 1], true);
+        at = frames_place_of(frames[i + 1], true);
     }
     if (at.owner != OWNER_NOBODY) {
         jzi_write(writer, wild ? ", called from " : " in ");

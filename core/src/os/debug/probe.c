@@ -31,9 +31,9 @@ struct jzi_probe {
     bool used;     /* under the lock, as `ready` */
     bool ready;    /* the semaphore exists; it is never destroyed */
     int32_t signo; /* this and what follows: set while nobody asks */
-    jzi_probe_look look;
+    jzi_probe_sample look;
     void *subject;
-    jzi_call call; /* what the thread waits in that is asked; under `state` */
+    jzi_syscall call; /* what the thread waits in that is asked; under `state` */
     sem_t wake;
 };
 
@@ -61,20 +61,20 @@ static bool step(jzi_probe *probe, uint32_t from, uint32_t to)
 }
 
 /* Answers a question, if it is to this thread. */
-static void answer(jzi_probe *probe, int32_t tid, void *context)
+static void probe_answer(jzi_probe *probe, int32_t tid, void *context)
 {
     if (atomic_load_explicit(&probe->tid, memory_order_relaxed) != tid) {
         return;
     }
     if (!step(probe, STATE_ASKED, STATE_LOOKING)) {
         if (step(probe, STATE_IDLE, STATE_HELD)) {
-            jzi_call_resume(&probe->call, context);
+            jzi_syscall_resume(&probe->call, context);
             atomic_store_explicit(&probe->state, STATE_IDLE, memory_order_release);
         }
         return;
     }
     bool seen = probe->look(probe->subject, context);
-    jzi_call_resume(&probe->call, context);
+    jzi_syscall_resume(&probe->call, context);
     /* Partner: the acquire loads in jzi_probe_ask() and withdraw(). */
     atomic_store_explicit(&probe->state, seen ? STATE_IDLE : STATE_ASKED, memory_order_release);
     if (seen) {
@@ -82,7 +82,7 @@ static void answer(jzi_probe *probe, int32_t tid, void *context)
     }
 }
 
-static void pass_on(int signo, siginfo_t *info, void *context)
+static void probe_pass_on(int signo, siginfo_t *info, void *context)
 {
     const struct sigaction *old = &before[signo];
     if ((old->sa_flags & SA_SIGINFO) != 0) {
@@ -100,10 +100,10 @@ static void on_signal(int signo, siginfo_t *info, void *context)
     if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == probes) {
         int32_t tid = jzi_thread_tid();
         for (int i = 0; i < PROBES_MAX; i++) {
-            answer(&probes[i], tid, context);
+            probe_answer(&probes[i], tid, context);
         }
     } else {
-        pass_on(signo, info, context);
+        probe_pass_on(signo, info, context);
     }
     errno = saved_errno;
 }
@@ -164,7 +164,7 @@ static jzi_probe *take_place(void)
     return NULL;
 }
 
-jzx_err jzi_probe_open(int32_t signo, jzi_probe_look look, void *subject, jzi_probe **out_probe)
+jzx_err jzi_probe_open(int32_t signo, jzi_probe_sample look, void *subject, jzi_probe **out_probe)
 {
     signo = signo == 0 ? SIGURG : signo;
     if (!is_usable(signo)) {
@@ -243,7 +243,7 @@ jzi_probe_end jzi_probe_ask(jzi_probe *probe, int32_t tid, uint64_t timeout_ns)
     while (!step(probe, STATE_IDLE, STATE_HELD)) {
         (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* a late signal has it */
     }
-    jzi_call_read(tid, &probe->call);
+    jzi_syscall_read(tid, &probe->call);
     atomic_store_explicit(&probe->tid, tid, memory_order_relaxed);
     atomic_store_explicit(&probe->state, STATE_ASKED, memory_order_release);
     siginfo_t info = {.si_code = SI_QUEUE};

@@ -17,7 +17,7 @@ typedef struct jzi_probe jzi_probe;
 
 /* Runs in the signal handler, on the thread that was asked. `context` is for jzi_frames_trace().
  * False: this is not the thread that was meant, the question stays open. */
-typedef bool (*jzi_probe_look)(void *subject, const void *context);
+typedef bool (*jzi_probe_sample)(void *subject, const void *context);
 
 typedef enum jzi_probe_end {
     JZI_PROBE_ANSWERED,
@@ -27,7 +27,7 @@ typedef enum jzi_probe_end {
 
 /* Takes a place and installs the handler of the signal, once for all that use it. signo 0: SIGURG.
  * Thread: any. Errors: INVALID_ARG (a signal that is not for this), NO_MEMORY (256 are in use). */
-jzx_err jzi_probe_open(int32_t signo, jzi_probe_look look, void *subject, jzi_probe **out_probe);
+jzx_err jzi_probe_open(int32_t signo, jzi_probe_sample look, void *subject, jzi_probe **out_probe);
 /* Afterwards `look` is not called any more. The last one that used a signal puts its old handler
  * back. Thread: any, after the asker ended. */
 void jzi_probe_close(jzi_probe *probe);

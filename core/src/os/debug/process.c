@@ -37,7 +37,7 @@ static uint32_t count_threads(void)
     return at == NULL ? 0 : (uint32_t)strtoul(at, NULL, 10);
 }
 
-void jzi_process_look(jzi_process_use *out)
+void jzi_process_sample(jzi_process_use *out)
 {
     char text[256];
     struct rusage use = {0};

@@ -9,7 +9,7 @@ typedef struct jzi_process_use {
     uint64_t cpu_ms;    /* of all its threads, since it began */
     uint32_t threads;   /* 0: not known */
 } jzi_process_use;
-void jzi_process_look(jzi_process_use *out);
+void jzi_process_sample(jzi_process_use *out);
 
 /* The path of its executable, cut where it does not fit; "" if it is not known. */
 void jzi_process_exe(char *out, size_t cap);

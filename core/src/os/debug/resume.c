@@ -14,11 +14,11 @@
 
 enum { SYSCALL_BYTES = 2 }; /* of the instruction */
 
-void jzi_call_read(int32_t tid, jzi_call *out)
+void jzi_syscall_read(int32_t tid, jzi_syscall *out)
 {
     char path[64];
     char text[256];
-    *out = (jzi_call){.waits = false};
+    *out = (jzi_syscall){.waits = false};
     (void)snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -33,7 +33,7 @@ void jzi_call_read(int32_t tid, jzi_call *out)
     if (sscanf(text, "%lld %llx %llx %llx %llx %llx %llx %llx %llx", &number, &v[0], &v[1], &v[2],
                &v[3], &v[4], &v[5], &v[6], &v[7]) == 9 &&
         number >= 0) {
-        *out = (jzi_call){.waits = true, .number = number, .sp = v[6], .pc = v[7]};
+        *out = (jzi_syscall){.waits = true, .number = number, .sp = v[6], .pc = v[7]};
         for (int i = 0; i < 6; i++) {
             out->args[i] = v[i];
         }
@@ -42,7 +42,7 @@ void jzi_call_read(int32_t tid, jzi_call *out)
 
 static const int arg_registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
 
-static bool is_end_of(const jzi_call *call, const greg_t *registers)
+static bool is_end_of(const jzi_syscall *call, const greg_t *registers)
 {
     bool same = call->waits && (uint64_t)registers[REG_RIP] == call->pc &&
                 (uint64_t)registers[REG_RSP] == call->sp && registers[REG_RAX] == -EINTR;
@@ -94,7 +94,7 @@ static bool has_no_mask(const greg_t *registers, int64_t number)
 
 /* Makes the registers those of the same call for the time that is left. False: there is no such
  * call. */
-static bool prepare(greg_t *registers, int64_t *number)
+static bool resume_prepare(greg_t *registers, int64_t *number)
 {
     switch (*number) {
     case SYS_nanosleep:
@@ -126,11 +126,11 @@ static bool prepare(greg_t *registers, int64_t *number)
     }
 }
 
-void jzi_call_resume(const jzi_call *call, void *context)
+void jzi_syscall_resume(const jzi_syscall *call, void *context)
 {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     int64_t number = call->number;
-    if (is_end_of(call, registers) && prepare(registers, &number)) {
+    if (is_end_of(call, registers) && resume_prepare(registers, &number)) {
         registers[REG_RAX] = number;
         registers[REG_RIP] -= SYSCALL_BYTES;
     }
@@ -138,13 +138,13 @@ void jzi_call_resume(const jzi_call *call, void *context)
 
 #else
 
-void jzi_call_read(int32_t tid, jzi_call *out)
+void jzi_syscall_read(int32_t tid, jzi_syscall *out)
 {
     (void)tid;
-    *out = (jzi_call){.waits = false};
+    *out = (jzi_syscall){.waits = false};
 }
 
-void jzi_call_resume(const jzi_call *call, void *context)
+void jzi_syscall_resume(const jzi_syscall *call, void *context)
 {
     (void)call;
     (void)context;

@@ -10,21 +10,21 @@
 #include <stdbool.h>
 
 /* The system call that a thread waits in. */
-typedef struct jzi_call {
+typedef struct jzi_syscall {
     bool waits; /* false: it runs, or this cannot be known */
     int64_t number;
     uint64_t args[6];
     uint64_t sp;
     uint64_t pc;
-} jzi_call;
+} jzi_syscall;
 
 /* Of a thread of this process. Thread: any. */
-void jzi_call_read(int32_t tid, jzi_call *out);
+void jzi_syscall_read(int32_t tid, jzi_syscall *out);
 
 /* In a signal handler that is about to return to what `context` says: if that is the end of this
  * call with EINTR, has it go on instead. A wait whose beginning nobody knows may take up to twice
  * as long, however often it is looked at. What cannot be taken up is left as it is: calls that did
  * something, epoll_wait(2) with a timeout, and all on processors other than x86-64. */
-void jzi_call_resume(const jzi_call *call, void *context);
+void jzi_syscall_resume(const jzi_syscall *call, void *context);
 
 #endif
