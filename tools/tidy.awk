@@ -1,21 +1,57 @@
-# The part of tools/tidy that reads C files: awk -f tidy.awk LAYERS FILE...
+# The part of tools/tidy that reads C files: awk -f tidy.awk LAYERS WALLS FILE...
 #
 # Code is looked at without its comments and strings. Only POSIX awk is used.
 
 BEGIN {
-    split("rand srand random srandom time sleep usleep nanosleep strcpy strcat sprintf vsprintf " \
-          "gets alloca", words, " ")
-    for (i in words) banned[words[i]] = "is banned in core/src/"
-    split("printf vprintf fprintf vfprintf dprintf puts fputs putchar putc fputc perror", words, " ")
-    for (i in words) prints[words[i]] = 1
-    split("malloc calloc realloc free aligned_alloc posix_memalign strdup strndup", words, " ")
-    for (i in words) heap[words[i]] = 1
-    # Short names such as poll() may be our own; for those the banned headers are the check.
-    split("syscall clock_gettime getrandom getentropy gettimeofday accept4 epoll_wait eventfd " \
-          "signalfd mmap munmap fork getpid pthread_create thrd_create", words, " ")
-    for (i in words) calls[words[i]] = 1
-    system_header = "^(unistd|fcntl|poll|signal|errno|netdb|dirent|sched|spawn|" \
-                    "time)\\.h$|^(sys|netinet|arpa|linux|net)/"
+    # The functions behind each wall. Short names such as poll() may be our own; for those the
+    # headers are the check.
+    wall("unsafe", "rand srand random srandom strcpy strcat sprintf vsprintf gets alloca")
+    wall("clock", "time clock_gettime clock_getres gettimeofday timespec_get sleep usleep nanosleep " \
+                  "clock_nanosleep")
+    wall("memory", "malloc calloc realloc free aligned_alloc posix_memalign strdup strndup")
+    wall("system", "syscall getrandom getentropy accept4 epoll_wait eventfd signalfd mmap munmap " \
+                   "fork getpid pthread_create thrd_create")
+    wall("print", "printf vprintf fprintf vfprintf dprintf puts fputs putchar putc fputc perror")
+    clock_header = "^(time|sys/time|sys/timerfd)\\.h$"
+    system_header = "^(unistd|fcntl|poll|signal|errno|netdb|dirent|sched|spawn)\\.h$|" \
+                    "^(sys|netinet|arpa|linux|net)/"
+}
+
+function wall(name, functions,    words, i) {
+    split(functions, words, " ")
+    for (i in words) wall_of[words[i]] = name
+}
+
+# The product whose walls a file is behind: "" for tests, benchmarks and examples.
+function product_of(path,    top) {
+    top = path
+    sub(/\/.*/, "", top)
+    if (path ~ /\/tests\//) return ""
+    if (top == "cmd" || path ~ /^[a-z]+\/src\// || (top == "drivers" && path ~ /\/src\//)) return top
+    return ""
+}
+
+# Whether a file of the product may go through that wall.
+function may_pass(path, name,    product, words, i, place_regex) {
+    product = product_of(path)
+    if (!((product, name) in opening)) return 1
+    split(opening[product, name], words, " ")
+    sub(/^[a-z]+\//, "", path)
+    for (i in words) {
+        if (words[i] == "free") return 1
+        place_regex = words[i]
+        gsub(/\./, "\\.", place_regex)
+        gsub(/\*/, "[^/]*", place_regex)
+        if (path ~ ("^" place_regex (words[i] ~ /\/$/ ? "" : "$"))) return 1
+    }
+    return 0
+}
+
+# What a finding ends with: where the wall is open.
+function doors(path, name,    product, where) {
+    product = product_of(path)
+    where = opening[product, name]
+    return where == "none" ? "nowhere in " product "/" : "in " where " of " product "/ only"
 }
 
 function say(sentence) { print FILENAME ":" FNR ": " sentence }
@@ -66,7 +102,7 @@ function check_length() {
     if (file ~ /^bench\/spikes\//) return
     if (file ~ /^examples\/(chat|thumbnailer)\//) limit = 170
     else if (file ~ /^examples\//) limit = 100
-    else if (file ~ /^(core|manifest|console|testkit|bench|cmd|tests)\//) limit = 600
+    else if (file ~ /^(core|manifest|console|testkit|bench|cmd|tests|sydra|quilt|remote|drivers)\//) limit = 600
     if (limit && lines > limit)
         print file ":" lines ": The file has more than " limit " lines; which two concepts share it?"
 }
@@ -74,7 +110,7 @@ function check_length() {
 # Every C file belongs to a target of cmake/*.cmake, which find them by these places.
 function check_place() {
     if (file !~ /\.c$/) return
-    if (file ~ /^(core\/src\/([^\/]*\/|os\/debug\/)?|(testkit|console|manifest)\/src\/)[^\/]*$/) return
+    if (file ~ /^(core\/src\/([^\/]*\/|os\/debug\/)?|(testkit|console|manifest|sydra|quilt|remote|drivers\/[^\/]*)\/src\/)[^\/]*$/) return
     if (file ~ /^(bench|bench\/(peers|spikes|manifest|watched)|examples|examples\/(chat|thumbnailer)|cmd\/[^\/]*|cmd\/jzx\/manifest|tests\/support|cmd\/jzx\/tests\/(command|terminal)|console\/tests)\/[^\/]*$/) return
     if (file ~ /^(core\/tests\/[^\/]*|(testkit|manifest)\/tests|tests\/api)\/[^\/]*_(unit|test|model|sweep|threads|fixture)\.c$/) return
     if (file ~ /^tests\/fuzz\/fuzz_[^\/]*$/) return
@@ -114,11 +150,13 @@ function note_include(text,    name, quoted) {
     quoted = text ~ /^"/
     name = substr(text, 2, length(text) - 2)
     includes[++include_count] = file SUBSEP name
+    if (!quoted && name ~ clock_header) {
+        if (!may_pass(file, "clock")) say("<" name "> is the clock, which is read " doors(file, "clock") ".")
+    } else if (!quoted && name ~ system_header && !may_pass(file, "system"))
+        say("<" name "> is the system, which is called " doors(file, "system") ".")
 
     if (file ~ /^core\/src\//) {
         if (quoted) check_room(name)
-        if (file !~ /^core\/src\/os\// && name ~ system_header && file != "core/src/base/assert.c")
-            say("<" name "> belongs to core/src/os/: system calls are made there only.")
     } else if (quoted && file ~ /^(testkit|bench|cmd|examples|tests\/api)\// &&
                ("core/src/" name) in is_file && !((folder_of(file) "/" name) in is_file)) {
         say("\"" name "\" is private; this code sees the public headers only.")
@@ -133,13 +171,9 @@ function check_calls(code,    name, before) {
         code = substr(code, RSTART + RLENGTH)
         # A member that is called, or declared as a pointer, only shares its name with the function.
         if (before ~ /(\.|->|\*)$/) continue
-        if (name in banned) say(name "() " banned[name] ".")
-        else if ((name in prints) && file != "core/src/base/assert.c")
-            say(name "() is banned in core/src/: the library never prints.")
-        else if ((name in heap) && file != "core/src/base/alloc.c")
-            say(name "() is for core/src/base/alloc.c only; everything else takes the allocator.")
-        else if ((name in calls) && file !~ /^core\/src\/os\//)
-            say(name "() is a system call and belongs to core/src/os/.")
+        if ((name in wall_of) && !may_pass(file, wall_of[name]))
+            say(name "() is behind the wall \"" wall_of[name] "\", which is open " \
+                doors(file, wall_of[name]) ".")
     }
 }
 
@@ -149,14 +183,23 @@ function finish_file() {
     check_place()
     if (file ~ /^core\/src\// && have_rooms && room_of(file) != "" && !(room_of(file) in place))
         print file ":1: Room " room_of(file) " is not in core/src/layers.txt."
+    if (product_of(file) != "" && !((product_of(file), "clock") in opening) && !(product_of(file) in told)) {
+        told[product_of(file)] = 1
+        print file ":1: The walls of " product_of(file) "/ are not in tools/walls.txt."
+    }
 }
 
-BEGIN { for (i = 2; i < ARGC; i++) is_file[ARGV[i]] = 1 }
+BEGIN { for (i = 3; i < ARGC; i++) is_file[ARGV[i]] = 1 }
 
 # FILENAME, not NR == FNR, tells the first file: it may be empty.
 FILENAME == ARGV[1] {
     sub(/#.*/, "")
     if (NF > 0) { place[$1] = ++rooms; have_rooms = 1 }
+    next
+}
+FILENAME == ARGV[2] {
+    sub(/#.*/, "")
+    for (i = 3; i <= NF; i++) opening[$1, $2] = opening[$1, $2] (i > 3 ? " " : "") $i
     next
 }
 
@@ -176,7 +219,7 @@ FNR == 1 {
         next
     }
     code = code_of($0)
-    if (file ~ /^core\/src\//) check_calls(code)
+    if (product_of(file) != "") check_calls(code)
 }
 
 END {
@@ -188,7 +231,7 @@ END {
             if (places[p] pair[2] != pair[1]) included[places[p] pair[2]] = 1
         }
     }
-    for (i = 2; i < ARGC; i++) {
+    for (i = 3; i < ARGC; i++) {
         if (ARGV[i] ~ /\.h$/ && ARGV[i] !~ /^(core\/include\/jzx\/jzx|manifest\/include\/jzx\/manifest)\.h$/ && !(ARGV[i] in included))
             print ARGV[i] ":1: Nobody includes this header."
     }

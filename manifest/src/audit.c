@@ -5,7 +5,6 @@
 #include "row.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { ROWS_PER_NOTICE = 4096 };
 
@@ -117,9 +116,9 @@ static void check_meta(mfi_check *check)
         mfi_check_problem(check, "the meta record has byte order %08x, not %08x", meta->byte_order,
                           order);
     }
-    if (meta->page_size != (uint32_t)sysconf(_SC_PAGESIZE)) {
-        mfi_check_problem(check, "the meta record has page size %u, not %ld", meta->page_size,
-                          sysconf(_SC_PAGESIZE));
+    if (meta->page_size != mfi_store_page_size()) {
+        mfi_check_problem(check, "the meta record has page size %u, not %u", meta->page_size,
+                          mfi_store_page_size());
     }
     if (meta->event_first > meta->commit_seq + 1) {
         mfi_check_problem(check, "the meta record keeps events from commit %llu on, of %llu",

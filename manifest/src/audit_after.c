@@ -4,6 +4,7 @@
 #include "audit_steps.h"
 #include "bytes.h"
 #include "key.h"
+#include "memory.h"
 
 #include <stdlib.h>
 
@@ -102,7 +103,7 @@ jzx_err mfi_check_after_left(mfi_check *check)
         return JZX_OK;
     }
     window w = {.check = check, .cap = jobs < WINDOW ? (size_t)jobs : WINDOW};
-    w.waiters = malloc(w.cap * sizeof *w.waiters);
+    w.waiters = mfi_alloc(w.cap * sizeof *w.waiters);
     if (w.waiters == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -110,6 +111,6 @@ jzx_err mfi_check_after_left(mfi_check *check)
     do {
         err = check_window(&w);
     } while (err == JZX_OK && w.next != 0 && !check->ended);
-    free(w.waiters);
+    mfi_free(w.waiters);
     return err;
 }

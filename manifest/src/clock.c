@@ -5,12 +5,33 @@
 /* Below this the two clocks may disagree: an ordinary correction is not a jump. */
 #define JUMP_MS 1000u
 
+static uint64_t read_ns(clockid_t id)
+{
+    struct timespec now;
+    (void)clock_gettime(id, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static uint64_t system_wall_ms(void *arg)
 {
     (void)arg;
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+    return read_ns(CLOCK_REALTIME) / 1000000u;
+}
+
+uint64_t mfi_clock_wall_ms(const jzx_mf_opts *opts)
+{
+    return opts->wall_ms == NULL ? system_wall_ms(NULL) : opts->wall_ms(opts->wall_arg);
+}
+
+uint64_t mfi_clock_monotonic_ns(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t mfi_clock_coarse_ms(void *arg)
+{
+    (void)arg;
+    return read_ns(CLOCK_MONOTONIC_COARSE) / 1000000u;
 }
 
 void mfi_clock_init(mfi_clock *clock, const jzx_mf_opts *opts, jzx_loop *loop, uint64_t last_ms,

@@ -27,6 +27,12 @@ void mfi_clock_init(mfi_clock *clock, const jzx_mf_opts *opts, jzx_loop *loop, u
 uint64_t mfi_clock_lease_ms(const mfi_clock *clock);
 /* Thread: any. */
 uint64_t mfi_clock_now_ms(mfi_clock *clock);
+/* The clocks of the system, which are read in clock.c only (ADR 0028): the wall clock of the
+ * options or the system's, before there is a loop; how long something took; and one that is cheap
+ * to read, for ages in seconds. Thread: any. */
+uint64_t mfi_clock_wall_ms(const jzx_mf_opts *opts);
+uint64_t mfi_clock_monotonic_ns(void);
+uint64_t mfi_clock_coarse_ms(void *unused);
 /* How far the system's time is behind now. */
 uint64_t mfi_clock_behind_ms(mfi_clock *clock);
 

@@ -2,9 +2,9 @@
 
 #include "bytes.h"
 #include "crc.h"
+#include "memory.h"
 #include "row.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Up to version 1 there was no checksum of the key in the head. */
@@ -32,7 +32,7 @@ typedef struct parts {
 
 void mfi_buf_free(mfi_buf *buf)
 {
-    free(buf->bytes);
+    mfi_free(buf->bytes);
     *buf = (mfi_buf){0};
 }
 
@@ -42,7 +42,7 @@ bool mfi_buf_reserve(mfi_buf *buf, size_t cap)
         return true;
     }
     size_t larger = cap < BUF_MIN ? BUF_MIN : cap + cap / 2;
-    uint8_t *bytes = realloc(buf->bytes, larger);
+    uint8_t *bytes = mfi_realloc(buf->bytes, larger);
     if (bytes == NULL) {
         return false;
     }

@@ -2,14 +2,13 @@
 #include "mf.h"
 
 #include "codec.h"
+#include "memory.h"
 #include "op.h"
 #include "recover.h"
 #include "snap.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)
@@ -54,16 +53,6 @@ static jzx_err check_opts(const jzx_mf_opts *opts)
         return JZX_ERR_INVALID_ARG;
     }
     return opts->queue_cap > JZX_MAILBOX_CAP_MAX ? JZX_ERR_TOO_BIG : JZX_OK;
-}
-
-static uint64_t wall_ms(const jzx_mf_opts *opts)
-{
-    if (opts->wall_ms != NULL) {
-        return opts->wall_ms(opts->wall_arg);
-    }
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
 /* Where the writer will run, when the caller does not say: a thread of its own. */
@@ -130,12 +119,12 @@ static void mf_free(jzx_mf *mf)
     mfi_store_close(mf->store);
     (void)pthread_cond_destroy(&mf->ended_cond);
     (void)pthread_mutex_destroy(&mf->lock);
-    free(mf);
+    mfi_free(mf);
 }
 
 static jzx_mf *mf_new(const jzx_mf_opts *opts)
 {
-    jzx_mf *mf = calloc(1, sizeof *mf);
+    jzx_mf *mf = mfi_alloc_zeroed(1, sizeof *mf);
     if (mf != NULL) {
         mf->opts = *opts;
         mf->readonly = (opts->flags & JZX_MF_READONLY) != 0;
@@ -159,7 +148,7 @@ static jzx_err open_store(jzx_mf *mf, const char *path, jzx_mf_recovery *report)
         .readonly = mf->readonly,
         .must_exist = (opts->flags & JZX_MF_MUST_EXIST) != 0,
         .verify = (opts->flags & JZX_MF_NO_VERIFY) == 0,
-        .now_ms = wall_ms(opts),
+        .now_ms = mfi_clock_wall_ms(opts),
     };
     mfi_store_facts facts = {0};
     jzx_err err = mfi_store_open(path, &store_opts, &mf->store, &facts);
@@ -172,7 +161,7 @@ static jzx_err open_store(jzx_mf *mf, const char *path, jzx_mf_recovery *report)
 /* Everything a writing manifest needs beside its file. */
 static jzx_err start_writer(jzx_mf *mf, jzx_mf_recovery *report)
 {
-    mfi_writer *writer = calloc(1, sizeof *writer);
+    mfi_writer *writer = mfi_alloc_zeroed(1, sizeof *writer);
     if (writer == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -191,7 +180,7 @@ static jzx_err start_writer(jzx_mf *mf, jzx_mf_recovery *report)
     }
     if (err != JZX_OK) {
         mfi_buf_free(&writer->tx.buf);
-        free(writer);
+        mfi_free(writer);
     }
     return err;
 }
@@ -223,7 +212,7 @@ static jzx_err mf_open(const char *path, const jzx_mf_opts *opts, jzx_mf **out_m
     if (err != JZX_OK) {
         return err;
     }
-    uint64_t start_ms = wall_ms(opts);
+    uint64_t start_ms = mfi_clock_wall_ms(opts);
     jzx_mf *mf = mf_new(opts);
     if (mf == NULL) {
         return JZX_ERR_NO_MEMORY;
@@ -236,7 +225,7 @@ static jzx_err mf_open(const char *path, const jzx_mf_opts *opts, jzx_mf **out_m
         mf_free(mf);
         return err;
     }
-    uint64_t end_ms = wall_ms(opts);
+    uint64_t end_ms = mfi_clock_wall_ms(opts);
     report->duration_ms = end_ms > start_ms ? end_ms - start_ms : 0;
     *out_mf = mf;
     return JZX_OK;
@@ -278,9 +267,7 @@ static bool has_ended(jzx_mf *mf)
 
 static uint64_t monotonic_ms(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+    return mfi_clock_monotonic_ns() / 1000000u;
 }
 
 static void wait_on_thread(jzx_mf *mf, uint64_t until_ms)
@@ -359,7 +346,7 @@ jzx_err jzx_mf_close(jzx_mf *mf, uint32_t drain_ms)
     if (mfi_store_forked(mf->store)) {
         /* The writer's thread is the parent's; what belongs to it stays as it is. */
         mfi_store_close(mf->store);
-        free(mf);
+        mfi_free(mf);
         return JZX_OK;
     }
     if (!mf->readonly && is_inside_actor(mf)) {

@@ -2,11 +2,12 @@
  * what was wrong is in the report by then. */
 #include "pages_steps.h"
 
+#include "memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #define TELL_EVERY 1024u /* pages between two reports of progress */
@@ -95,7 +96,7 @@ static bool read_at(walk *w, tree *in, uint64_t page, uint64_t offset, void *buf
 static uint8_t *level_buf(walk *w, unsigned level)
 {
     if (w->levels[level] == NULL) {
-        w->levels[level] = malloc(w->meta->page_size);
+        w->levels[level] = mfi_alloc(w->meta->page_size);
         if (w->levels[level] == NULL) {
             (void)stop(w, JZX_ERR_NO_MEMORY);
         }
@@ -394,7 +395,7 @@ jzx_err mfi_pages_walk(int fd, const mfi_pages_meta *meta, jzx_mf_check_fn fn, v
     if (fstat(fd, &st) != 0) {
         return JZX_ERR_IO;
     }
-    walk *w = calloc(1, sizeof *w);
+    walk *w = mfi_alloc_zeroed(1, sizeof *w);
     if (w == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -404,8 +405,8 @@ jzx_err mfi_pages_walk(int fd, const mfi_pages_meta *meta, jzx_mf_check_fn fn, v
     w->fn = fn;
     w->arg = arg;
     w->report = out;
-    w->seen = calloc(1, (size_t)(meta->last_page / 8 + 1));
-    w->chunk = malloc(CHUNK_WORDS * sizeof(uint64_t));
+    w->seen = mfi_alloc_zeroed(1, (size_t)(meta->last_page / 8 + 1));
+    w->chunk = mfi_alloc(CHUNK_WORDS * sizeof(uint64_t));
     jzx_err err = JZX_ERR_NO_MEMORY;
     if (w->seen != NULL && w->chunk != NULL) {
         /* The order of the walk is not that of the file. */
@@ -414,10 +415,10 @@ jzx_err mfi_pages_walk(int fd, const mfi_pages_meta *meta, jzx_mf_check_fn fn, v
         err = pages_finish(w);
     }
     for (unsigned i = 0; i < DEPTH_MAX; i++) {
-        free(w->levels[i]);
+        mfi_free(w->levels[i]);
     }
-    free(w->chunk);
-    free(w->seen);
-    free(w);
+    mfi_free(w->chunk);
+    mfi_free(w->seen);
+    mfi_free(w);
     return err;
 }

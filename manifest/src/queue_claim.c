@@ -1,7 +1,7 @@
 #include "bytes.h"
+#include "memory.h"
 #include "queue_steps.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define RANK_BYTES 17u /* of a ready key after the kind: ~priority, time, id */
@@ -48,15 +48,11 @@ static jzx_err add_kind(const mfi_view *view, heads *all, uint16_t kind)
     if (err != JZX_OK) {
         return err == JZX_ERR_NOT_FOUND ? JZX_OK : err;
     }
-    if (all->count == all->cap) {
-        size_t cap = all->cap == 0 ? 8 : all->cap * 2;
-        head *items = realloc(all->items, cap * sizeof *items);
-        if (items == NULL) {
-            return JZX_ERR_NO_MEMORY;
-        }
-        all->items = items;
-        all->cap = cap;
+    head *items = mfi_array_grow(all->items, &all->cap, 8, all->count, sizeof *items);
+    if (items == NULL) {
+        return JZX_ERR_NO_MEMORY;
     }
+    all->items = items;
     all->items[all->count++] = h;
     return JZX_OK;
 }
@@ -212,7 +208,7 @@ jzx_err mfi_job_claim(mfi_tx *tx, const jzx_mf_claim *claim, mfi_claimed_fn add,
         c.head = best_of(&all);
         err = step(tx, &all, &c);
     }
-    free(all.items);
+    mfi_free(all.items);
     *out_count = c.count;
     return err;
 }

@@ -1,9 +1,9 @@
 #include "cron.h"
+#include "memory.h"
 #include "queue_steps.h"
 
 #include <jzx/manifest_watch.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 static jzx_mf_job_spec spec_of(const jzx_mf_cron *record)
@@ -147,7 +147,7 @@ static jzx_err fire_if_due(mfi_tx *tx, jzx_mf_span value)
         return JZX_ERR_AGAIN;
     }
     /* The next write may move what the map shows. */
-    uint8_t *copy = malloc(value.len);
+    uint8_t *copy = mfi_alloc(value.len);
     if (copy == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -156,7 +156,7 @@ static jzx_err fire_if_due(mfi_tx *tx, jzx_mf_span value)
     if (err == JZX_OK) {
         err = fire(tx, &record, &rest);
     }
-    free(copy);
+    mfi_free(copy);
     return err;
 }
 

@@ -1,8 +1,9 @@
 #include "queue_steps.h"
 
+#include "memory.h"
+
 #include <jzx/manifest_watch.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 uint64_t mfi_sum_ms(uint64_t a, uint64_t b)
@@ -57,7 +58,7 @@ static jzx_err record_load(const mfi_view *view, uint64_t id, mfi_record *rec)
         return err;
     }
     /* The next write may move what the map shows. */
-    rec->bytes = value.len <= sizeof rec->small ? rec->small : malloc(value.len);
+    rec->bytes = value.len <= sizeof rec->small ? rec->small : mfi_alloc(value.len);
     if (rec->bytes == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -84,7 +85,7 @@ static jzx_err record_with(mfi_tx *tx, uint64_t id, jzx_err missing, mfi_record_
         err = missing;
     }
     if (rec.bytes != rec.small) {
-        free(rec.bytes);
+        mfi_free(rec.bytes);
     }
     return err;
 }

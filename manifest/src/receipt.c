@@ -1,7 +1,8 @@
 /* Receipts: one block of memory, with a copy of every claimed job behind it. */
 #include "op.h"
 
-#include <stdlib.h>
+#include "memory.h"
+
 #include <string.h>
 
 /* What a receipt is made of; the public part comes first. */
@@ -15,7 +16,7 @@ typedef struct receipt_block {
 
 jzx_mf_receipt *mfi_receipt_new(uint32_t slots)
 {
-    receipt_block *block = calloc(1, sizeof *block + slots * sizeof(jzx_mf_slot));
+    receipt_block *block = mfi_alloc_zeroed(1, sizeof *block + slots * sizeof(jzx_mf_slot));
     if (block == NULL) {
         return NULL;
     }
@@ -28,7 +29,7 @@ jzx_mf_receipt *mfi_receipt_new(uint32_t slots)
 static void free_jobs(receipt_block *block)
 {
     for (uint32_t i = 0; i < block->receipt.job_count; i++) {
-        free(block->texts[i]);
+        mfi_free(block->texts[i]);
     }
     block->receipt.job_count = 0;
 }
@@ -53,9 +54,9 @@ void jzx_mf_receipt_free(jzx_mf_receipt *receipt)
     }
     receipt_block *block = (receipt_block *)receipt;
     free_jobs(block);
-    free(block->texts);
-    free(block->jobs);
-    free(block);
+    mfi_free(block->texts);
+    mfi_free(block->jobs);
+    mfi_free(block);
 }
 
 static jzx_err make_room(receipt_block *block)
@@ -64,13 +65,13 @@ static jzx_err make_room(receipt_block *block)
         return JZX_OK;
     }
     uint32_t cap = block->job_cap == 0 ? 1 : block->job_cap * 2;
-    jzx_mf_job *jobs = realloc(block->jobs, cap * sizeof *jobs);
+    jzx_mf_job *jobs = mfi_realloc(block->jobs, cap * sizeof *jobs);
     if (jobs == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     block->jobs = jobs;
     block->receipt.jobs = jobs;
-    void **texts = realloc(block->texts, cap * sizeof *texts);
+    void **texts = mfi_realloc(block->texts, cap * sizeof *texts);
     if (texts == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -94,7 +95,7 @@ jzx_err mfi_receipt_add(jzx_mf_receipt *receipt, const jzx_mf_job *job)
     for (size_t i = 0; i < count; i++) {
         total += spans[i]->len;
     }
-    uint8_t *text = malloc(total == 0 ? 1 : total);
+    uint8_t *text = mfi_alloc(total == 0 ? 1 : total);
     if (text == NULL) {
         return JZX_ERR_NO_MEMORY;
     }

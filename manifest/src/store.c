@@ -3,11 +3,11 @@
 
 #include "codec.h"
 #include "key.h"
+#include "memory.h"
 #include "row.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +15,16 @@
 #define READERS_DEFAULT 1024u
 #define READERS_MOST (1u << 20)
 #define MAP_DEFAULT ((uint64_t)16 << 30)
+
+uint32_t mfi_store_page_size(void)
+{
+    return (uint32_t)sysconf(_SC_PAGESIZE);
+}
+
+bool mfi_lacks_room(int rc)
+{
+    return rc == ENOSPC || rc == EDQUOT || rc == MDB_MAP_FULL || rc == MDB_TXN_FULL;
+}
 
 jzx_err mfi_err_of(int rc)
 {
@@ -356,7 +366,7 @@ static void drop_old_reserve(const char *path)
     char *name = mfi_path_with(path, "-reserve");
     if (name != NULL) {
         (void)unlink(name);
-        free(name);
+        mfi_free(name);
     }
 }
 
@@ -412,7 +422,7 @@ jzx_err mfi_store_open(const char *path, const mfi_store_opts *opts, mfi_store *
     if (err != JZX_OK) {
         return err;
     }
-    mfi_store *store = calloc(1, sizeof *store);
+    mfi_store *store = mfi_alloc_zeroed(1, sizeof *store);
     if (store == NULL) {
         return mfi_say(facts, JZX_ERR_NO_MEMORY, path, "no memory to open it");
     }
@@ -431,8 +441,8 @@ jzx_err mfi_store_open(const char *path, const mfi_store_opts *opts, mfi_store *
     }
     if (err != JZX_OK) {
         mfi_readers_deinit(store);
-        free(store->path);
-        free(store);
+        mfi_free(store->path);
+        mfi_free(store);
         return err;
     }
     *out = store;
@@ -446,8 +456,8 @@ void mfi_store_close(mfi_store *store)
     }
     close_env(store);
     mfi_claim_end(&store->claim, false);
-    free(store->path);
-    free(store);
+    mfi_free(store->path);
+    mfi_free(store);
 }
 
 MDB_env *mfi_store_env(mfi_store *store)

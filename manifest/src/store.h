@@ -56,6 +56,10 @@ bool mfi_store_forked(const mfi_store *store);
 /* LMDB's and errno's numbers as ours. MDB_NOTFOUND is NOT_FOUND, MDB_MAP_FULL MAP_FULL, ENOSPC
  * NO_SPACE, MDB_READERS_FULL BUSY, MDB_PANIC IN_DOUBT, MDB_CORRUPTED CORRUPT, ... */
 jzx_err mfi_err_of(int rc);
+/* Of this machine, in bytes: LMDB takes it for its own. */
+uint32_t mfi_store_page_size(void);
+/* Whether that number says that the disk, the map or the transaction was full. */
+bool mfi_lacks_room(int rc);
 
 /* A read transaction from the pool, for one thread at a time; any number at once.
  * Errors: FORKED, BUSY (all readers in use), NO_MEMORY, IO. */

@@ -1,8 +1,9 @@
 /* Copies of a manifest. */
 #include "store_steps.h"
 
+#include "memory.h"
+
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* Compacting refuses a file in which pages were lost (which harms nobody): such a file is copied
@@ -48,7 +49,7 @@ jzx_err mfi_store_backup(mfi_store *store, const char *path)
     jzx_err err = mfi_path_canonical(path, &canonical, &facts);
     if (err == JZX_OK) {
         err = backup_to(store, canonical, &facts);
-        free(canonical);
+        mfi_free(canonical);
     }
     return err;
 }

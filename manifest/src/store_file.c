@@ -2,6 +2,8 @@
  * trusted, and files that appear whole or not at all. */
 #include "store_steps.h"
 
+#include "memory.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +46,7 @@ jzx_err mfi_say_errno(mfi_store_facts *facts, const char *path, const char *what
 char *mfi_path_with(const char *path, const char *suffix)
 {
     size_t len = strlen(path) + strlen(suffix) + 1;
-    char *out = malloc(len);
+    char *out = mfi_alloc(len);
     if (out != NULL) {
         (void)snprintf(out, len, "%s%s", path, suffix);
     }
@@ -56,9 +58,9 @@ static char *dir_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (slash == NULL) {
-        return strdup(".");
+        return mfi_copy_text(".", 1);
     }
-    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    return slash == path ? mfi_copy_text("/", 1) : mfi_copy_text(path, (size_t)(slash - path));
 }
 
 static const char *base_of(const char *path)
@@ -87,15 +89,15 @@ static jzx_err canonical_new(const char *path, char **out, mfi_store_facts *fact
         err = mfi_say_errno(facts, dir, "the directory cannot be used");
     } else {
         size_t len = strlen(real) + strlen(base) + 2;
-        *out = malloc(len);
+        *out = mfi_alloc(len);
         if (*out == NULL) {
             err = mfi_say(facts, JZX_ERR_NO_MEMORY, path, "no memory for its name");
         } else {
             (void)snprintf(*out, len, "%s/%s", strcmp(real, "/") == 0 ? "" : real, base);
         }
     }
-    free(real);
-    free(dir);
+    mfi_free(real);
+    mfi_free(dir);
     return err;
 }
 
@@ -152,7 +154,7 @@ jzx_err mfi_refuse_remote(const char *path, mfi_store_facts *facts)
                           name);
         }
     }
-    free(dir);
+    mfi_free(dir);
     return err;
 }
 
@@ -163,7 +165,7 @@ jzx_err mfi_sync_dir(const char *path)
         return JZX_ERR_NO_MEMORY;
     }
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(dir);
+    mfi_free(dir);
     if (fd < 0) {
         return mfi_err_of(errno);
     }
@@ -178,7 +180,7 @@ static void unlink_lock(int dir_fd, const char *name)
     char *lock = mfi_path_with(name, LOCK_SUFFIX);
     if (lock != NULL) {
         (void)unlinkat(dir_fd, lock, 0);
-        free(lock);
+        mfi_free(lock);
     }
 }
 
@@ -214,7 +216,7 @@ jzx_err mfi_temp_make(const char *path, mfi_temp *out, mfi_store_facts *facts)
         if (temp.fd >= 0) {
             (void)close(temp.fd);
         }
-        free(temp.path);
+        mfi_free(temp.path);
         errno = why;
         if (temp.fd < 0 && why != EEXIST) {
             return mfi_say_errno(facts, path, "no file can be created beside it");
@@ -254,7 +256,7 @@ void mfi_temp_drop(mfi_temp *temp)
     (void)unlinkat(AT_FDCWD, temp->path, 0);
     unlink_lock(AT_FDCWD, temp->path);
     (void)close(temp->fd);
-    free(temp->path);
+    mfi_free(temp->path);
     *temp = (mfi_temp){NULL, -1};
 }
 
@@ -302,7 +304,7 @@ void mfi_temps_clean(const char *path)
 {
     char *dir = dir_of(path);
     DIR *list = dir == NULL ? NULL : opendir(dir);
-    free(dir);
+    mfi_free(dir);
     if (list == NULL) {
         return;
     }

@@ -6,9 +6,10 @@
  * disk is a SIGBUS. */
 #include "store_steps.h"
 
+#include "memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -93,7 +94,7 @@ static jzx_err with_name(mfi_store *store, mfi_store_facts *facts,
         return mfi_say(facts, JZX_ERR_NO_MEMORY, store->path, "no memory for its name");
     }
     jzx_err err = fn(store, name, facts);
-    free(name);
+    mfi_free(name);
     return err;
 }
 

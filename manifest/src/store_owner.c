@@ -6,6 +6,8 @@
  * would keep it when its parent died: it closes the descriptor at once. */
 #include "store_steps.h"
 
+#include "memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -170,7 +172,7 @@ jzx_err mfi_claim_own(mfi_claim *claim, mfi_store_facts *facts)
     if (err == JZX_OK) {
         write_pid(fd);
     }
-    free(name);
+    mfi_free(name);
     return err;
 }
 
@@ -179,7 +181,7 @@ static void remove_owner(const char *path)
     char *name = mfi_path_with(path, "-owner");
     if (name != NULL) {
         (void)unlink(name);
-        free(name);
+        mfi_free(name);
     }
 }
 

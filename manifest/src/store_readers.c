@@ -5,20 +5,12 @@
  * and threads that read all the time do not meet. */
 #include "store_steps.h"
 
-#include <stdlib.h>
-#include <time.h>
-
-static uint64_t coarse_ms(void *arg)
-{
-    (void)arg;
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
+#include "clock.h"
+#include "memory.h"
 
 jzx_err mfi_readers_init(mfi_store *store, uint32_t cap)
 {
-    store->readers = aligned_alloc(_Alignof(mfi_reader), cap * sizeof(mfi_reader));
+    store->readers = mfi_alloc_aligned(_Alignof(mfi_reader), cap * sizeof(mfi_reader));
     if (store->readers == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -27,7 +19,7 @@ jzx_err mfi_readers_init(mfi_store *store, uint32_t cap)
     }
     store->readers_cap = cap;
     if (store->clock_ms == NULL) {
-        store->clock_ms = coarse_ms;
+        store->clock_ms = mfi_clock_coarse_ms;
     }
     return JZX_OK;
 }
@@ -40,7 +32,7 @@ void mfi_readers_deinit(mfi_store *store)
             mdb_txn_abort(store->readers[i].txn);
         }
     }
-    free(store->readers);
+    mfi_free(store->readers);
     store->readers = NULL;
     store->readers_cap = 0;
 }

@@ -1,9 +1,9 @@
 /* The public side of a transaction: operations are checked, copied and put into its list. */
+#include "memory.h"
 #include "mf.h"
 #include "op.h"
 #include "tables.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The first operations of a transaction share its own memory; others get blocks. */
@@ -33,7 +33,7 @@ jzx_err mfi_adopt(void *out, size_t known, const void *given, size_t size)
 
 jzx_mf_txn *mfi_txn_new(jzx_mf *mf)
 {
-    jzx_mf_txn *txn = malloc(sizeof *txn + sizeof(mfi_block) + FIRST_BYTES);
+    jzx_mf_txn *txn = mfi_alloc(sizeof *txn + sizeof(mfi_block) + FIRST_BYTES);
     if (txn != NULL) {
         memset(txn, 0, sizeof *txn);
         txn->mf = mf;
@@ -69,10 +69,10 @@ void jzx_mf_abort(jzx_mf_txn *txn)
     while (txn->blocks != own) {
         mfi_block *block = txn->blocks;
         txn->blocks = block->next;
-        free(block);
+        mfi_free(block);
     }
     jzx_mf_receipt_free(txn->receipt);
-    free(txn);
+    mfi_free(txn);
 }
 
 uint32_t jzx_mf_txn_count(const jzx_mf_txn *txn)
@@ -86,7 +86,7 @@ static void *txn_alloc(jzx_mf_txn *txn, size_t size)
     mfi_block *block = txn->blocks;
     if (block->cap - block->used < size) {
         size_t cap = size > BLOCK_BYTES ? size : BLOCK_BYTES;
-        mfi_block *more = malloc(sizeof *more + cap);
+        mfi_block *more = mfi_alloc(sizeof *more + cap);
         if (more == NULL) {
             return NULL;
         }

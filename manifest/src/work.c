@@ -1,8 +1,9 @@
 /* Workers: their supervisor, its children and what they share. */
 #include "work.h"
 
+#include "memory.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define WORKERS_MAX 4096u
@@ -24,14 +25,14 @@ static void destroy(mfi_workers *workers)
         mfi_run_free(workers->seats[i].run);
     }
     for (uint32_t i = 0; workers->gangs != NULL && i < workers->gang_count; i++) {
-        free(workers->gangs[i].dispatcher);
+        mfi_free(workers->gangs[i].dispatcher);
     }
     jzx_sender_release(workers->sender);
     (void)pthread_mutex_destroy(&workers->lock);
-    free(workers->beats);
-    free(workers->seats);
-    free(workers->gangs);
-    free(workers);
+    mfi_free(workers->beats);
+    mfi_free(workers->seats);
+    mfi_free(workers->gangs);
+    mfi_free(workers);
 }
 
 void mfi_workers_release(mfi_workers *workers)
@@ -96,7 +97,7 @@ static jzx_err read_gang(mfi_workers *workers, const unsigned char *from, size_t
         }
     }
     if (gang->work.dispatcher != NULL) {
-        gang->dispatcher = strdup(gang->work.dispatcher);
+        gang->dispatcher = mfi_copy_text(gang->work.dispatcher, strlen(gang->work.dispatcher));
         if (gang->dispatcher == NULL) {
             return JZX_ERR_NO_MEMORY;
         }
@@ -114,8 +115,8 @@ static jzx_err read_gang(mfi_workers *workers, const unsigned char *from, size_t
 
 static jzx_err make_seats(mfi_workers *workers)
 {
-    workers->seats = calloc(workers->seat_count, sizeof *workers->seats);
-    workers->beats = calloc(workers->seat_count, sizeof *workers->beats);
+    workers->seats = mfi_alloc_zeroed(workers->seat_count, sizeof *workers->seats);
+    workers->beats = mfi_alloc_zeroed(workers->seat_count, sizeof *workers->beats);
     if (workers->seats == NULL || workers->beats == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -132,7 +133,7 @@ static jzx_err make_seats(mfi_workers *workers)
 
 static jzx_err read_works(mfi_workers *workers, const void *works, size_t size, uint32_t count)
 {
-    workers->gangs = calloc(count, sizeof *workers->gangs);
+    workers->gangs = mfi_alloc_zeroed(count, sizeof *workers->gangs);
     if (workers->gangs == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
@@ -192,12 +193,12 @@ static jzx_err start(mfi_workers *workers, jzx_child_spec *specs, worker_name *n
 
 static jzx_err start_all(mfi_workers *workers, jzx_actor_id *out_id)
 {
-    jzx_child_spec *specs = calloc(workers->seat_count + 2, sizeof *specs);
-    worker_name *names = calloc(workers->seat_count, sizeof *names);
+    jzx_child_spec *specs = mfi_alloc_zeroed(workers->seat_count + 2, sizeof *specs);
+    worker_name *names = mfi_alloc_zeroed(workers->seat_count, sizeof *names);
     jzx_err err =
         specs == NULL || names == NULL ? JZX_ERR_NO_MEMORY : start(workers, specs, names, out_id);
-    free(names);
-    free(specs);
+    mfi_free(names);
+    mfi_free(specs);
     return err;
 }
 
@@ -207,7 +208,7 @@ jzx_err jzx_mf_workers_spawn_sized(jzx_loop *loop, jzx_mf *mf, const jzx_mf_work
     if (loop == NULL || mf == NULL || works == NULL || work_size == 0 || count == 0) {
         return JZX_ERR_INVALID_ARG;
     }
-    mfi_workers *workers = calloc(1, sizeof *workers);
+    mfi_workers *workers = mfi_alloc_zeroed(1, sizeof *workers);
     if (workers == NULL) {
         return JZX_ERR_NO_MEMORY;
     }

@@ -1,10 +1,11 @@
 /* One job in the hands of its handler. */
 #include "work.h"
 
+#include "memory.h"
+
 #include <jzx/loop.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -24,7 +25,7 @@ jzx_mf_run *mfi_run_make(mfi_workers *workers, const jzx_mf_job *job, uint32_t l
 {
     size_t bytes = job->key.len + job->payload.len + job->result.len + job->error.len +
                    job->progress.len + job->blocked_on.len;
-    jzx_mf_run *run = calloc(1, sizeof *run + bytes);
+    jzx_mf_run *run = mfi_alloc_zeroed(1, sizeof *run + bytes);
     if (run == NULL) {
         return NULL;
     }
@@ -48,8 +49,8 @@ void mfi_run_free(jzx_mf_run *run)
 {
     if (run != NULL) {
         jzx_mf_abort(run->txn);
-        free(run->result);
-        free(run);
+        mfi_free(run->result);
+        mfi_free(run);
     }
 }
 
@@ -174,14 +175,14 @@ jzx_err jzx_mf_run_result(jzx_mf_run *run, const void *bytes, size_t len)
     if (len > JZX_MF_PAYLOAD_MAX) {
         return JZX_ERR_TOO_BIG;
     }
-    void *copy = malloc(len > 0 ? len : 1);
+    void *copy = mfi_alloc(len > 0 ? len : 1);
     if (copy == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     if (len > 0) {
         memcpy(copy, bytes, len);
     }
-    free(run->result);
+    mfi_free(run->result);
     run->result = copy;
     run->result_len = len;
     return JZX_OK;

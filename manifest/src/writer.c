@@ -1,9 +1,9 @@
 #include "writer.h"
 
+#include "memory.h"
+
 #include <jzx/lifecycle.h>
 #include <jzx/observe.h>
-
-#include <stdlib.h>
 
 /* Requests in one commit at most; more would only make the first ones wait. */
 #define BATCH_MAX 4096u
@@ -215,9 +215,9 @@ static void writer_deinit(jzx_context *ctx)
     if (atomic_load(&mf->err) == JZX_OK) {
         say_clean(writer);
     }
-    free(writer->followers);
+    mfi_free(writer->followers);
     mfi_buf_free(&writer->tx.buf);
-    free(writer);
+    mfi_free(writer);
     (void)pthread_mutex_lock(&mf->lock);
     mf->ended = true;
     (void)pthread_cond_broadcast(&mf->ended_cond);

@@ -2,9 +2,6 @@
 #include "queue.h"
 #include "writer.h"
 
-#include <errno.h>
-#include <time.h>
-
 /* After a commit that failed what time does is tried again this much later. */
 #define HOLD_MS 1000u
 
@@ -207,13 +204,6 @@ static jzx_err writer_commit_finish(mfi_writer *writer)
     return mfi_meta_store(tx);
 }
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void count_commit(mfi_writer *writer, uint64_t ns)
 {
     mfi_counts *counts = &writer->mf->counts;
@@ -233,7 +223,7 @@ static void count_commit(mfi_writer *writer, uint64_t ns)
  * refused. An error of the disk is never tried again on the same pages (fsync tells only once). */
 static verdict judge(mfi_writer *writer, int rc)
 {
-    if (rc != ENOSPC && rc != EDQUOT && rc != ENOMEM && rc != MDB_MAP_FULL && rc != MDB_TXN_FULL) {
+    if (!mfi_lacks_room(rc) && mfi_err_of(rc) != JZX_ERR_NO_MEMORY) {
         return IN_DOUBT;
     }
     MDB_txn *txn;
@@ -254,7 +244,7 @@ static verdict attempt(jzx_context *ctx, mfi_writer *writer, jzx_err *out_err)
     int rc = writer_commit_begin(writer, &txn);
     if (rc != 0) {
         *out_err = mfi_err_of(rc);
-        return rc == ENOMEM ? FAILED : IN_DOUBT;
+        return *out_err == JZX_ERR_NO_MEMORY ? FAILED : IN_DOUBT;
     }
     reset_claims(writer);
     if (!writer->alone) {
@@ -277,7 +267,7 @@ static verdict attempt(jzx_context *ctx, mfi_writer *writer, jzx_err *out_err)
         *out_err = err;
         return writer->spoiled ? SPOILED : err == JZX_OK ? COMMITTED : FAILED;
     }
-    uint64_t start = monotonic_ns();
+    uint64_t start = mfi_clock_monotonic_ns();
     rc = mdb_txn_commit(txn);
     tx->view.txn = NULL;
     if (rc != 0) {
@@ -287,7 +277,7 @@ static verdict attempt(jzx_context *ctx, mfi_writer *writer, jzx_err *out_err)
     }
     writer->last_txn++;
     atomic_store_explicit(&writer->mf->seq, tx->seq, memory_order_release);
-    count_commit(writer, monotonic_ns() - start);
+    count_commit(writer, mfi_clock_monotonic_ns() - start);
     return COMMITTED;
 }
 

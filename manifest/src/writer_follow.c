@@ -2,11 +2,11 @@
  * there is something new, or room in its mailbox. */
 #include "bytes.h"
 #include "key.h"
+#include "memory.h"
 #include "writer.h"
 
 #include <jzx/manifest_watch.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Events that are sent in one go; then others have their turn. */
@@ -29,15 +29,12 @@ static void pump_later(jzx_context *ctx, mfi_writer *writer)
 
 void mfi_writer_follow(jzx_context *ctx, mfi_writer *writer, const mfi_follow_order *order)
 {
-    if (writer->follower_count == writer->follower_cap) {
-        size_t cap = writer->follower_cap == 0 ? 8 : writer->follower_cap * 2;
-        mfi_follower *more = realloc(writer->followers, cap * sizeof *more);
-        if (more == NULL) {
-            return;
-        }
-        writer->followers = more;
-        writer->follower_cap = cap;
+    mfi_follower *more = mfi_array_grow(writer->followers, &writer->follower_cap, 8,
+                                        writer->follower_count, sizeof *more);
+    if (more == NULL) {
+        return;
     }
+    writer->followers = more;
     writer->followers[writer->follower_count++] = (mfi_follower){
         .id = order->id, .to = order->to, .seq = order->after + 1, .tag = order->tag};
     note_count(writer);

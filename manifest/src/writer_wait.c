@@ -3,10 +3,9 @@
  * They are kept in one array and looked at after every commit that bumped something: a thousand of
  * them cost a few microseconds beside a commit of hundreds. How long each is prepared to wait is
  * known to its ask, which tells it; one that gave up is noticed here when room is needed. */
+#include "memory.h"
 #include "tables.h"
 #include "writer.h"
-
-#include <stdlib.h>
 
 /* The generation that is durable now. */
 static jzx_err current_of(const mfi_view *view, uint32_t component, uint64_t *out)
@@ -52,13 +51,12 @@ static jzx_err make_room(jzx_context *ctx, mfi_writer *writer)
     if (writer->wait_count <= writer->wait_cap / 2 && writer->wait_cap != 0) {
         return JZX_OK;
     }
-    size_t cap = writer->wait_cap == 0 ? 16 : writer->wait_cap * 2;
-    mfi_wait *waits = realloc(writer->waits, cap * sizeof *waits);
+    mfi_wait *waits =
+        mfi_array_grow(writer->waits, &writer->wait_cap, 16, writer->wait_cap, sizeof *waits);
     if (waits == NULL) {
         return JZX_ERR_NO_MEMORY;
     }
     writer->waits = waits;
-    writer->wait_cap = cap;
     return JZX_OK;
 }
 
@@ -120,7 +118,7 @@ void mfi_writer_end_waits(jzx_context *ctx, mfi_writer *writer)
     for (size_t i = 0; i < writer->wait_count; i++) {
         (void)jzx_request_drop(ctx, writer->waits[i].ask);
     }
-    free(writer->waits);
+    mfi_free(writer->waits);
     writer->waits = NULL;
     writer->wait_count = 0;
     writer->wait_cap = 0;

@@ -123,15 +123,94 @@ catches "a room that is not in the list" '^core/src/attic/stray\.c:1: Room attic
 printf '#include "actor/door.h"\n' >>examples/hello.c
 catches "a private header in an example" '^examples/hello\.c:2: "actor/door.h" is private'
 
-for call in 'rand()' 'time(0)' 'printf("x")' 'fprintf(stderr, "x")' 'sleep(1)' 'usleep(1)' \
-    'strcpy(a, b)' 'sprintf(a, "x")' 'gets(a)' 'alloca(8)' 'malloc(8)' 'free(a)' 'calloc(1, 8)' \
-    'realloc(a, 8)' 'getentropy(a, 8)' 'eventfd(0, 0)'; do
-    printf 'void f(void)\n{\n    %s;\n}\n' "$call" >>core/src/sched/worker.c
-    catches "the call $call" "^core/src/sched/worker\\.c:4: ${call%%(*}\\(\\) "
-done
 printf '#include <sys/epoll.h>\n' >>core/src/sched/worker.c
-catches "a system header outside os" '^core/src/sched/worker\.c:2: <sys/epoll.h> belongs to core/src/os/'
+catches "a system header outside os" '^core/src/sched/worker\.c:2: <sys/epoll.h> is the system, .* src/os/'
 
+# Walls. product_file FILE TEXT: a file of a product, with a function that calls something.
+product_file() {
+    mkdir -p "$(dirname "$1")"
+    printf 'void f(void)\n{\n    %s;\n}\n' "$2" >"$1"
+}
+bad_calls=$(cat <<'CALLS'
+clock core/src/sched/a.c clock_gettime(0, 0)
+clock core/src/sched/b.c time(0)
+clock core/src/sched/c.c sleep(1)
+clock core/src/sched/d.c usleep(1)
+unsafe core/src/sched/e.c rand()
+unsafe core/src/sched/f.c strcpy(a, b)
+unsafe core/src/sched/g.c sprintf(a, "x")
+unsafe core/src/sched/h.c gets(a)
+unsafe core/src/sched/i.c alloca(8)
+print core/src/sched/j.c printf("x")
+print core/src/sched/k.c fprintf(stderr, "x")
+memory core/src/sched/l.c malloc(8)
+memory core/src/sched/m.c free(a)
+memory core/src/sched/n.c calloc(1, 8)
+memory core/src/sched/o.c realloc(a, 8)
+system core/src/sched/p.c getentropy(a, 8)
+system core/src/sched/q.c eventfd(0, 0)
+clock testkit/src/a.c clock_gettime(0, 0)
+system testkit/src/b.c getpid()
+unsafe testkit/src/c.c rand()
+clock manifest/src/open.c clock_gettime(0, 0)
+clock manifest/src/clock_two.c clock_gettime(0, 0)
+memory manifest/src/codec.c malloc(8)
+memory manifest/src/work.c strdup(a)
+system manifest/src/writer.c mmap(0)
+print manifest/src/tx.c printf("x")
+unsafe manifest/src/row.c strcpy(a, b)
+clock console/src/http.c clock_gettime(0, 0)
+system console/src/history.c fork()
+print console/src/route.c fputs("x", a)
+unsafe console/src/page.c sprintf(a, "x")
+print cmd/client/doctor.c puts("x")
+unsafe cmd/jzx/top.c strcat(a, b)
+clock sydra/src/scan.c clock_gettime(0, 0)
+memory quilt/src/job.c free(a)
+memory remote/src/peer.c realloc(a, 8)
+system remote/src/link.c eventfd(0, 0)
+clock drivers/redis/src/redis.c time(0)
+print drivers/redis/src/reply.c perror("x")
+CALLS
+)
+# All of them in one tree, because a look at a tree takes its time.
+echo "$bad_calls" | while read -r what file call; do product_file "$file" "$call"; done
+"$tidy" "$work/tree" >"$work/walls" 2>&1
+while read -r what file call; do
+    if grep -qE "^$file:3: ${call%%(*}\\(\\) is behind the wall \"$what\"" "$work/walls"; then
+        passed=$((passed + 1))
+    else
+        echo "FAILED $what in $file: tidy did not find $call"
+        failed=$((failed + 1))
+    fi
+done <<CALLS
+$bad_calls
+CALLS
+good_tree
+while read -r file call; do product_file "$file" "$call"; done <<'CALLS'
+core/src/os/clock.c clock_gettime(0, 0)
+testkit/src/sim.c malloc(8)
+testkit/src/kit.c fprintf(stderr, "x")
+manifest/src/clock.c clock_gettime(0, 0)
+manifest/src/memory.c malloc(8)
+manifest/src/store_file.c getpid()
+manifest/src/pages_head.c mmap(0)
+console/src/keeper.c clock_gettime(0, 0)
+console/src/text.c realloc(a, 8)
+cmd/jzx/top.c printf("x")
+cmd/client/doctor.c malloc(8)
+sydra/src/clock.c clock_gettime(0, 0)
+quilt/src/memory.c malloc(8)
+drivers/redis/src/redis.c malloc(8)
+tests/unit/test_walls.c printf("x")
+CALLS
+accepts "calls where the walls are open"
+mkdir -p manifest/src && printf '#include <fcntl.h>\n' >manifest/src/writer.c
+catches "a system header of the manifest" '^manifest/src/writer\.c:1: <fcntl.h> is the system, .* of manifest/ only'
+mkdir -p manifest/src && printf '#include <fcntl.h>\n' >manifest/src/store_file.c
+accepts "a system header in a named file of the manifest"
+mkdir -p testkit/src && printf '#include <time.h>\n' >testkit/src/sim.c
+catches "the header of the clock" '^testkit/src/sim\.c:1: <time.h> is the clock, which is read nowhere in testkit/'
 awk 'BEGIN { for (i = 0; i < 601; i++) print "int a" i ";" }' >>core/src/sched/worker.c
 catches "a long source" '^core/src/sched/worker\.c:60[0-9]: The file has more than 600 lines'
 awk 'BEGIN { for (i = 0; i < 100; i++) print "int a" i ";" }' >>examples/hello.c

@@ -30,7 +30,7 @@ typedef struct children_entry {
 } children_entry;
 
 typedef struct census {
-    jzi_idmap all; /* of family_entry; the room is made before the look, and never more */
+    jzi_idmap all; /* of children_entry; the room is made before the look, and never more */
     size_t room;
 } census;
 

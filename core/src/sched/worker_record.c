@@ -1,6 +1,7 @@
 /* What a worker does for those who look: it sees what is wanted once per tick, and only then takes
  * the careful way through its turns, where these functions are called. */
 #include "sched/worker_record.h"
+
 #include "base/random.h"
 #include "os/debug/usdt.h"
 
