@@ -73,7 +73,7 @@ static void relay_item(jzx_context *ctx)
 {
     item *i = &s.items[ITEMS - 1];
     jzx_send_opts opts = {.data = i, .len = 1, .drop = drop_item, .tag = ITEM};
-    i->sent = allow("jzx_relay", jzx_relay(ctx, s.heir, &opts), JZX_ERR_NO_SUCH_ACTOR);
+    i->sent = allow("jzx_send_as", jzx_send_as(ctx, s.heir, &opts), JZX_ERR_NO_SUCH_ACTOR);
     s.relayed += i->sent ? 1 : 0;
 }
 
