@@ -94,8 +94,8 @@ static void pair_open(pair *p, uint32_t backoff_ms)
 static void pair_close(pair *p)
 {
     rig_close(&p->r);
-    free(p->watcher);
-    free(p->target);
+    puppet_free(p->watcher);
+    puppet_free(p->target);
 }
 
 /* The watcher is busy for so many turns. */

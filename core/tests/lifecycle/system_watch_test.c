@@ -347,13 +347,20 @@ static void talk_in_hooks(jzx_context *ctx, puppet *self, uint32_t what)
     }
 }
 
+/* From inside: its hooks read this too. */
+static void talk_at_the_end(jzx_context *ctx, puppet *self, void *arg)
+{
+    (void)ctx;
+    self->on = talk_and_go;
+    self->during = talk_in_hooks;
+    self->arg = arg;
+}
+
 static void news_comes_last(world *w, size_t from, size_t to)
 {
     for (int round = 0; round < RACES / 2; round++) {
         couple *p = couple_open(w, from, to);
-        p->b->on = talk_and_go;
-        p->b->during = talk_in_hooks;
-        p->b->arg = p->a;
+        puppet_call(p->b, talk_at_the_end, p->a);
         puppet_call(p->a, watch_b, p);
         puppet_call(p->a, trap, NULL);
         puppet_call(p->a, link_b, p);

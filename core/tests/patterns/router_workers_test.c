@@ -295,7 +295,7 @@ static void test_a_list_loses_its_dead_and_fails_with_the_last(void)
     CHECK_EQ(jzx_actor_state(r.loop, router), JZX_STATE_TERMINATED);
     rig_close(&r);
     puppet_free(a);
-    free(b);
+    puppet_free(b);
 }
 
 /* The asker hears in any case: the router dies with its ask, the worker does, or nobody has room

@@ -226,7 +226,7 @@ static void play_round(rig *r, episode *at)
     rig_idle(r);
     (void)jzx_kill(r->loop, at->victim->id);
     rig_idle(r);
-    free(at->victim);
+    puppet_free(at->victim);
 }
 
 static void play(episode at)
@@ -245,8 +245,8 @@ static void play(episode at)
     for (size_t i = 0; i < parcel_count; i++) {
         CHECK_EQ(parcels[i].drops, parcels[i].taken ? 0 : 1);
     }
-    free(at.clerk);
-    free(at.next);
+    puppet_free(at.clerk);
+    puppet_free(at.next);
 }
 
 static void play_all(ending end)

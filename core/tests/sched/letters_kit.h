@@ -141,9 +141,9 @@ static inline void desk_close(desk *d, reader *readers, size_t count)
     rig_close(&d->r);
     for (size_t i = 0; i < count; i++) {
         CHECK_EQ(readers[i].end_err, JZX_ERR_STOPPING);
-        free(readers[i].self);
+        puppet_free(readers[i].self);
     }
-    free(d->box);
+    puppet_free(d->box);
 }
 
 #endif

@@ -107,8 +107,8 @@ static void counter_open(scene *sc, doing first, const jzx_supervisor_spec *poli
 static void counter_close(scene *sc)
 {
     desk_close(&sc->d);
-    free(sc->asker);
-    free(sc->other);
+    puppet_free(sc->asker);
+    puppet_free(sc->other);
 }
 
 static void test_an_ask_in_the_stash_is_answered_when_it_comes_back(void)

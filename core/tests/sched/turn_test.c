@@ -221,7 +221,7 @@ static void test_a_crowd_that_does_anything_loses_and_reorders_nothing(void)
     CHECK(rig_counters(&r).handled > STEPS);
     rig_close(&r);
     for (size_t i = 0; i < CROWD; i++) {
-        free(c.s[i]);
+        puppet_free(c.s[i]);
     }
 }
 
