@@ -2,8 +2,8 @@
  * waiting for each other. It is the flight recorder and, with messages in it, the trace. A reader
  * that is slow finds events overwritten and can tell how many. Also the worker's histograms.
  *
- * Each event has a number of its own, stored last and cleared first: who copies an event and then
- * finds another number has copied nothing. All words are relaxed atomics. */
+ * Each event has a number of its own, stored last and cleared first: a reader that copies an event
+ * and then finds another number has copied nothing. All words are relaxed atomics. */
 #ifndef JZI_EVENT_RING_H
 #define JZI_EVENT_RING_H
 
@@ -118,7 +118,7 @@ static inline uint64_t jzi_event_ring_newest(const jzi_event_ring *event_ring)
 
 /* Thread: the worker's. */
 void jzi_histogram_add(jzi_histogram *histogram, uint64_t ns);
-/* Adds what another one has; nobody else adds to this one meanwhile. */
+/* Adds what `other` has; no other thread adds to `histogram` meanwhile. */
 void jzi_histogram_merge(jzi_histogram *histogram, const jzi_histogram *other);
 /* "spawn", "handled", ...; never NULL. */
 const char *jzi_event_what_name(uint32_t what);
