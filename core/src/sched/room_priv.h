@@ -1,4 +1,4 @@
-/* Shared by the sources of room, and by nobody else. */
+/* Shared by the sources of room, and by no other file. */
 #ifndef JZI_ROOM_STEPS_H
 #define JZI_ROOM_STEPS_H
 
@@ -35,7 +35,7 @@ typedef struct jzi_room_far {
 } jzi_room_far;
 void jzi_room_far_init(jzi_room_far *far);
 void jzi_room_far_end(const jzx_allocator *alloc, jzi_room_far *far, uint32_t count);
-/* A thread's: tells it. False: it has gone already. */
+/* A thread's: tells the thread. False: that has gone already. */
 bool jzi_room_wake(jzi_room_far *far);
 void jzi_room_wait_free(const jzx_allocator *alloc, jzi_room_far *far);
 
@@ -44,7 +44,7 @@ void jzi_room_link(jzi_room *room, jzi_actor *waiter, jzx_actor_id target);
 /* Its answer goes into the waiter's lane. */
 void jzi_room_post(jzi_worker *worker, jzi_room *room);
 
-/* The target's side: an answer at once or a place in its queue. It has a cold part. */
+/* The target's side: an answer at once or a place in its queue. The target has a cold part. */
 void jzi_room_queue(jzi_worker *worker, jzi_actor *target, jzi_room *room);
 void jzi_room_unqueue(jzi_worker *worker, jzi_room *room);
 void jzi_room_answer(jzi_worker *worker, jzi_room *room, uint32_t free_slots, jzx_err err);

@@ -1,4 +1,5 @@
-/* Messages that nobody handles: dead letters, their data, and events that are revoked (R4, R21). */
+/* Messages that no actor handles: dead letters, their data, and events that are revoked (R4,
+ * R21). */
 #include "sched/worker_record.h"
 
 #include "actor/log.h"
@@ -18,7 +19,7 @@ void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_mes
     }
 }
 
-/* The ring, the hook and whoever subscribed. */
+/* Tells the ring, the log, the observer and the subscribers. */
 static void tell_dead(jzi_worker *worker, const jzi_actor *actor, const jzx_message *msg,
                       jzx_dead_reason reason)
 {
@@ -105,7 +106,7 @@ void jzi_worker_run_deferred(jzi_worker *worker)
     JZI_PUBLISH(worker->ctx.self, self);
 }
 
-/* Who reads of the letter later finds nobody with this id any more. */
+/* A reader of the letter later finds no actor with this id any more. */
 static void keep_name(const jzi_worker *worker, const jzi_actor *actor)
 {
     if ((actor->flags & JZI_ACTOR_ENDING) != 0 && (jzi_actor_gate(actor) & JZI_GATE_PINS) != 0 &&
@@ -123,9 +124,8 @@ static void bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_
     jzi_count_add(&worker->counters.dead, 1);
     jzi_count_add(&worker->counters.dead_by[reason], 1);
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
-        JZI_PUBLISH(actor->dead,
-                    actor->dead +
-                        1); /* else its desk may be a zombie, and with another dispatcher */
+        /* Only then: else the desk may be a zombie, and with another dispatcher. */
+        JZI_PUBLISH(actor->dead, actor->dead + 1);
     }
     if (jzi_unlikely(worker->recording)) {
         jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
