@@ -26,11 +26,11 @@ enum { STATE_IDLE, STATE_HELD, STATE_ASKED, STATE_LOOKING };
 
 struct jzi_probe {
     _Atomic uint32_t state;
-    _Atomic int32_t tid; /* who is asked */
+    _Atomic int32_t tid; /* the thread that is asked */
     atomic_bool stopped;
     bool used;     /* under the lock, as `ready` */
     bool ready;    /* the semaphore exists; it is never destroyed */
-    int32_t signo; /* this and what follows: set while nobody asks */
+    int32_t signo; /* this and what follows: set while no question is asked */
     jzi_probe_sample look;
     void *subject;
     jzi_syscall call; /* what the thread waits in that is asked; under `state` */
@@ -95,8 +95,8 @@ static void probe_pass_on(int signo, siginfo_t *info, void *context)
 static void on_signal(int signo, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
-    /* Ours carries an address that nobody else knows, so a late one is not taken for the program's.
-     */
+    /* A signal of ours carries an address that no other code knows, so a late one is not taken for
+     * the program's. */
     if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == probes) {
         int32_t tid = jzi_thread_tid();
         for (int i = 0; i < PROBES_MAX; i++) {
@@ -195,7 +195,7 @@ void jzi_probe_close(jzi_probe *probe)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* Waits for a post of the semaphore, whoever made it. False: the time is over. */
+/* Waits for a post of the semaphore, by any thread. False: the time is over. */
 static bool wait_until(jzi_probe *probe, uint64_t end_ns)
 {
     struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000u),
