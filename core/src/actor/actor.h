@@ -71,7 +71,7 @@ typedef struct jzi_cold {
 #define JZI_ACTOR_MIXED 0x02u    /* something is, or lately was, in a lane but the ordinary one */
 #define JZI_ACTOR_LIFE 0x04u     /* lifecycle has work to do here before the next message */
 #define JZI_ACTOR_DRAIN 0x08u    /* stop once nothing is queued */
-#define JZI_ACTOR_ENDING 0x10u   /* its end, or a clean-up, has begun: nothing new for it */
+#define JZI_ACTOR_ENDING 0x10u   /* the actor's end, or a clean-up, has begun: nothing new for it */
 #define JZI_ACTOR_WAITERS 0x20u  /* there are requests for room here */
 #define JZI_ACTOR_OVERFULL 0x40u /* the observer heard that it is full, and it still is */
 #define JZI_ACTOR_SLOW 0x80u     /* takes long per message: read the clock after each */

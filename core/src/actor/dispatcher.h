@@ -86,8 +86,8 @@ typedef struct jzi_dispatcher {
     bool shutting_down;  /* the root takes no new children */
     uint32_t root_first; /* actors without a parent, in the order of spawning; slots */
     uint32_t root_last;
-    struct jzi_life *root_life; /* its child events, and its children */
-    bool root_adopts;           /* that has a policy for all of its children */
+    struct jzi_life *root_life; /* the root's child events and children */
+    bool root_adopts;           /* the root has a policy for all of its children */
     bool root_in_order;         /* a shutdown stops them one after the other */
     uint64_t watch_seq;         /* the last jzx_watch_ref */
     jzi_dead_letters dead_letters;

@@ -330,7 +330,7 @@ void jzi_inbox_say_full(jzi_inbox *inbox, jzx_actor_id id)
         !atomic_compare_exchange_strong_explicit(&inbox->full[jzx_id_slot(id) % JZI_FULL_SLOTS],
                                                  &nobody, id, memory_order_seq_cst,
                                                  memory_order_relaxed)) {
-        return; /* it waits there already; or another one does, and this one's next refusal tells */
+        return; /* the id waits there already; or another id does, and the next refusal tells */
     }
     /* seq_cst: the dispatcher clears this before it looks at the ids. */
     if (atomic_exchange_explicit(&inbox->full_told, 1, memory_order_seq_cst) != 0) {

@@ -118,7 +118,8 @@ static inline jzi_inbox *jzi_directory_inbox(const jzi_directory *directory, uin
  * STOPPING. */
 jzx_err jzi_directory_lookup(const jzi_directory *directory, jzx_actor_id id, jzi_inbox **out_inbox,
                              const jzi_actor **out_actor);
-/* The last states of an actor of this inbox, as of a moment ago; 0: it is gone. Thread: any. */
+/* The last states of an actor of this inbox, as of a moment ago; 0: the actor is gone. Thread:
+ * any. */
 uint32_t jzi_inbox_history(const jzi_inbox *inbox, jzx_actor_id id);
 /* Leaves an order (JZI_GATE_*) at an actor's door. Thread: any. Errors: NO_SUCH_ACTOR. */
 jzx_err jzi_inbox_order(jzi_inbox *inbox, jzx_actor_id id, uint64_t order);
