@@ -12,7 +12,7 @@
 
 typedef struct jzi_feed {
     jzi_node node;
-    jzx_actor_id subscriber; /* 0: it is over, and freed when the node is out */
+    jzx_actor_id subscriber; /* 0: the feed is over, and freed when the node is out */
     uint64_t told;           /* letters up to here are no news */
     struct jzi_feed *next;
     struct jzi_feed **pprev;

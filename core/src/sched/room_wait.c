@@ -73,7 +73,7 @@ void jzi_room_send_away(jzi_inbox *inbox)
     jzi_inbox_unlock_registry(inbox);
 }
 
-/* Until it is told, sent away, or the time is up. */
+/* Until the thread is told, sent away, or the time is up. */
 static void sleep_on(jzi_room_wait *wait, const jzx_env *env, uint64_t deadline_ns)
 {
     (void)pthread_mutex_lock(&wait->lock);

@@ -210,7 +210,7 @@ jzx_err jzx_sender_open(jzx_loop *loop, uint32_t flags, jzx_sender **out_sender)
     jzx_err err = jzi_sender_open(worker->inbox, flags, out_sender);
     if (err == JZX_OK) {
         worker->dispatcher->shared = true;
-        if (!worker->inbox->timers.shared) { /* it cancels as well */
+        if (!worker->inbox->timers.shared) { /* a sender cancels timers as well */
             worker->inbox->timers.shared = true;
         }
     }

@@ -21,7 +21,7 @@ jzi_node *jzi_hand_move(jzi_worker *worker)
     node->ops = from->ops;
     if ((jzi_msg_flags(&node->msg) & (JZI_HAND_TRIED | JZI_MSG_ASK)) == JZI_HAND_TRIED &&
         jzi_worker_correlation(worker) != 0) {
-        node->ops = worker->request_tries; /* it came as a request, and was answered or kept */
+        node->ops = worker->request_tries; /* a request that was answered or kept */
     }
     if (wide) { /* what the behavior looks at stays where it is */
         node->msg.data = ((jzi_wide_node *)(void *)node)->bytes;

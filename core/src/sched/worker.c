@@ -381,7 +381,7 @@ void jzi_worker_redeliver(jzi_actor *actor)
     bool may = (actor->type->flags & JZX_SPAWN_REDELIVER) != 0;
     for (size_t i = 0; i < 2 && may; i++) {
         jzi_node *node = lanes[i];
-        while (node != NULL) { /* it may stand behind older ones that were stashed */
+        while (node != NULL) { /* the message may stand behind older ones that were stashed */
             jzi_msg_clear(&node->msg, JZI_HAND_AGAIN);
             node = node->next == lanes[i] ? NULL : node->next;
         }

@@ -66,7 +66,7 @@ struct jzi_worker {
     _Atomic unsigned bias_state;   /* JZI_BIAS_* */
     _Atomic unsigned bias_revoked; /* another worker has the pool lock, or is about to */
     _Atomic uint64_t pace_ns;      /* what user code takes per message, as of late */
-    uint64_t timed_from;           /* when the user code that is timed began; 0: it is not */
+    uint64_t timed_from;           /* when the user code that is timed began; 0: none is */
     uint32_t until_timed;
     uint64_t driver_saw;         /* jzi_worker_done() when the pool's driver last looked */
     _Atomic uint64_t stuck_at;   /* the same, when the driver found the worker stuck */
@@ -240,7 +240,7 @@ static inline void jzi_worker_correlate(jzi_worker *worker, uint64_t correlation
     worker->correlated_by = worker->ctx.self;
     worker->correlated_at = jzi_count_get(&worker->counters.handled);
 }
-/* That of the message in hand; 0: it has none. */
+/* The correlation of the message in hand; 0: the message has none. */
 static inline uint64_t jzi_worker_correlation(const jzi_worker *worker)
 {
     bool now = worker->correlated_by == worker->ctx.self &&
@@ -318,7 +318,7 @@ void jzi_worker_redeliver(jzi_actor *actor);
 
 /* The worker whose step runs on this thread; the innermost one, see `outer`. */
 extern _Thread_local __attribute__((tls_model("initial-exec"))) jzi_worker *jzi_worker_here;
-/* The one of this dispatcher that acts for the calling thread; NULL: none. */
+/* The worker of this dispatcher that acts for the calling thread; NULL: none. */
 static inline jzi_worker *jzi_worker_of_thread(const jzi_dispatcher *dispatcher)
 {
     jzi_worker *worker = jzi_worker_here;
@@ -329,7 +329,8 @@ static inline jzi_worker *jzi_worker_of_thread(const jzi_dispatcher *dispatcher)
 }
 /* Whether code of an actor that asked for the crash guard is running. */
 bool jzi_worker_is_guarded(const jzi_worker *worker);
-/* That code crashed: its reason becomes CRASH(signo) and it is left by a jump. */
+/* Code of a guarded actor crashed: the reason becomes CRASH(signo) and the code is left by a
+ * jump. */
 JZX_NORETURN void jzi_worker_crash(jzi_worker *worker, int signo, const char *text);
 /* Fills in worker->reason. text may be NULL. */
 void jzi_worker_set_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t code,

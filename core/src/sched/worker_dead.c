@@ -80,7 +80,7 @@ void jzi_worker_run_deferred(jzi_worker *worker)
     jzi_dispatcher *dispatcher = worker->dispatcher;
     uint32_t phase = worker->phase;
     jzx_actor_id self = worker->ctx.self;
-    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE); /* it is no actor's code */
+    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE); /* deferred code is no actor's */
     JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     while (dispatcher->deferred != NULL) {
         jzi_node *todo = dispatcher->deferred;
@@ -180,7 +180,7 @@ bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor)
         jzi_actor_unuse(actor);
     }
     if (actor->user == NULL) {
-        actor->flags |= JZI_ACTOR_QUEUED; /* it keeps its place in the ring with an empty lane */
+        actor->flags |= JZI_ACTOR_QUEUED; /* keeps its place in the ring with an empty lane */
     }
     jzi_worker_dead_letter(worker, actor, oldest, JZX_DEAD_DROPPED_OLDEST);
     return true;

@@ -6,8 +6,8 @@
 
 /* What becomes of a message that its actor failed on. */
 typedef enum jzi_fate {
-    JZI_FATE_HANDLED, /* an event, or it was passed on before */
-    JZI_FATE_AGAIN,   /* it waits for the restart */
+    JZI_FATE_HANDLED, /* an event, or the message was passed on before */
+    JZI_FATE_AGAIN,   /* the message waits for the restart */
     JZI_FATE_DEAD,
     JZI_FATE_POISON
 } jzi_fate;

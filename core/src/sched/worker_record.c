@@ -67,7 +67,7 @@ void jzi_worker_set_quick(jzi_worker *worker)
     bool sample =
         worker->event_ring != NULL && worker->event_ring->sampling &&
         (worker->event_ring->sample.target == JZX_NOBODY || worker->event_ring->choice > 0);
-    if (!worker->pooled) { /* there they never do */
+    if (!worker->pooled) { /* in a pool sends never go the quick way */
         worker->quick = (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) == 0 && !sample;
         worker->quick_slots = worker->quick ? worker->slots_made : 0;
     }

@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, 
     actor->handled++;
     if ((flags & JZI_MSG_DROP) != 0) {
         if (pooled) {
-            if (jzi_worker_release_later(worker, actor, node)) { /* it was to be redelivered */
+            if (jzi_worker_release_later(worker, actor, node)) { /* was to be redelivered */
                 return;
             }
         } else {
@@ -83,7 +83,8 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
             }
         }
         if (pooled && (flags & JZI_MSG_FOREIGN) != 0) {
-            jzi_worker_leave(worker, actor, 1); /* its room is free: answers come at once */
+            jzi_worker_leave(worker, actor,
+                             1); /* the message's room is free: answers come at once */
         }
     }
     JZI_PUBLISH_HOT(worker->in_hand, node);
