@@ -231,7 +231,7 @@ void jzi_timers_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
         } else if (timer->entry.pprev != NULL) { /* another dispatcher's cancel was first */
             jzi_timer_let_go(timers, timer);
         } else {
-            /* Its message is about to be revoked. */
+            /* The timer's message is about to be revoked. */
             jzi_timer_set_state(timer, JZI_TIMER_CANCELLED);
         }
         timer = next;

@@ -69,7 +69,8 @@ static inline jzi_timer *jzi_timer_slot_make(jzi_slots *slots, const jzx_allocat
     }
     return timer;
 }
-/* One of the others', or a new one: for the dispatcher, when its list is empty. */
+/* A slot of the other dispatchers' list, or a new one: for the dispatcher, when its own list is
+ * empty. */
 jzi_timer *jzi_timer_slot_take_shared(jzi_slots *slots, const jzx_allocator *alloc);
 /* A slot for another dispatcher. Thread: any. */
 jzi_timer *jzi_timer_slot_take_far(jzi_slots *slots, const jzx_allocator *alloc);
