@@ -134,7 +134,7 @@ static bool name_own(const jzx_allocator *alloc, jzi_own_file *file, const char 
     return file->path != NULL;
 }
 
-/* It was made; or it was not, and the name goes. */
+/* The file was made; or it was not, and the name goes. */
 static bool note_own(const jzx_allocator *alloc, jzi_own_file *file, bool made)
 {
     struct stat seen;
@@ -177,7 +177,7 @@ static bool private_directory(const char *path)
         return false;
     }
     if (!is_private(&seen)) {
-        errno = EACCES; /* it was there before, and is not this user's alone */
+        errno = EACCES; /* the directory was there, and is not this user's alone */
         return false;
     }
     return true;
@@ -384,7 +384,7 @@ static void leave_link(jzi_control_socket *socket)
         }
         (void)snprintf(link, sizeof link, "%s/%d%s.sock", directory, (int)getpid(), number);
         if (strcmp(link, target) == 0) {
-            break; /* it is there already */
+            break; /* the socket itself is there */
         }
         if (!is_served(link)) {
             (void)unlink(link); /* of an earlier process with this number */

@@ -108,7 +108,7 @@ static void on_signal(int signo, siginfo_t *info, void *context)
     errno = saved_errno;
 }
 
-/* Those of a crash belong to the guard; the first two cannot be caught. */
+/* Signals of a crash belong to the guard; the first two cannot be caught. */
 static bool is_usable(int32_t signo)
 {
     static const int others[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,
@@ -221,7 +221,7 @@ bool jzi_probe_sleep(jzi_probe *probe, uint64_t ns)
     return is_stopped(probe);
 }
 
-/* Takes the question back. True: it was answered after all. */
+/* Takes the question back. True: the question was answered after all. */
 static bool withdraw(jzi_probe *probe)
 {
     for (;;) {
@@ -233,7 +233,7 @@ static bool withdraw(jzi_probe *probe)
         if (asked == STATE_IDLE || asked == STATE_HELD) {
             return true;
         }
-        (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* it is being looked at */
+        (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* the handler is looking */
     }
 }
 
@@ -241,7 +241,8 @@ jzi_probe_end jzi_probe_ask(jzi_probe *probe, int32_t tid, uint64_t timeout_ns)
 {
     uint64_t end = jzi_clock_now_ns(NULL) + timeout_ns;
     while (!step(probe, STATE_IDLE, STATE_HELD)) {
-        (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* a late signal has it */
+        (void)wait_until(probe,
+                         jzi_clock_now_ns(NULL) + 1000000); /* a late signal holds the probe */
     }
     jzi_syscall_read(tid, &probe->call);
     atomic_store_explicit(&probe->tid, tid, memory_order_relaxed);
