@@ -142,8 +142,7 @@ uint64_t jzi_worker_clock(jzi_worker *worker)
         worker->dispatcher->now_ns = now;
     }
     if (worker->now_ns >= worker->tick_end_ns) {
-        worker->ring_limit =
-            worker->ring_head; /* every look at the ring finds that the tick is over */
+        worker->ring_limit = worker->ring_head; /* the next look finds that the tick is over */
     }
     return worker->now_ns;
 }

@@ -83,8 +83,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
             }
         }
         if (pooled && (flags & JZI_MSG_FOREIGN) != 0) {
-            jzi_worker_leave(worker, actor,
-                             1); /* the message's room is free: answers come at once */
+            jzi_worker_leave(worker, actor, 1); /* the room is free: answers come at once */
         }
     }
     JZI_PUBLISH_HOT(worker->in_hand, node);
