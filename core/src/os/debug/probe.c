@@ -241,8 +241,7 @@ jzi_probe_end jzi_probe_ask(jzi_probe *probe, int32_t tid, uint64_t timeout_ns)
 {
     uint64_t end = jzi_clock_now_ns(NULL) + timeout_ns;
     while (!step(probe, STATE_IDLE, STATE_HELD)) {
-        (void)wait_until(probe,
-                         jzi_clock_now_ns(NULL) + 1000000); /* a late signal holds the probe */
+        (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* a late signal came */
     }
     jzi_syscall_read(tid, &probe->call);
     atomic_store_explicit(&probe->tid, tid, memory_order_relaxed);
