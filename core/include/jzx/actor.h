@@ -56,21 +56,18 @@ typedef enum jzx_drain_policy {
 #define JZX_SPAWN_CRASH_GUARD 0x2u /* see jzx/guard.h */
 #define JZX_SPAWN_STATELESS 0x4u   /* may be restarted without init: it keeps its `state` */
 #define JZX_SPAWN_QUIET 0x8u       /* a normal end sends the parent no CHILD_ENDED */
-#define JZX_SPAWN_DROP_QUEUE                                                                       \
-    0x10u /* a restart dead-letters what is queued instead of keeping it                           \
-           */
-#define JZX_SPAWN_REDELIVER                                                                        \
-    0x20u /* after a restart the message that failed comes again, first:                           \
-           */
-          /* values, copies, and data with drop that was not taken */
+/* A restart dead-letters what is queued instead of keeping it. */
+#define JZX_SPAWN_DROP_QUEUE 0x10u
+/* After a restart the message that failed comes again, first: values, copies, and data with drop
+ * that was not taken. */
+#define JZX_SPAWN_REDELIVER 0x20u
 
 #define JZX_REDELIVER_NO_LIMIT UINT32_MAX /* for redeliver_max: it comes again every time */
 
 #define JZX_SPAWN_REGISTER 0x40u /* under its `name`, which must be free: see jzx/registry.h */
 
-#define JZX_SPAWN_TELL_START                                                                       \
-    0x80u /* the parent is told whenever it is RUNNING: JZX_SIGNAL_CHILD_STARTED                   \
-           */
+/* The parent is told whenever the actor is RUNNING: JZX_SIGNAL_CHILD_STARTED. */
+#define JZX_SPAWN_TELL_START 0x80u
 
 /* Whether an actor is restarted by its parent, which may be the root (R18, R19). */
 typedef enum jzx_spawn_restart {
@@ -99,10 +96,11 @@ typedef struct jzx_spawn_opts {
     const char *name;        /* for people; the first JZX_NAME_MAX bytes are copied */
     jzx_actor_id supervisor; /* 0, or the running actor: the spawning actor is the parent */
     uint32_t mailbox_cap;    /* ordinary messages that may wait; 0: the loop's default */
-    uint32_t low_water;      /* room notices go out at or below it; 0: half of the cap */
-                             /* JZX_LOW_WATER_EMPTY: only when nothing waits */
-    uint32_t max_msgs;       /* messages per turn; 0: the loop's default */
-    uint32_t full_policy;    /* jzx_full_policy */
+    /* Room notices go out at or below this; 0: half of the cap; JZX_LOW_WATER_EMPTY: only when
+     * nothing waits. */
+    uint32_t low_water;
+    uint32_t max_msgs;    /* messages per turn; 0: the loop's default */
+    uint32_t full_policy; /* jzx_full_policy */
     /* Builds the state at every start and restart: assigns ctx->state, which is NULL before. `arg`
      * is opts.state. It is the actor's first turn, after jzx_spawn() returned. OK: started. STOP:
      * do not start after all, which is no failure. FAIL, or a panic: a failed start. It may send,

@@ -28,8 +28,9 @@ extern "C" {
 
 /* Why there is no answer of the callee. */
 typedef struct jzx_call_failure {
-    int32_t err;             /* jzx_err: CIRCUIT_OPEN; BUSY (max_calls are under way); NO_BUDGET; */
-                             /* NOT_SUPPORTED (cannot be asked twice); NO_MEMORY; else as outcome */
+    /* jzx_err: CIRCUIT_OPEN; BUSY (max_calls are under way); NO_BUDGET; NOT_SUPPORTED (cannot be
+     * asked twice); NO_MEMORY; else as outcome. */
+    int32_t err;
     uint32_t outcome;        /* jzx_outcome of the last ask; REFUSED if the callee was not asked */
     uint32_t attempts;       /* how often the callee was asked */
     uint32_t retry_after_ms; /* CIRCUIT_OPEN: it lets no call through before */

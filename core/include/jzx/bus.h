@@ -55,9 +55,9 @@ JZX_API void jzx_bus_release(jzx_bus *bus);
 
 /* Zero is the default everywhere. */
 typedef struct jzx_topic_opts {
-    uint32_t
-        keep; /* events of this topic that are kept for its own subscribers, whatever else is */
-              /* published; 0: what the bus keeps. Those of prefixes read what the bus keeps */
+    /* Events of this topic that are kept for its own subscribers, whatever else is published; 0:
+     * what the bus keeps. Those of prefixes read what the bus keeps. */
+    uint32_t keep;
     uint32_t flags; /* JZX_TOPIC_* */
     uint32_t tag;
     uint32_t reserved;

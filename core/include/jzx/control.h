@@ -66,8 +66,8 @@ JZX_API void jzx_control_stop(jzx_control *control);
 
 /* Where it is served. Valid until it is stopped. Thread: any. */
 JZX_API const char *jzx_control_path(const jzx_control *control);
-/* The one of this loop or its system, also if the environment started it. NULL: none. Thread: any.
- */
+/* The one of this loop or its system, also if the environment started it. NULL: none. Thread:
+ * any. */
 JZX_API jzx_control *jzx_control_of(jzx_loop *loop);
 
 /* Writes the flight recorder to a descriptor, as people read it: the last events of every worker,

@@ -36,8 +36,7 @@ typedef struct jzx_letter_limit {
 } jzx_letter_limit;
 /* 1: print this one; *out_suppressed then says how many were not printed since the last one that
  * was. 0: do not. Time is the letter's own, so a replay prints the same. Thread: any, one at a
- * time.
- */
+ * time. */
 JZX_API int jzx_letter_limit_pass(jzx_letter_limit *limit, const jzx_dead_letter *letter,
                                   uint64_t *out_suppressed);
 

@@ -88,8 +88,8 @@ typedef struct jzx_env {
 
     /* Stream sockets. An address is what jzx/net.h describes; sock_listen removes a stale Unix
      * socket file that no process listens on. sock_connect gives JZX_ERR_AGAIN with *out_fd set
-     * while the connection is being made; when it turns writable sock_connected tells how it went.
-     */
+     * while the connection is being made; when it turns writable sock_connected tells how it
+     * went. */
     jzx_err (*sock_listen)(void *ctx, const char *address, uint32_t backlog, int *out_fd);
     jzx_err (*sock_accept)(void *ctx, int fd, int *out_fd);
     jzx_err (*sock_connect)(void *ctx, const char *address, int *out_fd);

@@ -47,15 +47,15 @@ typedef enum jzx_flow_kind {
  * restart is no loss: the two connect again by themselves. */
 typedef enum jzx_flow_loss {
     JZX_FLOW_LOSS_WAIT = 0, /* goes on with the others, or waits for new ones */
-    JZX_FLOW_LOSS_END =
-        1, /* a lost producer counts as done; when the last consumer is gone, also */
-           /* by its own wish, the stage finishes and its rest is undelivered */
+    /* A lost producer counts as done; when the last consumer is gone, also by its own wish, the
+     * stage finishes and its rest is undelivered. */
+    JZX_FLOW_LOSS_END = 1,
     JZX_FLOW_LOSS_FAIL = 2 /* fails too, so that those beyond it hear of it */
 } jzx_flow_loss;
 
 /* Counted by a stage as it goes. When it is at rest, emitted = sent + buffered + undelivered.
- * `buffered`, `credit`, `asked` and `batched` are as of now, the others grow, also over restarts.
- */
+ * `buffered`, `credit`, `asked` and `batched` are as of now, the others grow, also over
+ * restarts. */
 typedef struct jzx_flow_stats {
     uint64_t received;    /* items handled */
     uint64_t unasked;     /* of these: from an earlier life's demand, or from a stranger */

@@ -79,8 +79,8 @@ typedef enum jzx_signal_kind {
     JZX_SIGNAL_CHILD_ENDED = 10, /* a child of this actor is gone, for a normal reason */
     /* A child that was spawned with JZX_SPAWN_TELL_START is RUNNING, for the first time or after a
      * restart: behind what its start hooks sent, before anything it sends later (R6). A start that
-     * comes while such a notice still waits adds no second one. A supervisor is not told: it knows.
-     */
+     * comes while such a notice still waits adds no second one. A supervisor is not told: it
+     * knows. */
     JZX_SIGNAL_CHILD_STARTED = 12,
     JZX_SIGNAL_RESTARTED = 11 /* a watched actor was restarted; see JZX_WATCH_RESTARTS */
 } jzx_signal_kind;

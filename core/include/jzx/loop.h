@@ -21,9 +21,9 @@ typedef enum jzx_dispatcher_kind {
 
 /* How a shutdown stops the actors without a parent. */
 typedef enum jzx_root_stop {
-    JZX_ROOT_STOP_TOGETHER = 0, /* all at once: they wait for each other's work no longer than it */
-                                /* takes the slowest one */
-    JZX_ROOT_STOP_IN_ORDER = 1  /* one after the other, the one started last first */
+    /* All at once: they wait for each other's work no longer than it takes the slowest one. */
+    JZX_ROOT_STOP_TOGETHER = 0,
+    JZX_ROOT_STOP_IN_ORDER = 1 /* one after the other, the one started last first */
 } jzx_root_stop;
 
 /* Zero is the default everywhere, and so is a NULL config. The environment variable

@@ -61,12 +61,13 @@ typedef struct jzx_restart_event {
     jzx_actor_id id;
     jzx_actor_id supervisor;
     const char *name;
-    const jzx_reason *cause; /* of a sibling that one_for_all takes along, and of one that */
-                             /* jzx_restart() asked for: SHUTDOWN */
-    uint64_t uptime_ns;      /* of the incarnation that ended */
-    uint32_t attempt;        /* 1, 2, ...: failures in a row; 0 for these two */
-    uint32_t incarnation;    /* of the one that starts: 2, 3, ... */
-    uint32_t delay_ms;       /* how long it backed off */
+    /* Of a sibling that one_for_all takes along, and of one that jzx_restart() asked for:
+     * SHUTDOWN. */
+    const jzx_reason *cause;
+    uint64_t uptime_ns;   /* of the incarnation that ended */
+    uint32_t attempt;     /* 1, 2, ...: failures in a row; 0 for these two */
+    uint32_t incarnation; /* of the one that starts: 2, 3, ... */
+    uint32_t delay_ms;    /* how long it backed off */
     uint32_t reserved;
 } jzx_restart_event;
 
@@ -93,8 +94,8 @@ typedef struct jzx_failure_event {
     uint32_t state; /* jzx_state in which it failed: STARTING for a start that failed */
 } jzx_failure_event;
 
-/* An actor moved from one state to the next: a cell of jzx_lifecycle_next(). Borrowed for the call.
- */
+/* An actor moved from one state to the next: a cell of jzx_lifecycle_next(). Borrowed for the
+ * call. */
 typedef struct jzx_transition_event {
     jzx_actor_id id;
     const char *name;

@@ -26,10 +26,12 @@
  *
  *     enum bank_tag { bank_tag_deposit, ... }; bank_messages is how many there are
  *     bank_name(tag)   "bank.deposit", for traces; NULL: no tag of this protocol
- *     bank_check(msg)  JZX_ERR_WRONG_TYPE: it has a tag of this protocol and is no answer, but
- * kind, length or flags are not those of the row; anything else: JZX_OK bank_send_deposit(loop, to,
- * PAYLOAD), bank_send_async_deposit(sender, to, PAYLOAD) bank_opts_deposit(PAYLOAD) jzx_send_opts
- * for jzx_send_with(), jzx_delegate() and others
+ *     bank_check(msg)  JZX_ERR_WRONG_TYPE: msg has a tag of this protocol and is no answer, but
+ *                      kind, length or flags are not those of the row; anything else: JZX_OK
+ *     bank_send_deposit(loop, to, PAYLOAD)
+ *     bank_send_async_deposit(sender, to, PAYLOAD)
+ *     bank_opts_deposit(PAYLOAD)
+ *                      jzx_send_opts for jzx_send_with(), jzx_delegate() and others
  *
  * and for rows with an answer, of type A:
  *

@@ -47,16 +47,17 @@ typedef struct jzx_retry_opts {
     double backoff_factor;   /* each further delay is this much longer; 0: 2.0; at least 1 */
     double backoff_jitter;   /* delays vary by up to this part of themselves, 0 to 1; 0: none */
     uint64_t seed;           /* of the jitter; 0: from the actor's id and the clock */
-    uint32_t retry_on; /* JZX_RETRY_ON() bits; 0: JZX_RETRY_ON_DEFAULT; JZX_RETRY_NONE: only */
-                       /* replies that is_failure names */
+    /* JZX_RETRY_ON() bits; 0: JZX_RETRY_ON_DEFAULT; JZX_RETRY_NONE: only replies that is_failure
+     * names. */
+    uint32_t retry_on;
     /* The budget is a bucket of retries, full at first. Each call adds budget_percent of one, each
-     * second adds budget_per_s, each retry takes one; at most budget_burst fit in. */
+     * second adds budget_per_s, each retry takes one; at most budget_burst fit in. Each of the
+     * three is at most JZX_RETRY_BUDGET_MAX. */
     uint32_t budget_percent; /* 0: 20; JZX_RETRY_NONE; JZX_RETRY_UNLIMITED */
     uint32_t budget_per_s;   /* 0: 10; JZX_RETRY_NONE */
-    uint32_t
-        budget_burst;   /* 0: 10; JZX_RETRY_NONE; each of the three at most JZX_RETRY_BUDGET_MAX */
-    uint32_t max_calls; /* under way at once; 0: 1,024; at most JZX_BREAKER_CALLS_MAX */
-    const char *name;   /* these three as in jzx_spawn_opts; not for jzx_retry_child() */
+    uint32_t budget_burst;   /* 0: 10; JZX_RETRY_NONE */
+    uint32_t max_calls;      /* under way at once; 0: 1,024; at most JZX_BREAKER_CALLS_MAX */
+    const char *name;        /* these three as in jzx_spawn_opts; not for jzx_retry_child() */
     const char *dispatcher;
     uint32_t mailbox_cap;
     uint32_t reserved;
@@ -91,8 +92,8 @@ static inline JZX_NODISCARD jzx_err jzx_retry_child(jzx_loop *loop, const jzx_re
     return jzx_retry_child_sized(loop, opts, sizeof *opts, spec);
 }
 
-/* An ask with this tag is answered with the same tag and a jzx_retry_facts, borrowed for the call.
- */
+/* An ask with this tag is answered with the same tag and a jzx_retry_facts, borrowed for the
+ * call. */
 #define JZX_TAG_RETRY_FACTS 0xFE050000u
 
 /* Since it started, or was restarted. calls = successes + failures + refused + in_flight. */

@@ -15,8 +15,8 @@ extern "C" {
 typedef struct jzx_sender jzx_sender;
 
 /* Any number of threads may share one sender. A thread that sends a lot opens one of its own with
- * JZX_SENDER_SINGLE, a promise to use it from one thread at a time, and saves an atomic per send.
- */
+ * JZX_SENDER_SINGLE, a promise to use it from one thread at a time, and saves an atomic per
+ * send. */
 #define JZX_SENDER_SHARED 0x0u
 #define JZX_SENDER_SINGLE 0x1u
 

@@ -37,9 +37,9 @@ typedef enum jzx_restart_strategy {
 /* What a failure leads to. */
 typedef enum jzx_action {
     JZX_ACTION_RESTART = 0, /* as mode, strategy and limits say; a temporary child ends */
-    JZX_ACTION_RESUME =
-        1, /* goes on with its old state and its next message. After a failed start, */
-           /* a kill or a crash-guard hit it is a RESTART */
+    /* Goes on with its old state and its next message. After a failed start, a kill or a
+     * crash-guard hit it is a RESTART. */
+    JZX_ACTION_RESUME = 1,
     JZX_ACTION_STOP = 2, /* the child ends; its spec stays. With JZX_ONE_FOR_ALL: all children */
     JZX_ACTION_ESCALATE = 3, /* the supervisor fails with ESCALATED */
     JZX_ACTIONS = 4
@@ -53,8 +53,8 @@ typedef enum jzx_on_limit {
 
 typedef enum jzx_auto_shutdown {
     JZX_AUTO_NEVER = 0,
-    JZX_AUTO_ANY_SIGNIFICANT =
-        1,                       /* the supervisor stops when a significant child ended by itself */
+    /* The supervisor stops when a significant child ended by itself. */
+    JZX_AUTO_ANY_SIGNIFICANT = 1,
     JZX_AUTO_ALL_SIGNIFICANT = 2 /* when the last significant child did */
 } jzx_auto_shutdown;
 
@@ -78,17 +78,19 @@ typedef struct jzx_failure {
  * Zero is the default everywhere. One event costs one restart however many children it takes; each
  * failed attempt costs one more; calls below cost none. */
 typedef struct jzx_supervisor_spec {
-    uint32_t strategy;  /* jzx_restart_strategy */
-    uint32_t intensity; /* restarts that may happen within period_ms; the next one is over the */
-                        /* limit. 0: 1; JZX_INTENSITY_NEVER; at most JZX_INTENSITY_MAX */
-    uint32_t period_ms; /* a sliding window; 0: 5,000 */
-    uint32_t action;    /* jzx_action, unless decide says otherwise */
-    uint32_t on_limit;  /* jzx_on_limit */
-    uint32_t auto_shutdown;    /* jzx_auto_shutdown */
-    uint32_t backoff_min_ms;   /* delay of the first restart; 0: none at all */
-    uint32_t backoff_max_ms;   /* 0: 30,000 */
-    uint32_t backoff_reset_ms; /* a child that ran this long starts over at the minimum; */
-                               /* 0: the larger of period_ms and backoff_max_ms */
+    uint32_t strategy; /* jzx_restart_strategy */
+    /* Restarts that may happen within period_ms; the next one is over the limit. 0: 1;
+     * JZX_INTENSITY_NEVER; at most JZX_INTENSITY_MAX. */
+    uint32_t intensity;
+    uint32_t period_ms;      /* a sliding window; 0: 5,000 */
+    uint32_t action;         /* jzx_action, unless decide says otherwise */
+    uint32_t on_limit;       /* jzx_on_limit */
+    uint32_t auto_shutdown;  /* jzx_auto_shutdown */
+    uint32_t backoff_min_ms; /* delay of the first restart; 0: none at all */
+    uint32_t backoff_max_ms; /* 0: 30,000 */
+    /* A child that ran this long starts over at the minimum; 0: the larger of period_ms and
+     * backoff_max_ms. */
+    uint32_t backoff_reset_ms;
     uint32_t reserved;
     double backoff_factor; /* each further delay is this much longer; 0: 2.0; at least 1 */
     double backoff_jitter; /* delays vary by up to this part of themselves, 0 to 1; 0: none */
@@ -145,9 +147,9 @@ typedef struct jzx_supervisor_init {
     const jzx_supervisor_spec *spec; /* NULL: all defaults */
     const jzx_child_spec *children;
     size_t child_count;
-    const char
-        *dispatcher; /* where it runs; NULL: with its parent. See jzx/system.h. Of a nested */
-                     /* one that of its child spec counts first */
+    /* Where it runs; NULL: with its parent. See jzx/system.h. Of a nested supervisor that of its
+     * child spec counts first. */
+    const char *dispatcher;
 } jzx_supervisor_init;
 
 /* Structs that grow: the sizes the caller was compiled with, also of nested supervisors. */
@@ -282,8 +284,8 @@ typedef enum jzx_child_status {
     JZX_CHILD_STARTING = 1,
     JZX_CHILD_RUNNING = 2,
     JZX_CHILD_STOPPING = 3,
-    JZX_CHILD_RESTARTING =
-        4 /* failed, and its next start is due, backing off or waiting for others */
+    /* Failed, and its next start is due, backing off or waiting for others. */
+    JZX_CHILD_RESTARTING = 4
 } jzx_child_status;
 
 /* Strings are borrowed until the child is forgotten. */
@@ -369,8 +371,8 @@ static inline JZX_NODISCARD jzx_err jzx_supervisor_reconfigure(jzx_loop *loop, j
 typedef enum jzx_plan_what {
     JZX_PLAN_RESTART = 0, /* clean up the child that failed; it keeps its id */
     JZX_PLAN_STOP = 1,    /* stop this one, to be started again */
-    JZX_PLAN_END =
-        2, /* stop this one for good; without a child_id: the supervisor, by auto_shutdown */
+    /* Stop this one for good; without a child_id: the supervisor, by auto_shutdown. */
+    JZX_PLAN_END = 2,
     JZX_PLAN_WAIT = 3, /* back off; delay_ms */
     JZX_PLAN_START = 4,
     JZX_PLAN_GIVE_UP = 5, /* the limit is reached: the supervisor fails */

@@ -34,28 +34,27 @@ typedef struct jzx_system jzx_system;
 #define JZX_DISPATCHER_NAME_MAX 31
 #define JZX_DISPATCHERS_MAX 255u
 #define JZX_WORKERS_MAX 64u
-#define JZX_WORKERS_PER_CPU                                                                        \
-    UINT32_MAX /* one for each CPU that this process may use, at most 64                           \
-                */
+/* One for each CPU that this process may use, at most 64. */
+#define JZX_WORKERS_PER_CPU UINT32_MAX
 
 /* One dispatcher. */
 typedef struct jzx_dispatcher_spec {
-    const char *name;     /* copied; 1 to JZX_DISPATCHER_NAME_MAX bytes, and not one of the three */
-    uint32_t kind;        /* JZX_DISPATCHER_PINNED or JZX_DISPATCHER_POOL */
-    uint32_t workers;     /* POOL: 1 to JZX_WORKERS_MAX or JZX_WORKERS_PER_CPU; 0 is refused */
-                          /* PINNED: 0 or 1 */
+    const char *name; /* copied; 1 to JZX_DISPATCHER_NAME_MAX bytes, and not one of the three */
+    uint32_t kind;    /* JZX_DISPATCHER_PINNED or JZX_DISPATCHER_POOL */
+    /* POOL: 1 to JZX_WORKERS_MAX or JZX_WORKERS_PER_CPU; 0 is refused. PINNED: 0 or 1. */
+    uint32_t workers;
     const uint32_t *cpus; /* borrowed for the call. Worker i runs on CPU cpus[i % cpu_count] only */
     uint32_t cpu_count;   /* 0: anywhere */
-    uint32_t
-        idle_spin_us; /* how long an idle thread looks for work before it sleeps, a pinned one */
-                      /* if that paid off lately; 0: 20; JZX_IDLE_NO_SPIN */
+    /* How long an idle thread looks for work before it sleeps, a pinned one if that paid off
+     * lately; 0: 20; JZX_IDLE_NO_SPIN. */
+    uint32_t idle_spin_us;
 } jzx_dispatcher_spec;
 
 /* Zero is the default everywhere, and so is a NULL config. */
 typedef struct jzx_system_config {
-    const jzx_config
-        *loop; /* borrowed for the call: allocator, env and limits of every dispatcher; */
-               /* its dispatcher, workers, cpus and idle_spin_us are not used */
+    /* Borrowed for the call: allocator, env and limits of every dispatcher; its dispatcher,
+     * workers, cpus and idle_spin_us are not used. */
+    const jzx_config *loop;
     const jzx_dispatcher_spec *dispatchers; /* borrowed for the call */
     uint32_t dispatcher_count;              /* with "loop" at most JZX_DISPATCHERS_MAX */
     uint32_t pool_workers;                  /* of "pool"; 0: JZX_WORKERS_PER_CPU */

@@ -149,11 +149,11 @@ static inline uint32_t jzx_id_dispatcher(jzx_actor_id id)
 typedef uint64_t jzx_timer_id;  /* 0 is no timer */
 typedef uint64_t jzx_watch_ref; /* one jzx_watch(); 0 is none */
 typedef uint64_t jzx_ask_ref;   /* one jzx_ask(); 0 is none */
-typedef uint64_t
-    jzx_io_ref; /* an fd watch, listener, connection, signal, child or path; 0 is none */
+/* An fd watch, listener, connection, signal, child or path; 0 is none. */
+typedef uint64_t jzx_io_ref;
 
-/* What a descriptor can be ready for. READ and WRITE are asked for; HANGUP and ERROR always come.
- */
+/* What a descriptor can be ready for. READ and WRITE are asked for; HANGUP and ERROR always
+ * come. */
 #define JZX_IO_READ 0x01u
 #define JZX_IO_WRITE 0x02u
 #define JZX_IO_HANGUP 0x04u
@@ -178,8 +178,8 @@ typedef uint64_t
 #define JZX_TAG_CHILD_STARTED 0xFF000016u
 /* An ask ended without a reply; data points to a jzx_reply. See jzx/ask.h. */
 #define JZX_TAG_ASK_FAILED 0xFF000020u
-/* A name was registered, or was not in time; data points to a jzx_name_notice. See jzx/registry.h.
- */
+/* A name was registered, or was not in time; data points to a jzx_name_notice. See
+ * jzx/registry.h. */
 #define JZX_TAG_NAME 0xFF000021u
 /* A watched group changed; data points to a jzx_group_notice. */
 #define JZX_TAG_GROUP 0xFF000022u
@@ -252,14 +252,13 @@ static inline jzx_owner jzx_message_owner(const jzx_message *msg)
 /* How an actor, or one incarnation of it, ended. NORMAL and SHUTDOWN are normal ends; everything
  * else is a failure. */
 typedef enum jzx_reason_kind {
-    JZX_REASON_NORMAL = 0,   /* returned JZX_BEHAVIOR_STOP */
-    JZX_REASON_SHUTDOWN = 1, /* was asked to: jzx_stop(), its supervisor, the system */
-    JZX_REASON_KILLED = 2,   /* jzx_kill(), a brutal shutdown, jzx_loop_destroy() */
-    JZX_REASON_FAILED = 3,   /* returned JZX_BEHAVIOR_FAIL; code and text of jzx_fail() */
-    JZX_REASON_PANIC = 4,    /* jzx_panic() */
-    JZX_REASON_CRASH = 5,    /* crash guard: code is the signal's number */
-    JZX_REASON_START_FAILED =
-        6, /* init, PRE_START or POST_START failed; code and text are theirs */
+    JZX_REASON_NORMAL = 0,       /* returned JZX_BEHAVIOR_STOP */
+    JZX_REASON_SHUTDOWN = 1,     /* was asked to: jzx_stop(), its supervisor, the system */
+    JZX_REASON_KILLED = 2,       /* jzx_kill(), a brutal shutdown, jzx_loop_destroy() */
+    JZX_REASON_FAILED = 3,       /* returned JZX_BEHAVIOR_FAIL; code and text of jzx_fail() */
+    JZX_REASON_PANIC = 4,        /* jzx_panic() */
+    JZX_REASON_CRASH = 5,        /* crash guard: code is the signal's number */
+    JZX_REASON_START_FAILED = 6, /* init, PRE_START or POST_START failed: its code and text */
     JZX_REASON_STOP_TIMEOUT = 7, /* was asked to stop and did not in time */
     JZX_REASON_GAVE_UP = 8,      /* a supervisor over its restart limit; from: the child */
     JZX_REASON_ESCALATED = 9,    /* a child's failure was handed up; from: the child */
@@ -283,8 +282,8 @@ typedef struct jzx_failed_on {
     jzx_actor_id sender;
     uint32_t tag;
     uint8_t kind; /* jzx_kind */
-    uint8_t
-        there; /* 1; 0: it failed without one (in a hook, by a link, killed), and all else is 0 */
+    /* 1, or 0: the actor failed without one (in a hook, by a link, killed), and all else is 0. */
+    uint8_t there;
     uint16_t reserved;
 } jzx_failed_on;
 

@@ -46,13 +46,13 @@ typedef struct jzi_pattern_state {
 
 /* What most actors never have; made on first use. */
 typedef struct jzi_cold {
-    struct jzi_room *waiters; /* who waits for room here, oldest first */
+    struct jzi_room *waiters; /* requests for room here, oldest first */
     struct jzi_room *waiters_last;
     struct jzi_room *requests;          /* where this actor waits for room */
     struct jzi_timer *timers;           /* timers this actor owns */
     struct jzi_source *sources;         /* I/O references this actor owns */
-    struct jzi_watch *watchers;         /* who watches this actor or is linked to it */
-    struct jzi_watch *watching;         /* what this actor watches or is linked to */
+    struct jzi_watch *watchers;         /* watches and links of others to this actor */
+    struct jzi_watch *watching;         /* watches and links of this actor to others */
     struct jzi_feed *feed;              /* its subscription to dead letters */
     struct jzi_job_list *jobs;          /* blocking work it asked for */
     struct jzi_life *life;              /* hooks, children, supervision */
@@ -71,8 +71,8 @@ typedef struct jzi_cold {
 #define JZI_ACTOR_MIXED 0x02u    /* something is, or lately was, in a lane but the ordinary one */
 #define JZI_ACTOR_LIFE 0x04u     /* lifecycle has work to do here before the next message */
 #define JZI_ACTOR_DRAIN 0x08u    /* stop once nothing is queued */
-#define JZI_ACTOR_ENDING 0x10u   /* its end, or a clean-up, has begun: nothing new for it */
-#define JZI_ACTOR_WAITERS 0x20u  /* somebody waits for room */
+#define JZI_ACTOR_ENDING 0x10u   /* the actor's end, or a clean-up, has begun: nothing new for it */
+#define JZI_ACTOR_WAITERS 0x20u  /* there are requests for room here */
 #define JZI_ACTOR_OVERFULL 0x40u /* the observer heard that it is full, and it still is */
 #define JZI_ACTOR_SLOW 0x80u     /* takes long per message: read the clock after each */
 #define JZI_ACTOR_FEW 0x100u     /* its turns are shorter than JZI_FIRST_LEG */
@@ -108,7 +108,7 @@ typedef struct jzi_cold {
  *   I2  own_used is the length of the ordinary lane plus that of the urgent lane, less what came
  *       from other threads; those are counted by the gate until they are done.
  *   I3  accepted = handled + dead + redirected + revoked + what is in the lanes + what is in hand.
- *   I4  Whoever has something in the events or notices lane has a cold part. */
+ *   I4  An actor with something in the events or notices lane has a cold part. */
 typedef struct jzi_actor {
     _Alignas(64) jzi_door door;
     jzx_actor_id id; /* of the tenant; its low half never changes */
@@ -164,7 +164,7 @@ static inline uint32_t jzi_actor_state_of(const jzi_actor *actor)
 {
     return actor->flags >> JZI_ACTOR_STATE_SHIFT & 7u;
 }
-/* Other threads may look at it. */
+/* Other threads may look at the history. */
 static inline uint32_t jzi_actor_history(const jzi_actor *actor)
 {
     return atomic_load_explicit(&actor->history, memory_order_relaxed);

@@ -59,7 +59,7 @@ static bool actor_table_grow(jzi_actor_table *table, const jzx_allocator *alloc)
     return true;
 }
 
-/* A slot that nobody had before. */
+/* A slot that no actor had before. */
 static jzx_err take_fresh(jzi_actor_table *table, const jzx_allocator *alloc, jzi_actor **out_actor)
 {
     uint32_t slot = atomic_load_explicit(&table->made, memory_order_relaxed);
@@ -141,7 +141,7 @@ void jzi_actor_table_give_far(jzi_actor_table *table, jzi_actor *actor)
     atomic_fetch_sub_explicit(&table->debt, 1, memory_order_relaxed);
 }
 
-/* To those who make actors from elsewhere, if they took more than they gave. */
+/* Gives the slot to the nursery, if other threads took more slots than came back. */
 static __attribute__((noinline)) bool give_shared(jzi_actor_table *table, jzi_actor *actor)
 {
     if (atomic_load_explicit(&table->debt, memory_order_relaxed) == 0) {

@@ -28,7 +28,7 @@ typedef struct jzi_slab {
 /* Invariants:
  *   I1  Slots below `made` are in a published chunk and have a valid gate.
  *   I2  A slot is on the free list exactly when its gate is free and its generations are not used
- * up. */
+ *       up. */
 typedef struct jzi_actor_table {
     _Atomic(jzi_actor *) *chunks; /* max_slots / JZI_CHUNK_SLOTS entries, NULL until made */
     _Atomic uint32_t made;        /* slots handed out at least once */

@@ -45,7 +45,8 @@ void jzi_board_leave(jzi_board *board)
 {
     jzi_deferred_free *deferred_frees = NULL;
     (void)pthread_mutex_lock(&board->lock);
-    /* release: what was read was read before. Who comes from now on cannot find what is aside. */
+    /* release: what was read was read before. A reader that comes from now on cannot find what
+     * is aside. */
     if (atomic_fetch_sub_explicit(&board->readers, 1, memory_order_acq_rel) == 1) {
         deferred_frees = board->deferred_frees;
         board->deferred_frees = NULL;

@@ -57,8 +57,8 @@ static void add_shared(jzi_letter_office *office, const jzi_letter_reader *self,
                        jzx_dead_letter *letter)
 {
     dead_letter_lock(office);
-    /* Each dispatcher reads the clock when it likes. What is later in the sequence was not earlier.
-     */
+    /* Each dispatcher reads the clock when it likes. What is later in the sequence was not
+     * earlier. */
     if (letter->time_ns < office->last_ns) {
         letter->time_ns = office->last_ns;
     }
@@ -86,7 +86,7 @@ static void dead_letter_put(jzx_dead_letter *at, const jzx_dead_letter *letter)
     }
     JZI_PUBLISH_READY(to[0], words[0]);
 }
-/* False: it was overwritten meanwhile. */
+/* False: the letter was overwritten meanwhile. */
 static bool get(const jzx_dead_letter *at, uint64_t seq, jzx_dead_letter *out)
 {
     uint64_t words[WORDS];

@@ -1,8 +1,8 @@
-/* Where accepted messages end that nobody handled: a bounded ring of facts (R21).
+/* Where accepted messages end that no actor handled: a bounded ring of facts (R21).
  *
  * A loop has a ring of its own. The dispatchers of a system share one, in an office with a lock:
- * letters of all are in one sequence, and a dispatcher where somebody subscribes is called when
- * another one adds to it. */
+ * letters of all are in one sequence, and a dispatcher where an actor subscribes is called when
+ * another dispatcher adds a letter. */
 #ifndef JZI_DEAD_LETTER_H
 #define JZI_DEAD_LETTER_H
 
@@ -16,7 +16,7 @@ typedef struct jzi_letter_reader {
     struct jzi_letter_reader *next;
     struct jzi_letter_reader **pprev; /* NULL: not in the list */
     bool called;                      /* and has not come yet */
-    /* With the lock: it is short and takes no other one. False: there is nobody to call. */
+    /* With the lock: the call is short and takes no other one. False: the dispatcher is gone. */
     bool (*call)(struct jzi_letter_reader *reader);
 } jzi_letter_reader;
 
@@ -36,9 +36,9 @@ typedef struct jzi_letter_office {
     jzi_letter_reader *readers;
 } jzi_letter_office;
 
-/* The ring is made by the first who joins. */
+/* The ring is made by the first dispatcher that joins. */
 void jzi_letter_office_init(jzi_letter_office *office);
-/* Everybody has left. */
+/* Every dispatcher has left. */
 void jzi_letter_office_deinit(jzi_letter_office *office, const jzx_allocator *alloc);
 
 jzx_err jzi_dead_letters_init(jzi_dead_letters *letters, const jzx_allocator *alloc, uint32_t cap);

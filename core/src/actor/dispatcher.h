@@ -12,14 +12,14 @@ typedef struct jzi_worker jzi_worker;
 
 /* What the owner of an event node does with it. The index of the table is in node->ops. */
 typedef struct jzi_event_ops {
-    /* About to be handed to the behavior: fill in node->msg. False: it was cancelled while it
-     * waited; it is counted as revoked, and `revoke` follows. */
+    /* The node is about to be handed to the behavior: fill in node->msg. False: the event was
+     * cancelled while it waited; it is counted as revoked, and `revoke` follows. */
     bool (*claim)(jzi_worker *worker, jzi_actor *actor, jzi_node *node);
     /* The behavior returned, failed or panicked: the node is free to be used again. */
     void (*done)(jzi_worker *worker, jzi_node *node);
-    /* It left its lane without being handed over: the same, without a message having been seen. */
+    /* The node left its lane without being handed over: the same, and no message was seen. */
     void (*revoke)(jzi_worker *worker, jzi_node *node);
-    /* It came from another dispatcher, as an errand does. NULL: that never happens. */
+    /* The node came from another dispatcher, as an errand does. NULL: that never happens. */
     void (*arrive)(jzi_worker *worker, jzi_node *node);
 } jzi_event_ops;
 
@@ -42,14 +42,14 @@ _Static_assert((unsigned)JZI_EVENT_FULL == JZI_INBOX_FULL, "inbox.h knows it by 
 
 /* Something that a dispatcher does for another thread, in its own time: pushed on its inbound list
  * as a message is, and run there as part of the intake. Errands and messages of one thread keep
- * their order. The record belongs to whoever made it and is free again when `run` is called. */
+ * their order. The record belongs to its maker and is free again when `run` is called. */
 typedef struct jzi_errand {
     jzi_node node;
     void (*run)(jzi_worker *worker, struct jzi_errand *errand);
 } jzi_errand;
 
-/* Has another dispatcher run it. False: that dispatcher is gone, and nothing happened. Thread: any.
- */
+/* Has another dispatcher run the errand. False: that dispatcher is gone, and nothing happened.
+ * Thread: any. */
 bool jzi_errand_post(jzi_inbox *inbox, jzi_errand *errand);
 
 struct jzi_children_ops;
@@ -61,20 +61,20 @@ struct jzi_children_ops;
 
 /* What the workers of one dispatcher share. Inside a dispatcher everything is done directly;
  * between two dispatchers everything is a node on the other one's inbound list. With several
- * workers, whoever touches it, a desk or a list of actors holds the pool lock, and user code runs
- * without it. */
+ * workers, a thread that touches the dispatcher, a desk or a list of actors holds the pool lock,
+ * and user code runs without that lock. */
 typedef struct jzi_dispatcher {
     struct jzi_board *board;         /* of the system, or the loop's own */
-    jzi_worker *acting;              /* who has the pool lock; of a loop: its worker */
+    jzi_worker *acting;              /* has the pool lock; of a loop: its worker */
     struct jzi_directory *directory; /* of the system; NULL: there is only this dispatcher */
     bool pooled;                     /* several workers, and a pool lock */
     bool threads;                    /* these are threads; otherwise they are simulated on one */
     pthread_mutex_t pool_lock;
-    jzi_worker *bias_owner; /* of the pool lock, while it is free; NULL: nobody */
+    jzi_worker *bias_owner; /* of the pool lock, while that is free; NULL: none */
     jzi_worker **workers;   /* all of them: a pool's own list, or `only` */
     jzi_worker *only;
     uint32_t worker_count;
-    _Atomic uint32_t running; /* the workers of a pool are at work: nobody else may touch it */
+    _Atomic uint32_t running; /* a pool's workers are at work: no other thread may touch this */
     uint64_t now_ns;          /* of a pool: the latest reading of them all */
     /* Simulation: user code of a worker is about to run; others may get ahead of it. */
     void (*on_pool_unlocked)(jzi_worker *worker);
@@ -86,8 +86,8 @@ typedef struct jzi_dispatcher {
     bool shutting_down;  /* the root takes no new children */
     uint32_t root_first; /* actors without a parent, in the order of spawning; slots */
     uint32_t root_last;
-    struct jzi_life *root_life; /* its child events, and its children */
-    bool root_adopts;           /* that has a policy for all of its children */
+    struct jzi_life *root_life; /* the root's child events and children */
+    bool root_adopts;           /* the root has a policy for all of its children */
     bool root_in_order;         /* a shutdown stops them one after the other */
     uint64_t watch_seq;         /* the last jzx_watch_ref */
     jzi_dead_letters dead_letters;
@@ -102,10 +102,10 @@ typedef struct jzi_dispatcher {
     jzi_event_ops event_ops[JZI_EVENT_KINDS];
     void (*on_room)(jzi_worker *worker, jzi_actor *actor); /* WAITERS is set and there is room */
     void (*on_link_exit)(jzi_worker *worker, jzi_actor *peer, const jzx_reason *reason);
-    void (*on_dead_letter)(jzi_worker *worker); /* set while somebody subscribes */
+    void (*on_dead_letter)(jzi_worker *worker); /* set while an actor subscribes */
     /* Set during a shutdown; worker->reason says why it ended. */
     void (*on_actor_ended)(jzi_worker *worker, jzx_actor_id id, const char *name, bool root);
-    struct jzi_feed *feeds; /* who does */
+    struct jzi_feed *feeds; /* subscriptions to dead letters */
     struct {
         jzi_errand errand;
         jzi_inbox *inbox; /* ours */
@@ -115,12 +115,12 @@ typedef struct jzi_dispatcher {
     void (*on_zombie)(jzi_worker *worker, jzi_node *node);
     /* The dispatcher of this name. Errors: NO_SUCH_DISPATCHER, MAX_DISPATCHERS, NO_THREADS, ... */
     jzx_err (*on_find)(struct jzi_dispatcher *dispatcher, const char *name, jzi_inbox **out_inbox);
-    /* Whoever runs it by steps made one. */
+    /* A step of this dispatcher is over: of jzx_loop_step(), or in a simulated system. */
     void (*on_stepped)(struct jzi_dispatcher *dispatcher);
     /* A spawn there failed after all. */
     void (*on_unused)(struct jzi_dispatcher *dispatcher, const jzi_inbox *inbox);
     void *system;
-    /* In a system: nothing is ready here, and it is about to wait. */
+    /* In a system: nothing is ready here, and the dispatcher is about to wait. */
     void (*on_rest)(struct jzi_dispatcher *dispatcher);
     _Atomic uint32_t resting; /* so, until something comes */
     /* Another thread left orders (JZI_GATE_*) at an actor's door; with JZI_GATE_CLOSED if that was
@@ -154,7 +154,7 @@ static inline struct jzi_log *jzi_dispatcher_log(const jzi_dispatcher *dispatche
 /* Gives the dispatcher with this inbox another observer. By its owner, or before it runs. */
 void jzi_dispatcher_observe(jzi_dispatcher *dispatcher, jzi_inbox *inbox,
                             const jzi_observer *observer);
-/* Gives it a log, which it keeps. Thread: any. */
+/* Gives the dispatcher a log, which it keeps. Thread: any. */
 static inline void jzi_dispatcher_set_log(jzi_dispatcher *dispatcher, struct jzi_log *log)
 {
     if (log != NULL) {

@@ -6,9 +6,9 @@
  * that other threads reserved room for and that the actor has not finished; each reservation also
  * keeps the slot from being given to the next actor. `pins` does that for everything else: the
  * actor's own life is one pin, its way into the world another. `orders` are commands of other
- * threads that its dispatcher has not yet seen; whoever sets the first also puts the actor on the
- * dispatcher's list, and until it is taken off the slot is kept as by a pin. A slot is free when it
- * is closed and all three are zero (R2).
+ * threads that its dispatcher has not yet seen; the thread that sets the first also puts the actor
+ * on the dispatcher's list, and until it is taken off the slot is kept as by a pin. A slot is free
+ * when it is closed and all three are zero (R2).
  *
  * Memory orders: a reservation (acquire) pairs with the store that opened the gate (release), so a
  * sender that sees a generation sees the cap stored before it. Giving a reservation back

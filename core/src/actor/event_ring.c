@@ -52,11 +52,11 @@ void jzi_event_ring_write(jzi_event_ring *event_ring, const jzi_event *event)
         atomic_store_explicit(&at[i], words[i], memory_order_release);
     }
     atomic_store_explicit(&at[0], seq, memory_order_release);
-    /* release: who sees the count finds the event. */
+    /* release: a reader that sees the count finds the event. */
     atomic_store_explicit(&event_ring->written, seq, memory_order_release);
 }
 
-/* False: it was overwritten. */
+/* False: the event was overwritten. */
 static bool copy(const jzi_event_ring *event_ring, uint64_t seq, jzi_event *out)
 {
     const _Atomic uint64_t *at = &event_ring->ring[(seq & event_ring->mask) * JZI_RING_WORDS];

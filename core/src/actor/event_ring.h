@@ -2,8 +2,8 @@
  * waiting for each other. It is the flight recorder and, with messages in it, the trace. A reader
  * that is slow finds events overwritten and can tell how many. Also the worker's histograms.
  *
- * Each event has a number of its own, stored last and cleared first: who copies an event and then
- * finds another number has copied nothing. All words are relaxed atomics. */
+ * Each event has a number of its own, stored last and cleared first: a reader that copies an event
+ * and then finds another number has copied nothing. All words are relaxed atomics. */
 #ifndef JZI_EVENT_RING_H
 #define JZI_EVENT_RING_H
 
@@ -11,18 +11,18 @@
 
 typedef enum jzi_event_what {
     JZI_RING_SPAWN = 1, /* peer: the parent */
-    JZI_RING_START,     /* it is running; detail: incarnation */
+    JZI_RING_START,     /* the actor is running; detail: incarnation */
     JZI_RING_END,       /* detail: jzx_reason_kind; value: code */
     JZI_RING_FAIL,      /* detail: jzx_reason_kind; value: code */
     JZI_RING_RESTART,   /* detail: incarnation that starts; peer: the supervisor */
     JZI_RING_ESCALATE,  /* peer: the child; detail: jzx_reason_kind */
     JZI_RING_DEAD,      /* a dead letter: peer is the sender; detail: jzx_dead_reason */
     JZI_RING_FULL,      /* a send was refused; peer: the sender */
-    JZI_RING_STOP,      /* it was told to stop */
+    JZI_RING_STOP,      /* the actor was told to stop */
     JZI_RING_KILL,
-    JZI_RING_TIMER,   /* a timer of it fired */
+    JZI_RING_TIMER,   /* a timer of the actor fired */
     JZI_RING_SLEEP,   /* nothing to do for 10 ms or more; no actor */
-    JZI_RING_WAKE,    /* value: how long it slept, in ns; no actor */
+    JZI_RING_WAKE,    /* value: how long the worker slept, in ns; no actor */
     JZI_RING_OVERRUN, /* a turn took much longer than it may; value: ns */
     JZI_RING_HANDLED, /* peer: the sender; value: ns; detail: result; time: when it began */
     JZI_RING_SENT,    /* actor: the sender; peer: the receiver */
@@ -70,11 +70,11 @@ typedef struct jzi_event_ring {
     uint32_t left;        /* messages and sends that may be recorded now */
     uint32_t rate;        /* of the board, as it was seen last */
     uint32_t until_timed; /* turns */
-    uint64_t turn_ns;     /* when the turn that is timed began; 0: it is not */
+    uint64_t turn_ns;     /* when the turn that is timed began; 0: none is timed */
     uint64_t begun_ns;    /* the same of a message */
     bool sampling;        /* the tick is timed: its turns, and messages that are sent in it */
     bool asking;          /* the worker is one of those in jzi_inbox.watched */
-    uint32_t choice;      /* messages that the sample was chosen from so far; 0: it stays */
+    uint32_t choice;      /* messages that the sample was chosen from so far; 0: the sample stays */
     uint64_t dice;
     uint32_t share;         /* ticks of 64 that are timed: */
     uint64_t share_ns;      /* since when messages are counted for that, */
@@ -118,7 +118,7 @@ static inline uint64_t jzi_event_ring_newest(const jzi_event_ring *event_ring)
 
 /* Thread: the worker's. */
 void jzi_histogram_add(jzi_histogram *histogram, uint64_t ns);
-/* Adds what another one has; nobody else adds to this one meanwhile. */
+/* Adds what `other` has; no other thread adds to `histogram` meanwhile. */
 void jzi_histogram_merge(jzi_histogram *histogram, const jzi_histogram *other);
 /* "spawn", "handled", ...; never NULL. */
 const char *jzi_event_what_name(uint32_t what);

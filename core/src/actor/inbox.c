@@ -50,7 +50,7 @@ void jzi_inbox_retain_helper(jzi_inbox *inbox)
     atomic_fetch_add_explicit(&inbox->refs, JZI_INBOX_HELPER, memory_order_relaxed);
 }
 
-/* Those of actors whose slots nobody could give back any more, too. */
+/* Also the types of actors whose slots could not be given back any more. */
 static void free_types(jzi_inbox *inbox, const jzx_allocator *alloc)
 {
     uint32_t made = atomic_load_explicit(&inbox->table.made, memory_order_relaxed);
@@ -112,7 +112,7 @@ bool jzi_inbox_push(jzi_inbox *inbox, jzi_node *node)
             return false;
         }
         node->next = head;
-        /* seq_cst: before the look at `asleep` in jzi_inbox_wake(), for everybody. */
+        /* seq_cst: before the look at `asleep` in jzi_inbox_wake(), for every thread. */
     } while (!atomic_compare_exchange_weak_explicit(&inbox->inbound, &head, node,
                                                     memory_order_seq_cst, memory_order_relaxed));
     return true;
@@ -124,7 +124,8 @@ void jzi_inbox_wake(jzi_inbox *inbox)
         return;
     }
     /* seq_cst, then the exchange: pairs with jzi_inbox_shut(), which first takes `asleep` away and
-     * then waits for those it sees here. So nobody writes to a descriptor that was closed. */
+     * then waits for the threads that `wakers` counts. So no thread writes to a descriptor that
+     * was closed. */
     atomic_fetch_add_explicit(&inbox->wakers, 1, memory_order_seq_cst);
     /* Of several senders one makes the call. */
     if (atomic_exchange_explicit(&inbox->asleep, 0, memory_order_seq_cst) != 0) {
@@ -207,7 +208,7 @@ void jzi_inbox_command(jzi_inbox *inbox, jzi_actor *actor)
     uint32_t head = atomic_load_explicit(&inbox->commanded, memory_order_relaxed);
     do {
         atomic_store_explicit(&actor->door.link, policy | head << 8, memory_order_relaxed);
-        /* seq_cst: before the look at `asleep` in jzi_inbox_wake(), for everybody. */
+        /* seq_cst: before the look at `asleep` in jzi_inbox_wake(), for every thread. */
     } while (!atomic_compare_exchange_weak_explicit(&inbox->commanded, &head, jzi_actor_slot(actor),
                                                     memory_order_seq_cst, memory_order_relaxed));
     jzi_inbox_wake(inbox);
@@ -329,7 +330,7 @@ void jzi_inbox_say_full(jzi_inbox *inbox, jzx_actor_id id)
         !atomic_compare_exchange_strong_explicit(&inbox->full[jzx_id_slot(id) % JZI_FULL_SLOTS],
                                                  &nobody, id, memory_order_seq_cst,
                                                  memory_order_relaxed)) {
-        return; /* it waits there already; or another one does, and this one's next refusal tells */
+        return; /* the id waits there already; or another id does, and the next refusal tells */
     }
     /* seq_cst: the dispatcher clears this before it looks at the ids. */
     if (atomic_exchange_explicit(&inbox->full_told, 1, memory_order_seq_cst) != 0) {

@@ -3,8 +3,9 @@
  *
  * `inbound` is a list that many push to with a compare-and-swap and the loop takes whole with an
  * exchange: there is no gap in which a pushed message is invisible, and nothing to be fooled by
- * reused addresses because nobody pops a single one. Taken, it is newest first. `returned` works
- * the same way in the other direction: emptied nodes go back to the senders in chains.
+ * reused addresses because no thread pops a single node. Taken, the list is newest first.
+ * `returned` works the same way in the other direction: emptied nodes go back to the senders in
+ * chains.
  *
  * `asleep` is set by the loop before it looks at `inbound` for the last time; a sender looks at it
  * after its push. Both sides are sequentially consistent, so at least one of them sees the other:
@@ -33,15 +34,15 @@ enum { JZI_FULL_SLOTS = 16 };
 typedef struct jzi_inbox {
     jzx_allocator alloc;
     const jzx_env *env;
-    int wake_fd;          /* -1: nobody takes in here */
+    int wake_fd;          /* -1: no loop takes in here */
     uint32_t base;        /* the dispatcher's part of its actors' indexes */
-    uint32_t default_cap; /* of its actors, for those who make them from elsewhere */
+    uint32_t default_cap; /* of its actors, for spawns from elsewhere */
     uint32_t default_max_msgs;
     _Atomic bool ends_alone; /* of a dispatcher that goes before its system does */
     _Atomic uint64_t refs; /* the loop and every sender; JZI_INBOX_HELPER: every job on a thread */
     jzi_actor_table table;
-    jzi_actor_types
-        types;        /* of its actors: an ended one may be kept by a sender longer than the loop */
+    /* Of its actors: an ended one may be kept by a sender longer than the loop. */
+    jzi_actor_types types;
     jzi_slots timers; /* of both, slots: a thread may look at one after the loop */
     jzi_slots asks;
 
@@ -57,9 +58,9 @@ typedef struct jzi_inbox {
     _Atomic uint32_t wakers;  /* threads in jzi_inbox_wake() that may use wake_fd */
     _Atomic uint32_t stop;    /* jzx_loop_request_stop() */
     _Atomic uint32_t watched; /* workers that want to see what is sent, and when */
-    /* Refusals of full mailboxes, for the observer, who is told on the dispatcher's own thread: who
-     * was full, one of each remainder at a time, and the event that says so. */
-    _Atomic uint32_t tells_full; /* somebody wants to know */
+    /* Refusals of full mailboxes, for the observer, which is called on the dispatcher's own thread:
+     * the actors that were full, one of each remainder at a time, and the event that says so. */
+    _Atomic uint32_t tells_full; /* the observer wants to know */
     _Atomic uint32_t full_told;  /* the event is under way */
     _Atomic jzx_actor_id full[JZI_FULL_SLOTS];
     jzi_node full_node;
@@ -88,8 +89,8 @@ static inline void jzi_inbox_unlock_registry(jzi_inbox *inbox)
 }
 
 /* The inboxes of a system by the index of their dispatchers. They stay, and keep the slots
- * that they ever gave out, until the system and everybody who sends to it are gone (R2). Counted.
- */
+ * that they ever gave out, until the system and all senders and buses of it are gone (R2).
+ * Counted. */
 typedef struct jzi_directory {
     _Atomic uint32_t refs;
     jzx_allocator alloc;
@@ -117,7 +118,8 @@ static inline jzi_inbox *jzi_directory_inbox(const jzi_directory *directory, uin
  * STOPPING. */
 jzx_err jzi_directory_lookup(const jzi_directory *directory, jzx_actor_id id, jzi_inbox **out_inbox,
                              const jzi_actor **out_actor);
-/* The last states of an actor of this inbox, as of a moment ago; 0: it is gone. Thread: any. */
+/* The last states of an actor of this inbox, as of a moment ago; 0: the actor is gone. Thread:
+ * any. */
 uint32_t jzi_inbox_history(const jzi_inbox *inbox, jzx_actor_id id);
 /* Leaves an order (JZI_GATE_*) at an actor's door. Thread: any. Errors: NO_SUCH_ACTOR. */
 jzx_err jzi_inbox_order(jzi_inbox *inbox, jzx_actor_id id, uint64_t order);
@@ -147,7 +149,8 @@ bool jzi_inbox_push(jzi_inbox *inbox, jzi_node *node);
 void jzi_inbox_wake(jzi_inbox *inbox);
 
 /* After jzi_inbox_close(): its descriptor goes back, for the inbox itself may stay as long as its
- * system. Waits for those who are about to use it, unless they were left in the parent. */
+ * system. Waits for threads that are about to use the descriptor, unless they were left in the
+ * parent. */
 void jzi_inbox_shut(jzi_inbox *inbox, bool forked);
 /* After jzi_inbox_shut(): a loop takes in again. Errors: what wake_open reports. */
 jzx_err jzi_inbox_reopen(jzi_inbox *inbox);

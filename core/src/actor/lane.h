@@ -23,7 +23,7 @@ static inline bool jzi_node_is_older(const jzi_node *node, const jzi_node *other
     return (int32_t)(node->stamp - other->stamp) < 0;
 }
 
-/* Where it belongs by its arrival. Looks from the front, after a look at the last one. */
+/* Puts a node where it belongs by its arrival. Looks from the front, after a look at the last. */
 static inline void jzi_lane_insert(jzi_node **tail, jzi_node *node)
 {
     jzi_node *before = *tail;

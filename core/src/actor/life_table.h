@@ -20,8 +20,8 @@ static inline uint32_t jzi_history_add(uint32_t history, uint32_t state)
 /* How many states it holds; writes at most cap of them, the oldest first. */
 size_t jzi_history_list(uint32_t history, jzx_state *out, size_t cap);
 
-/* A child that is spawned to be permanent, besides jzx_restart_mode: nobody but its parent's code
- * could keep it down, so a stop does. */
+/* A child that is spawned to be permanent, besides jzx_restart_mode: only its parent's code could
+ * keep it down, so a stop does. */
 #define JZI_MODE_SERVICE 16u
 /* Whether an end for this reason is one that was wanted. */
 static inline bool jzi_reason_is_normal(uint32_t reason_kind)

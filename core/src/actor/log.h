@@ -1,5 +1,6 @@
-/* Lines on standard error for what happens to actors; made when somebody asked for them. One for a
- * loop or for a whole system: its dispatchers share the limit on dead letters. */
+/* Lines on standard error for what happens to actors; made when the program or the environment
+ * asks for them. One for a loop or for a whole system: its dispatchers share the limit on dead
+ * letters. */
 #ifndef JZI_LOG_H
 #define JZI_LOG_H
 

@@ -28,7 +28,7 @@ typedef struct jzi_wide_node {
 /* What a message is, in one word: the low byte is jzx_message.flags, which the program sees; the
  * rest is jzx_message.reserved, which is ours. A message with none of JZI_MSG_SPECIAL needs no work
  * after its behavior returned, which is one test on the hot path. */
-#define JZI_MSG_ASK 0x00100u      /* somebody waits for the answer: ops is the index of the ask */
+#define JZI_MSG_ASK 0x00100u      /* an asker waits for the answer: ops is the index of the ask */
 #define JZI_MSG_ZOMBIE 0x00200u   /* not a message: an actor that ended, see lifecycle_far.c */
 #define JZI_MSG_ERRAND 0x00400u   /* not a message: see jzi_errand in worker.h */
 #define JZI_MSG_SOLO 0x00800u     /* the node is an allocation of its own */

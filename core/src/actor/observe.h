@@ -28,7 +28,7 @@ static inline void jzi_count_add(jzi_count *count, uint64_t n)
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
                           memory_order_relaxed);
 }
-/* release: whoever sees that nobody is left (jzi_loop_nobody_left) sees what they did. */
+/* release: a thread that sees that no actor is left (jzi_loop_nobody_left) sees what they did. */
 static inline void jzi_count_sub(jzi_count *count, uint64_t n)
 {
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) - n,

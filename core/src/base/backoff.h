@@ -17,8 +17,8 @@ typedef struct jzi_backoff {
 const char *jzi_backoff_wrong(double factor, double jitter);
 
 /* min * factor^(attempt - 1), moved by at most the jitter's part of itself, never above max; 0 if
- * min is 0. attempt counts from 1. random is uniform over all values; 0 draws the shortest delay.
- */
+ * min is 0. attempt counts from 1. random is uniform over all values; 0 draws the shortest
+ * delay. */
 uint64_t jzi_backoff_delay(const jzi_backoff *backoff, uint32_t attempt, uint32_t random);
 
 #endif

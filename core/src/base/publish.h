@@ -15,7 +15,7 @@
 #define JZI_PUBLISH_HOT(field, value) ((field) = (value))
 #define JZI_PUBLISH_SUM(field, delta) ((field) += (delta))
 #endif
-/* For what a pointer leads to: who finds it sees what was stored before. */
+/* For what a pointer leads to: a thread that finds the pointer sees what was stored before. */
 #define JZI_PUBLISH_READY(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
 #define JZI_PEEK_READY(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 

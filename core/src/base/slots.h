@@ -1,7 +1,7 @@
 /* Numbered slots that stay where they are until the table goes, so that a thread with a number can
  * look at the slot's word at any time, on any thread. What a slot is, its generation and its links
  * are the user's; here are the memory, the numbers, and two lists of free slots: one of the owner,
- * which needs no lock, and one for everybody.
+ * which needs no lock, and one for all threads.
  *
  * Chunk k has FIRST << k slots, and all of them together are what 24 bits can number: so a chunk is
  * found by the highest bit of the number, and growing moves nothing. A slot is touched when it is
@@ -27,9 +27,9 @@ typedef struct jzi_slots {
     bool shared;           /* set by a user that does without the lock while it is alone */
     void *free_list;       /* the owner's */
     pthread_mutex_t lock;  /* what follows, and making more; see `shared` */
-    void *far_list;        /* free slots for everybody */
-    unsigned char *next;   /* of the latest chunk, the first slot that nobody had; */
-    unsigned char *end;    /* there is none at its end */
+    void *far_list;        /* free slots for all threads */
+    unsigned char *next;   /* of the latest chunk, the first slot that was never taken; */
+    unsigned char *end;    /* there is none at the chunk's end */
     uint32_t bytes;        /* of a slot, once there is one */
     uint32_t chunk_count;
 } jzi_slots;
@@ -41,9 +41,8 @@ void jzi_slots_deinit(jzi_slots *slots, const jzx_allocator *alloc);
 /* A chunk more, of slots with so many bytes. False: no memory, or there are too many. */
 bool jzi_slots_grow(jzi_slots *slots, const jzx_allocator *alloc, uint32_t bytes);
 
-/* A slot that nobody had, and its number; NULL: as jzi_slots_grow(). The caller fills it in and
- * then publishes it. With the lock, or by the
- * only user. */
+/* A slot that was never taken, and its number; NULL: as jzi_slots_grow(). The caller fills the slot
+ * in and then publishes it. With the lock, or by the only user. */
 static inline void *jzi_slots_make(jzi_slots *slots, const jzx_allocator *alloc, uint32_t bytes,
                                    uint32_t *out_slot)
 {

@@ -1,5 +1,5 @@
-/* A fence that costs one side nothing: who does something often pays a compiler's fence, and who
- * wants to be sure that it was seen has all threads of the process pass a real one, by
+/* A fence that costs one side nothing: the side that does something often pays a compiler's fence,
+ * and the other side, which wants to be sure, has all threads of the process pass a real one, by
  * membarrier(2). */
 #ifndef JZI_OS_ASYM_H
 #define JZI_OS_ASYM_H
@@ -11,8 +11,7 @@
 bool jzi_asym_ready(void);
 
 /* Stores `value`, then loads `*look`: the two are not swapped in the eyes of a thread that stored
- * to
- * `*look` and then called jzi_asym_fence(). `light` is what jzi_asym_ready() said. */
+ * to `*look` and then called jzi_asym_fence(). `light` is what jzi_asym_ready() said. */
 static inline unsigned jzi_asym_store_load(_Atomic unsigned *at, unsigned value,
                                            const _Atomic unsigned *look, bool light)
 {

@@ -10,7 +10,7 @@
 uint64_t jzi_clock_now_ns(void *ctx)
 {
     (void)ctx;
-    /* It cannot fail: the clock exists on every Linux and ts is ours. */
+    /* clock_gettime() cannot fail: the clock exists on every Linux and ts is ours. */
     struct timespec ts = {0};
     (void)clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;

@@ -47,9 +47,9 @@ struct jzi_jobs {
     uint32_t started; /* ever, for their names */
     uint64_t number;
     bool closed;
-    bool left_behind; /* jzi_jobs_close() gave up: this struct is nobody's */
+    bool left_behind; /* jzi_jobs_close() gave up: this struct has no owner */
     bool has_ended;
-    pthread_t ended; /* the thread that ended last; who ends joins the one before */
+    pthread_t ended; /* the thread that ended last; the next one that ends joins it */
 };
 
 static void push(work_queue *queue, jzi_work *work)
@@ -137,7 +137,7 @@ static void finish(jzi_jobs *jobs, jzi_work *work)
 }
 
 /* The last step of every thread; takes the lock away. Each one joins the one that ended before it,
- * and jzi_jobs_close() the last: so nobody has to wait for a thread while there is work to do. */
+ * and jzi_jobs_close() the last: so nothing has to wait for a thread while there is work to do. */
 static void end_thread(jzi_jobs *jobs)
 {
     bool join = jobs->has_ended;
@@ -201,7 +201,7 @@ static bool jobs_start(jzi_jobs *jobs)
     return true;
 }
 
-/* Sees that somebody takes what was put into the queue. False: there is no thread at all. */
+/* Sees that a thread takes what was put into the queue. False: there is no thread at all. */
 static bool call_thread(jzi_jobs *jobs)
 {
     if (jobs->queue.count <= jobs->idle) {
@@ -217,7 +217,7 @@ static jzx_err jobs_admit(const jzi_jobs *jobs)
     if (jobs->closed) {
         return JZX_ERR_STOPPING;
     }
-    /* Whoever hears that a work is over finds its place free. */
+    /* An owner that hears that a work is over finds its place free. */
     uint64_t there = (uint64_t)jobs->queue.count + jobs->held + (jobs->running - jobs->telling);
     return there < (uint64_t)jobs->limits.threads + jobs->limits.queue ? JZX_OK
                                                                        : JZX_ERR_QUEUE_FULL;

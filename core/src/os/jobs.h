@@ -7,9 +7,10 @@
  *   nowhere ---------> waiting -------------------> running ----------------> the owner's again
  *      ^                  |                            |
  *      |     withdraw     |   close: done(not ran)     |  left, after close lost its patience
- *      +------------------+-----------> the owner's    +-----------> nobody's
+ *      +------------------+-----------> the owner's    +-----------> leaked
  *
- * One lock guards it all. It is a leaf: no function of anybody else is called while it is held. */
+ * One lock guards all of this. The lock is a leaf: no function of another module is called while it
+ * is held. */
 #ifndef JZI_OS_JOBS_H
 #define JZI_OS_JOBS_H
 
@@ -24,11 +25,11 @@ typedef struct jzi_work jzi_work;
 typedef struct jzi_work_ops {
     /* The work itself, on a thread of the pool. */
     void (*run)(jzi_work *work);
-    /* It is over, and the pool knows the work no longer. `ran` is false if it never began because
-     * the pool was closed: then this is the closing thread. May not block. */
+    /* The work is over, and the pool knows it no longer. `ran` is false if the work never began
+     * because the pool was closed: then this is the closing thread. May not block. */
     void (*done)(jzi_work *work, bool ran);
-    /* It is over, but jzi_jobs_close() did not wait for that: nothing of the pool and of the
-     * owner's world may be touched but the work itself, which is leaked. */
+    /* The work is over, but jzi_jobs_close() did not wait for that: nothing of the pool and
+     * of the owner's world may be touched but the work itself, which is leaked. */
     void (*left)(jzi_work *work);
 } jzi_work_ops;
 
@@ -55,7 +56,7 @@ void jzi_jobs_destroy(jzi_jobs *jobs);
  * which belong to the parent. NULL is fine. */
 void jzi_jobs_abandon(jzi_jobs *jobs);
 
-/* Numbers that count up from 1, for whoever wants to tell jobs apart. Thread: any. */
+/* Numbers that count up from 1, for callers that tell jobs apart. Thread: any. */
 uint64_t jzi_jobs_number(jzi_jobs *jobs);
 /* The last of these; 0: none yet. */
 uint64_t jzi_jobs_last_number(jzi_jobs *jobs);
@@ -63,8 +64,8 @@ uint64_t jzi_jobs_last_number(jzi_jobs *jobs);
 /* Hands work over. On an error nothing happened. Never waits for a thread.
  * Errors: STOPPING (closed), QUEUE_FULL, NO_THREADS. Thread: any. */
 jzx_err jzi_jobs_submit(jzi_jobs *jobs, jzi_work *work);
-/* Takes it back. True: it has not begun and never will; no operation is called for it. False: it
- * runs or ran. Only between submit and done. Thread: any. */
+/* Takes work back. True: it has not begun and never will; no operation is called for it. False:
+ * the work runs or ran. Only between submit and done. Thread: any. */
 bool jzi_jobs_withdraw(jzi_jobs *jobs, jzi_work *work);
 
 /* For work that its owner does itself, in simulation: takes a place, and gives it back. Errors as
@@ -73,8 +74,8 @@ jzx_err jzi_jobs_hold(jzi_jobs *jobs);
 void jzi_jobs_let_go(jzi_jobs *jobs);
 
 /* No more work from now on; what waits is handed back with done(not ran), and what runs is waited
- * for. False: some still runs after timeout_ns. It is left behind with its thread and with `jobs`,
- * which must not be touched any more. NULL is fine. Thread: any, once. */
+ * for. False: some work still runs after timeout_ns. That work is left behind with its thread and
+ * with `jobs`, which must not be touched any more. NULL is fine. Thread: any, once. */
 bool jzi_jobs_close(jzi_jobs *jobs, uint64_t timeout_ns);
 
 /* Threads there are, for tests. */

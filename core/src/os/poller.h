@@ -4,9 +4,9 @@
  *   - JZI_POLLER_WAKE_COOKIE is its own; poller_set refuses it with JZX_ERR_INVALID_ARG.
  *   - `before` 0 always starts anew. A descriptor that was closed without being forgotten leaves
  *     nothing behind that a new one with the same number could stumble over.
- *   - JZX_IO_READ comes with JZX_IO_HANGUP even where only writing was asked for: somebody must
- * read to see the end of file, and epoll does not tell us what was asked for. Half-closed is not
- * hung up: it is readable, and reading gives end of file.
+ *   - JZX_IO_READ comes with JZX_IO_HANGUP even where only writing was asked for: the program must
+ *     read to see the end of file, and epoll does not tell us what was asked for. Half-closed is
+ *     not hung up: it is readable, and reading gives end of file.
  *   - A wait reports at most JZI_POLLER_BATCH events, whatever cap is; the rest come next.
  *
  * Thread: loop. The loop may move to another thread between two calls. With JZX_IO_ONCE set comes

@@ -58,7 +58,7 @@ static uint32_t ready_from_events(uint32_t events)
 static jzx_err err_from_ctl(int code)
 {
     switch (code) {
-    case EPERM:  /* regular files and directories are always ready, so nobody can wait for them */
+    case EPERM:  /* regular files and directories are always ready: there is no wait for them */
     case ENOENT: /* the number means another file than the one that was watched */
     case EINVAL: /* the poller itself */
     case ELOOP:  /* an epoll descriptor that watches this poller */
@@ -83,7 +83,7 @@ jzx_err jzi_epoll_open(void *ctx, const jzx_allocator *alloc, int wake_fd, void 
         err = jzi_err_from_errno(errno);
         goto fail;
     }
-    /* Edge-triggered: each write to the eventfd ends one wait and nobody has to read it. */
+    /* Edge-triggered: each write to the eventfd ends one wait, and the eventfd need not be read. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = JZI_POLLER_WAKE_COOKIE};
     if (epoll_ctl(self->epfd, EPOLL_CTL_ADD, wake_fd, &event) < 0) {
         err = err_from_ctl(errno);

@@ -62,9 +62,9 @@ void jzi_fd_close(void *ctx, int fd)
     (void)close(fd);
 }
 
-/* Nobody listens on the socket file at this address: its owner ended without removing it. The file
- * type is checked first, because connecting to a regular file is refused in the same way and we
- * must never remove somebody's data. */
+/* No program listens on the socket file at this address: its owner ended without removing it. The
+ * file type is checked first, because connecting to a regular file is refused in the same way, and
+ * data must never be removed. */
 static int unix_file_is_stale(const struct sockaddr_un *un, socklen_t len, struct stat *out_stat)
 {
     if (lstat(un->sun_path, out_stat) != 0 || !S_ISSOCK(out_stat->st_mode)) {
@@ -88,7 +88,8 @@ static int unix_file_remove_stale(const struct sockaddr_storage *addr, socklen_t
     if (un.sun_path[0] == '\0' || !unix_file_is_stale(&un, len, &before)) {
         return 0;
     }
-    /* Somebody may have put a new socket there since. This narrows the gap; nothing closes it. */
+    /* Another program may have put a new socket there since. This narrows the gap; nothing closes
+     * it. */
     if (lstat(un.sun_path, &after) != 0 || before.st_ino != after.st_ino ||
         before.st_dev != after.st_dev) {
         return 0;
@@ -131,7 +132,7 @@ jzx_err jzi_sock_listen(void *ctx, const char *address, uint32_t backlog, int *o
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0) {
         goto fail_errno;
     }
-    /* An address means one family; who wants both listens twice. */
+    /* An address means one family; a program that wants both listens twice. */
     if (addr.ss_family == AF_INET6 &&
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) != 0) {
         goto fail_errno;
@@ -152,8 +153,8 @@ fail:
     return err;
 }
 
-/* Small writes go out at once: whoever wants fewer packets writes more at a time. A failure changes
- * the speed of the connection and nothing else, so it is not reported. */
+/* Small writes go out at once: a program that wants fewer packets writes more at a time. A failure
+ * changes the speed of the connection and nothing else, so it is not reported. */
 static void set_nodelay(int fd, sa_family_t family)
 {
     const int one = 1;
@@ -254,7 +255,7 @@ jzx_err jzi_sock_connected(void *ctx, int fd)
     if (code != 0) {
         return err_from_connect(code);
     }
-    /* No error and no peer: it is still being made, and somebody asked too early. */
+    /* No error and no peer: the connection is still being made, and the caller asked too early. */
     struct pollfd pfd = {.fd = fd, .events = POLLOUT};
     return poll(&pfd, 1, 0) > 0 ? JZX_OK : JZX_ERR_AGAIN;
 }

@@ -14,8 +14,8 @@ jzx_err jzi_fd_read(void *ctx, int fd, void *buf, size_t len, size_t *out_n);
 jzx_err jzi_fd_write(void *ctx, int fd, const void *buf, size_t len, size_t *out_n);
 void jzi_fd_close(void *ctx, int fd);
 
-/* A Unix socket file that nobody listens on is removed first. Two programs that start on the same
- * path in the same instant can still steal it from each other: give each its own path. */
+/* A Unix socket file that no program listens on is removed first. Two programs that start on the
+ * same path in the same instant can still steal it from each other: give each its own path. */
 jzx_err jzi_sock_listen(void *ctx, const char *address, uint32_t backlog, int *out_fd);
 /* Skips connections that died in the queue. */
 jzx_err jzi_sock_accept(void *ctx, int fd, int *out_fd);

@@ -13,7 +13,7 @@ jzx_err jzi_signal_open(void *ctx, int signo, int *out_fd);
 jzx_err jzi_signal_read(void *ctx, int fd, int32_t *out_sender_pid);
 void jzi_signal_close(void *ctx, int fd, int signo);
 
-/* Errors: INVALID_ARG, NOT_FOUND (not a child of ours, or somebody else reaped it), NO_FDS. */
+/* Errors: INVALID_ARG, NOT_FOUND (not a child of ours, or reaped by other code), NO_FDS. */
 jzx_err jzi_child_open(void *ctx, int32_t pid, int *out_fd);
 /* Reaps. Exactly one of *out_code and *out_signal can be non-zero. */
 jzx_err jzi_child_read(void *ctx, int fd, int32_t *out_code, int32_t *out_signal);

@@ -35,7 +35,7 @@ void jzi_cond_init(pthread_cond_t *cond);
 void jzi_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t ns);
 /* A mutex that is tried for a moment before its owner is waited for. */
 void jzi_mutex_init(pthread_mutex_t *mutex);
-/* One that its owner may take again. */
+/* A mutex that its owner may take again. */
 void jzi_mutex_init_recursive(pthread_mutex_t *mutex);
 
 #endif

@@ -21,8 +21,8 @@ static inline jzi_worker *jzi_loop_here(const jzx_loop *loop)
     return here != NULL ? here : worker;
 }
 
-/* Entry points begin with this: `worker` is who acts for the caller, NULL without a loop. In a pool
- * it has the pool lock until the function returns. */
+/* Entry points begin with this: `worker` acts for the caller, NULL without a loop. In a pool that
+ * worker has the pool lock until the function returns. */
 jzi_worker *jzi_loop_enter_pool(const jzx_loop *loop);
 static inline jzi_worker *jzi_loop_enter(const jzx_loop *loop, const char *call)
 {

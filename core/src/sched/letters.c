@@ -2,9 +2,9 @@
  * once. It is in the worker's list of feeds until it ends; a node that is in a lane or in hand then
  * keeps the record until it is out.
  *
- * In a system letters are made by all dispatchers. One with feeds listens at the office: another
- * one that makes a letter sends the errand that each dispatcher has for this, unless it is under
- * way. Of its own letters a dispatcher knows without. */
+ * In a system letters are made by all dispatchers. A dispatcher with feeds listens at the office:
+ * another one that makes a letter sends the errand that each dispatcher has for this, unless the
+ * errand is under way. Of its own letters a dispatcher knows without. */
 #include "sched/letters.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 
 typedef struct jzi_feed {
     jzi_node node;
-    jzx_actor_id subscriber; /* 0: it is over, and freed when the node is out */
+    jzx_actor_id subscriber; /* 0: the feed is over, and freed when the node is out */
     uint64_t told;           /* letters up to here are no news */
     struct jzi_feed *next;
     struct jzi_feed **pprev;
@@ -40,8 +40,8 @@ static void tell_all(jzi_worker *worker)
     }
 }
 
-/* Others made letters. Whoever was told of them since, or takes them in with the notice that waits,
- * needs no other one. */
+/* Other dispatchers made letters. A subscriber that was told of them since, or takes them in with
+ * the notice that waits, needs no other one. */
 static void others_wrote(jzi_worker *worker, jzi_errand *errand)
 {
     (void)errand;
@@ -53,7 +53,7 @@ static void others_wrote(jzi_worker *worker, jzi_errand *errand)
     }
 }
 
-/* On the thread of whoever wrote. */
+/* On the thread of the dispatcher that made the letter. */
 static bool call_dispatcher(jzi_letter_reader *reader)
 {
     jzi_dead_letters *letters = jzi_container_of(reader, jzi_dead_letters, reader);

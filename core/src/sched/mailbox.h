@@ -1,4 +1,4 @@
-/* Admission: who may put what into a mailbox, and what happens when it is full (R8, R10, R11). */
+/* Admission: what may go into a mailbox, and what happens when it is full (R8, R10, R11). */
 #ifndef JZI_MAILBOX_H
 #define JZI_MAILBOX_H
 
@@ -16,8 +16,7 @@ jzx_err jzi_mailbox_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opt
 
 /* Sends a message on that was accepted by `from` and has left its lane; the sender stays. False:
  * the other actor does not take it, or there is no memory; then nothing changed. `from` has a cold
- * part.
- */
+ * part. */
 bool jzi_mailbox_redirect(jzi_worker *worker, jzi_actor *from, jzi_node *node, jzx_actor_id to);
 
 /* The same for the short forms; flags: JZX_MSG_VALUE or 0. */

@@ -1,21 +1,23 @@
-/* The lock of a pool: who holds it may touch whatever the workers share. It is a mutex, and while
- * only one worker has anything to do the lock is *biased* to that worker: it gives the lock back as
- * far as others are concerned, but comes and goes without touching the mutex.
+/* The lock of a pool: the worker that holds it may touch whatever the workers share. It is a mutex,
+ * and while only one worker has anything to do the lock is *biased* to that worker: the bias owner
+ * gives the lock back as far as others are concerned, but comes and goes without touching the
+ * mutex.
  *
- *   its worker                                  who wants the pool lock, with the mutex
- *   kept = USER, mutex given back
- *   to come back: kept = BUSY                   revoked = 1
- *                 (a fence of the compiler's)   (a fence in all threads, by the kernel)
- *                 revoked?                      waits while kept is BUSY
- *     no:  it has the pool lock                     has the pool lock
- *     yes: kept = NOT; waits for the mutex
+ *   the bias owner                                 a worker that wants the lock, with the mutex
+ *   bias_state = USER, mutex given back
+ *   to come back: bias_state = BUSY                bias_revoked = 1
+ *                 (a fence of the compiler's)      (a fence in all threads, by the kernel)
+ *                 bias_revoked?                    waits while bias_state is BUSY
+ *     no:  has the pool lock                       has the pool lock
+ *     yes: bias_state = NOT; waits for the mutex
  *
- * Either the worker sees that it was revoked, or the other one sees that it is busy. A worker that
- * does not come back from user code is USER all the time, so it cannot keep the pool lock from
- * anybody (R34). tests/models/pool_lock.pml has it checked.
+ * Either the bias owner sees that its bias was revoked, or the other worker sees that the owner is
+ * busy. A worker that does not come back from user code is USER all the time, so it cannot keep the
+ * pool lock from the others (R34). tests/models/pool_lock.pml has this checked.
  *
- * Memory orders: USER and NOT are stored with release and read with acquire: who takes the pool
- * lock from its bias owner sees what that did with it. Back again it goes over the mutex. */
+ * Memory orders: USER and NOT are stored with release and read with acquire: a worker that takes
+ * the pool lock from its bias owner sees what the owner did with it. Back again the lock goes over
+ * the mutex. */
 #include "os/asym.h"
 #include "os/thread.h"
 #include "sched/worker.h"
@@ -67,7 +69,7 @@ static void take_for_real(jzi_worker *worker)
     jzi_worker_pool_is_locked(worker);
 }
 
-/* It was revoked, or wants the mutex itself. */
+/* The worker's bias was revoked, or the worker wants the mutex itself. */
 static void stop_keeping(jzi_worker *worker)
 {
     atomic_store_explicit(&worker->bias_state, JZI_BIAS_NOT, memory_order_release);

@@ -62,7 +62,7 @@ static uint32_t room_of(const jzi_actor *actor)
     return used < cap ? cap - used : 0;
 }
 
-/* Of so many free slots, those not promised to somebody who has yet to act on it. */
+/* Of so many free slots, those not promised to a waiter that has yet to act on the promise. */
 static uint32_t unpromised(const jzi_actor *actor, uint32_t free_slots)
 {
     return free_slots > actor->cold->told ? free_slots - actor->cold->told : 0;

@@ -8,10 +8,10 @@
  *   withdraws ----over-->    out of the queue; no tell follows
  *
  * Over and tell may cross. The record has two shares: one ends when `over` was obeyed, the other
- * when `tell` was, or cannot come any more; each refused errand ends its share at once. So whoever
- * is last frees the record, also while either dispatcher is going away. If the target is known to
- * be gone its dispatcher is not asked, but the answer comes by the inbound list all the same:
- * behind its last messages, which were put there before its gate was closed (R6). */
+ * when `tell` was, or cannot come any more; each refused errand ends its share at once. So the
+ * side that is last frees the record, also while either dispatcher is going away. If the target is
+ * known to be gone its dispatcher is not asked, but the answer comes by the inbound list all the
+ * same: behind its last messages, which were put there before its gate was closed (R6). */
 #include "sched/room_priv.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* A thread that runs no actors waits for room (R12). Its request is that of another dispatcher (see
  * room_far.c) with one difference: there is no dispatcher to tell, so the target's side wakes the
- * thread itself. The thread's share of the record ends when it was told, or by whoever tells it in
- * vain:
+ * thread itself. The thread's share of the record ends when the thread was told, or is ended by the
+ * dispatcher that tells the thread in vain:
  *
  *   thread                         target's dispatcher
  *   ask, sleeps   ------------>    answers at once, or queues it
@@ -23,7 +23,7 @@ typedef struct jzi_room_wait {
     pthread_cond_t woken;
     bool told;
     bool gone;                  /* the thread waits no longer */
-    bool closed;                /* nobody will ever tell it */
+    bool closed;                /* no dispatcher will ever tell it */
     struct jzi_room_wait *next; /* in inbox->waits, under its registry_lock */
     struct jzi_room_wait **pprev;
 } jzi_room_wait;
@@ -73,7 +73,7 @@ void jzi_room_send_away(jzi_inbox *inbox)
     jzi_inbox_unlock_registry(inbox);
 }
 
-/* Until it is told, sent away, or the time is up. */
+/* Until the thread is told, sent away, or the time is up. */
 static void sleep_on(jzi_room_wait *wait, const jzx_env *env, uint64_t deadline_ns)
 {
     (void)pthread_mutex_lock(&wait->lock);

@@ -1,6 +1,5 @@
 /* Sends, from the public call to the mailbox: on a loop the quick way; in a pool, and to another
- * dispatcher, over the gate as any thread does, unless the worker has the pool lock biased to it.
- */
+ * dispatcher, over the gate as any thread does, unless the pool lock is biased to the worker. */
 #include "sched/send.h"
 
 #include "base/alloc.h"
@@ -13,8 +12,8 @@ static jzx_err send_refuse(jzx_loop *loop, jzx_actor_id to, jzx_err err)
     return jzi_worker_refuse(worker, to, err);
 }
 
-/* Whether a send leaves the dispatcher, or is one between actors of a pool: the way over the gate.
- */
+/* Whether a send leaves the dispatcher, or is one between actors of a pool: the way over the
+ * gate. */
 static inline bool is_far(const jzx_loop *loop, jzx_actor_id to)
 {
     return jzi_loop_worker(loop)->pooled ||
@@ -32,7 +31,7 @@ static bool makes_room(jzx_loop *loop, jzx_actor_id to, jzx_err err)
     return actor != NULL && jzi_door_policy(&actor->door) != JZX_FULL_REJECT;
 }
 
-/* While nobody runs a pool, what is sent is where it belongs at once, as on a loop. */
+/* While no thread runs a pool, what is sent is where it belongs at once, as on a loop. */
 static inline void take_in_at_rest(jzx_loop *loop)
 {
     const jzi_worker *first = jzi_loop_worker(loop);

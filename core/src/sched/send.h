@@ -15,8 +15,8 @@ static inline jzx_err jzi_send_inside(jzi_worker *worker, jzx_actor_id to,
                                                        : jzi_mailbox_send(worker, to, opts, flags);
 }
 
-/* What JZX_SEND_CONSUME asks for when a send was refused. Without the pool lock: it is user code.
- */
+/* What JZX_SEND_CONSUME asks for when a send was refused. Without the pool lock: `drop` is user
+ * code. */
 static inline void jzi_send_consume(const jzx_send_opts *opts)
 {
     if ((opts->flags & JZX_SEND_CONSUME) != 0 && opts->drop != NULL && opts->data != NULL) {

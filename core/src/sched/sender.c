@@ -1,5 +1,5 @@
 /* Sends from other threads: a reservation on the target's gate, then a push on the loop's inbound
- * list. Two atomic read-modify-writes when nobody contends, one more through a shared sender. */
+ * list. Two atomic read-modify-writes without contention, one more through a shared sender. */
 #include "sched/sender_priv.h"
 
 #include "base/alloc.h"
@@ -23,7 +23,7 @@ static jzi_node *make_nodes(jzi_inbox *inbox, bool wide)
     jzi_node_page *head = atomic_load_explicit(&inbox->pages, memory_order_relaxed);
     do {
         page->next = head;
-        /* release: the last owner, who frees the pages, reads what is in them. */
+        /* release: the last owner, which frees the pages, reads what is in them. */
     } while (!atomic_compare_exchange_weak_explicit(&inbox->pages, &head, page,
                                                     memory_order_release, memory_order_relaxed));
     atomic_fetch_add_explicit(&inbox->page_count, 1, memory_order_relaxed);
@@ -127,8 +127,8 @@ static jzi_node *make_node(jzx_sender *sender, const jzx_send_opts *opts, uint32
     return node;
 }
 
-/* The sender to the dispatcher of an id, which is not this one's. Errors: NO_SUCH_ACTOR, NO_MEMORY.
- */
+/* The sender to the dispatcher of an id, which is not this one's. Errors: NO_SUCH_ACTOR,
+ * NO_MEMORY. */
 static __attribute__((noinline)) jzx_err route_far(jzx_sender *sender, jzx_actor_id to,
                                                    jzx_sender **out_sender)
 {
@@ -179,7 +179,7 @@ static jzx_err verdict_of(jzi_entry entry)
     return JZX_OK;
 }
 
-/* The actor in the id's slot, whoever that is by now. Errors: LOOP_CLOSED, NO_SUCH_ACTOR. */
+/* The actor in the id's slot, which may be a later tenant. Errors: LOOP_CLOSED, NO_SUCH_ACTOR. */
 static jzx_err find_target(const jzi_inbox *inbox, jzx_actor_id to, jzi_actor **out_actor)
 {
     if (jzi_unlikely(atomic_load_explicit(&inbox->inbound, memory_order_relaxed) ==
@@ -199,7 +199,7 @@ static void leave_closed(jzi_inbox *inbox, jzi_actor *actor)
     }
 }
 
-/* One with a deadline has no place for when it was sent. */
+/* A message with a deadline has no place for when it was sent. */
 static __attribute__((noinline)) void mark_watched(const jzi_inbox *inbox, jzi_node *node)
 {
     jzi_msg_add(&node->msg, JZI_HAND_WATCHED);

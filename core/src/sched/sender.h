@@ -16,7 +16,7 @@ jzx_err jzi_far_send(jzi_worker *worker, jzx_actor_id to, const jzx_send_opts *o
                      uint32_t flags);
 jzx_err jzi_far_send_plain(jzi_worker *worker, jzx_actor_id to, uint64_t payload, size_t len,
                            uint32_t tag, uint32_t flags);
-/* Sends an accepted message on, as jzi_mailbox_redirect(). False: it is refused there. */
+/* Sends an accepted message on, as jzi_mailbox_redirect(). False: the message is refused there. */
 bool jzi_far_redirect(jzi_worker *worker, const jzi_node *from, jzx_actor_id to);
 /* Memory of a burst inside a pool goes back (R10), if no thread outside of it sends. Every worker
  * rests, and nothing is queued. */
@@ -29,8 +29,8 @@ jzx_err jzi_sender_open_all(jzi_inbox *inbox, jzi_directory *directory, uint32_t
 /* Closes the worker's senders. */
 void jzi_far_close(jzi_worker *worker);
 
-/* A send of a thread with flags of our own; a refusal is counted. Errors as jzx_send_async_with().
- */
+/* A send of a thread with flags of our own; a refusal is counted. Errors as
+ * jzx_send_async_with(). */
 jzx_err jzi_sender_send(jzx_sender *sender, jzx_actor_id to, const jzx_send_opts *opts,
                         uint32_t flags);
 jzi_inbox *jzi_sender_inbox(const jzx_sender *sender);

@@ -126,7 +126,7 @@ uint64_t jzi_senders_sent(jzi_inbox *inbox)
     return sent;
 }
 
-/* Collects what senders inside the pool keep. False: somebody outside has a sender too. */
+/* Collects what senders inside the pool keep. False: a thread outside has a sender too. */
 static bool collect(jzi_inbox *inbox)
 {
     bool alone = true;
@@ -171,7 +171,7 @@ void jzi_far_trim(jzi_dispatcher *dispatcher)
         }
     }
     if (missing != 0) {
-        return; /* somebody who waits to be restarted has messages */
+        return; /* an actor that waits to be restarted has messages */
     }
     for (int wide = 0; wide < 2; wide++) {
         atomic_store_explicit(&inbox->returned[wide], NULL, memory_order_relaxed);
@@ -210,7 +210,7 @@ jzx_err jzx_sender_open(jzx_loop *loop, uint32_t flags, jzx_sender **out_sender)
     jzx_err err = jzi_sender_open(worker->inbox, flags, out_sender);
     if (err == JZX_OK) {
         worker->dispatcher->shared = true;
-        if (!worker->inbox->timers.shared) { /* it cancels as well */
+        if (!worker->inbox->timers.shared) { /* a sender cancels timers as well */
             worker->inbox->timers.shared = true;
         }
     }

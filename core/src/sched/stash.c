@@ -14,15 +14,14 @@ jzi_node *jzi_hand_move(jzi_worker *worker)
     }
     jzi_node *node = jzi_node_pool_take(pool);
     node->msg = from->msg;
-    jzi_msg_clear(&node->msg,
-                  JZI_MSG_FOREIGN | JZI_MSG_SOLO |
-                      JZI_HANDS); /* it may have been put back to be redelivered; that is over */
+    /* JZI_HANDS: the message may have been put back to be redelivered; that is over. */
+    jzi_msg_clear(&node->msg, JZI_MSG_FOREIGN | JZI_MSG_SOLO | JZI_HANDS);
     jzi_msg_settle(&node->msg);
     node->stamp = from->stamp;
     node->ops = from->ops;
     if ((jzi_msg_flags(&node->msg) & (JZI_HAND_TRIED | JZI_MSG_ASK)) == JZI_HAND_TRIED &&
         jzi_worker_correlation(worker) != 0) {
-        node->ops = worker->request_tries; /* it came as a request, and was answered or kept */
+        node->ops = worker->request_tries; /* a request that was answered or kept */
     }
     if (wide) { /* what the behavior looks at stays where it is */
         node->msg.data = ((jzi_wide_node *)(void *)node)->bytes;
@@ -71,8 +70,8 @@ jzx_err jzi_stash_put(jzi_worker *worker, jzi_actor *actor)
     if (patterns->stash_count >= limit_of(actor, patterns)) {
         return JZX_ERR_STASH_FULL;
     }
-    /* Somebody may have taken its slot by now. Then there is one message more than the cap for a
-     * while, and never two: nothing else gets in before one is handled. */
+    /* A sender may have taken the slot of the message in hand by now. Then there is one message
+     * more than the cap for a while, and never two: nothing else gets in before one is handled. */
     jzi_node *node = jzi_hand_move(worker);
     if (node == NULL) {
         return JZX_ERR_NO_MEMORY;

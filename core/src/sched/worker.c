@@ -30,7 +30,7 @@ bool jzi_worker_is_guarded(const jzi_worker *worker)
     return !atomic_load_explicit(&jzi_aborting, memory_order_relaxed) &&
            worker->phase != JZI_PHASE_NONE && worker->current != NULL &&
            (worker->phase != JZI_PHASE_BEHAVIOR || worker->in_hand != NULL) && !worker->dropping &&
-           worker->pool_lock_depth == 0 && /* in a pool nobody's code runs with it */
+           worker->pool_lock_depth == 0 && /* in a pool no user code runs with the lock */
            (worker->current->type->flags & JZX_SPAWN_CRASH_GUARD) != 0;
 }
 
@@ -83,7 +83,7 @@ bool jzi_worker_grow_ring(jzi_worker *worker)
 bool jzi_worker_reserve_all(jzi_worker *worker)
 {
     const jzi_dispatcher *dispatcher = worker->dispatcher;
-    uint64_t live = 0; /* who is spawned by one worker may end on another: only the sum is right */
+    uint64_t live = 0; /* an actor of one worker may end on another: only the sum is right */
     for (uint32_t i = 0; i < dispatcher->worker_count; i++) {
         live += jzi_count_get(&dispatcher->workers[i]->counters.live);
     }
@@ -142,7 +142,7 @@ uint64_t jzi_worker_clock(jzi_worker *worker)
         worker->dispatcher->now_ns = now;
     }
     if (worker->now_ns >= worker->tick_end_ns) {
-        worker->ring_limit = worker->ring_head; /* whoever looks sees that the tick is over */
+        worker->ring_limit = worker->ring_head; /* the next look finds that the tick is over */
     }
     return worker->now_ns;
 }
@@ -213,7 +213,7 @@ void jzi_dispatcher_observe(jzi_dispatcher *dispatcher, jzi_inbox *inbox,
     atomic_store_explicit(&inbox->tells_full, on->on_mailbox_full != NULL, memory_order_relaxed);
 }
 
-/* Once per run of refusals, whoever is refused. */
+/* Once per run of refusals, whichever sender is refused. */
 static void tell_full(jzi_worker *worker, jzx_actor_id id)
 {
     const jzi_observer *observer = &worker->dispatcher->observer;
@@ -228,7 +228,7 @@ void jzi_worker_others_refused(jzi_worker *worker, jzi_node *node)
 {
     jzi_inbox *inbox = worker->inbox;
     (void)node;
-    /* seq_cst: whoever is refused from here on sends another event. */
+    /* seq_cst: a sender that is refused from here on sends another event. */
     atomic_store_explicit(&inbox->full_told, 0, memory_order_seq_cst);
     for (uint32_t i = 0; i < JZI_FULL_SLOTS; i++) {
         jzx_actor_id id =
@@ -380,14 +380,14 @@ void jzi_worker_redeliver(jzi_actor *actor)
     bool may = (actor->type->flags & JZX_SPAWN_REDELIVER) != 0;
     for (size_t i = 0; i < 2 && may; i++) {
         jzi_node *node = lanes[i];
-        while (node != NULL) { /* it may stand behind older ones that were stashed */
+        while (node != NULL) { /* the message may stand behind older ones that were stashed */
             jzi_msg_clear(&node->msg, JZI_HAND_AGAIN);
             node = node->next == lanes[i] ? NULL : node->next;
         }
     }
 }
 
-/* False: it became a dead letter. */
+/* False: the message became a dead letter. */
 static inline __attribute__((always_inline)) bool deliver(jzi_worker *worker, jzi_actor *actor,
                                                           jzi_node *node)
 {
@@ -417,7 +417,7 @@ static inline __attribute__((always_inline)) bool deliver(jzi_worker *worker, jz
     return true;
 }
 
-/* From inside the pool, or somebody wants to see what arrives. */
+/* A message from inside the pool, or one that an observer wants to see arrive. */
 static __attribute__((noinline)) void deliver_marked(jzi_worker *worker, jzi_node *node)
 {
     jzi_actor *actor = jzi_actor_table_at(worker->table, node->stamp);
@@ -487,7 +487,7 @@ static void take_orders(jzi_worker *worker, uint32_t slot)
 {
     while (slot != JZI_LIST_END) {
         jzi_actor *actor = jzi_actor_table_at(worker->table, slot);
-        /* The link is read before the orders are taken: then it is somebody else's again. */
+        /* The link is read before the orders are taken: from then on other threads may set it. */
         slot = atomic_load_explicit(&actor->door.link, memory_order_relaxed) >> 8;
         uint64_t gate = jzi_door_take_orders(&actor->door);
         if ((gate & JZI_GATE_PINS) != 0) {

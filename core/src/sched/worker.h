@@ -48,28 +48,28 @@ struct jzi_worker {
     _Atomic(jzi_actor *) *chunks; /* table->chunks and table->made, one load nearer */
     uint32_t slots_made;
     uint32_t quick_slots;     /* the same where sends take the quick way; 0 in a pool */
-    bool quick;               /* whether they do: not in a pool, and not while somebody looks */
+    bool quick;               /* whether they do: not in a pool, and not while a tool looks */
     uint32_t base;            /* the dispatcher's part of its actors' indexes */
     bool pooled;              /* dispatcher->pooled, one load nearer */
-    bool instrumented;        /* somebody looks at its messages, or they are simulated */
+    bool instrumented;        /* a tool looks at its messages, or they are simulated */
     bool recording;           /* rare events are to be noted */
     bool recording_often;     /* also those that may come in masses: spawns, stops, ends, timers */
     bool timing;              /* times are wanted: asks always, the rest in some ticks */
-    bool throttled;           /* they did, and are not noted for a moment */
+    bool throttled;           /* events came in masses, and such ones are not noted for a moment */
     uint32_t wanted;          /* of the board, as it was seen last */
-    uint32_t probed;          /* JZI_WANT_PROBES while somebody is attached to them */
+    uint32_t probed;          /* JZI_WANT_PROBES while a tracer is attached to them */
     uint32_t number;          /* among the workers of a pool */
     uint32_t pool_lock_depth; /* how many calls of ours hold the pool lock, one inside the other */
-    bool may_bias;    /* nobody else has anything to do: the lock is biased to it from here on */
-    bool biased;      /* as far as it knows */
+    bool may_bias;    /* no other worker has anything to do: the lock may be biased to this one */
+    bool biased;      /* as far as this worker knows */
     bool light_fence; /* jzi_asym_ready() */
     _Atomic unsigned bias_state;   /* JZI_BIAS_* */
     _Atomic unsigned bias_revoked; /* another worker has the pool lock, or is about to */
     _Atomic uint64_t pace_ns;      /* what user code takes per message, as of late */
-    uint64_t timed_from;           /* when the user code that is timed began; 0: it is not */
+    uint64_t timed_from;           /* when the user code that is timed began; 0: none is */
     uint32_t until_timed;
     uint64_t driver_saw;         /* jzi_worker_done() when the pool's driver last looked */
-    _Atomic uint64_t stuck_at;   /* the same, when the driver found it stuck */
+    _Atomic uint64_t stuck_at;   /* the same, when the driver found the worker stuck */
     struct jzi_worker *store;    /* whose nodes it uses: its own; in a pool the first one's */
     bool taking_in;              /* inside the intake */
     jzi_count stolen;            /* turns taken from other workers of the pool */
@@ -78,8 +78,8 @@ struct jzi_worker {
     jzi_node_pool plain;
     jzi_node_pool wide;
     /* Actors that are ready, with room for every one there is, so a push cannot fail. Pointers to
-     * slots, which stay where they are; who leaves the ring for good does so before its end (ADR
-     * 0009). */
+     * slots, which stay where they are; an actor that leaves the ring for good does so before its
+     * end (ADR 0009). */
     jzi_actor **ring;
     uint32_t ring_mask;
     uint32_t ring_head; /* both run free and wrap at 2^32; so turns are counted by the head */
@@ -90,8 +90,10 @@ struct jzi_worker {
     jzi_node *in_hand;       /* meaningful in JZI_PHASE_BEHAVIOR */
     bool dropping;           /* in a pool: what is in hand has been handled, and its `drop` runs */
     jzx_behavior_fn instead; /* set by a claim: called for this event instead of the behavior */
-    jzi_node *batch; /* ordinary messages of `current`, detached for its turn: a plain list whose */
-    jzi_node *batch_last;  /* links do not depend on what the turn stores. NULL: none */
+    /* Ordinary messages of `current`, detached for its turn: a plain list whose links do not depend
+     * on what the turn stores. NULL: none. */
+    jzi_node *batch;
+    jzi_node *batch_last;
     uint32_t turn_number;  /* ring_head of the turn that had its second leg last */
     uint32_t turn_foreign; /* of this turn's, how many hold a reservation on the gate */
     uint32_t until_clock;  /* messages until the clock is read again */
@@ -140,9 +142,9 @@ struct jzi_worker {
     jzx_signal signal; /* what a child's notice points to while it is handed over */
     jzx_reason signal_reason;
     jmp_buf panic;              /* valid unless the phase is JZI_PHASE_NONE */
-    _Atomic uint64_t thread;    /* who is inside a step, and not waiting in a pool; 0: nobody */
+    _Atomic uint64_t thread;    /* the one inside a step, and not waiting in a pool; 0: none */
     jzi_event_ring *event_ring; /* NULL until something was wanted */
-    struct jzi_worker *outer;   /* whose user code a step of this one runs inside of, or NULL */
+    struct jzi_worker *outer;   /* this one's step runs inside of user code of that one; or NULL */
 };
 
 static inline void jzi_dispatcher_rests(jzi_dispatcher *dispatcher)
@@ -155,12 +157,12 @@ static inline void jzi_dispatcher_rests(jzi_dispatcher *dispatcher)
 /* Takes the lock of a pool, and gives it back. On a loop there is none, and nothing to call. */
 void jzi_worker_lock_pool(jzi_worker *worker);
 void jzi_worker_unlock_pool(jzi_worker *worker);
-/* After a wait in which others had it: what they changed is known. */
+/* After a wait in which other workers had the lock: what they changed is known. */
 void jzi_worker_pool_is_locked(jzi_worker *worker);
 /* Before a wait that gives the mutex away: the pool lock is held, and not just kept. */
 void jzi_worker_hold_pool_lock(jzi_worker *worker);
-/* Code of the user's, for when nobody has the pool lock: run() is called without it. With the pool
- * lock. */
+/* Code of the user's, put off until the pool lock is given back: run() is called without the lock.
+ * With the pool lock. */
 static inline void jzi_worker_defer(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_msg_set(&errand->node.msg, JZI_MSG_ERRAND);
@@ -170,7 +172,7 @@ static inline void jzi_worker_defer(jzi_worker *worker, jzi_errand *errand)
  * user code runs, too: so what a message held is gone before that. */
 void jzi_worker_run_deferred(jzi_worker *worker);
 
-/* Of a pool whose lock is biased to nobody: some of what runs is timed, for pace_ns. */
+/* Of a pool whose lock is biased to no worker: some of what runs is timed, for pace_ns. */
 void jzi_worker_user_code_begins(jzi_worker *worker);
 void jzi_worker_user_code_ended(jzi_worker *worker);
 /* The short way of a bias owner, in line: what jzi_worker_unlock_pool() and _lock_pool() do for it.
@@ -238,7 +240,7 @@ static inline void jzi_worker_correlate(jzi_worker *worker, uint64_t correlation
     worker->correlated_by = worker->ctx.self;
     worker->correlated_at = jzi_count_get(&worker->counters.handled);
 }
-/* That of the message in hand; 0: it has none. */
+/* The correlation of the message in hand; 0: the message has none. */
 static inline uint64_t jzi_worker_correlation(const jzi_worker *worker)
 {
     bool now = worker->correlated_by == worker->ctx.self &&
@@ -252,7 +254,7 @@ static inline uint64_t jzi_worker_done(const jzi_worker *worker)
     return jzi_count_get(&worker->counters.handled) + jzi_count_get(&worker->counters.ticks);
 }
 
-/* What its messages take. relaxed: an estimate. */
+/* What a worker's messages take. relaxed: an estimate. */
 static inline uint64_t jzi_worker_pace(const jzi_worker *worker)
 {
     return atomic_load_explicit(&worker->pace_ns, memory_order_relaxed);
@@ -261,15 +263,15 @@ static inline void jzi_worker_set_pace(jzi_worker *worker, uint64_t ns)
 {
     atomic_store_explicit(&worker->pace_ns, ns, memory_order_relaxed);
 }
-/* Whether it has more than it gets done soon: its messages take their time, or it is stuck. Tiny
- * ones are done sooner where they are than they change hands. */
+/* Whether a worker has more than it gets done soon: its messages take their time, or it is stuck.
+ * Tiny messages are done sooner where they are than they change hands. */
 bool jzi_worker_needs_help(const jzi_worker *other);
 
 /* Takes half of the longest ring of the pool, from its end: the owner goes on at its beginning.
- * False: nobody has anything to give. With the pool lock. */
+ * False: no worker has anything to give. With the pool lock. */
 bool jzi_worker_steal(jzi_worker *thief);
 
-/* Room in the ring for one actor more, in a pool in everybody's. False: no memory. */
+/* Room in the ring for one actor more, in a pool in the ring of every worker. False: no memory. */
 bool jzi_worker_grow_ring(jzi_worker *worker);
 bool jzi_worker_reserve_all(jzi_worker *worker);
 static inline bool jzi_worker_reserve(jzi_worker *worker)
@@ -297,10 +299,10 @@ jzi_node *jzi_worker_pick(jzi_actor *actor);
 
 /* Runs ready actors until none is left, or the tick's turns or time are used up. Returns an actor
  * that lifecycle has to deal with, for worker->outcome and with worker->reason filled in, or NULL.
- * It is in no ring. The caller has set worker->panic. */
+ * The actor is in no ring. The caller has set worker->panic. */
 jzi_actor *jzi_worker_run(jzi_worker *worker);
-/* After a panic in a behavior, in a pool: what it did not take goes before the pool lock is back.
- */
+/* After a panic in a behavior, in a pool: what the behavior did not take goes before the pool lock
+ * is back. */
 void jzi_worker_drop_in_hand(jzi_worker *worker);
 /* After a panic in a behavior: completes the message in hand; returns the actor that failed. */
 jzi_actor *jzi_worker_panicked(jzi_worker *worker);
@@ -308,15 +310,15 @@ jzi_actor *jzi_worker_panicked(jzi_worker *worker);
  * a behavior does. */
 jzx_behavior_result jzi_worker_hand_over(jzi_worker *worker, jzi_actor *actor, jzi_node *node);
 
-/* A message that failed was put back to be redelivered, but the actor goes on without a restart: it
- * has been handled. */
+/* A message that failed was put back to be redelivered, but the actor goes on without a restart:
+ * the message has been handled. */
 void jzi_worker_forget_redelivery(jzi_worker *worker, jzi_actor *actor);
-/* There is a restart: from now on it is a message like any other. */
+/* There is a restart: from now on the failed message is one like any other. */
 void jzi_worker_redeliver(jzi_actor *actor);
 
 /* The worker whose step runs on this thread; the innermost one, see `outer`. */
 extern _Thread_local __attribute__((tls_model("initial-exec"))) jzi_worker *jzi_worker_here;
-/* The one of this dispatcher that acts for the calling thread; NULL: none. */
+/* The worker of this dispatcher that acts for the calling thread; NULL: none. */
 static inline jzi_worker *jzi_worker_of_thread(const jzi_dispatcher *dispatcher)
 {
     jzi_worker *worker = jzi_worker_here;
@@ -327,7 +329,8 @@ static inline jzi_worker *jzi_worker_of_thread(const jzi_dispatcher *dispatcher)
 }
 /* Whether code of an actor that asked for the crash guard is running. */
 bool jzi_worker_is_guarded(const jzi_worker *worker);
-/* That code crashed: its reason becomes CRASH(signo) and it is left by a jump. */
+/* Code of a guarded actor crashed: the reason becomes CRASH(signo) and the code is left by a
+ * jump. */
 JZX_NORETURN void jzi_worker_crash(jzi_worker *worker, int signo, const char *text);
 /* Fills in worker->reason. text may be NULL. */
 void jzi_worker_set_reason(jzi_worker *worker, jzx_reason_kind kind, int32_t code,
@@ -354,20 +357,20 @@ void jzi_worker_flush_returns(jzi_worker *worker);
  * The node is in no lane any more. */
 void jzi_worker_dead_letter(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
                             jzx_dead_reason reason);
-/* For one that was handed over and is not counted as handled. */
+/* For a message that was handed over and is not counted as handled. */
 void jzi_worker_dead_letter_in_hand(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
                                     jzx_dead_reason reason);
-/* The same for one that was accepted only to die: it never was in a lane. */
+/* The same for a message that was accepted only to die: it never was in a lane. */
 void jzi_worker_dead_letter_unqueued(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
                                      jzx_dead_reason reason);
 /* The oldest ordinary message dies to make room. False: there is none. */
 bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor);
 /* As jzi_worker_dead_letter() for an event: counted as revoked, and given back to its owner. */
 void jzi_worker_revoke(jzi_worker *worker, jzi_actor *actor, jzi_node *node);
-/* Releases the data of a message that nobody handled, by drop, drop_msg, or as abandoned. */
+/* Releases the data of a message that no actor handled, by drop, drop_msg, or as abandoned. */
 void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_message *msg);
-/* In a pool: releases data and node as a deferred callback. False: nobody's code is called for it.
- */
+/* In a pool: releases data and node as a deferred callback. False: no user code is called for
+ * them. */
 bool jzi_worker_release_later(jzi_worker *worker, const jzi_actor *actor, jzi_node *node);
 /* Frees the copy, if there is one, and gives the node back. */
 void jzi_worker_release_node(jzi_worker *worker, jzi_node *node);
@@ -375,8 +378,8 @@ void jzi_worker_release_node(jzi_worker *worker, jzi_node *node);
 void jzi_worker_leave(jzi_worker *worker, jzi_actor *actor, uint32_t count);
 /* Returns the slot of an actor that ended to the table, once nothing keeps it. */
 void jzi_worker_free_slot(jzi_worker *worker, jzi_actor *actor);
-/* Puts what is left of the batch back in front of the lane. Whoever looks at the lane of the actor
- * at work does this first. */
+/* Puts what is left of the batch back in front of the lane. Code that looks at the lane of the
+ * actor at work does this first. */
 void jzi_worker_reattach(jzi_worker *worker);
 
 /* The cold part, made if need be. NULL: no memory. */
@@ -401,7 +404,7 @@ void jzi_worker_set_quick(jzi_worker *worker);
 static inline void jzi_worker_more_slots(jzi_worker *worker)
 {
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
-    if (jzi_likely(worker->quick)) { /* in a pool it stays 0: who is in user code reads it */
+    if (jzi_likely(worker->quick)) { /* in a pool it stays 0: workers in user code read it */
         worker->quick_slots = worker->slots_made;
     }
 }
@@ -430,7 +433,7 @@ static inline bool jzi_worker_is_far(const jzi_worker *worker, uint64_t id_or_in
     return ((uint32_t)id_or_index ^ worker->base) >> 24 != 0;
 }
 
-/* One that is on its way here from another dispatcher: it is taken in first. */
+/* An actor that is on its way here from another dispatcher: it is taken in first. */
 jzi_actor *jzi_worker_find_unborn(const jzi_worker *worker, jzx_actor_id id);
 
 /* The actor if the id resolves, also one that is stopping; NULL otherwise. */
@@ -479,8 +482,8 @@ static inline jzx_err jzi_worker_find_owner(const jzi_worker *worker, jzx_actor_
     }
     *out_actor = actor;
     if (worker->dispatcher->destroying || (actor->flags & JZI_ACTOR_ENDING) != 0) {
-        return JZX_ERR_STOPPING; /* also one that is cleaned up to be restarted, with its door open
-                                  */
+        /* Also an actor that is cleaned up to be restarted, with its door open. */
+        return JZX_ERR_STOPPING;
     }
     bool leaving = (actor->flags & JZI_ACTOR_DEFERRED) != 0 ||
                    (worker->phase == JZI_PHASE_LEAVE && worker->current == actor);

@@ -1,4 +1,5 @@
-/* Messages that nobody handles: dead letters, their data, and events that are revoked (R4, R21). */
+/* Messages that no actor handles: dead letters, their data, and events that are revoked (R4,
+ * R21). */
 #include "sched/worker_record.h"
 
 #include "actor/log.h"
@@ -18,7 +19,7 @@ void jzi_worker_release_data(jzi_worker *worker, const jzi_actor *actor, jzx_mes
     }
 }
 
-/* The ring, the hook and whoever subscribed. */
+/* Tells the ring, the log, the observer and the subscribers. */
 static void tell_dead(jzi_worker *worker, const jzi_actor *actor, const jzx_message *msg,
                       jzx_dead_reason reason)
 {
@@ -79,7 +80,7 @@ void jzi_worker_run_deferred(jzi_worker *worker)
     jzi_dispatcher *dispatcher = worker->dispatcher;
     uint32_t phase = worker->phase;
     jzx_actor_id self = worker->ctx.self;
-    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE); /* it is no actor's code */
+    JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE); /* deferred code is no actor's */
     JZI_PUBLISH(worker->ctx.self, JZX_NOBODY);
     while (dispatcher->deferred != NULL) {
         jzi_node *todo = dispatcher->deferred;
@@ -105,7 +106,7 @@ void jzi_worker_run_deferred(jzi_worker *worker)
     JZI_PUBLISH(worker->ctx.self, self);
 }
 
-/* Who reads of the letter later finds nobody with this id any more. */
+/* A reader of the letter later finds no actor with this id any more. */
 static void keep_name(const jzi_worker *worker, const jzi_actor *actor)
 {
     if ((actor->flags & JZI_ACTOR_ENDING) != 0 && (jzi_actor_gate(actor) & JZI_GATE_PINS) != 0 &&
@@ -123,9 +124,8 @@ static void bury(jzi_worker *worker, jzi_actor *actor, jzi_node *node, jzx_dead_
     jzi_count_add(&worker->counters.dead, 1);
     jzi_count_add(&worker->counters.dead_by[reason], 1);
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) != 0) {
-        JZI_PUBLISH(actor->dead,
-                    actor->dead +
-                        1); /* else its desk may be a zombie, and with another dispatcher */
+        /* Only then: else the desk may be a zombie, and with another dispatcher. */
+        JZI_PUBLISH(actor->dead, actor->dead + 1);
     }
     if (jzi_unlikely(worker->recording)) {
         jzi_worker_trace(worker, JZX_TRACE_DEAD, actor, msg, reason);
@@ -180,7 +180,7 @@ bool jzi_worker_evict(jzi_worker *worker, jzi_actor *actor)
         jzi_actor_unuse(actor);
     }
     if (actor->user == NULL) {
-        actor->flags |= JZI_ACTOR_QUEUED; /* it keeps its place in the ring with an empty lane */
+        actor->flags |= JZI_ACTOR_QUEUED; /* keeps its place in the ring with an empty lane */
     }
     jzi_worker_dead_letter(worker, actor, oldest, JZX_DEAD_DROPPED_OLDEST);
     return true;

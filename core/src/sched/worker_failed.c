@@ -20,7 +20,7 @@ static void set_tries(jzi_worker *worker, jzi_node *node, uint32_t tries)
           : &node->ops) = tries;
 }
 
-/* It comes again if its data must still be there. */
+/* The message comes again if its data must still be there. */
 jzi_fate jzi_turn_fate(jzi_worker *worker, const jzi_actor *actor, jzi_node *node)
 {
     uint32_t there = JZX_MSG_VALUE | JZX_MSG_COPY | JZI_MSG_DROP;
@@ -35,8 +35,8 @@ jzi_fate jzi_turn_fate(jzi_worker *worker, const jzi_actor *actor, jzi_node *nod
     return tries_of(worker, node) < actor->type->redeliver_max ? JZI_FATE_AGAIN : JZI_FATE_POISON;
 }
 
-/* The same for one that just failed and is not yet counted: who wants to know of it is told before
- * the node is somebody else's. */
+/* The same for a message that its actor just failed on and that is not yet counted: what lifecycle
+ * wants to know of the message is kept before the node is used again. */
 jzi_fate jzi_turn_failed_on(jzi_worker *worker, const jzi_actor *actor, jzi_node *node)
 {
     /* Words of an earlier message, which then did not fail, are not for this one. */

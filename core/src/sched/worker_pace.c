@@ -1,4 +1,4 @@
-/* How long a turn may take, and who is found to be slow (R23, R24). */
+/* How long a turn may take, and which actors are found to be slow (R23, R24). */
 #include "sched/worker_record.h"
 
 bool jzi_worker_look_at_clock(jzi_worker *worker, jzi_actor *actor)
@@ -9,7 +9,7 @@ bool jzi_worker_look_at_clock(jzi_worker *worker, jzi_actor *actor)
     bool known = worker->timed_turn == worker->ring_head || worker->timed_one;
     worker->timed_turn = worker->ring_head;
     worker->timed_one = !known && passed > worker->turn_budget_ns;
-    if (jzi_unlikely(worker->timed_one)) { /* somebody was slow, and it may have been another one */
+    if (jzi_unlikely(worker->timed_one)) { /* an actor was slow, and maybe not this one */
         JZI_PUBLISH(worker->turn_start_ns, now);
         worker->stride = worker->stride > 1 ? worker->stride / 2 : 1;
         worker->until_clock = 1;

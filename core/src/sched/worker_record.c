@@ -1,12 +1,12 @@
-/* What a worker does for those who look: it sees what is wanted once per tick, and only then takes
- * the careful way through its turns, where these functions are called. */
+/* What a worker does for tools that look: the worker sees what is wanted once per tick, and only
+ * then takes the careful way through its turns, where these functions are called. */
 #include "sched/worker_record.h"
 
 #include "base/random.h"
 #include "os/debug/usdt.h"
 
 #define CAREFUL (JZI_WANT_MESSAGES | JZI_WANT_SENDS | JZI_WANT_TIMES | JZI_WANT_PROBES)
-/* A sample that nobody handed over for so long is counted as that long. */
+/* A sample that was not handed over for so long is counted as that long. */
 #define SAMPLE_LATE_NS UINT64_C(5000000000)
 #define SECOND_NS UINT64_C(1000000000)
 /* Of each kind of event but failures the recorder takes so many per so long: it remembers more. */
@@ -30,7 +30,7 @@ static bool is_exact(const jzi_worker *worker)
     return worker->max_stride == 1 || worker->env->trace != NULL;
 }
 
-/* Somebody wants every message looked at, not only some for their times. */
+/* Every message is to be looked at, not only some for their times. */
 static bool is_always_instrumented(const jzi_worker *worker)
 {
     return is_exact(worker) || (worker->wanted & (CAREFUL & ~JZI_WANT_TIMES)) != 0;
@@ -59,7 +59,7 @@ static void ask_senders(jzi_worker *worker)
     }
 }
 
-/* Sends go the long way while somebody wants to see them, or one of them is to be timed. */
+/* Sends go the long way while they are to be seen, or one of them is to be timed. */
 void jzi_worker_set_quick(jzi_worker *worker)
 {
     ask_senders(worker);
@@ -67,7 +67,7 @@ void jzi_worker_set_quick(jzi_worker *worker)
     bool sample =
         worker->event_ring != NULL && worker->event_ring->sampling &&
         (worker->event_ring->sample.target == JZX_NOBODY || worker->event_ring->choice > 0);
-    if (!worker->pooled) { /* there they never do */
+    if (!worker->pooled) { /* in a pool sends never go the quick way */
         worker->quick = (bits & (JZI_WANT_SENDS | JZI_WANT_PROBES)) == 0 && !sample;
         worker->quick_slots = worker->quick ? worker->slots_made : 0;
     }
@@ -119,8 +119,8 @@ static uint64_t exact_now(const jzi_worker *worker)
     return worker->env->now_ns(worker->env->ctx);
 }
 
-/* A mass of spawns, ends or timers: for the rest of the window nobody calls for them, unless
- * somebody else wants each. */
+/* A mass of spawns, ends or timers: for the rest of the window no call is made for them, unless
+ * env->trace or a tracer wants each. */
 static void hush(jzi_worker *worker)
 {
     if (worker->env->trace == NULL && worker->probed == 0) {
@@ -275,7 +275,7 @@ static bool is_used_up(jzi_worker *worker)
 {
     jzi_event_ring *event_ring = worker->event_ring;
     uint32_t rate = atomic_load_explicit(&worker->dispatcher->board->rate, memory_order_relaxed);
-    /* With a rate of 0 nobody reads: there is nothing to wait for. */
+    /* With a rate of 0 no tool reads: there is nothing to wait for. */
     bool empty = rate == 0 || (event_ring->left == 0 && rate == event_ring->rate &&
                                worker->now_ns < event_ring->window_ns + SECOND_NS / rate);
     jzi_count_add(&event_ring->skipped, empty ? 1 : 0);
@@ -305,7 +305,7 @@ void jzi_worker_turn_ended(jzi_worker *worker)
     }
 }
 
-/* Nobody is a candidate any more: the sample waits. */
+/* No other message is a candidate any more: the sample waits. */
 static void settle_sample(jzi_worker *worker)
 {
     if (worker->event_ring->choice > 0) {
@@ -445,9 +445,9 @@ void jzi_worker_handled(jzi_worker *worker, const jzi_actor *actor, const jzi_no
     jzi_event_ring_write(event_ring, &event);
 }
 
-/* One of those that are sent before the next message is handed over becomes the sample, each with
- * the same chance: the first of a burst waits shortest, the first that arrived has waited longest.
- */
+/* One of the messages that are sent before the next one is handed over becomes the sample, each
+ * with the same chance: the first of a burst waits shortest, the first that arrived has waited
+ * longest. */
 static void consider_sample(jzi_worker *worker, jzx_actor_id target, uint32_t stamp,
                             uint64_t sent_ns)
 {

@@ -18,7 +18,7 @@ static inline void jzi_worker_look_at_board(jzi_worker *worker)
 /* While worker->timing, once per tick: whether times are taken in it. */
 void jzi_worker_pace_times(jzi_worker *worker);
 void jzi_worker_unthrottle(jzi_worker *worker);     /* goes on recording when it is time to */
-void jzi_worker_look_at_probes(jzi_worker *worker); /* now and then: is somebody attached? */
+void jzi_worker_look_at_probes(jzi_worker *worker); /* now and then: is a tracer attached? */
 /* A rare event, if worker->recording; of spawns, ends and timers, recording_often. Also a probe. */
 void jzi_worker_note(jzi_worker *worker, jzi_event_what what, jzx_actor_id actor, jzx_actor_id peer,
                      uint32_t tag, uint32_t detail, uint64_t value);
@@ -29,7 +29,7 @@ void jzi_worker_turn_ended(jzi_worker *worker);
 void jzi_worker_handing_over(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node);
 void jzi_worker_handled(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node,
                         uint32_t result);
-/* `sent_ns`: when, of one that came from another thread; 0: nobody knows. */
+/* `sent_ns`: when a message from another thread was sent; 0: not known. */
 #define JZI_SENT_NOW UINT64_MAX
 void jzi_worker_saw_send(jzi_worker *worker, const jzi_actor *actor, const jzi_node *node,
                          uint64_t sent_ns);

@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) void finish_as(jzi_worker *worker, 
     actor->handled++;
     if ((flags & JZI_MSG_DROP) != 0) {
         if (pooled) {
-            if (jzi_worker_release_later(worker, actor, node)) { /* it was to be redelivered */
+            if (jzi_worker_release_later(worker, actor, node)) { /* was to be redelivered */
                 return;
             }
         } else {
@@ -83,7 +83,7 @@ deliver_as(jzi_worker *worker, jzi_actor *actor, jzi_node *node, const bool pool
             }
         }
         if (pooled && (flags & JZI_MSG_FOREIGN) != 0) {
-            jzi_worker_leave(worker, actor, 1); /* its room is free: answers come at once */
+            jzi_worker_leave(worker, actor, 1); /* the room is free: answers come at once */
         }
     }
     JZI_PUBLISH_HOT(worker->in_hand, node);
@@ -364,7 +364,7 @@ static inline __attribute__((always_inline)) jzi_actor *turn(jzi_worker *worker,
     return NULL;
 }
 
-/* In simulation the seed says who is next; everybody keeps a place in the ring. */
+/* In simulation the seed says which actor is next; all others keep a place in the ring. */
 static void choose_next(jzi_worker *worker)
 {
     uint32_t count = worker->ring_tail - worker->ring_head;
@@ -424,7 +424,7 @@ run_ready(jzi_worker *worker, const bool exact, const bool pooled)
         look_ahead(worker, worker->ring_tail - worker->ring_head);
         worker->ring_head++;
         if (pooled) {
-            actor->flags |= JZI_ACTOR_QUEUED; /* so that nobody else queues it meanwhile */
+            actor->flags |= JZI_ACTOR_QUEUED; /* so that no other worker queues it meanwhile */
         }
         if (exact) {
             jzi_worker_turn_begins(worker);
@@ -437,7 +437,7 @@ run_ready(jzi_worker *worker, const bool exact, const bool pooled)
             break;
         }
         if (pooled && jzi_inbox_has_mail(worker->inbox)) {
-            worker->current = NULL; /* it is queued like anybody else */
+            worker->current = NULL; /* the actor is queued like any other */
             jzi_worker_intake(worker);
             if (worker->dispatcher->on_more != NULL && worker->ring_tail - worker->ring_head > 1) {
                 worker->dispatcher->on_more(worker);

@@ -29,8 +29,8 @@ void jzi_alarms_init(jzi_alarms *alarms, jzi_worker *worker);
 /* Arms an alarm in `delay_ns` from the clock's reading now; an armed one is moved. */
 void jzi_alarm_set(jzi_alarms *alarms, jzi_alarm *alarm, uint64_t delay_ns);
 void jzi_alarm_clear(jzi_alarms *alarms, jzi_alarm *alarm);
-/* Arms one that is not armed, for those that are mostly cleared before the tick is over: it is put
- * into the wheel by whoever looks at that, which jzi_alarms_settle() does first. */
+/* Arms an alarm that is not armed, for alarms that are mostly cleared before the tick is over:
+ * jzi_alarms_settle() puts it into the wheel, and is called before each look at the wheel. */
 static inline void jzi_alarm_set_lazily(jzi_alarms *alarms, jzi_alarm *alarm, uint64_t due_ns)
 {
     alarm->entry.due_ns = due_ns;

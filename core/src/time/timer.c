@@ -20,7 +20,7 @@ void jzi_timer_free(jzi_timers *timers, jzi_timer *timer)
     timers->slots->free_list = timer;
 }
 
-/* Releases data that reached nobody; the owner may be gone. */
+/* Releases data that reached no behavior; the owner may be gone. */
 static void release_data(jzi_worker *worker, jzi_timer *timer)
 {
     jzx_message *msg = &timer->node.msg;
@@ -188,7 +188,7 @@ jzx_err jzi_timer_cancel(jzi_timers *timers, jzx_timer_id id)
         jzi_wheel_remove(&timers->wheel, &timer->entry);
         end_timer(timers, timer, false);
     }
-    return err; /* else it goes when its node is out of its lane, or comes home */
+    return err; /* else the timer goes when its node is out of its lane, or comes home */
 }
 
 void jzi_timers_expire(jzi_timers *timers, uint64_t now_ns)
@@ -231,8 +231,8 @@ void jzi_timers_leave(jzi_worker *worker, jzi_actor *actor, bool restarts)
         } else if (timer->entry.pprev != NULL) { /* another dispatcher's cancel was first */
             jzi_timer_let_go(timers, timer);
         } else {
-            jzi_timer_set_state(timer,
-                                JZI_TIMER_CANCELLED); /* its message is about to be revoked */
+            /* The timer's message is about to be revoked. */
+            jzi_timer_set_state(timer, JZI_TIMER_CANCELLED);
         }
         timer = next;
     }

@@ -36,7 +36,7 @@ jzx_err jzi_timer_start_far(jzi_worker *worker, jzx_actor_id target, const jzx_t
         if (id >> 32 != UINT32_MAX) {
             jzi_timer_slot_give_far(&inbox->timers, timer);
         }
-        return JZX_ERR_NO_SUCH_ACTOR; /* it ended, and its dispatcher went with it */
+        return JZX_ERR_NO_SUCH_ACTOR; /* the target ended, and its dispatcher went with it */
     }
     if (out_id != NULL) {
         *out_id = id;
@@ -70,7 +70,7 @@ jzx_err jzi_timer_cancel_at(jzi_inbox *inbox, jzx_timer_id id)
     return err;
 }
 
-/* True: it is armed, or comes again. */
+/* True: the timer is armed, or comes again. */
 static bool take_in(jzi_worker *worker, jzi_timer *timer)
 {
     jzi_actor *owner = NULL;

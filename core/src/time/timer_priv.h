@@ -1,4 +1,4 @@
-/* Shared by the sources of timer, and by nobody else. */
+/* Shared by the sources of timer, and by no other file. */
 #ifndef JZI_TIMER_STEPS_H
 #define JZI_TIMER_STEPS_H
 
@@ -48,7 +48,7 @@ static inline void jzi_timer_enter(jzi_timers *timers, jzi_timer *timer, jzi_col
 
 /* The slot is free. In the owner's dispatcher. */
 void jzi_timer_free(jzi_timers *timers, jzi_timer *timer);
-/* Another dispatcher has cancelled it and has its node: everything but the slot goes. */
+/* Another dispatcher has cancelled the timer and has its node: everything but the slot goes. */
 void jzi_timer_let_go(jzi_timers *timers, jzi_timer *timer);
 
 /* The target, or the timer, is of another dispatcher. The options have been checked. */

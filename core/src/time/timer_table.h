@@ -5,16 +5,19 @@
  *   word = generation:32 | slot:24 | far:1, periodic:1, fixed delay:1, state:3
  *
  * The word is all of a timer that another thread looks at without owning it. In a system two
- * threads may want to change it at the same time; then it goes from state to state by
- * compare-and-swap, and whoever wins does what the new state asks for:
+ * threads may want to change the word at the same time; then it goes from state to state by
+ * compare-and-swap, and the thread that wins does what the new state asks for:
  *
  *   COMING     armed by another dispatcher; the node is on its way to the owner's
  *   ARMED      in the wheel, or about to be; the node is idle
  *   QUEUED     due: the node waits in the owner's lane
  *   HANDING    the behavior is looking at it
- *   CANCELLED  nothing is delivered any more. Who finds it so when the node is back frees it: after
- *              COMING its arrival, after QUEUED and HANDING the lane. After ARMED another
- * dispatcher's cancel sends the node home, and its arrival frees it; the own one frees it at once
+ *   CANCELLED  nothing is delivered any more. The timer is freed when the node is back:
+ *              after COMING              by the node's arrival
+ *              after QUEUED and HANDING  when the node is out of its lane or was handled
+ *              after ARMED               at once by the own dispatcher's cancel; another
+ *                                        dispatcher's cancel sends the node home, and its arrival
+ *                                        frees the timer
  *
  * Checked by tests/models/timer.pml. */
 #ifndef JZI_TIMER_TABLE_H
@@ -44,7 +47,7 @@ typedef struct jzi_timer {
     jzi_wheel_entry entry;
     struct jzi_timer *next; /* in the owner's list; free: in the free list */
     struct jzi_timer **pprev;
-    jzx_actor_id owner; /* 0: it ended, and took everything but the slot along */
+    jzx_actor_id owner; /* 0: the owner ended, and took everything but the slot along */
     _Atomic uint64_t word;
     uint32_t period_ms;
     uint32_t missed;
@@ -52,7 +55,7 @@ typedef struct jzi_timer {
 } jzi_timer;
 _Static_assert(sizeof(jzi_timer) == 128, "a timer is two cache lines");
 
-/* A slot that nobody had. By the dispatcher; with the lock if the slots are shared. NULL: no
+/* A slot that no timer had. By the dispatcher; with the lock if the slots are shared. NULL: no
  * memory, or there are too many. */
 static inline jzi_timer *jzi_timer_slot_make(jzi_slots *slots, const jzx_allocator *alloc,
                                              uint64_t bits)
@@ -66,7 +69,8 @@ static inline jzi_timer *jzi_timer_slot_make(jzi_slots *slots, const jzx_allocat
     }
     return timer;
 }
-/* One of the others', or a new one: for the dispatcher, when its list is empty. */
+/* A slot of the other dispatchers' list, or a new one: for the dispatcher, when its own list is
+ * empty. */
 jzi_timer *jzi_timer_slot_take_shared(jzi_slots *slots, const jzx_allocator *alloc);
 /* A slot for another dispatcher. Thread: any. */
 jzi_timer *jzi_timer_slot_take_far(jzi_slots *slots, const jzx_allocator *alloc);
@@ -99,7 +103,7 @@ static inline jzi_timer_state jzi_timer_state_of(uint64_t word)
 {
     return (jzi_timer_state)(word & JZI_TIMER_STATE);
 }
-/* By whoever has the timer to itself. */
+/* By the thread that has the timer to itself. */
 static inline void jzi_timer_set_word(jzi_timer *timer, uint64_t word)
 {
     atomic_store_explicit(&timer->word, word, memory_order_release);
@@ -120,7 +124,7 @@ static inline bool jzi_timer_swap(jzi_timer *timer, bool shared, uint64_t word, 
     return atomic_compare_exchange_strong_explicit(&timer->word, &word, next, memory_order_acq_rel,
                                                    memory_order_relaxed);
 }
-/* False: it is not in that state, or no longer. */
+/* False: the timer is not in that state, or no longer. */
 static inline bool jzi_timer_move(jzi_timer *timer, bool shared, jzi_timer_state from,
                                   jzi_timer_state to)
 {

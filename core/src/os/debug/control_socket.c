@@ -71,7 +71,7 @@ static void note_open(int fd)
     }
 }
 
-/* In a child it may be somebody else's by now. */
+/* In a child the number may be another file's by now: only a noted one is closed. */
 static void close_noted(int fd)
 {
     (void)pthread_mutex_lock(&noted_lock);
@@ -134,7 +134,7 @@ static bool name_own(const jzx_allocator *alloc, jzi_own_file *file, const char 
     return file->path != NULL;
 }
 
-/* It was made; or it was not, and the name goes. */
+/* The file was made; or it was not, and the name goes. */
 static bool note_own(const jzx_allocator *alloc, jzi_own_file *file, bool made)
 {
     struct stat seen;
@@ -177,15 +177,15 @@ static bool private_directory(const char *path)
         return false;
     }
     if (!is_private(&seen)) {
-        errno = EACCES; /* somebody else was there first */
+        errno = EACCES; /* the directory was there, and is not this user's alone */
         return false;
     }
     return true;
 }
 
-/* Somebody else has /tmp/jzx-UID, which anybody can make: then it is /tmp/jzx-UID-XXXXXX, of a name
- * that nobody can guess. One of this user's that is there already is taken. `jzx` looks into all
- * that belong to the user. */
+/* Another user has /tmp/jzx-UID, which any user can make: then the directory is
+ * /tmp/jzx-UID-XXXXXX, of a name that cannot be guessed. One of this user's that is there already
+ * is taken. `jzx` looks into all that belong to the user. */
 static bool spare_directory(char out[JZI_CONTROL_PATH_MAX + 1])
 {
     char prefix[32];
@@ -236,7 +236,7 @@ static bool fill_address(struct sockaddr_un *address, const char *path)
     return true;
 }
 
-/* Whether somebody answers there; when in doubt, yes. */
+/* Whether a program answers there; when in doubt, yes. */
 static bool is_served(const char *path)
 {
     struct sockaddr_un address;
@@ -253,7 +253,7 @@ static bool is_served(const char *path)
     return served;
 }
 
-/* Takes a socket away that nobody serves. False: there is something else, and it stays. */
+/* Takes a socket away that no program serves. False: there is something else, and it stays. */
 static bool clear_place(const char *path)
 {
     struct stat seen;
@@ -271,8 +271,9 @@ static bool clear_place(const char *path)
     return unlink(path) == 0;
 }
 
-/* Two programs that look at one stale socket at the same time must not take each other's away: who
- * changes something in a directory holds its lock. -1: it goes without, after a while. */
+/* Two programs that look at one stale socket at the same time must not take each other's away: a
+ * program that changes something in a directory holds its lock. After a while, or with -1, the
+ * program goes on without. */
 static int lock_directory_of(const char *path)
 {
     char directory[JZI_CONTROL_PATH_MAX + 1] = ".";
@@ -336,7 +337,8 @@ static bool settle_path(jzi_control_socket *socket)
     return true;
 }
 
-/* Takes the link of an earlier process with this number away; one that leads to somebody stays. */
+/* Takes the link of an earlier process with this number away; one that leads to a served socket
+ * stays. */
 static void clear_stale_link(const char *path)
 {
     struct stat seen;
@@ -382,7 +384,7 @@ static void leave_link(jzi_control_socket *socket)
         }
         (void)snprintf(link, sizeof link, "%s/%d%s.sock", directory, (int)getpid(), number);
         if (strcmp(link, target) == 0) {
-            break; /* it is there already */
+            break; /* the socket itself is there */
         }
         if (!is_served(link)) {
             (void)unlink(link); /* of an earlier process with this number */

@@ -1,7 +1,7 @@
 /* The control plane's Unix socket: its file, its connections, and waiting for them.
  *
  * The file never has wider permissions than asked for, not even while it is made. One that is there
- * already is replaced only if it is a socket of this user's that nobody serves. At the end only
+ * already is replaced only if it is a socket of this user's that no program serves. At the end only
  * what was made here is removed. Nothing here raises SIGPIPE. A child of fork(2) has neither the
  * socket nor its connections: they are closed in it at once. */
 #ifndef JZI_OS_CONTROL_SOCKET_H
@@ -54,7 +54,7 @@ typedef struct jzi_control_line {
 bool jzi_control_socket_wait(jzi_control_socket *socket, bool *listens, jzi_control_line *lines,
                              size_t count, uint64_t ns);
 
-/* Errors: AGAIN (nobody waits), NO_FDS and the like: try again in a while. */
+/* Errors: AGAIN (no client waits), NO_FDS and the like: try again in a while. */
 jzx_err jzi_control_accept(const jzi_control_socket *socket, int *out_fd);
 /* *out_len 0: the other side has ended. Errors: AGAIN, IO. */
 jzx_err jzi_control_read(int fd, char *out, size_t cap, size_t *out_len);

@@ -15,14 +15,14 @@ enum { JZI_DUMP_PATH_SIZE = 4096 };
 bool jzi_dump_file_settle(const char *path, char out[JZI_DUMP_PATH_SIZE]);
 
 /* Opens the file to add to it, with permissions for this user only if it is made; "-" is standard
- * error. Never waits: a pipe that nobody reads is refused, and so is a symbolic link. Errors: IO,
+ * error. Never waits: a pipe without a reader is refused, and so is a symbolic link. Errors: IO,
  * with errno. */
 jzx_err jzi_dump_file_open(const char *path, int *out_fd);
 void jzi_dump_file_close(int fd); /* standard error stays open */
 
 /* All of it. A descriptor that takes nothing is waited for no longer than so many milliseconds at a
- * time, whether it blocks or not: a pipe that nobody reads holds nobody up. JZI_DUMP_BLOCKS: one
- * that blocks may do so. Errors: IO, with errno. */
+ * time, whether it blocks or not: a pipe that is not read does not hold the writer up.
+ * JZI_DUMP_BLOCKS: one that blocks may do so. Errors: IO, with errno. */
 enum { JZI_DUMP_BLOCKS = -1, JZI_DUMP_PATIENCE_MS = 5000 };
 jzx_err jzi_dump_write(int fd, const char *bytes, size_t len, int32_t patience_ms);
 

@@ -49,7 +49,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool installed;
 static const jzi_fault_ops *_Atomic ops_now;
 static struct sigaction before[SIGNALS];
-/* Somebody installed a handler over ours, which may call ours: the one that was seen then. */
+/* A handler that was installed over ours, and may call ours: the one that was seen then. */
 static struct sigaction above[SIGNALS];
 static bool buried[SIGNALS];
 static pthread_key_t at_exit;
@@ -135,7 +135,7 @@ static void fault_pass_on(int signo, siginfo_t *info, void *context)
     bool fault = is_synchronous(signo, info);
     if (!is_function(&action)) {
         if (!fault && action.sa_handler == SIG_IGN) {
-            return; /* nobody ignores a fault: the kernel takes that as the default */
+            return; /* a fault is never ignored: the kernel takes that as the default */
         }
         set_default(signo);
         if (!fault) {
@@ -188,7 +188,7 @@ static void release_thread(void *arg)
     stack_t now;
     here = NULL;
     (void)pthread_setspecific(at_exit, NULL);
-    /* Somebody may have given the thread another stack meanwhile: then that one stays. */
+    /* The program may have given the thread another stack meanwhile: then that one stays. */
     if (sigaltstack(NULL, &now) == 0 && (char *)now.ss_sp > (char *)self->map &&
         (char *)now.ss_sp < (char *)self->map + self->map_size) {
         (void)sigaltstack(&self->before, NULL);
@@ -209,7 +209,7 @@ static uintptr_t find_stack_low(void)
     return (uintptr_t)low;
 }
 
-/* From low to high: a page that nobody may touch, the stack, the record. */
+/* From low to high: a page that no code may touch, the stack, the record. */
 static jzx_err prepare_thread(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

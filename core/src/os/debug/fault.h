@@ -1,6 +1,6 @@
 /* Crashes: the signals SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, an alternate stack per thread
- * to hear of them on, and the question whose code it was. Knows nothing of actors: who is asked
- * whether to take a crash is given at install. */
+ * to hear of them on, and the question whose code it was. Knows nothing of actors: the functions
+ * that decide whether to take a crash are given at install. */
 #ifndef JZI_OS_FAULT_H
 #define JZI_OS_FAULT_H
 

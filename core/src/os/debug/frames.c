@@ -3,7 +3,7 @@
  * leave their locks and lists as they are. Objects are told apart by dladdr(3).
  *
  * abort(3) always ends in libc. There the frames of raise(3), abort(3) and a failed assert(3) are
- * skipped, and whoever called those is judged: malloc(3), which aborts over a broken heap, is a
+ * skipped, and the caller of those is judged: malloc(3), which aborts over a broken heap, is a
  * frame of libc again.
  *
  * dladdr and backtrace(3) are not on the list of what a handler may call. Both allocate nothing

@@ -26,11 +26,11 @@ enum { STATE_IDLE, STATE_HELD, STATE_ASKED, STATE_LOOKING };
 
 struct jzi_probe {
     _Atomic uint32_t state;
-    _Atomic int32_t tid; /* who is asked */
+    _Atomic int32_t tid; /* the thread that is asked */
     atomic_bool stopped;
     bool used;     /* under the lock, as `ready` */
     bool ready;    /* the semaphore exists; it is never destroyed */
-    int32_t signo; /* this and what follows: set while nobody asks */
+    int32_t signo; /* this and what follows: set while no question is asked */
     jzi_probe_sample look;
     void *subject;
     jzi_syscall call; /* what the thread waits in that is asked; under `state` */
@@ -95,8 +95,8 @@ static void probe_pass_on(int signo, siginfo_t *info, void *context)
 static void on_signal(int signo, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
-    /* Ours carries an address that nobody else knows, so a late one is not taken for the program's.
-     */
+    /* A signal of ours carries an address that no other code knows, so a late one is not taken for
+     * the program's. */
     if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == probes) {
         int32_t tid = jzi_thread_tid();
         for (int i = 0; i < PROBES_MAX; i++) {
@@ -108,7 +108,7 @@ static void on_signal(int signo, siginfo_t *info, void *context)
     errno = saved_errno;
 }
 
-/* Those of a crash belong to the guard; the first two cannot be caught. */
+/* Signals of a crash belong to the guard; the first two cannot be caught. */
 static bool is_usable(int32_t signo)
 {
     static const int others[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,
@@ -195,7 +195,7 @@ void jzi_probe_close(jzi_probe *probe)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* Waits for a post of the semaphore, whoever made it. False: the time is over. */
+/* Waits for a post of the semaphore, by any thread. False: the time is over. */
 static bool wait_until(jzi_probe *probe, uint64_t end_ns)
 {
     struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000u),
@@ -221,7 +221,7 @@ bool jzi_probe_sleep(jzi_probe *probe, uint64_t ns)
     return is_stopped(probe);
 }
 
-/* Takes the question back. True: it was answered after all. */
+/* Takes the question back. True: the question was answered after all. */
 static bool withdraw(jzi_probe *probe)
 {
     for (;;) {
@@ -233,7 +233,7 @@ static bool withdraw(jzi_probe *probe)
         if (asked == STATE_IDLE || asked == STATE_HELD) {
             return true;
         }
-        (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* it is being looked at */
+        (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* the handler is looking */
     }
 }
 
@@ -241,7 +241,7 @@ jzi_probe_end jzi_probe_ask(jzi_probe *probe, int32_t tid, uint64_t timeout_ns)
 {
     uint64_t end = jzi_clock_now_ns(NULL) + timeout_ns;
     while (!step(probe, STATE_IDLE, STATE_HELD)) {
-        (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* a late signal has it */
+        (void)wait_until(probe, jzi_clock_now_ns(NULL) + 1000000); /* a late signal came */
     }
     jzi_syscall_read(tid, &probe->call);
     atomic_store_explicit(&probe->tid, tid, memory_order_relaxed);

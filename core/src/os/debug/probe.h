@@ -45,7 +45,7 @@ void jzi_probe_stop(jzi_probe *probe);
  * NO_MEMORY. */
 jzx_err jzi_thread_start(void *(*run)(void *arg), void *arg, const char *name,
                          pthread_t *out_thread);
-/* The default of jzi_probe_open(): SIGURG, which nobody minds. */
+/* The default of jzi_probe_open(): SIGURG, which programs ignore by default. */
 #define JZI_PROBE_SIGNAL 23
 /* Lets a signal through to the calling thread. */
 void jzi_thread_admit(int32_t signo);

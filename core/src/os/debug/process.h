@@ -17,14 +17,14 @@ void jzi_process_exe(char *out, size_t cap);
 uint64_t jzi_wall_clock_ms(void);
 /* The number of a signal by its name, with or without SIG, or in digits; 0: there is none. */
 int32_t jzi_signal_number(const char *name);
-/* Writes "jzx: SENTENCE" to standard error: for what somebody asked for in the environment. */
+/* Writes "jzx: SENTENCE" to standard error: for what the environment asked for. */
 void jzi_process_complain(const char *sentence);
 /* One write(2) to standard error; what cannot be written is lost. */
 void jzi_stderr_write(const char *line, size_t len);
-/* A terminal, and nobody asked for none (NO_COLOR, TERM=dumb). */
+/* A terminal, and the environment does not refuse colours (NO_COLOR, TERM=dumb). */
 int jzi_stderr_has_colours(void);
-/* What the environment says; NULL: nothing, or the process has more rights than who started it
- * (set-user-ID), who must not choose what is written where with them. */
+/* What the environment says; NULL: nothing, or the process has more rights than the user that
+ * started it (set-user-ID): that user must not choose what is written where with them. */
 const char *jzi_process_wish(const char *name);
 
 #endif

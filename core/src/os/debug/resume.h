@@ -22,7 +22,7 @@ typedef struct jzi_syscall {
 void jzi_syscall_read(int32_t tid, jzi_syscall *out);
 
 /* In a signal handler that is about to return to what `context` says: if that is the end of this
- * call with EINTR, has it go on instead. A wait whose beginning nobody knows may take up to twice
+ * call with EINTR, has it go on instead. A wait whose beginning is not known may take up to twice
  * as long, however often it is looked at. What cannot be taken up is left as it is: calls that did
  * something, epoll_wait(2) with a timeout, and all on processors other than x86-64. */
 void jzi_syscall_resume(const jzi_syscall *call, void *context);

@@ -28,7 +28,7 @@ typedef struct jzi_symbol_file {
     size_t names_bytes; /* the last one is 0 */
 } jzi_symbol_file;
 
-/* Part of a file in memory of our own, with a zero behind it. NULL: it is not there. */
+/* Part of a file in memory of our own, with a zero behind it. NULL: that part is not there. */
 static void *read_part(const jzx_allocator *alloc, int fd, uint64_t from, size_t bytes)
 {
     size_t done = 0;

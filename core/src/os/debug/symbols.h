@@ -14,8 +14,8 @@ typedef struct jzi_symbols {
     struct jzi_symbol_file *files[JZI_SYMBOL_FILES];
 } jzi_symbols;
 
-/* "parse_line+0x1c (server)" or, where there is no name, "server+0x119c"; "" for an address that is
- * nobody's. is_return: it is where a call returns to, so the call is one byte before. */
+/* "parse_line+0x1c (server)" or, where there is no name, "server+0x119c"; "" for an address in no
+ * object. is_return: the address is where a call returns to, so the call is one byte before. */
 void jzi_symbol_write(jzi_symbols *symbols, const void *address, bool is_return, char *out,
                       size_t cap);
 void jzi_symbols_deinit(jzi_symbols *symbols);
