@@ -305,7 +305,7 @@ static bool has_work(const jzi_actor *actor)
     return actor->user != NULL || (actor->flags & JZI_ACTOR_QUEUED) != 0;
 }
 
-/* Every actor with work is in a run ring exactly once, and nobody else is. */
+/* Every actor with work is in a run ring exactly once, and no other actor is. */
 static const char *audit_rings(const jzi_dispatcher *dispatcher, uint64_t waiting)
 {
     uint64_t there = 0;

@@ -172,7 +172,8 @@ static jzx_err find_inbox(jzx_loop *loop, const jzx_config *config, const jzi_pl
         loop->inbox->base = place->index << 24;
         jzi_actor_table_share(&loop->inbox->table, loop->inbox->base);
         loop->inbox->timers.shared = true;
-        /* release: whoever finds it may look at its slots. The directory keeps the first share. */
+        /* release: a thread that finds the inbox may look at its slots. The directory keeps the
+         * first share. */
         atomic_store_explicit(&place->directory->inboxes[place->index], loop->inbox,
                               memory_order_release);
     } else {

@@ -76,8 +76,8 @@ static jzx_err poll(jzx_loop *loop, jzi_worker *worker, uint64_t timeout_ns)
     return err;
 }
 
-/* Memory of a burst goes back when it is over (R10): once nothing is queued anywhere, also not with
- * somebody who waits to be restarted. Then every node is free. */
+/* Memory of a burst goes back when the burst is over (R10): once nothing is queued anywhere, not
+ * even for an actor that waits to be restarted. Then every node is free. */
 void jzi_loop_trim(jzi_worker *worker)
 {
     const jzi_counters *counters = &worker->counters;

@@ -1,6 +1,6 @@
 /* The end of everything, with one deadline (R22): each dispatcher shuts itself down as a loop does,
- * all at the same time. Whoever runs the system waits for them, and for somebody who does not
- * return from an actor's code no longer than that. */
+ * all at the same time. The thread that runs the system waits for them, and for a thread that does
+ * not return from an actor's code no longer than that. */
 #include "loop/system.h"
 
 #include "os/debug/probe.h"
@@ -23,7 +23,7 @@ static void add_report(jzx_shutdown_report *sum, const jzx_shutdown_report *one)
     }
 }
 
-/* A lock of its own: who has the system's may be waiting for this dispatcher's thread. */
+/* A lock of its own: the holder of the system's may be waiting for this dispatcher's thread. */
 static void count_in(jzx_system *system, const jzx_shutdown_report *report)
 {
     (void)pthread_mutex_lock(&system->end.lock);
@@ -76,8 +76,8 @@ static void open_again(jzx_loop *loop)
     jzi_alarm_clear(&loop->alarms, &loop->shutdown_alarm);
 }
 
-/* Nobody is left anywhere: how did it go? Where somebody was stuck, others may have waited behind
- * it: there it goes on to its end. */
+/* No actor is left anywhere: how did the shutdown go? Where an actor was stuck, others may have
+ * waited behind it: there the shutdown goes on to its end. */
 static void collect(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_last_call *call = jzi_container_of(errand, jzi_last_call, errand);
@@ -144,14 +144,15 @@ static bool is_collecting(jzx_system *system)
     return in_time(system) && !system_shutdown_is_over(system);
 }
 
-/* An alarm of "loop" that only ends its sleep, when somebody may be stuck. */
+/* An alarm of "loop" that only ends its sleep, when an actor may be stuck. */
 static void system_shutdown_look(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     (void)alarms;
     (void)alarm;
 }
 
-/* Who is stuck: asked by a signal, for what a thread does is in fields that only it may read. */
+/* The actor that is stuck: asked by a signal, for what a thread does is in fields that only that
+ * thread may read. */
 typedef struct progress {
     jzx_actor_id actor;
     char name[JZX_NAME_MAX + 1];
