@@ -295,7 +295,7 @@ static jzx_err flow_in_say(jzi_flow *flow, flow_in *in)
 }
 
 /* How much one producer may have on its way to us: a stage asks for what it can hand on. With
- * several producers each may use all of it, so that one that is idle keeps nobody waiting. */
+ * several producers each may use all of it, so that an idle one keeps no other waiting. */
 static uint64_t allowance(const jzi_flow *flow, const flow_in *in)
 {
     if (flow->opts->kind == JZX_FLOW_SINK) {

@@ -318,7 +318,7 @@ uint32_t jzx_flow_demand(const jzx_flow *pub)
     return flow->asked < UINT32_MAX ? (uint32_t)flow->asked : UINT32_MAX;
 }
 
-/* Outside of jzx_flow_handle() nobody looks at everything: a message to ourselves does. */
+/* Outside of jzx_flow_handle() nothing looks at everything: a message to the actor itself does. */
 static jzx_err look_again(jzi_flow *flow)
 {
     if (flow->inside) {
