@@ -32,8 +32,8 @@ size_t jzx_dead_letters_read_sized(jzx_loop *loop, uint64_t *cursor, jzx_dead_le
         return 0;
     }
     JZI_ENTER(loop, "jzx_dead_letters_read");
-    const jzi_dead_letters *letters =
-        &loop->dispatcher.dead_letters; /* of a system: of all of it */
+    /* Of a system: of all of it. */
+    const jzi_dead_letters *letters = &loop->dispatcher.dead_letters;
     size_t shared = letter_size < sizeof *out ? letter_size : sizeof *out;
     uint64_t lagged = 0;
     size_t read = 0;

@@ -76,8 +76,8 @@ void jzi_system_log_if_asked(jzx_loop *loop)
     }
     for (uint32_t i = 0; i < JZX_LOG_LEVELS; i++) {
         if (strcmp(wish, names[i]) == 0) {
-            (void)system_log_begin(loop, (jzx_log_level)i,
-                                   true); /* without memory: without a log */
+            /* Without memory: without a log. */
+            (void)system_log_begin(loop, (jzx_log_level)i, true);
             return;
         }
     }
