@@ -40,7 +40,7 @@ static inline uint64_t jzi_ms_since(uint64_t then_ns, uint64_t now_ns)
     return now_ns > then_ns ? (now_ns - then_ns) / 1000000u : 0;
 }
 
-/* An ask that nobody answered yet. */
+/* An ask that was not answered yet. */
 typedef struct jzi_wait {
     jzx_actor_id asker;
     jzx_actor_id callee;

@@ -1,6 +1,6 @@
 /* `stop`, `kill`, `restart`, `send`: what a client may do, if the program allows it. Orders are
- * left at the actor's door and need nobody's answer; a restart is the supervisor's own, so its
- * dispatcher is called. */
+ * left at the actor's door and need no answer; a restart is the supervisor's own, so its dispatcher
+ * is called. */
 #include "control/server.h"
 
 #include <jzx/system.h>

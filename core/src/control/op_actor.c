@@ -1,5 +1,5 @@
-/* The operation `actor`: all about one. What anybody can see comes from a look, the rest from a
- * call to its dispatcher, and what it does just now from its thread. */
+/* The operation `actor`: all about one. What any thread can see comes from a look, the rest from a
+ * call to the actor's dispatcher, and what the actor does just now from its thread. */
 #include "control/op_actor_priv.h"
 
 #include "actor/life_table.h"

@@ -124,7 +124,7 @@ static void write_crowd(jzi_metrics *to, const jzi_view *view)
     crowd all = {0};
     jzi_peek_actors(view, see_actor, &all);
     jzi_metrics_begin(to, "jzx_actors_by_state", "gauge", "Actors that live now, by state.");
-    for (uint32_t i = 0; i < JZX_STATE_TERMINATED; i++) { /* who is that does not live */
+    for (uint32_t i = 0; i < JZX_STATE_TERMINATED; i++) { /* a terminated actor does not live */
         write_by(to, "state", jzx_state_name(i), all.states[i]);
     }
     jzi_metrics_one(to, "jzx_mailbox_depth_max", "gauge",

@@ -82,8 +82,8 @@ static bool find_rings(jzi_trace *trace, bool at_start)
 }
 
 /* Whether lines may be added for this client. All traces share what may wait to be read, so that
- * ten that nobody reads take little more than one; and each may have a little, so that who reads is
- * not kept from it by those who do not. */
+ * ten that are not read take little more than one; and each may have a little, so that a client
+ * that reads is not kept from it by those that do not. */
 static bool has_room(const jzi_trace *trace)
 {
     size_t all = 0;

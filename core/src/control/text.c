@@ -1,4 +1,4 @@
-/* What operations share: whom a request means, and how actors and frames are written. */
+/* What operations share: which actor a request means, and how actors and frames are written. */
 #include "control/server.h"
 
 #include <jzx/lifecycle.h>
@@ -14,7 +14,7 @@ uint64_t jzi_control_now_ns(const jzx_control *control)
     return env->now_ns(env->ctx);
 }
 
-/* Whom a request means. */
+/* Which actor a request means. */
 
 /* True: all of it are hexadecimal digits, and not too many. */
 static bool read_id(const char *text, jzx_actor_id *out_id)
