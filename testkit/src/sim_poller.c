@@ -188,8 +188,8 @@ static size_t poller_report(jzx_sim *sim, sim_poller *poller, size_t found, jzx_
                             size_t cap)
 {
     size_t count = found < cap ? found : cap;
-    /* Who is reported goes round, as the contract of a poller wants; the seed says in which order.
-     */
+    /* Which descriptors are reported goes round, as the contract of a poller wants; the seed says
+     * in which order. */
     int last_fd = poller->found[count - 1].fd;
     for (size_t i = 0; i < count; i++) {
         size_t at = sim->fifo ? i : i + (size_t)jzi_sim_rng_below(&sim->order, count - i);
