@@ -24,7 +24,7 @@ typedef struct wishes {
 
 static const uint64_t no_port = UINT64_MAX;
 
-/* Without a wish it is the usual port, or any other where somebody has that already. */
+/* Without a wish the port is the usual one, or any other where that is taken already. */
 static jzx_err start(const wishes *w, const char *control, jzx_console **out)
 {
     jzx_console_opts opts = {.control = control,
@@ -115,7 +115,7 @@ static int serve(const view *v, const wishes *w)
     if (err != JZX_OK) {
         return start_failed(v, w, err);
     }
-    if (!ui_flush()) { /* who does not get to know the address cannot use it */
+    if (!ui_flush()) { /* without its address the console cannot be used */
         jzx_console_stop(console);
         return EXIT_FAILED;
     }

@@ -1,4 +1,4 @@
-/* jzx dead: messages that reached nobody, and why. */
+/* jzx dead: messages that reached no actor, and why. */
 #include "field.h"
 #include "jzx.h"
 #include "text.h"

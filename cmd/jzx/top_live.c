@@ -9,8 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-/* How often somebody who waits looks whether the program is back; how long an answer may take
- * before that is told; what "stuck" means in the head; how long a message stays. */
+/* BACK_MS     how often `top` looks whether a program that it lost is back
+ * LATE_MS     how long an answer may take before that is told
+ * SILENT_MS   what "stuck" means in the head
+ * MESSAGE_MS  how long a message stays */
 enum { BACK_MS = 500, LATE_MS = 1500, SILENT_MS = 200, MESSAGE_MS = 5000 };
 
 /* A question that is under way; 0: none. */

@@ -271,7 +271,8 @@ int top_screen_key(void)
     }
 }
 
-/* Gives the terminal back, stops as everybody does, and takes it again when it goes on. */
+/* Gives the terminal back, stops as any program does, and takes the terminal again when the process
+ * goes on. */
 static void stop_here(void)
 {
     struct sigaction usual = {.sa_handler = SIG_DFL};

@@ -151,8 +151,8 @@ static void put_line(const trace *t, const json_t *event)
     wrap_end(&line);
 }
 
-/* A line of the trace; follow() flushes. False: it is over, because nobody reads or nothing more
- * fits. */
+/* A line of the trace; follow() flushes. False: the trace is over, because the output has no reader
+ * or nothing more fits. */
 static bool take_line(trace *t, const json_t *line)
 {
     const json_t *event = field_object(line, "event");

@@ -57,7 +57,7 @@ json_t *view_ask(attach *a, json_t *request, int *out_status);
 /* Says why the last call on the connection failed, and returns the status for it. */
 int view_failed(const attach *a);
 
-/* An object as one line of JSON. False: nobody reads any more. */
+/* An object as one line of JSON. False: stdout has no reader any more. */
 bool view_json(const json_t *object);
 /* The same to any stream, which is not flushed. False: no memory. */
 bool view_put_json(FILE *out, const json_t *object);
@@ -65,10 +65,10 @@ bool view_put_json(FILE *out, const json_t *object);
 /* Until SIGINT or SIGTERM; for live views, which then end with what they have. */
 void view_catch_interrupts(void);
 bool view_interrupted(void);
-/* There was an interrupt, or nobody reads what is written. */
+/* There was an interrupt, or stdout has no reader any more. */
 bool view_is_over(void);
-/* Until the time is over (-1: for ever), something comes from the program, who reads stdout goes
- * away, or there is an interrupt. */
+/* Until the time is over (-1: for ever), something comes from the program, the reader of stdout
+ * goes away, or there is an interrupt. */
 void view_pause(const attach *a, int ms);
 
 ui_colour view_state_colour(const char *state); /* of an actor */

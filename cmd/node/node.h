@@ -5,8 +5,8 @@
  *                   -> mailer                a receipt
  *                   -> the bus               orders/paid, orders/failed: audit, shipping
  *
- * Read tree.c first: it has everybody and who supervises whom. Each actor finds the others by name.
- */
+ * Read tree.c first: it has all actors and which supervises which. Each actor finds the others by
+ * name. */
 #ifndef NODE_H
 #define NODE_H
 
@@ -69,10 +69,10 @@ typedef struct node {
     _Atomic uint64_t failed;
     _Atomic uint64_t turned_away; /* the clerks had no room */
     _Atomic uint64_t no_receipt;
-    _Atomic bool stopping; /* lets go whoever loops */
+    _Atomic bool stopping; /* ends the loop of the looper */
 } node;
 
-/* Starts everybody. */
+/* Starts all actors. */
 jzx_err node_start_tree(node *n);
 
 /* A small generator: what looks like chance is the same in every run of an actor. */

@@ -58,7 +58,7 @@ jzx_behavior_result cache_init(jzx_context *ctx, void *arg)
     return node_state(ctx, arg, sizeof(cache));
 }
 
-/* Who asked is kept in the ask of the database, and answered when that is. */
+/* The clerk's request is kept in the ask of the database, and answered when that is. */
 static jzx_behavior_result cache_miss(jzx_context *ctx, uint64_t item)
 {
     jzx_request request = jzx_request_keep(ctx);
