@@ -38,7 +38,7 @@ static void usage(FILE *out)
             "  --seconds N    stop after so many\n"
             "  --help\n"
             "Trouble by hand, with `jzx send ACTOR --tag N`: bank 101 (fails), 102 (panics),\n"
-            "103 (crashes), 104 (answers nobody for a while); cache 101; database 101, 104;\n"
+            "103 (crashes), 104 (does not answer for a while); cache 101; database 101, 104;\n"
             "mailer 104; looper 109 (loops for ever).\n",
             CONSOLE_PORT);
 }

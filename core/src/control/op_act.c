@@ -109,7 +109,7 @@ static bool act_call(jzi_client *client, jzx_actor_id supervisor, jzx_actor_id c
     if (end == JZI_CALL_ANSWERED && it->err == JZX_ERR_WRONG_SUPERVISOR &&
         supervisor == JZX_NOBODY) {
         good = jzi_refuse(client, "WRONG_SUPERVISOR",
-                          "Nobody supervises this actor, so nobody can restart it.");
+                          "This actor has no supervisor that could restart it.");
     } else if (end == JZI_CALL_ANSWERED && it->err == JZX_ERR_NOT_RESTARTABLE) {
         good = jzi_refuse(client, "NOT_RESTARTABLE",
                           "A temporary child is never restarted, nor one without init or the flag "

@@ -57,7 +57,7 @@ static const simple simples[] = {
     GAUGE("jzx_watches", watches, "Watches and links between actors now."),
     COUNTER("jzx_asks_total", asks, "Questions that actors asked."),
     COUNTER("jzx_replies_total", replies, "Replies that were given."),
-    COUNTER("jzx_late_replies_total", late_replies, "Replies that nobody waited for any more."),
+    COUNTER("jzx_late_replies_total", late_replies, "Replies that no asker waited for any more."),
     COUNTER("jzx_ticks_total", ticks, "Rounds of the dispatchers."),
     COUNTER("jzx_turns_total", turns, "Turns of actors."),
     COUNTER("jzx_polls_total", polls, "Looks at the poller, waiting or not."),

@@ -211,7 +211,7 @@ static const char *audit_actor(const jzi_worker *worker, const jzi_actor *actor,
     }
     bool aside = facts.urgent > 0 || facts.events > 0;
     if (aside && (actor->flags & JZI_ACTOR_MIXED) == 0) {
-        return "has events or urgent messages that nobody will look for";
+        return "has events or urgent messages that no worker will look for";
     }
     if ((aside || (actor->flags & (JZI_ACTOR_LIFE | JZI_ACTOR_FROZEN)) != 0) &&
         (actor->flags & JZI_ACTOR_QUEUED) == 0) {
