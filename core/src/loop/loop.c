@@ -375,7 +375,7 @@ void jzi_loop_abandon(jzx_loop *loop)
 jzx_err jzi_loop_may_end(jzx_loop *loop)
 {
     if (loop->system != NULL) {
-        return JZX_ERR_BUSY; /* it goes with its system */
+        return JZX_ERR_BUSY; /* a dispatcher goes with its system */
     }
     jzi_worker_check_thread(&loop->worker, "jzx_loop_destroy");
     return loop->in_step || loop->dispatcher.destroying ? JZX_ERR_BUSY : JZX_OK;

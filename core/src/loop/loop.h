@@ -38,9 +38,9 @@ struct jzx_loop {
     uint64_t shutdown_start_ns;
     uint64_t shutdown_deadline_ns;
     jzi_alarm shutdown_alarm;
-    jzx_system *system; /* NULL: it is alone */
+    jzx_system *system; /* NULL: the loop is alone */
     bool in_step;
-    bool spins;                      /* before it sleeps; see loop_tick.c */
+    bool spins;                      /* before a sleep; see loop_tick.c */
     bool in_run;                     /* a thread is inside a run */
     bool heeds_stop;                 /* a stop request ends the wait; steps take no notice of it */
     void (*on_down)(jzx_loop *loop); /* in a system: its root is empty */

@@ -151,7 +151,7 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
     jzi_node_pool_init(&worker->wide, sizeof(jzi_wide_node));
 }
 
-/* It is not to be after all. In a system the inbox stays, as of a dispatcher that is gone. */
+/* The loop could not be made. In a system the inbox stays, as of a dispatcher that is gone. */
 static void close_inbox(jzx_loop *loop)
 {
     (void)jzi_inbox_close(loop->inbox);

@@ -59,7 +59,7 @@ static bool hand_over(const jzi_pool_thread *thread)
     return false;
 }
 
-/* The life of a worker until the pool is parked. It has the pool lock. */
+/* The life of a worker until the pool is parked. The caller has the pool lock. */
 static void work(jzi_pool_thread *thread)
 {
     jzi_pool *pool = thread->pool;

@@ -67,7 +67,7 @@ static inline jzx_loop *jzi_system_loop_at(const jzx_system *system, uint32_t in
 jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_size,
                                 size_t loop_config_size, size_t dispatcher_size,
                                 jzx_system **out_system);
-/* Whether it may be destroyed now. Errors: BUSY. */
+/* Whether the system may be destroyed now. Errors: BUSY. */
 jzx_err jzi_system_may_end(jzx_system *system);
 jzx_err jzi_system_destroy(jzx_system *system);
 /* See jzx_system_abandon(). */

@@ -48,7 +48,7 @@ static bool is_at_rest(const jzx_loop *loop, const jzi_worker *here)
     return JZI_PEEK(loop->io.in_wait) || (loop->pool == NULL && !loop->in_step);
 }
 
-/* Its thread is not here: the calls of this one are in order. */
+/* The dispatcher's thread is not here: the calls of this one are in order. */
 static void come_out(jzx_loop *loop)
 {
     loop->in_step = false;

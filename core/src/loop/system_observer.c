@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-/* Which callback it is. */
+/* Which callback a report is for. */
 typedef enum jzi_report_kind {
     JZI_REPORT_SPAWN,
     JZI_REPORT_START,

@@ -97,8 +97,8 @@ static void collect(jzi_worker *worker, jzi_errand *errand)
     one_less(system, epoch);
 }
 
-/* Has every dispatcher do it. What it takes was made with the dispatcher (R9). One that has not
- * even come to the last such call is left out: it is stuck. */
+/* Has every dispatcher run `what`. The errand for that was made with the dispatcher (R9). A
+ * dispatcher that has not even come to the last such call is left out: it is stuck. */
 static void call_all(jzx_system *system, void (*what)(jzi_worker *, jzi_errand *), uint32_t ms)
 {
     (void)pthread_mutex_lock(&system->lock);
@@ -248,7 +248,7 @@ jzx_err jzx_system_shutdown_sized(jzx_system *system, uint32_t timeout_ms, jzx_s
         report.in_time = 0;
         name_all_stuck(system, &report);
         err = JZX_ERR_STUCK;
-        call_all(system, collect, 0); /* when it comes back, it is open for business again */
+        call_all(system, collect, 0); /* a dispatcher that comes back then opens again */
     }
     atomic_store_explicit(&system->closing, 0, memory_order_seq_cst);
     jzi_loop_stop_answered(loop);

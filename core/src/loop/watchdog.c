@@ -49,7 +49,7 @@ typedef struct watched {
     bool is_suspect;
     beat beat;
     uint64_t elapsed_ns; /* since the suspect was first seen */
-    uint64_t next_ns;    /* when it is reported */
+    uint64_t next_ns;    /* when the suspect is reported */
     uint32_t reports;
 } watched;
 
@@ -62,7 +62,7 @@ struct jzx_watchdog {
     uint64_t limit_ns;
     uint64_t period_ns;
 
-    /* Its own thread's; the first two are the worker's while it is asked. */
+    /* The watchdog's own thread's; the first two are the worker's while that is asked. */
     const jzi_worker *asked;
     sighting seen;
     uint64_t last_ns; /* when time was added up last */
