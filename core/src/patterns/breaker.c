@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-/* What it was made of. */
+/* What a breaker is made of. */
 typedef struct plan {
     jzi_proxy proxy;
     jzi_breaker_rules rules;

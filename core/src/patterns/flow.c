@@ -345,7 +345,7 @@ static jzx_behavior_result flow_settle(jzi_flow *flow, jzx_behavior_result resul
     return result;
 }
 
-/* False: it is not the flow's. */
+/* False: the message is not the flow's. */
 static bool take_any(jzi_flow *flow, const jzx_message *msg, jzx_behavior_result *out_result)
 {
     if ((msg->tag & 0xFFFF0000u) == FLOW_TAG(FLOW_TAGS)) {

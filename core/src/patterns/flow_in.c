@@ -27,7 +27,7 @@ static flow_in *find_watched(const jzi_flow *flow, jzx_watch_ref watch)
     return NULL;
 }
 
-/* What it was asked for will not come. */
+/* What the producer was asked for will not come. */
 static void forget_asked(jzi_flow *flow, flow_in *in)
 {
     flow->asked -= in->asked;
@@ -212,7 +212,7 @@ bool jzi_flow_in_restarted(jzi_flow *flow, jzx_watch_ref watch)
         return false;
     }
     if (in->state == IN_LEAVING || in->state == IN_DONE) {
-        in->waits = false; /* it will be told what its earlier life was to be told */
+        in->waits = false; /* the producer will be told what its earlier life was to be told */
         return true;
     }
     if ((in->link.flags & JZX_FLOW_MANUAL) != 0) {

@@ -130,7 +130,7 @@ bool jzi_flow_out_restarted(jzi_flow *flow, const jzx_signal *news)
     if (out == NULL) {
         return false;
     }
-    if (out->cookie >> 32 < news->incarnation) { /* it has not subscribed in this life yet */
+    if (out->cookie >> 32 < news->incarnation) { /* not yet subscribed in this life */
         forget_credit(flow, out);
         out->on = false;
         out->told = false;

@@ -89,8 +89,8 @@ typedef struct flow_out {
     jzx_actor_id consumer;
     jzx_watch_ref watch;
     uint64_t cookie;
-    jzx_flow_link link; /* to connect it again when it was restarted */
-    uint32_t credit;    /* items that it asked for and we did not send yet */
+    jzx_flow_link link; /* to connect the consumer again when it was restarted */
+    uint32_t credit;    /* items that the consumer asked for and we did not send yet */
     uint8_t say;
     bool on;    /* subscribed in its present life */
     bool waits; /* for room */
@@ -189,7 +189,7 @@ jzx_err jzi_flow_check_link(const jzx_flow_link *link);
 jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id sender);
 void jzi_flow_in_disconnect(jzi_flow *flow, jzx_actor_id producer);
 bool jzi_flow_in_hello(jzi_flow *flow, jzx_actor_id producer, uint64_t cookie);
-/* An item came: takes it off what was asked for. True: it may be time to ask again. */
+/* An item came: takes it off what was asked for. True: the time to ask again may have come. */
 bool jzi_flow_in_arrived(jzi_flow *flow, jzx_actor_id producer);
 jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer);
 /* News of a producer, or room in its mailbox. False: it is none of ours. *out_lost: it was

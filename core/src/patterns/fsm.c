@@ -190,8 +190,8 @@ static jzx_behavior_result put_aside(jzx_fsm *fsm, jzx_context *ctx, const jzx_m
     return JZX_BEHAVIOR_OK;
 }
 
-/* Puts everything postponed back to the front of the mailbox. It comes before what was inserted
- * earlier, but after what this event inserts. */
+/* Puts everything postponed back to the front of the mailbox. What was postponed comes before what
+ * was inserted earlier, but after what this event inserts. */
 static void replay(jzx_fsm *fsm, jzx_context *ctx)
 {
     uint32_t count = jzx_stash_count(ctx);

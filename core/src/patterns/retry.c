@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* What it was made of. */
+/* What a retry is made of. */
 typedef struct plan {
     jzi_proxy proxy;
     jzi_retry_rules rules;

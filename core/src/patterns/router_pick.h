@@ -10,13 +10,13 @@
 /* One worker. */
 typedef struct jzi_route {
     jzx_actor_id id;
-    uint64_t place;   /* where it stands for the hash: of its index, or of its id */
-    uint64_t routed;  /* messages it was given */
-    uint64_t refused; /* how often it was found full */
+    uint64_t place;   /* where the worker stands for the hash: of its index, or of its id */
+    uint64_t routed;  /* messages that the worker was given */
+    uint64_t refused; /* how often the worker was found full */
     uint32_t index;   /* in a pool or list, for good; the table is in this order */
     uint32_t waiting; /* messages that wait for this one and no other */
-    bool full;        /* it refused a message and has not told of room since */
-    bool asked;       /* it will tell */
+    bool full;        /* the worker refused a message and has not told of room since */
+    bool asked;       /* the worker will tell of room */
     bool kept;        /* for code that compares the table with another list */
 } jzi_route;
 
