@@ -109,7 +109,7 @@ static bool read_escape(reader *in, char **to)
             return true;
         }
     }
-    in->at--; /* it may be the end */
+    in->at--; /* that byte may be the end */
     return json_request_fail(in, "A text has a \\ with a letter after it that means nothing.");
 }
 

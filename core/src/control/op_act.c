@@ -123,7 +123,7 @@ static bool act_call(jzi_client *client, jzx_actor_id supervisor, jzx_actor_id c
         good = jzi_refuse(client, "NOT_ANSWERING",
                           "The supervisor's dispatcher is stuck or not run; nothing was done.");
     } else {
-        good = true; /* it is at it just now */
+        good = true; /* the dispatcher does it just now */
     }
     jzi_dispatcher_call_drop(call);
     return good;

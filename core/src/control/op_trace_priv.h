@@ -22,7 +22,7 @@ typedef struct jzi_trace {
     jzi_client *client;
     jzi_names *names;
 
-    /* What it asks for. */
+    /* What the trace asks for. */
     bool has_tag;
     bool sends;
     bool has_actors; /* only those of `chosen` and `below` */

@@ -16,7 +16,7 @@ jzi_view jzi_view_of(jzx_loop *loop)
     };
 }
 
-/* The inbox of a dispatcher; NULL: there never was one. They stay as long as the view. */
+/* The inbox of a dispatcher; NULL: there never was one. Inboxes stay as long as the view. */
 static const jzi_inbox *inbox_at(const jzi_view *view, uint32_t dispatcher)
 {
     if (view->system == NULL) {

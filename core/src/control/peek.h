@@ -53,7 +53,7 @@ static inline uint32_t jzi_snapshot_handled(const jzi_actor_snapshot *snapshot)
  */
 void jzi_peek_actors(const jzi_view *view,
                      bool (*see)(void *ctx, const jzi_actor_snapshot *snapshot), void *ctx);
-/* One actor. False: it is gone. */
+/* One actor. False: the actor is gone. */
 bool jzi_peek_actor(const jzi_view *view, jzx_actor_id id, jzi_actor_snapshot *out);
 /* How many live there, by counters. */
 uint64_t jzi_peek_live(const jzi_view *view);

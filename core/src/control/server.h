@@ -175,7 +175,7 @@ typedef struct jzi_row {
 void jzi_write_row(jzi_json *out, const char *member, const jzi_row *row);
 /* A jzx_dead_reason as the protocol has it: "dropped_newest". */
 const char *jzi_dead_name(uint32_t reason);
-/* Whether it runs, by server->workers. */
+/* Whether the actor runs, by server->workers. */
 bool jzi_server_runs(const jzi_server *server, jzx_actor_id id);
 
 static inline const jzx_allocator *jzi_server_alloc(const jzi_server *server)

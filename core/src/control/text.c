@@ -122,7 +122,7 @@ void jzi_write_row(jzi_json *out, const char *member, const jzi_row *row)
     jzi_json_close(out, '}');
 }
 
-/* How far it is from the root, by looking; UINT32_MAX: not to be told. */
+/* How far an actor is from the root, by looking; UINT32_MAX: not to be told. */
 static uint32_t text_depth_of(const jzi_view *view, jzx_actor_id parent)
 {
     enum { DEEPEST = 1000 };
