@@ -27,7 +27,7 @@ enum { ATTACH_PATIENCE_MS = 5000 };
 /* Connects, without waiting for the greeting. Never NULL but when there is no memory; when it
  * failed attach_error() is an errno, and all that follows is ATTACH_LOST. `path` is copied. */
 attach *attach_connect(const char *path);
-/* Waits for the greeting and checks it. ATTACH_REFUSED: it has too many clients. */
+/* Waits for the greeting and checks it. ATTACH_REFUSED: the program has too many clients. */
 attach_result attach_greet(attach *a, int patience_ms);
 void attach_close(attach *a); /* NULL is fine */
 
@@ -52,7 +52,7 @@ const char *attach_code(const attach *a);
 int attach_error(const attach *a); /* of connecting */
 
 const char *attach_path(const attach *a);
-const json_t *attach_greeting(const attach *a); /* NULL before it came */
+const json_t *attach_greeting(const attach *a); /* NULL before the greeting came */
 const char *attach_name(const attach *a);       /* of the program, harmless for terminals */
 pid_t attach_pid(const attach *a);              /* what the program says */
 /* The process that the kernel says is at the other end; 0: unknown, as for one in another pid

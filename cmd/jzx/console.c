@@ -60,7 +60,7 @@ static void open_browser(const char *url)
     char *argv[] = {program, address, NULL};
     pid_t pid = 0;
     sigset_t none;
-    posix_spawnattr_t attributes; /* it gets signals as usual, not as we do */
+    posix_spawnattr_t attributes; /* the browser gets signals as usual, not as we do */
     (void)sigemptyset(&none);
     (void)snprintf(address, sizeof address, "%s", url);
     if (posix_spawnattr_init(&attributes) != 0) {
@@ -111,7 +111,7 @@ static int serve(const view *v, const wishes *w)
     if (err == JZX_OK) {
         console_tell(v, a, console);
     }
-    attach_close(a); /* it is not needed any more, and the program has room for so many only */
+    attach_close(a); /* not needed any more, and the program has room for so many clients only */
     if (err != JZX_OK) {
         return start_failed(v, w, err);
     }

@@ -27,7 +27,7 @@ void find_free(finding *f);
 void find_warn(void);
 
 /* The program that the user means: a path of a socket, a pid, a name; NULL: the only one there is.
- * Greeted. NULL: it has said why there is none, and *out_status says it too. */
+ * Greeted. NULL: find_one() has said why there is none, and *out_status says it too. */
 attach *find_one(const char *what, int *out_status);
 
 #endif

@@ -55,7 +55,8 @@ static void on_signal(int number)
     }
 }
 
-/* Only calls that are safe in a handler. It was installed to run once; the signal comes again. */
+/* Only calls that are safe in a handler. This one was installed to run once; the signal comes
+ * again. */
 static void on_crash(int number)
 {
     ssize_t done = write(STDOUT_FILENO, goodbye, goodbye_len);

@@ -96,7 +96,7 @@ static void trace_put_heading(void)
     wrap_end(&line);
 }
 
-/* How it ended: of a failure, with its code and its own words; of a dead letter, why. */
+/* The reason of an event: of a failure, with its code and its own words; of a dead letter, why. */
 static void put_reason(wrap *line, const json_t *event)
 {
     const char *reason = field_text(event, "reason");

@@ -30,8 +30,8 @@ typedef struct view_spec {
     const char *more;           /* further lines of --help, or NULL */
     const view_option *options; /* or NULL */
     int min, max;               /* operands; of "": 0, 0 */
-    bool live;                  /* it goes on until it is interrupted: takes --once */
-    bool all;                   /* it shows all programs, and takes none */
+    bool live;                  /* the view goes on until it is interrupted: takes --once */
+    bool all;                   /* the view shows all programs, and takes none */
 } view_spec;
 
 typedef struct view {
@@ -43,11 +43,11 @@ typedef struct view {
     char help[40]; /* what to say after "Try:" */
 } view;
 
-/* Reads the options; argv[0] is the command's name. True: go on. False: it has written help or said
- * what is wrong, and *out_status says it too. Every view takes -p/--program, --json, --once,
- * --ascii and --help. */
+/* Reads the options; argv[0] is the command's name. True: go on. False: view_begin() has written
+ * help or said what is wrong, and *out_status says it too. Every view takes -p/--program, --json,
+ * --once, --ascii and --help. */
 bool view_begin(view *v, const view_spec *spec, int argc, char **argv, int *out_status);
-/* Connects to the program. NULL: it has said why not, and *out_status says it too. */
+/* Connects to the program. NULL: view_attach() has said why not, and *out_status says it too. */
 attach *view_attach(const view *v, int *out_status);
 /* Both. NULL: *out_status is what the command ends with. */
 attach *view_open(view *v, const view_spec *spec, int argc, char **argv, int *out_status);

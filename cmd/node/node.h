@@ -47,7 +47,7 @@ enum {
 typedef struct node_options {
     uint32_t load;    /* per cent of the usual number of orders */
     uint32_t faults;  /* per minute */
-    uint32_t seconds; /* then it stops by itself; 0: never */
+    uint32_t seconds; /* then the node stops by itself; 0: never */
     uint16_t port;    /* of the console; 0: any that is free */
     bool console;
     bool stuck;
@@ -123,7 +123,7 @@ jzx_behavior_result brood(jzx_context *ctx, const jzx_message *msg);
 /* meter.c */
 jzx_behavior_result meter_init(jzx_context *ctx, void *arg);
 jzx_behavior_result meter_work(jzx_context *ctx, const jzx_message *msg);
-/* How it went, and whether every message is accounted for. Returns the exit status. */
+/* How the run went, and whether every message is accounted for. Returns the exit status. */
 int meter_sum_up(node *n, jzx_err err, const jzx_shutdown_report *report);
 
 #endif

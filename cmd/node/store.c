@@ -111,7 +111,7 @@ jzx_behavior_result cache_work(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-/* Counts what became of the orders. It hears of them by the bus, at its own pace. */
+/* Counts what became of the orders. The audit hears of them by the bus, at its own pace. */
 typedef struct audit {
     node *n;
     uint64_t paid;

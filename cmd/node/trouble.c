@@ -13,7 +13,7 @@ typedef struct gremlin {
     uint64_t missed;
 } gremlin;
 
-/* What it does, in turn. */
+/* What the gremlin does, in turn. */
 static const struct {
     const char *whom;
     uint32_t tag;
