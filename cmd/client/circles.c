@@ -55,7 +55,7 @@ static size_t first_of(const walk *it, const json_t *from)
     return low < it->count && compare_ids(it->edges[low].from, from) == 0 ? low : it->count;
 }
 
-/* From where it was entered to the end of the way. */
+/* From where the circle was entered to the end of the way. */
 static void add_circle(walk *it, size_t first)
 {
     json_t *circle = json_array();

@@ -46,7 +46,7 @@ static void find_spec(jzd_exam *exam, const json_t *fact)
     free(text);
 }
 
-/* Whether it is about to give up, or goes round for ever. */
+/* Whether a supervisor is about to give up, or goes round for ever. */
 static void find_restarts(jzd_exam *exam, const json_t *fact)
 {
     uint64_t within = field_u64(fact, "restarts");

@@ -30,7 +30,7 @@ static void examine_asks_of_all(jzd_exam *exam, const json_t *counters)
     uint64_t replies = field_u64(counters, "replies");
     if (is_share(late, replies, LATE_MANY, LATE_SHARE)) {
         jzd_find(exam, JZD_WARNING, "late-replies", NULL,
-                 "Give asks a longer timeout_ms, or have those who answer look at "
+                 "Give asks a longer timeout_ms, or have the actors that answer look at "
                  "jzx_request_is_wanted() first.",
                  "%llu answers came when nobody waited for them any more; %llu came in time.",
                  (unsigned long long)late, (unsigned long long)replies);
@@ -143,7 +143,8 @@ void jzd_examine_dispatchers(jzd_exam *exam)
     }
     if (exam->any_overrun && !field_bool(exam->facts, "watchdog")) {
         jzd_find(exam, JZD_NOTE, "no-watchdog", NULL,
-                 "Start one with jzx_watchdog_start(): it reports who does not return, and where.",
+                 "Start one with jzx_watchdog_start(): it reports which actor does not return, "
+                 "and where.",
                  "Actors keep their dispatchers for too long, and no watchdog reports it.");
     }
 }

@@ -1,4 +1,4 @@
-/* The connection is never blocking; whoever waits, waits in poll() with a deadline. */
+/* The connection is never blocking; a caller that waits, waits in poll() with a deadline. */
 #include "attach.h"
 
 #include "field.h"
@@ -69,7 +69,7 @@ static attach_result lose(attach *a, const char *format, ...)
     return ATTACH_LOST;
 }
 
-/* What is no socket refuses connections just as one that nobody serves. */
+/* A file that is no socket refuses connections just as a socket that no program serves. */
 static int error_of(const char *path, int error)
 {
     struct stat info;

@@ -27,7 +27,7 @@ enum { ATTACH_PATIENCE_MS = 5000 };
 /* Connects, without waiting for the greeting. Never NULL but when there is no memory; when it
  * failed attach_error() is an errno, and all that follows is ATTACH_LOST. `path` is copied. */
 attach *attach_connect(const char *path);
-/* Waits for the greeting and checks it. ATTACH_REFUSED: it has too many clients. */
+/* Waits for the greeting and checks it. ATTACH_REFUSED: the program has too many clients. */
 attach_result attach_greet(attach *a, int patience_ms);
 void attach_close(attach *a); /* NULL is fine */
 
@@ -36,10 +36,10 @@ void attach_close(attach *a); /* NULL is fine */
  * with ATTACH_OK. Lines of a trace that come in between are dropped. */
 attach_result attach_ask(attach *a, json_t *request, json_t **out_answer);
 
-/* The same in two steps, for who waits for a keyboard as well: send, poll attach_fd() for reading,
- * then take lines until ATTACH_WAIT. attach_next() gives every line, with whatever id; it does not
- * look at `ok`, attach_look() does. Timeout 0: only what is there, -1: for ever. A signal whose
- * handler was installed without SA_RESTART ends the wait with ATTACH_WAIT. */
+/* The same in two steps, for a caller that waits for a keyboard as well: send, poll attach_fd() for
+ * reading, then take lines until ATTACH_WAIT. attach_next() gives every line, with whatever id; it
+ * does not look at `ok`, attach_look() does. Timeout 0: only what is there, -1: for ever. A signal
+ * whose handler was installed without SA_RESTART ends the wait with ATTACH_WAIT. */
 attach_result attach_send(attach *a, json_t *request, uint64_t *out_id);
 attach_result attach_next(attach *a, int timeout_ms, json_t **out_line);
 attach_result attach_look(attach *a, const json_t *answer);
@@ -52,10 +52,11 @@ const char *attach_code(const attach *a);
 int attach_error(const attach *a); /* of connecting */
 
 const char *attach_path(const attach *a);
-const json_t *attach_greeting(const attach *a); /* NULL before it came */
+const json_t *attach_greeting(const attach *a); /* NULL before the greeting came */
 const char *attach_name(const attach *a);       /* of the program, harmless for terminals */
 pid_t attach_pid(const attach *a);              /* what the program says */
-/* Who the kernel says is at the other end; 0: unknown, as for one in another pid namespace. */
+/* The process that the kernel says is at the other end; 0: unknown, as for one in another pid
+ * namespace. */
 pid_t attach_peer(const attach *a);
 /* Whose process that is; (uid_t)-1: unknown. */
 uid_t attach_owner(const attach *a);

@@ -24,7 +24,7 @@ typedef struct wishes {
 
 static const uint64_t no_port = UINT64_MAX;
 
-/* Without a wish it is the usual port, or any other where somebody has that already. */
+/* Without a wish the port is the usual one, or any other where that is taken already. */
 static jzx_err start(const wishes *w, const char *control, jzx_console **out)
 {
     jzx_console_opts opts = {.control = control,
@@ -60,7 +60,7 @@ static void open_browser(const char *url)
     char *argv[] = {program, address, NULL};
     pid_t pid = 0;
     sigset_t none;
-    posix_spawnattr_t attributes; /* it gets signals as usual, not as we do */
+    posix_spawnattr_t attributes; /* the browser gets signals as usual, not as we do */
     (void)sigemptyset(&none);
     (void)snprintf(address, sizeof address, "%s", url);
     if (posix_spawnattr_init(&attributes) != 0) {
@@ -111,11 +111,11 @@ static int serve(const view *v, const wishes *w)
     if (err == JZX_OK) {
         console_tell(v, a, console);
     }
-    attach_close(a); /* it is not needed any more, and the program has room for so many only */
+    attach_close(a); /* not needed any more, and the program has room for so many clients only */
     if (err != JZX_OK) {
         return start_failed(v, w, err);
     }
-    if (!ui_flush()) { /* who does not get to know the address cannot use it */
+    if (!ui_flush()) { /* without its address the console cannot be used */
         jzx_console_stop(console);
         return EXIT_FAILED;
     }

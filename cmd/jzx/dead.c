@@ -1,4 +1,4 @@
-/* jzx dead: messages that reached nobody, and why. */
+/* jzx dead: messages that reached no actor, and why. */
 #include "field.h"
 #include "jzx.h"
 #include "text.h"
@@ -67,7 +67,7 @@ static bool put_letters(dead *d, const json_t *answer)
     return ui_page_end(&page);
 }
 
-/* Asks for what came since. False: it is over, and *out_status says how. */
+/* Asks for what came since. False: the view is over, and *out_status says how. */
 static bool take_more(dead *d, bool *out_full, int *out_status)
 {
     json_t *request =

@@ -32,7 +32,7 @@ static pid_t pid_of_name(const char *name)
     return errno != 0 || (*end != '.' && *end != '-') || pid != (pid_t)pid ? 0 : (pid_t)pid;
 }
 
-/* Our own, without anybody who serves it, of a process that is gone. */
+/* A socket of ours, which no program serves, of a process that is gone. */
 static bool is_stale(const char *path, pid_t pid)
 {
     struct stat entry;
@@ -74,7 +74,7 @@ static void add(finding *f, const char *path, pid_t pid, uid_t owner)
         return;
     }
     if (error == 0 && attach_owner(link) != owner && attach_owner(link) != 0) {
-        attach_close(link); /* a link to what somebody else serves */
+        attach_close(link); /* a link to what another user serves */
         return;
     }
     found *programs = realloc(f->programs, (f->count + 1) * sizeof *programs);
@@ -86,7 +86,7 @@ static void add(finding *f, const char *path, pid_t pid, uid_t owner)
     f->programs[f->count++] = (found){.link = link, .state = ATTACH_LOST, .pid = pid};
 }
 
-/* `owner` must be the owner of the directory: in /tmp anybody can make one of that name. */
+/* `owner` must be the owner of the directory: in /tmp any user can make one of that name. */
 static void look_in(finding *f, const char *directory, uid_t owner)
 {
     struct stat info;

@@ -16,10 +16,10 @@ typedef struct finding {
     size_t count;
 } finding;
 
-/* Everybody in $XDG_RUNTIME_DIR/jzx, /tmp/jzx-UID and /tmp/jzx-UID-XXXXXX, where programs go when
- * another user has the one before; root finds those of all users. Only directories that belong to
- * the user count, and of those what a process of that user, or of root, serves. Sockets of
- * ours that nobody serves any more, and whose process is gone, are removed. */
+/* All programs in $XDG_RUNTIME_DIR/jzx, /tmp/jzx-UID and /tmp/jzx-UID-XXXXXX, where programs go
+ * when another user has the one before; root finds those of all users. Only directories that belong
+ * to the user count, and of those what a process of that user, or of root, serves. Sockets of ours
+ * that no program serves any more, and whose process is gone, are removed. */
 void find_all(finding *out);
 void find_free(finding *f);
 
@@ -27,7 +27,7 @@ void find_free(finding *f);
 void find_warn(void);
 
 /* The program that the user means: a path of a socket, a pid, a name; NULL: the only one there is.
- * Greeted. NULL: it has said why there is none, and *out_status says it too. */
+ * Greeted. NULL: find_one() has said why there is none, and *out_status says it too. */
 attach *find_one(const char *what, int *out_status);
 
 #endif

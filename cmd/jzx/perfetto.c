@@ -214,7 +214,7 @@ static void untangle(perfetto *p, uint64_t *busy_until)
     qsort(p->events, p->count, sizeof *p->events, by_time);
 }
 
-/* Whom a message went to, and its stamp there: the same for both ends of an arrow. */
+/* The actor that a message went to, and its stamp there: the same for both ends of an arrow. */
 static uint32_t receiver_of(const event *e)
 {
     return e->role == ROLE_SENT ? e->peer : e->track;

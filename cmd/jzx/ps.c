@@ -19,7 +19,7 @@ enum {
 
 /* What two looks at a program tell. */
 typedef struct look {
-    json_t *first, *second; /* owned; NULL: it did not answer */
+    json_t *first, *second; /* owned; NULL: the program did not answer */
 } look;
 
 static json_t *ask_program(found *program)

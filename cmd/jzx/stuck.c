@@ -1,4 +1,4 @@
-/* jzx stuck: who does not get on, and what it hangs on. */
+/* jzx stuck: which actors make no progress, and what they hang on. */
 #include "doctor.h"
 #include "field.h"
 #include "frames.h"

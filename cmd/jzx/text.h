@@ -27,7 +27,7 @@ bool text_is_harmful(const void *at, size_t len, unsigned *out_code);
 /* How many columns the whole takes, as text_fit() would write it. */
 size_t text_width(const char *text);
 
-/* Writes it, harmless, of any length. */
+/* Writes the text, harmless, of any length. */
 void text_put(FILE *out, const char *text);
 /* The same up to so many columns, but at least one character; returns the columns and moves *text
  * to what is left. */

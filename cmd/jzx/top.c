@@ -155,7 +155,7 @@ static int print_lines(attach *link, top_state *state, double interval, uint64_t
     return status;
 }
 
-/* False: it has said what is wrong. */
+/* False: apply() has said what is wrong. */
 static bool apply(const options *o, const view *v, top_state *state)
 {
     bool paper = v->once || v->json;

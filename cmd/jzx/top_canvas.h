@@ -46,7 +46,7 @@ typedef struct top_canvas {
     size_t text_cap;
 } top_canvas;
 
-/* Empties it. */
+/* Empties the canvas. */
 void top_canvas_begin(top_canvas *canvas, int rows, int columns);
 void top_canvas_deinit(top_canvas *canvas);
 

@@ -9,14 +9,16 @@
 #include <string.h>
 #include <time.h>
 
-/* How often somebody who waits looks whether the program is back; how long an answer may take
- * before that is told; what "stuck" means in the head; how long a message stays. */
+/* BACK_MS     how often `top` looks whether a program that it lost is back
+ * LATE_MS     how long an answer may take before that is told
+ * SILENT_MS   what "stuck" means in the head
+ * MESSAGE_MS  how long a message stays */
 enum { BACK_MS = 500, LATE_MS = 1500, SILENT_MS = 200, MESSAGE_MS = 5000 };
 
 /* A question that is under way; 0: none. */
 typedef struct live {
     attach *link; /* owned; NULL while the program is gone */
-    char *path;   /* owned; where it was */
+    char *path;   /* owned; where the program was */
     top_state *state;
     uint64_t program_id;
     uint64_t list_id;
@@ -28,7 +30,7 @@ typedef struct live {
     bool asked_twice; /* the window did not fit, and was asked for anew */
     int64_t asked_ms;
     int64_t next_ms; /* when to look next */
-    int64_t back_ms; /* when to look whether it is back */
+    int64_t back_ms; /* when to look whether the program is back */
     int64_t said_ms; /* since when a message is shown; 0: none is */
     uint64_t looks;
     bool draw;

@@ -61,8 +61,8 @@ typedef struct top_row {
 /* Fills a row from one element of the answer. What is missing is empty. */
 void top_row_read(top_row *row, const json_t *actor);
 /* Before 0: a comes before b. Numbers are largest first, names and ids from the start of the
- * alphabet, who has no name last. Equal numbers are sorted by rate (equal rates by mailbox); ids
- * settle the other ties. */
+ * alphabet, rows without a name last. Equal numbers are sorted by rate (equal rates by mailbox);
+ * ids settle the other ties. */
 int top_row_compare(const top_row *a, const top_row *b, top_column column);
 bool top_row_matches(const top_row *row, const char *filter);
 

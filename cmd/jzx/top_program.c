@@ -72,7 +72,7 @@ static void set_rates(top_program *program, const top_program *before)
     program->cpu = rate_of(before->cpu_ms, program->cpu_ms, ns) / 1000.0;
 }
 
-/* Who still hangs in the same message has the tag that was found out before. */
+/* An actor that still hangs in the same message has the tag that was found out before. */
 static void keep_tag(top_dispatcher *dispatcher, const top_program *before)
 {
     for (size_t i = 0; i < before->dispatcher_count; i++) {

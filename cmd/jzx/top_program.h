@@ -20,7 +20,7 @@ typedef struct top_dispatcher {
     size_t worker_count;
     /* Of the worker that is in an actor's code for the longest time. */
     uint64_t longest_ms;
-    char longest_actor[TOP_NAME_TEXT]; /* its name, or its id; "": nobody */
+    char longest_actor[TOP_NAME_TEXT]; /* its name, or its id; "": none */
     char longest_id[24];
     int64_t longest_tag; /* -1: not known */
 } top_dispatcher;

@@ -55,7 +55,8 @@ static void on_signal(int number)
     }
 }
 
-/* Only calls that are safe in a handler. It was installed to run once; the signal comes again. */
+/* Only calls that are safe in a handler. This one was installed to run once; the signal comes
+ * again. */
 static void on_crash(int number)
 {
     ssize_t done = write(STDOUT_FILENO, goodbye, goodbye_len);
@@ -271,7 +272,8 @@ int top_screen_key(void)
     }
 }
 
-/* Gives the terminal back, stops as everybody does, and takes it again when it goes on. */
+/* Gives the terminal back, stops as any program does, and takes the terminal again when the process
+ * goes on. */
 static void stop_here(void)
 {
     struct sigaction usual = {.sa_handler = SIG_DFL};

@@ -1,5 +1,5 @@
-/* The terminal of `jzx top`, by ncurses: canvases go out, keys come in. It is given back as it was
- * however the view ends: also by a signal, by Ctrl-Z and when jzx itself crashes. */
+/* The terminal of `jzx top`, by ncurses: canvases go out, keys come in. The terminal is given back
+ * as it was however the view ends: also by a signal, by Ctrl-Z and when jzx itself crashes. */
 #ifndef JZX_CMD_TOP_SCREEN_H
 #define JZX_CMD_TOP_SCREEN_H
 

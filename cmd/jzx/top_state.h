@@ -55,7 +55,7 @@ typedef struct top_state {
     char message[256]; /* below the list, until the next key */
     bool alarm;        /* the message is bad news */
     bool ended;        /* the program */
-    bool waiting;      /* until it is back */
+    bool waiting;      /* until the program is back */
     uint64_t late_ms;  /* how long an answer is due by now */
 } top_state;
 

@@ -169,8 +169,8 @@ static void put_workers(top_canvas *canvas, const top_dispatcher *dispatcher)
     }
 }
 
-/* In whom it hangs, and for how long: since that one began its turn, as `stuck` and `actor` count,
- * and not since we noticed. */
+/* In which actor the dispatcher hangs, and for how long: since that actor began its turn, as
+ * `stuck` and `actor` count, and not since we noticed. */
 static void put_silent(top_canvas *canvas, const top_dispatcher *dispatcher)
 {
     if (dispatcher->longest_actor[0] == '\0') {

@@ -96,7 +96,7 @@ static void trace_put_heading(void)
     wrap_end(&line);
 }
 
-/* How it ended: of a failure, with its code and its own words; of a dead letter, why. */
+/* The reason of an event: of a failure, with its code and its own words; of a dead letter, why. */
 static void put_reason(wrap *line, const json_t *event)
 {
     const char *reason = field_text(event, "reason");
@@ -151,8 +151,8 @@ static void put_line(const trace *t, const json_t *event)
     wrap_end(&line);
 }
 
-/* A line of the trace; follow() flushes. False: it is over, because nobody reads or nothing more
- * fits. */
+/* A line of the trace; follow() flushes. False: the trace is over, because the output has no reader
+ * or nothing more fits. */
 static bool take_line(trace *t, const json_t *line)
 {
     const json_t *event = field_object(line, "event");

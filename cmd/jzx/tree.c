@@ -1,4 +1,4 @@
-/* jzx tree: who supervises whom. */
+/* jzx tree: which actor supervises which. */
 #include "field.h"
 #include "jzx.h"
 #include "text.h"
@@ -154,7 +154,7 @@ static void count_roots(attach *a, json_t *answer)
     json_decref(roots);
 }
 
-/* *out_gaps: not all children of those who are there are in it. */
+/* *out_gaps: not all children of the actors in the answer are in it. */
 static json_t *fetch(attach *a, const tree *t, bool whole, bool *out_gaps, int *out_status)
 {
     *out_gaps = false;

@@ -92,7 +92,7 @@ int ui_error(jzx_err err, const char *format, ...)
     return EXIT_FAILED;
 }
 
-/* Remembers why it failed the first time. */
+/* Remembers why stdout failed the first time. */
 bool ui_flush(void)
 {
     if ((fflush(stdout) != 0 || ferror(stdout) != 0) && output_errno == 0) {

@@ -60,18 +60,18 @@ ui_text ui_age(uint64_t ms);      /* "3m ago", "in 2h", "-" */
 ui_text ui_duration(uint64_t ms); /* "1.5s", "3m", "2h", "4d" */
 ui_text ui_bytes(uint64_t bytes); /* "1.5 MiB" */
 
-/* Rows go to memory first, and out of the snapshot to where somebody may be slow to read. */
+/* Rows go to memory first, and out of the snapshot to where a reader may be slow. */
 typedef struct ui_page {
     FILE *out;
     char *bytes;
     size_t len;
 } ui_page;
 bool ui_page_begin(ui_page *page);
-/* Writes it to stdout; false: nobody reads any more. */
+/* Writes the page to stdout; false: stdout has no reader any more. */
 bool ui_page_end(ui_page *page);
-/* Flushes what was written to stdout without a page; false: nobody reads any more. */
+/* Flushes what was written to stdout without a page; false: stdout has no reader any more. */
 bool ui_flush(void);
-/* It was found out without writing that nobody reads: why, as an errno. */
+/* It was found out without writing that stdout has no reader: why, as an errno. */
 void ui_lose_output(int error);
 
 #endif

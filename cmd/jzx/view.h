@@ -30,8 +30,8 @@ typedef struct view_spec {
     const char *more;           /* further lines of --help, or NULL */
     const view_option *options; /* or NULL */
     int min, max;               /* operands; of "": 0, 0 */
-    bool live;                  /* it goes on until it is interrupted: takes --once */
-    bool all;                   /* it shows all programs, and takes none */
+    bool live;                  /* the view goes on until it is interrupted: takes --once */
+    bool all;                   /* the view shows all programs, and takes none */
 } view_spec;
 
 typedef struct view {
@@ -43,11 +43,11 @@ typedef struct view {
     char help[40]; /* what to say after "Try:" */
 } view;
 
-/* Reads the options; argv[0] is the command's name. True: go on. False: it has written help or said
- * what is wrong, and *out_status says it too. Every view takes -p/--program, --json, --once,
- * --ascii and --help. */
+/* Reads the options; argv[0] is the command's name. True: go on. False: view_begin() has written
+ * help or said what is wrong, and *out_status says it too. Every view takes -p/--program, --json,
+ * --once, --ascii and --help. */
 bool view_begin(view *v, const view_spec *spec, int argc, char **argv, int *out_status);
-/* Connects to the program. NULL: it has said why not, and *out_status says it too. */
+/* Connects to the program. NULL: view_attach() has said why not, and *out_status says it too. */
 attach *view_attach(const view *v, int *out_status);
 /* Both. NULL: *out_status is what the command ends with. */
 attach *view_open(view *v, const view_spec *spec, int argc, char **argv, int *out_status);
@@ -57,7 +57,7 @@ json_t *view_ask(attach *a, json_t *request, int *out_status);
 /* Says why the last call on the connection failed, and returns the status for it. */
 int view_failed(const attach *a);
 
-/* An object as one line of JSON. False: nobody reads any more. */
+/* An object as one line of JSON. False: stdout has no reader any more. */
 bool view_json(const json_t *object);
 /* The same to any stream, which is not flushed. False: no memory. */
 bool view_put_json(FILE *out, const json_t *object);
@@ -65,10 +65,10 @@ bool view_put_json(FILE *out, const json_t *object);
 /* Until SIGINT or SIGTERM; for live views, which then end with what they have. */
 void view_catch_interrupts(void);
 bool view_interrupted(void);
-/* There was an interrupt, or nobody reads what is written. */
+/* There was an interrupt, or stdout has no reader any more. */
 bool view_is_over(void);
-/* Until the time is over (-1: for ever), something comes from the program, who reads stdout goes
- * away, or there is an interrupt. */
+/* Until the time is over (-1: for ever), something comes from the program, the reader of stdout
+ * goes away, or there is an interrupt. */
 void view_pause(const attach *a, int ms);
 
 ui_colour view_state_colour(const char *state); /* of an actor */

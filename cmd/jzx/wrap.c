@@ -38,7 +38,7 @@ static void put_piece(wrap *w, ui_colour colour, const char *text)
     if (gap > 0 && (left(w) < gap || width > left(w) - gap)) {
         next_line(w);
         gap = 0;
-        text += strspn(text, " "); /* they kept it apart from what was before it */
+        text += strspn(text, " "); /* the blanks kept the text apart from what was before it */
     }
     fprintf(w->out, "%*s%s", (int)gap, "", colour == UI_PLAIN ? "" : ui_colour_on(colour));
     w->column += gap;

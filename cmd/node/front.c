@@ -61,7 +61,7 @@ jzx_behavior_result gate_init(jzx_context *ctx, void *arg)
     return result == JZX_BEHAVIOR_OK ? node_tick_every(ctx, GATE_TICK_MS) : result;
 }
 
-/* A room notice would be better manners; a customer who finds the desk full goes away. */
+/* A room notice would be better manners; a customer that finds the desk full goes away. */
 jzx_behavior_result gate_work(jzx_context *ctx, const jzx_message *msg)
 {
     gate *me = ctx->state;

@@ -38,7 +38,7 @@ static void usage(FILE *out)
             "  --seconds N    stop after so many\n"
             "  --help\n"
             "Trouble by hand, with `jzx send ACTOR --tag N`: bank 101 (fails), 102 (panics),\n"
-            "103 (crashes), 104 (answers nobody for a while); cache 101; database 101, 104;\n"
+            "103 (crashes), 104 (does not answer for a while); cache 101; database 101, 104;\n"
             "mailer 104; looper 109 (loops for ever).\n",
             CONSOLE_PORT);
 }
@@ -121,7 +121,7 @@ static void tell_stuck(void *ctx, const jzx_stuck_report *report)
 
 static jzx_err create(node *n)
 {
-    /* A pool for the clerks, and a thread each for whoever blocks or might not return. */
+    /* A pool for the clerks, and a thread each for actors that block or might not return. */
     jzx_dispatcher_spec dispatchers[] = {
         {.name = "desks", .kind = JZX_DISPATCHER_POOL, .workers = 2},
         {.name = "disk", .kind = JZX_DISPATCHER_PINNED},
@@ -206,7 +206,7 @@ static void jzx_console_stop(jzx_console *console)
 }
 #endif
 
-/* Runs until somebody wants it to end. Returns the exit status. */
+/* Runs the node until it is told to end. Returns the exit status. */
 static int run(node *n, const char *self)
 {
     jzx_loop *loop = jzx_system_loop(n->system);

@@ -5,8 +5,8 @@
  *                   -> mailer                a receipt
  *                   -> the bus               orders/paid, orders/failed: audit, shipping
  *
- * Read tree.c first: it has everybody and who supervises whom. Each actor finds the others by name.
- */
+ * Read tree.c first: it has all actors and which supervises which. Each actor finds the others by
+ * name. */
 #ifndef NODE_H
 #define NODE_H
 
@@ -47,7 +47,7 @@ enum {
 typedef struct node_options {
     uint32_t load;    /* per cent of the usual number of orders */
     uint32_t faults;  /* per minute */
-    uint32_t seconds; /* then it stops by itself; 0: never */
+    uint32_t seconds; /* then the node stops by itself; 0: never */
     uint16_t port;    /* of the console; 0: any that is free */
     bool console;
     bool stuck;
@@ -69,10 +69,10 @@ typedef struct node {
     _Atomic uint64_t failed;
     _Atomic uint64_t turned_away; /* the clerks had no room */
     _Atomic uint64_t no_receipt;
-    _Atomic bool stopping; /* lets go whoever loops */
+    _Atomic bool stopping; /* ends the loop of the looper */
 } node;
 
-/* Starts everybody. */
+/* Starts all actors. */
 jzx_err node_start_tree(node *n);
 
 /* A small generator: what looks like chance is the same in every run of an actor. */
@@ -123,7 +123,7 @@ jzx_behavior_result brood(jzx_context *ctx, const jzx_message *msg);
 /* meter.c */
 jzx_behavior_result meter_init(jzx_context *ctx, void *arg);
 jzx_behavior_result meter_work(jzx_context *ctx, const jzx_message *msg);
-/* How it went, and whether every message is accounted for. Returns the exit status. */
+/* How the run went, and whether every message is accounted for. Returns the exit status. */
 int meter_sum_up(node *n, jzx_err err, const jzx_shutdown_report *report);
 
 #endif

@@ -1,5 +1,6 @@
-/* Payment: a client of a bank that is not to be trusted. It fails, panics, crashes, and at times
- * answers nobody. The breaker before it (tree.c) keeps the clerks from waiting for it in vain. */
+/* Payment: a client of a bank that is not to be trusted. The bank fails, panics, crashes, and at
+ * times does not answer. The breaker before the bank (tree.c) keeps the clerks from waiting for it
+ * in vain. */
 #include "node.h"
 
 #include <jzx/registry.h>
@@ -23,7 +24,7 @@ jzx_behavior_result bank_init(jzx_context *ctx, void *arg)
     return JZX_BEHAVIOR_OK;
 }
 
-/* Whom the breaker asks: the bank of the moment. */
+/* The actor that the breaker asks: the bank of the moment. */
 jzx_actor_id bank_find(jzx_context *ctx, void *arg)
 {
     (void)arg;
@@ -37,12 +38,12 @@ void parse_the_banks_answer(volatile int *where)
     *where = 1; /* the crash guard makes a failure of it */
 }
 
-/* It answers a little later: the duty to answer is kept, a timer brings it back. */
+/* The bank answers a little later: the duty to answer is kept, a timer brings it back. */
 static jzx_behavior_result charge(jzx_context *ctx, bank *me)
 {
     jzx_request request = jzx_request_keep(ctx);
     if (jzx_loop_now(ctx->loop) < me->outage_until) {
-        return JZX_BEHAVIOR_OK; /* whoever asked waits until it has enough */
+        return JZX_BEHAVIOR_OK; /* the asker waits until it has enough */
     }
     jzx_timer_opts later = {.delay_ms = ANSWER_MIN_MS + node_chance(&me->seed, ANSWER_SPREAD_MS),
                             .u64 = request,

@@ -58,7 +58,7 @@ jzx_behavior_result cache_init(jzx_context *ctx, void *arg)
     return node_state(ctx, arg, sizeof(cache));
 }
 
-/* Who asked is kept in the ask of the database, and answered when that is. */
+/* The clerk's request is kept in the ask of the database, and answered when that is. */
 static jzx_behavior_result cache_miss(jzx_context *ctx, uint64_t item)
 {
     jzx_request request = jzx_request_keep(ctx);
@@ -111,7 +111,7 @@ jzx_behavior_result cache_work(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-/* Counts what became of the orders. It hears of them by the bus, at its own pace. */
+/* Counts what became of the orders. The audit hears of them by the bus, at its own pace. */
 typedef struct audit {
     node *n;
     uint64_t paid;

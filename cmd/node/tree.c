@@ -1,4 +1,4 @@
-/* Who is there, and who supervises whom.
+/* Which actors are there, and which supervises which.
  *
  *   shop             one for one
  *   |- store         rest for one: what comes later needs what comes before
@@ -98,7 +98,7 @@ static jzx_err make_clerks(node *n, jzx_loop *loop, jzx_child_spec *out)
     return jzx_router_child(loop, &router, out);
 }
 
-/* Half of the last twenty calls failed: nobody is let through for a second, then one. */
+/* Half of the last twenty calls failed: no call is let through for a second, then one. */
 static jzx_err make_pay(jzx_loop *loop, jzx_child_spec *out)
 {
     jzx_breaker_opts breaker = {
@@ -200,7 +200,7 @@ jzx_err node_start_tree(node *n)
         (err = start(n, loop, &clerks, &pay)) == JZX_OK) {
         return JZX_OK;
     }
-    /* Specs that nobody took are ours. */
+    /* Specs that no supervisor took are ours. */
     if (clerks.drop_arg != NULL) {
         clerks.drop_arg(clerks.arg);
     }

@@ -1,5 +1,5 @@
-/* Trouble on purpose: the gremlin, which makes something go wrong every few seconds, and those who
- * get stuck. */
+/* Trouble on purpose: the gremlin, which makes something go wrong every few seconds, and the actors
+ * that get stuck. */
 #include "node.h"
 
 #include <jzx/registry.h>
@@ -13,7 +13,7 @@ typedef struct gremlin {
     uint64_t missed;
 } gremlin;
 
-/* What it does, in turn. */
+/* What the gremlin does, in turn. */
 static const struct {
     const char *whom;
     uint32_t tag;
@@ -88,12 +88,12 @@ void search_for_the_last_prime(const node *n)
 {
     for (;;) {
         if (atomic_load_explicit(&n->stopping, memory_order_relaxed)) {
-            return; /* nobody could end it otherwise, and the node stops cleanly */
+            return; /* nothing else could end the loop, and the node stops cleanly */
         }
     }
 }
 
-/* Has a dispatcher of its own: nobody waits behind it. */
+/* The looper has a dispatcher of its own: no actor waits behind it. */
 jzx_behavior_result looper_work(jzx_context *ctx, const jzx_message *msg)
 {
     const looper *me = ctx->state;

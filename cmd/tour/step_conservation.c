@@ -18,6 +18,6 @@ void step_conservation(tour *t)
              tour_count(c->revoked));
     tour_saw(t, c->queued == 0 && c->in_hand == 0, "nothing left in %s mailboxes",
              tour_count(c->spawned));
-    tour_saw(t, c->abandoned == 0, "no data that nobody could release");
+    tour_saw(t, c->abandoned == 0, "no data that could not be released");
     tour_say(t, "jzx_loop_audit() walked every mailbox of every loop at its end and agrees.");
 }

@@ -57,7 +57,7 @@ void step_panic(tour *t)
     obituary seen = {0};
     tour_say(
         t, "An actor fails by returning FAIL or by a panic, from any depth. That ends this actor\n"
-           "and nobody else, and the reason is on record.");
+           "and no other, and the reason is on record.");
     jzx_loop *loop = tour_loop_open(t);
     if (loop == NULL) {
         return;

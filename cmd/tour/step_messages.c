@@ -79,7 +79,7 @@ void step_messages(tour *t)
         tour_saw(t, state.heard[0] == '\0', "two messages are queued; nothing has run yet");
         tour_ok(t, jzx_loop_run(loop), "run");
         tour_saw(t, strcmp(state.heard, "world") == 0, "the actor heard \"%s\"", state.heard);
-        tour_saw(t, state.left, "it ended when told to, and the loop returned: nobody was left");
+        tour_saw(t, state.left, "it ended when told to, and the loop returned: no actor was left");
         tour_saw(t, jzx_send_u64(loop, id, 0, GREET) == JZX_ERR_NO_SUCH_ACTOR,
                  "its id answers JZX_ERR_NO_SUCH_ACTOR from now on, and is never used again");
         ping_pong(t, loop);

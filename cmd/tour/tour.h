@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct tour {
-    bool paced; /* somebody is watching: give them time to read */
+    bool paced; /* a reader is watching: gives them time to read */
     bool colour;
     unsigned facts;     /* observed as narrated */
     unsigned wrong;     /* and not */

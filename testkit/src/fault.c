@@ -34,7 +34,7 @@ const char *jzx_fault_call_name(uint32_t call)
     return call < JZX_FAULT_CALLS ? calls[call].name : "unknown";
 }
 
-/* JZX_OK: let it through. */
+/* JZX_OK: let the call through. */
 static jzx_err check_in(jzx_fault *fault, jzx_fault_call call)
 {
     atomic_fetch_add(&fault->calls[JZX_FAULT_ANY], 1);

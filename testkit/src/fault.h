@@ -30,7 +30,7 @@ struct jzx_fault {
 
     atomic_uint_least64_t injected;
     atomic_int misused;
-    char misuse[160]; /* written by whoever turns misused from 0 to 1 */
+    char misuse[160]; /* written by the thread that turns misused from 0 to 1 */
 };
 
 /* fault_alloc.c */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A request to send, from jzx_probe_send(). Its address in the message is the password: nobody
- * else can have it. */
+/* A request to send, from jzx_probe_send(). Its address in the message is the password: no other
+ * sender can have that. */
 #define PROBE_TAG_SEND 0x70726F62u
 
 struct jzx_probe {
@@ -28,7 +28,7 @@ struct jzx_probe {
     size_t send_size;
     jzx_err send_result;
     bool send_done;
-    jzx_actor_id watch; /* in place of a send: whom to watch */
+    jzx_actor_id watch; /* in place of a send: the actor to watch */
     jzx_watch_ref watch_ref;
 };
 

@@ -8,7 +8,7 @@
 #define SIM_COST_NS UINT64_C(1000)
 #define SIM_TRACE_LINES 256u
 
-/* Sebastiano Vigna's splitmix64: tiny, and good enough to choose who goes next. */
+/* Sebastiano Vigna's splitmix64: tiny, and good enough to choose what goes next. */
 uint64_t jzi_sim_rng_next(sim_rng *rng)
 {
     uint64_t z = rng->state += UINT64_C(0x9E3779B97F4A7C15);
@@ -198,7 +198,7 @@ jzx_err jzx_sim_create_sized(const jzx_sim_opts *opts, size_t opts_size, jzx_sim
     sim->latency_max_ns = o.latency_max_us * UINT64_C(1000);
     sim->now = SIM_START_NS;
     sim->next_port = 40000;
-    /* A stream each, so that one more read does not change who runs next. */
+    /* A stream each, so that one more read does not change which loop runs next. */
     sim_rng root = {.state = sim->seed};
     sim->order.state = jzi_sim_rng_next(&root);
     sim->entropy.state = jzi_sim_rng_next(&root);

@@ -1,8 +1,8 @@
 /* The simulated world behind jzx_sim, shared by the sim_*.c files.
  *
  * Everything that happens later is a due time somewhere in here: bytes and ends of file in a
- * sim_half, the outcome of a connect in a sim_fd. Nobody keeps a queue of events; what is due is
- * found by looking, in the order of the `live` array, so that no address ever decides anything.
+ * sim_half, the outcome of a connect in a sim_fd. There is no queue of events; what is due is found
+ * by looking, in the order of the `live` array, so that no address ever decides anything.
  *
  * Invariants:
  *   I1  table[fd - SIM_FD_FIRST] is the open descriptor with that number, or NULL; numbers are
@@ -140,7 +140,7 @@ struct jzx_sim {
     uint64_t latency_max_ns;
     uint64_t now;
 
-    sim_rng order;   /* who runs, who is reported first */
+    sim_rng order;   /* which loop runs, which descriptor is reported first */
     sim_rng entropy; /* what the loops draw */
     sim_rng io;      /* short reads, latency */
 

@@ -8,7 +8,7 @@ typedef struct sim_watch {
     int fd;
     uint32_t interest;
     uint64_t cookie; /* may hold an address: reported, never compared, never traced */
-    bool quiet;      /* JZX_IO_ONCE, and it was reported */
+    bool quiet;      /* JZX_IO_ONCE, and the descriptor was reported */
 } sim_watch;
 
 typedef struct sim_poller {
@@ -121,7 +121,7 @@ static void check_before(jzx_sim *sim, int fd, uint32_t told, uint32_t known)
     }
 }
 
-/* Its place among the watches; len: it is not watched. */
+/* The place of a descriptor among the watches; len: it is not watched. */
 static size_t watch_find(const sim_poller *poller, int fd)
 {
     size_t at = 0;
@@ -188,8 +188,8 @@ static size_t poller_report(jzx_sim *sim, sim_poller *poller, size_t found, jzx_
                             size_t cap)
 {
     size_t count = found < cap ? found : cap;
-    /* Who is reported goes round, as the contract of a poller wants; the seed says in which order.
-     */
+    /* Which descriptors are reported goes round, as the contract of a poller wants; the seed says
+     * in which order. */
     int last_fd = poller->found[count - 1].fd;
     for (size_t i = 0; i < count; i++) {
         size_t at = sim->fifo ? i : i + (size_t)jzi_sim_rng_below(&sim->order, count - i);

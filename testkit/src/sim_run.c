@@ -8,7 +8,7 @@
 #define SIM_NUDGE_NS UINT64_C(1000)
 enum { SIM_STALL_ODDS = 4 };
 
-/* Who is driven: these loops, or whoever is there of a system. */
+/* What is driven: these loops, or the dispatchers of a system that are there. */
 typedef struct crew {
     jzx_loop *const *loops;
     size_t count;
@@ -122,7 +122,7 @@ static uint64_t next_wish(jzx_sim *sim, const crew *who)
     return next;
 }
 
-/* Until `end`, or with end SIM_NEVER until nobody wishes for anything. */
+/* Until `end`, or with end SIM_NEVER until no loop wishes for anything. */
 static jzx_err drive(jzx_sim *sim, const crew *who, uint64_t end, uint64_t ticks_max)
 {
     for (uint64_t tick = 0; tick < ticks_max; tick++) {

@@ -17,7 +17,8 @@ typedef struct dumping {
     uint32_t table;    /* the one in hand */
 } dumping;
 
-/* After each record: lets pages go out now and then. STOPPING: nobody reads any more. */
+/* After each record: lets pages go out now and then. STOPPING: stdout has no reader any more.
+ */
 jzx_err dump_next(dumping *dump);
 
 /* A table record by record, as JSON with the names and types of the fields; false: it has no such

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* As many as one snapshot looks at: it ends while the rows are written to where somebody may be
- * slow to read. */
+/* As many as one snapshot looks at: the snapshot ends while the rows are written to where a reader
+ * may be slow. */
 enum { JOBS_PER_PAGE = 2048 };
 
 /* "dead,queued" as bits 1 << state. */

@@ -14,7 +14,7 @@ typedef struct subcommand {
     const char *what;
     const char *more; /* further lines of --help, or NULL */
     int (*run)(const call *c);
-    unsigned options; /* OPT_* that it takes */
+    unsigned options; /* OPT_* that the subcommand takes */
     int min, max;     /* operands; max -1: any number */
 } subcommand;
 

@@ -36,7 +36,8 @@ int cmd_check(const call *c);
 int cmd_dump(const call *c);
 int cmd_backup(const call *c);
 
-/* Opens the file, which must be there. On failure it has said why, and *out_status says it too. */
+/* Opens the file, which must be there. NULL: the function has said why, and *out_status says it
+ * too. */
 jzx_mf *file_open_reading(const call *c, int *out_status);
 jzx_mf *file_open_writing(const call *c, int *out_status);
 void file_close(jzx_mf *mf);

@@ -11,8 +11,8 @@ ui_colour ui_state_colour(uint32_t job_state);
 /* Bytes made harmless for a terminal, cut to about `columns`. */
 ui_text ui_span(jzx_mf_span span, size_t columns);
 
-/* A record, field by field: an object of JSON, or aligned lines for people, who do not see fields
- * that are empty. Names are those of JSON; people see blanks for underscores. */
+/* A record, field by field: an object of JSON, or aligned lines for people, without the fields that
+ * are empty. Names are those of JSON; people see blanks for underscores. */
 typedef struct ui_record {
     FILE *out;
     bool json;

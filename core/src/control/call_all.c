@@ -1,4 +1,4 @@
-/* Visiting all dispatchers at once: who answers is heard, who does not is named. */
+/* Visiting all dispatchers at once: those that answer are heard, those that do not are named. */
 #include "base/alloc.h"
 #include "control/detail.h"
 #include "os/clock.h"
@@ -19,7 +19,7 @@ static bool set_out(jzx_control *control, const jzi_call_all *calls, uint32_t di
     return at->call != NULL;
 }
 
-/* Whether somebody is still out there. Payloads of those who answered are taken. */
+/* Whether a dispatcher still has to answer. Payloads of those that answered are taken. */
 static bool look_around(const jzi_call_all *calls, stop *stops, size_t count)
 {
     bool waiting = false;

@@ -1,5 +1,6 @@
 /* One client of the control: bytes to lines, lines to answers, answers to bytes. While answers wait
- * nothing more is read, so who does not read is not served, and who never does is hung up on. */
+ * nothing more is read, so a client that does not read is not served, and one that never does is
+ * hung up on. */
 #include "control/server.h"
 
 #include "base/alloc.h"

@@ -151,8 +151,8 @@ static void begin_watching(jzx_control *control)
     atomic_store_explicit(&board->ring_events, power_of_two(control->opts.record_events),
                           memory_order_relaxed);
     jzi_board_want(board, JZI_WANT_RECORD, 0);
-    if (control->view.loop->pool ==
-        NULL) { /* ours: who is spawned before its first tick is noted */
+    /* Without a pool the worker is ours: actors spawned before its first tick are noted. */
+    if (control->view.loop->pool == NULL) {
         jzi_worker_look_at_board(&control->view.loop->worker);
     }
     jzi_stuck_open(control);

@@ -67,7 +67,7 @@ bool jzi_find_actor(jzi_client *client, const char *text, jzx_actor_id *out_id);
 
 /* Now, on the program's clock; and on that of the world. */
 uint64_t jzi_control_now_ns(const jzx_control *control);
-/* Not 0 as soon as somebody waits for the control's end: then nothing is waited for any more. */
+/* Not 0 as soon as a thread waits for the control's end: then nothing is waited for any more. */
 const _Atomic uint32_t *jzi_control_over(const jzx_control *control);
 static inline bool jzi_control_is_over(const jzx_control *control)
 {

@@ -15,7 +15,7 @@ typedef struct jzi_call_all {
     void (*run)(jzi_worker *worker, void *payload);
     /* Fills in a zeroed payload. False: this one is not called. NULL: nothing to fill in. */
     bool (*prepare)(void *ctx, uint32_t dispatcher, void *payload);
-    /* It answered. */
+    /* The dispatcher answered. */
     void (*take)(void *ctx, uint32_t dispatcher, const void *payload);
     void *ctx;
 } jzi_call_all;
@@ -40,12 +40,12 @@ static inline uint64_t jzi_ms_since(uint64_t then_ns, uint64_t now_ns)
     return now_ns > then_ns ? (now_ns - then_ns) / 1000000u : 0;
 }
 
-/* An ask that nobody answered yet. */
+/* An ask that was not answered yet. */
 typedef struct jzi_wait {
     jzx_actor_id asker;
     jzx_actor_id callee;
     uint64_t age_ns;
-    bool endless; /* it has no deadline */
+    bool endless; /* the ask has no deadline */
 } jzi_wait;
 typedef struct jzi_waits {
     jzi_wait *list; /* the longest first, once they are sorted */

@@ -1,5 +1,6 @@
-/* A call: has a dispatcher do something on its own thread, between turns, for somebody who waits
- * for a while and no longer. What only the worker may read (timers, watches, asks) is looked at so.
+/* A call: has a dispatcher do something on its own thread, between turns, for a caller that waits
+ * for a while and no longer. What only the worker may read (timers, watches, asks) is read by a
+ * call.
  *
  *   make -> fill in what the caller's payload asks for -> go -> answered: read the payload
  *                                                             -> not in time: drop, and do not look
@@ -30,7 +31,7 @@ jzi_dispatcher_call_end jzi_dispatcher_call_run(const jzi_view *view, jzi_dispat
 /* The same without waiting, and the look whether it is answered by now. */
 bool jzi_dispatcher_call_send(const jzi_view *view, jzi_dispatcher_call *call, uint32_t dispatcher);
 bool jzi_dispatcher_call_is_answered(jzi_dispatcher_call *call);
-/* Whoever made it lets go. */
+/* The thread that made the call lets go of it. */
 void jzi_dispatcher_call_drop(jzi_dispatcher_call *call);
 
 #endif

@@ -16,7 +16,7 @@ jzx_err jzi_recorder_open(jzx_control *control, int wake_fd);
 void jzi_recorder_tick(jzx_control *control, bool last);
 void jzi_recorder_close(jzx_control *control);
 
-/* An event, and who wrote it. */
+/* An event, and the worker that wrote it. */
 typedef struct jzi_flight_event {
     jzi_event at;
     uint64_t order_ns; /* when it was over; never before that of an event earlier in its ring */
@@ -57,9 +57,10 @@ jzi_names *jzi_names_open(const jzi_view *view);
 void jzi_names_close(jzi_names *names);
 /* Looks again for dispatchers, and for actors that were not found. */
 void jzi_names_refresh(jzi_names *names);
-/* Of who is gone: the name that a failure of it left, or "". Valid until the next call. */
+/* Of an actor that is gone: the name that a failure of it left, or "". Valid until the next call.
+ */
 const char *jzi_names_actor(jzi_names *names, jzx_actor_id id);
-/* NULL: it is gone. */
+/* NULL: the dispatcher is gone. */
 const jzi_dispatcher_snapshot *jzi_names_dispatcher(const jzi_names *names, uint32_t index);
 
 /* Members that all events have in `record` and `trace`: "tag", "detail", "value" and "more". */

@@ -109,7 +109,7 @@ static bool read_escape(reader *in, char **to)
             return true;
         }
     }
-    in->at--; /* it may be the end */
+    in->at--; /* that byte may be the end */
     return json_request_fail(in, "A text has a \\ with a letter after it that means nothing.");
 }
 
@@ -140,7 +140,7 @@ static bool read_text(reader *in, const char **out)
     return true;
 }
 
-/* Numbers: 'n' for a whole one that fits, else 'r', whose value nobody asks for. */
+/* Numbers: 'n' for a whole one that fits, else 'r', whose value no operation asks for. */
 static bool read_number(reader *in, jzi_request_value *value)
 {
     const char *first = in->at;

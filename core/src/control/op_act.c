@@ -1,6 +1,6 @@
 /* `stop`, `kill`, `restart`, `send`: what a client may do, if the program allows it. Orders are
- * left at the actor's door and need nobody's answer; a restart is the supervisor's own, so its
- * dispatcher is called. */
+ * left at the actor's door and need no answer; a restart is the supervisor's own, so its dispatcher
+ * is called. */
 #include "control/server.h"
 
 #include <jzx/system.h>
@@ -109,7 +109,7 @@ static bool act_call(jzi_client *client, jzx_actor_id supervisor, jzx_actor_id c
     if (end == JZI_CALL_ANSWERED && it->err == JZX_ERR_WRONG_SUPERVISOR &&
         supervisor == JZX_NOBODY) {
         good = jzi_refuse(client, "WRONG_SUPERVISOR",
-                          "Nobody supervises this actor, so nobody can restart it.");
+                          "This actor has no supervisor that could restart it.");
     } else if (end == JZI_CALL_ANSWERED && it->err == JZX_ERR_NOT_RESTARTABLE) {
         good = jzi_refuse(client, "NOT_RESTARTABLE",
                           "A temporary child is never restarted, nor one without init or the flag "
@@ -123,7 +123,7 @@ static bool act_call(jzi_client *client, jzx_actor_id supervisor, jzx_actor_id c
         good = jzi_refuse(client, "NOT_ANSWERING",
                           "The supervisor's dispatcher is stuck or not run; nothing was done.");
     } else {
-        good = true; /* it is at it just now */
+        good = true; /* the dispatcher does it just now */
     }
     jzi_dispatcher_call_drop(call);
     return good;

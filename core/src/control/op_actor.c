@@ -1,5 +1,5 @@
-/* The operation `actor`: all about one. What anybody can see comes from a look, the rest from a
- * call to its dispatcher, and what it does just now from its thread. */
+/* The operation `actor`: all about one. What any thread can see comes from a look, the rest from a
+ * call to the actor's dispatcher, and what the actor does just now from its thread. */
 #include "control/op_actor_priv.h"
 
 #include "actor/life_table.h"
@@ -31,7 +31,7 @@ static void write_doing(jzi_client *client, const jzi_worker_snapshot *worker, u
         jzi_worker_sample(client->control, worker, &doing);
     }
     if (doing.answered && doing.actor != worker->actor) {
-        jzi_json_null(out, "doing"); /* it has gone on in this moment */
+        jzi_json_null(out, "doing"); /* the worker has gone on in this moment */
         return;
     }
     jzi_json_open(out, "doing", '{');
@@ -222,7 +222,7 @@ static void write_detail(jzi_client *client, const jzi_detail *detail)
     jzi_json_close(out, '}');
 }
 
-/* False: it ended meanwhile, or there is no memory; refused. */
+/* False: the actor ended meanwhile, or there is no memory; refused. */
 static bool write_call(jzi_client *client, jzx_actor_id id, uint64_t now_ns)
 {
     const jzi_view *view = &client->control->view;

@@ -29,7 +29,7 @@ typedef struct jzi_child_detail {
 enum { JZI_RELATION_KINDS = 3 }; /* as jzi_relation */
 
 typedef struct jzi_detail {
-    jzx_actor_id id; /* who is asked for */
+    jzx_actor_id id; /* the actor that is asked for */
     bool found;
     bool supervises;
     uint64_t now_ns; /* of the question: what ages and waits are counted from */

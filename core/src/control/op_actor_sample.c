@@ -37,8 +37,8 @@ static void look_at_asks(jzi_detail *out, const jzi_pattern_state *patterns)
             };
         }
     }
-    /* The asker of one it owes may be in another dispatcher, and cancel it in this moment; one that
-     * is a plain thread is nobody. */
+    /* The asker of an ask that the actor owes may be in another dispatcher, and cancel that ask in
+     * this moment; an asker that is a plain thread is JZX_NOBODY. */
     for (const jzi_ask *ask = patterns->owed; ask != NULL && out->owed_count < JZI_LISTED;
          ask = ask->owed_next) {
         bool thread = (jzi_ask_word(ask) & JZI_ASK_THREAD) != 0;

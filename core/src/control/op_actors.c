@@ -248,7 +248,7 @@ static bool is_before(const question *ask, const entry *a, const entry *b)
     return (names != 0 ? names < 0 : left->id < right->id) != ask->reverse;
 }
 
-/* In the heap nobody comes before who is above. */
+/* In the heap no entry comes before the one above it. */
 static void sift_down(const question *ask, size_t at, size_t count)
 {
     entry moved = ask->entries[at];
@@ -312,9 +312,9 @@ static void put_in_order(question *ask)
 
 /* The tree. */
 
-/* Who is whose child, by place in snapshots; siblings in the order of their slots. */
+/* Which actor is whose child, by place in snapshots; siblings in the order of their slots. */
 typedef struct family_tree {
-    uint32_t *parent; /* NONE: the root, or somebody who went during the look */
+    uint32_t *parent; /* NONE: the root, or an actor that went during the look */
     uint32_t *first;  /* child */
     uint32_t *next;   /* sibling */
     uint32_t root;

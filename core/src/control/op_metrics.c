@@ -57,7 +57,7 @@ static const simple simples[] = {
     GAUGE("jzx_watches", watches, "Watches and links between actors now."),
     COUNTER("jzx_asks_total", asks, "Questions that actors asked."),
     COUNTER("jzx_replies_total", replies, "Replies that were given."),
-    COUNTER("jzx_late_replies_total", late_replies, "Replies that nobody waited for any more."),
+    COUNTER("jzx_late_replies_total", late_replies, "Replies that no asker waited for any more."),
     COUNTER("jzx_ticks_total", ticks, "Rounds of the dispatchers."),
     COUNTER("jzx_turns_total", turns, "Turns of actors."),
     COUNTER("jzx_polls_total", polls, "Looks at the poller, waiting or not."),
@@ -124,7 +124,7 @@ static void write_crowd(jzi_metrics *to, const jzi_view *view)
     crowd all = {0};
     jzi_peek_actors(view, see_actor, &all);
     jzi_metrics_begin(to, "jzx_actors_by_state", "gauge", "Actors that live now, by state.");
-    for (uint32_t i = 0; i < JZX_STATE_TERMINATED; i++) { /* who is that does not live */
+    for (uint32_t i = 0; i < JZX_STATE_TERMINATED; i++) { /* a terminated actor does not live */
         write_by(to, "state", jzx_state_name(i), all.states[i]);
     }
     jzi_metrics_one(to, "jzx_mailbox_depth_max", "gauge",

@@ -163,7 +163,7 @@ bool jzi_op_program(jzi_client *client, jzi_request *request)
     bool watches = jzi_request_bool(request, "watch", true);
     jzi_server_ping_first(server);
     uint64_t now_ns = jzi_control_now_ns(control);
-    if (watches) { /* from now on it is sampled who runs */
+    if (watches) { /* from now on it is sampled which actors run */
         jzi_connection_samples_workers(connection, now_ns);
     }
     jzi_server_snapshot_workers(server);

@@ -1,5 +1,5 @@
-/* The operation `stuck`: what does not get on. Everything in it is older than the limit, but for
- * mailboxes, which are full or not. All ages in an answer are of one moment, `now_ns`. */
+/* The operation `stuck`: what makes no progress. Everything in the answer is older than the limit,
+ * but for mailboxes, which are full or not. All ages in an answer are of one moment, `now_ns`. */
 #include "base/alloc.h"
 #include "control/detail.h"
 
@@ -11,7 +11,7 @@ static void write_running(jzi_client *client, uint64_t now_ns, const jzi_worker_
     jzi_doing doing;
     jzi_worker_sample(client->control, worker, &doing);
     if (doing.answered && doing.actor != worker->actor) {
-        return; /* it has gone on in this moment, or is in the runtime's own code */
+        return; /* the worker has gone on in this moment, or is in the runtime's own code */
     }
     char name[JZX_DISPATCHER_NAME_MAX + 1];
     jzi_dispatcher_name(client->control, worker->dispatcher, name);

@@ -82,8 +82,8 @@ static bool find_rings(jzi_trace *trace, bool at_start)
 }
 
 /* Whether lines may be added for this client. All traces share what may wait to be read, so that
- * ten that nobody reads take little more than one; and each may have a little, so that who reads is
- * not kept from it by those who do not. */
+ * ten that are not read take little more than one; and each may have a little, so that a client
+ * that reads is not kept from it by those that do not. */
 static bool has_room(const jzi_trace *trace)
 {
     size_t all = 0;
@@ -340,8 +340,8 @@ static void free_trace(jzi_trace *trace)
     jzi_free(&alloc, trace, sizeof *trace);
 }
 
-/* Takes it out of what workers are asked for. Without memory for fewer marks they are left with too
- * many. */
+/* Takes the trace out of what workers are asked for. Without memory for fewer marks the workers are
+ * left with too many. */
 static void trace_leave(jzi_trace *trace)
 {
     jzi_trace **at = &trace->client->control->traces;
@@ -380,7 +380,7 @@ static void end(jzi_client *client)
     free_trace(trace);
 }
 
-/* As it is shown: hexadecimal digits. False: something else. */
+/* A correlation as it is shown: hexadecimal digits. False: something else. */
 static bool read_correlation(jzi_trace *trace, jzi_request *request)
 {
     const char *text = jzi_request_text(request, "correlation");

@@ -1,6 +1,6 @@
-/* Whom traces follow. A worker knows one filter, the union of all: a tag if it is the same for
- * everybody, and a mark per slot. So it may record more than a trace asked for; each trace looks at
- * the events once more, by id. */
+/* Which actors traces follow. A worker knows one filter, the union of all: a tag if it is the same
+ * for all traces, and a mark per slot. So a worker may record more than a trace asked for; each
+ * trace looks at the events once more, by id. */
 #include "base/alloc.h"
 #include "control/op_trace_priv.h"
 
@@ -21,7 +21,7 @@ static bool add_id(const jzi_view *view, jzi_idmap *set, jzx_actor_id id)
     return jzi_idmap_add(set, &view->alloc, sizeof id, id) != NULL;
 }
 
-/* Everybody who lives, with the parent: what a look needs. */
+/* An actor that lives, with its parent: what a look needs. */
 typedef enum whereabouts { NOT_KNOWN, OUTSIDE, INSIDE } whereabouts;
 typedef struct children_entry {
     jzx_actor_id id;
@@ -50,8 +50,8 @@ static children_entry *find_entry(const census *now, jzx_actor_id id)
     return jzi_idmap_find(&now->all, id);
 }
 
-/* From each one up until somebody is met of whom it is known, and the same way again to tell those
- * in between: everybody is passed twice. */
+/* From each actor up until one is met whose `where` is known, and the same way again to tell those
+ * in between: every actor is passed twice. */
 static void trace_filter_settle(const census *now, children_entry *from)
 {
     whereabouts where = OUTSIDE;
@@ -232,7 +232,7 @@ static void draw(void *ctx, jzx_actor_id id)
     }
 }
 
-/* Words that stay as they are never change, so nobody's mark is away for a moment. */
+/* Words that stay as they are never change, so no actor's mark is away for a moment. */
 static void copy_sketch(const sketch *from, _Atomic uint64_t *marks)
 {
     for (uint32_t i = 0; i < from->word_count; i++) {

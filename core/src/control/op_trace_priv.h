@@ -1,5 +1,5 @@
-/* Shared by the sources of trace: what a trace is, whom it follows, and what all traces together
- * want of the workers. All of it is the control thread's. */
+/* Shared by the sources of trace: what a trace is, which actors it follows, and what all traces
+ * together want of the workers. All of it is the control thread's. */
 #ifndef JZI_CONTROL_TRACE_STEPS_H
 #define JZI_CONTROL_TRACE_STEPS_H
 
@@ -22,7 +22,7 @@ typedef struct jzi_trace {
     jzi_client *client;
     jzi_names *names;
 
-    /* What it asks for. */
+    /* What the trace asks for. */
     bool has_tag;
     bool sends;
     bool has_actors; /* only those of `chosen` and `below` */
@@ -31,8 +31,8 @@ typedef struct jzi_trace {
     uint32_t rate;
     jzx_actor_id under; /* JZX_NOBODY: not by subtree */
     jzi_idmap chosen;   /* sets of actors */
-    jzi_idmap below;    /* `under` and who is below it, by the last look and by spawns since */
-    jzi_idmap before;   /* the same one look earlier: who just ended is in it */
+    jzi_idmap below;    /* `under` and all below it, by the last look and by spawns since */
+    jzi_idmap before;   /* the same one look earlier: actors that just ended are in it */
     uint64_t look_ns;   /* when to look again */
 
     jzi_trace_ring *rings;        /* owned; as many as workers were seen */
@@ -46,8 +46,8 @@ typedef struct jzi_trace {
     bool stalled;     /* its client does not read: what comes meanwhile is lost to it */
 } jzi_trace;
 
-/* Looks who is below trace->under, and tells the workers. Errors: NO_MEMORY, with nothing changed.
- */
+/* Looks which actors are below trace->under, and tells the workers. Errors: NO_MEMORY, with nothing
+ * changed. */
 jzx_err jzi_trace_look(jzi_trace *trace);
 /* Whether this event is of interest to the trace. An actor that was just spawned below `under` is
  * from then on. */

@@ -16,7 +16,7 @@ jzi_view jzi_view_of(jzx_loop *loop)
     };
 }
 
-/* The inbox of a dispatcher; NULL: there never was one. They stay as long as the view. */
+/* The inbox of a dispatcher; NULL: there never was one. Inboxes stay as long as the view. */
 static const jzi_inbox *inbox_at(const jzi_view *view, uint32_t dispatcher)
 {
     if (view->system == NULL) {
@@ -50,8 +50,7 @@ static uint32_t loops_of(const jzi_view *view)
     return view->system == NULL ? 1 : view->system->used;
 }
 
-/* Whether the gate is that of somebody who lives; not yet of one that another dispatcher is making.
- */
+/* Whether the gate is that of a live actor; not yet of one that another dispatcher is making. */
 static bool is_alive(uint64_t gate)
 {
     return (gate & JZI_GATE_PINS) != 0 && !jzi_gate_is_unborn(gate);
@@ -86,7 +85,7 @@ static jzx_actor_id parent_of(const jzi_view *view, uint32_t index)
 }
 
 /* Looks at a slot. The tenant is the same before and after, and its desk is not a zombie: then what
- * was read in between was its own. False: nobody lives there. The caller is a reader. */
+ * was read in between was its own. False: no actor lives there. The caller is a reader. */
 static bool peek_look(const jzi_view *view, const jzi_inbox *inbox, uint32_t slot,
                       jzi_actor_snapshot *out)
 {
@@ -222,7 +221,8 @@ static bool is_at_work(const jzi_worker *worker)
     return atomic_load_explicit(&worker->thread, memory_order_relaxed) != 0;
 }
 
-/* A system steps its loop: who looks between two steps sees that somebody runs it all the same. */
+/* A system steps its loop: a look between two steps sees that a thread runs the loop all the same.
+ */
 static void look_at_worker(const jzx_loop *loop, uint32_t index, const jzi_worker *worker,
                            jzi_worker_snapshot *out)
 {

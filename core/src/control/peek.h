@@ -53,11 +53,12 @@ static inline uint32_t jzi_snapshot_handled(const jzi_actor_snapshot *snapshot)
  */
 void jzi_peek_actors(const jzi_view *view,
                      bool (*see)(void *ctx, const jzi_actor_snapshot *snapshot), void *ctx);
-/* One actor. False: it is gone. */
+/* One actor. False: the actor is gone. */
 bool jzi_peek_actor(const jzi_view *view, jzx_actor_id id, jzi_actor_snapshot *out);
 /* How many live there, by counters. */
 uint64_t jzi_peek_live(const jzi_view *view);
-/* Who has this name (of spawning, or registered); JZX_NOBODY: nobody. *out_count says how many. */
+/* The actor that has this name (of spawning, or registered); JZX_NOBODY: none. *out_count says how
+ * many have it. */
 jzx_actor_id jzi_peek_named(const jzi_view *view, const char *name, uint32_t *out_count);
 /* The highest number of slots that any dispatcher can have, for arrays and sets by slot. */
 uint32_t jzi_peek_max_slots(const jzi_view *view);
@@ -69,7 +70,7 @@ typedef struct jzi_worker_snapshot {
     int32_t tid;         /* 0: not known */
     bool inside;         /* a thread is inside a step of it */
     bool asleep;         /* and waits */
-    jzx_actor_id actor;  /* whose turn it is; JZX_NOBODY: nobody's */
+    jzx_actor_id actor;  /* whose turn it is; JZX_NOBODY: none */
     uint64_t turn_ns;    /* since when, to within a tick */
     uint64_t handled;
     uint64_t ticks;

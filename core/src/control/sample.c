@@ -1,5 +1,6 @@
-/* What the control looks at for its clients: all actors, who runs, how soon dispatchers answer.
- * Looks are one pass over what the program publishes; nothing is asked of it but the pings. */
+/* What the control looks at for its clients: all actors, which of them run, how soon dispatchers
+ * answer. Looks are one pass over what the program publishes; nothing is asked of it but the pings.
+ */
 #include "control/server.h"
 
 #include "base/alloc.h"

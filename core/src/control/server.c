@@ -1,6 +1,6 @@
-/* The control's thread. It waits for connections and for lines; while somebody has a trace it also
- * wakes every 20 ms, and while somebody watches actors every 3 ms, to see who runs. When nobody is
- * connected it sleeps. */
+/* The control's thread waits for connections and for lines. While a client has a trace the thread
+ * also wakes every 20 ms, and while a client watches actors every 3 ms, to see which of them run.
+ * When no client is connected the thread sleeps. */
 #include "control/server.h"
 
 #include "base/alloc.h"
@@ -108,7 +108,7 @@ static void pump_streams(jzi_server *server, uint64_t now_ns)
     }
     server->pumped_ns = now_ns;
     jzi_traces_refill(server->control);
-    server->pumped_first++; /* so that nobody is always the last to get something */
+    server->pumped_first++; /* so that no client is always the last to get something */
     for (uint32_t i = 0; i < server->connection_count; i++) {
         jzi_connection *connection =
             server->connections[(server->pumped_first + i) % server->connection_count];

@@ -17,7 +17,7 @@ enum {
     JZI_WATCHED_WORKERS = 1024
 };
 
-/* Who ran how often when the workers were looked at: since a client's last question. */
+/* How often an actor ran when the workers were looked at: since a client's last question. */
 typedef struct jzi_sample {
     jzx_actor_id actor;
     uint32_t count;
@@ -64,9 +64,9 @@ typedef struct jzi_connection {
     char in[JZI_REQUEST_MAX + 1]; /* a line, so far */
 
     /* For `program` and `actors`: what is compared with. The last look becomes the base when it is
-     * a while old, so who asks twice in a row still gets means of some time. `now` is since the
-     * last look, `before` from the base to it. */
-    uint64_t asked_ns; /* when it last asked for one of them; 0: never */
+     * a while old, so a client that asks twice in a row still gets means of some time. `now` is
+     * since the last look, `before` from the base to it. */
+    uint64_t asked_ns; /* when the client last asked for one of them; 0: never */
     jzi_seen_list base;
     jzi_seen_list last;
     jzi_samples before;
@@ -140,16 +140,16 @@ void jzi_write_allow(jzi_json *out, uint32_t allow);
 bool jzi_server_snapshot_actors(jzi_server *server);
 /* Where an actor is in server->snapshots; SIZE_MAX: nowhere. */
 size_t jzi_server_find(const jzi_server *server, jzx_actor_id id);
-/* One look at the workers: server->workers, and the samples of everybody who asked of late. */
+/* One look at the workers: server->workers, and the samples of all clients that asked of late. */
 void jzi_server_sample_workers(jzi_server *server, uint64_t now_ns);
 bool jzi_server_is_sampling(const jzi_server *server, uint64_t now_ns);
 /* The look alone. */
 void jzi_server_snapshot_workers(jzi_server *server);
 /* Sends pings that are due and takes answers. */
 void jzi_server_ping(jzi_server *server, uint64_t now_ns);
-/* The same, and waits a little when nothing was known: for who asks only once. */
+/* The same, and waits a little when nothing was known: for a client that asks only once. */
 void jzi_server_ping_first(jzi_server *server);
-/* Nobody watches any more: memory goes back. Pings that are under way stay. */
+/* No client watches any more: memory goes back. Pings that are under way stay. */
 void jzi_server_forget(jzi_server *server);
 /* How soon a dispatcher answers, as it is known at now_ns. False: not known. */
 bool jzi_control_latency(const jzx_control *control, uint32_t dispatcher, uint64_t now_ns,
@@ -175,7 +175,7 @@ typedef struct jzi_row {
 void jzi_write_row(jzi_json *out, const char *member, const jzi_row *row);
 /* A jzx_dead_reason as the protocol has it: "dropped_newest". */
 const char *jzi_dead_name(uint32_t reason);
-/* Whether it runs, by server->workers. */
+/* Whether the actor runs, by server->workers. */
 bool jzi_server_runs(const jzi_server *server, jzx_actor_id id);
 
 static inline const jzx_allocator *jzi_server_alloc(const jzi_server *server)

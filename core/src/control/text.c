@@ -1,4 +1,4 @@
-/* What operations share: whom a request means, and how actors and frames are written. */
+/* What operations share: which actor a request means, and how actors and frames are written. */
 #include "control/server.h"
 
 #include <jzx/lifecycle.h>
@@ -14,7 +14,7 @@ uint64_t jzi_control_now_ns(const jzx_control *control)
     return env->now_ns(env->ctx);
 }
 
-/* Whom a request means. */
+/* Which actor a request means. */
 
 /* True: all of it are hexadecimal digits, and not too many. */
 static bool read_id(const char *text, jzx_actor_id *out_id)
@@ -122,7 +122,7 @@ void jzi_write_row(jzi_json *out, const char *member, const jzi_row *row)
     jzi_json_close(out, '}');
 }
 
-/* How far it is from the root, by looking; UINT32_MAX: not to be told. */
+/* How far an actor is from the root, by looking; UINT32_MAX: not to be told. */
 static uint32_t text_depth_of(const jzi_view *view, jzx_actor_id parent)
 {
     enum { DEEPEST = 1000 };

@@ -1,6 +1,6 @@
-/* Looking at workers: who runs what for how long, and, by a signal to its thread, in which message
- * and in which function (R22). Not every call that waits in the kernel goes on after a signal, so
- * it is sent only to threads that have been in one turn for a while. */
+/* Looking at workers: which actor each runs for how long, and, by a signal to its thread, in which
+ * message and in which function (R22). Not every call that waits in the kernel goes on after a
+ * signal, so signals are sent only to threads that have been in one turn for a while. */
 #include "base/alloc.h"
 #include "control/detail.h"
 #include "os/debug/frames.h"
@@ -11,7 +11,7 @@
 #define ANSWER_NS UINT64_C(300000000)
 #define BETWEEN_LOOKS_NS UINT64_C(5000000)
 
-/* Who is asked, and what it found. The control thread has one question at a time. */
+/* The worker that is asked, and what it found. The control thread has one question at a time. */
 struct jzi_question {
     const jzi_board *board;
     uint32_t base; /* of the dispatcher */
@@ -66,7 +66,7 @@ void jzi_stuck_open(jzx_control *control)
     }
     (void)jzi_frames_prepare(); /* without frames there are answers without frames */
     /* Threads of dispatchers say which they are and let the signal through from their beginning;
-     * whoever runs a loop says so from now on, and for this run we do. */
+     * the thread that runs a loop says so from now on, and for this run we do. */
     jzi_worker *here = jzi_worker_of_thread(&loop->dispatcher);
     if (here != NULL) {
         atomic_store_explicit(&here->tid, jzi_thread_tid(), memory_order_relaxed);

@@ -32,8 +32,8 @@ size_t jzx_dead_letters_read_sized(jzx_loop *loop, uint64_t *cursor, jzx_dead_le
         return 0;
     }
     JZI_ENTER(loop, "jzx_dead_letters_read");
-    const jzi_dead_letters *letters =
-        &loop->dispatcher.dead_letters; /* of a system: of all of it */
+    /* Of a system: of all of it. */
+    const jzi_dead_letters *letters = &loop->dispatcher.dead_letters;
     size_t shared = letter_size < sizeof *out ? letter_size : sizeof *out;
     uint64_t lagged = 0;
     size_t read = 0;
@@ -211,7 +211,7 @@ static const char *audit_actor(const jzi_worker *worker, const jzi_actor *actor,
     }
     bool aside = facts.urgent > 0 || facts.events > 0;
     if (aside && (actor->flags & JZI_ACTOR_MIXED) == 0) {
-        return "has events or urgent messages that nobody will look for";
+        return "has events or urgent messages that no worker will look for";
     }
     if ((aside || (actor->flags & (JZI_ACTOR_LIFE | JZI_ACTOR_FROZEN)) != 0) &&
         (actor->flags & JZI_ACTOR_QUEUED) == 0) {
@@ -305,7 +305,7 @@ static bool has_work(const jzi_actor *actor)
     return actor->user != NULL || (actor->flags & JZI_ACTOR_QUEUED) != 0;
 }
 
-/* Every actor with work is in a run ring exactly once, and nobody else is. */
+/* Every actor with work is in a run ring exactly once, and no other actor is. */
 static const char *audit_rings(const jzi_dispatcher *dispatcher, uint64_t waiting)
 {
     uint64_t there = 0;

@@ -288,7 +288,7 @@ void jzi_loop_end_actors(jzx_loop *loop)
         jzi_lifecycle_kill_all(worker);
     }
     /* Of a system: what other dispatchers order and tell. A loop alone dead-letters what is under
-     * way when nobody is left. */
+     * way when no actor is left. */
     if (loop->system != NULL && jzi_inbox_has_mail(loop->inbox)) {
         jzi_worker_intake(worker);
     }
@@ -303,7 +303,7 @@ bool jzi_loop_close(jzx_loop *loop)
 {
     JZI_ENTER(loop, "jzx_loop_destroy");
     bool quiet = jzi_job_close(worker, loop->system == NULL ? &loop->dispatcher.jobs : NULL);
-    /* Nobody can be sent to any more; what was under way is dead-lettered, what comes now is
+    /* No actor can be sent to any more; what was under way is dead-lettered, what comes now is
      * refused. */
     jzi_node *node = jzi_inbox_close(loop->inbox);
     while (node != NULL) {
@@ -375,7 +375,7 @@ void jzi_loop_abandon(jzx_loop *loop)
 jzx_err jzi_loop_may_end(jzx_loop *loop)
 {
     if (loop->system != NULL) {
-        return JZX_ERR_BUSY; /* it goes with its system */
+        return JZX_ERR_BUSY; /* a dispatcher goes with its system */
     }
     jzi_worker_check_thread(&loop->worker, "jzx_loop_destroy");
     return loop->in_step || loop->dispatcher.destroying ? JZX_ERR_BUSY : JZX_OK;

@@ -30,27 +30,27 @@ struct jzx_loop {
     uint64_t tick_budget_ns;
     uint32_t max_turns;
     uint32_t max_drain;
-    _Atomic(struct jzx_watchdog *)
-        watchdog;                /* set by jzx_watchdog_start(); any thread may stop it */
-    _Atomic int32_t watch_signo; /* what it interrupts threads with; 0: there was none yet */
-    _Atomic uint32_t looked_at;  /* a control wants to know on which thread it runs */
+    /* Set by jzx_watchdog_start(); any thread may stop it. */
+    _Atomic(struct jzx_watchdog *) watchdog;
+    _Atomic int32_t watch_signo; /* what the watchdog interrupts threads with; 0: none so far */
+    _Atomic uint32_t looked_at;  /* a control wants to know on which thread the loop runs */
     jzx_shutdown_report report;
     uint64_t shutdown_start_ns;
     uint64_t shutdown_deadline_ns;
     jzi_alarm shutdown_alarm;
-    jzx_system *system; /* NULL: it is alone */
+    jzx_system *system; /* NULL: the loop is alone */
     bool in_step;
-    bool spins;                      /* before it sleeps; see loop_tick.c */
-    bool in_run;                     /* somebody is inside a run */
+    bool spins;                      /* before a sleep; see loop_tick.c */
+    bool in_run;                     /* a thread is inside a run */
     bool heeds_stop;                 /* a stop request ends the wait; steps take no notice of it */
     void (*on_down)(jzx_loop *loop); /* in a system: its root is empty */
     bool down;
     jzi_last_call calls[2];
     uint32_t down_epoch;
-    bool embedded; /* somebody has the descriptor: leave it truthful after each step */
+    bool embedded; /* the program has the descriptor: leave it truthful after each step */
     char name[JZX_DISPATCHER_NAME_MAX + 1];
     char audit[160];
-    struct jzi_pool *pool; /* threads of its own; NULL: whoever runs the loop runs its actors */
+    struct jzi_pool *pool; /* threads of its own; NULL: the thread that runs the loop runs actors */
 };
 _Static_assert(offsetof(struct jzx_loop, worker) == 0, "entry.h finds the worker so");
 
@@ -71,19 +71,19 @@ typedef struct jzi_place {
 } jzi_place;
 /* What is behind jzx_loop_create() and its counterparts; see create.c. */
 jzx_err jzi_loop_create_sized(const jzx_config *config, size_t config_size, jzx_loop **out_loop);
-/* Whether it may be destroyed now. Errors: BUSY. */
+/* Whether the loop may be destroyed now. Errors: BUSY. */
 jzx_err jzi_loop_may_end(jzx_loop *loop);
 jzx_err jzi_loop_destroy(jzx_loop *loop);
 void jzi_loop_abandon(jzx_loop *loop);
 /* The parts of it, for a system. After fork(2): no code of the program runs here any more. False:
- * a thread that did not come along was at work, and nobody can tell on what. */
+ * a thread that did not come along was at work, and it is unknown on what. */
 bool jzi_loop_disown(jzx_loop *loop);
 /* If so: only the descriptors that the loop itself has are closed. */
 void jzi_loop_close_fds(jzx_loop *loop);
 /* Makes a loop; place NULL: one of its own. */
 jzx_err jzi_loop_create(const jzx_config *config, const jzi_place *place, jzx_loop **out_loop);
-/* Ends all of its actors in this thread, then closes it to everybody, then frees it: for a system
- * that does each with all of its loops. False: a job did not end. */
+/* Ends all actors of the loop in this thread, then closes its jobs and its inbox, then frees the
+ * loop: for a system that does each with all of its loops. False: a job did not end. */
 void jzi_loop_end_actors(jzx_loop *loop);
 bool jzi_loop_close(jzx_loop *loop);
 void jzi_loop_free(jzx_loop *loop);

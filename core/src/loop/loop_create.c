@@ -151,7 +151,7 @@ static void configure(jzx_loop *loop, const jzx_config *config, const jzx_env *e
     jzi_node_pool_init(&worker->wide, sizeof(jzi_wide_node));
 }
 
-/* It is not to be after all. In a system the inbox stays, as of a dispatcher that is gone. */
+/* The loop could not be made. In a system the inbox stays, as of a dispatcher that is gone. */
 static void close_inbox(jzx_loop *loop)
 {
     (void)jzi_inbox_close(loop->inbox);
@@ -172,7 +172,8 @@ static jzx_err find_inbox(jzx_loop *loop, const jzx_config *config, const jzi_pl
         loop->inbox->base = place->index << 24;
         jzi_actor_table_share(&loop->inbox->table, loop->inbox->base);
         loop->inbox->timers.shared = true;
-        /* release: whoever finds it may look at its slots. The directory keeps the first share. */
+        /* release: a thread that finds the inbox may look at its slots. The directory keeps the
+         * first share. */
         atomic_store_explicit(&place->directory->inboxes[place->index], loop->inbox,
                               memory_order_release);
     } else {

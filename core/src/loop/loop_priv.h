@@ -24,19 +24,19 @@ uint64_t jzi_loop_next_timer(jzx_loop *loop);
 jzx_err jzi_loop_tick(jzx_loop *loop, uint64_t max_ns);
 /* Runs whatever is ready to its end: the loop is being destroyed. */
 void jzi_loop_run_out(jzx_loop *loop);
-/* A step or a run is over: leaves the descriptor truthful, if somebody has it. */
+/* A step or a run is over: leaves the descriptor truthful, if the program has it. */
 void jzi_loop_outside(jzx_loop *loop);
-/* Gives memory of a burst back, if it is over. */
+/* Gives memory of a burst back, if the burst is over. */
 void jzi_loop_trim(jzi_worker *worker);
 
 /* Threads that run actors for a loop: the workers of a pool, or the one thread of a pinned loop.
- * They work while somebody is inside jzx_loop_run() or jzx_loop_run_until_idle(), and are parked
+ * They work while a caller is inside jzx_loop_run() or jzx_loop_run_until_idle(), and are parked
  * otherwise. */
 typedef struct jzi_pool jzi_pool;
 
 typedef enum jzi_goal {
     JZI_GOAL_PARK,
-    JZI_GOAL_DONE, /* nobody is left, or a stop was asked for */
+    JZI_GOAL_DONE, /* no actor is left, or a stop was asked for */
     JZI_GOAL_IDLE, /* nothing is ready */
     JZI_GOAL_SERVE /* none: until jzi_pool_halt() */
 } jzi_goal;
@@ -51,7 +51,7 @@ bool jzi_pool_close(jzx_loop *loop);
  * poller reports. */
 jzx_err jzi_pool_run(jzx_loop *loop, jzi_goal goal);
 /* After fork, in the child: none of the threads came along. False: one of them was just at work on
- * what all share, and nobody can tell what state that is in. */
+ * what all share, and the state of that is unknown. */
 bool jzi_pool_abandon(jzx_loop *loop);
 /* One tick of one worker on this thread, while the others are parked. */
 jzx_err jzi_pool_tick(jzx_loop *loop, uint64_t max_ns);
@@ -63,7 +63,7 @@ typedef struct jzi_pool_thread {
     pthread_t handle;
     pthread_cond_t unparked;
     bool is_parked;
-    bool deep;     /* parked until somebody wakes it */
+    bool deep;     /* parked until another thread wakes it */
     bool called;   /* to take work, and has not come yet */
     uint64_t seen; /* how far its worker was when another one last thought of handing over */
     uint32_t cpu;
@@ -74,12 +74,12 @@ typedef struct jzi_pool_thread {
 struct jzi_pool {
     jzx_loop *loop;
     pthread_mutex_t *pool_lock;
-    pthread_cond_t changed; /* for whoever runs the loop */
+    pthread_cond_t changed; /* for the thread that runs the loop */
     jzi_goal goal;
     bool reached;
     bool quit;
     bool bound; /* to CPUs */
-    bool far;   /* the driver waits for longer than RESCUE_NS: nobody was at work */
+    bool far;   /* the driver waits for longer than RESCUE_NS: no worker was at work */
     jzx_err err;
     uint32_t count;
     uint32_t started;
@@ -102,10 +102,10 @@ static inline uint32_t jzi_worker_ready(const jzi_worker *worker)
 
 /* There is nothing to do for this worker: it waits, in one way or another. With the pool lock. */
 void jzi_pool_rest(jzi_pool_thread *thread);
-/* It is about to run user code, which may take its time: somebody will be there for what comes
- * meanwhile and for what that code sends. With the pool lock. */
+/* A worker is about to run user code, which may take its time: another one will be there for what
+ * comes meanwhile and for what that code sends. With the pool lock. */
 void jzi_pool_keep_watch(jzi_pool *pool);
-/* Whoever runs the loop is told that it is over. With the pool lock. */
+/* The thread that runs the loop is told that the run is over. With the pool lock. */
 void jzi_pool_reach(jzi_pool *pool, jzx_err err);
 void jzi_pool_goal_reached(jzi_pool_thread *thread);
 /* More is ready than this worker takes next: has another one come. */

@@ -76,8 +76,8 @@ static jzx_err poll(jzx_loop *loop, jzi_worker *worker, uint64_t timeout_ns)
     return err;
 }
 
-/* Memory of a burst goes back when it is over (R10): once nothing is queued anywhere, also not with
- * somebody who waits to be restarted. Then every node is free. */
+/* Memory of a burst goes back when the burst is over (R10): once nothing is queued anywhere, not
+ * even for an actor that waits to be restarted. Then every node is free. */
 void jzi_loop_trim(jzi_worker *worker)
 {
     const jzi_counters *counters = &worker->counters;
@@ -91,8 +91,8 @@ void jzi_loop_trim(jzi_worker *worker)
 }
 
 /* A thread of our own may look for mail for a moment before it sleeps; not one that makes single
- * steps. It does while that pays: the last sleep was a short one, and since then what was looked
- * for came. True: it did. */
+ * steps. The thread does so while that pays: the last sleep was a short one, and since then mail
+ * came when it was looked for. True: there is mail. */
 static bool spin(jzx_loop *loop, jzi_worker *worker, uint64_t wait)
 {
     uint64_t spin_ns = loop->pool == NULL || worker->dispatcher->pooled ? 0 : loop->pool->spin_ns;

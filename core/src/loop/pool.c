@@ -1,6 +1,6 @@
 /* The workers of a pool share everything but what is in jzi_worker, under one lock: the pool lock.
  * A worker holds it except while user code runs and while it waits, so an actor is on one worker at
- * a time and nobody can be hurt by a thief. How they wait is in pool_rest.c. */
+ * a time and a thief can hurt none. How the workers wait is in pool_rest.c. */
 #include "base/alloc.h"
 #include "loop/loop_priv.h"
 #include "os/debug/fault.h"
@@ -36,7 +36,7 @@ static void run_turns(jzx_loop *loop, jzi_worker *worker)
     }
 }
 
-/* Two workers with tiny messages only wait for each other: one of them, who got something done
+/* Two workers with tiny messages only wait for each other: one of them, which got something done
  * since the last time, gets everything and goes on alone. */
 static bool hand_over(const jzi_pool_thread *thread)
 {
@@ -59,7 +59,7 @@ static bool hand_over(const jzi_pool_thread *thread)
     return false;
 }
 
-/* The life of a worker until the pool is parked. It has the pool lock. */
+/* The life of a worker until the pool is parked. The caller has the pool lock. */
 static void work(jzi_pool_thread *thread)
 {
     jzi_pool *pool = thread->pool;
@@ -72,7 +72,7 @@ static void work(jzi_pool_thread *thread)
             jzi_worker_run_deferred(worker);
         }
         jzi_count_add(&worker->counters.ticks, 1);
-        /* Whoever asks whether all is quiet looks at the inbound list first, then at this. */
+        /* A thread that asks whether all is quiet looks at the inbound list first, then at this. */
         atomic_store_explicit(&worker->dispatcher->resting, 0, memory_order_seq_cst);
         jzi_loop_take_in(loop, worker);
         if (pool->goal == JZI_GOAL_DONE && jzi_loop_stop_requested(loop)) {
@@ -104,8 +104,8 @@ static void work(jzi_pool_thread *thread)
     jzi_worker_run_deferred(worker);
 }
 
-/* Waits until there is a goal. Whoever runs the loop may be the first worker meanwhile, so nothing
- * of the worker is touched before. */
+/* Waits until there is a goal. The thread that runs the loop may be the first worker meanwhile, so
+ * nothing of the worker is touched before. */
 static void park(jzi_pool_thread *thread)
 {
     jzi_pool *pool = thread->pool;
@@ -131,7 +131,7 @@ static void work_together(jzi_pool_thread *thread)
     worker->pool_lock_depth = 0;
 }
 
-/* The one thread of a pinned loop: it runs the loop as anybody would. */
+/* The one thread of a pinned loop: it runs the loop as any other thread would. */
 static void work_alone(jzi_pool_thread *thread)
 {
     jzi_pool *pool = thread->pool;
@@ -157,7 +157,7 @@ static void *hand_main(void *arg)
         jzi_thread_bind(thread->cpu);
     }
     thread->tid = jzi_thread_tid();
-    jzi_thread_admit(JZI_PROBE_SIGNAL); /* ignored unless somebody asks what it is doing */
+    jzi_thread_admit(JZI_PROBE_SIGNAL); /* ignored unless a probe asks what the thread does */
     (void)pthread_mutex_lock(pool->pool_lock);
     for (;;) {
         park(thread);
@@ -241,7 +241,7 @@ static void take_back(jzi_pool *pool)
 
 jzx_err jzi_pool_serve(jzx_loop *loop)
 {
-    /* Nobody is there yet, so no lock is needed: the caller has one of its own. */
+    /* No thread is there yet, so no lock is needed: the caller has one of its own. */
     give_goal(loop->pool, JZI_GOAL_SERVE);
     return start_threads(loop->pool);
 }

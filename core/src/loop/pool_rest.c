@@ -1,13 +1,14 @@
-/* How the workers of a pool wait. Who has nothing to do
+/* How the workers of a pool wait. A worker that has nothing to do
  *
  *   drives     one at most: waits in the poller, for timers, descriptors and other threads;
- *   stands by  one at most: looks every half millisecond whether somebody drives, while there is
- * work; sleeps     until there is more work than those who are awake can take.
+ *   stands by  one at most: looks every half millisecond whether a worker drives, while there is
+ *              work;
+ *   sleeps     until there is more work than the workers that are awake can take.
  *
- * A send inside the pool wakes nobody: the worker that sent looks at the inbound list when its turn
- * is over, and two actors that talk to each other stay where they are. Only if its turn does not
- * end, the driver finds what it left, a millisecond later or so (R34). For that nobody goes into
- * user code while everybody else sleeps: see jzi_pool_keep_watch(). */
+ * A send inside the pool wakes no worker: the worker that sent looks at the inbound list when its
+ * turn is over, and two actors that talk to each other stay where they are. Only if that turn does
+ * not end, the driver finds what the worker left, a millisecond later or so (R34). For that no
+ * worker goes into user code while all others sleep: see jzi_pool_keep_watch(). */
 #include "loop/loop_priv.h"
 #include "os/thread.h"
 #include "sched/sender.h"
@@ -61,7 +62,7 @@ void jzi_pool_share(jzi_worker *worker)
     }
 }
 
-/* It is up, whoever woke it. */
+/* The thread is up, whatever woke it. */
 static void unpark_thread(jzi_pool_thread *thread)
 {
     if (thread->called) {
@@ -102,9 +103,9 @@ static bool is_watched(const jzi_pool *pool, jzi_pool_thread **out_deep)
     return false;
 }
 
-/* This worker is about to run user code, which may take its time. Somebody has to be there for what
- * comes meanwhile and for what that code sends: a driver who looks up now and then, or else one who
- * stands by. */
+/* This worker is about to run user code, which may take its time. Another worker has to be there
+ * for what comes meanwhile and for what that code sends: a driver that looks up now and then, or
+ * else one that stands by. */
 void jzi_pool_keep_watch(jzi_pool *pool)
 {
     jzi_pool_thread *deep = NULL;
@@ -119,7 +120,7 @@ void jzi_pool_keep_watch(jzi_pool *pool)
     }
 }
 
-/* Before it sleeps, for work that comes at once; only while the whole pool rests. */
+/* Before the driver sleeps, for work that comes at once; only while the whole pool rests. */
 static bool spin(const jzi_pool *pool, jzi_worker *worker)
 {
     const jzi_inbox *inbox = pool->loop->inbox;
@@ -146,8 +147,8 @@ static uint64_t longest_wait(const jzi_pool *pool, const jzi_worker *worker)
     return next <= worker->now_ns ? 0 : next - worker->now_ns;
 }
 
-/* Whether there are workers at work, and each got something done since the last look. Who did not
- * is stuck, for as long as it stays that way. */
+/* Whether there are workers at work, and each got something done since the last look. A worker that
+ * did not is stuck, for as long as it stays that way. */
 static bool is_progressing(const jzi_dispatcher *dispatcher)
 {
     bool all = true;
@@ -180,7 +181,7 @@ static jzx_err wait_in_poller(jzi_pool_thread *thread, uint64_t wait, jzi_poll_b
             jzi_worker_done(worker->dispatcher->workers[i]);
     }
     jzi_worker_unlock_pool(worker);
-    do { /* while all is well nobody needs the pool lock for it */
+    do { /* while all is well the driver needs no pool lock for this */
         err = jzi_io_wait(&thread->pool->loop->io, wait, out_batch);
         waited++;
     } while (rescues && err == JZX_OK && out_batch->count == 0 && waited < RESCUES_MAX &&
@@ -191,8 +192,8 @@ static jzx_err wait_in_poller(jzi_pool_thread *thread, uint64_t wait, jzi_poll_b
     return err;
 }
 
-/* Whether there is something for who is about to wait: an actor in the ring of one who needs help,
- * or mail that nobody who is well will look at. */
+/* Whether there is something for a worker that is about to wait: an actor in the ring of a worker
+ * that needs help, or mail that no worker in good order will look at. */
 static bool is_needed(const jzi_pool *pool)
 {
     bool well = false;
@@ -227,7 +228,7 @@ static void drive(jzi_pool_thread *thread)
     }
     if (pool->waiting < pool->count) {
         wait = wait > RESCUE_NS ? RESCUE_NS : wait;
-    } else if (wait > 0) { /* nobody is in user code, so nobody sends */
+    } else if (wait > 0) { /* no worker is in user code, so none sends */
         jzi_far_trim(worker->dispatcher);
         jzi_dispatcher_rests(worker->dispatcher);
     }
@@ -253,7 +254,7 @@ static void drive(jzi_pool_thread *thread)
     jzi_io_dispatch(&loop->io, &batch);
 }
 
-/* Whether nothing at all is to be done, now that everybody rests and nobody drives. */
+/* Whether nothing at all is to be done, now that every worker rests and none drives. */
 static bool is_idle(jzi_pool *pool, jzi_worker *worker)
 {
     jzx_loop *loop = pool->loop;

@@ -48,8 +48,8 @@ void jzi_system_unused(jzi_dispatcher *dispatcher, const jzi_inbox *inbox)
     system_unlock(system);
 }
 
-/* A dispatcher is about to wait. If nobody lives on it, whoever runs the system wants to know, and
- * one that was made for a single actor goes. In its own dispatcher. */
+/* A dispatcher is about to wait. If no actor lives on it, the thread that runs the system wants to
+ * know, and a dispatcher that was made for a single actor goes. In its own dispatcher. */
 static void on_rest(jzi_dispatcher *dispatcher)
 {
     jzx_system *system = dispatcher->system;
@@ -66,7 +66,7 @@ static void on_rest(jzi_dispatcher *dispatcher)
         atomic_store_explicit(&system->retired, 1, memory_order_relaxed);
     }
     /* "loop" itself looked before this step, and may have taken in since what kept it: the last
-     * message on its way to an actor that had ended. Nobody else would wake it. */
+     * message on its way to an actor that had ended. No other thread would wake "loop". */
     if (loop != jzi_system_main(system) || (system->joined && jzi_system_nobody_left(system))) {
         jzi_inbox_nudge(jzi_system_main(system)->inbox);
     }
@@ -330,7 +330,7 @@ void jzi_system_free(jzx_system *system)
     jzi_free(&alloc, system, sizeof *system);
 }
 
-/* Orders and news go to and fro until nobody is left. */
+/* Orders and news go to and fro until no actor is left. */
 void jzi_system_end_all(jzx_system *system)
 {
     bool more = true;

@@ -17,7 +17,7 @@ typedef struct jzi_system_dispatcher {
 /* What one shutdown is about; see system_shutdown.c. */
 typedef struct jzi_system_end {
     _Atomic uint32_t left;  /* dispatchers that are not yet down */
-    _Atomic uint32_t epoch; /* counts shutdowns: who is late for one is not counted in the next */
+    _Atomic uint32_t epoch; /* counts shutdowns: being late for one does not count in the next */
     uint64_t deadline_ns;
     pthread_mutex_t lock;
     jzx_shutdown_report report; /* the sum so far, under this lock */
@@ -40,7 +40,7 @@ struct jzx_system {
     _Atomic uint32_t closing; /* being shut down or destroyed: nothing new at the root */
     pthread_mutex_t lock;     /* the table below, counters and report; never held over user code */
     jzi_system_dispatcher dispatchers[JZX_DISPATCHERS_MAX];
-    _Atomic uint32_t retired; /* somebody is to be reaped */
+    _Atomic uint32_t retired; /* a dispatcher is to be reaped */
     uint32_t used;            /* indexes below this were used at least once */
     jzx_counters gone;        /* of dispatchers that are no more */
     jzi_histogram gone_times[JZI_TIME_KINDS];
@@ -67,7 +67,7 @@ static inline jzx_loop *jzi_system_loop_at(const jzx_system *system, uint32_t in
 jzx_err jzi_system_create_sized(const jzx_system_config *config, size_t config_size,
                                 size_t loop_config_size, size_t dispatcher_size,
                                 jzx_system **out_system);
-/* Whether it may be destroyed now. Errors: BUSY. */
+/* Whether the system may be destroyed now. Errors: BUSY. */
 jzx_err jzi_system_may_end(jzx_system *system);
 jzx_err jzi_system_destroy(jzx_system *system);
 /* See jzx_system_abandon(). */
@@ -89,7 +89,7 @@ jzx_err jzi_system_find(jzx_system *system, const char *name, jzx_loop **out_loo
 void jzi_system_unused(jzi_dispatcher *dispatcher, const jzi_inbox *inbox);
 /* Frees anonymous dispatchers whose actor is gone. Thread: any. */
 void jzi_system_reap(jzx_system *system);
-/* Nobody lives anywhere, and nobody is about to. Thread: any. */
+/* No actor lives anywhere, and none is about to. Thread: any. */
 bool jzi_system_nobody_left(jzx_system *system);
 
 /* With the lock: a dispatcher goes in the middle of a shutdown; its report counts. */

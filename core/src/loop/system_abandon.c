@@ -1,6 +1,6 @@
 /* A system in a forked child (R29). None of its threads came along but the one that forked, so each
  * dispatcher is as its thread left it: at rest, or in the middle of something. Where all were at
- * rest and nobody had a lock, everything is ended and freed as jzx_system_destroy() does, on this
+ * rest and none had a lock, everything is ended and freed as jzx_system_destroy() does, on this
  * thread and without code of the program. Otherwise the memory stays, and descriptors are closed.
  */
 #include "loop/system.h"
@@ -9,7 +9,7 @@
 #include "messaging/registry.h"
 #include "os/debug/probe.h"
 
-/* Whoever had it is not here to give it back. */
+/* A thread that had the lock is not here to give it back. */
 static bool is_free(pthread_mutex_t *lock)
 {
     if (pthread_mutex_trylock(lock) != 0) {
@@ -48,7 +48,7 @@ static bool is_at_rest(const jzx_loop *loop, const jzi_worker *here)
     return JZI_PEEK(loop->io.in_wait) || (loop->pool == NULL && !loop->in_step);
 }
 
-/* Its thread is not here: the calls of this one are in order. */
+/* The dispatcher's thread is not here: the calls of this one are in order. */
 static void come_out(jzx_loop *loop)
 {
     loop->in_step = false;

@@ -1,4 +1,4 @@
-/* Who prints: a loop for itself, a system for all of its dispatchers. */
+/* Which log prints: a loop alone has its own, a system has one for all of its dispatchers. */
 #include "actor/log.h"
 #include "loop/system.h"
 
@@ -15,7 +15,8 @@ static jzi_log *log_of_loop(jzx_loop *loop)
     }
     log = jzi_log_make(&loop->worker.alloc, loop->worker.env);
     jzi_log *other = NULL;
-    /* release: who finds it finds what is in it. Whoever is second takes the first one's. */
+    /* release: a thread that finds the log finds what is in it. The second thread to make one takes
+     * that of the first. */
     if (log != NULL &&
         !atomic_compare_exchange_strong_explicit(&loop->dispatcher.log, &other, log,
                                                  memory_order_acq_rel, memory_order_acquire)) {
@@ -41,7 +42,7 @@ static jzi_log *log_of_system(jzx_system *system)
     return system->log;
 }
 
-/* The level is there before anybody looks for the log's. */
+/* The level is set before any thread looks for that of the log. */
 static jzx_err system_log_begin(jzx_loop *loop, jzx_log_level level, bool wish)
 {
     jzi_log *log = loop->system != NULL ? log_of_system(loop->system) : log_of_loop(loop);
@@ -75,8 +76,8 @@ void jzi_system_log_if_asked(jzx_loop *loop)
     }
     for (uint32_t i = 0; i < JZX_LOG_LEVELS; i++) {
         if (strcmp(wish, names[i]) == 0) {
-            (void)system_log_begin(loop, (jzx_log_level)i,
-                                   true); /* without memory: without a log */
+            /* Without memory: without a log. */
+            (void)system_log_begin(loop, (jzx_log_level)i, true);
             return;
         }
     }

@@ -1,13 +1,13 @@
-/* The observer of a system. As it is, each dispatcher calls it where it happens. In a row, each has
- * one in its place that passes on: what happened is copied into an errand for "loop" and told
- * there. Everybody pushes to one list, so what happened first comes first; "loop" goes the same way
- * with what happens on itself. No lock is held while the user's code runs, and nobody waits for it.
- */
+/* The observer of a system. As it is, each dispatcher calls the observer where an event happens. In
+ * a row, each dispatcher has one in its place that passes on: the event is copied into an errand
+ * for "loop" and told there. All dispatchers push to one list, so what happened first comes first;
+ * "loop" goes the same way with its own events. No lock is held while the user's code runs, and no
+ * dispatcher waits for that code. */
 #include "loop/system.h"
 
 #include "base/alloc.h"
 
-/* Which callback it is. */
+/* Which callback a report is for. */
 typedef enum jzi_report_kind {
     JZI_REPORT_SPAWN,
     JZI_REPORT_START,
@@ -90,7 +90,7 @@ static void system_observer_call(const jzi_observer *to, const jzi_report *repor
     }
 }
 
-/* On the thread of "loop". Whoever listened then and does not any more may be gone. */
+/* On the thread of "loop". An observer that listened then and does not any more may be gone. */
 static void system_observer_tell(jzi_report *report)
 {
     jzx_system *system = report->system;
@@ -115,7 +115,7 @@ static void copy_name(char to[JZX_NAME_MAX + 1], const char *name)
     }
 }
 
-/* NULL: no memory. The event goes on, nobody hears of it. */
+/* NULL: no memory. The event goes on, the observer does not hear of it. */
 static jzi_report *write_down(jzx_system *system, jzi_report_kind what, jzx_actor_id id,
                               const char *name, const jzx_reason *reason)
 {
@@ -136,9 +136,9 @@ static jzi_report *write_down(jzx_system *system, jzi_report_kind what, jzx_acto
     return report;
 }
 
-/* "loop" closes when a system is destroyed, with everybody halted but the caller, who is its
- * thread: what happens then is told at once. Or it is given up because somebody is stuck; who is
- * late then tells nobody. */
+/* "loop" closes when a system is destroyed, with all threads halted but the caller, which is the
+ * thread of "loop": what happens then is told at once. Or "loop" is given up because an actor is
+ * stuck; what a dispatcher reports after that is not told. */
 static void post_report(jzi_report *report)
 {
     if (report == NULL) {

@@ -1,6 +1,6 @@
 /* The end of everything, with one deadline (R22): each dispatcher shuts itself down as a loop does,
- * all at the same time. Whoever runs the system waits for them, and for somebody who does not
- * return from an actor's code no longer than that. */
+ * all at the same time. The thread that runs the system waits for them, and for a thread that does
+ * not return from an actor's code no longer than that. */
 #include "loop/system.h"
 
 #include "os/debug/probe.h"
@@ -23,7 +23,7 @@ static void add_report(jzx_shutdown_report *sum, const jzx_shutdown_report *one)
     }
 }
 
-/* A lock of its own: who has the system's may be waiting for this dispatcher's thread. */
+/* A lock of its own: the holder of the system's may be waiting for this dispatcher's thread. */
 static void count_in(jzx_system *system, const jzx_shutdown_report *report)
 {
     (void)pthread_mutex_lock(&system->end.lock);
@@ -76,8 +76,8 @@ static void open_again(jzx_loop *loop)
     jzi_alarm_clear(&loop->alarms, &loop->shutdown_alarm);
 }
 
-/* Nobody is left anywhere: how did it go? Where somebody was stuck, others may have waited behind
- * it: there it goes on to its end. */
+/* No actor is left anywhere: how did the shutdown go? Where an actor was stuck, others may have
+ * waited behind it: there the shutdown goes on to its end. */
 static void collect(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_last_call *call = jzi_container_of(errand, jzi_last_call, errand);
@@ -97,8 +97,8 @@ static void collect(jzi_worker *worker, jzi_errand *errand)
     one_less(system, epoch);
 }
 
-/* Has every dispatcher do it. What it takes was made with the dispatcher (R9). One that has not
- * even come to the last such call is left out: it is stuck. */
+/* Has every dispatcher run `what`. The errand for that was made with the dispatcher (R9). A
+ * dispatcher that has not even come to the last such call is left out: it is stuck. */
 static void call_all(jzx_system *system, void (*what)(jzi_worker *, jzi_errand *), uint32_t ms)
 {
     (void)pthread_mutex_lock(&system->lock);
@@ -144,14 +144,15 @@ static bool is_collecting(jzx_system *system)
     return in_time(system) && !system_shutdown_is_over(system);
 }
 
-/* An alarm of "loop" that only ends its sleep, when somebody may be stuck. */
+/* An alarm of "loop" that only ends its sleep, when an actor may be stuck. */
 static void system_shutdown_look(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     (void)alarms;
     (void)alarm;
 }
 
-/* Who is stuck: asked by a signal, for what a thread does is in fields that only it may read. */
+/* The actor that is stuck: asked by a signal, for what a thread does is in fields that only that
+ * thread may read. */
 typedef struct progress {
     jzx_actor_id actor;
     char name[JZX_NAME_MAX + 1];
@@ -247,7 +248,7 @@ jzx_err jzx_system_shutdown_sized(jzx_system *system, uint32_t timeout_ms, jzx_s
         report.in_time = 0;
         name_all_stuck(system, &report);
         err = JZX_ERR_STUCK;
-        call_all(system, collect, 0); /* when it comes back, it is open for business again */
+        call_all(system, collect, 0); /* a dispatcher that comes back then opens again */
     }
     atomic_store_explicit(&system->closing, 0, memory_order_seq_cst);
     jzi_loop_stop_answered(loop);

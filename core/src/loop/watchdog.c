@@ -1,7 +1,8 @@
 /* The watchdog (R22). Its thread looks at every worker of the loop four times per limit: at
- * counters that anybody may read. As long as they move, or the worker waits, nothing happens. When
- * they stand still its thread is interrupted and looks at itself, for what it does is in plain
- * fields that only it may read. Seen in the same code again when the limit is over, it is reported.
+ * counters that any thread may read. As long as they move, or the worker waits, nothing happens.
+ * When they stand still the worker's thread is interrupted and looks at itself, for what a thread
+ * does is in plain fields that only that thread may read. A worker that is seen in the same code
+ * again when the limit is over is reported.
  *
  *   quiet --stands still--> suspect --same code, time is over--> reported, the time doubles
  *     ^                        |                                    |
@@ -48,7 +49,7 @@ typedef struct watched {
     bool is_suspect;
     beat beat;
     uint64_t elapsed_ns; /* since the suspect was first seen */
-    uint64_t next_ns;    /* when it is reported */
+    uint64_t next_ns;    /* when the suspect is reported */
     uint32_t reports;
 } watched;
 
@@ -61,7 +62,7 @@ struct jzx_watchdog {
     uint64_t limit_ns;
     uint64_t period_ns;
 
-    /* Its own thread's; the first two are the worker's while it is asked. */
+    /* The watchdog's own thread's; the first two are the worker's while that is asked. */
     const jzi_worker *asked;
     sighting seen;
     uint64_t last_ns; /* when time was added up last */
@@ -129,7 +130,7 @@ static bool stands_still(watched *one)
            one->beat.ticks == last.ticks;
 }
 
-/* If we overslept, so may have everybody: a process that was stopped is not stuck. */
+/* If the watchdog overslept, so may have all threads: a process that was stopped is not stuck. */
 static void add_time(jzx_watchdog *dog, uint64_t expected_ns)
 {
     uint64_t now = jzi_clock_now_ns(NULL);
@@ -168,8 +169,8 @@ static void inspect(jzx_watchdog *dog, watched *one)
     if (end == JZI_PROBE_STOPPED) {
         return;
     }
-    /* A thread that does not answer blocks the signal or sleeps in the kernel. It stands still all
-     * the same, only nobody can say in what. */
+    /* A thread that does not answer blocks the signal or sleeps in the kernel. Such a thread stands
+     * still all the same, only in what is not known. */
     bool innocent = end == JZI_PROBE_ANSWERED && dog->seen.actor == JZX_NOBODY;
     if (innocent || !stands_still(one)) {
         one->is_suspect = false;
@@ -295,6 +296,6 @@ void jzx_watchdog_stop(jzx_watchdog *watchdog)
     jzi_thread_join(watchdog->thread, watchdog->pid);
     jzi_probe_close(watchdog->probe);
     jzi_free(&loop->worker.alloc, watchdog, bytes_for(watchdog->count));
-    /* Last: whoever sees it may destroy the loop. */
+    /* Last: a thread that sees the NULL may destroy the loop. */
     atomic_store_explicit(&loop->watchdog, NULL, memory_order_release);
 }

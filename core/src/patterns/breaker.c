@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-/* What it was made of. */
+/* What a breaker is made of. */
 typedef struct plan {
     jzi_proxy proxy;
     jzi_breaker_rules rules;
@@ -183,7 +183,7 @@ static bool on_order(jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
     return true;
 }
 
-/* Whether it reaches the callee nobody will tell, so it can be no probe. */
+/* Whether a plain message reaches the callee is never known, so it can be no probe. */
 static void on_plain(jzi_proxy *proxy, jzx_context *ctx, const jzx_message *msg)
 {
     breaker *self = (breaker *)proxy;

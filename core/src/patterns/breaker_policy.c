@@ -350,7 +350,7 @@ jzx_err jzi_retry_rules_make(const jzx_retry_opts *opts, jzi_retry_rules *out)
     return JZX_OK;
 }
 
-/* Replies that failed were named by the user, who wants another one. */
+/* The user named the replies that count as failed, and wants another one in their place. */
 static bool is_retried(const jzi_retry_rules *rules, uint32_t outcome)
 {
     return outcome == JZX_OUTCOME_REPLIED ||

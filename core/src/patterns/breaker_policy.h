@@ -45,11 +45,11 @@ typedef struct jzi_breaker {
     uint32_t state; /* jzx_breaker_state */
     uint32_t epoch;
     bool forced;
-    uint32_t attempt; /* how often it opened since it was last closed */
+    uint32_t attempt; /* how often the circuit opened since it was last closed */
     uint32_t probes_out;
     uint32_t probes_ok;
     uint64_t since_ns; /* when the state began */
-    uint64_t until_ns; /* OPEN: when it ends */
+    uint64_t until_ns; /* OPEN: when that state ends */
     uint8_t *slots;    /* by count: the caller's, window_calls of them; 1: failed */
     uint32_t filled;
     uint32_t head; /* where the next one goes */
@@ -75,7 +75,7 @@ jzi_admission jzi_breaker_admit(jzi_breaker *breaker, uint32_t in_flight, uint64
 typedef enum jzi_call_result {
     JZI_CALL_OK,
     JZI_CALL_FAILED,
-    JZI_CALL_VOID /* it never took place */
+    JZI_CALL_VOID /* the call never took place */
 } jzi_call_result;
 
 /* A call that was admitted in that epoch is over. */

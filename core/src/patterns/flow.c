@@ -54,7 +54,7 @@ void jzi_flow_begin_finish(jzi_flow *flow)
     jzi_flow_in_leave_all(flow);
 }
 
-/* Somebody we were connected to is gone. */
+/* An actor that the flow was connected to is gone. */
 static jzx_behavior_result lost(jzi_flow *flow, jzx_actor_id peer, const jzx_reason *reason)
 {
     jzx_behavior_result result = flow->opts->on_lost == NULL
@@ -91,7 +91,7 @@ static bool ended(jzi_flow *flow, const jzx_signal *news, jzx_behavior_result *o
     return true;
 }
 
-/* News of somebody else's life. False: not of anybody we are connected to. */
+/* News of another actor's life. False: of none that the flow is connected to. */
 static bool take_signal(jzi_flow *flow, const jzx_signal *news, jzx_behavior_result *out_result)
 {
     switch (news->kind) {
@@ -168,7 +168,8 @@ static jzx_err take_wish(jzi_flow *flow, const jzx_message *msg, uint32_t what)
                                  : jzi_flow_out_subscribe(flow, msg->sender, wish);
 }
 
-/* What needs no memory and calls nobody. False: it belongs to no connection, or makes no sense. */
+/* A message that needs no memory and no callback. False: it belongs to no connection, or makes no
+ * sense. */
 static bool take_word(jzi_flow *flow, const jzx_message *msg, uint32_t what)
 {
     if ((msg->flags & JZX_MSG_VALUE) == 0) {
@@ -249,7 +250,7 @@ static jzx_behavior_result check_input(jzi_flow *flow)
     if (jzi_flow_in_all_done(flow)) {
         return end_of_input(flow);
     }
-    /* What an earlier life had finished is finished: who has not heard of it will. */
+    /* What an earlier life had finished is finished: producers that have not heard of it will. */
     jzi_flow_in_farewell(flow, flow->was_done);
     flow->finishing = flow->was_done;
     return JZX_BEHAVIOR_OK;
@@ -279,7 +280,7 @@ static jzx_behavior_result stream_over(jzi_flow *flow)
     jzi_flow_in_farewell(flow, false);
     jzx_behavior_result result = failed(flow, jzi_flow_in_pump(flow, false));
     if (result != JZX_BEHAVIOR_OK || flow->in_count > 0) {
-        return result; /* not before everybody was told */
+        return result; /* not before every producer was told */
     }
     flow->asked = 0; /* a source's: what it still owed */
     flow->some_done = false;
@@ -317,7 +318,7 @@ void jzi_flow_publish(jzi_flow *flow)
 {
     jzx_flow_stats *stats = flow->stats;
     if (stats == &flow->own) {
-        return; /* nobody looks */
+        return; /* the program does not look */
     }
     __atomic_store_n(&stats->buffered, flow->count, __ATOMIC_RELAXED);
     __atomic_store_n(&stats->credit, flow->credit, __ATOMIC_RELAXED);
@@ -344,7 +345,7 @@ static jzx_behavior_result flow_settle(jzi_flow *flow, jzx_behavior_result resul
     return result;
 }
 
-/* False: it is not the flow's. */
+/* False: the message is not the flow's. */
 static bool take_any(jzi_flow *flow, const jzx_message *msg, jzx_behavior_result *out_result)
 {
     if ((msg->tag & 0xFFFF0000u) == FLOW_TAG(FLOW_TAGS)) {

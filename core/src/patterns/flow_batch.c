@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A batch as it travels. It knows its allocator, because whoever drops it may be anywhere. */
+/* A batch as it travels. A flow_block knows its allocator, because it may be dropped anywhere. */
 typedef struct flow_block {
     jzx_flow_batch pub; /* first: what the receiver sees */
     jzx_allocator alloc;

@@ -27,7 +27,7 @@ static flow_in *find_watched(const jzi_flow *flow, jzx_watch_ref watch)
     return NULL;
 }
 
-/* What it was asked for will not come. */
+/* What the producer was asked for will not come. */
 static void forget_asked(jzi_flow *flow, flow_in *in)
 {
     flow->asked -= in->asked;
@@ -212,7 +212,7 @@ bool jzi_flow_in_restarted(jzi_flow *flow, jzx_watch_ref watch)
         return false;
     }
     if (in->state == IN_LEAVING || in->state == IN_DONE) {
-        in->waits = false; /* it will be told what its earlier life was to be told */
+        in->waits = false; /* the producer will be told what its earlier life was to be told */
         return true;
     }
     if ((in->link.flags & JZX_FLOW_MANUAL) != 0) {
@@ -295,7 +295,7 @@ static jzx_err flow_in_say(jzi_flow *flow, flow_in *in)
 }
 
 /* How much one producer may have on its way to us: a stage asks for what it can hand on. With
- * several producers each may use all of it, so that one that is idle keeps nobody waiting. */
+ * several producers each may use all of it, so that an idle one keeps no other waiting. */
 static uint64_t allowance(const jzi_flow *flow, const flow_in *in)
 {
     if (flow->opts->kind == JZX_FLOW_SINK) {

@@ -1,4 +1,5 @@
-/* Flows, the producer's side: who asked for how much, whose turn it is, and what waits. */
+/* Flows, the producer's side: which consumer asked for how much, which one's turn it is, and what
+ * waits. */
 #include "patterns/flow_priv.h"
 
 #include "base/array.h"
@@ -96,7 +97,7 @@ jzx_err jzi_flow_out_expect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id 
     jzx_err err = find_or_add(flow, wish->peer, &out);
     if (err == JZX_OK && !out->on && sender == flow->pub.ctx->self) {
         out->link = wish->link;
-        out->say = SAY_CONNECT; /* else whoever connected us has told it, too */
+        out->say = SAY_CONNECT; /* else the actor that connected us has told it, too */
         flow->unsaid = true;
     }
     return err;
@@ -129,7 +130,7 @@ bool jzi_flow_out_restarted(jzi_flow *flow, const jzx_signal *news)
     if (out == NULL) {
         return false;
     }
-    if (out->cookie >> 32 < news->incarnation) { /* it has not subscribed in this life yet */
+    if (out->cookie >> 32 < news->incarnation) { /* not yet subscribed in this life */
         forget_credit(flow, out);
         out->on = false;
         out->told = false;
@@ -215,7 +216,7 @@ static jzx_err send_item(jzi_flow *flow, jzx_actor_id to, const jzx_message *ite
     return jzx_send_with(flow_loop(flow), to, &opts);
 }
 
-/* JZX_ERR_AGAIN: nobody takes it now. */
+/* JZX_ERR_AGAIN: no consumer takes the item now. */
 static jzx_err hand_over(jzi_flow *flow, const jzx_message *item)
 {
     for (flow_out *out = flow_out_choose(flow); out != NULL; out = flow_out_choose(flow)) {

@@ -3,18 +3,18 @@
  *
  * The protocol, between a consumer C and a producer P:
  *
- *   anybody -> C   CONNECT     take items from P
- *   anybody -> P   EXPECT      C will subscribe
- *   C -> P         SUBSCRIBE   with a cookie; replaces an earlier subscription of C
- *   P -> C         HELLO       the same cookie: from here on items are this subscription's
- *   C -> P         DEMAND      n more items, please
- *   P -> C         ITEM        one of those asked for
- *   P -> C         DONE        there are no more
- *   C -> P         CANCEL      no more are wanted; with 1 in it, the answer to DONE
+ *   any actor -> C   CONNECT     take items from P
+ *   any actor -> P   EXPECT      C will subscribe
+ *   C -> P           SUBSCRIBE   with a cookie; replaces an earlier subscription of C
+ *   P -> C           HELLO       the same cookie: from here on items are this subscription's
+ *   C -> P           DEMAND      n more items, please
+ *   P -> C           ITEM        one of those asked for
+ *   P -> C           DONE        there are no more
+ *   C -> P           CANCEL      no more are wanted; with 1 in it, the answer to DONE
  *
- * P waits for that answer before it ends. C gives it when it has other producers left, else when
- * its own consumers have given theirs: so if C is restarted with the rest of the stream in its
- * hands, there is somebody to tell it once more that this is the end.
+ * P waits for that answer before it ends. C answers when it has other producers left, else when its
+ * own consumers have answered: so if C is restarted with the rest of the stream in its hands, P is
+ * there to tell C once more that this is the end.
  *
  * Messages between two actors keep their order (R6), and C asks only after HELLO. So what lies in a
  * mailbox from an earlier life of either side can be told from what is new without a number on each
@@ -45,7 +45,7 @@ enum {
     FLOW_CANCEL,
     FLOW_POKE,   /* to itself: look again */
     FLOW_EXPECT, /* a consumer will subscribe: do not end before it has */
-    FLOW_WILL,   /* to itself, at the end of a life: whom it was connected to */
+    FLOW_WILL,   /* to itself, at the end of a life: its connections */
     FLOW_READY,  /* to itself, at a restart: what an earlier life left in the mailbox was handled */
     FLOW_TICK,   /* a timer: there are tokens again */
     FLOW_FLUSH,  /* a timer: the batch is old enough */
@@ -89,8 +89,8 @@ typedef struct flow_out {
     jzx_actor_id consumer;
     jzx_watch_ref watch;
     uint64_t cookie;
-    jzx_flow_link link; /* to connect it again when it was restarted */
-    uint32_t credit;    /* items that it asked for and we did not send yet */
+    jzx_flow_link link; /* to connect the consumer again when it was restarted */
+    uint32_t credit;    /* items that the consumer asked for and we did not send yet */
     uint8_t say;
     bool on;    /* subscribed in its present life */
     bool waits; /* for room */
@@ -111,8 +111,8 @@ typedef struct flow_bucket {
 
 /* Invariants:
  *   I1  credit is the sum over outs, asked the sum over ins (a source: what on_demand owes).
- *   I2  the ring holds items, oldest first; with credit to spare it is empty, unless those who
- *       have the credit have no room.
+ *   I2  the ring holds items, oldest first; with credit to spare it is empty, unless the consumers
+ *       that have the credit have no room.
  *   I3  asked <= tokens, with a rate. */
 typedef struct jzi_flow {
     jzx_flow pub; /* first: what callbacks see */
@@ -136,7 +136,7 @@ typedef struct jzi_flow {
     uint32_t cap;  /* of our own mailbox */
     uint32_t incarnation;
     uint32_t last_cookie;
-    uint32_t missing;         /* producers that were lost and that somebody may replace */
+    uint32_t missing;         /* producers that were lost and that others may replace */
     bool unsaid;              /* a consumer is to be told something */
     bool stirred;             /* more than an item came by: look at everything afterwards */
     bool inside;              /* jzx_flow_handle() runs: it will look at everything */
@@ -160,7 +160,7 @@ static inline jzx_loop *flow_loop(const jzi_flow *flow)
     return flow->pub.ctx->loop;
 }
 
-/* Counters are read from other threads while we write them; nobody else writes. */
+/* Counters are read from other threads while the flow writes them; no other thread writes. */
 static inline void flow_count(uint64_t *counter, uint64_t more)
 {
     __atomic_store_n(counter, *counter + more, __ATOMIC_RELAXED);
@@ -189,7 +189,7 @@ jzx_err jzi_flow_check_link(const jzx_flow_link *link);
 jzx_err jzi_flow_in_connect(jzi_flow *flow, const flow_wish *wish, jzx_actor_id sender);
 void jzi_flow_in_disconnect(jzi_flow *flow, jzx_actor_id producer);
 bool jzi_flow_in_hello(jzi_flow *flow, jzx_actor_id producer, uint64_t cookie);
-/* An item came: takes it off what was asked for. True: it may be time to ask again. */
+/* An item came: takes it off what was asked for. True: the time to ask again may have come. */
 bool jzi_flow_in_arrived(jzi_flow *flow, jzx_actor_id producer);
 jzx_err jzi_flow_in_done(jzi_flow *flow, jzx_actor_id producer);
 /* News of a producer, or room in its mailbox. False: it is none of ours. *out_lost: it was

@@ -5,7 +5,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 
 /* A timer is late by up to this much. What flows in meanwhile is kept even in a full bucket, or one
- * of a single token would never reach its rate; while nobody waits for a timer, full is full. */
+ * of a single token would never reach its rate; while no timer is waited for, full is full. */
 #define LATE_NS (2 * NS_PER_MS)
 
 jzx_err jzi_flow_rate_check(const jzx_flow_opts *opts)

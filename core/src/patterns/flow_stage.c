@@ -237,8 +237,8 @@ jzx_err jzx_flow_connect_sized(jzx_loop *loop, jzx_actor_id producer, jzx_actor_
     if (err != JZX_OK) {
         return err;
     }
-    /* So that a producer with little to give does not end before this one has come. If it cannot be
-     * told, the link is made all the same. */
+    /* So that a producer with little to give does not end before the consumer has come. If the
+     * producer cannot be told, the link is made all the same. */
     wish.peer = consumer;
     err = jzx_send_copy(loop, producer, &wish, sizeof wish, FLOW_TAG(FLOW_EXPECT));
     (void)err;
@@ -304,7 +304,7 @@ jzx_err jzx_flow_pass(jzx_flow *flow, const jzx_message *item)
 {
     jzx_err err = item == NULL ? JZX_ERR_INVALID_ARG : emit(flow, item);
     if (err == JZX_OK && (item->flags & (JZX_MSG_VALUE | JZX_MSG_COPY)) == 0) {
-        (void)jzx_message_take(flow->ctx); /* it is the receiver's; do not release it */
+        (void)jzx_message_take(flow->ctx); /* the data is the receiver's; do not release it */
     }
     return err;
 }
@@ -318,7 +318,7 @@ uint32_t jzx_flow_demand(const jzx_flow *pub)
     return flow->asked < UINT32_MAX ? (uint32_t)flow->asked : UINT32_MAX;
 }
 
-/* Outside of jzx_flow_handle() nobody looks at everything: a message to ourselves does. */
+/* Outside of jzx_flow_handle() nothing looks at everything: a message to the actor itself does. */
 static jzx_err look_again(jzi_flow *flow)
 {
     if (flow->inside) {

@@ -1,12 +1,14 @@
 /* Flows: what a life leaves to the next one. A stage that ends may be about to be restarted; only
- * its mailbox survives that (R18). So it writes down whom it was connected to, in a message to
+ * its mailbox survives that (R18). So the stage writes down its connections, in a message to
  * itself; if this is the end for good, the message is refused. */
 #include "patterns/flow_priv.h"
 
 typedef struct flow_bequest {
-    uint64_t what; /* FLOW_CONNECT: a producer; FLOW_DONE: one that is done, or with nobody as */
-                   /* its peer, that one was; FLOW_EXPECT: a consumer; FLOW_CANCEL: consumers */
-                   /* know that the stream is over */
+    /* FLOW_CONNECT  a producer
+     * FLOW_DONE     a producer that is done; with JZX_NOBODY as its peer: that one was
+     * FLOW_EXPECT   a consumer
+     * FLOW_CANCEL   consumers know that the stream is over */
+    uint64_t what;
     jzx_actor_id from; /* whose wish it was */
     flow_wish wish;
 } flow_bequest;
@@ -30,7 +32,7 @@ static size_t write_will(const jzi_flow *flow, flow_bequest *will)
         will[count++] =
             (flow_bequest){.what = FLOW_EXPECT, .wish = {.peer = out->consumer, .link = out->link}};
     }
-    /* Of those that are done and were let go nobody would tell the next life. */
+    /* Of producers that are done and were let go the next life would not hear. */
     if (flow->some_done && flow->missing == 0) {
         will[count++] = (flow_bequest){.what = FLOW_DONE, .wish = {.peer = JZX_NOBODY}};
     }

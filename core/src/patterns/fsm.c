@@ -49,8 +49,8 @@ static void fsm_discard(jzx_context *ctx)
     (void)err;
 }
 
-/* The event is nobody's: data that the behavior owns (R4) and that no action will ever see goes to
- * the dead letters, where the actor's drop_msg can release it. */
+/* The event belongs to no action: data that the behavior owns (R4) and that no action will ever see
+ * goes to the dead letters, where the actor's drop_msg can release it. */
 static void fsm_let_go(const jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event)
 {
     bool owned = (fsm->flags & JZI_FSM_IN_HAND) != 0 && event->kind == JZX_KIND_USER &&
@@ -190,8 +190,8 @@ static jzx_behavior_result put_aside(jzx_fsm *fsm, jzx_context *ctx, const jzx_m
     return JZX_BEHAVIOR_OK;
 }
 
-/* Puts everything postponed back to the front of the mailbox. It comes before what was inserted
- * earlier, but after what this event inserts. */
+/* Puts everything postponed back to the front of the mailbox. What was postponed comes before what
+ * was inserted earlier, but after what this event inserts. */
 static void replay(jzx_fsm *fsm, jzx_context *ctx)
 {
     uint32_t count = jzx_stash_count(ctx);
@@ -348,7 +348,7 @@ static jzx_behavior_result run_queued(jzx_fsm *fsm, jzx_context *ctx)
 
 /* Before a message, while some are expected to come again. One that is new says that the rest of
  * them expired: what had to wait for them comes before it. If that ends the actor or fails it, the
- * message was not handled, and waits for whoever is next. */
+ * message was not handled, and waits for the next incarnation. */
 static jzx_behavior_result count_replay(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *msg)
 {
     if (jzx_was_stashed(ctx) != 0) {

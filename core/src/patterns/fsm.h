@@ -24,7 +24,7 @@ enum {
     JZI_FSM_STARTED = 1,
     JZI_FSM_DENSE = 2,      /* tags are consecutive: a column is a subtraction away */
     JZI_FSM_IN_HAND = 4,    /* the event is the message in hand, which can wait */
-    JZI_FSM_WAITS = 8,      /* it shall */
+    JZI_FSM_WAITS = 8,      /* that message shall wait */
     JZI_FSM_POSTPONED = 16, /* messages were stashed since the last change of state */
     JZI_FSM_TIMED = 32,     /* this event set the state timeout, for the state that follows */
     JZI_FSM_WOKEN = 64      /* a message to itself is on its way */

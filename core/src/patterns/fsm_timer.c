@@ -42,7 +42,7 @@ void jzi_fsm_disarm(jzx_fsm *fsm, jzx_context *ctx, uint32_t slot)
 
 jzx_err jzi_fsm_arm(jzx_fsm *fsm, jzx_context *ctx, uint32_t slot, uint32_t ms, uint64_t value)
 {
-    /* Outside of the machine's own code nobody would come to look at what is due. */
+    /* Outside of the machine's own code nothing would look at what is due. */
     bool due = ms == 0 && fsm->phase != JZI_FSM_IDLE;
     jzx_timer_id id = 0;
     if (!due) {

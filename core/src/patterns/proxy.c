@@ -81,7 +81,7 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
 {
     jzi_proxy *self = ctx->state;
     if (msg->kind != JZX_KIND_USER && msg->kind != JZX_KIND_TIMER) {
-        return JZX_BEHAVIOR_OK; /* notices: it watches nobody and has no children */
+        return JZX_BEHAVIOR_OK; /* notices: a proxy watches no actor and has no children */
     }
     if (self->type->on_own(self, ctx, msg)) {
         return JZX_BEHAVIOR_OK;

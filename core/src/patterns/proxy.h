@@ -47,9 +47,9 @@ typedef struct jzi_proxy_type {
     void (*on_plain)(jzi_proxy *self, jzx_context *ctx, const jzx_message *msg);
 } jzi_proxy_type;
 
-/* Whom a proxy asks, and what its user told it about messages. The first member of a plan, which is
- * what an actor is made of: a supervisor makes every incarnation from one. The plan in turn is the
- * first member of the actor. */
+/* Which actor a proxy asks, and what its user told it about messages. The first member of a plan,
+ * which is what an actor is made of: a supervisor makes every incarnation from one. The plan in
+ * turn is the first member of the actor. */
 struct jzi_proxy {
     const jzi_proxy_type *type;
     jzx_allocator alloc;
@@ -96,7 +96,8 @@ typedef enum jzi_judgement {
 jzi_judgement jzi_proxy_judge(const jzi_proxy *proxy, const jzx_message *msg,
                               const jzx_reply *reply, jzx_call_failure *out_failure);
 
-/* Nobody gets the message in hand: data that came without `drop` is ours, and is released. */
+/* No actor gets the message in hand: data that came without `drop` is the proxy's, and is released.
+ */
 void jzi_proxy_release(const jzi_proxy *proxy, const jzx_message *msg);
 
 /* Hands the reply in hand on to the caller, or tells it why there is none. Neither can fail. */

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* What it was made of. */
+/* What a retry is made of. */
 typedef struct plan {
     jzi_proxy proxy;
     jzi_retry_rules rules;
@@ -86,7 +86,7 @@ static void count_end(retry *self, uint32_t why)
     self->facts.no_time += why == JZI_RETRY_NO_TIME ? 1 : 0;
 }
 
-/* The duty ends without an answer that nobody would read. */
+/* The duty ends without an answer that the asker would not read. */
 static void end_unwanted(retry *self, jzx_context *ctx, call *it)
 {
     (void)jzx_request_drop(ctx, it->base.request);

@@ -120,7 +120,7 @@ static void tell_stats(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
     size_t size = sizeof(jzx_router_stats) + count * sizeof(jzx_router_worker);
     jzx_router_stats *out = jzi_alloc_zeroed(&r->plan->alloc, size);
     if (out == NULL) {
-        return; /* who asked is told FORGOTTEN */
+        return; /* the asker is told FORGOTTEN */
     }
     *out = r->stats;
     out->waiting = r->stashed;
@@ -147,7 +147,7 @@ static void tell_stats(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
     } else if (msg->sender != JZX_NOBODY) {
         err = jzx_send_with(ctx->loop, msg->sender, &opts);
     }
-    (void)err; /* nobody to tell */
+    (void)err; /* there is no actor to tell */
     jzi_free(&r->plan->alloc, out, size);
 }
 
@@ -254,7 +254,7 @@ static jzx_behavior_result on_start(jzx_context *ctx, void *plan)
     return JZX_BEHAVIOR_OK;
 }
 
-/* Its first turn comes without a message from anybody else. */
+/* The router's first turn comes without a message from another actor. */
 static jzx_err wake(jzx_loop *loop, jzx_actor_id router)
 {
     jzx_send_opts opts = {.tag = JZI_ROUTER_WAKE, .flags = JZX_SEND_URGENT | JZX_SEND_VALUE};

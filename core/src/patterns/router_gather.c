@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/list.h"
 
-/* One ask of somebody, and those that were made of it and are not over. */
+/* One ask of a caller, and the asks that were made of it and are not over. */
 typedef struct jzi_gather {
     struct jzi_gather *next, **pprev;
     jzx_request request;

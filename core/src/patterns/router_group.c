@@ -1,4 +1,4 @@
-/* The workers of a router over a group: whoever is in it. */
+/* The workers of a router over a group: its members. */
 #include "patterns/router_priv.h"
 
 #include <jzx/registry.h>

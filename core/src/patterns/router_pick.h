@@ -10,14 +10,14 @@
 /* One worker. */
 typedef struct jzi_route {
     jzx_actor_id id;
-    uint64_t place;   /* where it stands for the hash: of its index, or of its id */
-    uint64_t routed;  /* messages it was given */
-    uint64_t refused; /* how often it was found full */
+    uint64_t place;   /* where the worker stands for the hash: of its index, or of its id */
+    uint64_t routed;  /* messages that the worker was given */
+    uint64_t refused; /* how often the worker was found full */
     uint32_t index;   /* in a pool or list, for good; the table is in this order */
     uint32_t waiting; /* messages that wait for this one and no other */
-    bool full;        /* it refused a message and has not told of room since */
-    bool asked;       /* it will tell */
-    bool kept;        /* for whoever compares the table with another list */
+    bool full;        /* the worker refused a message and has not told of room since */
+    bool asked;       /* the worker will tell of room */
+    bool kept;        /* for code that compares the table with another list */
 } jzi_route;
 
 /* Invariants:
@@ -53,10 +53,10 @@ uint32_t jzi_pick_random(jzi_routes *routes);
 /* The one with the fewest messages, by `depth`; among equals, whose turn it is. */
 typedef uint32_t (*jzi_depth_fn)(void *arg, jzx_actor_id id);
 uint32_t jzi_pick_least(jzi_routes *routes, jzi_depth_fn depth, void *arg);
-/* The owner of a key: whoever scores highest for it. A worker more takes over only the keys for
- * which it scores highest; one less gives up its own; nothing moves between the others. */
+/* The owner of a key: the worker that scores highest for it. A worker more takes over only the keys
+ * for which it scores highest; one less gives up its own; nothing moves between the others. */
 uint32_t jzi_pick_hash(const jzi_routes *routes, uint64_t key);
-/* The owner, full or not. JZI_ROUTE_NONE: there is nobody at all. */
+/* The owner, full or not. JZI_ROUTE_NONE: there is no worker at all. */
 uint32_t jzi_pick_owner(const jzi_routes *routes, uint64_t key);
 
 #endif

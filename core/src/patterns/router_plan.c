@@ -90,7 +90,7 @@ static jzx_err adopt_pool(jzi_router_plan *plan, const jzx_router_sizes *sizes)
     opts->worker = &plan->worker;
     opts->restart = &plan->restart;
     opts->workers = opts->workers == 0 ? 4 : opts->workers;
-    plan->worker.flags &= ~JZX_SPAWN_QUIET; /* or nobody would tell the router */
+    plan->worker.flags &= ~JZX_SPAWN_QUIET; /* or the router would not be told */
     return err;
 }
 

@@ -30,8 +30,9 @@ struct jzi_gather;
 
 /* One incarnation.
  *
- * Who waits is in the stash. What was let out of it comes first in the mailbox; everything else in
- * there is younger than everything in the stash. Two ways of letting out keep that so:
+ * Messages that wait are in the stash. What was let out of the stash comes first in the mailbox;
+ * everything else in there is younger than everything in the stash. Two ways of letting out keep
+ * that so:
  *   - all of it, at any time;
  *   - the oldest few: then nothing more until these `replay` messages came, and if one of them has
  *     to wait again so do those behind it (`stuck`). A message that never was in the stash says
@@ -70,7 +71,7 @@ jzx_err jzi_router_start_group(jzx_context *ctx, jzi_router *r);
 void jzi_router_read_group(jzx_context *ctx, jzi_router *r);
 void jzi_router_close_group(jzi_router *r);
 
-/* What becomes of the message in hand: somebody gets it, it waits, or it is a dead letter. */
+/* What becomes of the message in hand: a worker gets it, it waits, or it is a dead letter. */
 void jzi_router_route(jzx_context *ctx, jzi_router *r, const jzx_message *msg);
 /* After everything that may have made room: lets messages in that wait. */
 void jzi_router_let_in(jzx_context *ctx, jzi_router *r);
@@ -83,14 +84,15 @@ void jzi_router_on_check(jzx_context *ctx, jzi_router *r);
 /* After a send to the worker `at` gave this error: marks it full and asks it to tell of room, or
  * takes it out. false: neither; there is no memory. */
 bool jzi_router_refused(jzx_context *ctx, jzi_router *r, uint32_t at, jzx_err err);
-/* Everybody who is not full gets the message in hand. Errors: MAILBOX_FULL (everybody is, or there
- * is nobody), NOT_SUPPORTED (it cannot be shared), NO_MEMORY; it stays in hand. */
+/* Every worker that is not full gets the message in hand. Errors: MAILBOX_FULL (all are, or there
+ * is none), NOT_SUPPORTED (the message cannot be shared), NO_MEMORY; then the message stays in
+ * hand. */
 jzx_err jzi_router_broadcast(jzx_context *ctx, jzi_router *r, const jzx_message *msg);
 /* The same for an ask, to `fanout` of them: the first reply is the asker's. */
 jzx_err jzi_router_gather(jzx_context *ctx, jzi_router *r, const jzx_message *msg);
 /* Forgets the asks under way; the runtime tells the askers. */
 void jzi_router_gather_forget(jzi_router *r);
-/* The data in hand is nobody's: releases what has no `drop`. */
+/* No actor gets the data in hand: releases what has no `drop`. */
 void jzi_router_release(const jzi_router *r, const jzx_message *msg);
 
 /* Data with a `drop` that several messages refer to. */

@@ -57,8 +57,8 @@ bool jzi_router_refused(jzx_context *ctx, jzi_router *r, uint32_t at, jzx_err er
     return true;
 }
 
-/* Those who were full when there was no memory to ask them to tell of room, or who were being
- * killed: try them again, unless somebody waits for them, who is first. */
+/* Workers that were full when there was no memory to ask them to tell of room, or that were being
+ * killed: tries them again, unless messages wait for them, which are first. */
 static void forgive(jzi_router *r)
 {
     if (jzi_likely(r->routes.count - r->routes.open == r->routes.asked)) {
@@ -98,7 +98,7 @@ void jzi_router_on_check(jzx_context *ctx, jzi_router *r)
     }
 }
 
-/* Lets some out if there is somebody who may take them, or nobody who would tell. */
+/* Lets some messages out if a worker may take them, or if none would tell of room. */
 static void replay_some(jzx_context *ctx, jzi_router *r)
 {
     bool later = r->routes.open == 0 && r->routes.asked > 0;
@@ -183,7 +183,7 @@ static void set_aside(jzx_context *ctx, jzi_router *r, const jzx_message *msg, u
     }
 }
 
-/* Nobody can have the message now. It waits if there is somebody to tell when that changes. */
+/* No worker can have the message now. The message waits if a worker tells when that changes. */
 static void wait(jzx_context *ctx, jzi_router *r, const jzx_message *msg, uint32_t owner)
 {
     if (r->routes.count == 0) {
@@ -233,7 +233,8 @@ static void count_routed(jzi_router *r, uint32_t at)
     r->stats.routed++;
 }
 
-/* A worker that is full for others may have room for an urgent message: its owner, or anyone. */
+/* A worker that is full for others may have room for an urgent message: its owner, or any worker.
+ */
 static bool squeeze_in(jzx_context *ctx, jzi_router *r, uint32_t owner)
 {
     for (uint32_t at = 0; at < r->routes.count; at++) {
@@ -246,8 +247,8 @@ static bool squeeze_in(jzx_context *ctx, jzi_router *r, uint32_t owner)
     return false;
 }
 
-/* One worker gets the message in hand. MAILBOX_FULL: *out_owner is whom it has to wait for, if that
- * is a certain one. */
+/* One worker gets the message in hand. MAILBOX_FULL: *out_owner is the worker that the message has
+ * to wait for, if that is a certain one. */
 static jzx_err router_route_pass_on(jzx_context *ctx, jzi_router *r, const jzx_message *msg,
                                     uint32_t *out_owner)
 {
@@ -301,7 +302,7 @@ void jzi_router_route(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
         set_aside(ctx, r, msg, JZI_ROUTE_NONE);
         return;
     }
-    forgive(r); /* not before: whoever only waits must not make it look as if there were room */
+    forgive(r); /* not before: one that only waits must not make it look as if there were room */
     uint32_t owner = JZI_ROUTE_NONE;
     jzx_err err = hand_out(ctx, r, msg, &owner);
     if (err == JZX_ERR_MAILBOX_FULL) {

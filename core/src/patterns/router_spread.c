@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A copy of the bytes for everybody to read. Whatever they point to lives in the original, which is
- * kept until the last reader is done. */
+/* A copy of the bytes for all workers to read. Whatever they point to lives in the original, which
+ * is kept until the last reader is done. */
 struct jzi_shared {
     jzx_allocator alloc;
     size_t size;
@@ -25,7 +25,7 @@ struct jzi_shared {
 
 static void router_spread_release(jzi_shared *shared)
 {
-    /* Release: our reading is over. Acquire, in the last one: so is everybody's. */
+    /* Release: our reading is over. Acquire, in the last one: so is that of all readers. */
     if (atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) > 1) {
         return;
     }

@@ -66,8 +66,8 @@ JZX_API uint64_t jzx_sim_now(const jzx_sim *sim);
 
 /* Runs the loop for `ms` of virtual time. Errors: as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_run(jzx_sim *sim, jzx_loop *loop, uint64_t ms);
-/* Runs it until nothing is ready and no timer or delivery is pending. Errors: TIMED_OUT (there was
- * no end after 250,000 ticks, as with a periodic timer), as jzx_loop_run(). */
+/* Runs the loop until nothing is ready and no timer or delivery is pending. Errors: TIMED_OUT
+ * (there was no end after 250,000 ticks, as with a periodic timer), as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_settle(jzx_sim *sim, jzx_loop *loop);
 /* The same for several loops of one world; the seed decides which goes first in each round. Errors:
  * as jzx_sim_run(). */
@@ -196,7 +196,7 @@ JZX_API void jzx_fault_arm_call(jzx_fault *fault, jzx_fault_call call, uint64_t 
 /* "sock_accept", ... Never NULL. */
 JZX_API const char *jzx_fault_call_name(uint32_t call);
 
-/* Since it was created: allocations asked for, calls made, failures made. */
+/* Since the jzx_fault was created: allocations asked for, calls made, failures made. */
 JZX_API uint64_t jzx_fault_allocs(const jzx_fault *fault);
 JZX_API uint64_t jzx_fault_calls(const jzx_fault *fault, jzx_fault_call call);
 JZX_API uint64_t jzx_fault_injected(const jzx_fault *fault);
