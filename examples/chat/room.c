@@ -23,28 +23,10 @@ typedef struct room {
     jzx_bus *bus;
     jzx_topic topic;
     chat_name name;
-    int silent; /* was restarted: the members that it finds first have been here before */
+    int silent; /* was restarted: the members that the room finds first have been here before */
     member *members;
     size_t count;
 } room;
-
-static jzx_behavior_result room_open(jzx_context *ctx, void *arg)
-{
-    const chat *all = arg;
-    room *me = calloc(1, sizeof *me);
-    if (me == NULL) {
-        return result_of(ctx, JZX_ERR_NO_MEMORY);
-    }
-    me->name = name_of(ctx->loop, ctx->self);
-    me->bus = all->bus;
-    me->silent = jzx_actor_incarnation(ctx->loop, ctx->self) > 1;
-    ctx->state = me;
-    jzx_err err = jzx_bus_find(me->bus, me->name.text, &me->topic);
-    if (err != JZX_OK || (err = jzx_group_watch(ctx->loop, me->name.text, NULL)) != JZX_OK) {
-        free(me);
-    }
-    return result_of(ctx, err);
-}
 
 static void room_close(jzx_context *ctx)
 {
@@ -114,12 +96,9 @@ static void compare(jzx_context *ctx, room *me, const jzx_actor_id *now, size_t 
     me->silent = 0;
 }
 
-static jzx_behavior_result room_on_other(jzx_context *ctx, const jzx_message *msg)
+/* Learns who is in the group now. */
+static jzx_err look(jzx_context *ctx, room *me)
 {
-    room *me = ctx->state;
-    if (msg->tag != JZX_TAG_GROUP) {
-        return JZX_BEHAVIOR_OK;
-    }
     /* It may grow before we ask; then another notice follows. */
     size_t most = jzx_group_count(ctx->loop, me->name.text);
     size_t room_for = me->count > most ? me->count : most;
@@ -130,12 +109,39 @@ static jzx_behavior_result room_on_other(jzx_context *ctx, const jzx_message *ms
     }
     if (now == NULL || members == NULL) {
         free(now);
-        return result_of(ctx, JZX_ERR_NO_MEMORY);
+        return JZX_ERR_NO_MEMORY;
     }
     size_t count = jzx_group_members(ctx->loop, me->name.text, now, most);
     compare(ctx, me, now, count < most ? count : most);
     free(now);
-    return JZX_BEHAVIOR_OK;
+    return JZX_OK;
+}
+
+static jzx_behavior_result room_on_other(jzx_context *ctx, const jzx_message *msg)
+{
+    return msg->tag == JZX_TAG_GROUP ? result_of(ctx, look(ctx, ctx->state)) : JZX_BEHAVIOR_OK;
+}
+
+/* A room that was restarted learns its members before what waits in its mailbox: the group's notice
+ * comes after that, and a member that left in between would never be missed. */
+static jzx_behavior_result room_open(jzx_context *ctx, void *arg)
+{
+    const chat *all = arg;
+    room *me = calloc(1, sizeof *me);
+    if (me == NULL) {
+        return result_of(ctx, JZX_ERR_NO_MEMORY);
+    }
+    me->name = name_of(ctx->loop, ctx->self);
+    me->bus = all->bus;
+    me->silent = jzx_actor_incarnation(ctx->loop, ctx->self) > 1;
+    ctx->state = me;
+    jzx_err err = jzx_bus_find(me->bus, me->name.text, &me->topic);
+    if (err != JZX_OK || (err = jzx_group_watch(ctx->loop, me->name.text, NULL)) != JZX_OK ||
+        (err = me->silent ? look(ctx, me) : JZX_OK) != JZX_OK) {
+        free(me->members);
+        free(me);
+    }
+    return result_of(ctx, err);
 }
 
 JZX_PROTOCOL_DISPATCH(room_run, room, ROOM_MESSAGES, room_on, room_on_other);

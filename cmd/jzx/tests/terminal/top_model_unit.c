@@ -164,7 +164,8 @@ static void look(top_model *model, const program *p)
             return;
         }
     }
-    CHECK(!"two looks at a program that stands still were not enough");
+    bool two_looks_at_a_program_that_stands_still_are_enough = false;
+    CHECK(two_looks_at_a_program_that_stands_still_are_enough);
 }
 
 static void check_screen(const top_model *model, const top_row *rows, size_t count)
@@ -341,8 +342,8 @@ static void test_an_answer_of_anything_leaves_a_usable_table(void)
         "{}",
         "{\"actors\":3}",
         "{\"actors\":[3,null,{}],\"matched\":-1,\"total\":\"x\"}",
-        "{\"actors\":[{\"id\":7,\"name\":[],\"mailbox\":1e300,\"rate\":-3,\"depth\":1e18}],"
-        "\"matched\":18446744073709551615}",
+        ("{\"actors\":[{\"id\":7,\"name\":[],\"mailbox\":1e300,\"rate\":-3,\"depth\":1e18}],"
+         "\"matched\":18446744073709551615}"),
         "{\"actors\":[{}],\"matched\":9007199254740993}",
     };
     rng = jzt_rng_seeded();
