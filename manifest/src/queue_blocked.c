@@ -72,7 +72,7 @@ static jzx_err key_room(const mfi_view *view, const jzx_mf_job *job, uint32_t li
     return mfi_active_room(view, &prefix, limit, out_room);
 }
 
-/* The one who has it already, since an earlier attempt, finds room. */
+/* A job that has the gate already, since an earlier attempt, finds room. */
 static jzx_err gate_room(const mfi_view *view, const jzx_mf_job *job, uint32_t *out_room)
 {
     *out_room = 1;

@@ -7,10 +7,11 @@
  *                                     last_pgno             next page      need        want
  *
  * A disk that is found full by LMDB's own writes leaves half of a write behind, which LMDB calls an
- * error of the disk, and nobody can go on after one. So the file is always allocated further than
- * any page that a commit can touch, and a full disk shows when it is made longer: before a commit,
- * where it can still be refused, and the same request done later. Allocated blocks are written over
- * without new ones (ext4, XFS, tmpfs); a file system that copies on write promises less.
+ * error of the disk, and no writer can go on after one. So the file is always allocated further
+ * than any page that a commit can touch, and a full disk shows when it is made longer: before a
+ * commit, where it can still be refused, and the same request done later. Allocated blocks are
+ * written over without new ones (ext4, XFS, tmpfs); a file system that copies on write promises
+ * less.
  *
  * What adds records leaves the reserve alone. What ends or deletes may use it up: pages that it
  * frees are used again two commits later, so a little of it lasts long. */

@@ -8,7 +8,7 @@
  *                                +---------> disk ----------> news
  *
  * The first request of a batch makes the writer send itself a FLUSH: when that arrives, all
- * requests that were queued meanwhile are in the batch, and nobody waited for a timer.
+ * requests that were queued meanwhile are in the batch, and no asker waited for a timer.
  *
  * Nothing is answered before the commit is durable. A commit whose outcome is not known stops the
  * writer for good: it answers IN_DOUBT to everything until the manifest is closed. */
@@ -30,7 +30,7 @@ typedef struct mfi_line {
     size_t bytes;
 } mfi_line;
 
-/* Somebody who waits for a generation. */
+/* An asker that waits for a generation. */
 typedef struct mfi_wait {
     uint64_t target;
     jzx_request ask;
@@ -38,7 +38,7 @@ typedef struct mfi_wait {
     uint32_t tag;
 } mfi_wait;
 
-/* Somebody who is sent events. */
+/* An actor that is sent events. */
 typedef struct mfi_follower {
     uint64_t id;
     jzx_actor_id to;

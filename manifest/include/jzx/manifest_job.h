@@ -268,8 +268,8 @@ JZX_API JZX_NODISCARD jzx_err jzx_mf_kind_pause(jzx_mf_txn *txn, uint16_t kind, 
 /* A job that comes again and again. */
 typedef struct jzx_mf_cron {
     jzx_mf_span name; /* required; what it is found by */
-    jzx_mf_span
-        schedule; /* required: "minute hour day month weekday" in UTC, "@hourly", "@every 90s" */
+    /* Required: "minute hour day month weekday" in UTC, "@hourly", "@every 90s". */
+    jzx_mf_span schedule;
     jzx_mf_span key;
     jzx_mf_span payload;
     uint64_t db;

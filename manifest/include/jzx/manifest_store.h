@@ -60,8 +60,8 @@ typedef struct jzx_mf_opts {
     jzx_loop *loop;
     jzx_system *system;
     const char *dispatcher; /* borrowed for the call */
-    uint64_t
-        map_max; /* no record is added beyond; 16 GiB. What ends or deletes has some more room */
+    /* No record is added beyond; 16 GiB. What ends or deletes has some more room. */
+    uint64_t map_max;
     uint64_t reserve_bytes;     /* allocated, for what ends or deletes on a full disk; 4 MiB */
     uint32_t queue_cap;         /* requests that may wait for the writer; 4,096 */
     uint32_t batch_bytes;       /* what goes into one commit at most; 32 MiB */

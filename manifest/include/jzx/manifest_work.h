@@ -33,7 +33,7 @@ typedef jzx_mf_verdict (*jzx_mf_handler_fn)(jzx_context *ctx, jzx_mf_run *run, v
 
 /* Thread: inside the handler. */
 JZX_API const jzx_mf_job *jzx_mf_run_job(const jzx_mf_run *run);
-/* 1: somebody cancelled it, its lease was lost, or the workers are stopping: return soon. */
+/* 1: the job was cancelled, its lease was lost, or the workers are stopping: return soon. */
 JZX_API int jzx_mf_run_cancelled(jzx_mf_run *run);
 /* How far it is; goes out with the next heartbeat. text may be NULL. */
 JZX_API void jzx_mf_run_progress(jzx_mf_run *run, uint64_t done, uint64_t total, const char *text);
