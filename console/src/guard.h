@@ -1,5 +1,5 @@
-/* Who may ask what: the checks that every request passes before anything is done for it. They see
- * the values of a few headers and nothing else. */
+/* Which requests are allowed: the checks that every request passes before anything is done for it.
+ * They see the values of a few headers and nothing else. */
 #ifndef JZC_GUARD_H
 #define JZC_GUARD_H
 

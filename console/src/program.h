@@ -13,7 +13,7 @@ typedef struct jzc_program {
     char address[JZC_CONTROL_MAX + 1];
     uint64_t pid;     /* as it said when it greeted; 0: it never did */
     int process;      /* a descriptor of that process, owned; -1: there is none */
-    uint64_t lost_ns; /* since when it cannot be reached; 0: it can, or nobody tried */
+    uint64_t lost_ns; /* since when it cannot be reached; 0: it can, or was not tried */
 } jzc_program;
 
 typedef enum jzc_end {
