@@ -36,7 +36,7 @@ static int listen_on(uint16_t port, uint16_t *out_port)
     return fd;
 }
 
-/* -1 when nobody else waits to be accepted. */
+/* -1 when no other client waits to be accepted. */
 static int accept_one(int listener)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
