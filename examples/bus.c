@@ -1,6 +1,6 @@
-/* A shop that tells everybody what happens in it. An order is published once; the till takes the
- * large ones, the journal takes every topic of the shop. Both are told when they were too slow, the
- * till by a function of its own. Run: ./bus */
+/* A shop that tells its subscribers what happens in it. An order is published once; the till takes
+ * the large ones, the journal takes every topic of the shop. Both are told when they were too slow,
+ * the till by a function of its own. Run: ./bus */
 #include <jzx/bus.h>
 #include <jzx/jzx.h>
 
@@ -21,7 +21,7 @@ static int is_large(void *arg, const jzx_message *msg) /* asked before the till 
 
 static jzx_behavior_result till(jzx_context *ctx, const jzx_message *msg)
 {
-    const order *o = msg->data; /* shared with all who hear of it: it is only looked at */
+    const order *o = msg->data; /* shared by all subscribers: only to be looked at */
     printf("till: event %" PRIu64 " is order %" PRIu32 "\n", jzx_bus_event_of(ctx)->seq, o->number);
     return JZX_BEHAVIOR_OK;
 }

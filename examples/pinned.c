@@ -1,6 +1,7 @@
-/* A device whose library blocks. Its actor has a thread of its own ("pinned"), so nobody waits for
- * it but those who asked; its supervisor and the client run on "loop". When the line breaks, the
- * actor fails and is restarted there: its id stays, and the question comes again. Run: ./pinned */
+/* A device whose library blocks. Its actor has a thread of its own ("pinned"), so no actor waits
+ * for it but the ones that asked; its supervisor and the client run on "loop". When the line
+ * breaks, the actor fails and is restarted there: its id stays, and the question comes again.
+ * Run: ./pinned */
 #define _POSIX_C_SOURCE 200809L
 #include <jzx/jzx.h>
 #include <jzx/system.h>
@@ -11,7 +12,7 @@
 
 enum { ASK = 1, READING = 2, BEAT = 3, READINGS = 4 };
 
-/* Somebody else's library: every call takes its time, and the first line breaks at the third. */
+/* A library of a third party: every call takes its time, and the first line breaks at the third. */
 typedef struct device {
     uint32_t line;
     uint32_t calls;
