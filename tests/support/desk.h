@@ -18,7 +18,7 @@ enum {
 
 enum { PARCELS = 0x100 };
 
-/* Data of a message, by its tag: who saw it and who released it. */
+/* Data of a message, by its tag: how often it was dropped, and how often handled without a drop. */
 typedef struct parcel {
     uint32_t drops;
     uint32_t owned; /* times that the behavior was done with it, without a drop */

@@ -229,8 +229,8 @@ enum { WAIT_LIMIT_MS = 120000 };
 /* In a rig. */
 
 /* With an observer and a journal; FIFO turns, so that journals come out the same with every seed,
- * unless rig_seed is not 0: then that seed says who runs next, for tests that look at invariants
- * only. The rig must stay where it is. */
+ * unless rig_seed is not 0: then that seed says which actor runs next, for tests that look at
+ * invariants only. The rig must stay where it is. */
 extern uint64_t rig_seed;
 void play_open(rig *r, const jzx_config *config);
 void play_close(rig *r);
