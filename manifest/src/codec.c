@@ -372,8 +372,8 @@ static inline void get_u64s(const uint8_t *at, uint64_t *v, size_t count)
 #include "schema.def"
 #undef GET
 
-/* ---- Older versions. They are closed: no field is appended to them any more. Version 1 had the
- * fields of version 2 and another head, so only those before it need a function. */
+/* ---- Older versions are closed: no field is appended to them any more. Version 1 had the fields
+ * of version 2 and another head, so only those before it need a function. */
 
 #define no_older(p, out, rest) JZX_ERR_CORRUPT
 

@@ -132,7 +132,7 @@ static jzx_err commit_and_wait(jzx_mf *mf, jzx_mf_txn *txn, uint32_t timeout_ms,
     jzx_message msg;
     err = wait_for(mf, &opts, &msg);
     if (err == JZX_ERR_DEADLOCK || err == JZX_ERR_NOT_SUPPORTED) {
-        jzx_mf_abort(txn); /* it was not sent */
+        jzx_mf_abort(txn); /* the request was not sent */
     }
     if (err == JZX_OK) {
         *out_receipt = msg.data;

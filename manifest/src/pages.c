@@ -313,7 +313,7 @@ static void check_count(walk *w, tree *in, uint64_t from, const char *what, uint
 static void check_counts(walk *w, tree *in, uint64_t from)
 {
     if (w->stop != JZX_OK || in->is_damaged) {
-        return; /* it was said why */
+        return; /* the damage was told already */
     }
     check_count(w, in, from, "branch pages", in->db.branch_pages, in->branches);
     check_count(w, in, from, "leaf pages", in->db.leaf_pages, in->leaves);

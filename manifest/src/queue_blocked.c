@@ -223,7 +223,7 @@ jzx_err mfi_job_block(mfi_tx *tx, mfi_record *rec, const jzx_mf_kind *rules, boo
     rec->job.blocked_on = jzx_mf_blob(resource.bytes, resource.len);
     err = mfi_record_save(tx, rec);
     rec->job.blocked_on = jzx_mf_blob(NULL, 0);
-    /* It may have been woken for another thing that it wants, and that is free still. */
+    /* The job may have been woken for another thing that it wants, and that is free still. */
     return err == JZX_OK ? mfi_job_pass_on(tx, &rec->job) : err;
 }
 

@@ -191,7 +191,7 @@ static jzx_err replace(mfi_tx *tx, mfi_record *rec, void *arg)
     job->state = mfi_job_due_state(tx, job);
     job->blocked_on = jzx_mf_blob(NULL, 0);
     jzx_err err = mfi_record_save(tx, rec);
-    /* It may be less urgent now than one that was put aside. */
+    /* The job may be less urgent now than one that was put aside. */
     return err == JZX_OK && was == JZX_MF_JOB_READY ? mfi_job_pass_on(tx, job) : err;
 }
 

@@ -2,8 +2,8 @@
  * where others may write too, a link that an attacker planted there would have its target
  * overwritten. So the file is made, or looked at, before LMDB gets to it, and compared afterwards.
  *
- * It also gets its blocks here. LMDB maps it, and a store into a hole of a mapped file on a full
- * disk is a SIGBUS. */
+ * FILE-lock also gets its blocks here. LMDB maps it, and a store into a hole of a mapped file on a
+ * full disk is a SIGBUS. */
 #include "store_steps.h"
 
 #include "memory.h"

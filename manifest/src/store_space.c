@@ -33,16 +33,16 @@
 #define PAGES_PER_WRITE 16u
 
 /* What LMDB adds while it commits is its free list: 8 bytes for each page that was ever used, and
- * the pages on the way to them. It may write the list three times until it is as long as it says.
- */
+ * the pages on the way to them. LMDB may write the list three times until it is as long as it
+ * says. */
 static uint64_t margin_pages(uint64_t next_page)
 {
     return 64 + next_page / 128;
 }
 
 /* The first words of LMDB's transaction: parent, child, the next page that was never used, the
- * number of the transaction. They stand so in all of 0.9; whether they do here is found out when
- * the file is opened, and if not, what a commit may need is counted instead. */
+ * number of the transaction. These words stand so in all of 0.9; whether they do here is found out
+ * when the file is opened, and if not, what a commit may need is counted instead. */
 typedef struct txn_words {
     size_t parent;
     size_t child;

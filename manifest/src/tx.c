@@ -168,7 +168,7 @@ static jzx_err check_beside(MDB_cursor *cursor, const jzx_mf_key *key)
         }
         rc = mdb_cursor_get(cursor, &at, &value, MDB_PREV);
     }
-    if (rc == 0 || rc == MDB_NOTFOUND) { /* it is on its row (again) */
+    if (rc == 0 || rc == MDB_NOTFOUND) { /* the cursor is on its row (again) */
         rc = mdb_cursor_get(cursor, &at, &value, MDB_PREV);
     }
     if (rc == 0) {

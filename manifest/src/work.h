@@ -66,7 +66,7 @@ struct jzx_mf_run {
     atomic_bool lost;      /* its lease was: nothing is left to report */
     /* When its lease ends unless it is kept, on the workers' clock. */
     atomic_uint_fast64_t until_ns;
-    uint64_t timeout_ns;    /* it is not kept beyond */
+    uint64_t timeout_ns;    /* the lease is not kept beyond */
     uint64_t next_beat_ns;  /* under `lock` */
     uint64_t progress_done; /* the three of them under `lock` */
     uint64_t progress_total;

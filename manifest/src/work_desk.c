@@ -407,7 +407,7 @@ static uint64_t next_beat(const mfi_workers *workers)
     return next;
 }
 
-/* Those that are due, and with them those that soon would be: one commit for all. */
+/* Heartbeats that are due, and with them those that soon would be: one commit for all. */
 static void collect_beats(mfi_workers *workers, uint64_t now_ns)
 {
     workers->beat_count = 0;

@@ -91,7 +91,8 @@ typedef struct mfi_writer {
     bool stopping;      /* its loop is being shut down: it cannot send to itself any more */
 } mfi_writer;
 
-/* What the actor is made of. It owns the writer, which was made by recovery, from its start on. */
+/* What the actor is made of. The actor owns the writer, which was made by recovery, from its start
+ * on. */
 void mfi_writer_spec(jzx_mf *mf, mfi_writer *writer, jzx_spawn_opts *out);
 
 void mfi_line_push(mfi_line *line, jzx_mf_txn *txn);

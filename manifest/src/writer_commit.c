@@ -126,7 +126,7 @@ static void try_claims(jzx_context *ctx, mfi_writer *writer, MDB_txn *parent)
             txn->wait_until_ms = 0;
         }
     }
-    /* Those of this batch may have come before what makes them worth while. */
+    /* Claims of this batch may have come before the job that makes them worth while. */
     for (jzx_mf_txn *txn = writer->batch.first; txn != NULL && writer->tx.news.ready;
          txn = txn->next) {
         if (found_nothing(txn)) {
