@@ -53,7 +53,7 @@ typedef struct jzc_client {
     int fd;
     bool active;    /* a request of it is being answered, */
     bool receiving; /* or its body is still to come */
-    bool gone;      /* it will send nothing more */
+    bool gone;      /* the client will send nothing more */
 } jzc_client;
 
 /* A request of HTTP from its headers to the end of its answer. */

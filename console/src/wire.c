@@ -24,7 +24,7 @@ enum {
 };
 static const uint64_t ms_ns = 1000000;
 static const uint64_t idle_ns = 10000000000;   /* no question: hang up */
-static const uint64_t silent_ns = 10000000000; /* it does not answer: hang up */
+static const uint64_t silent_ns = 10000000000; /* the program does not answer: hang up */
 
 typedef struct waiting {
     uint64_t id;
