@@ -98,7 +98,7 @@ static _Noreturn void serve_forever(jzx_loop *loop)
     bench_fail("the echo server has ended");
 }
 
-/* One actor per connection, as in the other runtimes. It ends with its connection. */
+/* One actor per connection, as in the other runtimes. The actor ends with its connection. */
 static jzx_behavior_result conn_echo(jzx_context *ctx, const jzx_message *msg)
 {
     const jzx_io_event *event = msg->data;

@@ -5,7 +5,7 @@
  * is compared with the slice without control of the same round. Throughput is messages per second
  * of the loop's own processor time, which leaves out what others on this machine take, and of wall
  * time. `refresh` is how long the answers to `program` and `actors` took, as `jzx top` asks for
- * them. It is also asked for ten times as often as `jzx top` does: what that costs, over ten, is
+ * them. Both are also asked for ten times as often as `jzx top` does: what that costs, over ten, is
  * what a look each second costs, and is seen where a machine's noise is larger than one look. */
 #define _GNU_SOURCE 1
 #include "watched.h"
