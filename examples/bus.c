@@ -95,6 +95,6 @@ int main(void)
     printf("no order: %s\n", jzx_err_name(jzx_bus_publish_u64(bus, orders, 1, PAID)));
     printf("no topic: %s\n", jzx_err_name(jzx_bus_publish_u64(bus, 99, 1, PAID)));
     jzx_loop_destroy(loop);
-    jzx_bus_release(bus); /* it outlives the loop */
+    jzx_bus_release(bus); /* the bus outlives the loop */
     return err == JZX_OK ? 0 : 1;
 }

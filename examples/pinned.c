@@ -70,7 +70,7 @@ static jzx_behavior_result use_device(jzx_context *ctx, const jzx_message *msg)
     if (msg->tag == READING) {
         printf("reading %" PRIu64 ": %" PRIu64 "\n", me->next, msg->u64);
         if (me->next++ == READINGS) {
-            return JZX_BEHAVIOR_STOP; /* it is significant: its supervisor ends with it */
+            return JZX_BEHAVIOR_STOP; /* a significant child: its supervisor ends with it */
         }
         jzx_err err = jzx_send_u64(ctx->loop, me->driver.actor, me->next, ASK);
         return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(ctx, err, jzx_strerror(err));

@@ -1,6 +1,6 @@
 /* Counts primes on all CPUs. The collector runs on "loop", its helpers on "pool", as many at once
  * as there are CPUs. No code takes a lock: each helper has its own numbers, and results are
- * messages. They arrive in any order, so the collector keeps them by part. Run: ./pool */
+ * messages. Results arrive in any order, so the collector keeps them by part. Run: ./pool */
 #include <jzx/jzx.h>
 #include <jzx/system.h>
 

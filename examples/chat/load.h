@@ -69,7 +69,7 @@ typedef struct ear {
     uint32_t speakers; /* in its room */
     uint32_t own;      /* lines of its own that came back, or may have been missed */
     uint32_t left;     /* how often it heard that the saboteur left */
-    int inside;        /* it is in its room */
+    int inside;        /* the client is in its room */
     int back;          /* the saboteur was heard after it crashed the room */
     load_report report;
     uint32_t next[]; /* of each speaker in its room, the line to come */

@@ -120,7 +120,7 @@ static jzx_behavior_result room_on_other(jzx_context *ctx, const jzx_message *ms
     if (msg->tag != JZX_TAG_GROUP) {
         return JZX_BEHAVIOR_OK;
     }
-    /* It may grow before we ask; then another notice follows. */
+    /* The group may grow before we ask; then another notice follows. */
     size_t most = jzx_group_count(ctx->loop, me->name.text);
     size_t room_for = me->count > most ? me->count : most;
     jzx_actor_id *now = malloc((most + 1) * sizeof *now);
