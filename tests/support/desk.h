@@ -33,7 +33,7 @@ enum { COPY_MAX = 10000 };
 
 /* The options of a message with this tag; a copy's bytes are valid until the next call. */
 jzx_send_opts parcel_opts(form what, uint32_t tag, size_t len);
-/* It is what was sent. */
+/* The data is what was sent. */
 void parcel_check(const jzx_message *msg);
 jzx_behavior_result desk_open(jzx_context *ctx, const jzx_message *msg);
 jzx_behavior_result desk_closed(jzx_context *ctx, const jzx_message *msg);

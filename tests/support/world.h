@@ -106,7 +106,7 @@ void puppet_hold_from(puppet *b, const puppet *a);
 void puppet_end(puppet *self);
 void puppet_kill(puppet *self);
 
-/* It ended once, for this reason, and its id is gone. */
+/* The puppet ended once, for this reason, and its id is gone. */
 #define CHECK_PUPPET_ENDED(self_, kind_)                                                           \
     do {                                                                                           \
         WAIT((self_)->w, atomic_load(&(self_)->ends) > 0);                                         \
