@@ -1,7 +1,6 @@
-/* A device whose library blocks. Its actor has a thread of its own ("pinned"), so no actor waits
- * for it but the ones that asked; its supervisor and the client run on "loop". When the line
- * breaks, the actor fails and is restarted there: its id stays, and the question comes again.
- * Run: ./pinned */
+/* A device whose library blocks. Its actor has a thread of its own ("pinned"), so only its askers
+ * wait for it; its supervisor and the client run on "loop". When the line breaks, the actor fails
+ * and is restarted there: its id stays, and the question comes again. Run: ./pinned */
 #define _POSIX_C_SOURCE 200809L
 #include <jzx/jzx.h>
 #include <jzx/system.h>
