@@ -78,7 +78,7 @@ typedef struct bench_workload {
     const char *what;   /* one line for --list */
     bench_side_fn raw;
     bench_side_fn jzx;
-    void (*serve)(uint16_t port); /* echo: be the server for somebody else's client, or NULL */
+    void (*serve)(uint16_t port); /* echo: be the server for another process's client, or NULL */
     uint64_t ops;
     uint64_t quick_ops;
     uint32_t threads;

@@ -36,7 +36,7 @@ static int listen_on(uint16_t port, uint16_t *out_port)
     return fd;
 }
 
-/* -1 when nobody else waits to be accepted. */
+/* -1 when no other client waits to be accepted. */
 static int accept_one(int listener)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -98,7 +98,7 @@ static _Noreturn void serve_forever(jzx_loop *loop)
     bench_fail("the echo server has ended");
 }
 
-/* One actor per connection, as in the other runtimes. It ends with its connection. */
+/* One actor per connection, as in the other runtimes. The actor ends with its connection. */
 static jzx_behavior_result conn_echo(jzx_context *ctx, const jzx_message *msg)
 {
     const jzx_io_event *event = msg->data;

@@ -11,7 +11,7 @@
 
 enum { TAG_GO = 1, TAG_EVENT = 2, BURST = 16, SUBS_MAX = 1000, BUDGET_US = 100000 };
 
-/* What both sides share: who publishes, who listens, and how much is left. */
+/* What both sides share: the publisher, the listeners, and how much is left. */
 typedef struct fair {
     jzx_bus *bus; /* NULL: by hand */
     jzx_topic topic;
@@ -58,7 +58,7 @@ static jzx_behavior_result publish(jzx_context *ctx, const jzx_message *msg)
 {
     fair *all = ctx->state;
     (void)msg;
-    /* No more than two bursts are under way, so nobody is full and nobody lags. */
+    /* No more than two bursts are under way, so no subscriber is full and none lags. */
     bool soon = all->wanted - all->left * all->subs > all->heard + (uint64_t)BURST * all->subs;
     for (uint32_t i = 0; i < BURST && all->left > 0 && !soon; i++) {
         if (all->bus == NULL) {
@@ -110,7 +110,7 @@ static void fan_out(const bench_run *run, uint32_t subs, bool by_hand, bench_sam
     bench_check(jzx_loop_run_until_idle(loop), "run");
     jzx_actor_id publisher = JZX_NOBODY;
     opts.behavior = publish;
-    opts.max_msgs = 1; /* everybody hears a burst before the next one */
+    opts.max_msgs = 1; /* all subscribers hear a burst before the next one */
     bench_check(jzx_spawn(loop, &opts, &publisher), "spawn");
     bench_check(jzx_send_u64(loop, publisher, 0, TAG_GO), "send");
     bench_watch watch = bench_start();

@@ -13,7 +13,7 @@ typedef struct flow_run {
     uint64_t next;
     uint64_t seen;
     jzx_actor_id to;   /* by hand: where items go */
-    jzx_actor_id from; /* by hand: who is asked for more */
+    jzx_actor_id from; /* by hand: the actor that is asked for more */
 } flow_run;
 
 static void check_all(const flow_run *run)

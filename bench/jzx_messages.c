@@ -41,7 +41,7 @@ typedef struct hop {
     jzx_actor_id next;
 } hop;
 
-/* The value counts down on its way; whoever gets the zero ends the run. */
+/* The value counts down on its way; the actor that gets the zero ends the run. */
 static jzx_behavior_result pass_on(jzx_context *ctx, const jzx_message *msg)
 {
     const hop *self = ctx->state;

@@ -227,7 +227,7 @@ static uint64_t tree_stop(uint64_t actors)
     bench_watch watch = bench_start();
     bench_sample sample;
     bench_check(jzx_stop(loop, root), "stop");
-    bench_check(jzx_loop_run(loop), "run"); /* until nobody is alive */
+    bench_check(jzx_loop_run(loop), "run"); /* until no actor is alive */
     bench_stop(watch, actors, &sample);
     if (tree_state.deinits != actors) {
         bench_fail("%llu actors ended", (unsigned long long)tree_state.deinits);
@@ -330,7 +330,7 @@ void bench_jzx_spawn_stop(const bench_run *run, bench_sample *out)
     bench_check(jzx_spawn(loop, &opts, &driver), "spawn");
     bench_check(jzx_send_u64(loop, driver, 0, TAG_GO), "send");
     bench_watch watch = bench_start();
-    bench_check(jzx_loop_run(loop), "run"); /* until nobody is alive */
+    bench_check(jzx_loop_run(loop), "run"); /* until no actor is alive */
     bench_stop(watch, run->ops, out);
     jzx_counters counters;
     jzx_loop_counters(loop, &counters);

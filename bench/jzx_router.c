@@ -1,5 +1,5 @@
 /* What a router costs per message: the same batches straight to the workers, through the shortest
- * router anybody would write by hand, and through routers with each strategy. */
+ * router that can be written by hand, and through routers with each strategy. */
 #include "bench.h"
 #include "sides.h"
 
@@ -11,7 +11,7 @@ enum { TAG_GO = 1, TAG_WORK = 2, WORKERS = 4, BATCH = 500 };
 
 typedef struct crew {
     jzx_actor_id workers[WORKERS];
-    jzx_actor_id target; /* whom the producer sends to; JZX_NOBODY: the workers in turn */
+    jzx_actor_id target; /* where the producer sends to; JZX_NOBODY: the workers in turn */
     jzx_actor_id producer;
     uint64_t next;
     uint64_t handled;
@@ -24,7 +24,7 @@ static jzx_behavior_result work_start(jzx_context *ctx, void *arg)
     return JZX_BEHAVIOR_OK;
 }
 
-/* Whoever handles the last one of a batch asks for the next. */
+/* The worker that handles the last message of a batch asks for the next. */
 static jzx_behavior_result work(jzx_context *ctx, const jzx_message *msg)
 {
     crew *c = ctx->state;

@@ -24,7 +24,7 @@ static jzx_behavior_result end_at_once(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_STOP;
 }
 
-/* Quiet: raw tells nobody either when one ends. */
+/* Quiet: raw sends no message either when an actor ends. */
 static jzx_spawn_opts opts_of(nursery *all)
 {
     return (jzx_spawn_opts){.behavior = end_at_once, .state = all, .flags = JZX_SPAWN_QUIET};

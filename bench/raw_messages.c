@@ -214,7 +214,7 @@ void bench_raw_idle(const bench_run *run, bench_sample *out)
 
 /* The flood is a backlog of as many messages as a mailbox holds by default, renewed one by one;
  * the neighbour sends to itself and measures how long that takes. One queue for all is what a
- * program without a scheduler has: everybody waits for the whole backlog. */
+ * program without a scheduler has: every message waits for the whole backlog. */
 enum { FLOOD_BACKLOG = 1000 };
 static int64_t *waits;
 static uint64_t wait_count;

@@ -18,7 +18,7 @@ typedef struct queue {
     uint64_t *jobs;
     uint64_t head;
     uint64_t tail;
-    uint64_t to_take; /* jobs that nobody has taken yet, queued or not */
+    uint64_t to_take; /* jobs that no thread has taken yet, queued or not */
     uint64_t count;
     uint32_t sleep_ms;
     int64_t *waits;
@@ -109,7 +109,7 @@ void bench_raw_rescue(const bench_run *run, bench_sample *out)
     free(all.waits);
 }
 
-/* A thread that runs what it is handed, and whoever handed it waits. */
+/* A thread that runs the job it is handed, while the thread that handed the job over waits. */
 typedef struct desk {
     pthread_mutex_t lock;
     pthread_cond_t changed;

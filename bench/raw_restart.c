@@ -1,6 +1,6 @@
-/* The floor under supervision: what nobody can do without. A child that fails is freed and made
- * again, whoever must know of it gets a message, and what belongs together is on a list. No hooks,
- * no limits, no order of death. */
+/* The floor under supervision: what no implementation can do without. A child that fails is freed
+ * and made again, the actors that must know of it get a message, and what belongs together is on a
+ * list. No hooks, no limits, no order of death. */
 #include "bench.h"
 #include "raw_ring.h"
 #include "sides.h"

@@ -194,9 +194,9 @@ void bench_raw_spawn_far(const bench_run *run, bench_sample *out)
     pthread_join(thread, NULL);
 }
 
-/* Many producers, one consumer. A slot's turn says who may touch it: equal to a position, the
- * producer that claims that position; one more, the consumer. Refuses when the slot of its position
- * is still unread. */
+/* Many producers, one consumer. A slot's turn says which side may touch it: equal to a position,
+ * the producer that claims that position; one more, the consumer. Refuses when the slot of its
+ * position is still unread. */
 typedef struct shared_ring {
     _Alignas(BENCH_CACHE_LINE) _Atomic uint64_t tail;
     _Alignas(BENCH_CACHE_LINE) uint64_t head;

@@ -120,7 +120,7 @@ void bench_report_row(const bench_result *result, bool colour)
     fflush(stdout);
 }
 
-/* Quotes and control characters cannot be in what git describe prints, but anybody can set the
+/* Quotes and control characters cannot be in what git describe prints, but a user can set the
  * variable: what would break the line is left out. */
 static void commit_text(char *out, size_t cap)
 {

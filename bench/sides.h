@@ -83,7 +83,7 @@ void bench_jzx_fjcreate(const bench_run *run, bench_sample *out);
 void bench_jzx_fjcreate_chunked(const bench_run *run, bench_sample *out);
 void bench_jzx_idle(const bench_run *run, bench_sample *out);
 
-/* raw_restart.c: free, malloc, a message to whoever must know. */
+/* raw_restart.c: free, malloc, a message to the actors that must know. */
 void bench_raw_restart(const bench_run *run, bench_sample *out);
 void bench_raw_restart_all(const bench_run *run, bench_sample *out);
 void bench_raw_restart_rss(const bench_run *run, bench_sample *out);

@@ -166,8 +166,9 @@ void bench_jzx_timers(const bench_run *run, bench_sample *out)
     bench_watch watch = bench_start();
     jzx_loop *loop = bench_loop_open_with(500, 1000);
     /* A message that arms a thousand timers takes up to a millisecond, in which hundreds fall due.
-     * Who takes them gets turns of that order, bounded by time and not by number; with the default
-     * of 200 us the armer would take four fifths of the time and the rest would pile up. */
+     * The actor that takes them gets turns of that order, bounded by time and not by number; with
+     * the default of 200 us the armer would take four fifths of the time and the rest would pile
+     * up. */
     jzx_spawn_opts sink = {.behavior = take_timer, .state = &late, .max_msgs = 4096};
     bench_check(jzx_spawn(loop, &sink, &arming.sink), "spawn");
     jzx_spawn_opts driver = {.behavior = arm_batch, .state = &arming, .max_msgs = 1};

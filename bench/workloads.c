@@ -1,6 +1,6 @@
 /* The workloads: names, sizes and targets. Sizes and targets are those of BASELINES.md; where it
  * has no target there is none here, except that fairness must keep what SPEC.md promises, and that
- * a worker which sleeps may delay nobody for long. */
+ * a worker which sleeps may delay no other actor for long. */
 #include "bench.h"
 #include "sides.h"
 

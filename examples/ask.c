@@ -1,4 +1,4 @@
-/* A cook who answers at once, later, never, or has the baker answer; a guest, which is a plain
+/* A cook that answers at once, later, never, or has the baker answer; a guest, which is a plain
  * thread, asks and waits, and hears each time exactly one thing. Run: ./ask */
 #include <jzx/jzx.h>
 #include <jzx/system.h>
@@ -11,12 +11,12 @@ static const char *const menu[] = {"", "coffee", "cake", "bread", "fish", "nothi
 
 typedef struct cook {
     jzx_actor_id baker;
-    jzx_request cake; /* somebody waits for it */
+    jzx_request cake; /* the guest waits for it */
 } cook;
 
 static jzx_behavior_result check(jzx_context *ctx, jzx_err err)
 {
-    /* Who asked may have left: that is no failure of ours. */
+    /* The asker may have left: that is no failure of ours. */
     return err == JZX_OK || err == JZX_ERR_NOT_WANTED ? JZX_BEHAVIOR_OK
                                                       : jzx_fail(ctx, err, jzx_strerror(err));
 }
@@ -33,7 +33,7 @@ static jzx_behavior_result cake_is_there(jzx_context *ctx, const jzx_message *ms
     if (jzx_reply_of(ctx)->outcome != JZX_OUTCOME_REPLIED) {
         return check(ctx, jzx_request_drop(ctx, me->cake));
     }
-    return check(ctx, jzx_reply_u64(ctx, me->cake, msg->u64 + 1, CAKE)); /* his share */
+    return check(ctx, jzx_reply_u64(ctx, me->cake, msg->u64 + 1, CAKE)); /* the cook's share */
 }
 
 static jzx_behavior_result serve(jzx_context *ctx, const jzx_message *msg)
@@ -44,7 +44,7 @@ static jzx_behavior_result serve(jzx_context *ctx, const jzx_message *msg)
     switch (msg->tag) {
     case COFFEE: /* at once */
         return check(ctx, jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, 2, COFFEE));
-    case CAKE: /* when he knows more himself */
+    case CAKE: /* when the baker has answered */
         me->cake = jzx_request_keep(ctx);
         return check(ctx, jzx_ask(ctx->loop, me->baker, &bake_it, NULL));
     case BREAD: /* that is the baker's business from now on */

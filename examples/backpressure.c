@@ -1,6 +1,6 @@
 /* A fast producer and a slow consumer with a small mailbox. When a send is refused the producer
  * keeps the item, asks for a room notice and goes on when it comes: nothing is lost, nothing grows
- * and nobody polls. Run: ./backpressure */
+ * and no actor polls. Run: ./backpressure */
 #include <jzx/jzx.h>
 
 #include <inttypes.h>

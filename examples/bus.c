@@ -1,6 +1,6 @@
-/* A shop that tells everybody what happens in it. An order is published once; the till takes the
- * large ones, the journal takes every topic of the shop. Both are told when they were too slow, the
- * till by a function of its own. Run: ./bus */
+/* A shop that tells its subscribers what happens in it. An order is published once; the till takes
+ * the large ones, the journal takes every topic of the shop. Both are told when they were too slow,
+ * the till by a function of its own. Run: ./bus */
 #include <jzx/bus.h>
 #include <jzx/jzx.h>
 
@@ -21,7 +21,7 @@ static int is_large(void *arg, const jzx_message *msg) /* asked before the till 
 
 static jzx_behavior_result till(jzx_context *ctx, const jzx_message *msg)
 {
-    const order *o = msg->data; /* shared with all who hear of it: it is only looked at */
+    const order *o = msg->data; /* shared by all subscribers: only to be looked at */
     printf("till: event %" PRIu64 " is order %" PRIu32 "\n", jzx_bus_event_of(ctx)->seq, o->number);
     return JZX_BEHAVIOR_OK;
 }
@@ -95,6 +95,6 @@ int main(void)
     printf("no order: %s\n", jzx_err_name(jzx_bus_publish_u64(bus, orders, 1, PAID)));
     printf("no topic: %s\n", jzx_err_name(jzx_bus_publish_u64(bus, 99, 1, PAID)));
     jzx_loop_destroy(loop);
-    jzx_bus_release(bus); /* it outlives the loop */
+    jzx_bus_release(bus); /* the bus outlives the loop */
     return err == JZX_OK ? 0 : 1;
 }

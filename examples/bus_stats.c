@@ -1,7 +1,7 @@
-/* Who reads what is published, and who falls behind? A slow reader subscribes for ten events and
- * looks at only some of them; the counters of the bus and of each subscription tell where every
- * event went, and add up. Events are published by name, from the oldest kept on. Run: ./bus_stats
- */
+/* Which subscribers read what is published, and which fall behind? A slow reader subscribes for ten
+ * events and looks at only some of them; the counters of the bus and of each subscription tell
+ * where every event went, and add up. Events are published by name, from the oldest kept on.
+ * Run: ./bus_stats */
 #include <jzx/bus.h>
 #include <jzx/jzx.h>
 
@@ -65,10 +65,10 @@ int main(void)
     jzx_actor_id id = JZX_NOBODY;
     jzx_err err;
     if ((err = jzx_bus_topic(bus, "weather/temperature", NULL, &topic)) != JZX_OK ||
-        (err = measure(bus, 18, 21)) != JZX_OK || /* before anybody listens: kept */
+        (err = measure(bus, 18, 21)) != JZX_OK || /* before the first subscriber: kept */
         (err = jzx_spawn(loop, &opts, &id)) != JZX_OK ||
         (err = jzx_loop_run_until_idle(loop)) != JZX_OK ||
-        (err = measure(bus, 10, 29)) != JZX_OK || /* more than is kept, while nobody reads */
+        (err = measure(bus, 10, 29)) != JZX_OK || /* more than is kept, while no actor reads */
         (err = jzx_loop_run_until_idle(loop)) != JZX_OK ||
         (err = jzx_bus_sub_stats(loop, id, me.sub, &one)) != JZX_OK ||
         (err = jzx_bus_stats(bus, &all)) != JZX_OK) {

@@ -1,5 +1,5 @@
 /* A program with a console of its own, by one call: two workers under a supervisor count, one of
- * them fails now and then, and a browser shows it. Nobody else is served than this machine.
+ * them fails now and then, and a browser shows it. Only clients on this machine are served.
  * Run: ./console, open what it prints, and stop it with Ctrl-C. */
 #include <jzx/console.h>
 #include <jzx/control.h>

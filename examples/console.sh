@@ -42,7 +42,7 @@ wants 'jzx_' metrics
 tries=0
 until curl -s --max-time 20 --noproxy '*' "${url}api/failures" | grep -q 'I cannot count'; do
     tries=$((tries + 1))
-    [ "$tries" -lt 200 ] || fail "Nobody has failed yet."
+    [ "$tries" -lt 200 ] || fail "No actor has failed yet."
     sleep 0.05
 done
 kill -INT "$program"

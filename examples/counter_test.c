@@ -1,7 +1,7 @@
 /* A test of one's own actor with the test kit: a counter that reports its count when asked and, by
  * a timer, every minute. An hour passes in a blink because time is virtual; when the kit is closed
- * it checks that no message and no memory was lost. Build with libjzx_testkit. Run: ./counter_test
- */
+ * it checks that no message and no memory was lost. Build with libjzx_testkit.
+ * Run: ./counter_test */
 #include <jzx/jzx.h>
 #include <jzx/testkit.h>
 

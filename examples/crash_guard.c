@@ -12,7 +12,7 @@
 
 enum { LINE = 1, QUIT = 2 };
 
-/* Somebody else's code, and we cannot change it. */
+/* Code of a third party, which we cannot change. */
 static size_t parse_line(const char *line)
 {
     const char *colon = strchr(line, ':');

@@ -1,6 +1,6 @@
-/* What became of the messages that nobody handled? An undertaker subscribes to dead letters: it is
- * told when there are new ones, reads them with a cursor of its own, and prints them at a bearable
- * rate. A refused send is no dead letter: its sender knows. Run: ./dead_letters */
+/* What became of the messages that no actor handled? An undertaker subscribes to dead letters: it
+ * is told when there are new ones, reads them with a cursor of its own, and prints them at a
+ * bearable rate. A refused send is no dead letter: its sender knows. Run: ./dead_letters */
 #include <jzx/jzx.h>
 
 #include <inttypes.h>

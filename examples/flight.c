@@ -1,6 +1,6 @@
 /* The flight recorder: when something odd happens, a program writes down what its actors did last,
- * for somebody to read later. The control plane keeps the events; the actor that notices finds it
- * by its loop, whether the program started it or JZX_CONTROL did. Run: ./flight */
+ * to be read later. The control plane keeps the events; the actor that notices finds it by its
+ * loop, whether the program started it or JZX_CONTROL did. Run: ./flight */
 #define _POSIX_C_SOURCE 200809L
 #include <jzx/control.h>
 #include <jzx/jzx.h>

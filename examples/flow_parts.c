@@ -1,6 +1,7 @@
 /* A pipeline under a supervisor, with every kind of item: texts that are copied, numbers, and
- * blocks that belong to whoever has them. A filter passes on what it likes as it is; a sink that
- * has seen enough is disconnected, and the counters say where every item went. Run: ./flow_parts */
+ * blocks that belong to the stage that has them. A filter passes on what it likes as it is; a sink
+ * that has seen enough is disconnected, and the counters say where every item went.
+ * Run: ./flow_parts */
 #define _POSIX_C_SOURCE 200809L /* strdup() */
 #include <jzx/flow.h>
 #include <jzx/jzx.h>

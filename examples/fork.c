@@ -1,6 +1,6 @@
 /* A program that forks with a loop in its hands. The child process forgets the loop and the system
- * it inherited, without running anybody's code, and goes its own way; the parent goes on unharmed,
- * and an actor hears how the child ended. Run: ./fork */
+ * it inherited, without running code of an actor, and goes its own way; the parent goes on
+ * unharmed, and an actor hears how the child ended. Run: ./fork */
 #define _POSIX_C_SOURCE 200809L
 #include <jzx/jzx.h>
 #include <jzx/system.h>

@@ -1,6 +1,6 @@
 /* A door with a code lock, as a table. A right code opens it for 50 ms; parcels that come while it
- * is locked wait until it opens, and nobody goes home while it is open. Run: ./fsm, or
- * ./fsm --dot | dot -Tsvg for a picture of the table. */
+ * is locked wait until it opens, and "go home" waits while it is open.
+ * Run: ./fsm, or ./fsm --dot | dot -Tsvg for a picture of the table. */
 #include <jzx/fsm.h>
 #include <jzx/jzx.h>
 

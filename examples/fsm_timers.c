@@ -26,7 +26,8 @@ static jzx_behavior_result begin(jzx_fsm *fsm, jzx_context *ctx, const jzx_messa
 static jzx_behavior_result full(jzx_fsm *fsm, jzx_context *ctx, const jzx_message *event)
 {
     printf("%s: %u litres\n", jzx_fsm_state_name(fsm), (unsigned)event->u64);
-    /* Nothing will drip any more, so nobody has to look. Already cancelled is fine as well. */
+    /* Nothing will drip any more, so there is nothing to look at. Already cancelled is fine as
+     * well. */
     jzx_err err = jzx_fsm_cancel_timer(fsm, ctx, DRIP);
     return err == JZX_OK || err == JZX_ERR_ALREADY ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
 }

@@ -35,7 +35,7 @@ static jzx_behavior_result in_call(jzx_context *ctx, const jzx_message *msg)
     }
 }
 
-/* Idle: questions wait until somebody picks up. */
+/* Idle: questions wait until the interpreter picks up. */
 static jzx_behavior_result idle(jzx_context *ctx, const jzx_message *msg)
 {
     line *me = ctx->state;

@@ -1,7 +1,7 @@
 /* Links: actors that fail together. A reader and a writer share one file, so neither is of use
  * alone: they are linked, and when the writer fails the reader goes down with it. The guardian is
- * linked to the reader too, but traps exits: it hears of the end as a signal, and lives. Run:
- * ./links */
+ * linked to the reader too, but traps exits: it hears of the end as a signal, and lives.
+ * Run: ./links */
 #include <jzx/jzx.h>
 #include <jzx/log.h>
 

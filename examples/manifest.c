@@ -29,7 +29,7 @@ static jzx_err set_up(jzx_mf *mf, uint64_t *out_job)
     return jzx_mf_commit(txn, 0, NULL);
 }
 
-/* If the lease is over, somebody else has the job: FENCED, and the stock is not touched either. */
+/* If the lease is over, another worker may have the job: FENCED, and the stock is not touched. */
 static jzx_err finish(jzx_mf *mf, jzx_mf_lease lease)
 {
     jzx_mf_txn *txn;

@@ -36,7 +36,7 @@ static jzx_err write_day(jzx_mf_txn *txn)
         (err = jzx_mf_metric_add(txn, STORE, LATENCY, 6, 0)) != JZX_OK ||
         (err = jzx_mf_metric_merge(txn, STORE, LATENCY, &more)) != JZX_OK ||
         (err = jzx_mf_job_enqueue(txn, &job, NULL)) != JZX_OK ||
-        (err = jzx_mf_job_claim(txn, &claim)) != JZX_OK) { /* it holds the gate now */
+        (err = jzx_mf_job_claim(txn, &claim)) != JZX_OK) { /* the job holds the gate now */
         return err;
     }
     return cut(txn);

@@ -1,7 +1,7 @@
 // Actors in C++: the state is an object, made by init and deleted by deinit, so a restart begins
 // with a new one. An exception ends in the behavior, as C code calls it, and makes the actor fail.
-// A payload is a C++ object too. Build: c++ mean.cpp $(pkg-config --cflags --libs libjzx). Run:
-// ./a.out
+// A payload is a C++ object too.
+// Build: c++ mean.cpp $(pkg-config --cflags --libs libjzx). Run: ./a.out
 #include <jzx/jzx.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-/* An observer that logs what happens inside a loop: who starts, who ends and why, and which
- * messages died with them. The library itself never prints. Run: ./observer */
+/* An observer that logs what happens inside a loop: which actors start, which end and why, and
+ * which messages died with them. The library itself never prints. Run: ./observer */
 #include <jzx/jzx.h>
 
 #include <inttypes.h>

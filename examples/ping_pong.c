@@ -11,7 +11,7 @@ enum { BALL = 1, SERVE = 2 };
 
 typedef struct player {
     const char *name;
-    jzx_actor_id opponent; /* whom to serve to; 0 for the one who only answers */
+    jzx_actor_id opponent; /* where to serve to; 0 for the player that only answers */
     uint64_t rounds;
     uint64_t hits;
 } player;

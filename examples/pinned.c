@@ -1,6 +1,6 @@
-/* A device whose library blocks. Its actor has a thread of its own ("pinned"), so nobody waits for
- * it but those who asked; its supervisor and the client run on "loop". When the line breaks, the
- * actor fails and is restarted there: its id stays, and the question comes again. Run: ./pinned */
+/* A device whose library blocks. Its actor has a thread of its own ("pinned"), so only its askers
+ * wait for it; its supervisor and the client run on "loop". When the line breaks, the actor fails
+ * and is restarted there: its id stays, and the question comes again. Run: ./pinned */
 #define _POSIX_C_SOURCE 200809L
 #include <jzx/jzx.h>
 #include <jzx/system.h>
@@ -11,7 +11,7 @@
 
 enum { ASK = 1, READING = 2, BEAT = 3, READINGS = 4 };
 
-/* Somebody else's library: every call takes its time, and the first line breaks at the third. */
+/* A library of a third party: every call takes its time, and the first line breaks at the third. */
 typedef struct device {
     uint32_t line;
     uint32_t calls;
@@ -69,7 +69,7 @@ static jzx_behavior_result use_device(jzx_context *ctx, const jzx_message *msg)
     if (msg->tag == READING) {
         printf("reading %" PRIu64 ": %" PRIu64 "\n", me->next, msg->u64);
         if (me->next++ == READINGS) {
-            return JZX_BEHAVIOR_STOP; /* it is significant: its supervisor ends with it */
+            return JZX_BEHAVIOR_STOP; /* a significant child: its supervisor ends with it */
         }
         jzx_err err = jzx_send_u64(ctx->loop, me->driver.actor, me->next, ASK);
         return err == JZX_OK ? JZX_BEHAVIOR_OK : jzx_fail(ctx, err, jzx_strerror(err));

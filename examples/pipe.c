@@ -91,7 +91,7 @@ int main(void)
         out += turn % 2 == 1 && (n = read(b[0], sink, sizeof sink)) > 0 ? n : 0;
     }
     (void)close(a[1]);
-    err = err == JZX_OK ? jzx_loop_run(loop) : err; /* it ends at the end of the file */
+    err = err == JZX_OK ? jzx_loop_run(loop) : err; /* the loop ends at the end of the file */
     printf("%" PRIu64 " bytes; it had to wait for room: %s\n", me.copied,
            me.waits > 0 ? "yes" : "no");
     jzx_loop_destroy(loop);

@@ -1,6 +1,6 @@
 /* Counts primes on all CPUs. The collector runs on "loop", its helpers on "pool", as many at once
- * as there are CPUs. Nobody takes a lock: each helper has its own numbers, and results are
- * messages. They arrive in any order, so the collector keeps them by part. Run: ./pool */
+ * as there are CPUs. No code takes a lock: each helper has its own numbers, and results are
+ * messages. Results arrive in any order, so the collector keeps them by part. Run: ./pool */
 #include <jzx/jzx.h>
 #include <jzx/system.h>
 
@@ -27,7 +27,7 @@ static uint32_t is_prime(uint32_t n)
     return n > 1;
 }
 
-/* Works for milliseconds without a pause: on "loop" everybody else would wait for it. */
+/* Works for milliseconds without a pause: on "loop" all other actors would wait for it. */
 static jzx_behavior_result helper(jzx_context *ctx, const jzx_message *msg)
 {
     part work;

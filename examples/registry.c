@@ -1,6 +1,6 @@
-/* Actors that find each other by name. A guest waits for whoever will be "host", greets it, and
- * when it hears that the host is gone takes the name itself: it was free before anybody was told.
- * The guest also watches the group "household". Run: ./registry */
+/* Actors that find each other by name. A guest waits for an actor that is named "host", greets it,
+ * and when it hears that the host is gone takes the name itself: the name was free before any
+ * watcher was told. The guest also watches the group "household". Run: ./registry */
 #include <jzx/jzx.h>
 #include <jzx/registry.h>
 

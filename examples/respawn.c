@@ -52,7 +52,7 @@ int main(void)
         err = jzx_send_u64(loop, id, values[i], READ);
     }
     if (err == JZX_OK) {
-        err = jzx_loop_run(loop); /* returns when nobody is left */
+        err = jzx_loop_run(loop); /* returns when no actor is left */
     }
     printf("%s after %d lives\n", err == JZX_OK ? "done" : jzx_strerror(err), lives);
     (void)jzx_loop_destroy(loop);

@@ -1,5 +1,6 @@
 /* How is the work shared? The same twelve jobs through routers of three strategies, and what each
- * of them says of its workers: who got how many, and who was found full. Run: ./router_stats */
+ * of them says of its workers: which got how many, and which were found full.
+ * Run: ./router_stats */
 #include <jzx/jzx.h>
 #include <jzx/router.h>
 

@@ -1,7 +1,6 @@
 /* What a thread can do with a sender, besides sending: the handle outlives the loop, can be shared
  * and counted, and stops actors and cancels timers with the same verdicts as an actor gets. The
- * thread here is somebody else's: a driver that pushes frames and knows nothing of loops. Run:
- * ./sender */
+ * thread here is not ours: a driver that pushes frames and knows nothing of loops. Run: ./sender */
 #define _POSIX_C_SOURCE 200809L /* strdup() */
 #include <jzx/jzx.h>
 

@@ -69,7 +69,7 @@ static uint64_t play(uint64_t seed, uint64_t *out_echoes)
     check(jzx_loop_destroy(loops[1]) == JZX_OK && jzx_loop_destroy(loops[0]) == JZX_OK, "the end");
     check(jzx_sim_open_fds(sim) == 0 && jzx_sim_check(sim) == NULL, "none is left, none misused");
     if (getenv("TRACE") != NULL) {
-        jzx_sim_trace_print(sim, stderr); /* the last events, for somebody who looks for a fault */
+        jzx_sim_trace_print(sim, stderr); /* the last events, to find a fault by */
     }
     uint64_t digest = jzx_sim_digest(sim);
     *out_echoes = state[1];

@@ -1,7 +1,7 @@
 /* A store that is not ready when the first requests arrive: it sets them aside, and once it has
  * opened it becomes another behavior and serves them in the order in which they came. A message
- * that is urgent overtakes the others, and one that nobody understands becomes a dead letter. Run:
- * ./stash */
+ * that is urgent overtakes the others, and one that no behavior understands becomes a dead letter.
+ * Run: ./stash */
 #include <jzx/behavior.h>
 #include <jzx/jzx.h>
 
@@ -41,7 +41,7 @@ static jzx_behavior_result opening(jzx_context *ctx, const jzx_message *msg)
         return err == JZX_OK ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
     }
     jzx_err err = jzx_stash(ctx);
-    if (err == JZX_ERR_STASH_FULL) { /* whoever sent it has to be told, or it has to go */
+    if (err == JZX_ERR_STASH_FULL) { /* the sender has to be told, or the message has to go */
         printf("opening: no room for key %u\n", (unsigned)msg->u64);
         err = jzx_discard(ctx);
     }

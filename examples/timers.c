@@ -41,7 +41,7 @@ static jzx_behavior_result on_timer(jzx_context *ctx, const jzx_message *msg)
 
 int main(void)
 {
-    static char text[] = "time to go"; /* outlives the timer, so nobody needs to free it */
+    static char text[] = "time to go"; /* outlives the timer, so it need not be freed */
     clockwork work = {0};
     jzx_loop *loop = NULL;
     jzx_actor_id id = JZX_NOBODY;

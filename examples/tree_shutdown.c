@@ -30,7 +30,7 @@ static jzx_behavior_result journal_run(jzx_context *ctx, const jzx_message *msg)
     return me->unwritten == 0 ? JZX_BEHAVIOR_STOP : JZX_BEHAVIOR_OK;
 }
 
-/* Not yet: first it writes what it has. It takes no new messages meanwhile. */
+/* Not yet: first the journal writes what it has. It takes no new messages meanwhile. */
 static jzx_behavior_result journal_signal(jzx_context *ctx, const jzx_signal *signal)
 {
     if (signal->kind == JZX_SIGNAL_PRE_STOP) {

@@ -1,6 +1,6 @@
 /* A test of an actor that lives off its surroundings: a pipe, a signal, a child process, a file. In
- * the kit's world all of them are the test's to make. Build with libjzx_testkit. Run: ./world_test
- */
+ * the kit's world all of them are the test's to make. Build with libjzx_testkit.
+ * Run: ./world_test */
 #include <jzx/jzx.h>
 #include <jzx/testkit.h>
 

@@ -132,10 +132,10 @@ bool mfb_apart(mfb_side_fn fn, const mfb_run *run, mfb_sample *out);
  * the operation says false. */
 typedef bool (*mfb_op_fn)(void *arg, uint32_t client, uint64_t n);
 void mfb_clients_run(const mfb_run *run, mfb_op_fn op, void *arg, mfb_sample *out);
-/* The key of a job that nobody had before: spread evenly, as hashes are. */
+/* The key of a job, one that was not used before: spread evenly, as hashes are. */
 void mfb_key(const mfb_run *run, uint32_t client, uint64_t n, uint8_t out[MFB_KEY_BYTES]);
 uint64_t mfb_mix(uint64_t value);
-const char *mfb_path(const mfb_run *run, const char *name); /* freed by nobody */
+const char *mfb_path(const mfb_run *run, const char *name); /* never freed */
 
 /* report.c */
 void mfb_report_start(const mfb_plan *plan, bool colour);

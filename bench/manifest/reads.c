@@ -11,7 +11,7 @@ void mfb_read_run(const mfb_run *run, mfb_read_fn fn, void *arg, mfb_sample *out
 {
     uint64_t ops = 0, seen = 0;
     bench_sample cost;
-    /* Not counted: what the first reads pay for everybody. */
+    /* Not counted: what the first reads pay for all others. */
     for (uint64_t i = 0; i < READS_PER_LOOK * 20; i++) {
         seen += fn(arg, 1 + mfb_mix(i) % run->records);
     }

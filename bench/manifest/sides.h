@@ -33,9 +33,9 @@ void mfb_ours_recover_prepare(const mfb_run *run, mfb_sample *out);
 void mfb_ours_recover(const mfb_run *run, mfb_sample *out);
 void mfb_ours_recover_no_verify(const mfb_run *run, mfb_sample *out);
 
-/* A read is charged CPU time: it has one thread and waits for nobody. */
-typedef uint64_t (*mfb_read_fn)(void *arg,
-                                uint64_t id); /* something of the record, so that it is looked at */
+/* A read is charged CPU time: it has one thread and waits for nothing. mfb_read_fn returns
+ * something of the record, so that the record is looked at. */
+typedef uint64_t (*mfb_read_fn)(void *arg, uint64_t id);
 void mfb_read_run(const mfb_run *run, mfb_read_fn fn, void *arg, mfb_sample *out);
 
 #endif

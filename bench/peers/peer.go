@@ -162,7 +162,7 @@ type bigMessage struct {
 	value   int64
 }
 
-// Bounded channels block; with too little room everybody can end up waiting for somebody who
+// Bounded channels block; with too little room every actor can end up waiting for one that
 // waits. 128 is enough for these actors.
 func big(pings int64) {
 	boxes := make([]chan bigMessage, bigActors)

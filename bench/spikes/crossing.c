@@ -29,7 +29,7 @@ static struct {
     _Alignas(LINE) _Atomic(node *) inbound;
     _Alignas(LINE) node *spare; /* what it received last it sends next */
     node nodes[ROOM];
-    ring rings[PAIRS]; /* by who sends; only that of the other one is ever used */
+    ring rings[PAIRS]; /* by sender; only that of the other one is ever used */
 } sides[2];
 
 static void reset(uint32_t burst)

@@ -3,14 +3,14 @@
  *     cc -O2 -std=c17 -pthread bench/spikes/inbound.c -o /tmp/spike_inbound
  *     /tmp/spike_inbound 999 20000     # rounds, messages per round
  *
- * Rounds are short, and counting_2t keeps only those in which no thread lost its CPU to somebody
- * else: the machine is shared. counting2p_2t cannot be filtered that way, because three threads on
- * two CPUs take them from each other; there p10 is the better number.
+ * Rounds are short, and counting_2t keeps only those in which no thread lost its CPU to another
+ * process: the machine is shared. counting2p_2t cannot be filtered that way, because three threads
+ * on two CPUs take them from each other; there p10 is the better number.
  *
  * counting_2t is one producer on CPU 1 and the consumer on CPU 0; counting2p_2t is two producers
  * and the consumer on the same two CPUs, not pinned. At most 1,024 messages are outstanding; a
  * producer that is refused pauses 64 times, then yields, and tries again.
- *   treiber   one list of 64-byte nodes for everybody: push by CAS, taken whole by exchange, turned
+ *   treiber   one list of 64-byte nodes for all: push by CAS, taken whole by exchange, turned
  *             around; a gate CAS per send counts what is outstanding; nodes go home in batches of
  *             64 through a list per producer
  *   spsc_gate a ring of 64-byte slots per producer, and the same gate CAS per send
@@ -250,7 +250,8 @@ static int spsc_bare_send(producer *p)
     return ring_push(p->ring);
 }
 
-/* The head moves before the gate opens, so whoever passes the gate finds room in the ring. */
+/* The head moves before the gate opens, so a producer that passes the gate finds room in the
+ * ring. */
 static uint64_t ring_drain(ring *r, int gated)
 {
     uint64_t h = atomic_load_explicit(&r->head, memory_order_relaxed);

@@ -5,10 +5,10 @@
  *
  * Two workers, one per CPU. An operation is a turn: put back the actor that just ran, take the next
  * one, work a little. All actors start at worker 0. With 64 there is enough for both, with 1 and 3
- * somebody mostly looks around in vain, as in a ring or a ping-pong.
+ * one of the workers mostly looks around in vain, as in a ring or a ping-pong.
  *   floor   a ring per worker, all under one adaptive mutex, taken once per turn
  *   steal   a ring per worker; its owner takes by CAS on the head, a thief takes half by one CAS
- *   shared  one ring for everybody, each slot with a turn number */
+ *   shared  one ring for all workers, each slot with a turn number */
 #include "rounds.h"
 
 enum { CAP = 256, WORK = 20, REPORT = 128 };
@@ -77,7 +77,8 @@ static uint32_t steal_own(run_queue *q)
     return 0;
 }
 
-/* Copies first, then claims: what was copied counts only if nobody moved the head meanwhile. */
+/* Copies first, then claims: what was copied counts only if no other worker moved the head
+ * meanwhile. */
 static uint32_t steal_half(run_queue *from, run_queue *to)
 {
     uint32_t head = load(&from->head, acquire);

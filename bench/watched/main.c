@@ -1,11 +1,11 @@
-/* jzx-bench-watched: what looking costs. 100,000 actors pass messages around on one loop, while
- * nobody can look, while somebody could, and while somebody does.
+/* jzx-bench-watched: what looking costs. 100,000 actors pass messages around on one loop, while no
+ * client can look, while one could, and while one does.
  *
  * The ways of looking take turns in slices, in one process and on the same actors, and each slice
  * is compared with the slice without control of the same round. Throughput is messages per second
  * of the loop's own processor time, which leaves out what others on this machine take, and of wall
  * time. `refresh` is how long the answers to `program` and `actors` took, as `jzx top` asks for
- * them. It is also asked for ten times as often as `jzx top` does: what that costs, over ten, is
+ * them. Both are also asked for ten times as often as `jzx top` does: what that costs, over ten, is
  * what a look each second costs, and is seen where a machine's noise is larger than one look. */
 #define _GNU_SOURCE 1
 #include "watched.h"
@@ -30,7 +30,7 @@ enum { ROUNDS_MAX = 200, CLOCK_EVERY = 4096, REFRESHES_MAX = 100000 };
 #define OFTEN 10u
 
 static const char *const names[WAYS] = {
-    [WAY_OFF] = "no control",      [WAY_IDLE] = "nobody connected",
+    [WAY_OFF] = "no control",      [WAY_IDLE] = "no client",
     [WAY_TOP] = "jzx top",         [WAY_TOP_OFTEN] = "  ten times as often",
     [WAY_METRICS] = "metrics",     [WAY_TRACE] = "trace, rate 1,000",
     [WAY_UNREAD] = "unread trace", [WAY_UNREAD_TEN] = "ten unread traces"};
@@ -79,7 +79,7 @@ uint64_t watched_now(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Passes the token on to somebody: where it was, times a constant. */
+/* Passes the token on to another actor: where it was, times a constant. */
 static jzx_behavior_result pass(jzx_context *ctx, const jzx_message *msg)
 {
     uint64_t next = msg->u64 * 6364136223846793005u + 1442695040888963407u;
@@ -158,7 +158,7 @@ static double part_of(double *sorted, size_t count, double part)
 }
 
 /* The middle of the rounds' ratios, and how far off it may be: the quartile range over the root of
- * the rounds, widened to 95 %. One slice that somebody else disturbed moves neither much. */
+ * the rounds, widened to 95 %. One slice that another process disturbed moves neither much. */
 typedef struct ratio {
     double middle;
     double off;
@@ -219,7 +219,7 @@ static int report(void)
     ratio idle = ratio_of(WAY_IDLE, false);
     ratio often = ratio_of(WAY_TOP_OFTEN, false);
     printf("\n");
-    missed += judge("loss while nobody is connected", 1 - idle.middle, idle.off, IDLE_LOSS);
+    missed += judge("loss while no client is connected", 1 - idle.middle, idle.off, IDLE_LOSS);
     missed += judge("loss while jzx top looks on", (1 - often.middle) / OFTEN, often.off / OFTEN,
                     WATCHED_LOSS);
     qsort(all.refreshes, all.refresh_count, sizeof all.refreshes[0], compare);

@@ -17,14 +17,14 @@ typedef enum look_way {
     WAY_TOP_OFTEN,
     WAY_METRICS,
     WAY_TRACE,
-    WAY_UNREAD,     /* a trace with all that it may ask for, and nobody reads it */
+    WAY_UNREAD,     /* a trace with all that it may ask for, and no reader */
     WAY_UNREAD_TEN, /* ten of them */
     WAYS
 } look_way;
 
 enum { WATCHER_LOOKS_MAX = 1024, WATCHER_TRACES = 10 };
 
-/* One who looks, on a thread of its own: after half a period, and then once per period. */
+/* A client that looks, on a thread of its own: after half a period, and then once per period. */
 typedef struct watcher {
     look_way how;
     const char *path; /* of the control socket */

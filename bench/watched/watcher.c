@@ -1,4 +1,4 @@
-/* One who looks: a client of the control socket that asks what `jzx top`, a scraper of metrics or
+/* A watcher: a client of the control socket that asks what `jzx top`, a scraper of metrics or
  * `jzx trace` would ask, and throws the answers away. */
 #define _GNU_SOURCE 1
 #include "watched.h"

@@ -8,7 +8,7 @@
 
 typedef struct jzc_answer {
     size_t len;
-    size_t *held;    /* for whoever counts how much is on its way; else NULL */
+    size_t *held;    /* a counter of the bytes on their way, or NULL */
     unsigned status; /* of HTTP */
     char bytes[];    /* with a 0 behind them that len does not count */
 } jzc_answer;
@@ -18,7 +18,7 @@ jzc_answer *jzc_answer_new(unsigned status, const char *bytes, size_t len);
 /* {"ok":false,"error":...,"text":...} */
 jzc_answer *jzc_answer_error(unsigned status, const char *error, const char *text);
 /* Of a program that is not there: the same with "since_ms", for how long it has been so, and "end",
- * how it went; NULL: nobody knows. */
+ * how it went; NULL: not known. */
 jzc_answer *jzc_answer_gone(const char *text, const char *end, uint64_t since_ms);
 /* A line of the program, that comes with an id: the same object without it. The status is 200, or
  * what the error in it means. *out_id is its id, 0 if it is none of its answers. */

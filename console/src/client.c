@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 enum { HEADERS_MS = 10000, EVENTS = 32 };
-/* While others wait for a place, who asks nothing has it for as long. */
+/* While others wait for a place, a client that asks nothing keeps its own for this long. */
 static const uint64_t crowded_ns = 2000000000;
 
 void jzc_client_allow(jzc_http *http, jzc_client *client, unsigned ms)

@@ -154,9 +154,10 @@ static void *console_thread(void *arg)
         err = jzx_loop_run(loop);
     }
     if (err == JZX_OK) {
-        err = jzx_loop_shutdown(loop, STOP_MS, NULL); /* who is left is killed with the loop */
+        err = jzx_loop_shutdown(loop, STOP_MS, NULL); /* what is left is killed with the loop */
     }
-    /* Whoever stops it does so after this thread was joined, so nobody has the loop any more. */
+    /* jzx_console_stop() uses the loop only under this lock, so no other thread has it
+     * afterwards. */
     (void)pthread_mutex_lock(&console->lock);
     console->loop = NULL;
     (void)pthread_mutex_unlock(&console->lock);

@@ -1,4 +1,4 @@
-/* Who may ask what. */
+/* Which requests are allowed. */
 #include "guard.h"
 
 #include <string.h>

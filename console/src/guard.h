@@ -1,5 +1,5 @@
-/* Who may ask what: the checks that every request passes before anything is done for it. They see
- * the values of a few headers and nothing else. */
+/* Which requests are allowed: the checks that every request passes before anything is done for it.
+ * They see the values of a few headers and nothing else. */
 #ifndef JZC_GUARD_H
 #define JZC_GUARD_H
 
@@ -14,8 +14,8 @@ typedef struct jzc_guard_request {
     const char *token_header;  /* X-Jzx-Token */
     const char *authorization; /* Authorization */
     const char *token_query;   /* ?token= */
-    bool acts;                 /* it changes something */
-    bool open;                 /* it tells nothing: the page's own files, /healthz */
+    bool acts;                 /* the request changes something */
+    bool open;                 /* the answer tells nothing: the page's own files, /healthz */
 } jzc_guard_request;
 
 /* A refusal: 0 is none. `error` and `text` go into the answer. */

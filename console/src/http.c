@@ -166,7 +166,7 @@ static void http_arm(jzc_http *http, uint64_t now)
     if (ms != 0) {
         jzc_clients_part(http);
     }
-    /* It begins to accept again when it runs, and nothing but us makes it. */
+    /* libmicrohttpd begins to accept again when it runs, and nothing but us makes it run. */
     bool full = http->client_count >= http->setup->max_clients;
     ms = http->full && !full ? 0 : ms;
     http->full = full;

@@ -53,7 +53,7 @@ typedef struct jzc_client {
     int fd;
     bool active;    /* a request of it is being answered, */
     bool receiving; /* or its body is still to come */
-    bool gone;      /* it will send nothing more */
+    bool gone;      /* the client will send nothing more */
 } jzc_client;
 
 /* A request of HTTP from its headers to the end of its answer. */
@@ -66,10 +66,10 @@ typedef struct jzc_request {
     bool settled;                  /* it was asked, and will not be again */
     jzc_cell *cell;                /* the answer, once there is one */
     struct jzc_question *question; /* that it waits for, suspended */
-    struct jzc_request *next;      /* of those who wait for the same */
+    struct jzc_request *next;      /* of the requests that wait for the same */
 } jzc_request;
 
-/* What the program was asked, who waits for it, and what it said a moment ago. */
+/* What the program was asked, the requests that wait for it, and what it said a moment ago. */
 typedef struct jzc_question {
     jzc_text text; /* empty: this place is free */
     const jzc_route *route;
@@ -90,7 +90,7 @@ typedef struct jzc_http {
     jzx_actor_id traces;
     struct MHD_Daemon *daemon;
     jzx_io_ref watch;
-    int hangups; /* an epoll descriptor that tells who has closed; see client.c */
+    int hangups; /* an epoll descriptor: which clients have closed; see client.c */
     jzx_io_ref hangup_watch;
     uint64_t timer_ns; /* when the timer is due; 0: there is none */
     bool again;        /* a message to go on is in the mailbox */
@@ -113,11 +113,12 @@ void jzc_client_notify(void *cls, struct MHD_Connection *connection, void **sock
                        enum MHD_ConnectionNotificationCode code);
 jzc_client *jzc_client_of(struct MHD_Connection *connection);
 void jzc_client_allow(jzc_http *http, jzc_client *client, unsigned ms);
-/* Cuts off who is too slow. */
+/* Cuts off clients that are too slow. */
 void jzc_clients_look(jzc_http *http, uint64_t now);
-/* Notes who has closed. */
+/* Notes which clients have closed. */
 void jzc_clients_hear(jzc_http *http);
-/* Cuts off those of them who wait for nothing. To be called when the library has nothing to do. */
+/* Cuts off closed clients that wait for nothing. To be called when the library has nothing to
+ * do. */
 void jzc_clients_part(jzc_http *http);
 
 /* request.c: what libmicrohttpd calls. */
@@ -127,7 +128,7 @@ enum MHD_Result jzc_request_handle(void *cls, struct MHD_Connection *connection,
 void jzc_request_completed(void *cls, struct MHD_Connection *connection, void **request,
                            enum MHD_RequestTerminationCode code);
 
-/* respond.c. Cells are counted: who keeps one takes it, and gives it back. */
+/* respond.c. Cells are counted: code that keeps one takes it, and gives it back. */
 jzc_cell *jzc_cell_of_answer(jzc_http *http, jzc_answer *answer, const char *type); /* transfers */
 jzc_cell *jzc_cell_error(jzc_http *http, unsigned status, const char *error, const char *text);
 jzc_cell *jzc_cell_of_page(const char *path);
@@ -142,8 +143,8 @@ void jzc_question_answered(jzx_context *ctx, jzc_http *http);
 /* The request is over, whatever it waited for. */
 void jzc_question_forget(jzc_request *request);
 void jzc_questions_look(jzc_http *http, uint64_t now);
-/* Resumes everybody with an answer that says why: libmicrohttpd stops with nobody suspended. Who
- * waited for the farewell gets it. */
+/* Resumes all requests with an answer that says why: libmicrohttpd stops with none suspended. A
+ * request that waited for the farewell gets it. */
 void jzc_questions_close(jzc_http *http);
 
 #endif

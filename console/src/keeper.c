@@ -17,7 +17,7 @@
 
 enum { TAG_LOOK = 20, ANSWER_MS = 2000 };
 static const uint64_t ms_ns = 1000000;
-/* `watch` false: the program need not sample who runs, which is what makes looking cost. */
+/* `watch` false: the program need not sample which actors run, which is what makes looking cost. */
 static const char question[] = "\"op\":\"program\",\"watch\":false";
 
 typedef struct keeper {
@@ -35,7 +35,7 @@ static uint64_t clock_ms(const keeper *me, jzx_loop *loop)
     return me->offset_ms + jzx_loop_now(loop) / ms_ns;
 }
 
-/* Without memory for a timer there is a gap until somebody asks for the past. */
+/* Without memory for a timer there is a gap until a client asks for the past. */
 static void keeper_plan(jzx_context *ctx, keeper *me)
 {
     if (me->setup->every_ms > 0 && !me->planned) {

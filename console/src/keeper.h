@@ -1,9 +1,9 @@
 /* The keeper of the past: an actor that looks at the program's counters once per second, for as
  * long as the console runs, and tells what it saw.
  *
- * Asked (jzx_ask) as a wire is, with "op":"history","after":N; replies with a jzc_answer. It has
- * no connection, but asks the wire `steady`, and stands before the wires: they may fail without
- * taking the past along. */
+ * Asked (jzx_ask) as a wire is, with "op":"history","after":N; replies with a jzc_answer. The
+ * keeper has no connection, but asks the wire `steady`, and stands before the wires: they may fail
+ * without taking the past along. */
 #ifndef JZC_KEEPER_H
 #define JZC_KEEPER_H
 

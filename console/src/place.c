@@ -145,7 +145,7 @@ static bool host_split(const char *value, char *name, size_t cap, int *out_port,
     return true;
 }
 
-/* An address in numbers cannot be anybody's name. */
+/* An address in numbers cannot be a name in an attacker's DNS. */
 static bool is_own_number(const jzc_place *place, const char *name, bool v6)
 {
     unsigned char theirs[16];

@@ -26,8 +26,8 @@ typedef struct jzc_place {
 jzx_err jzc_place_open(jzc_place *out, const char *address, uint16_t port, const char *host);
 void jzc_place_close(jzc_place *place);
 
-/* Whether a value of Host names us. With a name that somebody else's DNS resolves to this machine
- * his page would read ours, so only names that cannot be his will do. */
+/* Whether a value of Host names us. With a name that an attacker's DNS resolves to this machine the
+ * attacker's page would read ours, so only names that cannot be the attacker's will do. */
 bool jzc_place_is_host(const jzc_place *place, const char *value);
 /* "127.0.0.1:8417" as it is in a URL. */
 int jzc_place_format(const jzc_place *place, char *out, size_t cap);

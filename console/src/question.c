@@ -124,7 +124,7 @@ static void question_wait(jzc_question *question, jzc_request *request)
     MHD_suspend_connection(request->connection);
 }
 
-/* Nobody is asked for the farewell: it comes with the end. */
+/* No actor is asked for the farewell: it comes with the end. */
 static jzx_err question_ask(jzc_http *http, jzc_question *question, const jzc_asked *asked)
 {
     if (question->route->kind == JZC_ROUTE_FAREWELL) {

@@ -197,7 +197,7 @@ jzc_refusal jzc_asked_body(jzc_asked *asked, const char *body, size_t len)
     }
     json_decref(object);
     if (refusal.status == 0 && asked->values[0].len == 0) {
-        return bad("The body has to say whom, as in {\"actor\":\"worker-1\"}.");
+        return bad("The body has to name an actor, as in {\"actor\":\"worker-1\"}.");
     }
     return refusal;
 }

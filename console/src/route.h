@@ -17,9 +17,9 @@
 
 typedef enum jzc_route_kind {
     JZC_ROUTE_ASK,     /* the answer is passed on */
-    JZC_ROUTE_METRICS, /* its text is */
-    JZC_ROUTE_STUCK,   /* it is, with circles */
-    JZC_ROUTE_DOCTOR,  /* what its facts mean is */
+    JZC_ROUTE_METRICS, /* the answer's text is */
+    JZC_ROUTE_STUCK,   /* the answer is, with circles */
+    JZC_ROUTE_DOCTOR,  /* what the answer's facts mean is */
     JZC_ROUTE_TRACE,
     JZC_ROUTE_HISTORY,  /* the keeper is asked, not the program */
     JZC_ROUTE_FAREWELL, /* answered when the console is stopped, or after a while */

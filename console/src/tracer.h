@@ -1,5 +1,5 @@
 /* A tracer: an actor with a connection of its own that follows a trace for a while, gives what it
- * saw to whoever asked, and ends. A program allows one trace per connection, so each has its own.
+ * saw to the asker, and ends. A program allows one trace per connection, so each has its own.
  *
  * Asked (jzx_ask) with JZC_TAG_TRACE and a jzc_trace_order as a copy; replies as a wire does. */
 #ifndef JZC_TRACER_H

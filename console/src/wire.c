@@ -23,8 +23,8 @@ enum {
     BACKOFF_MAX_MS = 1000,
 };
 static const uint64_t ms_ns = 1000000;
-static const uint64_t idle_ns = 10000000000;   /* nobody asks: hang up */
-static const uint64_t silent_ns = 10000000000; /* it does not answer: hang up */
+static const uint64_t idle_ns = 10000000000;   /* no question: hang up */
+static const uint64_t silent_ns = 10000000000; /* the program does not answer: hang up */
 
 typedef struct waiting {
     uint64_t id;
@@ -32,14 +32,14 @@ typedef struct waiting {
     jzx_request request;
 } waiting;
 
-/* W1  conn is 0 exactly while `waiting` is empty and nobody was asked in the last 10 s, or the
+/* W1  conn is 0 exactly while `waiting` is empty and no question came in the last 10 s, or the
  *     program cannot be reached. */
 typedef struct wire {
     jzc_program *program; /* borrowed; other wires have it too */
     jzx_io_ref conn;
     bool greeted;
     jzc_lines in;
-    jzc_text out; /* lines that wait for the greeting: who is refused must not have written */
+    jzc_text out; /* wait for the greeting: a refused client must not have written */
     waiting waiting[WAITING_MAX]; /* a ring: answers come in the order of the questions */
     unsigned first;
     unsigned count;
@@ -64,7 +64,7 @@ static void reply(jzx_context *ctx, jzx_request request, jzc_answer *answer)
                           .drop = jzc_answer_drop,
                           .tag = JZC_TAG_ANSWER};
     if (jzx_reply_with(ctx, request, &opts) != JZX_OK) {
-        jzc_answer_drop(answer); /* nobody waits any more */
+        jzc_answer_drop(answer); /* the asker does not wait any more */
     }
 }
 
@@ -76,7 +76,7 @@ static jzc_answer *not_reachable(const wire *me, uint64_t now)
                            lost_ns == 0 ? 0 : (now - lost_ns) / ms_ns);
 }
 
-/* Ends the connection and everybody's wait. With an error it is that of the program's greeting. */
+/* Ends the connection and answers all that wait. An error is that of the program's greeting. */
 static void wire_lose(jzx_context *ctx, wire *me, const char *error, const char *text)
 {
     uint64_t now = jzx_loop_now(ctx->loop);
@@ -122,13 +122,13 @@ static bool wire_connect(jzx_context *ctx, wire *me)
     }
     if (me->look == 0 &&
         jzx_send_after(ctx->loop, ctx->self, LOOK_MS, NULL, 0, TAG_LOOK, &me->look) != JZX_OK) {
-        me->look = 0; /* it is looked after when somebody asks again */
+        me->look = 0; /* the wire looks again after the next question */
     }
     return true;
 }
 
-/* Writes what is in `out`. False: there is no room for it. Where the connection failed already it
- * is for whoever hears of that, in a message to come, to answer. */
+/* Writes what is in `out`. False: there is no room for it. Where the connection failed already, a
+ * message that says so is on its way, and its handler answers. */
 static bool wire_flush(jzx_context *ctx, wire *me)
 {
     jzx_err err = JZX_OK;

@@ -1,10 +1,10 @@
 /* A wire to the program: an actor that puts questions to its control plane and gives the answers to
- * whoever asked. It connects when it is asked, keeps the connection for as long as somebody looks,
- * and hangs up 10 s after the last question, so that a console nobody looks at costs the program
+ * the asker. A wire connects when it is asked, keeps the connection for as long as questions come,
+ * and hangs up 10 s after the last one, so that a console without visitors costs the program
  * nothing. While the program cannot be reached it says so at once, and tries again with a backoff.
  *
- * Asked (jzx_ask) with a question as a copy, JZC_TAG_QUESTION. It replies with a jzc_answer, which
- * has jzc_answer_drop(), always: also when there is nobody to ask. */
+ * Asked (jzx_ask) with a question as a copy, JZC_TAG_QUESTION. The wire replies with a jzc_answer,
+ * which has jzc_answer_drop(), always: also when there is no program to ask. */
 #ifndef JZC_WIRE_H
 #define JZC_WIRE_H
 

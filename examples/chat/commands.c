@@ -60,7 +60,7 @@ static said do_nick(jzx_context *ctx, const char *arg)
     return SAID;
 }
 
-/* The registry knows, on every thread: nobody has to be asked. */
+/* The registry knows, on every thread: no actor has to be asked. */
 static said do_who(jzx_context *ctx, const char *arg)
 {
     const session *me = ctx->state;

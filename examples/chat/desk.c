@@ -5,8 +5,8 @@
 #include <jzx/protocol.h>
 #include <jzx/registry.h>
 
-/* A room that fails keeps its name, its mailbox and its members. One that fails all the time is
- * closed; whoever joins it next opens a new one. */
+/* A room that fails keeps its name, its mailbox and its members. A room that fails all the time is
+ * closed; the session that joins it next opens a new one. */
 static jzx_behavior_result desk_open(jzx_context *ctx, void *arg)
 {
     jzx_supervisor_spec policy = {
@@ -15,7 +15,7 @@ static jzx_behavior_result desk_open(jzx_context *ctx, void *arg)
     return result_of(ctx, jzx_set_child_policy(ctx, &policy));
 }
 
-/* The topic is there before the name is: whoever finds the room can subscribe. */
+/* The topic is there before the name is: a session that finds the room can subscribe. */
 static jzx_err open_room(jzx_context *ctx, const char *name, jzx_actor_id *out_id)
 {
     const chat *all = ctx->state;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whoever has nothing waiting costs no memory: that is most clients, most of the time. */
+/* A client with nothing waiting costs no memory: that is most clients, most of the time. */
 static void forget_taken(lines *in)
 {
     in->len -= in->at;

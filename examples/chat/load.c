@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 {
     load_plan plan = {
         .speakers = 40, .rooms = 4, .lines = 50, .bytes = 60, .window = 1, .seconds = 60};
-    static load_verdict verdict; /* it is large */
+    static load_verdict verdict; /* static because it is large */
     jzx_observer observer = {.on_actor_fail = on_fail};
     jzx_loop *loop = NULL;
     jzx_err err;

@@ -1,4 +1,4 @@
-/* The load generator: many clients of the chat server, and a judge who compares what they heard
+/* The load generator: many clients of the chat server, and a judge that compares what they heard
  * with what was said. */
 #ifndef CHAT_LOAD_H
 #define CHAT_LOAD_H
@@ -16,7 +16,7 @@ typedef struct load_plan {
     uint32_t bytes;   /* of a line */
     uint32_t window;  /* lines that a speaker has said and not yet heard */
     uint32_t seconds; /* until we give up */
-    int crash;        /* in each room somebody crashes the room, and later its own session */
+    int crash;        /* in each room a saboteur crashes the room, and later its own session */
     int json;
 } load_plan;
 
@@ -51,7 +51,7 @@ typedef enum phase { SPEAK, READ, FINISH } phase;
 #define CLIENT_MESSAGES(M, P) M(P, begin, phase, value)
 JZX_PROTOCOL(client, 0x200, CLIENT_MESSAGES);
 
-/* Who a client is. */
+/* Which client it is, and its part. */
 typedef struct identity {
     const load_plan *plan;
     jzx_actor_id judge;
@@ -69,7 +69,7 @@ typedef struct ear {
     uint32_t speakers; /* in its room */
     uint32_t own;      /* lines of its own that came back, or may have been missed */
     uint32_t left;     /* how often it heard that the saboteur left */
-    int inside;        /* it is in its room */
+    int inside;        /* the client is in its room */
     int back;          /* the saboteur was heard after it crashed the room */
     load_report report;
     uint32_t next[]; /* of each speaker in its room, the line to come */

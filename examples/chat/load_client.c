@@ -84,7 +84,7 @@ static void sabotage(jzx_context *ctx)
         say(ctx, "/crash\n");
     } else if (me->crashes == 1 && me->ear->report.missed > me->missed) {
         me->missed = me->ear->report.missed;
-        say(ctx, "still there?\n"); /* it may have missed itself */
+        say(ctx, "still there?\n"); /* the saboteur may have missed its own line */
     }
 }
 

@@ -1,5 +1,5 @@
-/* The judge: makes the clients, says when, and sums up. It ends early when somebody is cut off or
- * time is up; then reports are missing. */
+/* The judge: makes the clients, says when, and sums up. The judge ends early when a client is cut
+ * off or time is up; then reports are missing. */
 #include "load.h"
 
 #include <jzx/protocol.h>

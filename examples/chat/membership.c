@@ -16,7 +16,7 @@ void session_leave(jzx_context *ctx)
     }
 }
 
-/* Subscribes before it joins: whoever is in the group hears everything. */
+/* Subscribes before it joins: a session in the group hears everything. */
 static void enter(jzx_context *ctx, jzx_actor_id room)
 {
     session *me = ctx->state;
@@ -32,7 +32,7 @@ static void enter(jzx_context *ctx, jzx_actor_id room)
     session_tell(ctx, "* you are in %s\n", name);
 }
 
-/* The desk has answered, or cannot any more; then nobody is the room. */
+/* The desk has answered, or cannot any more; then the room is JZX_NOBODY. */
 static jzx_behavior_result on_opened(jzx_context *ctx, const jzx_message *msg)
 {
     jzx_actor_id room = JZX_NOBODY;

@@ -1,4 +1,4 @@
-/* What goes to the client. It waits in a buffer of limited size; what finds no room there is not
+/* What goes to the client waits in a buffer of limited size; what finds no room there is not
  * written but counted, and the client is told when it reads again. */
 #include "session.h"
 

@@ -14,17 +14,17 @@ enum {
     LINES_KEPT = 1024 /* of each room, for sessions that are behind */
 };
 
-/* A name as the registry has it: "@alice" is somebody, "#lobby" is a room. */
+/* A name as the registry has it: "@alice" is a client's session, "#lobby" is a room. */
 typedef struct chat_name {
     char text[NAME_LONGEST + 2];
 } chat_name;
 
-/* The desk, which is registered as "rooms": opens a room and answers who it is, or JZX_NOBODY. */
+/* The desk, which is registered as "rooms": opens a room and answers its id, or JZX_NOBODY. */
 #define DESK_MESSAGES(M, P) M(P, open, chat_name, copy, jzx_actor_id, value)
 JZX_PROTOCOL(desk, 0x100, DESK_MESSAGES);
 
-/* A room: a line to pass on, the sender's new nick, and a bug for tests. Who is in the room is no
- * message: it watches the group with its name. */
+/* A room: a line to pass on, the sender's new nick, and a bug for tests. No message says which
+ * sessions are in the room: it watches the group with its name. */
 #define ROOM_MESSAGES(M, P)                                                                        \
     M(P, say, char, array)                                                                         \
     M(P, renamed, chat_name, copy)                                                                 \

@@ -1,5 +1,5 @@
 /* A room: one actor. What is said in it is published once, on the topic with its name, and each
- * session reads it at its own pace: a slow client holds up nobody.
+ * session reads it at its own pace: a slow client holds up no other.
  *
  * Its members are the sessions in the group with its name. They join and leave by themselves, and
  * one that ends has left; the room compares the group with what it knew before. So nothing is lost
@@ -74,8 +74,8 @@ static jzx_behavior_result room_on_crash(jzx_context *ctx, const jzx_message *ms
     jzx_panic(ctx, 1, "somebody said /crash room");
 }
 
-/* Both lists are in the order of joining: whoever is not at its place any more has left, even if it
- * came back since, and those that remain at the end are new. */
+/* Both lists are in the order of joining: a session that is not at its place any more has left,
+ * even if it came back since, and sessions that remain at the end are new. */
 static void compare(jzx_context *ctx, room *me, const jzx_actor_id *now, size_t count)
 {
     size_t same = 0;
@@ -96,10 +96,10 @@ static void compare(jzx_context *ctx, room *me, const jzx_actor_id *now, size_t 
     me->silent = 0;
 }
 
-/* Learns who is in the group now. */
+/* Learns the members of the group as it is now. */
 static jzx_err look(jzx_context *ctx, room *me)
 {
-    /* It may grow before we ask; then another notice follows. */
+    /* The group may grow before we ask; then another notice follows. */
     size_t most = jzx_group_count(ctx->loop, me->name.text);
     size_t room_for = me->count > most ? me->count : most;
     jzx_actor_id *now = malloc((most + 1) * sizeof *now);

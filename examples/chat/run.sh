@@ -3,7 +3,7 @@
 #
 # First two people talk, and what they read is compared with run.expected. Then the load generator
 # crashes rooms and sessions in the middle of it all, and overtakes clients that do not read. In the
-# end the server is stopped while everybody is talking. Each time it has to end in order.
+# end the server is stopped while all clients are talking. Each time it has to end in order.
 set -eu
 here=$(dirname "$0")
 chat=$1
@@ -31,7 +31,7 @@ start() { # ADDRESS [OPTION...]: sets server and address
     done
 }
 
-stop() { # waits for the end; nobody may have had to be killed
+stop() { # waits for the end; no actor may have had to be killed
     [ "${1-}" = told ] || kill -TERM "$server"
     wait "$server" || { echo "The server ended with status $?."; exit 1; }
     server=
@@ -95,7 +95,7 @@ start "unix:$work/chat.sock" "$@"
 "$load" --clients 20 --rooms 2 --lines 100 --bytes 390 --slow 2 --json "$address" >"$work/slow" ||
     { cat "$work/slow"; exit 1; }
 stop
-grep -q '"missed": [1-9]' "$work/slow" || { echo "Nobody missed anything."; exit 1; }
+grep -q '"missed": [1-9]' "$work/slow" || { echo "No client missed anything."; exit 1; }
 [ "$(grep -c 'r[0-9] failed: panic 1' "$work/log")" -eq 6 ] || { cat "$work/log"; exit 1; }
 
 start "unix:$work/chat2.sock" "$@"

@@ -45,7 +45,7 @@ static jzx_behavior_result listener_run(jzx_context *ctx, const jzx_message *msg
  *
  * Each needs those above it: sessions cannot do without the desk, nor the listener without
  * sessions. A session that fails is gone and its client is cut off; a room that fails is back
- * before anybody notices; only if the desk itself fails all clients have to call again. */
+ * before a client notices; only if the desk itself fails all clients have to call again. */
 jzx_err chat_start(jzx_loop *loop, chat *all)
 {
     jzx_supervisor_spec dynamic = {.strategy = JZX_DYNAMIC}, rest = {.strategy = JZX_REST_FOR_ONE};

@@ -18,7 +18,7 @@ static jzx_behavior_result session_open(jzx_context *ctx, void *arg)
         return result_of(ctx, JZX_ERR_NO_MEMORY);
     }
     me->all = arg;
-    /* Nobody can choose a nick with a dot, and nobody else has our slot while we live. */
+    /* No client can choose a nick with a dot, and no other session has our slot while we live. */
     (void)snprintf(me->nick.text, sizeof me->nick.text, "@guest.%" PRIu32, jzx_id_slot(ctx->self));
     jzx_err err = jzx_register(ctx->loop, me->nick.text, ctx->self);
     if (err != JZX_OK) {
@@ -28,7 +28,7 @@ static jzx_behavior_result session_open(jzx_context *ctx, void *arg)
 }
 
 /* All else takes care of itself: the connection is flushed and closed, nick, group and subscription
- * are given up, and whoever watches the group is told. */
+ * are given up, and the room, which watches the group, is told. */
 static void session_close(jzx_context *ctx)
 {
     session *me = ctx->state;

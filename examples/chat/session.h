@@ -15,7 +15,7 @@ enum {
 typedef struct session {
     const chat *all;
     jzx_io_ref conn; /* 0: not yet */
-    lines in;        /* what the client said and nobody has looked at */
+    lines in;        /* what the client said and the session has not looked at */
     uint64_t missed; /* lines that the client was too slow for and has not been told of */
     int waiting;     /* for the desk or for the room: no line is looked at meanwhile */
     int ended;       /* the client will say no more */

@@ -1,5 +1,5 @@
-/* The thumbnailer: options, the workers, and an orderly end. It needs none: kill -9 it at any time.
- */
+/* The thumbnailer: options, the workers, and an orderly end. The program does without
+ * one: kill -9 it at any time. */
 #include "thumbnailer.h"
 
 #include <jzx/system.h>

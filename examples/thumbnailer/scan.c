@@ -58,7 +58,7 @@ static jzx_err add(jzx_mf *mf, const options *opts, jzx_mf_txn *txn, const char 
     char key[JZX_MF_KEY_MAX + 1];
     (void)snprintf(path, sizeof path, "%s/%s", opts->source, name);
     if (stamp_of(path, stamp, sizeof stamp) != 0) {
-        return JZX_OK; /* it went away just now */
+        return JZX_OK; /* the file went away just now */
     }
     look it = {name, stamp, 0};
     jzx_err err = jzx_mf_read(mf, look_up, &it);

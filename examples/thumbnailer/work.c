@@ -1,8 +1,9 @@
 /* The handler: one job, one thumbnail. It runs on a thread of the pool and may take its time.
  *
- * It may run twice for one picture, when the process dies between the rename and the commit. Both
- * times it makes the same file, so that does no harm. That the thumbnail is made is recorded in the
- * transaction that completes the job: the manifest never says so without, and never twice. */
+ * The handler may run twice for one picture, when the process dies between the rename and the
+ * commit. Both times it makes the same file, so that does no harm. That the thumbnail is made is
+ * recorded in the transaction that completes the job: the manifest never says so without, and never
+ * twice. */
 #include "thumbnailer.h"
 
 #include <stdio.h>
@@ -75,7 +76,7 @@ jzx_mf_verdict thumbnail_make(jzx_context *ctx, jzx_mf_run *run, void *arg)
         if (wrong == NULL) {
             picture_free(&whole);
         }
-        return jzx_mf_run_snooze(run, 100); /* it is still being written, and that is no failure */
+        return jzx_mf_run_snooze(run, 100); /* the file is still being written: no failure */
     }
     if (wrong != NULL) {
         return bad(run, wrong);

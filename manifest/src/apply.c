@@ -94,7 +94,7 @@ static jzx_err apply_one(mfi_tx *tx, const mfi_op *op, jzx_mf_receipt *receipt, 
 
 jzx_err mfi_apply(mfi_tx *tx, const jzx_mf_txn *txn, jzx_mf_receipt *receipt, uint32_t *out_failed)
 {
-    /* The receipt is ours until it is told to anybody. */
+    /* The receipt is ours until it is sent to the asker. */
     jzx_mf_slot *slot = (jzx_mf_slot *)(uintptr_t)receipt->slots;
     uint32_t index = 0;
     for (const mfi_op *op = txn->first; op != NULL; op = op->next) {

@@ -42,7 +42,7 @@ static const mfi_check_row_fn row_fns[JZX_MF_TABLES] = {
     [JZX_MF_TABLE_EVENT] = mfi_check_event,
 };
 
-/* Those whose rows say nothing but which job is where. */
+/* The tables whose rows say nothing but which job is where. */
 static bool is_job_index(uint32_t table)
 {
     return table >= JZX_MF_TABLE_READY && table <= JZX_MF_TABLE_FINISHED;

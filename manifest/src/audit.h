@@ -1,8 +1,8 @@
 /* The logical check: whether the records say what they may, and the indexes what the records say.
  *
  * Every row of every table is looked at once, and for each the few others that must be there, or
- * must not, are looked up: both directions, in memory that does not grow with the file. It reads
- * only; the pages must have been found sound before (pages.h), since LMDB trusts them. */
+ * must not, are looked up: both directions, in memory that does not grow with the file. The check
+ * reads only; the pages must have been found sound before (pages.h), since LMDB trusts them. */
 #ifndef MFI_AUDIT_H
 #define MFI_AUDIT_H
 

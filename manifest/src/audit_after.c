@@ -1,6 +1,6 @@
 /* Q5. Dependency rows are sorted by parent, and what is asked is how many name each child. So jobs
  * that wait are taken a window at a time, and the rows are counted once per window: memory stays
- * bounded, and the time is that of one pass as long as the window holds all who wait. */
+ * bounded, and the time is that of one pass as long as the window holds all jobs that wait. */
 #include "audit_steps.h"
 #include "bytes.h"
 #include "key.h"

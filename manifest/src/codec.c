@@ -174,7 +174,7 @@ static inline void value_end(const writing *w, uint8_t *tlvs, uint16_t type, uin
     mfi_put_le16(bytes + 2, version);
     mfi_put_le32(bytes + 4, body_sum(bytes, w->out->len, w->head));
     if (w->head == HEAD) {
-        mfi_put_le32(bytes + MFI_ROW_SUM_AT, 0); /* whoever stores it knows the key */
+        mfi_put_le32(bytes + MFI_ROW_SUM_AT, 0); /* the code that stores it knows the key */
     }
 }
 
@@ -372,7 +372,7 @@ static inline void get_u64s(const uint8_t *at, uint64_t *v, size_t count)
 #include "schema.def"
 #undef GET
 
-/* ---- Older versions. They are closed: nobody appends to them any more. Version 1 had the fields
+/* ---- Older versions are closed: no field is appended to them any more. Version 1 had the fields
  * of version 2 and another head, so only those before it need a function. */
 
 #define no_older(p, out, rest) JZX_ERR_CORRUPT
@@ -446,7 +446,7 @@ static inline void give(void *out, size_t size, const void *record, size_t known
     }
 }
 
-/* Whoever knows the whole struct, which is the rule, gets it without another copy. */
+/* A caller that knows the whole struct, which is the rule, gets it without another copy. */
 jzx_err mfi_value_read(uint32_t table, jzx_mf_span value, void *out, size_t size)
 {
     switch (table) {

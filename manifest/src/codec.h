@@ -4,11 +4,12 @@
  *   | TLVs
  *
  * all little-endian. The first checksum is of everything but the two, and looked at by the
- * decoders; the second (row.h) is put there by whoever stores the record, and looked at by whoever
- * finds it (tx.h). A TLV is u16 tag | u32 length | bytes. schema.def is the one place that says
- * which fields there are; from it come encoder, decoder, dump, the fuzzer's round trip and the
- * golden vectors. Fields are only ever appended. A reader takes shorter fixed parts (what is
- * missing is 0) and longer ones, and keeps what it does not know for the next rewrite: the rest. */
+ * decoders; the second (row.h) is put there by the code that stores the record, and looked at by
+ * the code that finds it (tx.h). A TLV is u16 tag | u32 length | bytes. schema.def is the one place
+ * that says which fields there are; from it come encoder, decoder, dump, the fuzzer's round trip
+ * and the golden vectors. Fields are only ever appended. A reader takes shorter fixed parts (what
+ * is missing is 0) and longer ones, and keeps what it does not know for the next rewrite: the
+ * rest. */
 #ifndef MFI_CODEC_H
 #define MFI_CODEC_H
 

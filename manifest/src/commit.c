@@ -29,7 +29,7 @@ static jzx_err closed_if_gone(const jzx_mf *mf, jzx_err err)
         jzx_err why = atomic_load_explicit(&mf->err, memory_order_relaxed);
         return why == JZX_OK ? JZX_ERR_CLOSED : why;
     }
-    case JZX_ERR_AGAIN: /* the writer had no memory to remember who asked, or it ended */
+    case JZX_ERR_AGAIN: /* the writer had no memory to remember the asker, or it ended */
         return atomic_load(&mf->closing) ? JZX_ERR_CLOSED : JZX_ERR_NO_MEMORY;
     default:
         return err;
@@ -88,7 +88,8 @@ jzx_err jzx_mf_commit_async(jzx_mf_txn *txn, jzx_mf_done_fn fn, void *arg)
     return err;
 }
 
-/* Those who wait when the manifest is closed are told so, and close waits until they have left. */
+/* Callers that wait when the manifest is closed are told so, and close waits until they have
+ * left. */
 static void enter(jzx_mf *mf)
 {
     (void)pthread_mutex_lock(&mf->lock);
@@ -131,7 +132,7 @@ static jzx_err commit_and_wait(jzx_mf *mf, jzx_mf_txn *txn, uint32_t timeout_ms,
     jzx_message msg;
     err = wait_for(mf, &opts, &msg);
     if (err == JZX_ERR_DEADLOCK || err == JZX_ERR_NOT_SUPPORTED) {
-        jzx_mf_abort(txn); /* it was not sent */
+        jzx_mf_abort(txn); /* the request was not sent */
     }
     if (err == JZX_OK) {
         *out_receipt = msg.data;

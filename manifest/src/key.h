@@ -25,8 +25,8 @@
  *   event       be64 seq | be32 index
  *
  * A resource is what a blocked job waits for: 'u' and the unique key of the ACTIVE slot, 'k' and
- * the active key without the id (a limit per key), or 'g', the gate's key and be16 kind (whoever
- * frees a gate wakes the best of each kind), always after its length in one byte. */
+ * the active key without the id (a limit per key), or 'g', the gate's key and be16 kind (freeing a
+ * gate wakes the best job of each kind), always after its length in one byte. */
 #ifndef MFI_KEY_H
 #define MFI_KEY_H
 

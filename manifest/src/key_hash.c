@@ -1,6 +1,7 @@
 /* BLAKE2b with 16 bytes of output and no key (RFC 7693): `b2sum -l 128` shows the same. A
  * cryptographic hash, because ids of materials come from outside (names of files, URLs): with a
- * weaker one somebody could make two that meet, and the second could never be stored. */
+ * weaker one an attacker could make two ids with the same hash, and the second could never be
+ * stored. */
 #include "bytes.h"
 #include "key.h"
 

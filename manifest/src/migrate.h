@@ -1,7 +1,7 @@
 /* Bringing a file of an older schema to this one, some rows per commit.
  *
- * Decoders read old versions as well, so nobody has to wait for the end. Where it stands is in the
- * meta record: after a crash it goes on there. */
+ * Decoders read old versions as well, so no reader has to wait for the end. How far the migration
+ * is stands in the meta record: after a crash it goes on there. */
 #ifndef MFI_MIGRATE_H
 #define MFI_MIGRATE_H
 

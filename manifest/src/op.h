@@ -110,8 +110,8 @@ bool mfi_txn_grows(const jzx_mf_txn *txn);
  * written must be rolled back by the caller. */
 jzx_err mfi_apply(mfi_tx *tx, const jzx_mf_txn *txn, jzx_mf_receipt *receipt, uint32_t *out_failed);
 
-/* A request of the writer's own: gives back the jobs of a receipt that reached nobody. NULL: no
- * memory; then their leases run out. */
+/* A request of the writer's own: gives back the jobs of a receipt that could not be delivered.
+ * NULL: no memory; then their leases run out. */
 jzx_mf_txn *mfi_txn_give_back(jzx_mf *mf, const jzx_mf_receipt *receipt);
 
 /* How operations are made. A new one is not in the list yet: mfi_op_add() puts it there when it is

@@ -99,7 +99,7 @@ static jzx_err spawn_writer(jzx_mf *mf, mfi_writer *writer)
     return jzx_system_spawn(mf->system, &opts, &mf->writer);
 }
 
-/* Everybody who waited was told that it is over, and is on the way out. */
+/* The callers that waited were told that the manifest is closed, and are on their way out. */
 static void wait_for_leavers(jzx_mf *mf)
 {
     (void)pthread_mutex_lock(&mf->lock);
@@ -281,7 +281,7 @@ static void wait_on_thread(jzx_mf *mf, uint64_t until_ms)
     (void)pthread_mutex_unlock(&mf->lock);
 }
 
-/* On a loop of the caller, who is not running it now, the writer needs turns. */
+/* On a loop of the caller, which does not run it now, the writer needs turns. */
 static jzx_err wait_on_loop(jzx_mf *mf, uint64_t until_ms)
 {
     jzx_err err = JZX_OK;
@@ -292,7 +292,7 @@ static jzx_err wait_on_loop(jzx_mf *mf, uint64_t until_ms)
 }
 
 /* An actor that waited for the writer could wait for itself. The runtime knows, and says so before
- * it looks for whoever is asked. */
+ * it looks for the actor that is asked. */
 static bool is_inside_actor(jzx_mf *mf)
 {
     if (mf->sender == NULL) {

@@ -58,7 +58,7 @@ static bool mark(walk *w, uint64_t page)
     return is_new;
 }
 
-/* Takes pages for a tree: they are in the file, and nobody else has them. */
+/* Takes pages for a tree: they are in the file, and no other tree has them. */
 static bool claim(walk *w, tree *in, uint64_t from, uint64_t page, uint64_t count)
 {
     if (page < FIRST_PAGE || page > w->meta->last_page || count > w->meta->last_page - page + 1) {
@@ -313,7 +313,7 @@ static void check_count(walk *w, tree *in, uint64_t from, const char *what, uint
 static void check_counts(walk *w, tree *in, uint64_t from)
 {
     if (w->stop != JZX_OK || in->is_damaged) {
-        return; /* it was said why */
+        return; /* the damage was told already */
     }
     check_count(w, in, from, "branch pages", in->db.branch_pages, in->branches);
     check_count(w, in, from, "leaf pages", in->db.leaf_pages, in->leaves);

@@ -41,8 +41,8 @@ uint32_t mfi_pages_size_here(void);
  * Errors: NOT_A_MANIFEST (no LMDB file), FOREIGN_PAGES (another page size, byte order or word
  * size), CORRUPT, IO. */
 jzx_err mfi_pages_head(int fd, mfi_pages_meta *out, char text[MFI_PAGES_TEXT]);
-/* The meta page of this commit, for whoever has a read transaction of it: AGAIN if two commits
- * happened since and it is gone (renew, and try again). */
+/* The meta page of this commit, for a caller with a read transaction of it: AGAIN if two commits
+ * happened since and the page is gone (renew, and try again). */
 jzx_err mfi_pages_head_of(int fd, uint64_t txnid, mfi_pages_meta *out, char text[MFI_PAGES_TEXT]);
 
 typedef struct mfi_pages_report {

@@ -24,8 +24,8 @@
 #define FILE_FLAGS 0x0008u
 #define FILE_FLAGS_FREE 0x4000u
 
-/* A commit may allocate pages that are free again at its end and never written. It cannot have more
- * of them than LMDB keeps dirty (131,071), so a file that lacks more was cut off. */
+/* A commit may allocate pages that are free again at its end and never written. A commit cannot
+ * have more of them than LMDB keeps dirty (131,071), so a file that lacks more was cut off. */
 #define UNWRITTEN_MAX ((uint64_t)1 << 20)
 
 #define PAGE_SIZE_MIN 512u

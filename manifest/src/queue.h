@@ -1,14 +1,15 @@
 /* The job queue: what each operation does to the tables of jobs, and what time does to them.
  *
- * Invariants (check.c looks at them):
+ * Invariants (audit_job.c and audit_after.c check them):
  *   Q1  A job has a row in exactly the index its state says: WAITING none (its parents' dependency
  *       rows), SCHEDULED scheduled, READY ready, BLOCKED blocked, ACTIVE lease, the rest finished.
  *   Q2  The unique rows of (scope, db, kind, key): QUEUED names a job that is WAITING, SCHEDULED,
  *       READY or BLOCKED, ACTIVE one that is ACTIVE; jobs whose policy asks for a slot and that
- * have it are named there. A row is deleted only by the job it names. Q3  A gate names a job that
- * is not finished. Q4  active has a row for every ACTIVE job whose kind has a limit, and for no
- * other job. Q5  after_left is the number of dependency rows that name the job as child. Q6 attempt
- * grows by one with each claim, and (id, attempt, boot) is never given out twice. */
+ *       have it are named there. A row is deleted only by the job it names.
+ *   Q3  A gate names a job that is not finished.
+ *   Q4  active has a row for every ACTIVE job whose kind has a limit, and for no other job.
+ *   Q5  after_left is the number of dependency rows that name the job as child.
+ *   Q6  attempt grows by one with each claim, and (id, attempt, boot) is never given out twice. */
 #ifndef MFI_QUEUE_H
 #define MFI_QUEUE_H
 

@@ -72,7 +72,7 @@ static jzx_err key_room(const mfi_view *view, const jzx_mf_job *job, uint32_t li
     return mfi_active_room(view, &prefix, limit, out_room);
 }
 
-/* The one who has it already, since an earlier attempt, finds room. */
+/* A job that has the gate already, since an earlier attempt, finds room. */
 static jzx_err gate_room(const mfi_view *view, const jzx_mf_job *job, uint32_t *out_room)
 {
     *out_room = 1;
@@ -223,7 +223,7 @@ jzx_err mfi_job_block(mfi_tx *tx, mfi_record *rec, const jzx_mf_kind *rules, boo
     rec->job.blocked_on = jzx_mf_blob(resource.bytes, resource.len);
     err = mfi_record_save(tx, rec);
     rec->job.blocked_on = jzx_mf_blob(NULL, 0);
-    /* It may have been woken for another thing that it wants, and that is free still. */
+    /* The job may have been woken for another thing that it wants, and that is free still. */
     return err == JZX_OK ? mfi_job_pass_on(tx, &rec->job) : err;
 }
 

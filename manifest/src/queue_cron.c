@@ -107,7 +107,7 @@ static jzx_err next_time(const jzx_mf_cron *record, uint64_t now_ms, uint64_t *o
     mfi_schedule schedule;
     jzx_err err = mfi_schedule_parse(record->schedule, &schedule);
     if (err != JZX_OK) {
-        return JZX_ERR_CORRUPT; /* it was parsed when it was put */
+        return JZX_ERR_CORRUPT; /* the schedule was parsed when it was put */
     }
     *out = mfi_schedule_next(&schedule, record->next_ms);
     if (*out <= now_ms) {

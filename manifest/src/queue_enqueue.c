@@ -28,7 +28,7 @@ static bool numbers_are_fine(const jzx_mf_job_spec *spec)
                    spec->unique <= JZX_MF_STATELY && spec->on_retry <= JZX_MF_BOTH &&
                    spec->on_parent <= JZX_MF_PARENT_IGNORED &&
                    (spec->flags & ~(JZX_MF_OR_ABORT | JZX_MF_REPLACE)) == 0;
-    /* Who wants to meet a job has to say which ones are the same. */
+    /* A spec that wants to meet a job has to say which ones are the same. */
     choices = choices && (spec->flags == 0 || spec->unique != 0);
     bool ranges = spec->priority <= UINT8_MAX && spec->after_count <= JZX_MF_AFTER_MAX &&
                   (spec->jitter_percent <= 100 || spec->jitter_percent == JZX_MF_NO_JITTER);
@@ -191,7 +191,7 @@ static jzx_err replace(mfi_tx *tx, mfi_record *rec, void *arg)
     job->state = mfi_job_due_state(tx, job);
     job->blocked_on = jzx_mf_blob(NULL, 0);
     jzx_err err = mfi_record_save(tx, rec);
-    /* It may be less urgent now than one that was put aside. */
+    /* The job may be less urgent now than one that was put aside. */
     return err == JZX_OK && was == JZX_MF_JOB_READY ? mfi_job_pass_on(tx, job) : err;
 }
 
@@ -209,7 +209,7 @@ static jzx_err meet(mfi_tx *tx, const jzx_mf_job_spec *spec, jzx_mf_slot *slot)
     return spec->flags & JZX_MF_OR_ABORT ? JZX_ERR_ALREADY : JZX_OK;
 }
 
-/* slot->id 0: nobody is in the way. */
+/* slot->id 0: no job is in the way. */
 static jzx_err find_other(mfi_tx *tx, const jzx_mf_job_spec *spec, jzx_mf_slot *slot)
 {
     jzx_mf_job like = {.kind = spec->kind,
@@ -231,7 +231,7 @@ static jzx_err find_other(mfi_tx *tx, const jzx_mf_job_spec *spec, jzx_mf_slot *
 
 jzx_err mfi_job_enqueue(mfi_tx *tx, uint64_t id, const jzx_mf_job_spec *spec, jzx_mf_slot *slot)
 {
-    if (id == 0) { /* in a slot it means nobody */
+    if (id == 0) { /* in a slot 0 means no job */
         return JZX_ERR_INVALID_ARG;
     }
     *slot = (jzx_mf_slot){0};

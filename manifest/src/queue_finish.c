@@ -53,8 +53,8 @@ static jzx_err one_less(mfi_tx *tx, mfi_record *rec, void *arg)
     return mfi_record_save(tx, rec);
 }
 
-/* Those that come after `child` come after `parent` now: a cascade of any depth needs no memory,
- * and every dependency is looked at twice at most. */
+/* Jobs that come after `child` come after `parent` now: a cascade of any depth needs no memory, and
+ * every dependency is looked at twice at most. */
 static jzx_err adopt(mfi_tx *tx, uint64_t parent, uint64_t child)
 {
     uint64_t grandchild;
@@ -83,7 +83,7 @@ static jzx_err settle_child(mfi_tx *tx, mfi_record *rec, void *arg)
 {
     const settling *s = arg;
     jzx_mf_job *job = &rec->job;
-    if (job->state != JZX_MF_JOB_WAITING) { /* it ended before those it waited for */
+    if (job->state != JZX_MF_JOB_WAITING) { /* the job ended before those it waited for */
         return one_less(tx, rec, NULL);
     }
     if (!s->done && job->on_parent == JZX_MF_PARENT_CANCELS) {
@@ -245,8 +245,8 @@ static jzx_err find_parent(void *arg, jzx_mf_span key, jzx_mf_span value)
     return JZX_ERR_AGAIN;
 }
 
-/* A job that ended while it waited has rows still. They are by parent, so this looks at all; few
- * jobs outlive their retention before those they wait for have ended. */
+/* A job that ended while it waited still has dependency rows. These are by parent, so this looks at
+ * all; few jobs outlive their retention before those they wait for have ended. */
 jzx_err mfi_job_forget(mfi_tx *tx, mfi_record *rec)
 {
     parents p = {mfi_key_first(JZX_MF_TABLE_DEPENDENCY), rec->job.id};

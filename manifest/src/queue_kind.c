@@ -19,7 +19,7 @@ jzx_err mfi_kind_rules(const mfi_view *view, uint16_t kind, jzx_mf_kind *out)
 {
     mfi_rest ignored;
     jzx_err err = kind_get(view, kind, out, &ignored);
-    out->name = jzx_mf_blob(NULL, 0); /* it is in the map, which the next write may move */
+    out->name = jzx_mf_blob(NULL, 0); /* the name is in the map, which the next write may move */
     return err;
 }
 
@@ -48,7 +48,7 @@ static jzx_err add_active(mfi_tx *tx, mfi_record *rec, void *arg)
     return mfi_put_empty(tx, &row);
 }
 
-/* Those that run already count too. */
+/* Jobs that run already count too. */
 static jzx_err active_fill(mfi_tx *tx, uint16_t kind)
 {
     jzx_mf_key at = mfi_key_first(JZX_MF_TABLE_LEASE);

@@ -1,6 +1,6 @@
 #include "queue_steps.h"
 
-/* The way of a worker: claimed jobs are kept, completed or failed by who has their lease. */
+/* The way of a worker: claimed jobs are kept, completed or failed by the holder of their lease. */
 typedef struct leased {
     const jzx_mf_lease *lease;
     mfi_record_fn fn;
@@ -11,7 +11,7 @@ static jzx_err if_leased(mfi_tx *tx, mfi_record *rec, void *arg)
 {
     const leased *l = arg;
     const jzx_mf_job *job = &rec->job;
-    /* A lease of an older boot is void, whether or not somebody has settled it yet. */
+    /* A lease of an older boot is void, whether or not it has been settled yet. */
     if (job->state != JZX_MF_JOB_ACTIVE || job->attempt != l->lease->attempt ||
         job->boot != l->lease->boot || job->boot != tx->boot) {
         return JZX_ERR_FENCED;

@@ -47,7 +47,7 @@ jzx_err mfi_slot_free(mfi_tx *tx, const jzx_mf_job *job, uint8_t slot, bool *out
     return err == JZX_ERR_NOT_FOUND ? JZX_OK : err;
 }
 
-/* NOT_FOUND: nobody has the gate. */
+/* NOT_FOUND: no job has the gate. */
 static jzx_err gate_get(const mfi_view *view, const jzx_mf_key *key, jzx_mf_gate *out)
 {
     jzx_mf_span value;
@@ -55,7 +55,8 @@ static jzx_err gate_get(const mfi_view *view, const jzx_mf_key *key, jzx_mf_gate
     return err == JZX_OK ? mfi_decode_gate(value, out, NULL) : err;
 }
 
-/* Nobody else has it. After a crash or a lost lease the job may have it still: since then. */
+/* No other job has the gate. After a crash or a lost lease this job may still have it: then
+ * since_ms stays. */
 static jzx_err gate_take(mfi_tx *tx, const jzx_mf_job *job)
 {
     jzx_mf_key key = jzx_mf_key_gate(job->db, job->gate_class);

@@ -3,7 +3,7 @@
  * BLOCKED and READY are one thing to the outside: a job that may run as soon as what it wants is
  * free. A claim that finds it taken puts the job aside, under the name of what is taken, so that
  * the next claim does not look at it again. Two rules bring it back:
- *   - whoever frees something wakes the best job that was put aside for it, of each kind;
+ *   - freeing something wakes the best job that was put aside for it, of each kind;
  *   - a READY job that goes away without taking what it wanted wakes the next one in its place
  *     (mfi_job_pass_on), since it may have been woken for exactly that.
  * So the best jobs that something is free for are never aside. */
@@ -41,7 +41,7 @@ uint64_t mfi_sum_ms(uint64_t a, uint64_t b); /* stays at UINT64_MAX */
 
 /* queue_slots.c: what a job holds besides its lease. */
 bool mfi_job_wants_slot(const jzx_mf_job *job, uint8_t slot);
-/* *out_id 0: nobody has it. */
+/* *out_id 0: no job has the slot. */
 jzx_err mfi_slot_holder(const mfi_view *view, const jzx_mf_job *job, uint8_t slot,
                         uint64_t *out_id);
 jzx_err mfi_slot_take(mfi_tx *tx, const jzx_mf_job *job, uint8_t slot);
@@ -86,7 +86,7 @@ jzx_err mfi_job_settle(mfi_tx *tx, uint64_t parent, bool done);
 /* Deletes a finished job. */
 jzx_err mfi_job_forget(mfi_tx *tx, mfi_record *rec);
 
-/* queue_kind.c. Zeros when nobody said anything about a kind; without its name. */
+/* queue_kind.c. Zeros for a kind without a record; without its name. */
 jzx_err mfi_kind_rules(const mfi_view *view, uint16_t kind, jzx_mf_kind *out);
 
 /* queue_cron.c. When the next entry is due; UINT64_MAX: never. */

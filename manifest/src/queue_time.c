@@ -42,8 +42,8 @@ jzx_err mfi_queue_promote(mfi_tx *tx, uint32_t max, uint32_t *out_count)
 }
 
 /* A lease ended without a word of its holder: what was left half done is looked at first, by a job
- * of the kind that its kind names. Who had the lease may be at work still, so the gate stays closed
- * to all but the next attempt. */
+ * of the kind that its kind names. The holder may still be at work, so the gate stays closed to all
+ * but the next attempt. */
 static jzx_err lapse_unheard(mfi_tx *tx, mfi_record *rec, const char *text, uint64_t run_at_ms)
 {
     jzx_mf_kind rules;

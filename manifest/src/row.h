@@ -5,9 +5,9 @@
  * length of the key | key, little-endian: in a record it is in the head, and in a row of an index,
  * which is all key, it is the last four bytes of the value and takes in what is before it, too.
  *
- * It can be looked at without the rest of the value. That is what makes an absence provable: the
- * rows on both sides of where a key would be are who they say, and nothing is between them (tx.c,
- * docs/internals/adr/0024). */
+ * This checksum can be looked at without the rest of the value. That is what makes an absence
+ * provable: the rows on both sides of where a key would be are the rows they say they are, and
+ * nothing is between them (tx.c, docs/internals/adr/0024). */
 #ifndef MFI_ROW_H
 #define MFI_ROW_H
 

@@ -82,7 +82,7 @@ jzx_err mfi_err_of(int rc)
     }
 }
 
-/* The file would get one of these numbers, and whoever prints would write into it. */
+/* The file would get one of these numbers, and code that prints would write into it. */
 static jzx_err refuse_closed_fds(const char *path, mfi_store_facts *facts)
 {
     for (int fd = 0; fd <= 2; fd++) {

@@ -43,8 +43,8 @@ typedef struct mfi_store_facts {
  * transaction, and may take its time. */
 jzx_err mfi_store_open(const char *path, const mfi_store_opts *opts, mfi_store **out,
                        mfi_store_facts *facts);
-/* Nobody has a transaction any more. In a forked child it frees what is ours and leaves LMDB's part
- * alone, which is shared with the parent. */
+/* No transaction is open any more. In a forked child mfi_store_close() frees what is ours and
+ * leaves LMDB's part alone, which is shared with the parent. */
 void mfi_store_close(mfi_store *store);
 
 MDB_env *mfi_store_env(mfi_store *store);

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Compacting refuses a file in which pages were lost (which harms nobody): such a file is copied
- * as it is. */
+/* Compacting refuses a file in which pages were lost (which does no harm): such a file is copied as
+ * it is. */
 static int copy_to(MDB_env *env, int fd)
 {
     int rc = mdb_env_copyfd2(env, fd, MDB_CP_COMPACT);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* A new environment is small; whoever opens it next chooses the size of the map. */
+/* A new environment is small; the process that opens it next chooses the size of the map. */
 #define CREATE_MAP ((size_t)4 << 20)
 /* And so is its file: a disk without room for it is found full before LMDB writes. */
 #define CREATE_BYTES ((uint64_t)512 << 10)
@@ -66,7 +66,7 @@ static jzx_err fill_env(MDB_env *env, const char *path, uint64_t now_ms)
 {
     int rc = mdb_env_set_maxdbs(env, MFI_DBS_MAX);
     rc = rc != 0 ? rc : mdb_env_set_mapsize(env, CREATE_MAP);
-    /* Nobody else knows of it: no lock file, whose name others could take first. */
+    /* No other process knows of the file: no lock file, whose name others could take first. */
     rc = rc != 0 ? rc : mdb_env_open(env, path, MDB_NOSUBDIR | MDB_NOTLS | MDB_NOLOCK, 0660);
     int fd;
     rc = rc != 0 ? rc : mdb_env_get_fd(env, &fd);

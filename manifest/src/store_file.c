@@ -184,8 +184,8 @@ static void unlink_lock(int dir_fd, const char *name)
     }
 }
 
-/* Between its creation and its lock a temporary file looks left behind, and somebody may remove it.
- */
+/* Between its creation and its lock a temporary file looks left behind, and another process may
+ * remove it. */
 static bool still_there(const mfi_temp *temp)
 {
     struct stat by_fd;

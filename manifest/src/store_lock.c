@@ -1,9 +1,9 @@
 /* FILE-lock belongs to LMDB, which opens it by its name, follows links and writes: in a directory
- * where others may write too, a link that somebody planted there would have its target overwritten.
- * So the file is made, or looked at, before LMDB gets to it, and compared afterwards.
+ * where others may write too, a link that an attacker planted there would have its target
+ * overwritten. So the file is made, or looked at, before LMDB gets to it, and compared afterwards.
  *
- * It also gets its blocks here. LMDB maps it, and a store into a hole of a mapped file on a full
- * disk is a SIGBUS. */
+ * FILE-lock also gets its blocks here. LMDB maps it, and a store into a hole of a mapped file on a
+ * full disk is a SIGBUS. */
 #include "store_steps.h"
 
 #include "memory.h"
@@ -18,7 +18,7 @@
 #define HEAD_READERS 16u
 #define ROUND_BYTES 4096u
 
-/* Ours, root's, or of whoever the manifest belongs to. */
+/* The user is us, root, or the owner of the manifest. */
 static bool is_trusted(const char *path, uid_t uid)
 {
     struct stat st;
@@ -53,7 +53,7 @@ jzx_err mfi_say_no_companion(const char *name, mfi_store_facts *facts)
                : mfi_say_errno(facts, name, "cannot be opened");
 }
 
-/* A table that somebody may have mapped keeps its size. */
+/* A table that another process may have mapped keeps its size. */
 static jzx_err give_blocks(const char *name, int fd, uint64_t size, uint32_t readers,
                            mfi_store_facts *facts)
 {

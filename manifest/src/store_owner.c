@@ -1,4 +1,4 @@
-/* Who may open a file: one process for writing, and no process twice.
+/* Which process may open a file: one for writing, and none twice.
  *
  * LMDB loses its locks when a process opens a file a second time and closes it, so that a list of
  * what is open is kept per process. FILE-owner is locked with flock(), which ends with the process;
@@ -111,7 +111,7 @@ static jzx_err say_owned(mfi_store_facts *facts, const char *path, int fd)
     return JZX_ERR_OWNED;
 }
 
-/* Opens FILE-owner and locks it: AGAIN when somebody removed it in between. */
+/* Opens FILE-owner and locks it: AGAIN when the file was removed in between. */
 static jzx_err lock_owner(const char *name, const char *path, int *out_fd, mfi_store_facts *facts)
 {
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0660);
@@ -140,7 +140,7 @@ static jzx_err lock_owner(const char *name, const char *path, int *out_fd, mfi_s
     return err;
 }
 
-/* Who it is helps people only: a disk that is full must not keep anybody from opening. */
+/* The pid helps people only: a disk that is full must not keep the owner from opening. */
 static void write_pid(int fd)
 {
     char text[24];
@@ -167,7 +167,7 @@ jzx_err mfi_claim_own(mfi_claim *claim, mfi_store_facts *facts)
     claim->owner_fd = fd;
     (void)pthread_mutex_unlock(&claims_lock);
     if (err == JZX_ERR_AGAIN) {
-        err = mfi_say(facts, JZX_ERR_IO, name, "somebody keeps removing it");
+        err = mfi_say(facts, JZX_ERR_IO, name, "another process keeps removing it");
     }
     if (err == JZX_OK) {
         write_pid(fd);

@@ -67,8 +67,8 @@ static mfi_reader *take_any(mfi_store *store)
 
 /* LMDB has two roots, and commits write to them in turn. A reader that loses its processor between
  * the number of the last commit and the look at its root finds there, two commits later, a root
- * that is not yet on disk and that the next reader does not see. So who may have been that late
- * begins again. */
+ * that is not yet on disk and that the next reader does not see. So a reader that may have been
+ * that late begins again. */
 static int store_readers_begin(mfi_store *store, mfi_reader *reader)
 {
     for (;;) {

@@ -7,10 +7,11 @@
  *                                     last_pgno             next page      need        want
  *
  * A disk that is found full by LMDB's own writes leaves half of a write behind, which LMDB calls an
- * error of the disk, and nobody can go on after one. So the file is always allocated further than
- * any page that a commit can touch, and a full disk shows when it is made longer: before a commit,
- * where it can still be refused, and the same request done later. Allocated blocks are written over
- * without new ones (ext4, XFS, tmpfs); a file system that copies on write promises less.
+ * error of the disk, and no writer can go on after one. So the file is always allocated further
+ * than any page that a commit can touch, and a full disk shows when it is made longer: before a
+ * commit, where it can still be refused, and the same request done later. Allocated blocks are
+ * written over without new ones (ext4, XFS, tmpfs); a file system that copies on write promises
+ * less.
  *
  * What adds records leaves the reserve alone. What ends or deletes may use it up: pages that it
  * frees are used again two commits later, so a little of it lasts long. */
@@ -32,16 +33,16 @@
 #define PAGES_PER_WRITE 16u
 
 /* What LMDB adds while it commits is its free list: 8 bytes for each page that was ever used, and
- * the pages on the way to them. It may write the list three times until it is as long as it says.
- */
+ * the pages on the way to them. LMDB may write the list three times until it is as long as it
+ * says. */
 static uint64_t margin_pages(uint64_t next_page)
 {
     return 64 + next_page / 128;
 }
 
 /* The first words of LMDB's transaction: parent, child, the next page that was never used, the
- * number of the transaction. They stand so in all of 0.9; whether they do here is found out when
- * the file is opened, and if not, what a commit may need is counted instead. */
+ * number of the transaction. These words stand so in all of 0.9; whether they do here is found out
+ * when the file is opened, and if not, what a commit may need is counted instead. */
 typedef struct txn_words {
     size_t parent;
     size_t child;

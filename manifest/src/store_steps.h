@@ -20,11 +20,11 @@ typedef struct mfi_claim {
     atomic_bool forked;
 } mfi_claim;
 
-/* Readers by slot. A slot belongs to whoever changed `busy` from 0 to 1; its transaction is made
- * when it is first used, and reset in between, which keeps its slot in LMDB's table. */
+/* Readers by slot. A slot belongs to the thread that changed `busy` from 0 to 1; its transaction is
+ * made when it is first used, and reset in between, which keeps its slot in LMDB's table. */
 struct mfi_reader {
     _Alignas(64) atomic_uint busy;
-    _Atomic uint64_t since_ms; /* + 1; 0: nobody has it */
+    _Atomic uint64_t since_ms; /* + 1; 0: the slot is free */
     MDB_txn *txn;
 };
 
@@ -67,8 +67,8 @@ const char *mfi_remote_fs(uint64_t f_type);
 jzx_err mfi_refuse_remote(const char *path, mfi_store_facts *facts);
 /* Writes the directory of a path to the disk. */
 jzx_err mfi_sync_dir(const char *path);
-/* A new empty file beside PATH, locked as long as its descriptor is open so that nobody takes it
- * for one that was left behind. */
+/* A new empty file beside PATH, locked as long as its descriptor is open so that no process takes
+ * it for one that was left behind. */
 typedef struct mfi_temp {
     char *path;
     int fd;
@@ -103,7 +103,7 @@ jzx_err mfi_create(const char *path, uint64_t now_ms, mfi_store_facts *facts);
 /* store_lock.c: companions that others may have planted. */
 
 /* Makes FILE-lock for LMDB, or looks at the one that is there: NO_ACCESS with a sentence when it is
- * a link, is no file, has other names or belongs to somebody else; NO_SPACE. */
+ * a link, is no file, has other names or belongs to another user; NO_SPACE. */
 jzx_err mfi_lock_prepare(mfi_store *store, mfi_store_facts *facts);
 /* After LMDB opened it: NO_ACCESS when it is another one by now. */
 jzx_err mfi_lock_compare(mfi_store *store, mfi_store_facts *facts);

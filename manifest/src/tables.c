@@ -211,7 +211,7 @@ static jzx_err gate_is_held(const mfi_view *view, jzx_mf_span value, bool *out)
 }
 
 /* A gate outlives its database while a job holds it: what it excludes must not begin beside that
- * job. It goes when the job ends. */
+ * job. The gate goes when the job ends. */
 static jzx_err del_gates(mfi_tx *tx, jzx_mf_key from)
 {
     uint32_t prefix_len = from.len;

@@ -168,7 +168,7 @@ static jzx_err check_beside(MDB_cursor *cursor, const jzx_mf_key *key)
         }
         rc = mdb_cursor_get(cursor, &at, &value, MDB_PREV);
     }
-    if (rc == 0 || rc == MDB_NOTFOUND) { /* it is on its row (again) */
+    if (rc == 0 || rc == MDB_NOTFOUND) { /* the cursor is on its row (again) */
         rc = mdb_cursor_get(cursor, &at, &value, MDB_PREV);
     }
     if (rc == 0) {
@@ -380,7 +380,8 @@ uint64_t mfi_entries(const mfi_view *view, uint32_t table)
     return mdb_stat(view->txn, mfi_store_dbi(view->store, table), &stat) == 0 ? stat.ms_entries : 0;
 }
 
-/* Jobs, logs and metrics change all the time; who does not ask for them does not pay for them. */
+/* Jobs, logs and metrics change all the time; a manifest that does not ask for them does not pay
+ * for them. */
 static bool is_told(const mfi_tx *tx, uint32_t table)
 {
     switch (table) {

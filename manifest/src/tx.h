@@ -83,7 +83,7 @@ jzx_mf_key mfi_key_after(const jzx_mf_key *key);
 typedef jzx_err (*mfi_row_fn)(void *arg, jzx_mf_span key, jzx_mf_span value);
 jzx_err mfi_walk(const mfi_view *view, const jzx_mf_key *from, uint32_t prefix_len, mfi_row_fn fn,
                  void *arg);
-/* Walks a whole table and looks at nothing: for those who tell what is wrong with it. */
+/* Walks a whole table and checks nothing: for callers that tell what is wrong with it. */
 jzx_err mfi_walk_raw(const mfi_view *view, uint32_t table, mfi_row_fn fn, void *arg);
 uint64_t mfi_entries(const mfi_view *view, uint32_t table);
 
@@ -92,7 +92,7 @@ jzx_err mfi_tell(mfi_tx *tx, const jzx_mf_key *key, uint32_t change);
 /* Forgets the oldest events beyond events_kept, `max` at most. */
 jzx_err mfi_forget_events(mfi_tx *tx, uint32_t max);
 
-/* An id for a job that nobody asked for: cron, repair. */
+/* An id for a job that no request asked for: cron, repair. */
 uint64_t mfi_new_job(mfi_tx *tx);
 
 /* The policy of a stored job: 0 was STATELY once, before it was the default for ANY. */

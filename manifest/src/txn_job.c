@@ -67,7 +67,7 @@ jzx_err jzx_mf_job_claim_sized(jzx_mf_txn *txn, const jzx_mf_claim *claim, size_
     return err;
 }
 
-/* An operation of whoever holds a lease, with one text or blob. */
+/* An operation of the holder of a lease, with one text or blob. */
 static jzx_err op_leased(jzx_mf_txn *txn, mfi_op_kind kind, const jzx_mf_lease *lease,
                          jzx_mf_span span, size_t max, mfi_op **out)
 {

@@ -14,7 +14,7 @@
  *   I3  While RUNNING the run belongs to its worker, but for its atomics and its progress (under
  *       `lock`); while TOLD to the callback; else to the producer.
  *   I4  A gang has one claim on its way at most, which asks for no more jobs than it had free
- *       seats; seats become free meanwhile but are filled by nobody else.
+ *       seats; seats become free meanwhile, but nothing else fills them.
  *   I5  No call into the manifest is made with `lock` held: its callbacks take it. */
 #ifndef MFI_WORK_H
 #define MFI_WORK_H
@@ -62,11 +62,11 @@ struct jzx_mf_run {
     jzx_mf_job job; /* its spans point into `bytes` */
     jzx_mf_lease lease;
     uint32_t lease_ms;
-    atomic_bool cancelled; /* somebody wants it to stop, or its lease was lost */
+    atomic_bool cancelled; /* the job was cancelled, or its lease was lost */
     atomic_bool lost;      /* its lease was: nothing is left to report */
-    atomic_uint_fast64_t
-        until_ns;           /* when its lease ends unless it is kept, on the workers' clock */
-    uint64_t timeout_ns;    /* it is not kept beyond */
+    /* When its lease ends unless it is kept, on the workers' clock. */
+    atomic_uint_fast64_t until_ns;
+    uint64_t timeout_ns;    /* the lease is not kept beyond */
     uint64_t next_beat_ns;  /* under `lock` */
     uint64_t progress_done; /* the three of them under `lock` */
     uint64_t progress_total;

@@ -43,7 +43,7 @@ static jzx_behavior_result work_bell_on_start(jzx_context *ctx, void *arg)
 {
     mfi_workers *workers = arg;
     ctx->state = workers;
-    /* Read by everybody as a hint; the desk's lock orders all that matters. */
+    /* Read by all threads as a hint; the desk's lock orders all that matters. */
     atomic_store_explicit(&workers->open, true, memory_order_relaxed);
     mfi_workers_poke(workers);
     return JZX_BEHAVIOR_OK;

@@ -73,7 +73,8 @@ static void work_desk_forget(void *arg, const jzx_mf_receipt *receipt)
     (void)receipt;
 }
 
-/* Jobs that nobody is there for. What cannot be given back comes back when its lease is over. */
+/* Gives back jobs that no worker is left for. What cannot be given back comes back when its lease
+ * is over. */
 static void work_desk_give_back(mfi_workers *workers, const jzx_mf_job *jobs, uint32_t count)
 {
     jzx_mf_txn *txn = NULL;
@@ -201,7 +202,7 @@ static bool settle_failed_report(mfi_workers *workers, jzx_mf_run *run, int32_t 
 {
     bool by_itself = failed == UINT32_MAX || failed + 1 == run->ops;
     if (err == JZX_ERR_FENCED && by_itself) {
-        return true; /* too late: it is somebody else's */
+        return true; /* too late: the lease is over */
     }
     if (mfi_work_is_fatal(err)) {
         workers->fatal = err;
@@ -318,7 +319,8 @@ static bool is_in_hand(const mfi_seat *seat)
            !atomic_load_explicit(&seat->run->lost, memory_order_relaxed);
 }
 
-/* Everybody hears of the cancels; one that was fenced must not keep the others from being kept. */
+/* All runs hear of their cancels; a run that was fenced must not keep the others from being
+ * kept. */
 static void beat_ended(mfi_workers *workers, const jzx_mf_receipt *receipt)
 {
     for (uint32_t i = 0; i < workers->beat_count; i++) {
@@ -405,7 +407,7 @@ static uint64_t next_beat(const mfi_workers *workers)
     return next;
 }
 
-/* Those that are due, and with them those that soon would be: one commit for all. */
+/* Heartbeats that are due, and with them those that soon would be: one commit for all. */
 static void collect_beats(mfi_workers *workers, uint64_t now_ns)
 {
     workers->beat_count = 0;

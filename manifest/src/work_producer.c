@@ -119,7 +119,7 @@ static void answer_bell(jzx_context *ctx, mfi_workers *workers, uint64_t now)
     }
 }
 
-/* The next look, if nobody asks for one before. */
+/* The next look, unless a message asks for an earlier one. */
 static jzx_err arm(jzx_context *ctx, mfi_workers *workers, uint64_t now, uint64_t due)
 {
     if (workers->timer != 0 && workers->wake_ns > now && workers->wake_ns <= due) {

@@ -118,7 +118,7 @@ void mfi_run_end(jzx_mf_run *run, int verdict)
     } else if (verdict == JZX_MF_RUN_SNOOZE) {
         ending->flags = JZX_MF_FAIL_UNCOUNTED;
     } else if (!atomic_load_explicit(&run->workers->open, memory_order_relaxed)) {
-        /* It was asked to return soon, and that is no failure of its own. */
+        /* The handler was asked to return soon, and that is no failure of its own. */
         ending->flags = JZX_MF_FAIL_NOW | JZX_MF_FAIL_UNCOUNTED;
     }
     if (verdict != JZX_MF_RUN_SNOOZE) {

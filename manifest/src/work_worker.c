@@ -12,8 +12,8 @@ static void set_state(mfi_seat *seat, mfi_seat_state state)
     (void)pthread_mutex_unlock(&seat->workers->lock);
 }
 
-/* A job that lost its lease while it waited for this turn is not begun: somebody else may have it.
- * One that is found by a worker that stops goes back. */
+/* A job that lost its lease while it waited for this turn is not begun: another worker may have it.
+ * A job that reaches a worker that stops goes back. */
 static bool may_begin(jzx_mf_run *run)
 {
     return !atomic_load_explicit(&run->lost, memory_order_relaxed) &&

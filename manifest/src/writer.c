@@ -39,7 +39,7 @@ static void take_request(jzx_context *ctx, mfi_writer *writer)
     jzx_request ask = asked ? jzx_request_keep(ctx) : 0;
     jzx_mf_txn *txn = jzx_message_take(ctx);
     if (asked && ask == 0) {
-        /* No memory to remember who waits: the asker is told FORGOTTEN, nothing is done. */
+        /* No memory to remember the asker: it is told FORGOTTEN, nothing is done. */
         jzx_mf_abort(txn);
         return;
     }
@@ -146,7 +146,7 @@ static jzx_behavior_result writer_behavior(jzx_context *ctx, const jzx_message *
     if (is_time_to_commit(ctx, writer, tag)) {
         mfi_writer_flush(ctx, writer);
     }
-    /* What an answer that reached nobody gives back. */
+    /* What an answer that could not be delivered gives back. */
     if (writer->batch.count != 0 && !send_self(ctx, MFI_TAG_FLUSH, &writer->flush_sent)) {
         mfi_writer_flush(ctx, writer);
     }
@@ -236,7 +236,7 @@ static jzx_behavior_result writer_init(jzx_context *ctx, void *arg)
     if (err == JZX_OK) {
         return JZX_BEHAVIOR_OK;
     }
-    writer_deinit(ctx); /* which nobody else calls after a start that failed */
+    writer_deinit(ctx); /* which the runtime does not call after a start that failed */
     return jzx_fail(ctx, err, "the manifest's timer");
 }
 

@@ -8,7 +8,7 @@
  *                                +---------> disk ----------> news
  *
  * The first request of a batch makes the writer send itself a FLUSH: when that arrives, all
- * requests that were queued meanwhile are in the batch, and nobody waited for a timer.
+ * requests that were queued meanwhile are in the batch, and no asker waited for a timer.
  *
  * Nothing is answered before the commit is durable. A commit whose outcome is not known stops the
  * writer for good: it answers IN_DOUBT to everything until the manifest is closed. */
@@ -30,7 +30,7 @@ typedef struct mfi_line {
     size_t bytes;
 } mfi_line;
 
-/* Somebody who waits for a generation. */
+/* An asker that waits for a generation. */
 typedef struct mfi_wait {
     uint64_t target;
     jzx_request ask;
@@ -38,7 +38,7 @@ typedef struct mfi_wait {
     uint32_t tag;
 } mfi_wait;
 
-/* Somebody who is sent events. */
+/* An actor that is sent events. */
 typedef struct mfi_follower {
     uint64_t id;
     jzx_actor_id to;
@@ -91,7 +91,8 @@ typedef struct mfi_writer {
     bool stopping;      /* its loop is being shut down: it cannot send to itself any more */
 } mfi_writer;
 
-/* What the actor is made of. It owns the writer, which was made by recovery, from its start on. */
+/* What the actor is made of. The actor owns the writer, which was made by recovery, from its start
+ * on. */
 void mfi_writer_spec(jzx_mf *mf, mfi_writer *writer, jzx_spawn_opts *out);
 
 void mfi_line_push(mfi_line *line, jzx_mf_txn *txn);

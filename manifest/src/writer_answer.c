@@ -6,7 +6,7 @@ static void free_receipt(void *receipt)
     jzx_mf_receipt_free(receipt);
 }
 
-/* Jobs that were claimed for somebody who is gone must not wait for their leases to run out. */
+/* Jobs that were claimed for an asker that is gone must not wait for their leases to run out. */
 static void writer_answer_give_back(mfi_writer *writer, const jzx_mf_receipt *receipt)
 {
     if (receipt->job_count == 0) {

@@ -113,8 +113,8 @@ static void try_batch(mfi_writer *writer, MDB_txn *parent)
     }
 }
 
-/* Claims that wait are tried again, in their order, when something became ready. Whoever is not
- * there any more must not get a lease. */
+/* Claims that wait are tried again, in their order, when something became ready. An asker that is
+ * gone must not get a lease. */
 static void try_claims(jzx_context *ctx, mfi_writer *writer, MDB_txn *parent)
 {
     for (jzx_mf_txn *txn = writer->claims.first; txn != NULL; txn = txn->next) {
@@ -126,7 +126,7 @@ static void try_claims(jzx_context *ctx, mfi_writer *writer, MDB_txn *parent)
             txn->wait_until_ms = 0;
         }
     }
-    /* Those of this batch may have come before what makes them worth while. */
+    /* Claims of this batch may have come before the job that makes them worth while. */
     for (jzx_mf_txn *txn = writer->batch.first; txn != NULL && writer->tx.news.ready;
          txn = txn->next) {
         if (found_nothing(txn)) {
@@ -163,7 +163,7 @@ static int writer_commit_begin(mfi_writer *writer, MDB_txn **out)
     if (rc != 0) {
         return rc;
     }
-    /* Somebody who writes beside us makes everything we remember wrong. */
+    /* Another writer of the file makes everything that this one remembers wrong. */
     if (mdb_txn_id(*out) != writer->last_txn + 1) {
         mdb_txn_abort(*out);
         return MDB_PANIC;
@@ -310,7 +310,7 @@ static void answer_all(jzx_context *ctx, mfi_writer *writer)
 {
     mfi_line claims = writer->claims;
     mfi_line batch = writer->batch;
-    /* An answer that reaches nobody begins the next batch. */
+    /* An answer that cannot be delivered begins the next batch. */
     writer->claims = (mfi_line){0};
     writer->batch = (mfi_line){0};
     answer_line(ctx, writer, claims); /* the older ones first */

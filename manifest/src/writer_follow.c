@@ -1,5 +1,5 @@
-/* Those who are sent events: each has a place in the table of events, and goes on from there when
- * there is something new, or room in its mailbox. */
+/* Followers, the actors that are sent events: each has a place in the table of events, and goes on
+ * from there when there is something new, or room in its mailbox. */
 #include "bytes.h"
 #include "key.h"
 #include "memory.h"

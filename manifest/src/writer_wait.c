@@ -1,7 +1,7 @@
-/* Those who wait for a generation.
+/* Askers that wait for a generation.
  *
- * They are kept in one array and looked at after every commit that bumped something: a thousand of
- * them cost a few microseconds beside a commit of hundreds. How long each is prepared to wait is
+ * Askers are kept in one array and looked at after every commit that bumped something: a thousand
+ * of them cost a few microseconds beside a commit of hundreds. How long each is prepared to wait is
  * known to its ask, which tells it; one that gave up is noticed here when room is needed. */
 #include "memory.h"
 #include "tables.h"

@@ -47,7 +47,7 @@ typedef struct glass {
     rig r;
     cast cast;
     puppet me;
-    uint32_t where; /* who crashes: CRASH_IN_* */
+    uint32_t where; /* where the puppet crashes: CRASH_IN_* */
     crash_fn crash;
     uint64_t drops;
 } glass;
@@ -64,13 +64,13 @@ void glass_spawn(glass *s, uint32_t flags);
 /* Everything again with two messages: one that crashes, one that is left. */
 void glass_go(glass *s);
 bool has_prefix(const char *text, const char *prefix);
-/* The crash that every build can have: libc's way of aborting is nobody else's business. */
+/* The crash that every build can have: under a sanitizer it is abort(3), which is left to libc. */
 crash_fn usual_crash(void);
 #define USUAL_SIGNAL (SANITIZED ? SIGABRT : SIGSEGV)
 #define USUAL_TEXT (SANITIZED ? "SIGABRT in " : "SIGSEGV at 0x10 in ")
 
 void need_real_crashes(void);
-/* assert(3) and abort(3) complain; nobody needs to read that here. */
+/* assert(3) and abort(3) complain; hush() keeps that out of the output. */
 int hush(void);
 void unhush(int saved);
 #endif

@@ -67,7 +67,7 @@ void desk_stash(jzx_context *ctx, const jzx_message *msg)
     jzx_err err = jzx_stash(ctx);
     if (err == JZX_OK) {
         say("%s~%x", self->name, (unsigned)msg->tag);
-        parcel_check(msg); /* it can still be looked at */
+        parcel_check(msg); /* a stashed message can still be looked at */
     } else {
         say_error(self, err);
     }

@@ -18,7 +18,7 @@ enum {
 
 enum { PARCELS = 0x100 };
 
-/* Data of a message, by its tag: who saw it and who released it. */
+/* Data of a message, by its tag: how often it was dropped, and how often handled without a drop. */
 typedef struct parcel {
     uint32_t drops;
     uint32_t owned; /* times that the behavior was done with it, without a drop */
@@ -33,7 +33,7 @@ enum { COPY_MAX = 10000 };
 
 /* The options of a message with this tag; a copy's bytes are valid until the next call. */
 jzx_send_opts parcel_opts(form what, uint32_t tag, size_t len);
-/* It is what was sent. */
+/* The data is what was sent. */
 void parcel_check(const jzx_message *msg);
 jzx_behavior_result desk_open(jzx_context *ctx, const jzx_message *msg);
 jzx_behavior_result desk_closed(jzx_context *ctx, const jzx_message *msg);

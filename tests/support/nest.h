@@ -29,7 +29,7 @@ void nest_spawn(jzx_context *ctx, puppet *self, void *arg);
 void ask_child(jzx_context *ctx, puppet *self, void *arg);
 void nest_begin(nest *n);
 void nest_start(nest *n);
-/* The supervisor, if it is left, and everybody else end; states are balanced. */
+/* The supervisor, if it is left, and all other actors end; states are balanced. */
 void nest_close(nest *n);
 /* The boss heard this, about the supervisor. */
 sight nest_wait_end(nest *n, uint32_t signal, uint32_t reason);

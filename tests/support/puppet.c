@@ -272,7 +272,7 @@ void puppet_deinit(jzx_context *ctx)
 {
     puppet *self = ctx->state;
     if (self == NULL) {
-        return; /* it declined to start */
+        return; /* the puppet declined to start */
     }
     self->turns++;
     puppet_enter(self);

@@ -10,15 +10,15 @@
  * puppet has no init and no on_signal, as the simplest actor of a program.
  *
  * Counts: inits are tried starts, ups those that went well; deinits; handled (orders too), worked
- * (orders not); ends, fails and restarts are the observer's, with the reasons. They are atomic, so
- * that a test may wait for them. `turns` is plain on purpose and comes first in a turn: a thread
+ * (orders not); ends, fails and restarts are the observer's, with the reasons. Counts are atomic,
+ * so that a test may wait for them. `turns` is plain on purpose and comes first in a turn: a thread
  * sanitizer sees by it whether the turns of one actor really follow each other (R34).
  *
  * Writes: its log has a `sight` per message and signal, under a lock of its own. `seq` in it is one
  * clock for all puppets of a cast, so that what happened on different dispatchers can be put in
  * order. The journal (`said`) is text, for tests in which the order is the fact: "a.init
- * a.post_start a:1 b<terminated a failed 7>". It belongs to the test that runs, and is written
- * while the cast has CAST_JOURNAL.
+ * a.post_start a:1 b<terminated a failed 7>". The journal belongs to the test that runs, and is
+ * written while the cast has CAST_JOURNAL.
  *
  * Place: the name of a dispatcher, or NULL for that of its spawner. "loop" is the test's own
  * thread, which steps it; "pinned" a thread of its own; "desk" a named pinned loop; "pool" and
@@ -229,8 +229,8 @@ enum { WAIT_LIMIT_MS = 120000 };
 /* In a rig. */
 
 /* With an observer and a journal; FIFO turns, so that journals come out the same with every seed,
- * unless rig_seed is not 0: then that seed says who runs next, for tests that look at invariants
- * only. The rig must stay where it is. */
+ * unless rig_seed is not 0: then that seed says which actor runs next, for tests that look at
+ * invariants only. The rig must stay where it is. */
 extern uint64_t rig_seed;
 void play_open(rig *r, const jzx_config *config);
 void play_close(rig *r);
@@ -246,7 +246,7 @@ void inside(rig *r, puppet *self, void (*call)(jzx_context *ctx, puppet *self));
 jzx_timer_id after(rig *r, const puppet *to, uint32_t ms, uint32_t tag);
 bool is_gone(rig *r, const puppet *self);
 
-/* It ended once, for this reason, and its id is gone. */
+/* The puppet ended once, for this reason, and its id is gone. */
 #define CHECK_ENDED(rig_, self_, kind_)                                                            \
     do {                                                                                           \
         CHECK_EQ((self_)->ends, 1);                                                                \

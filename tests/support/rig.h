@@ -35,7 +35,7 @@ typedef struct rig {
 } rig;
 
 rig rig_open_with(const jzx_config *config, const jzx_sim_opts *sim);
-/* The seed decides who runs next. */
+/* The seed decides which actor runs next. */
 rig rig_open(const jzx_config *config);
 /* Actors take turns in the order in which they became ready, as on a real loop. */
 rig rig_open_fifo(const jzx_config *config);

@@ -235,7 +235,7 @@ bool share_thread(const puppet *a, const puppet *b)
     return strcmp(a->place, b->place) == 0 && (puppet_on_loop(a) || strcmp(a->place, "desk") == 0);
 }
 
-/* Whether somebody else moves it. */
+/* Whether another thread runs the puppet. */
 static bool moves_by_itself(const puppet *self)
 {
     return self->w->sim == NULL && !puppet_on_loop(self);

@@ -2,8 +2,8 @@
  * threads, descriptors, memory and conservation when it is closed.
  *
  * On real threads the test's own thread is the one of "loop" and steps it while it waits;
- * WAIT_STILL() waits without stepping, so that nobody on "loop" moves meanwhile. In virtual time
- * (world_open_sim()) nothing moves but by WAIT(), and nobody can be held in its behavior.
+ * WAIT_STILL() waits without stepping, so that no puppet on "loop" moves meanwhile. In virtual time
+ * (world_open_sim()) nothing moves but by WAIT(), and no puppet can be held in its behavior.
  *
  * A rule that holds wherever its actors are is written once, as a body for one place or for two,
  * and run by for_all_places(), for_all_pairs() and their _too variants, which play it in virtual
@@ -106,7 +106,7 @@ void puppet_hold_from(puppet *b, const puppet *a);
 void puppet_end(puppet *self);
 void puppet_kill(puppet *self);
 
-/* It ended once, for this reason, and its id is gone. */
+/* The puppet ended once, for this reason, and its id is gone. */
 #define CHECK_PUPPET_ENDED(self_, kind_)                                                           \
     do {                                                                                           \
         WAIT((self_)->w, atomic_load(&(self_)->ends) > 0);                                         \

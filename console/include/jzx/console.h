@@ -1,9 +1,9 @@
 /* The web console: one page on loopback that shows a Jazz program live. libjzx_console.
  *
- * It is a client of a control plane (jzx/control.h), of this program or of another one, and serves
- * HTTP by libmicrohttpd on a Jazz loop and a thread of its own: the program's loops do nothing for
- * it. Only this machine gets in unless `address` says otherwise; requests with a foreign Host or
- * Origin are refused, and a client needs the token to change something. */
+ * A console is a client of a control plane (jzx/control.h), of this program or of another one, and
+ * serves HTTP by libmicrohttpd on a Jazz loop and a thread of its own: the program's loops do
+ * nothing for it. Only this machine gets in unless `address` says otherwise; requests with a
+ * foreign Host or Origin are refused, and a client needs the token to change something. */
 #ifndef JZX_CONSOLE_H
 #define JZX_CONSOLE_H
 

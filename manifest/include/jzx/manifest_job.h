@@ -54,14 +54,14 @@ typedef enum jzx_mf_unique {
 
 /* What happens when a job must go back to the queue and its place there is taken. */
 typedef enum jzx_mf_on_retry {
-    JZX_MF_COALESCE = 0, /* it is SUPERSEDED, the queued one stays */
-    JZX_MF_KEEP_OLD = 1, /* the queued one is SUPERSEDED, it goes back */
+    JZX_MF_COALESCE = 0, /* the job is SUPERSEDED, the queued one stays */
+    JZX_MF_KEEP_OLD = 1, /* the queued one is SUPERSEDED, the job goes back */
     JZX_MF_BOTH = 2      /* both stay */
 } jzx_mf_on_retry;
 
 /* What happens to a job when one that it comes after ends otherwise than DONE. */
 typedef enum jzx_mf_on_parent {
-    JZX_MF_PARENT_CANCELS = 0, /* it is CANCELLED, and so on down */
+    JZX_MF_PARENT_CANCELS = 0, /* the job is CANCELLED, and so on down */
     JZX_MF_PARENT_IGNORED = 1  /* an end is an end */
 } jzx_mf_on_parent;
 
@@ -92,7 +92,7 @@ typedef struct jzx_mf_job_spec {
     uint32_t after_count;
     uint32_t priority;       /* 0 to 255; larger first */
     uint32_t max_attempts;   /* 20; JZX_MF_NO_LIMIT */
-    uint32_t lease_ms;       /* 30,000: without a heartbeat that long it is taken back */
+    uint32_t lease_ms;       /* 30,000: without a heartbeat that long the job is taken back */
     uint32_t timeout_ms;     /* of one run, heartbeats or not; 0: none */
     uint32_t backoff_min_ms; /* 1,000; doubles with every attempt */
     uint32_t backoff_max_ms; /* 3,600,000 */
@@ -268,8 +268,8 @@ JZX_API JZX_NODISCARD jzx_err jzx_mf_kind_pause(jzx_mf_txn *txn, uint16_t kind, 
 /* A job that comes again and again. */
 typedef struct jzx_mf_cron {
     jzx_mf_span name; /* required; what it is found by */
-    jzx_mf_span
-        schedule; /* required: "minute hour day month weekday" in UTC, "@hourly", "@every 90s" */
+    /* Required: "minute hour day month weekday" in UTC, "@hourly", "@every 90s". */
+    jzx_mf_span schedule;
     jzx_mf_span key;
     jzx_mf_span payload;
     uint64_t db;

@@ -25,7 +25,8 @@ typedef jzx_err (*jzx_mf_read_fn)(jzx_mf_snap *snap, void *arg);
  * alive as `readers_max` allows), NO_MEMORY, IO, IN_DOUBT (the disk failed where the last commit is
  * written down). */
 JZX_API jzx_err jzx_mf_read(jzx_mf *mf, jzx_mf_read_fn fn, void *arg);
-/* The last commit that it sees; 0: the record that says so is damaged (other reads say CORRUPT). */
+/* The last commit that the snapshot sees; 0: the record that says so is damaged (other reads say
+ * CORRUPT). */
 JZX_API uint64_t jzx_mf_snap_seq(const jzx_mf_snap *snap);
 
 /* Of a record read from this snapshot: for jzx_mf_expect(). Errors: INVALID_ARG, NOT_FOUND (there
@@ -106,8 +107,8 @@ typedef jzx_err (*jzx_mf_chunk_fn)(void *arg, uint64_t chunk, const jzx_mf_chunk
 JZX_API JZX_NODISCARD jzx_err jzx_mf_chunk_each(jzx_mf_snap *snap, uint64_t db, uint64_t from,
                                                 jzx_mf_chunk_fn fn, void *arg);
 typedef jzx_err (*jzx_mf_material_fn)(void *arg, const jzx_mf_material *record);
-/* Those that are in a status since `before_ms` or earlier, the oldest first: what is stuck. Errors:
- * as jzx_mf_db_each(). */
+/* Materials that are in a status since `before_ms` or earlier, the oldest first: what is stuck.
+ * Errors: as jzx_mf_db_each(). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_material_each(jzx_mf_snap *snap, uint8_t status,
                                                    uint64_t before_ms, jzx_mf_material_fn fn,
                                                    void *arg);

@@ -2,7 +2,7 @@
  *
  * A manifest is one file, FILE, with two companions: FILE-lock (LMDB's readers) and FILE-owner (one
  * process at a time may write). Its space is allocated ahead of its use, in steps of 1 MiB or more.
- * It must lie on a local file system. After fork() a manifest of the parent is of no use in the
+ * FILE must lie on a local file system. After fork() a manifest of the parent is of no use in the
  * child: every call says JZX_ERR_FORKED. */
 #ifndef JZX_MANIFEST_STORE_H
 #define JZX_MANIFEST_STORE_H
@@ -60,8 +60,8 @@ typedef struct jzx_mf_opts {
     jzx_loop *loop;
     jzx_system *system;
     const char *dispatcher; /* borrowed for the call */
-    uint64_t
-        map_max; /* no record is added beyond; 16 GiB. What ends or deletes has some more room */
+    /* No record is added beyond; 16 GiB. What ends or deletes has some more room. */
+    uint64_t map_max;
     uint64_t reserve_bytes;     /* allocated, for what ends or deletes on a full disk; 4 MiB */
     uint32_t queue_cap;         /* requests that may wait for the writer; 4,096 */
     uint32_t batch_bytes;       /* what goes into one commit at most; 32 MiB */
@@ -99,7 +99,7 @@ typedef struct jzx_mf_recovery {
     uint64_t migrated;       /* records brought to this schema */
     uint64_t clock_back_ms;  /* the system's clock stood before the last commit */
     uint32_t created;        /* 1: the file is new */
-    uint32_t clean;          /* 1: it was closed properly */
+    uint32_t clean;          /* 1: the file was closed properly */
     char text[256]; /* also after an error: a sentence with the facts, "process 17 owns ..." */
 } jzx_mf_recovery;
 

@@ -35,7 +35,7 @@ struct jzx_mf_job;
 /* Thread: any. Errors: INVALID_ARG, NO_MEMORY, CLOSED (the manifest is being closed), READ_ONLY,
  * FORKED, IN_DOUBT. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_begin(jzx_mf *mf, jzx_mf_txn **out_txn);
-/* Forgets it. NULL is fine. Thread: any. */
+/* Forgets the transaction. NULL is fine. Thread: any. */
 JZX_API void jzx_mf_abort(jzx_mf_txn *txn);
 /* Operations so far. The receipt has one slot for each. */
 JZX_API uint32_t jzx_mf_txn_count(const jzx_mf_txn *txn);
@@ -76,11 +76,11 @@ JZX_API void jzx_mf_receipt_free(jzx_mf_receipt *receipt);
 JZX_API JZX_NODISCARD jzx_err jzx_mf_commit(jzx_mf_txn *txn, uint32_t timeout_ms,
                                             jzx_mf_receipt **out_receipt);
 typedef void (*jzx_mf_done_fn)(void *arg, const jzx_mf_receipt *receipt);
-/* Commits; `fn` is called exactly once with the receipt, borrowed, on the writer's thread. It does
- * not block and calls nothing that waits for the writer; it may begin and commit_async. On an error
- * of this call fn is not called, and the transaction is gone. Thread: any. Errors: INVALID_ARG,
- * MAILBOX_FULL (`queue_cap` requests wait; try later), CLOSED (the manifest is being closed),
- * READ_ONLY, FORKED, IN_DOUBT, NO_MEMORY. */
+/* Commits; `fn` is called exactly once with the receipt, borrowed, on the writer's thread. `fn`
+ * does not block and calls nothing that waits for the writer; it may begin and commit_async. On an
+ * error of this call fn is not called, and the transaction is gone. Thread: any. Errors:
+ * INVALID_ARG, MAILBOX_FULL (`queue_cap` requests wait; try later), CLOSED (the manifest is being
+ * closed), READ_ONLY, FORKED, IN_DOUBT, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_commit_async(jzx_mf_txn *txn, jzx_mf_done_fn fn, void *arg);
 
 /* Commits from an actor, as an ask: exactly one message of kind JZX_KIND_REPLY follows. With `tag`,

@@ -53,12 +53,12 @@ JZX_API JZX_NODISCARD jzx_err jzx_mf_event_each(jzx_mf_snap *snap, uint64_t afte
 
 /* Sends every event after commit `after` to an actor, as copies of jzx_mf_event with this tag:
  * first those that are kept, then each when its commit is durable. None is lost, doubled or out of
- * order, however slow the actor is, while they are kept (events_kept). It ends with
+ * order, however slow the actor is, while they are kept (events_kept). A subscription ends with
  * jzx_mf_unfollow(), with the actor, or with the manifest. After a restart of the program an actor
  * goes on with the last seq it has finished. The actor is one of the loop or system that the
- * manifest was opened with. *out_id (may be NULL) names it. Thread: any. Errors: INVALID_ARG,
- * RESERVED_TAG, MAILBOX_FULL (as many requests wait for the writer as may), CLOSED (the manifest is
- * being closed), READ_ONLY, FORKED, NO_MEMORY. */
+ * manifest was opened with. *out_id (may be NULL) names the subscription. Thread: any. Errors:
+ * INVALID_ARG, RESERVED_TAG, MAILBOX_FULL (as many requests wait for the writer as may), CLOSED
+ * (the manifest is being closed), READ_ONLY, FORKED, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_follow(jzx_mf *mf, jzx_actor_id to, uint32_t tag,
                                             uint64_t after, uint64_t *out_id);
 /* Events that are on their way may still come. Errors: as jzx_mf_follow() but RESERVED_TAG. */

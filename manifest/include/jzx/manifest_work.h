@@ -5,9 +5,9 @@
  *          +- producer      claims, keeps leases alive, reports how jobs ended
  *          +- worker 1..N   each runs one job at a time, on the dispatcher of its kind
  *
- * A handler may take as long as it likes: the producer keeps its lease alive meanwhile. It may
- * panic; then its job failed with that text, and the worker is started again. Handlers that block
- * belong on a pool or pinned dispatcher. */
+ * A handler may take as long as it likes: the producer keeps its lease alive meanwhile. A handler
+ * may panic; then its job failed with that text, and the worker is started again. Handlers that
+ * block belong on a pool or pinned dispatcher. */
 #ifndef JZX_MANIFEST_WORK_H
 #define JZX_MANIFEST_WORK_H
 
@@ -33,14 +33,14 @@ typedef jzx_mf_verdict (*jzx_mf_handler_fn)(jzx_context *ctx, jzx_mf_run *run, v
 
 /* Thread: inside the handler. */
 JZX_API const jzx_mf_job *jzx_mf_run_job(const jzx_mf_run *run);
-/* 1: somebody cancelled it, its lease was lost, or the workers are stopping: return soon. */
+/* 1: the job was cancelled, its lease was lost, or the workers are stopping: return soon. */
 JZX_API int jzx_mf_run_cancelled(jzx_mf_run *run);
-/* How far it is; goes out with the next heartbeat. text may be NULL. */
+/* How far the job is; goes out with the next heartbeat. text may be NULL. */
 JZX_API void jzx_mf_run_progress(jzx_mf_run *run, uint64_t done, uint64_t total, const char *text);
 /* What DONE stores with the job; copied. Errors: TOO_BIG (the result is longer than
  * JZX_MF_PAYLOAD_MAX), NO_MEMORY, INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_run_result(jzx_mf_run *run, const void *bytes, size_t len);
-/* Why it failed; copied, at most JZX_MF_TEXT_MAX bytes. Returns JZX_MF_RUN_RETRY. */
+/* Why the job failed; copied, at most JZX_MF_TEXT_MAX bytes. Returns JZX_MF_RUN_RETRY. */
 JZX_API jzx_mf_verdict jzx_mf_run_fail(jzx_mf_run *run, int32_t code, const char *text);
 /* Returns JZX_MF_RUN_SNOOZE. */
 JZX_API jzx_mf_verdict jzx_mf_run_snooze(jzx_mf_run *run, uint64_t delay_ms);
