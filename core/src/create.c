@@ -1,6 +1,6 @@
-/* Loops and systems as their callers make and destroy them. The layers below do it; here the
- * control plane comes in, which stands on all of them: the environment may ask for it
- * (JZX_CONTROL), and it ends before what it looks at. */
+/* Loops and systems as their callers make and destroy them. The layers below do the work; here the
+ * control plane comes in, which stands on all of them: the environment may ask for a control plane
+ * (JZX_CONTROL), and the control plane ends before what it looks at. */
 #include <jzx/control.h>
 #include <jzx/system.h>
 
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What somebody asked for in the environment. */
+/* Requests in the environment. */
 
 static void complain(const char *what, const char *about, const char *why)
 {

@@ -8,14 +8,14 @@
 /* Where the job is, as its owner's dispatcher sees it. */
 enum {
     OUT,    /* with the pool, or its errand is on its way home */
-    INLINE, /* simulation: its alarm will run it */
+    INLINE, /* simulation: the job's alarm will run it */
     QUEUED, /* in a lane of its owner */
     IN_HAND
 };
 
-/* A reference: the job's number, and a mark of its owner so that others do not take it for theirs.
- * The mark is the actor's index, folded: who mistakes a stranger's reference for an old one of its
- * own is told ALREADY instead of NO_SUCH_REF, and no more. */
+/* A reference: the job's number, and a mark of its owner so that other actors do not take it for
+ * theirs. The mark is the actor's index, folded. An actor that cancels the reference of another
+ * actor with the same mark may get ALREADY instead of NO_SUCH_REF; nothing else happens. */
 enum { MARK_BITS = 24 };
 #define MARK_MASK ((UINT64_C(1) << MARK_BITS) - 1)
 
@@ -50,7 +50,7 @@ static void fill_message(jzi_job *job)
     };
 }
 
-/* False: there is a result, and nobody to release it. */
+/* False: there is a result, and no function to release it. */
 static bool drop_result(jzi_job *job)
 {
     if (job->result == NULL || (job->flags & JZX_MSG_BORROWED) != 0) {
@@ -139,7 +139,7 @@ static void come_home(jzi_worker *worker, jzi_job *job)
         return;
     }
     jzi_actor *owner = jzi_worker_find(worker, job->owner);
-    jzi_assert(owner != NULL); /* whoever ends forgets its jobs first */
+    jzi_assert(owner != NULL); /* an actor that ends forgets its jobs first */
     job->state = QUEUED;
     fill_message(job);
     jzi_worker_post_event(worker, owner, &job->errand.node);
@@ -233,13 +233,13 @@ jzx_err jzi_job_start(jzi_worker *worker, jzi_actor *owner, jzi_jobs *jobs, jzi_
     if (err != JZX_OK) {
         return err;
     }
-    /* It may be over by now, but it cannot be home. */
+    /* The job may be over by now, but it cannot be home. */
     JZI_LIST_PUSH(&list->newest, job);
     list->first = list->first == 0 ? number : list->first;
     return JZX_OK;
 }
 
-/* Whether it will not run. Then nobody has it but us. */
+/* True: the job will not run, and only the caller has it. */
 static bool call_off(jzi_worker *worker, jzi_job *job)
 {
     if (job->state == INLINE) {
@@ -280,7 +280,7 @@ static void forsake(jzi_worker *worker, jzi_job *job)
     if (job->state == OUT) {
         JZI_LIST_PUSH(&worker->dispatcher->orphans, job);
     } else if (job->state == IN_HAND) {
-        jzi_job_free(worker, job); /* after fork(2), in the middle of a message: it does not end */
+        jzi_job_free(worker, job); /* after fork(2), in the middle of a message that does not end */
     }
 }
 
@@ -348,7 +348,7 @@ bool jzi_job_close(jzi_worker *worker, jzi_jobs **jobs)
     if (!quiet) {
         *jobs = NULL;
     }
-    /* From the moment the inbox is closed, whoever ran them frees them. */
+    /* From the moment the inbox is closed, the thread that ran an orphan frees it. */
     while (worker->dispatcher->orphans != NULL) {
         unlink_job(worker->dispatcher->orphans);
     }

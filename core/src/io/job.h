@@ -5,10 +5,10 @@
  *
  *   OUT --errand--> QUEUED --claim--> IN_HAND --done--> freed
  *    |                 |
- *    | forget          | forget: claimed by nobody, freed when it is revoked
+ *    | forget          | forget: not claimed, freed when the node is revoked
  *    v
- *   orphan: in the dispatcher's list, freed when its errand comes home, by the thread that ran it
- * if there is no home any more
+ *   orphan: in the dispatcher's list, freed when its errand comes home;
+ *           by the thread that ran it if there is no home any more
  *
  * A job that is withdrawn from the pool goes straight away. In simulation there are no threads: an
  * alarm that is due at once runs the job in its owner's dispatcher (INLINE instead of OUT). */
@@ -29,7 +29,7 @@ typedef struct jzi_job {
     jzi_jobs *jobs;
     jzi_inbox *inbox; /* where home is. The pool's way there is counted: it may be the last one */
     struct jzi_job *next;   /* older ones of the same owner; in the list of orphans */
-    struct jzi_job **pprev; /* NULL: it is in no list */
+    struct jzi_job **pprev; /* NULL: the job is in no list */
     jzx_actor_id owner;
     jzx_job_ref ref;
     size_t bytes; /* of the allocation */
@@ -46,13 +46,13 @@ typedef struct jzi_job {
     uint8_t kind;   /* likewise: JZX_KIND_JOB or JZX_KIND_FILE */
     uint8_t state;
     bool ran;
-    bool orphan; /* the incarnation that asked is over, or called it off */
+    bool orphan; /* the incarnation that asked is over, or called the job off */
 } jzi_job;
 
 /* The jobs of one incarnation; made with its first one. */
 typedef struct jzi_job_list {
     jzi_job *newest;
-    uint64_t first; /* its number: older ones were somebody else's */
+    uint64_t first; /* the number of its first job: smaller ones are not its own */
 } jzi_job_list;
 
 /* How long the end of a loop waits for jobs that run. */
@@ -62,9 +62,9 @@ typedef struct jzi_job_list {
 void jzi_job_init(jzi_worker *worker);
 /* An incarnation leaves: its jobs are called off, or forsaken. */
 void jzi_job_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
-/* Before the inbox is closed, when nobody is alive here any more: what still runs has no home. A
- * pool that is this dispatcher's own (NULL: it is not) is closed, and so what it did comes home
- * yet. False: a job did not end in time. It is left behind with the pool, and *jobs is NULL. */
+/* Before the inbox is closed, when no actor is alive here any more: jobs that still run have no
+ * home. A pool of this dispatcher's own (NULL: none) is closed, so its results still come home.
+ * False: a job did not end in time. That job is left behind with the pool, and *jobs is NULL. */
 bool jzi_job_close(jzi_worker *worker, jzi_jobs **jobs);
 /* After the inbox was closed and emptied. `jobs` as above; NULL is fine. */
 void jzi_job_deinit(jzi_worker *worker, jzi_jobs *jobs);
@@ -79,7 +79,8 @@ static inline bool jzi_job_has_threads(const jzi_worker *worker)
  * memory. */
 jzi_job *jzi_job_new(jzi_worker *worker, jzi_actor *owner, size_t bytes);
 void jzi_job_free(jzi_worker *worker, jzi_job *job);
-/* Hands it over; fn, arg and what follows are filled in. On an error it is still the caller's.
+/* Hands the job over; fn, arg and what follows are filled in. On an error the job is still the
+ * caller's.
  * Errors as jzi_jobs_submit(). */
 jzx_err jzi_job_start(jzi_worker *worker, jzi_actor *owner, jzi_jobs *jobs, jzi_job *job);
 /* See jzx_cancel_blocking(). */

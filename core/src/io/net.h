@@ -43,7 +43,7 @@ typedef struct jzi_conn {
 #define JZI_CONN_REFUSED 0x0080u    /* a write was refused: DRAINED at drain_at or less */
 #define JZI_CONN_HIGH 0x0100u    /* more than half waited while paused: DRAINED at half or less */
 #define JZI_CONN_DISCARD 0x0200u /* close without flushing */
-#define JZI_CONN_CLOSING 0x0400u /* nobody owns it any more; it flushes */
+#define JZI_CONN_CLOSING 0x0400u /* the connection has no owner any more and flushes */
 #define JZI_CONN_OVER 0x0800u    /* CLOSED was handed over */
 #define JZI_CONN_TELL_CONNECTED 0x1000u
 #define JZI_CONN_TELL_DRAINED 0x2000u
@@ -63,9 +63,10 @@ jzx_err jzi_listener_close(jzi_io *io, jzx_io_ref ref);
 /* A connection without a descriptor yet. Errors: as jzi_source_open(). */
 jzx_err jzi_conn_open(jzi_io *io, jzx_actor_id owner, const jzx_net_opts *opts, jzi_conn **out_conn,
                       jzx_io_ref *out_ref);
-/* Gives it the socket that was accepted. If the poller refuses that, the owner gets CLOSED. */
+/* Gives a connection the socket that was accepted. If the poller refuses the socket, the owner gets
+ * CLOSED. */
 void jzi_conn_accepted(jzi_io *io, jzi_conn *conn, int fd);
-/* Ends one that was given no socket. */
+/* Ends a connection that was given no socket. */
 void jzi_conn_cancel(jzi_io *io, jzi_conn *conn);
 
 /* Shared by net_conn.c, what happens to a connection, and net_call.c, what is done to it. */

@@ -86,8 +86,8 @@ static jzx_err keep_rest(jzi_io *io, jzi_conn *conn, const unsigned char *bytes,
         return err;
     }
     if (err != JZX_OK) {
-        /* Half of it is on its way and the rest is lost. Saying "nothing was written" would make
-         * the caller write it again; a connection that ends is the smaller harm. */
+        /* Half of the write is on its way and the rest is lost. Saying "nothing was written" would
+         * make the caller write it again; a connection that ends is the smaller harm. */
         jzi_conn_break_off(io, conn, err);
         return JZX_ERR_CLOSED;
     }

@@ -130,8 +130,8 @@ static void finish_connect(jzi_io *io, jzi_conn *conn)
 }
 
 /* Closing a socket with unread bytes makes the kernel reset the connection, and what we wrote last
- * may never arrive. So what is there already is read away; a peer that goes on sending to somebody
- * who left is reset all the same. */
+ * may never arrive. So what is there already is read away; a peer that goes on sending after
+ * the close is reset all the same. */
 static void discard_unread(jzi_io *io, const jzi_conn *conn)
 {
     enum { PIECE = 4096, PIECES_MAX = 64 };
@@ -208,7 +208,8 @@ static bool read_data(jzi_io *io, jzi_conn *conn, jzx_io_event *event)
         io->scratch + io->dispatcher->acting->number * (size_t)JZI_SCRATCH_BYTES;
     jzx_err err = io->env->fd_read(io->env->ctx, conn->source.fd, scratch, JZI_SCRATCH_BYTES, &n);
     if (err == JZX_OK && n > 0) {
-        /* The poller brings the next; a broken one is out of the poller and reads on by itself. */
+        /* The poller reports the next bytes; a broken connection is out of the poller and reads on
+         * by itself. */
         if ((conn->flags & JZI_CONN_BROKEN) == 0) {
             conn->flags &= ~JZI_CONN_READABLE;
         }
@@ -303,7 +304,7 @@ static const jzi_source_ops conn_ops = {
 jzx_err jzi_conn_open(jzi_io *io, jzx_actor_id owner, const jzx_net_opts *opts, jzi_conn **out_conn,
                       jzx_io_ref *out_ref)
 {
-    /* Made here because a read has nobody to report a lack of memory to. */
+    /* Made here because a read has no caller to report a lack of memory to. */
     if (io->scratch == NULL) {
         io->scratch =
             jzi_alloc(io->alloc, io->dispatcher->worker_count * (size_t)JZI_SCRATCH_BYTES);

@@ -70,7 +70,7 @@ static bool listener_claim(jzi_io *io, jzi_source *source, jzx_io_event *event)
         return true;
     case JZX_ERR_AGAIN:
         return false;
-    case JZX_ERR_STOPPING: /* it finishes what is queued and takes nothing new */
+    case JZX_ERR_STOPPING: /* the owner finishes what is queued and takes nothing new */
         (void)jzi_source_set_interest(io, source, 0);
         return false;
     default:

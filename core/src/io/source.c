@@ -66,7 +66,7 @@ void jzi_io_disclaim(jzi_io *io, int32_t what)
     }
 }
 
-/* Also finds kept ones, which users no longer see but the poller still reports. */
+/* Also finds kept sources, which users no longer see but the poller still reports. */
 static jzi_source *find_any(const jzi_io *io, jzx_io_ref ref)
 {
     uint32_t slot = (uint32_t)ref;
@@ -287,7 +287,8 @@ void jzi_source_notify(jzi_io *io, jzi_source *source)
     jzi_worker_post_event(io->dispatcher->acting, owner, &source->node);
 }
 
-/* After fork: nothing is flushed, shut down or unwatched, because the parent still uses it. */
+/* After fork: nothing is flushed, shut down or unwatched, because the parent still uses the
+ * descriptor. */
 static void abandon_source(jzi_io *io, jzi_source *source)
 {
     if (source->ops->discard != NULL) {

@@ -24,7 +24,7 @@ typedef struct jzi_source_ops {
     /* The reference is gone (unwatched, or the owner ended; `owner_ended` tells). Called once, the
      * source is already off its owner and out of the table, its descriptor is not yet out of the
      * poller. Return true to let this module forget the descriptor and free the source; false to
-     * keep it (a connection that flushes): then call jzi_source_free() later. */
+     * keep the source (a connection that flushes): then call jzi_source_free() later. */
     bool (*close)(jzi_io *io, jzi_source *source, bool owner_ended);
     /* The loop goes while the source is kept: release what it holds; this module closes the
      * descriptor and frees the source. Needed where close() can return false. */
@@ -44,13 +44,12 @@ typedef enum jzi_source_type {
 
 /* Bits of jzi_source.flags. */
 #define JZI_SOURCE_QUEUED 0x1u  /* the node waits in the owner's lane, or is being handled */
-#define JZI_SOURCE_CLOSED 0x2u  /* the reference is gone; free it when the node is out */
+#define JZI_SOURCE_CLOSED 0x2u  /* the reference is gone; freed when the node is out */
 #define JZI_SOURCE_HANDING 0x4u /* claimed: the behavior is looking at `event` */
-#define JZI_SOURCE_KEPT 0x8u    /* close() kept it: not freed before jzi_source_free() */
+#define JZI_SOURCE_KEPT 0x8u    /* close() kept the source: not freed before jzi_source_free() */
 #define JZI_SOURCE_MOVED 0x10u  /* given to another owner while its node was queued */
-#define JZI_SOURCE_QUIET                                                                           \
-    0x20u /* a pool's: the poller reported it and was not yet told to go on                        \
-           */
+/* In a pool: the poller reported the source and was not yet told to go on. */
+#define JZI_SOURCE_QUIET 0x20u
 
 struct jzi_source {
     jzi_node node;
@@ -88,7 +87,7 @@ struct jzi_io {
     jzi_source *kept;       /* these, linked by next and pprev */
     jzi_idmap watches;      /* what jzi_io_claim() was called for */
     unsigned char *scratch; /* a read buffer per worker for all connections; made on first use */
-    bool in_wait; /* inside the poller, where nothing of the loop is touched: for fork(2) */
+    bool in_wait;           /* inside the poller, where the loop is not touched: for fork(2) */
 };
 #define JZI_SCRATCH_BYTES 65536u
 
@@ -101,7 +100,7 @@ void jzi_io_deinit(jzi_io *io);
  * refused here; the poller cannot tell: to it, a descriptor it knows already is one that was closed
  * and reused. With no claim left there is no memory left. Errors: ALREADY, NO_MEMORY. */
 jzx_err jzi_io_claim(jzi_io *io, int32_t what);
-/* One that is not claimed is fine. */
+/* `what` need not be claimed. */
 void jzi_io_disclaim(jzi_io *io, int32_t what);
 
 /* Makes a source of ops->bytes (zeroed beyond jzi_source) for an open actor, with a reference, and
@@ -109,11 +108,11 @@ void jzi_io_disclaim(jzi_io *io, int32_t what);
  * fd is still the caller's. Errors: NO_SUCH_ACTOR, STOPPING, RESERVED_TAG, NO_MEMORY, BAD_FD. */
 jzx_err jzi_source_open(jzi_io *io, const jzi_source_ops *ops, int fd, jzx_actor_id owner,
                         uint32_t interest, uint32_t tag, jzi_source **out_source);
-/* The source of a reference; NULL when it is gone or never was. */
+/* The source of a reference; NULL when the source is gone or never was. */
 jzi_source *jzi_source_find(const jzi_io *io, jzx_io_ref ref);
 /* Tells the poller what to look for. Errors: BAD_FD, NO_MEMORY. */
 jzx_err jzi_source_set_interest(jzi_io *io, jzi_source *source, uint32_t interest);
-/* Queues the source's message to its owner unless it is queued already. */
+/* Queues the source's message to its owner unless the message is queued already. */
 void jzi_source_notify(jzi_io *io, jzi_source *source);
 /* Ends the reference; nothing of it is handed over any more. The source is freed at once or when
  * its node is out of its lane. */
@@ -122,7 +121,7 @@ void jzi_source_close(jzi_io *io, jzi_source *source);
 void jzi_source_free(jzi_io *io, jzi_source *source);
 /* Moves a source to another open actor. Errors: NO_SUCH_ACTOR, STOPPING, NO_MEMORY. */
 jzx_err jzi_source_give(jzi_io *io, jzi_source *source, jzx_actor_id owner, uint32_t tag);
-/* Closes everything an actor owns whose incarnation is over. */
+/* The actor's incarnation is over: closes every source that it owns. */
 void jzi_source_leave(jzi_worker *worker, jzi_actor *actor, bool restarts);
 
 /* Looks at the poller, waiting at most timeout_ns, and calls `ready` of what is. */

@@ -10,7 +10,7 @@
 #define PATH_NAME_BYTES 256u
 #define PATH_ALL (JZX_PATH_CHANGED | JZX_PATH_CREATED | JZX_PATH_REMOVED)
 
-/* What the three have in common. */
+/* What signals, children and paths have in common. */
 typedef struct sysevent {
     jzi_source source;
     int32_t which;   /* signal number or process id */
@@ -74,7 +74,7 @@ static void signal_discard(jzi_io *io, jzi_source *source)
     if (source->fd >= 0) {
         if (self->thread == jzi_thread_self()) {
             io->env->signal_close(io->env->ctx, source->fd, self->which);
-        } else { /* nobody changes another thread's mask, and our own is none of its business */
+        } else { /* signal_close() would change the mask of this thread instead */
             io->env->fd_close(io->env->ctx, source->fd);
         }
         source->fd = -1;

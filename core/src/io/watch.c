@@ -84,7 +84,8 @@ jzx_err jzi_watch_update(jzi_io *io, jzx_io_ref ref, uint32_t interest)
 jzx_err jzi_watch_end(jzi_io *io, jzx_io_ref ref)
 {
     jzi_source *source = jzi_source_find(io, ref);
-    /* Without a descriptor it is a child whose end is being told, and the reference is gone. */
+    /* A source without a descriptor is a child whose end is being told, and the reference is
+     * gone. */
     if (source == NULL || source->fd < 0) {
         return JZX_ERR_NO_SUCH_REF;
     }

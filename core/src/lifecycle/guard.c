@@ -1,5 +1,5 @@
 /* The crash guard: which crashes of a thread belong to an actor that opted in (R17). How they are
- * caught and judged is in os/fault.h. */
+ * caught and judged is in os/debug/fault.h. */
 #include <jzx/guard.h>
 
 #include "os/debug/fault.h"

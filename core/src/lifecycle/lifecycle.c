@@ -29,7 +29,7 @@ void jzi_lifecycle_wake(jzi_worker *worker, jzi_actor *actor)
     }
 }
 
-/* Back to the scheduler: whoever was worked on goes into the ring if there is more to do. */
+/* Back to the scheduler: the current actor goes into the ring if there is more to do. */
 void jzi_life_settle(jzi_worker *worker)
 {
     jzi_actor *actor = worker->current;
@@ -37,7 +37,7 @@ void jzi_life_settle(jzi_worker *worker)
     JZI_PUBLISH_HOT(worker->ctx.self, JZX_NOBODY);
     JZI_PUBLISH_HOT(worker->phase, JZI_PHASE_NONE);
     if (actor == NULL) {
-        return; /* it ended */
+        return; /* the actor ended */
     }
     jzi_life *life = jzi_life_of(actor);
     if (life != NULL && jzi_actor_step_of(actor) != JZI_STEP_NONE) {
@@ -68,8 +68,8 @@ static void before_hook(jzi_worker *worker, jzi_actor *actor, jzi_phase phase)
     JZI_PUBLISH_HOT(worker->ctx.self, actor->id);
     worker->reason_by = JZX_NOBODY;
     if (jzi_unlikely(worker->pooled)) {
-        /* Both say that somebody will look at it, so nobody queues it meanwhile. What is commanded
-         * has a bit of its own, and finish_run() looks for those. */
+        /* Both flags say that this worker will look at the actor, so no other worker queues it
+         * meanwhile. Commands have bits of their own, and finish_run() looks for those. */
         actor->flags |= JZI_ACTOR_LIFE | JZI_ACTOR_QUEUED;
     }
     jzi_user_code_begins(worker);
@@ -243,7 +243,7 @@ void jzi_life_fail(jzi_worker *worker, jzi_actor *actor)
         return;
     }
     if ((actor->flags & (JZI_ACTOR_DEFERRED | JZI_ACTOR_KILLED)) == JZI_ACTOR_DEFERRED) {
-        jzi_life_end(worker, actor); /* it was stopping: it does not go on as if nothing had been */
+        jzi_life_end(worker, actor); /* an actor that was stopping cannot be resumed */
         return;
     }
     jzi_life_freeze(actor);
@@ -318,7 +318,7 @@ static bool inited(jzi_worker *worker, jzi_actor *actor)
 {
     if (worker->hook_result == JZX_BEHAVIOR_STOP) {
         jzi_worker_set_reason(worker, JZX_REASON_NORMAL, 0, NULL);
-        actor->flags |= JZI_ACTOR_KILLED; /* it never was: no signals */
+        actor->flags |= JZI_ACTOR_KILLED; /* the actor never was: no signals */
         jzi_life_end_for_good(worker, actor);
         return false;
     }
@@ -330,7 +330,7 @@ static bool inited(jzi_worker *worker, jzi_actor *actor)
     return true;
 }
 
-/* The turn that failed did not look for those who wait for room, and there may be no other. */
+/* The turn that failed did not look for senders that wait for room, and may be the last turn. */
 void jzi_life_tell_room(jzi_worker *worker, jzi_actor *actor)
 {
     if ((actor->flags & JZI_ACTOR_WAITERS) != 0 &&
@@ -403,7 +403,7 @@ static void cleaned(jzi_worker *worker, jzi_actor *actor)
         return;
     }
     jzi_life_set_step(actor, JZI_STEP_DOWN);
-    actor->flags &= ~(JZI_ACTOR_HALT | JZI_ACTOR_RESTART); /* whoever asked for it: it is done */
+    actor->flags &= ~(JZI_ACTOR_HALT | JZI_ACTOR_RESTART); /* these orders are obeyed now */
     jzi_life_open_gate(worker, actor);
     if ((actor->type->flags & JZX_SPAWN_DROP_QUEUE) != 0) {
         drop_queue(worker, actor, &actor->urgent);

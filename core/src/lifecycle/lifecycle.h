@@ -17,12 +17,12 @@
 #define JZI_CHILD_EVENT_EXITED 0x8u       /* stopped by itself; clean, and can be started again */
 #define JZI_CHILD_EVENT_DOWN 0x10u        /* clean, as ordered */
 #define JZI_CHILD_EVENT_ENDED 0x20u       /* gone */
-#define JZI_CHILD_EVENT_ASKED 0x40u       /* it is up, and somebody wants it restarted */
+#define JZI_CHILD_EVENT_ASKED 0x40u       /* up, and a caller wants the child restarted */
 /* These are about no failure and no end: they have no reason. */
 #define JZI_CHILD_EVENT_PLAIN                                                                      \
     (JZI_CHILD_EVENT_STARTED | JZI_CHILD_EVENT_DOWN | JZI_CHILD_EVENT_ASKED)
 
-/* What ties a child to a parent that supervises it. The parent's jzi_children owns it. */
+/* What ties a child to a parent that supervises it. The parent's jzi_children owns the link. */
 typedef struct jzi_child_link {
     struct jzi_child_link *next_event; /* in the parent's list, while news != 0 */
     uint32_t events;
@@ -44,17 +44,17 @@ typedef struct jzi_life {
     uint32_t child_count; /* this and incarnation, since_ns, children: readers look at them */
     uint32_t incarnation;
     uint32_t after;    /* jzi_after: what follows the clean-up */
-    bool began;        /* it was RUNNING once, and the observer knows */
+    bool began;        /* the actor was RUNNING once, and the observer knows */
     bool bare;         /* no init has succeeded: there is nothing for deinit to release */
     bool adopts;       /* a plain parent: new children are supervised */
-    uint64_t since_ns; /* when it was last RUNNING */
+    uint64_t since_ns; /* when the actor was last RUNNING */
     jzi_alarm alarm;
     jzx_actor_id self;
 
-    jzi_child_link *child_link;    /* its parent supervises it */
-    struct jzi_far *far;           /* its parent is in another dispatcher */
-    struct jzi_started *started;   /* its parent wants to know when it is RUNNING */
-    struct jzi_children *children; /* it supervises its children */
+    jzi_child_link *child_link;    /* the parent supervises the actor */
+    struct jzi_far *far;           /* the parent is in another dispatcher */
+    struct jzi_started *started;   /* the parent wants to know when the actor is RUNNING */
+    struct jzi_children *children; /* the actor supervises its children */
     jzi_child_link *events;        /* of its children, oldest first */
     jzi_child_link *events_last;
     jzx_reason reason; /* between the steps of a procedure; LINKED until it is obeyed */
@@ -64,7 +64,7 @@ typedef struct jzi_life {
 
 /* How a parent supervises; installed by the module above. */
 typedef struct jzi_children_ops {
-    /* There is news in life->news, and the parent is STARTING, RUNNING or stops its children. */
+    /* There is news in life->events, and the parent is STARTING, RUNNING or stops its children. */
     void (*events)(jzi_worker *worker, jzi_actor *parent);
     /* A supervisor starts: makes its jzi_children and starts the first child. False:
      * worker->reason. */
@@ -72,16 +72,16 @@ typedef struct jzi_children_ops {
     /* Of a supervisor that is STARTING: 0 wait, 1 all children are up, -1 failed: worker->reason.
      */
     int (*started)(jzi_worker *worker, jzi_actor *parent);
-    /* Begins, or goes on, to end all children, by its rules or by force. */
+    /* Begins, or goes on, to end all children, by the parent's rules or by force. */
     void (*stop_all)(jzi_worker *worker, jzi_actor *parent, bool kill);
     /* All children are gone: frees their jzi_children. */
     void (*forget)(jzi_worker *worker, jzi_actor *parent);
     /* A supervisor is gone: frees its plan. */
     void (*ended)(jzi_worker *worker, jzi_life *life);
-    /* A spawn by a parent that supervises it; `supervisor`: opts->state is the plan of one. */
+    /* A spawn by a parent that supervises; `supervisor`: opts->state is the plan of one. */
     jzx_err (*spawn)(jzi_worker *worker, jzi_actor *parent, const jzx_spawn_opts *opts,
                      bool supervisor, jzx_actor_id *out_id);
-    /* The same as `news`, soon, for the root, which has no turns. */
+    /* The same as `events`, soon, for the root, which has no turns. */
     void (*wake_root)(jzi_worker *worker);
     /* An actor that the root supervises was born here: its child link becomes the root's. */
     void (*adopt)(jzi_worker *worker, jzi_actor *actor);
@@ -91,12 +91,12 @@ typedef struct jzi_children_ops {
  * array, jzi_features in loop_features.c, in the order in which they are called; the last one is
  * empty. */
 typedef struct jzi_feature {
-    size_t at; /* of the member of jzi_cold that is not NULL if the actor has anything of it */
+    size_t at; /* of the member of jzi_cold that is not NULL if the actor uses the feature */
     /* A dispatcher begins: installs the operations of its events. Or NULL. */
     void (*init)(jzi_worker *worker);
     /* An incarnation is over; `restarts`: there is a next one. */
     void (*leave_incarnation)(jzi_worker *worker, jzi_actor *actor, bool restarts);
-    /* The actor is gone, and nobody was told yet. For what is in cold->patterns, or NULL. */
+    /* The actor is gone, and no watcher was told yet. For what is in cold->patterns, or NULL. */
     void (*leave_identity)(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id);
     /* The actor goes on after a failure, without a restart. Likewise. */
     void (*resume)(jzi_worker *worker, jzi_actor *actor);
@@ -105,8 +105,8 @@ typedef struct jzi_feature {
 /* What a spawn has besides the caller's options. Zeroed is a plain one. */
 typedef struct jzi_birth {
     jzi_actor *parent;          /* NULL: the root */
-    jzi_child_link *child_link; /* the parent supervises it; the root does once it is born */
-    bool supervisor;            /* it is one: opts->state is its plan */
+    jzi_child_link *child_link; /* the parent supervises the child; the root, once it is born */
+    bool supervisor;            /* the child is a supervisor: opts->state is its plan */
     bool asked;                 /* by user code, which may be stopping itself */
 } jzi_birth;
 
@@ -145,12 +145,12 @@ void jzi_lifecycle_finish_children(jzi_worker *worker, const struct jzi_life *li
  * given its time as well. */
 void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands,
                          uint32_t timeout_ms, uint64_t parent_deadline_ns);
-/* Puts news on a parent's list, once; whoever calls sees to it that they are heard. */
+/* Puts news on a parent's list, once; the caller sees to it that the parent hears them. */
 void jzi_child_event_add(jzi_life *above, jzi_child_link *child_link, uint32_t events);
-/* An actor with a life fails because of another one, a child or one it is linked to. */
+/* An actor with a life fails because of another actor, a child or a linked one. */
 void jzi_lifecycle_fail_with(jzi_worker *worker, jzi_actor *actor, const jzx_reason *reason);
-/* Tells the parent of a supervised actor, in whatever dispatcher, that a caller wants it restarted.
- */
+/* Tells the parent of a supervised actor, in whatever dispatcher, that a caller wants the actor
+ * restarted. */
 void jzi_lifecycle_ask_restart(jzi_worker *worker, jzi_actor *actor);
 /* Has lifecycle look at an actor in its next turn. */
 void jzi_lifecycle_wake(jzi_worker *worker, jzi_actor *actor);
@@ -190,7 +190,7 @@ jzi_siblings_at(const jzi_worker *worker, uint32_t index, bool home)
     return home ? &jzi_worker_slot(worker, index)->siblings
                 : jzi_siblings_of(worker, jzi_worker_any(worker, index));
 }
-/* The actor of a child, also one in another dispatcher; NULL when it is gone. */
+/* The actor of a child, also one in another dispatcher; NULL when the actor is gone. */
 static inline jzi_actor *jzi_lifecycle_child(const jzi_worker *worker, jzx_actor_id id)
 {
     if (jzi_likely(!jzi_worker_is_far(worker, id))) {

@@ -1,6 +1,6 @@
-/* Commands: how anybody asks for the end of an actor, how a parent directs its children, and what
- * the actor does about it when its turn comes. Commands are bits, so they need no memory, cannot
- * fail, and merge; a kill is obeyed before a stop, a stop before a restart (R6, R9, R18). */
+/* Commands: how a caller asks for the end of an actor, how a parent directs its children, and what
+ * the actor does about a command when its turn comes. Commands are bits, so they need no memory,
+ * cannot fail, and merge; a kill is obeyed before a stop, a stop before a restart (R6, R9, R18). */
 #include "lifecycle/lifecycle_priv.h"
 #include "sched/worker_record.h"
 
@@ -11,7 +11,7 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
     uint32_t timeout_ms = actor->type->stop_timeout_ms;
     const jzi_life *life = jzi_life_of(actor);
     if ((actor->flags & JZI_ACTOR_ENDING) != 0 && (life == NULL || life->after == JZI_AFTER_END)) {
-        return; /* it is on its way */
+        return; /* the end is on its way */
     }
     if (timeout_ms == JZX_SHUTDOWN_BRUTAL) {
         jzi_lifecycle_kill(worker, actor);
@@ -25,12 +25,12 @@ void jzi_lifecycle_stop(jzi_worker *worker, jzi_actor *actor, bool drained)
     jzi_step step = (jzi_step)jzi_actor_step_of(actor);
     bool deferred = (actor->flags & JZI_ACTOR_DEFERRED) != 0;
     if (deferred && worker->ctx.self != actor->id) {
-        return; /* it knows, and has asked for time */
+        return; /* the actor knows, and has asked for time */
     }
     if ((actor->flags & JZI_ACTOR_ENDING) == 0) {
         jzi_life_set_deadline(worker, actor, timeout_ms, UINT64_MAX);
     }
-    /* In a pool it may be in its start hooks at this moment: it drains when it is up. */
+    /* In a pool the actor may be in its start hooks at this moment: it drains when it is up. */
     bool starting = step >= JZI_STEP_INITED && step <= JZI_STEP_POST_RESTARTED &&
                     step != JZI_STEP_CHILDREN_START &&
                     (worker->taking_in || worker->current != actor);
@@ -77,7 +77,7 @@ void jzi_lifecycle_obey(jzi_worker *worker, jzi_actor *actor, uint64_t orders)
         const jzi_life *life = jzi_life_of(actor);
         jzi_lifecycle_kill(worker, actor);
         if (orders == JZI_GATE_KILL && life != NULL && life->child_link != NULL) {
-            jzi_life_open_gate(worker, actor); /* its parent may want it again */
+            jzi_life_open_gate(worker, actor); /* the parent may want the actor again */
         }
     }
 }
@@ -128,14 +128,14 @@ void jzi_lifecycle_order(jzi_worker *worker, jzi_actor *actor, uint32_t commands
 
 void jzi_lifecycle_fail_with(jzi_worker *worker, jzi_actor *actor, const jzx_reason *reason)
 {
-    if ((actor->flags & JZI_ACTOR_LINKED) == 0) { /* the first one is the reason */
+    if ((actor->flags & JZI_ACTOR_LINKED) == 0) { /* the first failure is the reason */
         actor->cold->life->linked = *reason;
         actor->flags |= JZI_ACTOR_LINKED;
     }
     jzi_lifecycle_wake(worker, actor);
 }
 
-/* One that is RUNNING, or not yet started. */
+/* An actor that is RUNNING, or not yet started. */
 static void obey_running(jzi_worker *worker, jzi_actor *actor)
 {
     uint32_t flags = actor->flags;
@@ -174,7 +174,7 @@ static void obey_running(jzi_worker *worker, jzi_actor *actor)
     } else if ((flags & JZI_ACTOR_HALT) != 0) {
         actor->flags &= ~(JZI_ACTOR_HALT | JZI_ACTOR_START);
         if ((flags & JZI_ACTOR_DEFERRED) != 0) {
-            return; /* it is stopping already, in its own time, and will say when it is done */
+            return; /* the actor is stopping already, in its own time, and says when it is done */
         }
         if (created) {
             jzi_life_set_step(actor, JZI_STEP_DOWN);
@@ -207,7 +207,8 @@ static void obey_starting(jzi_worker *worker, jzi_actor *actor)
     jzi_life_clean_up(worker, actor, halt ? JZI_AFTER_DOWN : JZI_AFTER_END);
 }
 
-/* One that failed and waits for a decision. A stop ends it, and the failure stays the reason. */
+/* An actor that failed and waits for a decision. A stop ends the actor, and the failure stays the
+ * reason. */
 static void obey_failed(jzi_worker *worker, jzi_actor *actor)
 {
     uint32_t flags = actor->flags;
@@ -230,7 +231,7 @@ static void obey_failed(jzi_worker *worker, jzi_actor *actor)
     }
 }
 
-/* One that waits for its children to end. */
+/* An actor that waits for its children to end. */
 static void obey_children(jzi_worker *worker, jzi_actor *actor)
 {
     uint32_t flags = actor->flags;
@@ -264,7 +265,7 @@ static void obey_children(jzi_worker *worker, jzi_actor *actor)
     jzi_life_advance(worker, actor);
 }
 
-/* One that is clean. */
+/* An actor that is clean. */
 static void obey_down(jzi_worker *worker, jzi_actor *actor)
 {
     uint32_t flags = actor->flags;
@@ -297,13 +298,13 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
         worker->reason = life->reason;
         worker->failed_on = life->failed_on;
     }
-    /* While it is FAILED nothing runs, not even what it does for its children; and once it is to
-     * stop itself, nobody is restarted any more. */
+    /* While the actor is FAILED nothing runs, not even what it does for its children; and once the
+     * actor is to stop itself, no child is restarted any more. */
     const uint32_t orders = JZI_ACTOR_STOP | JZI_ACTOR_KILL | JZI_ACTOR_LINKED | JZI_ACTOR_HALT;
     bool last_orders =
         (step == JZI_STEP_NONE || step == JZI_STEP_CHILDREN_START) && (actor->flags & orders) != 0;
-    bool destroying =
-        worker->dispatcher->destroying; /* nothing is decided: only their ends count */
+    /* While destroying nothing is decided: only the ends of children count. */
+    bool destroying = worker->dispatcher->destroying;
     if ((actor->flags & JZI_ACTOR_CHILD_EVENTS) != 0 &&
         (destroying || (step != JZI_STEP_FAILED && !last_orders))) {
         actor->flags &= ~JZI_ACTOR_CHILD_EVENTS;
@@ -329,7 +330,7 @@ static void obey(jzi_worker *worker, jzi_actor *actor)
         obey_down(worker, actor);
         break;
     default:
-        /* Every other step is left within the call that entered it, unless that never returns. */
+        /* Every other step is left within the call that entered it, if that call returns. */
         jzi_assert(worker->dispatcher->abandoned);
         worker->hook_result = JZX_BEHAVIOR_FAIL;
         jzi_life_advance(worker, actor);

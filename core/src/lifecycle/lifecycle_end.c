@@ -1,5 +1,5 @@
-/* The way out: orders to children, what an incarnation leaves behind, the end and who hears of it
- * (R16). */
+/* The way out: orders to children, what an incarnation leaves behind, the end, and telling the
+ * watchers and the parent (R16). */
 #include "lifecycle/lifecycle_priv.h"
 
 #include "base/alloc.h"
@@ -55,13 +55,13 @@ void jzi_life_arm_deadline(jzi_worker *worker, jzi_actor *actor)
 }
 
 /* A child's deadline is its own, but never more than nine tenths of what its parent has left: so
- * the one who is late is found out before those who wait for it. */
+ * a late child is found out before the parents that wait for it. */
 void jzi_life_set_deadline(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
                            uint64_t parent_deadline_ns)
 {
     jzi_life *life = jzi_life_of(actor);
     if (life == NULL) {
-        return; /* its stop takes no time */
+        return; /* such an actor stops at once */
     }
     uint64_t now = jzi_worker_clock(worker);
     uint64_t due =
@@ -116,7 +116,7 @@ void jzi_parent_tell(jzi_worker *worker, jzi_actor *actor, uint32_t events)
         worker->dispatcher->children->wake_root(worker);
     } else if (life->far == NULL) {
         jzi_parent_hear(worker, jzi_worker_slot(worker, actor->parent), child_link, events);
-    } else if (events != JZI_CHILD_EVENT_ENDED) { /* its zombie says so */
+    } else if (events != JZI_CHILD_EVENT_ENDED) { /* the zombie says so */
         jzi_far_tell(worker, life->far, events);
     }
 }
@@ -126,8 +126,8 @@ void jzi_lifecycle_ask_restart(jzi_worker *worker, jzi_actor *actor)
     jzi_parent_tell(worker, actor, JZI_CHILD_EVENT_ASKED);
 }
 
-/* All at once, the youngest first: a plain parent's children do not depend on each other's order;
- * who wants one has a supervisor. */
+/* All at once, the youngest first: a plain parent's children do not depend on each other's order.
+ * For an order there are supervisors. */
 void jzi_lifecycle_finish_children(jzi_worker *worker, const jzi_life *life, bool kill)
 {
     for (uint32_t slot = life->last_child; slot != JZI_NO_ACTOR;) {
@@ -277,8 +277,8 @@ typedef struct jzi_last_words {
 } jzi_last_words;
 
 /* The dead slot itself becomes the notice (R9). Only a text and a correlation take memory, and may
- * be missing. What it had in hand when it failed is where the urgent lane was, and above the type
- * of the reason. */
+ * be missing. The message that the actor had in hand when it failed is where the urgent lane was,
+ * and above the type of the reason. */
 static void fill_zombie(jzi_worker *worker, jzi_actor *actor, uint32_t incarnation)
 {
     const jzx_reason *reason = &worker->reason;
@@ -307,7 +307,7 @@ static void fill_zombie(jzi_worker *worker, jzi_actor *actor, uint32_t incarnati
     bool lost = block == NULL && reason->text[0] != '\0';
     jzi_msg_set(&node->msg, JZX_MSG_BORROWED | JZI_MSG_EVENT | (lost ? JZI_MSG_TEXT_LOST : 0));
     node->msg.sender = actor->id;
-    JZI_PUBLISH(node->msg.drop, NULL); /* where `cold` was, which others look at */
+    JZI_PUBLISH(node->msg.drop, NULL); /* where `cold` was, which other threads look at */
     node->ops = JZI_EVENT_CHILD;
 }
 
@@ -467,8 +467,8 @@ void jzi_life_finish(jzi_worker *worker, jzi_actor *actor)
     } else if (far == NULL) {
         jzi_siblings_remove(worker, actor, parent);
     }
-    /* The life pin goes: from here on the id resolves for nobody, and the slot is free as soon as
-     * no other thread has a message on its way. */
+    /* The life pin goes: from here on the id does not resolve, and the slot is free as soon as no
+     * other thread has a message on its way. */
     gate_add(worker, actor, (uint64_t)0 - JZI_GATE_PIN);
     jzi_count_add(&worker->counters.ended, 1);
     jzi_count_sub(&worker->counters.live, 1);
@@ -495,7 +495,7 @@ void jzi_life_finish(jzi_worker *worker, jzi_actor *actor)
         if (cold->life != NULL && cold->life->started != NULL) {
             jzi_started_leave(worker, cold->life->started);
         }
-        JZI_PUBLISH(actor->cold, NULL); /* then it is freed: somebody may be looking at it */
+        JZI_PUBLISH(actor->cold, NULL); /* before the freeing: a reader may be looking at it */
         jzi_board_free(worker->dispatcher->board, cold->life, sizeof(jzi_life));
         jzi_board_free(worker->dispatcher->board, cold, sizeof *cold);
     }

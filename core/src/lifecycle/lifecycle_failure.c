@@ -1,6 +1,6 @@
-/* Failures as people want to see them later: who, with which message in hand, and where in the
- * code. Kept on the board while somebody has asked for them; otherwise only a look at a flag is
- * paid for, per failure. */
+/* Failures as people want to see them later: the actor, the message in hand, and the place in the
+ * code. Failures are kept on the board while a client has asked for them; otherwise a failure costs
+ * only a look at a flag. */
 #include "actor/board.h"
 #include "lifecycle/lifecycle_priv.h"
 #include "os/debug/fault.h"
@@ -62,7 +62,7 @@ static void add_hook(jzi_failure *failure, const jzi_actor *actor)
     }
 }
 
-/* Which function it was is known but for answers, which may have one of their own. */
+/* The function that failed is known but for answers, which may have a function of their own. */
 static void add_behavior(jzi_failure *failure, const jzi_actor *actor)
 {
     bool signal = failure->kind == JZX_KIND_NOTICE && jzi_tag_is_signal(failure->tag) &&

@@ -1,6 +1,6 @@
 /* Parent and child in different dispatchers. What they say to each other are errands: a birth and
- * orders go down, news and the zombie come up, each in the order it was said. All of it is in one
- * record, made with the child, so nothing that happens to it later needs memory (R9).
+ * orders go down, news and the zombie come up, each in the order it was said. All errands are in
+ * one record, made with the child, so nothing that happens to the child later needs memory (R9).
  *
  *   parent's dispatcher            child's dispatcher
  *   spawn     ----birth---->   enters its table
@@ -8,7 +8,7 @@
  *   hears     <---word------   news, merged while they are not heard
  *   unlinks   <---zombie----   the dead slot itself; its way back frees the slot
  *
- * The parent outlives its children, and a slot its zombie: nobody needs a pin on the other. */
+ * The parent outlives its children, and a slot its zombie: neither needs a pin on the other. */
 #include "lifecycle/lifecycle_priv.h"
 
 #include "base/alloc.h"
@@ -21,8 +21,8 @@ struct jzi_far {
     jzi_inbox *down;            /* the child's dispatcher */
     jzi_inbox *up;              /* the parent's; NULL: the root */
     uint32_t parent;            /* index */
-    jzi_child_link *child_link; /* the parent's; NULL: it does not supervise */
-    jzi_child_link own;         /* what the child has in its place */
+    jzi_child_link *child_link; /* the parent's; NULL: the parent does not supervise */
+    jzi_child_link own;         /* what the child has in place of child_link */
     jzi_siblings siblings;
 
     /* Orders that are not yet obeyed; under the lock. */
@@ -36,8 +36,8 @@ struct jzi_far {
     uint32_t delay_ms;
     uint64_t deadline_ns;
 
-    /* News that are not yet heard. Who has told a reason tells no other one before its parent
-     * answered, so that is read and written by turns. */
+    /* News that are not yet heard. A child that has told a reason tells no other reason before its
+     * parent answered, so the two sides read and write the reason by turns. */
     _Atomic uint32_t events;
     _Atomic uint32_t restarts;
     uint64_t uptime_ns;
@@ -94,8 +94,7 @@ void jzi_far_order(jzi_worker *worker, jzi_actor *actor, bool finish, uint32_t c
     }
 }
 
-/* While this goes on the errand counts as under way, so that the parent does not free the record.
- */
+/* Meanwhile the errand counts as under way, so that the parent does not free the record. */
 static bool obey_once(jzi_worker *worker, jzi_far *far)
 {
     lifecycle_far_lock(far);
@@ -119,7 +118,7 @@ static bool obey_once(jzi_worker *worker, jzi_far *far)
     }
     jzi_actor *actor = far->actor;
     if ((jzi_actor_gate(actor) & JZI_GATE_PINS) == 0) {
-        return true; /* its zombie is under way */
+        return true; /* the zombie is under way */
     }
     if (orders != 0) {
         jzi_lifecycle_order(worker, actor, orders, timeout_ms, deadline_ns);
@@ -211,7 +210,7 @@ static void take_zombie(jzi_worker *worker, jzi_node *node)
 void jzi_far_ended(jzi_worker *worker, jzi_actor *actor, jzi_far *far)
 {
     jzi_inbox *up = far->up;       /* the record is the parent's from the push on */
-    jzi_assert(actor->far == far); /* its parent may be looking at it: not to be written */
+    jzi_assert(actor->far == far); /* the parent may be looking at it: not to be written */
     worker->dispatcher->away++;
     jzi_msg_clear(&actor->zombie.msg, JZI_MSG_EVENT);
     jzi_msg_add(&actor->zombie.msg, JZI_MSG_ZOMBIE);
@@ -234,7 +233,7 @@ void jzi_far_give_back(jzi_worker *worker, jzi_actor *actor)
 
 /* Birth. */
 
-/* Room in the ring, kept ahead of the births: who comes cannot be sent back. */
+/* Room in the ring, kept ahead of the births: a newborn cannot be sent back. */
 static bool lifecycle_far_make_room(jzi_worker *worker)
 {
     enum { AHEAD = 32 };
@@ -254,7 +253,7 @@ static void be_born(jzi_worker *worker, jzi_errand *errand)
         return;
     }
     jzi_worker_more_slots(worker);
-    /* Its second pin goes: from here on it is like anybody else. */
+    /* The second pin goes: from here on the actor is like any other. */
     atomic_fetch_sub_explicit(&actor->door.gate, JZI_GATE_PIN, memory_order_acq_rel);
     bool root = far->up == NULL;
     jzi_life *life = jzi_life_of(actor);

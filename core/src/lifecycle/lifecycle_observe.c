@@ -57,7 +57,7 @@ void jzi_observer_tell_birth(const jzi_worker *worker, const jzi_actor *actor)
         observer->on.on_actor_spawn(observer->ctx, actor->id, jzi_actor_name(actor));
     }
     if (jzi_actor_state_of(actor) != JZX_STATE_RUNNING) {
-        return; /* it has something to start */
+        return; /* the actor has something to start */
     }
     if (jzi_dispatcher_sees(worker->dispatcher, JZI_SEES_MOVES)) {
         jzi_observer_tell_move(worker, actor, JZX_STATE_CREATED, JZX_STATE_STARTING);

@@ -1,4 +1,4 @@
-/* Shared by the sources of lifecycle, and by nobody else. */
+/* Shared by the sources of lifecycle only. */
 #ifndef JZI_LIFECYCLE_STEPS_H
 #define JZI_LIFECYCLE_STEPS_H
 
@@ -38,7 +38,7 @@ static inline void jzi_life_set_step(jzi_actor *actor, jzi_step step)
 }
 /* Moves the actor to its next state; the one place where that happens. */
 void jzi_life_move(jzi_worker *worker, jzi_actor *actor, jzx_life_event event);
-/* The observer and the log hear of it; lifecycle_observe.c. These two if JZI_SEES_MOVES. */
+/* The observer and the log are told; lifecycle_observe.c. These two if JZI_SEES_MOVES. */
 void jzi_observer_tell_move(const jzi_worker *worker, const jzi_actor *actor, uint32_t from,
                             uint32_t to);
 void jzi_observer_tell_plain_end(const jzi_worker *worker, const jzi_actor *actor);
@@ -90,7 +90,7 @@ void jzi_life_advance(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_settle(jzi_worker *worker);
 void jzi_life_tell_room(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_note_failure(jzi_worker *worker, jzi_actor *actor);
-/* For who looks: in the flight record, and on the board if somebody reads failures there. */
+/* Kept in the flight record, and on the board if a client reads failures there. */
 void jzi_life_keep_failure(jzi_worker *worker, const jzi_actor *actor);
 
 /* With JZX_SPAWN_TELL_START; lifecycle_started.c. NULL: no memory. */
@@ -99,7 +99,7 @@ void jzi_started_init(jzi_worker *worker);
 jzi_started *jzi_started_make(jzi_worker *worker, const jzi_actor *parent);
 /* Of a child that never was; NULL is fine. */
 void jzi_started_drop(const jzx_allocator *alloc, jzi_started *it);
-/* The child, which has one, is RUNNING; is gone. */
+/* The child, which has a jzi_started, is RUNNING; is gone. */
 void jzi_started_tell(jzi_worker *worker, const jzi_actor *actor);
 void jzi_started_leave(jzi_worker *worker, jzi_started *it);
 
@@ -127,7 +127,7 @@ void jzi_zombie_reason(const jzi_node *node, jzx_reason *out_reason);
 /* Last among the parent's children; parent NULL: the root. */
 void jzi_siblings_add(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent);
 void jzi_siblings_remove(jzi_worker *worker, jzi_actor *actor, jzi_actor *parent);
-/* It is counted, traced, observed, and gets its first turn. */
+/* The new actor is counted, traced, observed, and gets its first turn. */
 void jzi_life_born(jzi_worker *worker, jzi_actor *actor);
 
 /* Leaves news with the parent that supervises, if there is one. Takes worker->reason along. */
@@ -136,13 +136,13 @@ void jzi_parent_tell(jzi_worker *worker, jzi_actor *actor, uint32_t events);
 void jzi_life_stop_children(jzi_worker *worker, jzi_actor *actor, bool kill);
 /* An incarnation is over: what was bound to it goes, but for its watches and links. */
 void jzi_incarnation_release(jzi_worker *worker, jzi_actor *actor);
-/* It goes on after a failure. */
+/* The incarnation goes on after a failure. */
 void jzi_features_resume(jzi_worker *worker, jzi_actor *actor);
-/* After its last code: these go as well, and the peers hear of it. `revoke`: the actor is to be
- * started again, without the events of its past. */
+/* After the actor's last code: its watches and links go as well, and the peers are told. `revoke`:
+ * the actor is to be started again, without the events of its past. */
 void jzi_relations_release(jzi_worker *worker, jzi_actor *actor, bool revoke);
-/* Gives the actor's stop a deadline, or an earlier one. The alarm is armed only once it has to wait
- * for something: most stops are over before. */
+/* Gives the actor's stop a deadline, or an earlier one. The alarm is armed only once the stop has
+ * to wait for something: most stops are over before. */
 void jzi_life_arm_deadline(jzi_worker *worker, jzi_actor *actor);
 void jzi_life_set_deadline(jzi_worker *worker, jzi_actor *actor, uint32_t timeout_ms,
                            uint64_t parent_deadline_ns);

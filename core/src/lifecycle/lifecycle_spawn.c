@@ -12,7 +12,7 @@
      JZX_SPAWN_DROP_QUEUE | JZX_SPAWN_REDELIVER | JZX_SPAWN_REGISTER | JZX_SPAWN_TELL_START)
 enum { DEFAULT_STOP_MS = 5000, DEFAULT_REDELIVER = 3 };
 
-/* Nothing to start: it went through the first states at once. */
+/* With nothing to start, an actor went through the first states at once. */
 #define HISTORY_RUNNING                                                                            \
     ((JZI_HISTORY_NEW << 3 | JZX_STATE_STARTING) << 3 | (uint32_t)JZX_STATE_RUNNING)
 
@@ -40,7 +40,7 @@ static __attribute__((noinline)) jzx_err check_restart(const jzx_spawn_opts *opt
         opts->restart_intensity != JZX_INTENSITY_NEVER) {
         return JZX_ERR_TOO_BIG;
     }
-    /* A budget or a backoff for one that is not restarted. */
+    /* A budget or a backoff for a child that is not restarted. */
     return birth->child_link == NULL && opts->restart != JZX_RESTART_NEVER ? JZX_ERR_INVALID_ARG
                                                                            : JZX_OK;
 }
@@ -48,7 +48,7 @@ static __attribute__((noinline)) jzx_err check_restart(const jzx_spawn_opts *opt
 _Static_assert(offsetof(jzx_spawn_opts, restart) + 20 == offsetof(jzx_spawn_opts, redeliver_max) &&
                    offsetof(jzx_spawn_opts, redeliver_max) + 4 == sizeof(jzx_spawn_opts),
                "what is said about restarts and redelivery is in a row");
-/* Whether anything is said about them: six fields in half as many loads, for every spawn asks. */
+/* Whether any of these options is set: six fields in half as many loads, for every spawn asks. */
 static inline bool says_more(const jzx_spawn_opts *opts)
 {
     uint64_t words[3];
@@ -282,7 +282,7 @@ void jzi_life_born(jzi_worker *worker, jzi_actor *actor)
     born(worker, actor);
 }
 
-/* Frees what make_ext() made, and what a name needed. */
+/* Frees what make_cold() made, and what a name needed. */
 static void drop_cold(const jzx_allocator *alloc, jzi_actor *actor)
 {
     if (actor->cold != NULL) {
@@ -297,7 +297,7 @@ static void drop_cold(const jzx_allocator *alloc, jzi_actor *actor)
     }
 }
 
-/* With JZX_SPAWN_REGISTER; see jzi_name_reserve(). *out_name stays NULL without it. */
+/* With JZX_SPAWN_REGISTER; see jzi_name_reserve(). Without the flag *out_name stays NULL. */
 static jzx_err reserve_name(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id,
                             const jzx_spawn_opts *opts, jzi_name **out_name)
 {
@@ -313,7 +313,7 @@ static jzx_actor_id next_id(const jzi_actor *actor)
     return generation << 32 | jzx_id_index(actor->id);
 }
 
-/* What a new actor needs that is not plain; on an error nothing is left. */
+/* What a new actor that is not plain needs; on an error nothing is left. */
 static jzx_err furnish(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opts *opts,
                        const jzi_birth *birth, jzi_name **out_name)
 {
@@ -326,7 +326,7 @@ static jzx_err furnish(jzi_worker *worker, jzi_actor *actor, const jzx_spawn_opt
     return err;
 }
 
-/* Takes back an actor that nobody has heard of. */
+/* Takes back an actor whose id nothing knows yet. */
 static void undo_far(jzi_worker *clerk, jzi_inbox *down, jzi_actor *actor, jzi_far *far)
 {
     uint32_t generation = jzi_gate_generation(jzi_actor_gate(actor));
@@ -370,7 +370,8 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *u
     }
     fill_actor(actor, opts, type, cap);
     jzi_actor_table_open(actor);
-    /* Until its birth it has two pins: who resolves the id there takes the birth in first. */
+    /* Until its birth the actor has two pins: a worker there that resolves the id takes the birth
+     * in first. */
     atomic_fetch_add_explicit(&actor->door.gate, JZI_GATE_PIN, memory_order_release);
     jzi_far *far = jzi_far_make(clerk, actor, down, up, birth);
     jzi_birth below = *birth;
@@ -399,7 +400,8 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *u
         actor->cold->life->self = id;
     }
     if (up != NULL) {
-        jzi_siblings_add(clerk, actor, birth->parent); /* once it is born it may end at any time */
+        /* Before the birth: once born, the actor may end at any time. */
+        jzi_siblings_add(clerk, actor, birth->parent);
     }
     jzi_directory_unborn(clerk->dispatcher->directory, 1);
     if (!jzi_far_send_birth(clerk, far)) {
@@ -414,7 +416,7 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *u
         return JZX_ERR_STOPPING;
     }
     if (name != NULL) {
-        jzi_name_confirm(clerk, name); /* behind the birth: whoever finds the id there finds it */
+        jzi_name_confirm(clerk, name); /* after the birth was sent: the id resolves */
     }
     if (out_id != NULL) {
         *out_id = id;
@@ -422,7 +424,7 @@ jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *u
     return JZX_OK;
 }
 
-/* A child in another dispatcher: its parent's part of it. */
+/* A child in another dispatcher: the parent's part of the spawn. */
 static jzx_err spawn_elsewhere(jzi_worker *worker, jzi_inbox *down, const jzx_spawn_opts *opts,
                                const jzi_birth *birth, jzx_actor_id *out_id)
 {

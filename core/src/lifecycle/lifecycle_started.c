@@ -1,13 +1,13 @@
 /* CHILD_STARTED: a child that was spawned with JZX_SPAWN_TELL_START is RUNNING, and its parent is
- * told by a notice. The record is made with the child, so the notice cannot fail (R9); it outlives
- * the child while a notice is on its way, in the parent's lane or in hand.
+ * told by a notice. The record is made with the child, so the notice cannot fail (R9); the record
+ * outlives the child while a notice is on its way, in the parent's lane or in hand.
  *
  *   word = incarnation:32 | SECOND | IN_HAND | QUEUED | CHILD
  *
  * The child's dispatcher writes the incarnation and sets QUEUED, the parent's turns that into
- * IN_HAND and clears it; whoever clears the last of the three bits frees the record. A start that
- * finds a notice waiting is told by it. One that comes while the parent is in such a notice takes
- * the other of two nodes, so that it stands where it belongs (R6). */
+ * IN_HAND and clears it; the side that clears the last of the three bits frees the record. A start
+ * that finds a notice waiting is told by that notice. A start that comes while the parent is in
+ * such a notice takes the other of two nodes, so that its notice stands where it belongs (R6). */
 #include "lifecycle/lifecycle_priv.h"
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@
 typedef struct notice {
     jzi_node node;
     jzi_started *of;
-    bool claimed; /* it is the one in hand; the parent's */
+    bool claimed; /* this notice is the one in hand; the parent's */
 } notice;
 
 struct jzi_started {

@@ -1,11 +1,12 @@
 /* A watch is a record with its own node, so its notice cannot be refused and needs no memory when
- * the target dies (R9). It is in two places: in a ring of the target, which fires it, and in a tree
- * of the watcher, which ends it. A link is two such records, one each way, that know each other.
+ * the target dies (R9). The record is in two places: in a ring of the target, which fires it, and
+ * in a tree of the watcher, which ends it. A link is two such records, one each way, that know each
+ * other.
  *
  *   target->cold->watchers    links, then watches from the oldest on: a circular list
  *   watcher->cold->watching   by reference or, for links, by target
  *
- * Whoever ends a watch whose node is in a lane or in hand leaves the record to the event operations
+ * When a watch ends whose node is in a lane or in hand, the record is left to the event operations
  * below, which free it when the node is out.
  *
  * This is the whole story inside one dispatcher. monitor_far.c has what happens between two, and
@@ -17,9 +18,9 @@
 #include <string.h>
 
 /* The tree is digital: the bits of a key say which way to go, and a record sits at the first free
- * place on its way. So it needs neither balancing nor memory, its depth is about the logarithm of
- * its size for keys that count up, and equal keys (a link to somebody whose EXIT is still queued)
- * are no trouble. */
+ * place on its way. So the tree needs neither balancing nor memory, its depth is about the
+ * logarithm of its size for keys that count up, and equal keys (a link to an actor whose EXIT is
+ * still queued) are no trouble. */
 static uint32_t way_of(bool link, uint64_t key, uint32_t height)
 {
     if (height == 0) {
@@ -37,7 +38,7 @@ void jzi_monitor_tree_add(jzi_watch **root, jzi_watch *watch)
     *at = watch;
 }
 
-/* Any leaf above it may take its place: its way leads through there. */
+/* Any leaf above a record may take its place: the way to the leaf leads through there. */
 static void tree_remove(jzi_watch **root, jzi_watch *watch)
 {
     jzi_watch **at = root;
@@ -119,7 +120,7 @@ void jzi_monitor_leave_watcher(jzi_worker *worker, jzi_watch *watch)
     }
 }
 
-/* The watch is over. Never frees a record whose node somebody still has. */
+/* The watch is over. Never frees a record whose node is in a lane or in hand. */
 static void retire(jzi_worker *worker, jzi_watch *watch)
 {
     if (jzi_unlikely(watch->far)) {
@@ -180,7 +181,7 @@ static uint32_t tag_of(uint32_t kind)
 static void inbox(jzi_worker *worker, jzi_watch *watch)
 {
     jzi_actor *watcher = jzi_worker_find(worker, watch->watcher);
-    jzi_assert(watcher != NULL); /* whoever ends forgets its watches first */
+    jzi_assert(watcher != NULL); /* an actor that ends forgets its watches first */
     watch->place = JZI_WATCH_QUEUED;
     watch->node.msg.tag = tag_of(watch->signal.kind);
     jzi_worker_post_notice(worker, watcher, &watch->node);
@@ -258,8 +259,8 @@ void jzi_monitor_init(jzi_worker *worker)
                         .revoke = monitor_notice_is_revoked};
 }
 
-/* Of the dispatcher of an actor that is not in this one. NULL: it is, or there is no such
- * dispatcher. */
+/* The inbox of the dispatcher of an actor that lives elsewhere. NULL: the actor lives here, or
+ * there is no such dispatcher. */
 static jzi_inbox *inbox_of(const jzi_worker *worker, jzx_actor_id target)
 {
     return jzi_likely(!jzi_worker_is_far(worker, target))
@@ -333,13 +334,12 @@ void jzi_monitor_exit(jzi_worker *worker, jzi_actor *actor, jzi_watch *watch, ui
     } else if (traps) {
         jzi_monitor_fire(worker, watch, JZX_SIGNAL_EXIT, incarnation, reason);
     } else {
-        watch->reason = *reason; /* it is doomed, unless it takes the link back in time */
+        watch->reason = *reason; /* the actor is doomed, unless it takes the link back in time */
         monitor_fail(worker, actor, watch);
     }
 }
 
-/* A link that broke and that its actor is about to fail for: it is in the tree, and nowhere else.
- */
+/* A link that broke and that its actor is about to fail for: such a link is in the tree only. */
 static bool is_doomed(const jzi_watch *watch)
 {
     return watch->link && watch->next == NULL && watch->place == JZI_WATCH_IDLE;
@@ -475,7 +475,7 @@ void jzi_monitor_break_links(jzi_worker *worker, jzi_actor *actor, uint32_t inca
         jzi_monitor_exit(worker, peer, watch, incarnation, reason);
     }
     jzi_watch *doomed = cold == NULL ? NULL : doomed_of(actor);
-    while (doomed != NULL) { /* it failed for these, or for something else that came first */
+    while (doomed != NULL) { /* the actor failed for these, or for what came first */
         retire(worker, doomed);
         doomed = doomed_of(actor);
     }

@@ -1,14 +1,14 @@
 /* Watches and links between two dispatchers. Neither touches the other's actors: what one has to
  * say is an errand, and errands keep the order in which they were said, also with the messages of
  * the actor they are about (R6). All of them are in the record, so nothing that happens later needs
- * memory (R9). tests/models/watch.pml is a checked model of it.
+ * memory (R9). tests/models/watch.pml is a checked model of this.
  *
  * A watch is made by the watcher's dispatcher, which alone frees it:
  *
  *   watcher's dispatcher               target's dispatcher
  *   watch     ----watch----->      in the ring of the target, or else NOPROC
  *   hears     <---restarted--      merged while it is under way
- *   hears     <---down-------      out of the ring; it is not touched there any more
+ *   hears     <---down-------      out of the ring, and not touched there any more
  *   unwatch   ----unwatch--->      out of the ring
  *   may free  <---unwatch----      the same errand, as its own answer
  *
@@ -19,17 +19,18 @@
  * A link is one record with two ends, one for each dispatcher. An end is in the tree and in the
  * ring of its own actor while the link holds there. Each end says good-bye once, because its actor
  * ended or took the link back, or in answer to the other's, and is done when it has said and heard
- * it; the last one frees the record. A good-bye that is refused is as good as heard.
+ * a good-bye; the last one frees the record. A good-bye that is refused is as good as heard.
  *
- * Two that link each other at once make two records. The one of the lower id stays; the other one
- * is refused by who gets to know it. Until then they act as one. */
+ * Two actors that link each other at once make two records. The record of the lower id stays; the
+ * other record is refused by the dispatcher that gets to know it. Until then both act as one. */
 #include "lifecycle/monitor_priv.h"
 
 #include "base/alloc.h"
 
 static const jzx_reason gone = {.kind = JZX_REASON_NOPROC};
 
-/* An actor of this dispatcher. Also one that others spawned and whose birth waits for memory. */
+/* An actor of this dispatcher; also one that was spawned from elsewhere and whose birth waits for
+ * memory. */
 static jzi_actor *find_here(jzi_worker *worker, jzx_actor_id id)
 {
     worker->slots_made = atomic_load_explicit(&worker->table->made, memory_order_relaxed);
@@ -43,7 +44,7 @@ typedef struct far_watch {
     jzi_inbox *home;  /* of the watcher */
     jzi_inbox *there; /* of the target */
     /* The watcher's dispatcher's. */
-    bool out;   /* the target's dispatcher may still touch it */
+    bool out;   /* the target's dispatcher may still touch the record */
     bool asked; /* `unwatch` is under way */
     /* The target's dispatcher's, each until it is sent. */
     jzi_cold *spare; /* for a target without one */
@@ -76,7 +77,7 @@ static void monitor_far_unlock(far_watch *far)
     atomic_store_explicit(&far->lock, 0, memory_order_release);
 }
 
-/* The target's dispatcher will not touch it any more. */
+/* The target's dispatcher will not touch the record any more. */
 static void come_home(jzi_worker *worker, far_watch *far)
 {
     far->out = false;
@@ -95,7 +96,7 @@ static void run_down(jzi_worker *worker, jzi_errand *errand)
 {
     far_watch *far = jzi_container_of(errand, far_watch, on_down);
     if (far->asked) {
-        return; /* the answer to that is still to come */
+        return; /* the answer to `unwatch` is still to come */
     }
     come_home(worker, far);
     if (far->watch.watcher == JZX_NOBODY) {
@@ -125,7 +126,7 @@ static void run_unwatched(jzi_worker *worker, jzi_errand *errand)
     free_if_over(worker, far);
 }
 
-/* At the target's: home is open, because it counts what is away. */
+/* In the target's dispatcher: far->home is open, because its dispatcher counts what is away. */
 void jzi_monitor_far_ended(jzi_watch *watch, uint32_t incarnation, const jzx_reason *reason)
 {
     far_watch *far = far_watch_of(watch);
@@ -181,8 +182,8 @@ static void retire_watch(jzi_worker *worker, far_watch *far)
 {
     jzi_monitor_leave_watcher(worker, &far->watch);
     if (far->out && !far->asked) {
-        /* Refused: that dispatcher is gone or about to be, and says so with `down`, be it that it
-         * still has to take the watch in. */
+        /* Refused: the target's dispatcher is gone or about to be, and says so with `down`, even if
+         * it still has to take the watch in. */
         far->asked = jzi_errand_post(far->there, &far->on_unwatch);
     } else {
         free_if_over(worker, far);
@@ -229,7 +230,7 @@ jzx_err jzi_monitor_far_watch(jzi_worker *worker, jzi_actor *actor, jzi_inbox *t
     }
     if (!jzi_errand_post(there, &far->on_watch)) {
         jzi_free(&worker->alloc, far->spare, sizeof *far->spare);
-        jzi_monitor_far_ended(&far->watch, 0, &gone); /* after what its actors said before */
+        jzi_monitor_far_ended(&far->watch, 0, &gone); /* after what the actors there said before */
     }
     return JZX_OK;
 }
@@ -243,7 +244,7 @@ typedef struct far_end {
     struct far_link *link;
     jzi_inbox *to; /* the other end's dispatcher */
     jzi_errand bye;
-    bool first; /* it was made here, and is counted here */
+    bool first; /* the link was made here, and is counted here */
     bool said;
     bool heard;
     /* What the good-bye says. */
@@ -277,7 +278,7 @@ static void drop_end(const jzx_allocator *alloc, far_link *link)
     }
 }
 
-/* Once, when the last of these becomes true. */
+/* Drops the end once, when the last of these becomes true. */
 static void drop_if_done(jzi_worker *worker, far_end *end)
 {
     if (end->said && end->heard && end->watch.watcher == JZX_NOBODY &&
@@ -304,7 +305,7 @@ static void hold(jzi_worker *worker, jzi_actor *actor, far_end *end)
 static jzi_actor *monitor_far_let_go(jzi_worker *worker, far_end *end)
 {
     jzi_actor *actor = jzi_worker_find(worker, end->watch.watcher);
-    jzi_assert(actor != NULL); /* whoever ends breaks its links first */
+    jzi_assert(actor != NULL); /* an actor that ends breaks its links first */
     jzi_monitor_ring_remove(&actor->cold->watchers, &end->watch);
     if (end->first) {
         jzi_count_sub(&worker->counters.watches, 1);
@@ -312,8 +313,8 @@ static jzi_actor *monitor_far_let_go(jzi_worker *worker, far_end *end)
     return actor;
 }
 
-/* reason NULL: the link was taken back. If nobody listens any more the other end is done: all it
- * may still do is to say its own. */
+/* reason NULL: the link was taken back. If the other dispatcher takes nothing in any more, the
+ * other end is done: all it may still do is to say its own good-bye. */
 static void say_bye(jzi_worker *worker, far_end *end, uint32_t incarnation,
                     const jzx_reason *reason)
 {

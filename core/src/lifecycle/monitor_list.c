@@ -1,4 +1,4 @@
-/* Watches and links as those see them who look from outside, through the actor's own dispatcher. */
+/* Watches and links as readers outside see them, through the actor's own dispatcher. */
 #include "lifecycle/monitor_priv.h"
 
 #include <jzx/types.h>
@@ -9,8 +9,8 @@ typedef struct relation_list {
     size_t count;
 } relation_list;
 
-/* In a tree: those that still hold. Of one between two dispatchers that is known by who has it only
- * where it is; here it counts until its end is heard of. */
+/* The watches or links of a tree that still hold. Whether one between two dispatchers still holds
+ * is known only in the other dispatcher; here it counts until its end is heard of. */
 static void add_tree(relation_list *list, const jzi_watch *watch, bool links)
 {
     while (watch != NULL && list->count < list->cap) {
@@ -26,8 +26,8 @@ static void add_ring(relation_list *list, const jzi_watch *head)
 {
     const jzi_watch *watch = head;
     while (watch != NULL && list->count < list->cap) {
-        jzx_actor_id watcher =
-            JZI_PEEK(watch->watcher); /* another dispatcher may be taking it back */
+        /* Another dispatcher may be taking the watch back. */
+        jzx_actor_id watcher = JZI_PEEK(watch->watcher);
         if (!watch->link && watcher != JZX_NOBODY) {
             list->out[list->count++] = watcher;
         }

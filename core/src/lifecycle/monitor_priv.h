@@ -1,4 +1,4 @@
-/* Shared by the sources of monitor, and by nobody else. */
+/* Shared by the sources of monitor only. */
 #ifndef JZI_MONITOR_STEPS_H
 #define JZI_MONITOR_STEPS_H
 
@@ -13,10 +13,10 @@ typedef struct jzi_watch {
     jzi_node node;
     jzx_signal signal;       /* the news; `from` is the target. Handed over as a copy */
     jzx_reason reason;       /* of the news */
-    jzx_actor_id watcher;    /* 0: it is over, and freed when the node is out */
+    jzx_actor_id watcher;    /* 0: the watch is over, and freed when the node is out */
     uint64_t key;            /* in the watcher's tree: the reference; of a link: the target */
     struct jzi_watch *up[2]; /* the tree grows upwards */
-    struct jzi_watch *next;  /* in a ring of links and watches. NULL: it is in none */
+    struct jzi_watch *next;  /* in a ring of links and watches. NULL: in none */
     struct jzi_watch *prev;
     struct jzi_watch *pair; /* of a link inside the dispatcher that holds: the other direction */
     bool link;
@@ -35,16 +35,17 @@ void jzi_monitor_tree_add(jzi_watch **root, jzi_watch *watch);
 jzi_watch *jzi_monitor_tree_find(jzi_watch *root, bool link, uint64_t key, bool joined);
 void jzi_monitor_ring_add(jzi_watch **head, jzi_watch *watch);
 void jzi_monitor_ring_remove(jzi_watch **head, jzi_watch *watch);
-/* From here on its watcher cannot name it. */
+/* From here on the watcher cannot name the watch. */
 void jzi_monitor_leave_watcher(jzi_worker *worker, jzi_watch *watch);
 
 /* News for the watcher, which is in this dispatcher. */
 void jzi_monitor_fire(jzi_worker *worker, jzi_watch *watch, jzx_signal_kind kind,
                       uint32_t incarnation, const jzx_reason *reason);
-/* A link of this actor broke, and is in its tree only: it hears of it, fails, or neither. */
+/* A link of this actor broke, and is in its tree only: the actor is told, fails, or neither. */
 void jzi_monitor_exit(jzi_worker *worker, jzi_actor *actor, jzi_watch *watch, uint32_t incarnation,
                       const jzx_reason *reason);
-/* An id may resolve without an incarnation that a link could join: it failed, or is cleaned up. */
+/* False: the target failed, or is cleaned up: its id resolves, but there is no incarnation that a
+ * link could join. */
 bool jzi_monitor_is_linkable(const jzi_actor *target);
 
 /* The same as their namesakes in monitor.h, for a target in the dispatcher of `there`. */
@@ -52,7 +53,7 @@ jzx_err jzi_monitor_far_watch(jzi_worker *worker, jzi_actor *actor, jzi_inbox *t
                               jzx_actor_id target, uint32_t flags, jzx_watch_ref *out_ref);
 jzx_err jzi_monitor_far_link(jzi_worker *worker, jzi_actor *actor, jzi_inbox *there,
                              jzx_actor_id target, jzi_linkable_fn make_linkable);
-/* In the dispatcher of the watcher: the watch, or the link, is over for it. */
+/* In the dispatcher of the watcher: the watch, or the link, is over for the watcher. */
 void jzi_monitor_far_retire(jzi_worker *worker, jzi_watch *watch);
 /* In the dispatcher of the target: news for a watcher elsewhere. After _ended() the record is out
  * of the ring and no longer the caller's. */

@@ -13,7 +13,7 @@ jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id, uint64_t side)
             ? worker->inbox
             : jzi_directory_inbox(worker->dispatcher->directory, jzx_id_dispatcher(id));
     jzi_ask *ask = inbox == NULL ? NULL : jzi_ask_slot(inbox, jzx_id_slot(id));
-    /* One look for both: without the bit it may be the next ask's in a moment. */
+    /* One look for both: without the bit the slot may be the next ask's in a moment. */
     uint64_t word = ask == NULL ? 0 : jzi_ask_word(ask);
     return word >> 32 == id >> 32 && (word & side) != 0 ? ask : NULL;
 }
@@ -34,8 +34,8 @@ static jzi_ask *make_slot(jzi_inbox *inbox)
     return ask;
 }
 
-/* With the lock: every other slot of the list for everybody. If the dispatcher took them all,
- * threads that ask would have to make more each time. */
+/* With the lock: every other slot of the list that all threads share. If the dispatcher took them
+ * all, threads that ask would have to make more each time. */
 static jzi_ask *take_half(jzi_slots *slots)
 {
     jzi_ask *halves[2] = {NULL, NULL};
@@ -120,7 +120,7 @@ jzx_err jzi_outcome_err(uint32_t outcome)
     return outcome < JZX_OUTCOME_REFUSED ? errors[outcome] : JZX_ERR_INVALID_ARG;
 }
 
-/* The name of an actor that lives here; others' are theirs to read. */
+/* The name of an actor that lives here; only its own dispatcher reads the name of an actor. */
 static void copy_name(const jzi_worker *worker, jzx_actor_id id, char *out)
 {
     out[0] = '\0';
@@ -137,7 +137,7 @@ void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx
 {
     jzx_reply *reply = &ask->reply;
     uint32_t depth = worker == NULL
-                         ? UINT32_MAX /* a thread that waits finds it out itself */
+                         ? UINT32_MAX /* a thread that waits finds the depth itself */
                          : jzi_depth_of(worker->inbox, worker->dispatcher->directory, callee);
     reply->outcome = (uint32_t)outcome;
     reply->err = (int32_t)jzi_outcome_err((uint32_t)outcome);
@@ -160,7 +160,7 @@ void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx
     };
 }
 
-/* The payload of a reply that reaches nobody. */
+/* The payload of a reply that reaches no actor. */
 static void drop_payload(jzi_worker *worker, jzi_ask *ask)
 {
     jzx_message *msg = &ask->errand.node.msg;
@@ -175,7 +175,7 @@ static void payload_deferred(jzi_worker *worker, jzi_errand *errand)
     drop_payload(worker, jzi_container_of(errand, jzi_ask, errand));
 }
 
-/* An answer reaches nobody: its asker cancelled, ended or restarted after it was given. */
+/* An answer reaches no actor: its asker cancelled, ended or restarted after it was given. */
 static void ask_discard(jzi_worker *worker, jzi_ask *ask)
 {
     jzx_message *msg = &ask->errand.node.msg;
@@ -209,7 +209,7 @@ void jzi_ask_deliver(jzi_worker *worker, jzi_ask *ask)
 {
     jzi_inbox *home = ask->home;
     if (ask->waiter != NULL) {
-        if (worker == NULL || !worker->dispatcher->abandoned) { /* fork(2) left it in the parent */
+        if (worker == NULL || !worker->dispatcher->abandoned) { /* fork(2) left the thread behind */
             wake_thread(ask->waiter);
         }
     } else if (worker->inbox == home) {
@@ -312,8 +312,8 @@ void jzi_ask_resume(jzi_worker *worker, jzi_actor *actor)
     }
 }
 
-/* The behavior returned, and the duty is still with the message. One that did not return OK leaves
- * it to what becomes of the actor, which is the better answer. */
+/* The behavior returned, and the duty is still with the message. If the behavior did not return OK,
+ * what becomes of the actor is the better answer. */
 static void request_left(jzi_worker *worker, jzi_actor *actor, jzi_node *node, bool ok)
 {
     jzi_ask *ask = jzi_ask_at(worker, node->ops);
@@ -339,7 +339,7 @@ static void request_died(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
         [JZX_DEAD_DROPPED] = JZX_OUTCOME_CALLEE_DIED,
         [JZX_DEAD_CANCELLED] = JZX_OUTCOME_CANCELLED,
         [JZX_DEAD_DISCARDED] = JZX_OUTCOME_FORGOTTEN,
-        [JZX_DEAD_FAILED_ON] = JZX_OUTCOME_FORGOTTEN, /* never: what it failed on has left it */
+        [JZX_DEAD_FAILED_ON] = JZX_OUTCOME_FORGOTTEN, /* never: the duty has left that message */
         [JZX_DEAD_POISON] = JZX_OUTCOME_FORGOTTEN,
     };
     static const jzx_reason gone = {.kind = JZX_REASON_NOPROC};
@@ -354,7 +354,7 @@ static void request_died(jzi_worker *worker, jzi_actor *actor, jzi_node *node,
 }
 
 /* The clock is read when the time may be up soon: by the last reading, which is more than this much
- * behind only if somebody kept the thread for so long. */
+ * behind only if the thread was held up for so long. */
 #define PATIENCE_NS UINT64_C(900000000)
 static jzx_dead_reason judge_request(jzi_worker *worker, const jzi_node *node)
 {

@@ -2,15 +2,16 @@
  *
  * An ask is a slot that two sides share. The asker's side waits for the outcome; the other side has
  * the duty to answer, which travels with the request's message (JZI_MSG_ASK), and can be kept by an
- * actor. Whoever decides the outcome first, by setting DECIDED, delivers it: the replier, whoever
- * ends the request without a reply, or the asker's deadline. The answer's node is part of the slot,
- * so it needs no memory (R9). A side that is through clears its bit; the last one frees the slot.
+ * actor. The thread that decides the outcome first, by setting DECIDED, delivers it: the replier's,
+ * the one that ends the request without a reply, or that of the asker's deadline. The answer's node
+ * is part of the slot, so the answer needs no memory (R9). A side that is through clears its bit;
+ * the last one frees the slot.
  *
  *   word = generation:32 | slot:24 | DUTY, ASKER, DECIDED, THREAD
  *
  * In a system, and for asks of plain threads, the bits change by atomic operations; on a loop of
- * its own by plain ones (R33). All else of a slot belongs to one side: the node to whoever decided,
- * until it is delivered; the lists to the asker's and the holder's dispatchers. */
+ * its own by plain ones (R33). All else of a slot belongs to one side: the node to the thread that
+ * decided, until the answer is delivered; the lists to the asker's and the holder's dispatchers. */
 #ifndef JZI_ASK_H
 #define JZI_ASK_H
 
@@ -20,9 +21,9 @@
 #include "sched/send.h"
 #include "time/alarm.h"
 
-#define JZI_ASK_DUTY ((uint64_t)0x1)    /* somebody has to answer */
+#define JZI_ASK_DUTY ((uint64_t)0x1)    /* the answer is still owed */
 #define JZI_ASK_ASKER ((uint64_t)0x2)   /* the asker's side is not through */
-#define JZI_ASK_DECIDED ((uint64_t)0x4) /* how it ends is settled, and nobody waits any more */
+#define JZI_ASK_DECIDED ((uint64_t)0x4) /* the outcome is settled, and the asker waits no more */
 #define JZI_ASK_THREAD ((uint64_t)0x8)  /* of a plain thread, which alone may look at the rest */
 
 /* A thread that waits. */
@@ -35,18 +36,18 @@ typedef struct jzi_ask_waiter {
 typedef struct jzi_ask {
     jzi_errand errand; /* its node is the answer */
     _Atomic uint64_t word;
-    _Atomic jzx_actor_id holder;    /* who keeps the duty; 0: a message has it */
-    _Atomic jzx_actor_id passed_to; /* whom the message was passed on to, */
+    _Atomic jzx_actor_id holder;    /* the actor that keeps the duty; 0: a message has it */
+    _Atomic jzx_actor_id passed_to; /* the actor that the message was passed on to, */
     _Atomic uint32_t passed;        /* if this is the ask's generation */
     jzi_inbox *home;                /* of the asker's dispatcher */
-    jzx_actor_id asker;             /* 0: it cancelled, or is gone */
-    bool shared;                    /* several threads know it */
+    jzx_actor_id asker;             /* 0: the asker cancelled, or is gone */
+    bool shared;                    /* several threads know the ask */
     bool posted;                    /* the answer is in the asker's lane */
-    bool lapsed;                    /* its holder failed with it in hand */
-    uint32_t tries;                 /* of its message, with JZI_HAND_TRIED: who failed on it */
-    jzi_ask_waiter *waiter;         /* of a plain thread's ask, and gone when that is through */
+    bool lapsed;                    /* the holder failed with the request in hand */
+    uint32_t tries;                 /* with JZI_HAND_TRIED: how often the message failed before */
+    jzi_ask_waiter *waiter;         /* of a plain thread, and gone when that thread is through */
     struct jzi_ask *next;           /* the asker's; free: the free list */
-    struct jzi_ask **pprev;         /* NULL: it is on no list */
+    struct jzi_ask **pprev;         /* NULL: the ask is on no list */
     struct jzi_ask *owed_next;      /* the holder's */
     struct jzi_ask **owed_pprev;
     jzi_alarm alarm;
@@ -64,7 +65,7 @@ static inline uint64_t jzi_ask_word(const jzi_ask *ask)
 {
     return atomic_load_explicit(&ask->word, memory_order_acquire);
 }
-/* Its number: what messages carry. */
+/* The ask's number: what messages carry. */
 static inline uint32_t jzi_ask_index(const jzi_ask *ask)
 {
     return ask->home->base | (uint32_t)(jzi_ask_word(ask) >> 8 & 0xFFFFFFu);
@@ -74,15 +75,16 @@ static inline uint64_t jzi_ask_id(const jzi_ask *ask)
 {
     return (jzi_ask_word(ask) >> 32 << 32) | jzi_ask_index(ask);
 }
-/* The slot of an id if it still is that ask, and this side of it is not through. NULL: it is, or
- * there never was one. For the side that asks: only then the rest of the slot stays its own. */
+/* The slot of an id if the slot still is that ask, and this side of the ask is not through. NULL:
+ * this side is through, or there never was such an ask. For the side that calls: only while its bit
+ * is set the rest of the slot stays its own. */
 jzi_ask *jzi_ask_find(const jzi_worker *worker, uint64_t id, uint64_t side);
 /* NULL: there is no such slot. Thread: any. */
 static inline jzi_ask *jzi_ask_slot(const jzi_inbox *inbox, uint32_t slot)
 {
     return jzi_slots_find(&inbox->asks, slot, sizeof(jzi_ask));
 }
-/* That of a message, which is there. */
+/* The slot of a message that carries an ask; the slot exists. */
 static inline jzi_ask *jzi_ask_at(const jzi_worker *worker, uint32_t index)
 {
     const jzi_inbox *inbox = jzi_likely((index ^ worker->base) >> 24 == 0)
@@ -101,7 +103,7 @@ bool jzi_ask_refill(jzi_worker *worker);
 static inline void jzi_ask_wake(jzi_ask *ask, uint64_t bits)
 {
     uint64_t word = (jzi_ask_word(ask) >> 8 << 8) + ((uint64_t)1 << 32);
-    word += (uint64_t)(word >> 32 == 0) << 32; /* they go round, and 0 is no ask */
+    word += (uint64_t)(word >> 32 == 0) << 32; /* generations go round, and 0 is no ask */
     ask->pprev = NULL;
     ask->posted = ask->lapsed = false;
     atomic_store_explicit(&ask->holder, JZX_NOBODY, memory_order_relaxed);
@@ -134,12 +136,12 @@ static inline uint64_t jzi_ask_change(jzi_ask *ask, uint64_t set, uint64_t clear
     return set != 0 ? atomic_fetch_or_explicit(&ask->word, set, memory_order_acq_rel)
                     : atomic_fetch_and_explicit(&ask->word, ~clear, memory_order_acq_rel);
 }
-/* True: it was not settled yet, and the caller says how it ends. */
+/* True: the outcome was not settled yet, and the caller decides it. */
 static inline bool jzi_ask_decide(jzi_ask *ask)
 {
     return (jzi_ask_change(ask, JZI_ASK_DECIDED, 0) & JZI_ASK_DECIDED) == 0;
 }
-/* Back to the free ones; those of threads to where threads find them. */
+/* The slot goes back to the free slots; a thread's to where threads find it. */
 void jzi_ask_give(jzi_worker *worker, jzi_inbox *home, jzi_ask *ask);
 /* A side is through. worker NULL: of a thread that runs no actors. */
 static inline void jzi_ask_leave(jzi_worker *worker, jzi_ask *ask, uint64_t side)
@@ -151,18 +153,18 @@ static inline void jzi_ask_leave(jzi_worker *worker, jzi_ask *ask, uint64_t side
     }
 }
 
-/* Fills in how it ended; the caller decided. `callee` may be NULL, and so may `reason`. */
+/* Fills in how the ask ended; the caller decided. `callee` may be NULL, and so may `reason`. */
 void jzi_ask_conclude(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx_actor_id callee,
                       const jzx_reason *reason);
-/* Hands the answer to the asker. The caller decided, filled it in, and does not touch the ask any
- * more. */
+/* Hands the answer to the asker. The caller decided, filled the answer in, and does not touch the
+ * ask any more. */
 void jzi_ask_deliver(jzi_worker *worker, jzi_ask *ask);
-/* Both, if it is not settled yet, and the duty ends in any case. */
+/* Both, if the outcome is not settled yet; the duty ends in any case. */
 void jzi_ask_end(jzi_worker *worker, jzi_ask *ask, jzx_outcome outcome, jzx_actor_id callee,
                  const jzx_reason *reason);
 jzx_err jzi_outcome_err(uint32_t outcome);
 
-/* Linked at the asker, with its deadline running. The asker has an extra. */
+/* The ask is linked at the asker, with its deadline running. The asker has cold->patterns. */
 void jzi_ask_time_is_up(jzi_alarms *alarms, jzi_alarm *alarm);
 static inline void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *ask)
 {
@@ -173,28 +175,29 @@ static inline void jzi_ask_begin(jzi_worker *worker, jzi_actor *asker, jzi_ask *
         jzi_alarm_set_lazily(worker->alarms, &ask->alarm, ask->deadline_ns);
     }
 }
-/* The answer goes into the asker's lane; it lives here. */
+/* The answer goes into the lane of the asker, which lives here. */
 static inline void jzi_ask_post(jzi_worker *worker, jzi_ask *ask)
 {
     jzi_actor *asker = jzi_worker_slot(worker, jzx_id_index(ask->asker));
-    jzi_debug_assert(asker->id == ask->asker); /* whoever ends cancels its asks first */
+    jzi_debug_assert(asker->id == ask->asker); /* an actor that ends cancels its asks first */
     ask->posted = true;
     jzi_worker_post_notice(worker, asker, &ask->errand.node);
 }
-/* Off again: it was not sent. */
+/* Unlinks the ask again: the request was not sent. */
 void jzi_ask_undo(jzi_worker *worker, jzi_ask *ask);
-/* The asker does not want it any more. */
+/* The asker does not want the answer any more. */
 void jzi_ask_cancel(jzi_worker *worker, jzi_ask *ask);
 
-/* Its message goes on to another actor than the asker meant: for those who look. Before it goes. */
+/* The request goes on to another actor than the asker meant: noted for jzi_ask_callee(), before the
+ * message goes. */
 static inline void jzi_ask_pass(jzi_ask *ask, jzx_actor_id to)
 {
     atomic_store_explicit(&ask->passed_to, to, memory_order_relaxed);
-    /* release: who sees the generation sees to whom. */
+    /* release: a reader that sees the generation sees passed_to. */
     atomic_store_explicit(&ask->passed, (uint32_t)(jzi_ask_word(ask) >> 32), memory_order_release);
 }
-/* Who has it to answer, or will when the message arrives. In the asker's dispatcher, or by who has
- * the duty. */
+/* The actor that has to answer, or will when the message arrives. Called in the asker's dispatcher,
+ * or by the actor that has the duty. */
 static inline jzx_actor_id jzi_ask_callee(const jzi_ask *ask)
 {
     jzx_actor_id holder = atomic_load_explicit(&ask->holder, memory_order_relaxed);
@@ -205,19 +208,21 @@ static inline jzx_actor_id jzi_ask_callee(const jzi_ask *ask)
                                 : ask->reply.target;
 }
 
-/* Kept by an actor, which has an extra; and let go. */
+/* An actor keeps the duty, and lets it go. The holder has cold->patterns. */
 void jzi_ask_hold(jzi_actor *holder, jzi_ask *ask);
 void jzi_ask_unhold(jzi_ask *ask);
 
-/* The incarnation is over: what it asked is cancelled, what it owes is told how it ended. */
+/* The incarnation is over: its own asks are cancelled, and the askers that it owes an answer are
+ * told how it ended. */
 void jzi_ask_release(jzi_worker *worker, jzi_actor *actor, bool restarts);
 /* The actor goes on after a failure: what it had in hand then is forgotten. */
 void jzi_ask_resume(jzi_worker *worker, jzi_actor *actor);
 
-/* Messages that wait at an actor, wherever it lives. UINT32_MAX: it is gone. Thread: any. */
+/* Messages that wait at an actor, wherever the actor lives. UINT32_MAX: the actor is gone.
+ * Thread: any. */
 uint32_t jzi_depth_of(const jzi_inbox *own, const jzi_directory *directory, jzx_actor_id id);
 
-/* Asks, whoever makes them. Errors as jzi_mailbox_check_opts(); *out_flags are those of the
+/* Asks of actors and of threads. Errors as jzi_mailbox_check_opts(); *out_flags are those of the
  * request's message. */
 jzx_err jzi_ask_check(const jzx_ask_opts *opts, uint32_t *out_flags);
 void jzi_ask_fill(jzi_ask *ask, jzx_actor_id to, const jzx_ask_opts *opts, uint64_t now);

@@ -59,7 +59,7 @@ jzx_err jzi_ask_check(const jzx_ask_opts *opts, uint32_t *out_flags)
     const jzx_send_opts request = jzi_ask_request(opts, NULL);
     jzx_err err =
         opts->reserved != 0 ? JZX_ERR_INVALID_ARG : jzi_mailbox_check_opts(&request, out_flags);
-    *out_flags |= JZI_MSG_ASK; /* its deadline is looked at with the ask's, not as a message's */
+    *out_flags |= JZI_MSG_ASK; /* so the deadline is the ask's, not the message's */
     return err;
 }
 
@@ -117,8 +117,8 @@ static void describe(jzi_worker *worker, jzx_actor_id to, const jzx_ask_opts *op
     }
 }
 
-/* When it begins. One that has time need not know exactly; *out_slack makes up for it, so that it
- * does not end early. */
+/* When the ask begins. A long timeout needs no exact clock; *out_slack makes up for the difference,
+ * so that the ask does not end early. */
 static inline uint64_t begins_at(jzi_worker *worker, const jzx_ask_opts *opts, uint64_t *out_slack)
 {
     bool patient = opts->timeout_ms == 0 || opts->timeout_ms >= PATIENT_MS;

@@ -1,12 +1,12 @@
-/* Entry points for those who answer. */
+/* Entry points for actors that answer. */
 #include "base/alloc.h"
 #include "messaging/ask.h"
 #include "sched/worker_record.h"
 
 #include <string.h>
 
-/* The request that a call is about, and whether the message in hand still has it. NULL: there is
- * none, or it is not this actor's. */
+/* The request that a call is about, and whether the message in hand still has the duty. NULL: there
+ * is no such request, or another actor has it. */
 static jzi_ask *find_request(const jzi_worker *worker, jzx_request request, bool *out_in_hand)
 {
     *out_in_hand = false;
@@ -31,7 +31,7 @@ static jzi_ask *find_request(const jzi_worker *worker, jzx_request request, bool
     return *out_in_hand || kept ? it : NULL;
 }
 
-/* The duty is nobody's for the moment: it leaves the message or the list. */
+/* The duty leaves the message or the list, and is in neither for the moment. */
 static void take_duty(jzi_worker *worker, jzi_ask *it, bool in_hand)
 {
     if (in_hand) {
@@ -132,7 +132,7 @@ static bool copy_payload(jzi_worker *worker, jzi_ask *it, const jzx_send_opts *o
     return true;
 }
 
-/* How it ended, and what it was like. */
+/* How the ask ended, and the facts about it. */
 static inline void note_reply(jzi_worker *worker, jzi_ask *it)
 {
     jzx_reply *reply = &it->reply;
@@ -154,7 +154,7 @@ static void fill_answer(jzi_worker *worker, jzi_ask *it, const jzx_send_opts *op
                         uint32_t flags)
 {
     if ((flags & (JZX_MSG_COPY | JZI_MSG_BLOCK)) == JZX_MSG_COPY && opts->len > 0) {
-        memcpy(it->bytes, data, opts->len); /* only now: before, they could be somebody else's */
+        memcpy(it->bytes, data, opts->len); /* only now that this reply decided the ask */
         data = it->bytes;
     }
     it->errand.node.msg = (jzx_message){
@@ -227,7 +227,7 @@ jzx_err jzx_reply_with_sized(jzx_context *ctx, jzx_request request, const jzx_se
 }
 
 /* A value for an ask that is in hand, and was made on this loop by an actor that still waits: then
- * nobody else knows it. The long way does the same. */
+ * no other thread knows the ask. The long way does the same. */
 static inline bool reply_quickly(jzx_context *ctx, uint64_t value, uint32_t tag)
 {
     jzi_worker *worker = jzi_container_of(ctx, jzi_worker, ctx);
@@ -295,7 +295,7 @@ static jzx_err delegate(jzx_context *ctx, jzx_request request, jzx_actor_id to, 
         flags |= JZI_MSG_DEADLINE;
     }
     opts->reserved = jzi_ask_index(it);
-    /* Before it is sent: the receiver may be at work on it before the send returns. */
+    /* Before the send: the receiver may be at work on the request before the send returns. */
     take_duty(worker, it, in_hand);
     jzi_ask_pass(it, to);
     err = jzi_send_inside(worker, to, opts, flags | JZI_MSG_ASK);

@@ -20,7 +20,7 @@ static void waiter_deinit(jzi_ask_waiter *waiter)
 }
 
 /* Until the answer is there or the time is up, on the clock that the request's deadline is on; 0:
- * for ever. True: it is there. */
+ * for ever. True: the answer is there. */
 static bool wait_for(jzi_ask_waiter *waiter, const jzx_env *env, uint64_t deadline_ns)
 {
     (void)pthread_mutex_lock(&waiter->lock);
@@ -62,14 +62,14 @@ static void hand_out(jzx_sender *sender, const jzi_ask *ask, jzx_reply *out, jzx
     }
 }
 
-/* How many messages wait there. */
+/* How many messages wait at an actor. */
 static uint32_t depth_at(const jzx_sender *sender, jzx_actor_id id)
 {
     uint32_t depth = jzi_depth_of(jzi_sender_inbox(sender), jzi_sender_directory(sender), id);
     return depth == UINT32_MAX ? 0 : depth;
 }
 
-/* The request is on its way: waits, and says how it ended. */
+/* The request is on its way: waits, and says how the ask ended. */
 static void await(jzx_sender *sender, jzi_ask *ask, jzi_ask_waiter *waiter, jzx_reply *out,
                   jzx_message *msg)
 {
@@ -81,7 +81,7 @@ static void await(jzx_sender *sender, jzi_ask *ask, jzi_ask_waiter *waiter, jzx_
                              holder == JZX_NOBODY ? ask->reply.target : holder, NULL);
             ask->reply.queue_depth = depth_at(sender, ask->reply.callee);
         } else {
-            (void)wait_for(waiter, env, 0); /* it is being given right now */
+            (void)wait_for(waiter, env, 0); /* the answer is being given right now */
         }
     }
     hand_out(sender, ask, out, msg);
@@ -150,7 +150,7 @@ jzx_err jzx_ask_wait_sized(jzx_sender *sender, jzx_actor_id to, const jzx_ask_op
                        .outcome = UINT32_MAX,
                        .correlation = known.correlation};
     err = ask_and_wait(sender, to, &known, &reply, msg);
-    if (reply.outcome == UINT32_MAX) { /* it was not sent */
+    if (reply.outcome == UINT32_MAX) { /* the request was not sent */
         reply.outcome = jzi_outcome_of(err);
         reply.err = err;
         reply.queue_depth = depth_at(sender, to);

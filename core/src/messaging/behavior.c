@@ -150,7 +150,7 @@ static jzx_send_opts opts_of(const jzi_node *node, uint32_t *out_flags)
     uint32_t kept = JZX_MSG_VALUE | JZX_MSG_COPY | JZX_MSG_URGENT | JZI_MSG_DROP |
                     JZI_MSG_DEADLINE | JZI_MSG_ASK;
     *out_flags = jzi_msg_flags(msg) & kept;
-    bool timed = (*out_flags & (JZI_MSG_DEADLINE | JZI_MSG_ASK)) != 0; /* not if it was answered */
+    bool timed = (*out_flags & (JZI_MSG_DEADLINE | JZI_MSG_ASK)) != 0; /* not once answered */
     jzx_send_opts opts = {
         .data = msg->data,
         .len = msg->len,
@@ -226,8 +226,8 @@ jzx_err jzx_forward(jzx_context *ctx, jzx_actor_id to)
     }
     uint32_t block = jzi_msg_flags(&worker->in_hand->msg) & JZI_MSG_BLOCK;
     jzi_hand_empty(worker);
-    jzi_msg_add(&worker->in_hand->msg,
-                block); /* a copy was made of it, and it goes as it would have */
+    /* The data was copied: the block goes as it would have without this call. */
+    jzi_msg_add(&worker->in_hand->msg, block);
     return JZX_OK;
 }
 

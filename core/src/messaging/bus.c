@@ -31,7 +31,7 @@ static jzi_bus_event *take_record(jzx_bus *bus, size_t bytes)
 
 static bool unref(jzi_bus_event *event)
 {
-    /* acq_rel: whatever others did with it comes before the drop. */
+    /* acq_rel: whatever other threads did with the event comes before the drop. */
     return atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) == 1;
 }
 
@@ -119,7 +119,7 @@ jzx_err jzi_bus_create(jzi_worker *worker, const jzx_bus_opts *opts, jzx_bus **o
 static void free_topic(jzx_bus *bus, jzi_topic *topic)
 {
     jzi_bus_stream *stream = &topic->stream;
-    /* The last chance of those that the bus itself no longer keeps. */
+    /* The topic's references: the last ones to events that the bus itself no longer keeps. */
     for (jzi_bus_event *event = stream->oldest;
          topic->opts.keep != 0 && stream->evicted < stream->published; stream->evicted++) {
         jzi_bus_event *next = event->next[JZI_BY_TOPIC];
@@ -129,7 +129,7 @@ static void free_topic(jzx_bus *bus, jzi_topic *topic)
     jzi_free(&bus->alloc, topic, sizeof *topic + topic->len + 1);
 }
 
-/* Nobody else has it: no subscription, no branch, no handle. */
+/* The last owner is gone: no subscription, no branch and no handle refers to the bus. */
 static void free_bus(jzx_bus *bus)
 {
     jzi_bus_stream *all = &bus->all;
@@ -180,7 +180,7 @@ static void end_deferred(jzi_worker *worker, jzi_errand *errand)
 
 void jzi_bus_leave(jzi_worker *worker, jzx_bus *bus)
 {
-    /* After fork(2) no code of the program runs: what it published stays as it is. */
+    /* After fork(2) no code of the program runs: what was published stays as it is. */
     if (jzi_likely(!is_last_owner(bus)) || worker->dispatcher->abandoned) {
         return;
     }
@@ -268,7 +268,7 @@ static jzi_bus_event *evict(jzi_bus_stream *stream, uint32_t which)
     jzi_bus_event *event = stream->oldest;
     stream->oldest = event->next[which];
     stream->evicted++;
-    /* It has been out of the cache for long, and so has the one that is evicted next. */
+    /* The event has long been out of the cache, and so has the one that is evicted next. */
     __builtin_prefetch(event->data);
     __builtin_prefetch(stream->oldest);
     return event;
@@ -308,8 +308,8 @@ static leftovers keep_event(jzx_bus *bus, jzi_topic *topic, jzi_bus_event *event
     return old;
 }
 
-/* With the lock: who is to be told. *out_own is the caller's own branch if it can be told at once:
- * nothing that others published is under way to it. */
+/* With the lock: the branches that are to be told. *out_own is the caller's own branch if it can be
+ * told at once: nothing that other threads published is under way to it. */
 static jzi_branch *call_branches(jzx_bus *bus, const jzi_worker *here, jzi_bus_event *event,
                                  jzi_branch **out_own)
 {
@@ -333,7 +333,7 @@ static jzi_branch *call_branches(jzx_bus *bus, const jzi_worker *here, jzi_bus_e
     return called;
 }
 
-/* The caller's branch takes references to an event of which it has one itself. */
+/* The subscriptions of the caller's branch take references to an event; the caller has one. */
 static void tell_own(jzi_worker *here, jzi_branch *own, jzi_bus_event *event)
 {
     jzx_bus *bus = own->bus;
@@ -348,7 +348,7 @@ static void tell_own(jzi_worker *here, jzi_branch *own, jzi_bus_event *event)
 jzx_err jzi_bus_publish(jzx_bus *bus, jzx_topic number, const char *name, const jzx_send_opts *opts,
                         uint32_t flags)
 {
-    /* relaxed: who publishes while the loop goes away may be told either. */
+    /* relaxed: a publisher that calls while the loop goes away may get either answer. */
     if (atomic_load_explicit(&bus->home->inbound, memory_order_relaxed) == JZI_INBOUND_CLOSED) {
         return JZX_ERR_LOOP_CLOSED;
     }

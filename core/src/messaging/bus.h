@@ -1,4 +1,4 @@
-/* The event bus: topics, what is kept, subscriptions. See jzx/bus.h for what it promises. */
+/* The event bus: topics, what is kept, subscriptions. See jzx/bus.h for what the bus promises. */
 #ifndef JZI_BUS_H
 #define JZI_BUS_H
 
@@ -26,13 +26,13 @@ const jzx_event *jzi_bus_facts(jzi_node *node);
 /* How many subscriptions an actor of this dispatcher has; `cap` if there are more. */
 uint32_t jzi_bus_count_subs(const jzi_actor *actor, uint32_t cap);
 
-/* Declares; opts NULL: as it is, or with the defaults. */
+/* Declares a topic; opts NULL: as the topic is, or with the defaults. */
 jzx_err jzi_bus_declare(jzx_bus *bus, const char *name, const jzx_topic_opts *opts,
                         jzx_topic *out_topic);
 jzx_err jzi_bus_look_up(jzx_bus *bus, const char *name, jzx_topic *out_topic);
 void jzi_bus_counts(jzx_bus *bus, jzx_bus_counts *out);
 void jzi_bus_retain(jzx_bus *bus);
-/* The last owner frees it, and drops what it kept. */
+/* The last owner frees the bus, and drops the events that the bus kept. */
 void jzi_bus_release(jzx_bus *bus);
 
 #endif

@@ -1,4 +1,4 @@
-/* Branches: how a dispatcher hears of what is published, and whom it wakes for it. */
+/* Branches: how a dispatcher hears of what is published, and which subscribers it wakes. */
 #include "messaging/bus_priv.h"
 
 #include "base/alloc.h"
@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* What is published from here on has its place behind the node's. An actor that is ending is told
- * no more, as with dead letters: it could go on for ever. */
+ * no more, as with dead letters: its end could go on for ever. */
 void jzi_sub_queue(jzi_worker *worker, jzi_sub *sub)
 {
     if ((sub->actor->flags & JZI_ACTOR_ENDING) == 0) {
@@ -26,7 +26,7 @@ static void wake(jzi_worker *worker, jzi_sub *sub)
 
 /* News. */
 
-/* Whoever is idle is given the event; whoever is not finds it later. */
+/* An idle subscription is given the event; any other one finds the event later. */
 static uint32_t offer(jzi_worker *worker, jzi_sub *sub, jzi_bus_event *event)
 {
     if (sub->state != JZI_SUB_IDLE || (sub->actor->flags & JZI_ACTOR_ENDING) != 0) {
@@ -75,12 +75,12 @@ static void bus_branch_mark(jzi_branch *branch, uint32_t number, uint32_t *dirty
 }
 
 /* With the lock: hears of everything up to what the errand says. Returns the first of the rolls
- * that it concerns; 0: none but, perhaps, the prefixes. */
+ * that have news; 0: none but, perhaps, the prefixes. */
 static uint32_t bus_branch_hear(jzi_branch *branch)
 {
     const jzi_bus_stream *all = &branch->bus->all;
     uint32_t dirty = 0;
-    if (branch->heard.pos < all->evicted) { /* some of it is gone: it may concern anybody */
+    if (branch->heard.pos < all->evicted) { /* some events are gone: they may concern any roll */
         branch->heard.pos = all->evicted < branch->upto ? all->evicted : branch->upto;
         for (uint32_t i = 1; i < branch->roll_count; i++) {
             bus_branch_mark(branch, i, &dirty);
@@ -120,9 +120,10 @@ static void wake_dirty(jzi_worker *worker, jzi_branch *branch, uint32_t dirty)
     }
 }
 
-/* Its life. */
+/* The life of a branch. */
 
-/* With the lock: nobody subscribes here and no errand is under way. It is out of reach then. */
+/* With the lock: the branch has no subscriptions and no errand under way. Then the branch is out of
+ * reach. */
 static void unlink_branch(jzi_branch *branch)
 {
     jzx_bus *bus = branch->bus;
@@ -136,7 +137,7 @@ static void unlink_branch(jzi_branch *branch)
     bus->counts.lagged += jzi_count_get(&branch->lagged);
 }
 
-/* What was unlinked. The reference to the bus is for the caller to release. */
+/* A branch that was unlinked. The reference to the bus is for the caller to release. */
 static void free_branch(jzi_branch *branch)
 {
     const jzx_allocator *alloc = &branch->bus->alloc;
@@ -152,7 +153,7 @@ void jzi_branch_free(jzi_worker *worker, jzi_branch *branch)
     jzi_bus_leave(worker, bus);
 }
 
-/* The errand did not get through, or has been obeyed. True: the branch goes with it, and is
+/* The errand did not get through, or has been obeyed. True: the branch goes with the errand, and is
  * unlinked. With the lock. */
 static bool bus_branch_is_over(jzi_branch *branch)
 {
@@ -164,7 +165,7 @@ static bool bus_branch_is_over(jzi_branch *branch)
     return true;
 }
 
-/* The dispatcher is gone. As is_over(). */
+/* The dispatcher is gone. As bus_branch_is_over(). */
 static bool give_up_call(jzi_branch *branch)
 {
     (void)pthread_mutex_lock(&branch->bus->lock);
@@ -177,7 +178,7 @@ void jzi_branch_call(jzx_bus *bus, jzi_branch *called)
 {
     while (called != NULL) {
         jzi_branch *branch = called;
-        called = branch->called; /* it is not ours any more once it is posted */
+        called = branch->called; /* a branch is not ours any more once it is posted */
         if (!jzi_errand_post(branch->inbox, &branch->arrival) && give_up_call(branch)) {
             free_branch(branch);
             jzi_bus_release(bus);
@@ -185,8 +186,8 @@ void jzi_branch_call(jzx_bus *bus, jzi_branch *called)
     }
 }
 
-/* The errand arrived. What was published since it left is heard of when it comes again: behind
- * whatever was sent before that. */
+/* The errand arrived. What was published since the errand left is heard of when the errand comes
+ * again: behind whatever was sent before that. */
 static void be_told(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_branch *branch = jzi_container_of(errand, jzi_branch, arrival);

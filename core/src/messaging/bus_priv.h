@@ -1,16 +1,16 @@
-/* Shared by the sources of bus, and by nobody else.
+/* Shared by the sources of bus only.
  *
  *   publisher, any thread          bus, under its lock             a dispatcher with subscribers
  *   makes the event          -->   all:    e7 e8 e9 (the last `keep`)
  *                                  topics: e7 e9 | e8              branch: heard up to 8
- *   tells the branches       ----------- errand: up to 9 ------>   heard up to 9: wakes whom it
- *   (its own one: directly)                                        concerns
+ *   tells the branches       ----------- errand: up to 9 ------>   heard up to 9: wakes the
+ *   (its own one: directly)                                        subscriptions with news
  *                                  each reads on from its cursor   sub: claim, hand over, done
  *
  * Between dispatchers there is one errand per branch, so a publication costs a dispatcher one push
  * however many subscribers it has, and none while the last one is still under way. A branch reads
  * no further than it has heard of: what the publisher sent before the event went the same way, and
- * is there (R6).
+ * has arrived (R6).
  *
  * Locks: the bus's own, which is taken with or without the lock of a pool and held over neither
  * user code nor a push. Lists of subscriptions belong to their dispatcher. */
@@ -37,7 +37,7 @@ typedef struct jzi_bus_event {
             bool value;
             _Atomic uint32_t refs;
         };
-        jzi_errand deferred; /* when nobody needs it: its drop, in a pool */
+        jzi_errand deferred; /* without references, in a pool: runs the drop */
     };
     union {
         void *data;
@@ -57,7 +57,7 @@ typedef struct jzi_bus_stream {
     uint64_t evicted;
 } jzi_bus_stream;
 
-/* Who has read a stream up to `pos`. `last` has that number, and is there while it is kept. */
+/* A reader of a stream, up to `pos`. `last` is the event with that number, valid while kept. */
 typedef struct jzi_cursor {
     uint64_t pos;
     jzi_bus_event *last;
@@ -73,8 +73,8 @@ typedef struct jzi_topic {
     char name[];
 } jzi_topic;
 
-/* A prefix that somebody subscribes to. Counts what it covers, as a stream would, from what was
- * kept when it was made; the events are read in the bus's stream. */
+/* A prefix with subscriptions. A prefix counts the events that it covers, as a stream would, from
+ * what was kept when it was made; the events are read in the bus's stream. */
 typedef struct jzi_prefix {
     struct jzi_prefix *next;
     uint64_t published;
@@ -90,17 +90,17 @@ typedef struct jzi_roll {
     struct jzi_sub *first;
     struct jzi_sub *last;
     uint32_t next_dirty;
-    bool dirty; /* there is news for them */
+    bool dirty; /* there is news for its subscriptions */
 } jzi_roll;
 
-/* The part of a bus that is in one dispatcher: while it has subscriptions there, or its errand is
- * under way. */
+/* The part of a bus that is in one dispatcher: while the bus has subscriptions there, or the
+ * branch's errand is under way. */
 typedef struct jzi_branch {
     jzi_errand arrival;
     jzx_bus *bus;              /* counted */
     jzi_inbox *inbox;          /* counted */
     struct jzi_branch *next;   /* the bus's list; under its lock, with the next four */
-    struct jzi_branch *called; /* in the list of whoever posts the errand */
+    struct jzi_branch *called; /* in the list of the thread that posts the errands */
     bool under_way;            /* otherwise everything that was published has been heard of */
     uint64_t upto;             /* what the errand says */
     uint32_t subs;
@@ -131,29 +131,31 @@ struct jzx_bus {
     jzx_bus_counts counts; /* the sums are those of branches that are gone */
 };
 
-/* A subscription. It has a node of its own, so it waits at most once and cannot be refused (R8):
+/* A subscription has a node of its own, so it waits at most once and cannot be refused (R8):
  *
  *   IDLE --news--> QUEUED --claim--> IN_HAND --done--> IDLE, or QUEUED again if there is more
  *
- * IDLE means that it has read all that its branch has heard of and that concerns it. A node that is
- * in a lane or in hand when the subscription ends keeps the record until it is out. */
+ * IDLE means that the subscription has read all that its branch has heard of and that concerns it.
+ * A node that is in a lane or in hand when the subscription ends keeps the record until the node is
+ * out. */
 enum { JZI_SUB_IDLE, JZI_SUB_QUEUED, JZI_SUB_IN_HAND };
 /* Events taken per look at the bus. */
 enum { JZI_SUB_BATCH = 8 };
 typedef struct jzi_sub {
     jzi_node node;
-    jzi_actor *actor; /* NULL: it is over */
+    jzi_actor *actor; /* NULL: the subscription is over */
     jzi_branch *branch;
     struct jzi_sub *later; /* in its roll */
     jzi_bus_event *in_hand;
     jzi_cursor cursor;
-    uint64_t taken; /* of those it is subscribed to, how many the cursor is past; as the topic or */
-                    /* the prefix counts */
+    /* How many of the events that it is subscribed to the cursor is past; as the topic or the
+     * prefix counts. */
+    uint64_t taken;
     uint64_t horizon; /* the last event that may be handed over at the node's place (R6) */
     uint8_t state;
     uint8_t at; /* in the batch */
     uint8_t len;
-    bool more;  /* there was news since it last looked at the bus */
+    bool more;  /* there was news since the last look at the bus */
     bool dirty; /* a prefix for which there is news */
     bool any_tag;
     jzi_bus_event *batch[JZI_SUB_BATCH];
@@ -161,7 +163,7 @@ typedef struct jzi_sub {
     jzi_topic *topic;   /* NULL: a prefix */
     jzi_prefix *prefix; /* counted */
     jzx_sub_opts opts;
-    uint64_t first; /* `taken` when it began */
+    uint64_t first; /* `taken` when the subscription began */
     uint64_t lost;  /* yet to be told */
     jzi_count delivered, filtered, lagged;
     jzx_lag_notice lag;
@@ -173,7 +175,7 @@ typedef struct jzi_sub {
     struct jzi_sub **pprev;
 } jzi_sub;
 
-/* By its tag. */
+/* Whether the subscription takes events with this tag. */
 static inline bool jzi_sub_takes(const jzi_sub *sub, uint32_t tag)
 {
     return sub->any_tag || (tag >= sub->opts.tag_first && tag <= sub->opts.tag_last);
@@ -224,15 +226,15 @@ void jzi_prefix_leave(jzx_bus *bus, jzi_prefix *prefix);
 void jzi_sub_queue(jzi_worker *worker, jzi_sub *sub);
 
 /* An event was published by an actor of this dispatcher, which has heard of all others. Returns how
- * many references to it were taken. */
+ * many references to the event were taken. */
 uint32_t jzi_branch_tell(jzi_worker *worker, jzi_branch *branch, jzi_bus_event *event);
-/* Posts the errands of those in the list. Without the lock. */
+/* Posts the errands of the branches in the list. Without the lock. */
 void jzi_branch_call(jzx_bus *bus, jzi_branch *called);
-/* The one of this dispatcher, made if need be, with one subscription more. NULL: no memory. With
+/* The branch of this dispatcher, made if need be, with one subscription more. NULL: no memory. With
  * the lock. */
 jzi_branch *jzi_branch_join(jzi_worker *worker, jzx_bus *bus);
-/* One less, with the lock. True: nobody is left and it is out of reach; free it without the lock.
- */
+/* One subscription less, with the lock. True: the branch has none left and is out of reach; free it
+ * without the lock. */
 bool jzi_branch_leave(jzi_branch *branch);
 void jzi_branch_free(jzi_worker *worker, jzi_branch *branch);
 /* Puts a subscription at the end of its roll. False: no memory. */

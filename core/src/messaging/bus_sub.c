@@ -24,7 +24,7 @@ static uint64_t evicted_for(const jzi_sub *sub)
 
 /* Reading on. */
 
-/* With the lock: events that are gone before it read them. */
+/* With the lock: events that are gone before the subscription read them. */
 static void fall_behind(jzi_sub *sub)
 {
     const jzi_bus_stream *stream = stream_of(sub);
@@ -85,8 +85,8 @@ static void fill_message(jzx_message *msg, const jzi_bus_event *event)
     };
 }
 
-/* The user's filter is user code: in a pool others may have the pool lock meanwhile. The
- * subscription stays, since only its actor ends it, which is at its turn. */
+/* The user's filter is user code: in a pool other workers may have the pool lock meanwhile. The
+ * subscription stays, since only its actor ends it, and the actor is at its turn. */
 static bool passes_filter(jzi_worker *worker, jzi_sub *sub)
 {
     jzx_message msg = sub->node.msg;
@@ -197,7 +197,7 @@ static jzx_err place(jzi_worker *worker, jzi_sub *sub, const char *pattern)
     return JZX_OK;
 }
 
-/* With the lock: the place is free again. True: the branch goes with it. */
+/* With the lock: the place is free again. True: the branch goes, too. */
 static bool leave_place(jzi_sub *sub)
 {
     if (sub->prefix != NULL) {
@@ -207,7 +207,7 @@ static bool leave_place(jzi_sub *sub)
     return jzi_branch_leave(sub->branch);
 }
 
-/* After fork(2) somebody who is not here may have the lock: then the bus is left as it is. */
+/* After fork(2) a thread of the parent may have the lock: then the bus is left as it is. */
 static bool lock_for_end(const jzi_worker *worker, jzx_bus *bus)
 {
     return worker->dispatcher->abandoned ? pthread_mutex_trylock(&bus->lock) == 0
@@ -232,7 +232,7 @@ static void end_sub(jzi_worker *worker, jzi_sub *sub)
     }
     sub->actor = NULL;
     if (sub->state == JZI_SUB_IN_HAND && worker->dispatcher->abandoned) {
-        is_out(worker, &sub->node); /* its message does not end */
+        is_out(worker, &sub->node); /* the message in hand does not end */
     } else if (sub->state == JZI_SUB_IDLE) {
         free_sub(worker, sub);
     }

@@ -1,4 +1,4 @@
-/* Topics by name and by number, and the prefixes that somebody subscribes to. */
+/* Topics by name and by number, and the prefixes that have subscriptions. */
 #include "messaging/bus_priv.h"
 
 #include "base/alloc.h"

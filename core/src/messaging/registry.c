@@ -21,7 +21,7 @@ static void registry_grow(jzi_index *index, const jzx_allocator *alloc)
     jzi_indexed **old = index->buckets;
     jzi_indexed **buckets = jzi_alloc_zeroed(alloc, 2 * (size_t)old_cap * sizeof *buckets);
     if (buckets == NULL) {
-        return; /* its chains become longer */
+        return; /* the chains become longer */
     }
     index->buckets = buckets;
     index->mask = 2 * old_cap - 1;
@@ -83,7 +83,7 @@ void jzi_option_copy_out(void *out, size_t size, size_t index, const void *info,
     memcpy(to, info, size < info_size ? size : info_size);
 }
 
-/* From its making to its end. */
+/* The life of a registry. */
 
 jzi_registry *jzi_registry_create(const jzx_allocator *alloc)
 {
@@ -227,7 +227,7 @@ void jzi_name_drop_unused(jzi_registry *registry, jzi_name *name)
     }
 }
 
-/* Gives it to an actor. *out_name is NULL if it is the actor's already. */
+/* Gives a name to an actor. *out_name is NULL if the name is the actor's already. */
 static jzx_err registry_take(jzi_registry *registry, jzi_actor *actor, jzx_actor_id id,
                              const char *text, jzi_name **out_name)
 {
@@ -252,7 +252,7 @@ static jzx_err registry_take(jzi_registry *registry, jzi_actor *actor, jzx_actor
     return name == NULL ? JZX_ERR_NO_MEMORY : JZX_OK;
 }
 
-/* Nobody has it any more. */
+/* The name has no holder any more. */
 static void untake(jzi_registry *registry, jzi_holder *holder, jzi_name *name)
 {
     name->id = JZX_NOBODY;
@@ -263,7 +263,7 @@ static void untake(jzi_registry *registry, jzi_holder *holder, jzi_name *name)
     jzi_name_drop_unused(registry, name);
 }
 
-/* Everybody who waits for it hears that somebody has it. */
+/* The actors and threads that wait for the name hear that it has a holder. */
 static void announce(jzi_worker *worker, jzi_name *name)
 {
     jzi_registry *registry = jzi_registry_of(worker);
@@ -386,7 +386,7 @@ size_t jzi_names_all(jzi_registry *registry, jzx_name_info *out, size_t info_siz
     return count;
 }
 
-/* The actor's id resolves no more, and nobody was told: needs no memory, and cannot fail. */
+/* The actor's id resolves no more, and no watcher was told: needs no memory, and cannot fail. */
 void jzi_registry_release(jzi_worker *worker, jzi_actor *actor, jzx_actor_id id)
 {
     const jzi_pattern_state *patterns = actor->cold->patterns;

@@ -1,5 +1,5 @@
-/* Entry points for names and groups: thin checks over registry. Looking takes the table's own lock
- * and no pool lock, and is everybody's. */
+/* Entry points for names and groups: thin checks over registry. Any thread may look: that takes
+ * the table's own lock and no pool lock. */
 #include "messaging/registry.h"
 #include "sched/entry.h"
 

@@ -44,12 +44,12 @@ void jzi_group_drop_unused(jzi_registry *registry, jzi_group *group)
     }
 }
 
-/* Versions come from one count for all groups, so that one that begins anew has new ones. */
+/* Versions come from one count for all groups, so that a group that begins anew has new ones. */
 static void changed(jzi_worker *worker, jzi_group *group)
 {
     jzi_registry *registry = jzi_registry_of(worker);
-    /* release: who sees the number and then takes the lock sees the change. Written with the lock.
-     */
+    /* release: a reader that sees the number and then takes the lock sees the change. Written with
+     * the lock. */
     group->version = atomic_load_explicit(&registry->group_changes, memory_order_relaxed) + 1;
     atomic_store_explicit(&registry->group_changes, group->version, memory_order_release);
     jzi_watches_tell(worker, group);

@@ -1,15 +1,15 @@
-/* Shared by the sources of registry, and by nobody else.
+/* Shared by the sources of registry only.
  *
  *   names   by text --> jzi_name ----- id, in the list of all and in its holder's list
- *                                 \--- waits, while nobody has it
+ *                                 \--- waits, while it has no holder
  *   groups  by text --> jzi_group ---- members, watches
  *   holders by id   --> jzi_holder --- names and memberships of one actor
  *
  * Invariants, when the lock is free:
  *   I1  A name is had (id, in both lists, no waits) or waited for (no id, in neither list).
  *   I2  A group has a member or a watch; a holder has a name or a membership.
- *   I3  Every holder is an actor that is alive, born or about to be, and its extra->names and
- *       extra->groups are the first ones of the holder's lists. */
+ *   I3  Every holder is an actor that is alive, born or about to be, and the names and groups of
+ *       its cold->patterns are the first ones of the holder's lists. */
 #ifndef JZI_REGISTRY_STEPS_H
 #define JZI_REGISTRY_STEPS_H
 
@@ -37,8 +37,8 @@ static inline void jzi_list_remove(jzi_list *list, jzi_listed *at)
     at->next = at->prev = NULL;
 }
 
-/* A hash table of records that are linked into it. It needs memory only to become faster, so adding
- * to it cannot fail. Its order is nobody's business. */
+/* A hash table of records that are linked into it. The table needs memory only to become faster, so
+ * adding to it cannot fail. Its order means nothing. */
 typedef struct jzi_indexed {
     struct jzi_indexed *next;
     uint64_t hash;
@@ -64,15 +64,15 @@ void jzi_text_copy(char *to, const char *text);
 struct jzi_registry {
     jzx_allocator alloc;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* for threads that wait: somebody registered, or it is closed */
-    uint32_t blocked;       /* how many do */
+    pthread_cond_t changed; /* for threads that wait: a name was registered, or `closed` */
+    uint32_t blocked;       /* how many threads wait */
     bool closed;
-    bool abandoned; /* after fork(2): the lock may be held by somebody who is not here */
+    bool abandoned; /* after fork(2): a thread of the parent may hold the lock */
     uint64_t last_ref;
     jzi_index names;
     jzi_index groups;
     jzi_index holders;
-    jzi_list all_names; /* that are had */
+    jzi_list all_names; /* that have holders */
     jzi_list all_groups;
     uint32_t name_count;
     uint32_t group_count;
@@ -136,14 +136,14 @@ static inline void jzi_registry_unlock(jzi_registry *registry)
 
 /* All that follows: with the lock. */
 
-/* NULL: nobody waits for it, and nobody has it. */
+/* NULL: the name has neither a holder nor waits. */
 jzi_name *jzi_name_lookup(const jzi_registry *registry, const char *text);
-/* A name that nobody has, made if need be. NULL: no memory. */
+/* A name without a holder, made if need be. NULL: no memory. */
 jzi_name *jzi_name_make(jzi_registry *registry, const char *text);
-/* Frees it if nobody has it and nobody waits for it. */
+/* Frees the name if it has neither a holder nor waits. */
 void jzi_name_drop_unused(jzi_registry *registry, jzi_name *name);
 
-/* NULL: it has nothing here. */
+/* NULL: the actor has nothing here. */
 jzi_holder *jzi_holder_lookup(const jzi_registry *registry, jzx_actor_id id);
 jzi_holder *jzi_holder_make(jzi_registry *registry, jzx_actor_id id);
 /* Keeps I3, and frees a holder that has nothing left. */
@@ -152,12 +152,12 @@ void jzi_holder_settle(jzi_registry *registry, jzi_holder *holder, jzi_actor *ac
 jzi_group *jzi_group_lookup(const jzi_registry *registry, const char *text);
 jzi_group *jzi_group_make(jzi_registry *registry, const char *text);
 void jzi_group_drop_unused(jzi_registry *registry, jzi_group *group);
-/* All of them leave. */
+/* The holder leaves all its groups. */
 void jzi_group_release(jzi_worker *worker, jzi_holder *holder);
 
-/* Somebody has the name now: everybody who waits hears of it. */
+/* The name has a holder now: the actors that wait for the name are told. */
 void jzi_waits_tell(jzi_worker *worker, jzi_name *name);
-/* The group changed: whoever watches it hears of it, if no notice waits already. */
+/* The group changed: its watchers are told, unless their notice waits already. */
 void jzi_watches_tell(jzi_worker *worker, jzi_group *group);
 /* Installs JZI_EVENT_NAME. */
 void jzi_waits_init(jzi_worker *worker);

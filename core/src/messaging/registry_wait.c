@@ -1,17 +1,17 @@
-/* Who waits for a name, or watches a group. Either is one record with one node, made when it was
- * asked for, so that what it brings cannot be refused (R8, R9). It is in the list of its owner,
- * which is its own dispatcher's business, and in that of its name or group, which is under the
+/* Waits for names, and watches of groups. Either is one record with one node, made with the
+ * request, so that its notice cannot be refused (R8, R9). The record is in the list of its owner,
+ * which belongs to the owner's dispatcher, and in that of its name or group, which is under the
  * lock:
  *
- *   IDLE --told from here------------------> QUEUED --claim--> IN_HAND --done--> freed; a watch:
- *     \---told by another dispatcher--> COMING --arrival--^                          IDLE, or
- * QUEUED if it changed
+ *   IDLE --told from here------------------> QUEUED --claim--> IN_HAND --done--> freed;
+ *     \---told by another dispatcher--> COMING --arrival--^         a watch: IDLE, or
+ *                                                                   QUEUED if the group changed
  *
- * Another dispatcher only takes it from IDLE to COMING, with the lock, and then it is on our
- * inbound list already. A record that ends while it is COMING is freed when it has come, and one
- * that is QUEUED is claimed by nobody, and freed when its node is out of the lane. A request for a
- * name is out of that name's list as soon as it is not IDLE; a watch is in the list of its group
- * until it ends. */
+ * Another dispatcher only takes a record from IDLE to COMING, with the lock, and then the record is
+ * on our inbound list already. A record that ends while it is COMING is freed when it has come. A
+ * record that ends while it is QUEUED is not claimed, and freed when its node is out of the lane.
+ * A request for a name is out of that name's list as soon as it is not IDLE; a watch is in the list
+ * of its group until it ends. */
 #include "messaging/registry_priv.h"
 
 #include "base/alloc.h"
@@ -26,15 +26,15 @@ typedef struct jzi_name_wait {
     jzi_errand errand; /* its node is the notice's, too */
     jzi_alarm alarm;   /* of a request for a name, with a timeout */
     jzi_registry *registry;
-    jzi_inbox *inbox;   /* where it lives */
-    jzx_actor_id owner; /* 0: it is over */
+    jzi_inbox *inbox;   /* of the owner's dispatcher */
+    jzx_actor_id owner; /* 0: the wait is over */
     uint64_t ref;
     struct jzi_name_wait *next; /* of the same owner */
     struct jzi_name_wait **pprev;
     /* Under the lock. */
     jzi_listed in_list; /* of its name or group */
-    jzi_name *name;     /* while it waits for it; else NULL */
-    jzi_group *group;   /* that it watches; NULL: it is a request for a name */
+    jzi_name *name;     /* that the record waits for; else NULL */
+    jzi_group *group;   /* that the record watches; NULL: a request for a name */
     uint32_t place;
     uint64_t seen;   /* the version of the last notice */
     uint64_t joined; /* what group->joined was then */
@@ -63,7 +63,7 @@ static void unlink_wait(jzi_name_wait *wait)
     wait->owner = JZX_NOBODY;
 }
 
-/* It is out of its name's or group's list. */
+/* Takes the record out of its name's or group's list. */
 static void leave_list(jzi_name_wait *wait)
 {
     jzi_registry *registry = wait->registry;
@@ -78,11 +78,11 @@ static void leave_list(jzi_name_wait *wait)
     }
 }
 
-/* Into its owner's lane; in its own dispatcher. */
+/* Puts the notice into the owner's lane. Called in the owner's dispatcher. */
 static void queue(jzi_worker *worker, jzi_name_wait *wait)
 {
     jzi_actor *owner = jzi_worker_find(worker, wait->owner);
-    jzi_assert(owner != NULL); /* whoever ends forgets what it waits for first */
+    jzi_assert(owner != NULL); /* an actor that ends forgets its waits first */
     bool group = wait->group != NULL;
     jzi_node *node = &wait->errand.node;
     node->ops = JZI_EVENT_NAME;
@@ -111,8 +111,8 @@ static void registry_wait_arrive(jzi_worker *worker, jzi_errand *errand)
     jzi_registry_unlock(registry);
 }
 
-/* There is something to tell, wherever we are. In its own dispatcher the notice takes its place
- * among messages at once. Its dispatcher is there: who is in a list here is alive. */
+/* There is something to tell, from any dispatcher. In the owner's own the notice takes its place
+ * among messages at once. The owner's dispatcher is there: an actor in a list here is alive. */
 static void registry_wait_tell(jzi_worker *worker, jzi_name_wait *wait)
 {
     if (wait->inbox == worker->inbox) {
@@ -216,7 +216,7 @@ static void registry_wait_notice_is_revoked(jzi_worker *worker, jzi_node *node)
     free_wait(wait);
 }
 
-/* Nothing of it is handed over any more. */
+/* No notice of the wait is handed over any more. */
 static void end_wait(jzi_worker *worker, jzi_name_wait *wait)
 {
     jzi_registry *registry = wait->registry;
@@ -267,7 +267,7 @@ jzx_err jzi_wait_end(jzi_worker *worker, jzi_actor *actor, uint64_t ref, bool gr
     return JZX_OK;
 }
 
-/* In no list. NULL: no memory. */
+/* A record that is in no list. NULL: no memory. */
 static jzi_name_wait *make_wait(jzi_worker *worker, jzi_actor *actor)
 {
     jzi_registry *registry = jzi_registry_of(worker);
@@ -283,7 +283,7 @@ static jzi_name_wait *make_wait(jzi_worker *worker, jzi_actor *actor)
     return wait;
 }
 
-/* With the lock: from here on it is an actor's. */
+/* With the lock: from here on the record belongs to an actor. */
 static void place_wait(jzi_name_wait *wait, jzi_actor *actor, jzi_list *list, uint64_t *out_ref)
 {
     link_wait(wait, actor);
@@ -364,7 +364,7 @@ jzx_err jzi_group_watch(jzi_worker *worker, jzi_actor *actor, const char *text, 
     return JZX_OK;
 }
 
-/* In a simulated world nobody else runs while we wait. */
+/* In a simulated world no other thread runs while this one waits. */
 static bool has_threads(const jzx_env *env)
 {
     return env->pick == NULL && (env->flags & JZX_ENV_EXACT_CLOCK) == 0;
@@ -401,7 +401,7 @@ jzx_err jzi_name_await_thread(jzi_registry *registry, const jzx_env *env, const 
     }
     registry->blocked--;
     if (registry->closed && registry->blocked == 0) {
-        (void)pthread_cond_broadcast(&registry->changed); /* whoever closes it waits for us */
+        (void)pthread_cond_broadcast(&registry->changed); /* jzi_registry_close() waits for this */
     }
     jzi_registry_unlock(registry);
     return err;

@@ -1,6 +1,6 @@
 /* Administration by message: a request is copied into one block that travels as the data of an ask,
- * the supervisor does what it says with the calls that everybody has, and the answer is one block
- * that travels back. Both release themselves wherever they end. */
+ * the supervisor does what the request says with the public calls, and the answer is one block that
+ * travels back. Both blocks release themselves wherever they end. */
 #include <jzx/admin.h>
 #include <jzx/system.h>
 
@@ -46,7 +46,7 @@ static void withdraw(request_block *block)
     drop_request(block);
 }
 
-/* Whether the fields that it takes are there. */
+/* Whether the fields that the request needs are there. */
 static bool is_complete(const jzx_admin_request *request)
 {
     switch (request->what) {
@@ -184,8 +184,8 @@ static const char *keep_name(char **at, const char *name)
     return here;
 }
 
-/* The next two stay inside for as long as they look: in a pool others change the children between
- * two calls, and a deleted child takes its name along. */
+/* The next two stay inside for as long as they look: in a pool other workers change the children
+ * between two calls, and a deleted child takes its name along. */
 static answer_block *answer_children(jzx_context *ctx, const request_block *request)
 {
     JZI_ENTER(ctx->loop, "jzx_supervisor_children");
@@ -271,7 +271,7 @@ static jzx_err change(jzx_context *ctx, request_block *request, jzx_actor_id *ou
     }
 }
 
-/* The block for the answer comes first: without it nothing is done, and who asked is told
+/* The block for the answer comes first: without it nothing is done, and the asker is told
  * FORGOTTEN. */
 static answer_block *answer_change(jzx_context *ctx, request_block *request)
 {
@@ -317,7 +317,7 @@ jzx_behavior_result jzi_admin_behavior(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-/* --- those who ask --- */
+/* --- asking --- */
 
 jzx_err jzx_admin_ask_sized(jzx_loop *loop, jzx_actor_id supervisor,
                             const jzx_admin_request *request, jzx_admin_sizes sizes,
@@ -381,7 +381,7 @@ jzx_err jzx_admin_wait_sized(jzx_sender *sender, jzx_actor_id supervisor,
         return err;
     }
     const jzx_admin_answer *answer = msg.drop == drop_answer ? msg.data : NULL;
-    if (answer == NULL) { /* it was no supervisor, and answered something else */
+    if (answer == NULL) { /* an actor that is no supervisor answered */
         jzx_reply_release(sender, &msg);
         return JZX_ERR_WRONG_SUPERVISOR;
     }

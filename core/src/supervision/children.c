@@ -32,8 +32,8 @@ void jzi_children_wake(jzi_children *children)
     jzi_lifecycle_wake(worker, self);
 }
 
-/* NULL: it is gone already, stopped where it lives, and only the news of it is still to be heard.
- * Then there is nobody to give an order to. */
+/* NULL: the child's actor is gone already, stopped where it lives, and only the news of its end is
+ * still to be heard. Then there is no actor to give an order to. */
 static jzi_actor *actor_of(const jzi_child *child)
 {
     return jzi_lifecycle_child(child->children->dispatcher->acting, child->id);
@@ -70,7 +70,7 @@ void jzi_child_order_end(jzi_child *child)
     }
     uint32_t timeout_ms = shutdown_ms(child, actor);
     if (idle && timeout_ms == JZX_SHUTDOWN_BRUTAL) {
-        timeout_ms = 5000; /* it failed: there is nothing to be brutal about */
+        timeout_ms = 5000; /* the child failed: there is nothing to be brutal about */
     }
     jzi_lifecycle_finish(child->children->dispatcher->acting, actor, timeout_ms,
                          jzi_children_life(child->children)->deadline_ns);
@@ -102,7 +102,7 @@ static void order_start(jzi_child *child)
     order_simply(child, JZI_ACTOR_START);
 }
 
-/* The parent's turn is asked for by news of the child, here that its time has come. */
+/* The parent's turn is asked for by news of the child, here that the child's time has come. */
 static void due(jzi_alarms *alarms, jzi_alarm *alarm)
 {
     jzi_child *child = jzi_container_of(alarm, jzi_child, alarm);
@@ -169,7 +169,7 @@ jzx_err jzi_child_spawn(jzi_child *child)
     if (nested) {
         child->plan->nested->refs++; /* the actor's own, until its end */
     }
-    /* One in another dispatcher says when it is up. */
+    /* A child in another dispatcher says when it is up. */
     jzi_actor *actor = jzi_worker_find(worker, child->id);
     bool up = actor != NULL && jzi_actor_state_of(actor) == JZX_STATE_RUNNING;
     jzi_child_set_state(child, up ? JZI_CHILD_UP : JZI_CHILD_STARTING);
@@ -206,8 +206,8 @@ static bool has_to_go(const jzi_child *child)
     }
 }
 
-/* Takes down, the last first and one after the other but for those of one stop group, who is to go.
- * True: everybody is down. */
+/* Takes down the children that are to go: the last first and one after the other, but the children
+ * of one stop group together. True: all of them are down. */
 static bool take_down(jzi_children *children)
 {
     bool parallel = !jzi_children_in_order(children) && children->stopping;
@@ -300,7 +300,7 @@ void jzi_children_step(jzi_children *children)
     }
 }
 
-/* The children that go with one that failed. */
+/* The children that go down with a child that failed. */
 static void begin_group(jzi_child *child, uint64_t delay_ns)
 {
     jzi_children *children = child->children;
@@ -315,8 +315,8 @@ static void begin_group(jzi_child *child, uint64_t delay_ns)
         bool temporary = it->child_link.mode == JZX_TEMPORARY;
         it->want = temporary ? JZI_WANT_GONE : JZI_WANT_AGAIN;
         if (it != child) {
-            it->child_link.attempt = it->child_link.delay_ms =
-                0; /* it does not restart for itself */
+            /* This child does not restart because of itself. */
+            it->child_link.attempt = it->child_link.delay_ms = 0;
             jzi_alarm_clear(children->dispatcher->acting->alarms, &it->alarm);
         }
         if (children->plan == NULL && it->state == JZI_CHILD_ABSENT) {
@@ -341,14 +341,14 @@ static void begin_end_of_all(jzi_child *child)
     children->due_ns = 0;
     children->cursor = children->last;
     if (child->state != JZI_CHILD_ABSENT) {
-        jzi_child_order_end(child); /* by itself: it was not told to */
+        jzi_child_order_end(child); /* counts as an end by itself: `ordered` is not set */
     }
     jzi_children_step(children);
 }
 
 /* Decisions. */
 
-/* Jitter is a courtesy, not a secret; the entropy is asked for by the first who needs it. */
+/* Jitter is a courtesy, not a secret; the entropy is asked for when it is first needed. */
 static uint32_t next_random(jzi_children *children)
 {
     const jzx_env *env = children->dispatcher->acting->env;
@@ -452,10 +452,10 @@ static void restart(jzi_child *child, uint64_t delay_ns)
     if (child->state == JZI_CHILD_FAILED) {
         order_clean(child, JZI_ACTOR_RESTART | (delay_ns == 0 ? JZI_ACTOR_START : 0));
     } else if (child->state == JZI_CHILD_ABSENT) {
-        child->want = JZI_WANT_AGAIN; /* its spawn failed: as a group of its own */
+        child->want = JZI_WANT_AGAIN; /* the spawn failed: as a group of its own */
         children->phase = JZI_GROUP_WAIT;
         children->due_ns = child->due_ns;
-        /* The next look at it comes by news, so that a lack of memory does not keep us here. */
+        /* The next look at the child comes by news: a lack of memory does not keep us here. */
         jzi_children_wake(children);
     } else {
         jzi_child_start_when_due(child);
@@ -488,16 +488,16 @@ jzx_err jzi_children_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_
     }
     child->due_ns = 0;
     child->child_link.attempt = child->child_link.delay_ms = 0;
-    order_clean(child, JZI_ACTOR_HALT); /* when it is down it is started, as it is wanted up */
+    order_clean(child, JZI_ACTOR_HALT); /* once down the child is started, as it is wanted up */
     return JZX_OK;
 }
 
-/* What follows a failure, a failed start, or an end that its mode does not accept. */
+/* What follows a failure, a failed start, or an end that the child's mode does not accept. */
 static void decide(jzi_child *child)
 {
     jzi_children *children = child->children;
     if (children->over) {
-        return; /* what becomes of it is no longer ours to say */
+        return; /* what becomes of the child is no longer ours to say */
     }
     uint64_t now = jzi_worker_clock(children->dispatcher->acting);
     const jzi_child_backoff *own = &child->backoff;
@@ -519,7 +519,7 @@ static void decide(jzi_child *child)
         .own_period_ns = child->own_period_ns,
         .random = policy->backoff.jitter > 0 ? next_random(children) : 0,
     };
-    /* The attempt starts over after a quiet time, whatever the decider says to it. */
+    /* The attempt starts over after a quiet time, whatever the decider says. */
     jzi_verdict verdict = jzi_policy_decide(policy, &children->window, &it, now);
     it.action = chosen_action(child, verdict.attempt);
     verdict = jzi_policy_decide(policy, &children->window, &it, now);
@@ -569,7 +569,7 @@ void jzi_child_judge(jzi_child *child)
     if (children->stopping || child->want == JZI_WANT_GONE) {
         jzi_child_order_end(child);
     } else if (child->want == JZI_WANT_AGAIN && child->state == JZI_CHILD_FAILED) {
-        order_clean(child, JZI_ACTOR_HALT); /* it was to go down anyway: costs nothing */
+        order_clean(child, JZI_ACTOR_HALT); /* the child was to go down anyway: costs nothing */
     } else if (child->want == JZI_WANT_AGAIN &&
                child->child_link.reason.kind != JZX_REASON_START_FAILED) {
         jzi_children_step(children);

@@ -1,6 +1,7 @@
 /* The children of a supervisor, or of an actor with a policy, and what is done about
  * their failures (R18, R19). Decisions are restart_policy's, orders are lifecycle's; this module
- * keeps who should be up and who is, and gives one order after the other until they agree. */
+ * keeps which children should be up and which are, and gives one order after the other until the
+ * two agree. */
 #ifndef JZI_CHILDREN_H
 #define JZI_CHILDREN_H
 
@@ -18,39 +19,40 @@ typedef enum jzi_child_state {
     JZI_CHILD_ENDING    /* told to end */
 } jzi_child_state;
 
-/* What it should be. */
+/* What a child should be. */
 typedef enum jzi_child_want {
     JZI_WANT_UP,
-    JZI_WANT_AGAIN, /* down, together with others; then up */
+    JZI_WANT_AGAIN, /* down, together with siblings; then up */
     JZI_WANT_GONE
 } jzi_child_want;
 
 /* Invariants:
  *   I1  id is 0 exactly if the state is ABSENT.
- *   I2  The alarm is set only in state DOWN with want UP: it backs off. */
+ *   I2  The alarm is set only in state DOWN with want UP: the child backs off. */
 typedef struct jzi_child {
     jzi_child_link child_link; /* first */
     struct jzi_child *next;    /* in start order */
     struct jzi_child *prev;
     struct jzi_children *children;
     jzi_child_plan *plan;      /* counted; NULL: a plain parent's child */
-    jzi_child_backoff backoff; /* its own; what is 0 is the supervisor's */
-    bool limited;              /* it has a budget of its own: */
+    jzi_child_backoff backoff; /* the child's own; what is 0 is the supervisor's */
+    bool limited;              /* the child has a budget of its own: */
     uint64_t own_period_ns;
     void *arg; /* for init */
     jzx_actor_id id;
     uint32_t state;   /* jzi_child_state */
     uint32_t want;    /* jzi_child_want */
     uint32_t attempt; /* failures in a row */
-    bool fresh;       /* an added child's first start: if it fails the spec goes */
-    bool manual;      /* restart_child's start: if it fails the child stays down */
+    bool fresh;       /* an added child's first start: if that fails the spec goes */
+    bool manual;      /* restart_child's start: if that fails the child stays down */
     bool forget;      /* the spec goes with the actor */
-    bool ordered;     /* it ends because somebody said so, not by itself */
+    bool ordered;     /* the child ends because it was told to, not by itself */
     uint64_t due_ns;
-    uint64_t up_ns; /* when it was last heard to be up; of one elsewhere that is all we know */
+    uint64_t
+        up_ns; /* when the child was last heard to be up; of a child elsewhere no more is known */
     jzi_window own;
     jzi_alarm alarm;
-    /* Restarts that it caused itself, and not a sibling that took it along. */
+    /* Restarts that the child caused itself, and not a sibling that took the child along. */
     uint32_t caused;
     bool caused_late; /* the last one waited for its backoff */
     uint64_t caused_ns;
@@ -77,10 +79,10 @@ typedef struct jzi_children {
     bool starting;     /* the supervisor's own start */
     bool failed;       /* that start failed: `reason` */
     bool stopping;     /* all children are to end */
-    bool over;         /* it gave up or escalated: nothing is decided any more */
+    bool over;         /* the parent gave up or escalated: nothing is decided any more */
     uint32_t phase;    /* jzi_group_phase */
     uint32_t going;    /* children that are CLEANING or ENDING */
-    uint32_t going_as; /* the stop group of those, if they have one */
+    uint32_t going_as; /* the stop group of these children, if they have one */
     jzi_child *cursor; /* the next child to take down, or to start */
     uint64_t due_ns;   /* when the group may start */
     jzi_alarm alarm;
@@ -98,9 +100,9 @@ typedef struct jzi_root {
 } jzi_root;
 
 void jzi_children_init(jzi_worker *worker);
-/* `policy` NULL: it only restarts what is spawned to be. Errors: NO_MEMORY. */
+/* `policy` NULL: the root restarts only what is spawned to be restarted. Errors: NO_MEMORY. */
 jzx_err jzi_root_init(jzi_worker *worker, jzi_root *root, const jzi_policy *policy);
-/* Everybody is gone. */
+/* All children are gone. */
 void jzi_root_deinit(jzi_worker *worker, jzi_root *root);
 
 /* A spawn by a parent that jzi_lifecycle_takes(); `supervisor`: opts->state is the plan of one.
@@ -125,25 +127,25 @@ jzx_err jzi_children_add(jzi_children *children, jzi_child_plan *plan, void *arg
 jzx_err jzi_children_start(jzi_children *children, jzi_child *child);
 void jzi_children_end(jzi_children *children, jzi_child *child);
 void jzi_children_remove(jzi_children *children, jzi_child *child);
-/* Whether R18 allows it. */
+/* Whether R18 allows a restart. */
 static inline bool jzi_children_can_restart(uint32_t mode, const jzi_actor *actor)
 {
     bool stateless = (actor->type->flags & (JZX_SPAWN_STATELESS | JZI_TYPE_SUPERVISOR)) != 0;
     return mode != JZX_TEMPORARY && (actor->type->init != NULL || stateless);
 }
-/* A supervisor, the root, or a parent with a policy, restarts one child that is up, for a person
- * who asks. It is not a failure: nothing is counted against it. Errors: NO_SUCH_ACTOR,
- * WRONG_SUPERVISOR, NOT_RESTARTABLE, STOPPING, CHILD_RESTARTING (also while others are). */
+/* A supervisor, the root, or a parent with a policy, restarts one child that is up, because a
+ * caller asked. That is not a failure: nothing is counted against the child. Errors: NO_SUCH_ACTOR,
+ * WRONG_SUPERVISOR, NOT_RESTARTABLE, STOPPING, CHILD_RESTARTING (also while siblings are). */
 jzx_err jzi_children_restart(jzi_worker *worker, jzx_actor_id parent, jzx_actor_id child);
 
-/* A child by its actor, in this dispatcher or another; NULL: it is none of these children. */
+/* A child by its actor, in this dispatcher or another; NULL: none of these children. */
 jzi_child *jzi_children_find(const jzi_worker *worker, const jzi_children *children,
                              jzx_actor_id id);
 
 void jzi_child_set_state(jzi_child *child, jzi_child_state state);
 /* The id of a child's spec, or a plain parent's child's name. */
 const char *jzi_child_name(const jzi_child *child);
-/* The children of an actor; NULL: it has none. */
+/* The children of an actor; NULL: none. */
 static inline jzi_children *jzi_children_of(const jzi_actor *actor)
 {
     return jzi_life_of(actor) == NULL ? NULL : actor->cold->life->children;

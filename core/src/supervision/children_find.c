@@ -1,4 +1,4 @@
-/* Which of these children an actor is, and what it is called. */
+/* Which of these children an actor is, and what the child is called. */
 #include "supervision/children_priv.h"
 
 jzi_child *jzi_children_find(const jzi_worker *worker, const jzi_children *children,

@@ -157,7 +157,7 @@ jzx_err jzi_children_set_policy(jzi_worker *worker, jzi_actor *parent, const jzi
     return JZX_OK;
 }
 
-/* Of a parent without one: each child has its own limit, and beyond it only that child ends. */
+/* For a parent without a policy: each child has its own limit, beyond it only that child ends. */
 static jzi_policy no_policy(void)
 {
     jzi_policy policy;
@@ -169,7 +169,7 @@ static jzi_policy no_policy(void)
     return policy;
 }
 
-/* The child that a spawn makes of itself, among nobody's children yet. */
+/* The record of a child that is being spawned, not yet in the list of a parent. */
 static jzx_err make_spawned(const jzx_allocator *alloc, const jzi_policy *policy,
                             const jzx_spawn_opts *opts, bool supervisor, jzi_child **out_child)
 {
@@ -202,7 +202,7 @@ static jzx_err make_spawned(const jzx_allocator *alloc, const jzi_policy *policy
     return JZX_OK;
 }
 
-/* It is born, in this dispatcher or another. */
+/* The child is born, in this dispatcher or another. */
 static void children_life_join(jzi_worker *worker, jzi_children *children, jzi_child *child,
                                jzx_actor_id id)
 {
@@ -339,7 +339,7 @@ static void child_ended(jzi_child *child)
         child->state == JZI_CHILD_STARTING && child->child_link.reason.kind == JZX_REASON_NORMAL;
     bool by_itself = !child->ordered && child->want != JZI_WANT_AGAIN && !ignored &&
                      !child->fresh && !child->manual;
-    bool was_stopped = child->state == JZI_CHILD_DOWN; /* somebody's stop came before our start */
+    bool was_stopped = child->state == JZI_CHILD_DOWN; /* a caller's stop came before our start */
     bool significant = child->plan != NULL && child->plan->spec.significant != 0;
     bool forget = child->forget || child->fresh || child->plan == NULL ||
                   child->child_link.mode == JZX_TEMPORARY ||
@@ -397,8 +397,8 @@ static void children_life_hear(jzi_child *child, uint32_t events)
             jzi_child_order_end(child);
         }
     }
-    if ((events & JZI_CHILD_EVENT_ASKED) !=
-        0) { /* whoever asked was told what could be known there */
+    if ((events & JZI_CHILD_EVENT_ASKED) != 0) {
+        /* The caller was told what could be known there. */
         const jzi_children *children = child->children;
         (void)jzi_children_restart(children->dispatcher->acting, children->self, child->id);
     }
@@ -432,7 +432,7 @@ static void answer_call(jzi_worker *worker, jzi_errand *errand)
 {
     jzi_root *root = jzi_container_of(errand, jzi_root, call);
     root->called = false;
-    if (!worker->dispatcher->destroying) { /* then nothing is decided: only their ends count */
+    if (!worker->dispatcher->destroying) { /* else nothing is decided: only the ends count */
         hear_all(&root->life);
     }
 }

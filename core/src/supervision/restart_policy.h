@@ -34,7 +34,7 @@ typedef struct jzi_child_backoff {
     double jitter;
 } jzi_child_backoff;
 
-/* What is wrong with it, in a sentence (a literal); NULL: nothing. */
+/* What is wrong with a backoff, in a sentence (a literal); NULL: nothing. */
 const char *jzi_child_backoff_wrong(const jzi_child_backoff *backoff);
 /* The policy as it is for a child with a backoff of its own. */
 jzi_policy jzi_policy_with(const jzi_policy *policy, const jzi_child_backoff *own);
@@ -70,7 +70,7 @@ typedef enum jzi_verdict_kind {
     JZI_VERDICT_RESTART, /* after delay_ns; costs one */
     JZI_VERDICT_RESUME,
     JZI_VERDICT_STOP,     /* the child ends */
-    JZI_VERDICT_STOP_ALL, /* it and all its siblings do */
+    JZI_VERDICT_STOP_ALL, /* the child and all its siblings end */
     JZI_VERDICT_ESCALATE, /* the parent fails with ESCALATED */
     JZI_VERDICT_GIVE_UP   /* the parent fails with GAVE_UP */
 } jzi_verdict_kind;
@@ -81,8 +81,8 @@ typedef struct jzi_case {
     uint32_t reason;       /* jzx_reason_kind */
     uint32_t action;       /* what the decider said; any value */
     uint32_t attempt;      /* failures in a row before this one */
-    uint64_t up_since_ns;  /* when it was last RUNNING; 0: it never was since the last attempt */
-    const jzi_window *own; /* its own budget, or NULL */
+    uint64_t up_since_ns;  /* when the child was last RUNNING; 0: not since the last attempt */
+    const jzi_window *own; /* the child's own budget, or NULL */
     uint64_t own_period_ns;
     uint32_t random; /* for the jitter, uniform over all values */
 } jzi_case;
@@ -94,10 +94,10 @@ typedef struct jzi_verdict {
     bool over; /* a restart was wanted, and a limit is reached */
 } jzi_verdict;
 
-/* The decision. Pure: the caller adds to the windows when it follows a RESTART.
+/* The decision. Pure: a caller that obeys a RESTART adds to the windows.
  *   - A normal reason is never given to the action: RESTART if the mode wants it, else STOP.
  *   - Actions out of range: ESCALATE. RESUME after START_FAILED, KILLED or CRASH: RESTART.
- *   - STOP under one_for_all: STOP_ALL. Other strategies say who is restarted, not who ends.
+ *   - STOP under one_for_all: STOP_ALL. Other strategies say which children restart, not which end.
  *   - RESTART of what the mode does not want (temporary): STOP.
  *   - Over the shared or the child's own limit: on_limit decides, GIVE_UP or STOP.
  *   - delay = min * factor^(attempt - 1), jittered, never above max, 0 if min is 0.

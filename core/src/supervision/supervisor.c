@@ -1,5 +1,5 @@
-/* Supervisors as their callers see them: making one, and asking it for things. All of it only reads
- * the children or gives an order; what follows happens in the actors' own turns. */
+/* Supervisors as their callers see them: making one, and asking it for things. All calls only read
+ * the children or give an order; what follows happens in the actors' own turns. */
 #include "supervision/admin.h"
 #include "supervision/children.h"
 
@@ -144,7 +144,7 @@ static jzx_child_status status_of(const jzi_child *child)
         const jzi_worker *worker = child->children->dispatcher->acting;
         const jzi_actor *actor = jzi_lifecycle_child(worker, child->id);
         if (actor == NULL) {
-            return JZX_CHILD_DOWN; /* its end is news that was not heard yet */
+            return JZX_CHILD_DOWN; /* the news of its end was not heard yet */
         }
         if (jzi_worker_is_far(worker, child->id)) {
             return JZX_CHILD_RUNNING; /* as far as was heard */

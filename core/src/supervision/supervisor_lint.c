@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 enum {
-    FLAPPING_PER_SECOND = 10, /* restarts without a pause that nobody wants to last */
+    FLAPPING_PER_SECOND = 10, /* more restarts without a pause should not last */
     PATH_MAX_BYTES = 64 * (JZX_CHILD_ID_MAX + 1),
     SENTENCE_MAX_BYTES = 256
 };
@@ -128,8 +128,8 @@ static uint64_t child_time_to_stop(const jzi_child_plan *child)
     return child->nested != NULL ? time_to_stop(child->nested) : FOR_EVER;
 }
 
-/* A stop group takes as long as its slowest member. It is counted with its first one: 0 for the
- * others. */
+/* A stop group takes as long as its slowest member. The group is counted with its first member: 0
+ * for the others. */
 static uint64_t group_time_to_stop(const jzi_supervisor_plan *plan, uint32_t first)
 {
     uint32_t group = plan->children[first]->spec.stop_group;
@@ -151,8 +151,8 @@ static uint64_t group_time_to_stop(const jzi_supervisor_plan *plan, uint32_t fir
     return longest;
 }
 
-/* The longest that the children of a supervisor may take, in ms. Those of a dynamic one have one
- * spec and stop together. */
+/* The longest that the children of a supervisor may take, in ms. The children of a dynamic
+ * supervisor have one spec and stop together. */
 static uint64_t time_to_stop(const jzi_supervisor_plan *plan)
 {
     uint64_t sum = 0;
@@ -209,7 +209,7 @@ static void lint_shutdown(lint *it, const jzi_child_plan *child)
 static void lint_supervisor_mode(lint *it, const jzi_child_plan *child)
 {
     if (child->spec.significant != 0) {
-        return; /* somebody thought about its end */
+        return; /* the spec says what its end means */
     }
     if (child->spec.mode == JZX_TRANSIENT) {
         supervisor_lint_say(
@@ -349,7 +349,7 @@ size_t jzx_supervisor_lint_sized(const jzx_supervisor_init *init, jzx_supervisor
     jzi_supervisor_plan *plan = NULL;
     jzx_err err = jzi_supervisor_plan_make(&alloc, init, &sizes, why, sizeof why, &plan);
     if (err != JZX_OK) {
-        /* Worse than a warning, and nothing more can be said of it. */
+        /* Worse than a warning, and nothing more can be said of the spec. */
         supervisor_lint_say(&it, "bad-spec", why);
         return it.count;
     }

@@ -22,7 +22,7 @@ static void supervisor_plan_add(steps *list, jzx_plan_what what, const jzi_child
     list->count++;
 }
 
-/* The children that go down with it, the last first, and come back in order. */
+/* The children that go down with the failed one, the last first, and come back in order. */
 static void add_group(steps *list, const jzi_children *children, const jzi_child *failed,
                       uint32_t delay_ms)
 {
@@ -108,7 +108,7 @@ static void add_verdict(steps *list, const jzi_children *children, const jzi_chi
         supervisor_plan_add(list, JZX_PLAN_START, child, 0);
         return;
     case JZI_VERDICT_RESUME:
-        return; /* nobody stops, nobody starts */
+        return; /* no child stops, no child starts */
     case JZI_VERDICT_STOP:
     case JZI_VERDICT_STOP_ALL:
         add_end(list, children, child, verdict->what == JZI_VERDICT_STOP_ALL);
@@ -142,7 +142,8 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
     if (child == NULL) {
         return JZX_ERR_NO_SUCH_CHILD;
     }
-    /* The desk of one that lives elsewhere is not ours to read (R32): what was heard has to do. */
+    /* The desk of an actor that lives elsewhere is not ours to read (R32): what was heard has to
+     * do. */
     const jzi_actor *found =
         jzi_worker_is_far(worker, child_actor) ? NULL : jzi_worker_find(worker, child_actor);
     bool deferred = found != NULL && (found->flags & JZI_ACTOR_DEFERRED) != 0;
@@ -152,7 +153,7 @@ jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child
         .mode = child->child_link.mode,
         .reason = JZX_REASON_FAILED,
         .action = deferred && children->policy.action == JZX_ACTION_RESUME
-                      ? JZX_ACTION_RESTART /* it is stopping: it cannot go on */
+                      ? JZX_ACTION_RESTART /* a child that is stopping cannot go on */
                       : children->policy.action,
         .attempt = child->attempt,
         .up_since_ns = found != NULL ? found->cold->life->since_ns : child->up_ns,

@@ -1,13 +1,13 @@
-/* jzx_restart(): the parent of an actor restarts it because somebody asked. What is asked goes
- * where the actor lives, and from there, as news, to its parent.
+/* jzx_restart(): the parent of an actor restarts it because a caller asked. The request goes where
+ * the actor lives, and from there, as news, to its parent.
  *
  *   caller --errand--> the actor's dispatcher --news--> its parent's dispatcher:
- * jzi_children_restart() */
+ *                                                       jzi_children_restart() */
 #include "supervision/children.h"
 
 #include "base/alloc.h"
 
-/* In the actor's own dispatcher. A parent elsewhere decides when it hears of it. */
+/* In the actor's own dispatcher. A parent elsewhere decides when it hears of the request. */
 static jzx_err restart_here(jzi_worker *worker, jzi_actor *actor)
 {
     const jzi_life *life = jzi_life_of(actor);

@@ -34,7 +34,7 @@ typedef struct walk {
 
 /* --- sentences --- */
 
-/* Appends what fits. Whoever reads it expects a line of text, whatever bytes an id has. */
+/* Appends what fits. The reader expects a line of text, whatever bytes an id has. */
 static void supervisor_spec_put(walk *it, const char *text)
 {
     size_t len = 0;
@@ -86,7 +86,7 @@ static void put_path(walk *it, const place *where)
     supervisor_spec_put(it, where->id[len] != '\0' ? "..." : "");
 }
 
-/* Says what is wrong with whom; returns err. */
+/* Says what is wrong with which child or supervisor; returns err. */
 static jzx_err blame(walk *it, const char *whom, const place *where, jzx_err err, const char *what)
 {
     supervisor_spec_put(it, whom);
@@ -233,7 +233,7 @@ static bool is_restartable(const jzx_child_spec *child)
            (child->flags & JZX_SPAWN_STATELESS) != 0;
 }
 
-/* The child itself, without what is nested in it. */
+/* The child itself, without a nested supervisor. */
 static jzx_err check_fields(walk *it, const place *where, const jzx_child_spec *child,
                             const jzi_policy *policy)
 {
@@ -367,7 +367,7 @@ static jzx_err check_supervisor(walk *it, const place *above, const jzx_supervis
     jzi_policy policy = {0};
     uint32_t depth = above == NULL ? 1 : above->depth + 1;
     if (depth > NESTING_MAX) {
-        /* The whole path would fill the sentence; where it begins is enough to find it. */
+        /* The whole path would fill the sentence; its beginning is enough to find the place. */
         while (above->above != NULL) {
             above = above->above;
         }

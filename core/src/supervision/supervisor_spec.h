@@ -17,15 +17,15 @@ static inline jzi_child_backoff jzi_spec_backoff(const jzx_child_spec *spec)
                                .jitter = spec->backoff_jitter};
 }
 
-/* A child spec, complete and owned. Counted: a supervisor and its restarts share it. */
+/* A child spec, complete and owned. The plan is counted: a supervisor and its restarts share it. */
 typedef struct jzi_child_plan {
-    jzx_child_spec spec;                /* every default filled in; id points to `id` below; */
-                                        /* spec.supervisor is NULL */
+    /* Every default filled in; spec.id points to `id` below; spec.supervisor is NULL. */
+    jzx_child_spec spec;
     struct jzi_supervisor_plan *nested; /* counted; NULL: a worker */
     _Atomic uint32_t refs;              /* children may be in other dispatchers */
     bool drops_arg;                     /* the last release calls spec.drop_arg(spec.arg) */
     char id[JZX_CHILD_ID_MAX + 1];
-    char dispatcher[JZX_DISPATCHER_NAME_MAX + 1]; /* spec.dispatcher points to it, unless NULL */
+    char dispatcher[JZX_DISPATCHER_NAME_MAX + 1]; /* spec.dispatcher points here, unless NULL */
 } jzi_child_plan;
 
 /* A supervisor with its children, likewise. */
@@ -44,15 +44,15 @@ typedef struct jzi_supervisor_plan {
 jzx_err jzi_supervisor_plan_make(const jzx_allocator *alloc, const jzx_supervisor_init *init,
                                  const jzx_supervisor_sizes *sizes, char *why, size_t why_cap,
                                  jzi_supervisor_plan **out_plan);
-/* The same for one child that is added to a supervisor with this policy. NULL: that is not known
- * yet, and jzi_child_plan_settle() follows, which looks at what depends on it: BAD_SPEC. */
+/* The same for one child that is added to a supervisor with this policy. NULL: the policy is not
+ * known yet, and jzi_child_plan_settle() follows, which checks what depends on it: BAD_SPEC. */
 jzx_err jzi_child_plan_settle(jzi_child_plan *plan, const jzi_policy *policy);
 jzx_err jzi_child_plan_make(const jzx_allocator *alloc, const jzx_child_spec *spec,
                             const jzx_supervisor_sizes *sizes, const jzi_policy *policy, char *why,
                             size_t why_cap, jzi_child_plan **out_plan);
 
 /* The warnings of jzx_supervisor_lint() for a supervisor as it is now, with the name of each rule;
- * not for those below it. child_id is "" for the supervisor itself. Allocates nothing. */
+ * not for supervisors below it. child_id is "" for the supervisor itself. Allocates nothing. */
 typedef void (*jzi_lint_fn)(void *ctx, const char *rule, const char *child_id,
                             const char *sentence);
 size_t jzi_supervisor_lint_live(const jzi_policy *policy, jzi_child_plan **children, uint32_t count,

@@ -28,7 +28,7 @@ static void fill_in(jzi_child_plan *plan, const jzi_policy *policy)
     }
 }
 
-/* Does not own the argument yet: whoever is called may still run out of memory elsewhere. */
+/* The copy does not own the argument yet: the caller may still run out of memory elsewhere. */
 jzi_child_plan *jzi_spec_copy_child(const jzx_allocator *alloc, const void *given,
                                     const jzx_supervisor_sizes *sizes, const jzi_policy *policy)
 {

@@ -1,4 +1,4 @@
-/* Shared by the sources of supervisor_spec, and by nobody else. */
+/* Shared by the sources of supervisor_spec only. */
 #ifndef JZI_SUPERVISOR_SPEC_STEPS_H
 #define JZI_SUPERVISOR_SPEC_STEPS_H
 
@@ -22,8 +22,8 @@ static inline void jzi_spec_adopt(void *out, size_t known, const void *given, si
     jzi_assert(err == JZX_OK);
 }
 
-/* Copies of what was checked; NULL: no memory. They do not own their arguments yet: whoever is
- * called may still run out of memory elsewhere. */
+/* Copies of what was checked; NULL: no memory. The copies do not own their arguments yet: the
+ * caller may still run out of memory elsewhere. */
 jzi_supervisor_plan *jzi_spec_copy_supervisor(const jzx_allocator *alloc,
                                               const jzx_supervisor_init *given,
                                               const jzx_supervisor_sizes *sizes);
