@@ -14,7 +14,7 @@ help:
 	@echo 'make build      build with the dev preset; PRESET=release|asan|tsan|... for another'
 	@echo 'make run        a service to look into: starts it, says where its console is'
 	@echo 'make tour       a narrated tour of the library, a few seconds'
-	@echo 'make test       the tests: plain, clang, ASan+UBSan, TSan, install; make check has the long ones too'
+	@echo 'make test       the tests: plain, ASan+UBSan, TSan, clang, install; make check has the long ones too'
 	@echo 'make bench      run the benchmarks; QUICK=1 for a short run'
 	@echo 'make bench-watched   what looking costs: 100,000 actors with jzx top and without; QUICK=1'
 	@echo 'make bench-manifest  the manifest beside raw LMDB and SQLite; QUICK=1, NAME=...'

@@ -6,6 +6,7 @@
 #include "bench.h"
 #include "sides.h"
 
+#include <jzx/blocking.h>
 #include <jzx/jzx.h>
 
 #include <pthread.h>

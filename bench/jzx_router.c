@@ -3,6 +3,7 @@
 #include "bench.h"
 #include "sides.h"
 
+#include <jzx/behavior.h>
 #include <jzx/jzx.h>
 #include <jzx/router.h>
 

@@ -4,6 +4,7 @@
 #include "sides.h"
 
 #include <jzx/jzx.h>
+#include <jzx/system.h>
 
 static bool steady;
 

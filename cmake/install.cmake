@@ -54,12 +54,22 @@ if(TARGET jzx_console)
     include(cmake/console_install.cmake)
 endif()
 
-foreach(section 1 3 7)
-    file(GLOB pages CONFIGURE_DEPENDS man/*.${section} man/man${section}/*.${section})
-    if(pages)
-        install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
-    endif()
+# tools/man finishes the pages: SYNOPSIS and ERRORS are what the headers say.
+file(GLOB JZX_PAGES CONFIGURE_DEPENDS man/man[1-8]/*.[1-8])
+file(GLOB JZX_PAGE_HEADERS CONFIGURE_DEPENDS */include/jzx/*.h)
+set(finished)
+foreach(page IN LISTS JZX_PAGES)
+    string(REGEX REPLACE ".*/(man[1-8]/[^/]+)$" "${PROJECT_BINARY_DIR}/man/\\1" page ${page})
+    string(REGEX REPLACE ".*\\." "" section ${page})
+    list(APPEND finished ${page})
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
+add_custom_command(OUTPUT ${finished}
+    COMMAND sh ${PROJECT_SOURCE_DIR}/tools/man ${PROJECT_BINARY_DIR}/man
+    DEPENDS ${JZX_PAGES} ${JZX_PAGE_HEADERS} core/src/base/error.c tools/man tools/man.awk
+    COMMENT "Writing man pages" VERBATIM)
+add_custom_target(man ALL DEPENDS ${finished})
+add_dependencies(libraries man)
 
 set(JZX_BASH_DIR ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions CACHE STRING "Where bash looks for completions")
 set(JZX_ZSH_DIR ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions CACHE STRING "Where zsh looks for completions")

@@ -25,23 +25,40 @@ set(JZX_LIGHTER_sup_model JZX_MODEL_SEEDS=1500 JZX_SEED=1)
 # What plays many seeds has a second entry, <room>/<name>@long with the label long, which plays those
 # that the first leaves out. `make check` runs both, `make test` the first. A sanitizer's build plays
 # fewer by itself.
-set(JZX_SHORT_jobs_model JZX_SEED=1 JZX_MODEL_SEEDS=1000)
-set(JZX_REST_jobs_model JZX_SEED=1001 JZX_MODEL_SEEDS=4000)
-set(JZX_SHORT_jobs_crowd_model JZX_SEED=1 JZX_MODEL_SEEDS=1000)
-set(JZX_REST_jobs_crowd_model JZX_SEED=1001 JZX_MODEL_SEEDS=4000)
+set(JZX_SHORT_jobs_model JZX_SEED=1 JZX_MODEL_SEEDS=500)
+set(JZX_REST_jobs_model JZX_SEED=501 JZX_MODEL_SEEDS=4500)
+set(JZX_SHORT_jobs_crowd_model JZX_SEED=1 JZX_MODEL_SEEDS=500)
+set(JZX_REST_jobs_crowd_model JZX_SEED=501 JZX_MODEL_SEEDS=4500)
 set(JZX_SHORT_flips_sweep JZX_FLIP_STEP=7)
 set(JZX_REST_flips_sweep JZX_FLIP_STEP=1)
 set(JZX_SHORT_flips_live_sweep JZX_FLIP_STEP=7)
 set(JZX_REST_flips_live_sweep JZX_FLIP_STEP=1)
+# The console's that wait for its time limits.
+foreach(name limits_test web_test history_test)
+    set(JZX_REST_${name} JZX_CONSOLE_LONG=1)
+endforeach()
 set(JZX_SHORT_sup_model JZX_SEED=1 JZX_MODEL_SEEDS=3000)
 set(JZX_REST_sup_model JZX_SEED=3001 JZX_MODEL_SEEDS=9000)
+
+# What takes a sanitizer long and shows it little: under ASan many seeds of models, under TSan the same code again and again.
+# Label heavy, which `make test` leaves to `make check` and CI.
+if(JZX_SANITIZE MATCHES "address")
+    set(JZX_HEAVY "^(manifest/(jobs_|flips_)|supervision/sup_(model|race)|loop/(loop_model|calls_sweep)|testkit/sim_system)")
+elseif(JZX_SANITIZE)
+    set(JZX_HEAVY "^(sched/(leftovers|mailbox)_test@pool4|supervision/sup_(race|dynamic)_test@pool4|sched/sender_threads@pool4|control/trace_test)")
+else()
+    set(JZX_HEAVY "^$")
+endif()
 
 # What takes longest starts first (on a fresh tree ctest knows no times), so that no processor waits
 # for the last one.
 set(JZX_LONG 20)
-function(jzx_long_first name)
+function(jzx_cost name)
     if(name MATCHES "^(manifest/(jobs_|flips_|kill9|store_damage|queue_model)|loop/(system_shutdown|idle|loop_model|calls)|supervision/sup_(race|model)|console/limits)")
         set_tests_properties(${name} PROPERTIES COST ${JZX_LONG})
+    endif()
+    if(name MATCHES "${JZX_HEAVY}")
+        set_property(TEST ${name} APPEND PROPERTY LABELS heavy)
     endif()
 endfunction()
 
@@ -81,7 +98,7 @@ function(jzx_add_variants room name kind program source)
         set_tests_properties(${entry} PROPERTIES
             TIMEOUT ${JZX_TEST_TIMEOUT} LABELS "${kind};${room};on_${variant}" SKIP_RETURN_CODE 77
             ENVIRONMENT "JZX_DISPATCHER=${dispatcher};${JZX_LIGHTER_${name}}")
-        jzx_long_first(${entry})
+        jzx_cost(${entry})
     endforeach()
 endfunction()
 
@@ -97,21 +114,39 @@ function(jzx_wants_own_program source out)
     endif()
 endfunction()
 
+# jzx_add_fixtures(room place library...): what the tests of a room share, <feature>_fixture.c, is compiled
+# once, into a library that the programs of the room are linked with.
+function(jzx_add_fixtures room place)
+    file(GLOB sources CONFIGURE_DEPENDS ${place}/*_fixture.c)
+    if(sources)
+        add_library(jzt_${room} STATIC ${sources})
+        target_link_libraries(jzt_${room} PRIVATE jzt_support ${ARGN})
+    endif()
+endfunction()
+
 # jzx_add_test_program(target name room sources libraries...): an executable in <build>/tests/<room>.
 function(jzx_add_test_program target name room sources)
     add_executable(${target} ${sources})
     set_target_properties(${target} PROPERTIES
         OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${room})
+    if(TARGET jzt_${room})
+        target_link_libraries(${target} PRIVATE jzt_${room})
+    endif()
     target_link_libraries(${target} PRIVATE jzt_support ${ARGN} Threads::Threads)
-    # Half of a sanitizer's build went into optimizing tests; the library stays optimized.
-    if(JZX_SANITIZE)
+    # To optimize a test takes longer than to run it; the library stays optimized, and so do models and sweeps.
+    if(JZX_SANITIZE OR (JZX_DEBUG AND NOT target MATCHES "_(model|sweep)$"))
         target_compile_options(${target} PRIVATE -O0)
     endif()
 endfunction()
 
-# jzx_in_groups(target room kind): room-<room> and kind-<kind> build it.
+# jzx_in_groups(target room kind): room-<room> and kind-<kind> build it; what the thread sanitizer is for,
+# tests-with-threads.
 function(jzx_in_groups target room kind)
-    foreach(group room-${room} kind-${kind})
+    set(groups room-${room} kind-${kind})
+    if(room STREQUAL "manifest" OR (kind MATCHES "^(test|threads)$" AND NOT room MATCHES "^(console|command|testkit)$"))
+        list(APPEND groups tests-with-threads)
+    endif()
+    foreach(group ${groups})
         if(NOT TARGET ${group})
             add_custom_target(${group})
         endif()
@@ -126,8 +161,8 @@ function(jzx_add_entries room kind name source)
     add_test(NAME ${entry} COMMAND ${program})
     set_tests_properties(${entry} PROPERTIES
         TIMEOUT ${JZX_TEST_TIMEOUT} LABELS "${kind};${room}" SKIP_RETURN_CODE 77)
-    jzx_long_first(${entry})
-    if(DEFINED JZX_SHORT_${name} AND NOT JZX_SANITIZE)
+    jzx_cost(${entry})
+    if(DEFINED JZX_REST_${name} AND NOT JZX_SANITIZE)
         add_test(NAME ${entry}@long COMMAND ${program})
         set_tests_properties(${entry} PROPERTIES ENVIRONMENT "${JZX_SHORT_${name}}")
         set_tests_properties(${entry}@long PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS long
@@ -137,10 +172,6 @@ function(jzx_add_entries room kind name source)
     file(STRINGS ${source} threads REGEX "#include <pthread.h>")
     if(room STREQUAL "manifest" AND threads)
         set_property(TEST ${entry} APPEND PROPERTY LABELS threads)
-    endif()
-    # It waits for five seconds in which nothing must happen: nothing for a sanitizer to look at.
-    if(entry STREQUAL "loop/idle_test")
-        set_property(TEST ${entry} APPEND PROPERTY LABELS waits)
     endif()
     # Actors are run by the tests of the core and of what tests are made with; not by units.
     if(NOT kind STREQUAL "unit" AND NOT room MATCHES "^(manifest|console|terminal)$")
@@ -152,6 +183,7 @@ endfunction()
 function(jzx_add_tests room place)
     set(binaries ${PROJECT_BINARY_DIR}/tests/${room})
     file(MAKE_DIRECTORY ${binaries})
+    jzx_add_fixtures(${room} ${place} ${ARGN})
     foreach(kind ${JZX_KINDS})
         file(GLOB sources CONFIGURE_DEPENDS ${place}/*_${kind}.c)
         if(NOT TARGET jzx_client)
@@ -221,7 +253,7 @@ file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 add_library(jzt_support STATIC ${support_sources})
 target_include_directories(jzt_support
     PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support
-    PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
+    PRIVATE ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR}/testkit/include)
 
 if(TARGET jzx_testkit)
     set(kit jzx_testkit_twin)
@@ -262,31 +294,43 @@ if(JZX_SANITIZE OR JZX_COVERAGE)
     return()
 endif()
 
-include(console/tests/browser/browser.cmake)
-
 function(jzx_add_script name label script)
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS ${label} SKIP_RETURN_CODE 77)
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS "${label}" SKIP_RETURN_CODE 77)
 endfunction()
 
+# jzx_add_kept(name label "path;..." script...): two scripts. <name>, label kept, runs when something below
+# these paths is not as it was when it passed (tools/kept); <name>@all, label long, always.
+function(jzx_add_kept name label paths script)
+    jzx_add_script(${name} "${label};kept" tools/kept ${name} ${paths} -- sh ${script} ${ARGN})
+    jzx_add_script(${name}@all long ${script} ${ARGN})
+    set_tests_properties(${name} ${name}@all PROPERTIES COST ${JZX_LONG})
+endfunction()
+
+include(console/tests/browser/browser.cmake)
+
+set(headers core/include testkit/include manifest/include console/include)
 jzx_add_script(tidy tidy tools/tidy)
-jzx_add_script(tidy/samples tidy tests/tidy/run.sh)
+jzx_add_kept(tidy/samples tidy "tools/tidy;tools/tidy.awk;tools/references;tests/tidy" tests/tidy/run.sh)
 jzx_add_script(tools/deps tools tests/tools/deps.sh)
+jzx_add_script(tools/kept tools tests/tools/kept.sh)
+jzx_add_script(tools/man tools tests/tools/man.sh)
+jzx_add_script(tools/uncalled tools tools/uncalled)
+jzx_add_script(tools/uncalled_samples tools tests/tools/uncalled.sh)
 jzx_add_script(tools/lint tools tests/tools/lint.sh)
 jzx_add_script(tools/browser_deps tools tests/tools/browser_deps.sh)
-jzx_add_script(abi/headers_gcc headers tests/abi/headers.sh gcc g++)
-jzx_add_script(abi/headers_clang headers tests/abi/headers.sh clang clang++)
-jzx_add_script(abi/protocol_gcc headers tests/abi/protocol_refused.sh gcc g++)
-jzx_add_script(abi/protocol_clang headers tests/abi/protocol_refused.sh clang clang++)
+jzx_add_kept(abi/headers_gcc headers "${headers};tests/abi/headers.sh" tests/abi/headers.sh gcc g++)
+jzx_add_kept(abi/headers_clang headers "${headers};tests/abi/headers.sh" tests/abi/headers.sh clang clang++)
+set(protocol core/include tests/abi/protocol tests/abi/protocol_refused.sh)
+jzx_add_kept(abi/protocol_gcc headers "${protocol}" tests/abi/protocol_refused.sh gcc g++)
+jzx_add_kept(abi/protocol_clang headers "${protocol}" tests/abi/protocol_refused.sh clang clang++)
 jzx_add_script(abi/sizes abi tests/abi/sizes.sh ${CMAKE_C_COMPILER})
 jzx_add_script(abi/man abi tests/abi/man_signatures.sh ${CMAKE_C_COMPILER})
-# Only what changed since it passed in this build folder.
-jzx_add_script(models models tests/models/run.sh --kept ${PROJECT_BINARY_DIR}/models.sha256)
-# These were last, and the other processor waited for them.
-set_tests_properties(models PROPERTIES COST 30)
-set_tests_properties(tidy tidy/samples abi/headers_clang abi/headers_gcc browser/console PROPERTIES
-    COST ${JZX_LONG})
+# It keeps sums of its own, one per model.
+jzx_add_script(models models tests/models/run.sh --changed)
+jzx_add_script(models@all long tests/models/run.sh)
+set_tests_properties(tidy models models@all PROPERTIES COST ${JZX_LONG})
 jzx_add_script(abi/symbols abi tests/abi/symbols.sh
     $<TARGET_FILE:jzx> tests/abi/symbols.txt ${JZX_HEADERS})
 if(TARGET jzx_testkit)

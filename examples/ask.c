@@ -1,7 +1,7 @@
 /* A cook who answers at once, later, never, or has the baker answer; a guest, which is a plain
  * thread, asks and waits, and hears each time exactly one thing. Run: ./ask */
-#include <jzx/ask.h>
 #include <jzx/jzx.h>
+#include <jzx/system.h>
 
 #include <inttypes.h>
 #include <stdio.h>

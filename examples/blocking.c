@@ -2,7 +2,9 @@
  * results come back as messages, and the actor is free meanwhile. There is one thread here, so the
  * jobs run one after the other, and one that still waits can be called off. Run: ./blocking */
 #define _POSIX_C_SOURCE 200809L
+#include <jzx/blocking.h>
 #include <jzx/jzx.h>
+#include <jzx/system.h>
 
 #include <netdb.h>
 #include <stdio.h>
@@ -68,6 +70,9 @@ static jzx_behavior_result begin(jzx_context *ctx, void *arg)
 static jzx_behavior_result on_result(jzx_context *ctx, const jzx_message *msg)
 {
     (void)ctx;
+    if (jzx_message_job(msg) == 0) { /* not the result of a job */
+        return JZX_BEHAVIOR_OK;
+    }
     if (msg->tag == LINE) { /* without drop_result it is ours */
         printf("the line: %s\n", msg->data != NULL ? (const char *)msg->data : "");
         free(msg->data);

@@ -2,6 +2,7 @@
  * them fails now and then, and a browser shows it. Nobody else is served than this machine.
  * Run: ./console, open what it prints, and stop it with Ctrl-C. */
 #include <jzx/console.h>
+#include <jzx/control.h>
 #include <jzx/jzx.h>
 
 #include <signal.h>

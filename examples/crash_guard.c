@@ -2,6 +2,7 @@
  * with the crash guard it ends the parser, which starts again with the next line.
  * Build: cc -rdynamic crash_guard.c $(pkg-config --cflags --libs libjzx). Run: ./a.out */
 #undef NDEBUG
+#include <jzx/guard.h>
 #include <jzx/jzx.h>
 
 #include <assert.h>

@@ -3,6 +3,7 @@
  * actors of the loop go on. Without arguments it copies a file of its own making.
  * Run: ./file_copy [FROM TO] */
 #define _POSIX_C_SOURCE 200809L
+#include <jzx/blocking.h>
 #include <jzx/jzx.h>
 
 #include <inttypes.h>

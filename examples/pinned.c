@@ -1,9 +1,9 @@
 /* A device whose library blocks. Its actor has a thread of its own ("pinned"), so nobody waits for
  * it but those who asked; its supervisor and the client run on "loop". When the line breaks, the
- * actor fails and is restarted on its own thread: its id stays, and the question in hand comes
- * again. Run: ./pinned */
+ * actor fails and is restarted there: its id stays, and the question comes again. Run: ./pinned */
 #define _POSIX_C_SOURCE 200809L
 #include <jzx/jzx.h>
+#include <jzx/system.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
  * as there are CPUs. Nobody takes a lock: each helper has its own numbers, and results are
  * messages. They arrive in any order, so the collector keeps them by part. Run: ./pool */
 #include <jzx/jzx.h>
+#include <jzx/system.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
  * opened it becomes another behavior and serves them in the order in which they came. A message
  * that is urgent overtakes the others, and one that nobody understands becomes a dead letter. Run:
  * ./stash */
+#include <jzx/behavior.h>
 #include <jzx/jzx.h>
 
 #include <stdio.h>

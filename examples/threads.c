@@ -1,11 +1,10 @@
 /* Four threads send to one actor through senders of their own. Verdicts come at once: a thread that
- * finds the mailbox full waits a little and tries again, so every number arrives exactly once and
+ * finds the mailbox full waits for room and tries again, so every number arrives exactly once and
  * the numbers of each thread arrive in order. Run: ./threads */
 #include <jzx/jzx.h>
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 
 enum { THREADS = 4, PER_THREAD = 50000 };
@@ -28,10 +27,10 @@ static void *send_numbers(void *arg)
 {
     worker *me = arg;
     for (uint64_t i = 0; i < PER_THREAD && me->err == JZX_OK; i++) {
-        /* Nothing wakes a thread when there is room again; it backs off in its own way. */
+        /* The room that it waited for may be gone again when it sends: only the send decides. */
         while ((me->err = jzx_send_async_u64(me->sender, me->to, i, me->tag)) ==
-               JZX_ERR_MAILBOX_FULL) {
-            sched_yield();
+                   JZX_ERR_MAILBOX_FULL &&
+               jzx_sender_wait_room(me->sender, me->to, JZX_TIMEOUT_INFINITE) == JZX_OK) {
         }
     }
     jzx_sender_release(me->sender);

@@ -102,8 +102,7 @@ function check_length() {
     if (file ~ /^bench\/spikes\//) return
     if (file ~ /^examples\/(chat|thumbnailer)\//) limit = 170
     else if (file ~ /^examples\//) limit = 100
-    else if (file ~ /\/tests\//) return
-    else if (file ~ /^(core|manifest|console|testkit|bench|cmd|sydra|quilt|remote|drivers)\//) limit = 600
+    else if (file ~ /^(core|manifest|console|testkit|bench|cmd|tests|sydra|quilt|remote|drivers)\//) limit = 600
     if (limit && lines > limit)
         print file ":" lines ": The file has more than " limit " lines; which two concepts share it?"
 }
@@ -113,7 +112,7 @@ function check_place() {
     if (file !~ /\.c$/) return
     if (file ~ /^(core\/src\/([^\/]*\/|os\/debug\/)?|(testkit|console|manifest|sydra|quilt|remote|drivers\/[^\/]*)\/src\/)[^\/]*$/) return
     if (file ~ /^(bench|bench\/(peers|spikes|manifest|watched)|examples|examples\/(chat|thumbnailer)|cmd\/[^\/]*|cmd\/jzx\/manifest|tests\/support|cmd\/jzx\/tests\/(command|terminal)|console\/tests)\/[^\/]*$/) return
-    if (file ~ /^(core\/tests\/[^\/]*|(testkit|manifest)\/tests|tests\/api)\/[^\/]*_(unit|test|model|sweep|threads)\.c$/) return
+    if (file ~ /^(core\/tests\/[^\/]*|(testkit|manifest)\/tests|tests\/api)\/[^\/]*_(unit|test|model|sweep|threads|fixture)\.c$/) return
     if (file ~ /^tests\/fuzz\/fuzz_[^\/]*$/) return
     if (file ~ /^(tests\/install|manifest\/tests\/(crashlab|kill9))\//) return
     # Must not compile, which tests/abi/protocol_refused.sh tries.

@@ -231,7 +231,7 @@ static void clients_run(const mfb_run *run, bool refill, mfb_op_fn op, mfb_sampl
     if (run->clients > 1) {
         mfb_group_start(&self.group, &engine);
     }
-    mfb_crew_run(run, op, &self, out);
+    mfb_clients_run(run, op, &self, out);
     if (run->clients > 1) {
         mfb_group_stop(&self.group);
         snprintf(out->note, sizeof out->note, "per_commit=%.1f",

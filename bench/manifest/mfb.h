@@ -128,10 +128,10 @@ uint32_t mfb_side_count(const mfb_workload *workload);
 /* Runs `fn` in a child of its own; false: it failed. */
 bool mfb_apart(mfb_side_fn fn, const mfb_run *run, mfb_sample *out);
 
-/* crew.c: clients, each a thread that does one operation after the other until the time is up or
+/* clients.c: clients, each a thread that does one operation after the other until the time is up or
  * the operation says false. */
 typedef bool (*mfb_op_fn)(void *arg, uint32_t client, uint64_t n);
-void mfb_crew_run(const mfb_run *run, mfb_op_fn op, void *arg, mfb_sample *out);
+void mfb_clients_run(const mfb_run *run, mfb_op_fn op, void *arg, mfb_sample *out);
 /* The key of a job that nobody had before: spread evenly, as hashes are. */
 void mfb_key(const mfb_run *run, uint32_t client, uint64_t n, uint8_t out[MFB_KEY_BYTES]);
 uint64_t mfb_mix(uint64_t value);

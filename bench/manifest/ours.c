@@ -184,7 +184,7 @@ static void clients_run(const mfb_run *run, bool refill, mfb_op_fn op, mfb_sampl
         mfb_ours_fill(self.mf, run, false);
     }
     bench_check(jzx_mf_stats_read(self.mf, &before), "jzx_mf_stats_read");
-    mfb_crew_run(run, op, &self, out);
+    mfb_clients_run(run, op, &self, out);
     bench_check(jzx_mf_stats_read(self.mf, &after), "jzx_mf_stats_read");
     uint64_t commits = after.commits - before.commits;
     snprintf(out->note, sizeof out->note, "per_commit=%.1f",

@@ -169,7 +169,7 @@ static void enqueue_run(const mfb_run *run, bool child, mfb_sample *out)
     if (run->clients > 1) {
         mfb_group_start(&self.group, &engine);
     }
-    mfb_crew_run(run, enqueue_one, &self, out);
+    mfb_clients_run(run, enqueue_one, &self, out);
     if (run->clients > 1) {
         mfb_group_stop(&self.group);
         snprintf(out->note, sizeof out->note, "per_commit=%.1f",

@@ -2,6 +2,10 @@
 #define _POSIX_C_SOURCE 200809L
 #include "node.h"
 
+#include <jzx/breaker.h>
+#include <jzx/bus.h>
+#include <jzx/registry.h>
+
 #include <time.h>
 
 enum {

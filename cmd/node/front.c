@@ -1,6 +1,9 @@
 /* The front: gates where customers come in, and the wave that says how many there are. */
 #include "node.h"
 
+#include <jzx/bus.h>
+#include <jzx/registry.h>
+
 enum {
     GATES = 4,
     RUSH = 300, /* orders per second at noon, with --load 100 */

@@ -4,8 +4,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "node.h"
 
+#include <jzx/bus.h>
+#include <jzx/control.h>
 #include <jzx/guard.h>
 #include <jzx/io.h>
+#include <jzx/system.h>
 #include <jzx/watchdog.h>
 #if NODE_CONSOLE
 #include <jzx/console.h>

@@ -1,6 +1,10 @@
 /* The meter: a line that says how things are, and at the end whether anything was lost. */
 #include "node.h"
 
+#include <jzx/breaker.h>
+#include <jzx/registry.h>
+#include <jzx/system.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/ioctl.h>

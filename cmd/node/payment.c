@@ -2,6 +2,8 @@
  * answers nobody. The breaker before it (tree.c) keeps the clerks from waiting for it in vain. */
 #include "node.h"
 
+#include <jzx/registry.h>
+
 enum { ANSWER_MIN_MS = 3, ANSWER_SPREAD_MS = 12 };
 #define OUTAGE_NS UINT64_C(2500000000)
 

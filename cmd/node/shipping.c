@@ -1,6 +1,10 @@
 /* Shipping: one actor per parcel, which is a state machine that comes and goes. */
 #include "node.h"
 
+#include <jzx/bus.h>
+#include <jzx/fsm.h>
+#include <jzx/registry.h>
+
 #include <stdlib.h>
 
 enum { ONE_IN = 25 }; /* so many orders go into one parcel */

@@ -2,6 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "node.h"
 
+#include <jzx/bus.h>
+#include <jzx/registry.h>
+
 #include <time.h>
 
 enum {

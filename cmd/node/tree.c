@@ -20,6 +20,11 @@
  *   `- trouble       gremlin, looper; with --stuck: hen and egg */
 #include "node.h"
 
+#include <jzx/breaker.h>
+#include <jzx/fsm.h>
+#include <jzx/router.h>
+#include <jzx/system.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 

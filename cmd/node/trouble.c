@@ -2,6 +2,8 @@
  * get stuck. */
 #include "node.h"
 
+#include <jzx/registry.h>
+
 enum { MINUTE_MS = 60000, STUCK_AFTER_MS = 3000 };
 
 typedef struct gremlin {

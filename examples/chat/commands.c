@@ -1,6 +1,8 @@
 /* What a client can say, and what happens then. */
 #include "session.h"
 
+#include <jzx/registry.h>
+
 #include <stdio.h>
 #include <string.h>
 

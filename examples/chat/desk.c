@@ -1,6 +1,10 @@
 /* The desk: opens rooms. It is their parent, so it restarts one that fails. */
 #include "chat.h"
 
+#include <jzx/bus.h>
+#include <jzx/protocol.h>
+#include <jzx/registry.h>
+
 /* A room that fails keeps its name, its mailbox and its members. One that fails all the time is
  * closed; whoever joins it next opens a new one. */
 static jzx_behavior_result desk_open(jzx_context *ctx, void *arg)

@@ -4,6 +4,7 @@
 #define CHAT_LOAD_H
 
 #include <jzx/jzx.h>
+#include <jzx/protocol.h>
 
 /* What the command line says. */
 typedef struct load_plan {

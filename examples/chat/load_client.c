@@ -2,6 +2,8 @@
 #include "lines.h"
 #include "load.h"
 
+#include <jzx/protocol.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,8 @@
  * time is up; then reports are missing. */
 #include "load.h"
 
+#include <jzx/protocol.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 

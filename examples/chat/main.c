@@ -1,6 +1,9 @@
 /* The chat server: options, threads, and an orderly end. README.md says what to read next. */
 #include "chat.h"
 
+#include <jzx/bus.h>
+#include <jzx/system.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,9 @@
 /* How a session comes into a room, and out of it. */
 #include "session.h"
 
+#include <jzx/bus.h>
+#include <jzx/registry.h>
+
 void session_leave(jzx_context *ctx)
 {
     session *me = ctx->state;

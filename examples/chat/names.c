@@ -2,6 +2,8 @@
  * actor ends. */
 #include "chat.h"
 
+#include <jzx/registry.h>
+
 #include <string.h>
 
 int name_make(chat_name *out, char sign, const char *text)

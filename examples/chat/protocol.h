@@ -4,6 +4,7 @@
 #define CHAT_PROTOCOL_H
 
 #include <jzx/jzx.h>
+#include <jzx/protocol.h>
 
 enum {
     NAME_LONGEST = 20,  /* bytes of a nick or of a room's name */

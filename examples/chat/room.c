@@ -6,6 +6,10 @@
  * when it crashes: the group is still there, and what was said waits in its mailbox. */
 #include "chat.h"
 
+#include <jzx/bus.h>
+#include <jzx/protocol.h>
+#include <jzx/registry.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

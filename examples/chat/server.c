@@ -1,6 +1,8 @@
 /* The supervision tree, and the listener in it. */
 #include "chat.h"
 
+#include <jzx/registry.h>
+
 #include <stdio.h>
 
 jzx_behavior_result result_of(jzx_context *ctx, jzx_err err)

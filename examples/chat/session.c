@@ -3,6 +3,10 @@
  * misses lines and is told how many; one that says more than its room can take is not read from. */
 #include "session.h"
 
+#include <jzx/bus.h>
+#include <jzx/protocol.h>
+#include <jzx/registry.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

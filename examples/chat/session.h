@@ -5,6 +5,8 @@
 #include "chat.h"
 #include "lines.h"
 
+#include <jzx/bus.h>
+
 enum {
     TOLD_LONGEST = 2048, /* bytes of what a session tells its client at once */
     LISTED_MOST = 50     /* members or rooms in such a line */

@@ -1,6 +1,8 @@
-/* The clerk: looks at the folder when it starts and when it changes, hires the crew, and knows when
- * to stop. */
+/* The clerk: looks at the folder when it starts and when it changes, starts the workers, and knows
+ * when to stop. */
 #include "thumbnailer.h"
+
+#include <jzx/system.h>
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,15 +19,15 @@ static int is_all_done(clerk *self)
                0;
 }
 
-/* An end of the crew that was not asked for is a failure: the manifest takes no more. */
-static int is_crew_lost(clerk *self, const jzx_signal *signal)
+/* An end of the workers that was not asked for is a failure: the manifest takes no more. */
+static int are_workers_lost(clerk *self, const jzx_signal *signal)
 {
     if (signal == NULL || signal->kind != JZX_SIGNAL_CHILD_FAILED) {
         return 0;
     }
     char text[JZX_REASON_TEXT_MAX + 64];
     (void)jzx_reason_format(signal->reason, text, sizeof text);
-    (void)fprintf(stderr, "thumbnailer: the crew failed: %s\n", text);
+    (void)fprintf(stderr, "thumbnailer: the workers failed: %s\n", text);
     self->err = JZX_ERR_CLOSED;
     return 1;
 }
@@ -35,7 +37,7 @@ static jzx_behavior_result clerk_on_message(jzx_context *ctx, const jzx_message 
     clerk *self = ctx->state;
     int stop = msg->tag == TAG_SIGNAL;
     if (msg->kind == JZX_KIND_NOTICE) {
-        stop = is_crew_lost(self, jzx_message_signal(msg));
+        stop = are_workers_lost(self, jzx_message_signal(msg));
     } else if (msg->tag == TAG_PATH) {
         self->err = scan(self->mf, self->opts, &self->pending);
         stop = self->err != JZX_OK;
@@ -55,10 +57,10 @@ static jzx_behavior_result clerk_init(jzx_context *ctx, void *arg)
     jzx_mf_work work = {.handler = thumbnail_make,
                         .arg = (void *)(uintptr_t)opts,
                         .kind = KIND_THUMBNAIL,
-                        .hands = opts->hands,
+                        .concurrency = opts->concurrency,
                         .dispatcher = "pool"};
     jzx_timer_opts tick = {.delay_ms = 20, .period_ms = 20, .tag = TAG_TICK};
-    jzx_actor_id crew = JZX_NOBODY;
+    jzx_actor_id workers = JZX_NOBODY;
     ctx->state = self;
     jzx_err err;
     if ((err = jzx_watch_signal(ctx->loop, SIGINT, ctx->self, TAG_SIGNAL, NULL)) != JZX_OK ||
@@ -66,7 +68,7 @@ static jzx_behavior_result clerk_init(jzx_context *ctx, void *arg)
         (err = jzx_watch_path(ctx->loop, opts->source, JZX_PATH_CREATED | JZX_PATH_CHANGED,
                               ctx->self, TAG_PATH, NULL)) != JZX_OK ||
         (err = scan(self->mf, opts, &self->pending)) != JZX_OK ||
-        (err = jzx_mf_crew_spawn(ctx->loop, self->mf, &work, 1, &crew)) != JZX_OK ||
+        (err = jzx_mf_workers_spawn(ctx->loop, self->mf, &work, 1, &workers)) != JZX_OK ||
         (opts->once && (err = jzx_timer_start(ctx->loop, ctx->self, &tick, NULL)) != JZX_OK)) {
         self->err = err;
         jzx_system_request_stop(jzx_loop_system(ctx->loop));

@@ -1,5 +1,8 @@
-/* The thumbnailer: options, the crew, and an orderly end. It needs none: kill -9 it at any time. */
+/* The thumbnailer: options, the workers, and an orderly end. It needs none: kill -9 it at any time.
+ */
 #include "thumbnailer.h"
+
+#include <jzx/system.h>
 
 #include <signal.h>
 #include <stdio.h>
@@ -7,18 +10,19 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: thumbnailer [--once] [--hands N] [--size PIXELS] [--slow MS] MANIFEST FROM TO\n"
+    "usage: thumbnailer [--once] [--workers N] [--size PIXELS] [--slow MS] MANIFEST FROM TO\n"
     "       thumbnailer --status MANIFEST\n"
     "Makes a thumbnail in the folder TO of every .pgm, .ppm and .pnm in the folder FROM, also of\n"
     "those that appear later. MANIFEST is the file that remembers what is done.\n"
     "  --once     ends when all are made, instead of waiting for more\n"
-    "  --hands N  pictures at once; 4\n"
+    "  --workers N  pictures at once; 4\n"
     "  --size N   pixels of the longer side; 64\n"
     "  --slow MS  takes a pause for each picture, for tests\n"
     "  --status   says how far everything is; exit code 0: all done, 3: not yet, or some are "
     "dead\n";
 
-/* The clerk's child, the crew, is stopped before it, and the manifest is closed after both. */
+/* The clerk's child, the workers' supervisor, is stopped before it, and the manifest is closed
+ * after both. */
 static jzx_err run(jzx_system *system, clerk *self)
 {
     jzx_loop *loop = jzx_system_loop(system);
@@ -43,7 +47,8 @@ static int work_on(const options *opts)
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &signals, NULL);
-    jzx_err err = jzx_system_create(&(jzx_system_config){.pool_workers = opts->hands}, &system);
+    jzx_err err =
+        jzx_system_create(&(jzx_system_config){.pool_workers = opts->concurrency}, &system);
     if (err == JZX_OK) {
         err = jzx_mf_open(opts->manifest, &(jzx_mf_opts){.system = system}, &self.mf, &report);
     }
@@ -81,8 +86,8 @@ static int parse(char **argv, options *opts)
             opts->once = 1;
         } else if (strcmp(argv[i], "--status") == 0) {
             opts->status = 1;
-        } else if (strcmp(argv[i], "--hands") == 0) {
-            good = number(argv, &i, &opts->hands) && opts->hands <= JZX_WORKERS_MAX;
+        } else if (strcmp(argv[i], "--workers") == 0) {
+            good = number(argv, &i, &opts->concurrency) && opts->concurrency <= JZX_WORKERS_MAX;
         } else if (strcmp(argv[i], "--size") == 0) {
             good = number(argv, &i, &opts->size);
         } else if (strcmp(argv[i], "--slow") == 0) {
@@ -97,7 +102,7 @@ static int parse(char **argv, options *opts)
 
 int main(int argc, char **argv)
 {
-    options opts = {.hands = 4, .size = 64};
+    options opts = {.concurrency = 4, .size = 64};
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         (void)fputs(usage, stdout);
         return 0;

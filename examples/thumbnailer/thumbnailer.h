@@ -15,7 +15,7 @@ typedef struct options {
     const char *manifest;
     const char *source;
     const char *target;
-    uint32_t hands;
+    uint32_t concurrency;
     uint32_t size;    /* of the longer side */
     uint32_t slow_ms; /* a pause per picture, so that tests can kill us in the middle */
     int once;

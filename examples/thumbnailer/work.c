@@ -62,7 +62,7 @@ jzx_mf_verdict thumbnail_make(jzx_context *ctx, jzx_mf_run *run, void *arg)
     const jzx_mf_job *job = jzx_mf_run_job(run);
     char name[NAME_MAX + 1];
     char path[PATH_SIZE];
-    char stamp[96];
+    char stamp[96], after[96];
     (void)snprintf(name, sizeof name, "%.*s", (int)job->payload.len,
                    (const char *)job->payload.data);
     (void)snprintf(path, sizeof path, "%s/%s", opts->source, name);
@@ -71,6 +71,12 @@ jzx_mf_verdict thumbnail_make(jzx_context *ctx, jzx_mf_run *run, void *arg)
     }
     picture whole;
     const char *wrong = picture_read(path, &whole);
+    if (stamp_of(path, after, sizeof after) == 0 && strcmp(stamp, after) != 0) {
+        if (wrong == NULL) {
+            picture_free(&whole);
+        }
+        return jzx_mf_run_snooze(run, 100); /* it is still being written, and that is no failure */
+    }
     if (wrong != NULL) {
         return bad(run, wrong);
     }

@@ -1,18 +1,18 @@
-/* What the parts of a crew share: the desk, with a seat for each hand.
+/* What the workers and their producer share: the desk, with a seat for each worker.
  *
- *          writer         foreman       hand           hand         foreman        writer
+ *          writer        producer      worker         worker        producer       writer
  *   FREE --------> CLAIMED -----> GIVEN -----> RUNNING -----> ENDED -------> TOLD --------> FREE
  *                    |              |                           ^              |
- *                    +--------------+--- the hand is gone ------+--- try again +
+ *                    +--------------+-- the worker is gone -----+--- try again +
  *
  * "Writer" are the callbacks of commits, which run on the writer's thread. Nothing of this dies
- * with the foreman: one that is restarted finds the jobs in hand, and the commits on their way.
+ * with the producer: one that is restarted finds the jobs in hand, and the commits on their way.
  *
  * Invariants:
  *   I1  A seat's state changes under `lock`, and each arrow has the one owner named above.
  *   I2  A seat has a run unless it is FREE.
- *   I3  While RUNNING the run belongs to its hand, but for its atomics and its progress (under
- *       `lock`); while TOLD to the callback; else to the foreman.
+ *   I3  While RUNNING the run belongs to its worker, but for its atomics and its progress (under
+ *       `lock`); while TOLD to the callback; else to the producer.
  *   I4  A gang has one claim on its way at most, which asks for no more jobs than it had free
  *       seats; seats become free meanwhile but are filled by nobody else.
  *   I5  No call into the manifest is made with `lock` held: its callbacks take it. */
@@ -31,10 +31,10 @@
 
 /* Of messages between the parts: look at the desk. */
 #define MFI_WORK_LOOK 0xFE060001u
-#define MFI_WORK_WAKE 0xFE060002u  /* the foreman's timer */
+#define MFI_WORK_WAKE 0xFE060002u  /* the producer's timer */
 #define MFI_WORK_CLEAR 0xFE060003u /* the bell asks: answer when the desk is clear */
 
-#define MFI_WORK_FOREMAN "foreman"
+#define MFI_WORK_PRODUCER "producer"
 
 typedef enum mfi_seat_state {
     MFI_SEAT_FREE = 0,
@@ -45,7 +45,7 @@ typedef enum mfi_seat_state {
     MFI_SEAT_TOLD = 5
 } mfi_seat_state;
 
-typedef struct mfi_crew mfi_crew;
+typedef struct mfi_workers mfi_workers;
 
 /* How a run ended: done, or a failure to report. */
 typedef struct mfi_ending {
@@ -58,16 +58,17 @@ typedef struct mfi_ending {
 } mfi_ending;
 
 struct jzx_mf_run {
-    mfi_crew *crew;
+    mfi_workers *workers;
     jzx_mf_job job; /* its spans point into `bytes` */
     jzx_mf_lease lease;
     uint32_t lease_ms;
-    atomic_bool cancelled;         /* somebody wants it to stop, or its lease was lost */
-    atomic_bool lost;              /* its lease was: nothing is left to report */
-    atomic_uint_fast64_t until_ns; /* when its lease ends unless it is kept, on the crew's clock */
-    uint64_t timeout_ns;           /* it is not kept beyond */
-    uint64_t next_beat_ns;         /* under `lock` */
-    uint64_t progress_done;        /* the three of them under `lock` */
+    atomic_bool cancelled; /* somebody wants it to stop, or its lease was lost */
+    atomic_bool lost;      /* its lease was: nothing is left to report */
+    atomic_uint_fast64_t
+        until_ns;           /* when its lease ends unless it is kept, on the workers' clock */
+    uint64_t timeout_ns;    /* it is not kept beyond */
+    uint64_t next_beat_ns;  /* under `lock` */
+    uint64_t progress_done; /* the three of them under `lock` */
     uint64_t progress_total;
     uint16_t progress_len;
     char progress[JZX_MF_TEXT_MAX];
@@ -84,17 +85,17 @@ struct jzx_mf_run {
 typedef struct mfi_gang mfi_gang;
 
 typedef struct mfi_seat {
-    mfi_crew *crew;
+    mfi_workers *workers;
     mfi_gang *gang;
-    jzx_mf_run *run;   /* owned */
-    jzx_actor_id hand; /* 0: it is not there */
-    uint32_t state;    /* mfi_seat_state */
-    bool rung;         /* GIVEN: the hand was told */
+    jzx_mf_run *run;     /* owned */
+    jzx_actor_id worker; /* 0: it is not there */
+    uint32_t state;      /* mfi_seat_state */
+    bool rung;           /* GIVEN: the worker was told */
 } mfi_seat;
 
 /* One kind of jobs and its seats. */
 struct mfi_gang {
-    mfi_crew *crew;
+    mfi_workers *workers;
     jzx_mf_work work;
     char *dispatcher; /* owned; or NULL */
     mfi_seat *seats;
@@ -108,14 +109,14 @@ typedef struct mfi_beat {
     jzx_mf_lease lease;
 } mfi_beat;
 
-struct mfi_crew {
+struct mfi_workers {
     atomic_uint refs; /* one for each child spec, one for each commit on its way */
     jzx_mf *mf;
-    jzx_loop *loop;               /* of the supervisor and the foreman */
-    jzx_sender *sender;           /* to the foreman; NULL in simulation, where all is one thread */
-    atomic_uint_fast64_t foreman; /* 0: it is not there */
-    atomic_bool poked;            /* a LOOK is on its way to it */
-    atomic_bool open;             /* from the start of the last child until the crew is stopped */
+    jzx_loop *loop;     /* of the supervisor and the producer */
+    jzx_sender *sender; /* to the producer; NULL in simulation, where all is one thread */
+    atomic_uint_fast64_t producer; /* 0: it is not there */
+    atomic_bool poked;             /* a LOOK is on its way to it */
+    atomic_bool open; /* from the start of the last child until the workers are stopped */
     mfi_gang *gangs;
     mfi_seat *seats;
     mfi_beat *beats;
@@ -129,7 +130,7 @@ struct mfi_crew {
     bool beating;  /* a heartbeat is on its way, and `beats` and the two below are its own */
     uint32_t beat_count;
     uint64_t beat_ns; /* when it was sent */
-    /* The foreman's own; its init starts them anew. */
+    /* The producer's own; its init starts them anew. */
     jzx_timer_id timer;
     uint64_t wake_ns;
     uint64_t not_before_ns; /* nothing is asked of the writer until then */
@@ -138,14 +139,14 @@ struct mfi_crew {
     uint64_t give_up_ns; /* when it is told in any case; 0: not known yet */
 };
 
-/* The crew, and its jobs. work.c, work_run.c */
-void mfi_crew_retain(mfi_crew *crew);
-void mfi_crew_release(mfi_crew *crew);
-void mfi_crew_drop(void *crew); /* the same */
-/* Makes the foreman look at the desk. Thread: any that runs actors of the crew, or the writer. */
-void mfi_crew_poke(mfi_crew *crew);
+/* The workers, and their jobs. work.c, work_run.c */
+void mfi_workers_retain(mfi_workers *workers);
+void mfi_workers_release(mfi_workers *workers);
+void mfi_workers_drop(void *workers); /* the same */
+/* Makes the producer look at the desk. Thread: any that runs these actors, or the writer. */
+void mfi_workers_poke(mfi_workers *workers);
 /* A copy of a job that was claimed. NULL: no memory. */
-jzx_mf_run *mfi_run_make(mfi_crew *crew, const jzx_mf_job *job, uint32_t lease_ms);
+jzx_mf_run *mfi_run_make(mfi_workers *workers, const jzx_mf_job *job, uint32_t lease_ms);
 /* Also the operations of its handler. NULL is fine. */
 void mfi_run_free(jzx_mf_run *run);
 /* Its lease was granted or kept at `from_ns`. */
@@ -158,16 +159,16 @@ void mfi_run_end_unbegun(jzx_mf_run *run);
 /* What the handler said. */
 void mfi_run_end(jzx_mf_run *run, int verdict);
 
-/* The actors: what the supervisor needs to know. work_foreman.c, work_hand.c, work_bell.c */
-void mfi_foreman_spec(mfi_crew *crew, jzx_child_spec *spec);
-void mfi_bell_spec(mfi_crew *crew, jzx_child_spec *spec);
-void mfi_hand_spec(mfi_seat *seat, jzx_child_spec *spec);
+/* The actors: what the supervisor needs to know. work_producer.c, work_worker.c, work_bell.c */
+void mfi_producer_spec(mfi_workers *workers, jzx_child_spec *spec);
+void mfi_bell_spec(mfi_workers *workers, jzx_child_spec *spec);
+void mfi_worker_spec(mfi_seat *seat, jzx_child_spec *spec);
 
-/* Commits of the foreman, each with its callback. work_desk.c */
+/* Commits of the producer, each with its callback. work_desk.c */
 bool mfi_work_is_fatal(int32_t err);
 void mfi_desk_claim(mfi_gang *gang, jzx_actor_id worker);
 void mfi_desk_report(mfi_seat *seat);
 /* Keeps the leases that are due. Returns when the next one is, UINT64_MAX: never. */
-uint64_t mfi_desk_beat(mfi_crew *crew, uint64_t now_ns, bool send);
+uint64_t mfi_desk_beat(mfi_workers *workers, uint64_t now_ns, bool send);
 
 #endif

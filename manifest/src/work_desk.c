@@ -1,5 +1,5 @@
-/* What a crew commits, and what becomes of the desk when the writer answers. The callbacks run on
- * the writer's thread; they need no foreman to be there. */
+/* What the producer commits, and what becomes of the desk when the writer answers. The callbacks
+ * run on the writer's thread; they need no producer to be there. */
 #include "work.h"
 
 #include <jzx/loop.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-/* How long a claim waits in the writer. One that outlives its crew gives back what it got. */
+/* How long a claim waits in the writer. One that outlives the workers gives back what it got. */
 #define CLAIM_WAIT_MS 20000u
 #define LATE_NS (1000 * NS_PER_MS)
 
@@ -48,14 +48,14 @@ static bool may_pass(int32_t err)
     }
 }
 
-static void note_locked(mfi_crew *crew, int32_t err)
+static void note_locked(mfi_workers *workers, int32_t err)
 {
     if (err == JZX_OK) {
-        crew->well = true;
+        workers->well = true;
     } else if (mfi_work_is_fatal(err)) {
-        crew->fatal = err;
+        workers->fatal = err;
     } else {
-        crew->trouble = true;
+        workers->trouble = true;
     }
 }
 
@@ -74,13 +74,13 @@ static void work_desk_forget(void *arg, const jzx_mf_receipt *receipt)
 }
 
 /* Jobs that nobody is there for. What cannot be given back comes back when its lease is over. */
-static void work_desk_give_back(mfi_crew *crew, const jzx_mf_job *jobs, uint32_t count)
+static void work_desk_give_back(mfi_workers *workers, const jzx_mf_job *jobs, uint32_t count)
 {
     jzx_mf_txn *txn = NULL;
-    if (count == 0 || jzx_mf_begin(crew->mf, &txn) != JZX_OK) {
+    if (count == 0 || jzx_mf_begin(workers->mf, &txn) != JZX_OK) {
         return;
     }
-    jzx_mf_failure failure = {.text = jzx_mf_text("claimed by a crew that has stopped"),
+    jzx_mf_failure failure = {.text = jzx_mf_text("claimed by workers that have stopped"),
                               .flags = JZX_MF_FAIL_NOW | JZX_MF_FAIL_UNCOUNTED};
     for (uint32_t i = 0; i < count; i++) {
         jzx_mf_lease lease = jzx_mf_lease_of(&jobs[i]);
@@ -97,26 +97,27 @@ static mfi_seat *free_seat(mfi_gang *gang)
 {
     for (uint32_t i = 0; i < gang->seat_count; i++) {
         mfi_seat *seat = &gang->seats[i];
-        if (seat->state == MFI_SEAT_FREE && seat->hand != JZX_NOBODY) {
+        if (seat->state == MFI_SEAT_FREE && seat->worker != JZX_NOBODY) {
             return seat;
         }
     }
     return NULL;
 }
 
-/* Returns how many of the jobs found a seat. In a crew that stops, hands are gone or leave soon;
- * what slips in is given back then. */
+/* Returns how many of the jobs found a seat. When the supervisor stops, workers are gone or leave
+ * soon; what slips in is given back then. */
 static uint32_t seat_jobs(mfi_gang *gang, const jzx_mf_job *jobs, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         mfi_seat *seat = free_seat(gang);
         jzx_mf_run *run =
-            seat == NULL ? NULL : mfi_run_make(gang->crew, &jobs[i], gang->work.lease_ms);
+            seat == NULL ? NULL : mfi_run_make(gang->workers, &jobs[i], gang->work.lease_ms);
         if (run == NULL) {
             return i;
         }
-        /* From now on, not from when the foreman sees it. There is a hand, so there is the loop. */
-        uint64_t now = jzx_loop_now(gang->crew->loop);
+        /* From now on, not from when the producer sees it. There is a worker, so there is the loop.
+         */
+        uint64_t now = jzx_loop_now(gang->workers->loop);
         mfi_run_keep(run, now);
         run->next_beat_ns = now + beat_period_ns(run);
         seat->run = run;
@@ -128,40 +129,40 @@ static uint32_t seat_jobs(mfi_gang *gang, const jzx_mf_job *jobs, uint32_t count
 
 static void claim_ended(mfi_gang *gang, int32_t err, const jzx_mf_job *jobs, uint32_t count)
 {
-    mfi_crew *crew = gang->crew;
-    (void)pthread_mutex_lock(&crew->lock);
+    mfi_workers *workers = gang->workers;
+    (void)pthread_mutex_lock(&workers->lock);
     gang->claiming = false;
-    note_locked(crew, err);
+    note_locked(workers, err);
     uint32_t seated = seat_jobs(gang, jobs, count);
-    (void)pthread_mutex_unlock(&crew->lock);
-    work_desk_give_back(crew, jobs + seated, count - seated);
+    (void)pthread_mutex_unlock(&workers->lock);
+    work_desk_give_back(workers, jobs + seated, count - seated);
 }
 
 static void on_claimed(void *arg, const jzx_mf_receipt *receipt)
 {
     mfi_gang *gang = arg;
-    mfi_crew *crew = gang->crew;
+    mfi_workers *workers = gang->workers;
     claim_ended(gang, receipt->err, receipt->jobs, receipt->err == JZX_OK ? receipt->job_count : 0);
-    mfi_crew_poke(crew);
-    mfi_crew_release(crew);
+    mfi_workers_poke(workers);
+    mfi_workers_release(workers);
 }
 
 static uint32_t begin_claim(mfi_gang *gang)
 {
     uint32_t idle = 0;
-    (void)pthread_mutex_lock(&gang->crew->lock);
+    (void)pthread_mutex_lock(&gang->workers->lock);
     for (uint32_t i = 0; i < gang->seat_count && !gang->claiming; i++) {
         const mfi_seat *seat = &gang->seats[i];
-        idle += seat->state == MFI_SEAT_FREE && seat->hand != JZX_NOBODY ? 1 : 0;
+        idle += seat->state == MFI_SEAT_FREE && seat->worker != JZX_NOBODY ? 1 : 0;
     }
     gang->claiming = gang->claiming || idle > 0;
-    (void)pthread_mutex_unlock(&gang->crew->lock);
+    (void)pthread_mutex_unlock(&gang->workers->lock);
     return idle;
 }
 
 void mfi_desk_claim(mfi_gang *gang, jzx_actor_id worker)
 {
-    mfi_crew *crew = gang->crew;
+    mfi_workers *workers = gang->workers;
     uint32_t idle = begin_claim(gang);
     if (idle == 0) {
         return;
@@ -173,7 +174,7 @@ void mfi_desk_claim(mfi_gang *gang, jzx_actor_id worker)
                           .wait_ms = CLAIM_WAIT_MS,
                           .lease_ms = gang->work.lease_ms};
     jzx_mf_txn *txn = NULL;
-    jzx_err err = jzx_mf_begin(crew->mf, &txn);
+    jzx_err err = jzx_mf_begin(workers->mf, &txn);
     if (err == JZX_OK) {
         err = jzx_mf_job_claim(txn, &claim);
         if (err != JZX_OK) {
@@ -181,10 +182,10 @@ void mfi_desk_claim(mfi_gang *gang, jzx_actor_id worker)
         }
     }
     if (err == JZX_OK) {
-        mfi_crew_retain(crew);
+        mfi_workers_retain(workers);
         err = jzx_mf_commit_async(txn, on_claimed, gang);
         if (err != JZX_OK) {
-            mfi_crew_release(crew);
+            mfi_workers_release(workers);
         }
     }
     if (err != JZX_OK) {
@@ -194,19 +195,20 @@ void mfi_desk_claim(mfi_gang *gang, jzx_actor_id worker)
 
 /* Reports: how a job ended. */
 
-/* What a report that was not done leads to. True: the job is settled as far as this crew can. */
-static bool settle_failed_report(mfi_crew *crew, jzx_mf_run *run, int32_t err, uint32_t failed)
+/* What a report that was not done leads to. True: the job is settled as far as the producer can. */
+static bool settle_failed_report(mfi_workers *workers, jzx_mf_run *run, int32_t err,
+                                 uint32_t failed)
 {
     bool by_itself = failed == UINT32_MAX || failed + 1 == run->ops;
     if (err == JZX_ERR_FENCED && by_itself) {
         return true; /* too late: it is somebody else's */
     }
     if (mfi_work_is_fatal(err)) {
-        crew->fatal = err;
+        workers->fatal = err;
         return true;
     }
     if (may_pass(err)) {
-        crew->trouble = true;
+        workers->trouble = true;
         if (run->ending.done && run->had_ops) {
             /* Its operations went with the transaction; only running it again brings them back. */
             mfi_run_end_failed(run, err, JZX_MF_FAIL_UNCOUNTED, jzx_strerror(err));
@@ -222,24 +224,24 @@ static bool settle_failed_report(mfi_crew *crew, jzx_mf_run *run, int32_t err, u
 
 static void report_ended(mfi_seat *seat, int32_t err, uint32_t failed)
 {
-    mfi_crew *crew = seat->crew;
-    (void)pthread_mutex_lock(&crew->lock);
+    mfi_workers *workers = seat->workers;
+    (void)pthread_mutex_lock(&workers->lock);
     jzx_mf_run *run = seat->run;
-    crew->well = crew->well || err == JZX_OK;
-    bool settled = err == JZX_OK || settle_failed_report(crew, run, err, failed);
+    workers->well = workers->well || err == JZX_OK;
+    bool settled = err == JZX_OK || settle_failed_report(workers, run, err, failed);
     seat->state = settled ? MFI_SEAT_FREE : MFI_SEAT_ENDED;
     seat->run = settled ? NULL : run;
-    (void)pthread_mutex_unlock(&crew->lock);
+    (void)pthread_mutex_unlock(&workers->lock);
     mfi_run_free(settled ? run : NULL);
 }
 
 static void on_reported(void *arg, const jzx_mf_receipt *receipt)
 {
     mfi_seat *seat = arg;
-    mfi_crew *crew = seat->crew;
+    mfi_workers *workers = seat->workers;
     report_ended(seat, receipt->err, receipt->failed);
-    mfi_crew_poke(crew);
-    mfi_crew_release(crew);
+    mfi_workers_poke(workers);
+    mfi_workers_release(workers);
 }
 
 static jzx_err add_report(jzx_mf_txn *txn, const jzx_mf_run *run)
@@ -263,7 +265,7 @@ static jzx_err build_report(jzx_mf_run *run, jzx_mf_txn **out_txn)
         run->txn = NULL;
     }
     jzx_mf_txn *txn = run->txn;
-    jzx_err err = txn != NULL ? JZX_OK : jzx_mf_begin(run->crew->mf, &txn);
+    jzx_err err = txn != NULL ? JZX_OK : jzx_mf_begin(run->workers->mf, &txn);
     if (err != JZX_OK) {
         return err;
     }
@@ -283,23 +285,23 @@ static jzx_err build_report(jzx_mf_run *run, jzx_mf_txn **out_txn)
 
 void mfi_desk_report(mfi_seat *seat)
 {
-    mfi_crew *crew = seat->crew;
+    mfi_workers *workers = seat->workers;
     jzx_mf_txn *txn = NULL;
     seat->run->ops = 0;
     seat->run->had_ops = false;
-    (void)pthread_mutex_lock(&crew->lock);
+    (void)pthread_mutex_lock(&workers->lock);
     seat->state = MFI_SEAT_TOLD;
-    (void)pthread_mutex_unlock(&crew->lock);
+    (void)pthread_mutex_unlock(&workers->lock);
     if (atomic_load_explicit(&seat->run->lost, memory_order_relaxed)) {
         report_ended(seat, JZX_ERR_FENCED, UINT32_MAX);
         return;
     }
     jzx_err err = build_report(seat->run, &txn);
     if (err == JZX_OK) {
-        mfi_crew_retain(crew);
+        mfi_workers_retain(workers);
         err = jzx_mf_commit_async(txn, on_reported, seat);
         if (err != JZX_OK) {
-            mfi_crew_release(crew);
+            mfi_workers_release(workers);
         }
     }
     if (err != JZX_OK) {
@@ -317,11 +319,11 @@ static bool is_in_hand(const mfi_seat *seat)
 }
 
 /* Everybody hears of the cancels; one that was fenced must not keep the others from being kept. */
-static void beat_ended(mfi_crew *crew, const jzx_mf_receipt *receipt)
+static void beat_ended(mfi_workers *workers, const jzx_mf_receipt *receipt)
 {
-    for (uint32_t i = 0; i < crew->beat_count; i++) {
-        jzx_mf_run *run = crew->seats[crew->beats[i].seat].run;
-        if (!mfi_run_same(run, &crew->beats[i].lease)) {
+    for (uint32_t i = 0; i < workers->beat_count; i++) {
+        jzx_mf_run *run = workers->seats[workers->beats[i].seat].run;
+        if (!mfi_run_same(run, &workers->beats[i].lease)) {
             continue;
         }
         if (receipt->err != JZX_OK) {
@@ -330,112 +332,112 @@ static void beat_ended(mfi_crew *crew, const jzx_mf_receipt *receipt)
         if (receipt->err == JZX_ERR_FENCED && receipt->failed == i) {
             mfi_run_lose(run);
         } else if (receipt->err == JZX_OK) {
-            mfi_run_keep(run, crew->beat_ns);
+            mfi_run_keep(run, workers->beat_ns);
         }
         if (receipt->err == JZX_OK && i < receipt->slot_count && receipt->slots[i].outcome == 1) {
             atomic_store_explicit(&run->cancelled, true, memory_order_relaxed);
         }
     }
-    if (receipt->err != JZX_ERR_FENCED || receipt->failed >= crew->beat_count) {
-        note_locked(crew, receipt->err);
+    if (receipt->err != JZX_ERR_FENCED || receipt->failed >= workers->beat_count) {
+        note_locked(workers, receipt->err);
     }
-    crew->beating = false;
+    workers->beating = false;
 }
 
 static void on_beaten(void *arg, const jzx_mf_receipt *receipt)
 {
-    mfi_crew *crew = arg;
-    (void)pthread_mutex_lock(&crew->lock);
-    beat_ended(crew, receipt);
-    (void)pthread_mutex_unlock(&crew->lock);
-    mfi_crew_poke(crew);
-    mfi_crew_release(crew);
+    mfi_workers *workers = arg;
+    (void)pthread_mutex_lock(&workers->lock);
+    beat_ended(workers, receipt);
+    (void)pthread_mutex_unlock(&workers->lock);
+    mfi_workers_poke(workers);
+    mfi_workers_release(workers);
 }
 
 /* Adds one heartbeat. The progress is copied under the lock, and the manifest called without. */
-static jzx_err add_beat(mfi_crew *crew, jzx_mf_txn *txn, const mfi_beat *beat)
+static jzx_err add_beat(mfi_workers *workers, jzx_mf_txn *txn, const mfi_beat *beat)
 {
     char text[JZX_MF_TEXT_MAX];
-    (void)pthread_mutex_lock(&crew->lock);
-    const jzx_mf_run *run = crew->seats[beat->seat].run;
+    (void)pthread_mutex_lock(&workers->lock);
+    const jzx_mf_run *run = workers->seats[beat->seat].run;
     uint64_t done = run->progress_done;
     uint64_t total = run->progress_total;
     size_t len = run->progress_len;
     uint32_t extend_ms = run->lease_ms;
     memcpy(text, run->progress, len);
-    (void)pthread_mutex_unlock(&crew->lock);
+    (void)pthread_mutex_unlock(&workers->lock);
     return jzx_mf_job_heartbeat(txn, &beat->lease, extend_ms, done, total, jzx_mf_blob(text, len));
 }
 
-static void send_beat(mfi_crew *crew)
+static void send_beat(mfi_workers *workers)
 {
     jzx_mf_txn *txn = NULL;
-    jzx_err err = jzx_mf_begin(crew->mf, &txn);
-    for (uint32_t i = 0; i < crew->beat_count && err == JZX_OK; i++) {
-        err = add_beat(crew, txn, &crew->beats[i]);
+    jzx_err err = jzx_mf_begin(workers->mf, &txn);
+    for (uint32_t i = 0; i < workers->beat_count && err == JZX_OK; i++) {
+        err = add_beat(workers, txn, &workers->beats[i]);
         if (err != JZX_OK) {
             jzx_mf_abort(txn);
         }
     }
     if (err == JZX_OK) {
-        mfi_crew_retain(crew);
-        err = jzx_mf_commit_async(txn, on_beaten, crew);
+        mfi_workers_retain(workers);
+        err = jzx_mf_commit_async(txn, on_beaten, workers);
         if (err != JZX_OK) {
-            mfi_crew_release(crew);
+            mfi_workers_release(workers);
         }
     }
     if (err != JZX_OK) {
         jzx_mf_receipt receipt = {.err = err, .failed = UINT32_MAX};
-        (void)pthread_mutex_lock(&crew->lock);
-        beat_ended(crew, &receipt);
-        (void)pthread_mutex_unlock(&crew->lock);
+        (void)pthread_mutex_lock(&workers->lock);
+        beat_ended(workers, &receipt);
+        (void)pthread_mutex_unlock(&workers->lock);
     }
 }
 
-static uint64_t next_beat(const mfi_crew *crew)
+static uint64_t next_beat(const mfi_workers *workers)
 {
     uint64_t next = UINT64_MAX;
-    for (uint32_t i = 0; i < crew->seat_count; i++) {
-        if (is_in_hand(&crew->seats[i]) && crew->seats[i].run->next_beat_ns < next) {
-            next = crew->seats[i].run->next_beat_ns;
+    for (uint32_t i = 0; i < workers->seat_count; i++) {
+        if (is_in_hand(&workers->seats[i]) && workers->seats[i].run->next_beat_ns < next) {
+            next = workers->seats[i].run->next_beat_ns;
         }
     }
     return next;
 }
 
 /* Those that are due, and with them those that soon would be: one commit for all. */
-static void collect_beats(mfi_crew *crew, uint64_t now_ns)
+static void collect_beats(mfi_workers *workers, uint64_t now_ns)
 {
-    crew->beat_count = 0;
-    crew->beat_ns = now_ns;
-    for (uint32_t i = 0; i < crew->seat_count; i++) {
-        mfi_seat *seat = &crew->seats[i];
+    workers->beat_count = 0;
+    workers->beat_ns = now_ns;
+    for (uint32_t i = 0; i < workers->seat_count; i++) {
+        mfi_seat *seat = &workers->seats[i];
         if (!is_in_hand(seat)) {
             continue;
         }
         uint64_t period = beat_period_ns(seat->run);
         if (seat->run->next_beat_ns <= now_ns + period / 2) {
             seat->run->next_beat_ns = now_ns + period;
-            crew->beats[crew->beat_count++] = (mfi_beat){i, seat->run->lease};
+            workers->beats[workers->beat_count++] = (mfi_beat){i, seat->run->lease};
         }
     }
-    crew->beating = crew->beat_count > 0;
+    workers->beating = workers->beat_count > 0;
 }
 
-uint64_t mfi_desk_beat(mfi_crew *crew, uint64_t now_ns, bool send)
+uint64_t mfi_desk_beat(mfi_workers *workers, uint64_t now_ns, bool send)
 {
-    (void)pthread_mutex_lock(&crew->lock);
-    bool due = send && !crew->beating && next_beat(crew) <= now_ns;
+    (void)pthread_mutex_lock(&workers->lock);
+    bool due = send && !workers->beating && next_beat(workers) <= now_ns;
     if (due) {
-        collect_beats(crew, now_ns);
+        collect_beats(workers, now_ns);
     }
-    uint64_t next = next_beat(crew);
-    if (crew->beating && next < now_ns + LATE_NS) {
+    uint64_t next = next_beat(workers);
+    if (workers->beating && next < now_ns + LATE_NS) {
         next = now_ns + LATE_NS; /* its answer brings the next look; this is for when it is lost */
     }
-    (void)pthread_mutex_unlock(&crew->lock);
+    (void)pthread_mutex_unlock(&workers->lock);
     if (due) {
-        send_beat(crew);
+        send_beat(workers);
     }
     return next;
 }

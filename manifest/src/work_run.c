@@ -21,7 +21,7 @@ static void copy_span(jzx_mf_span *span, unsigned char **at)
     *at += span->len;
 }
 
-jzx_mf_run *mfi_run_make(mfi_crew *crew, const jzx_mf_job *job, uint32_t lease_ms)
+jzx_mf_run *mfi_run_make(mfi_workers *workers, const jzx_mf_job *job, uint32_t lease_ms)
 {
     size_t bytes = job->key.len + job->payload.len + job->result.len + job->error.len +
                    job->progress.len + job->blocked_on.len;
@@ -29,7 +29,7 @@ jzx_mf_run *mfi_run_make(mfi_crew *crew, const jzx_mf_job *job, uint32_t lease_m
     if (run == NULL) {
         return NULL;
     }
-    run->crew = crew;
+    run->workers = workers;
     run->job = *job;
     run->lease = jzx_mf_lease_of(job);
     run->lease_ms = lease_ms != 0 ? lease_ms : job->lease_ms;
@@ -54,7 +54,7 @@ void mfi_run_free(jzx_mf_run *run)
     }
 }
 
-/* Leases. The foreman may be late or gone, so a handler sees by the clock alone that it lost its
+/* Leases. The producer may be late or gone, so a handler sees by the clock alone that it lost its
  * right to go on. */
 
 void mfi_run_keep(jzx_mf_run *run, uint64_t from_ns)
@@ -117,7 +117,7 @@ void mfi_run_end(jzx_mf_run *run, int verdict)
         ending->flags = JZX_MF_FAIL_FOR_GOOD;
     } else if (verdict == JZX_MF_RUN_SNOOZE) {
         ending->flags = JZX_MF_FAIL_UNCOUNTED;
-    } else if (!atomic_load_explicit(&run->crew->open, memory_order_relaxed)) {
+    } else if (!atomic_load_explicit(&run->workers->open, memory_order_relaxed)) {
         /* It was asked to return soon, and that is no failure of its own. */
         ending->flags = JZX_MF_FAIL_NOW | JZX_MF_FAIL_UNCOUNTED;
     }
@@ -144,8 +144,8 @@ int jzx_mf_run_cancelled(jzx_mf_run *run)
         return 0;
     }
     return atomic_load_explicit(&run->cancelled, memory_order_relaxed) ||
-           !atomic_load_explicit(&run->crew->open, memory_order_relaxed) ||
-           jzx_loop_now(run->crew->loop) >=
+           !atomic_load_explicit(&run->workers->open, memory_order_relaxed) ||
+           jzx_loop_now(run->workers->loop) >=
                atomic_load_explicit(&run->until_ns, memory_order_relaxed);
 }
 
@@ -157,14 +157,14 @@ void jzx_mf_run_progress(jzx_mf_run *run, uint64_t done, uint64_t total, const c
     /* A text that faults must not do so with the lock held. */
     char copy[JZX_MF_TEXT_MAX];
     uint16_t len = copy_text(copy, text);
-    (void)pthread_mutex_lock(&run->crew->lock);
+    (void)pthread_mutex_lock(&run->workers->lock);
     run->progress_done = done;
     run->progress_total = total;
     if (len > 0) {
         memcpy(run->progress, copy, len);
         run->progress_len = len;
     }
-    (void)pthread_mutex_unlock(&run->crew->lock);
+    (void)pthread_mutex_unlock(&run->workers->lock);
 }
 
 jzx_err jzx_mf_run_result(jzx_mf_run *run, const void *bytes, size_t len)
@@ -210,7 +210,7 @@ jzx_mf_txn *jzx_mf_run_txn(jzx_mf_run *run)
     if (run == NULL) {
         return NULL;
     }
-    if (run->txn == NULL && jzx_mf_begin(run->crew->mf, &run->txn) != JZX_OK) {
+    if (run->txn == NULL && jzx_mf_begin(run->workers->mf, &run->txn) != JZX_OK) {
         run->txn = NULL;
     }
     return run->txn;

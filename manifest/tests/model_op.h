@@ -2,7 +2,7 @@
 #ifndef MODEL_OP_H
 #define MODEL_OP_H
 
-#include "model_queue.h"
+#include "model_queue_time.h"
 
 #include "support/check.h"
 

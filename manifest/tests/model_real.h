@@ -8,7 +8,7 @@
 
 #include "model_law.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <fcntl.h>

@@ -1,21 +1,21 @@
-/* Goal: crews that stop, foremen that are killed and loops that are kept busy lose no job and run
- * none twice while its lease is alive. Method: work_world.h. */
+/* Goal: workers that stop, producers that are killed and loops that are kept busy lose no job and
+ * run none twice while its lease is alive. Method: work_world.h. */
 #include "work_world.h"
 
-static void test_a_crew_that_stops_tells_its_handlers_and_gives_back_uncounted(void)
+static void test_workers_that_stop_tell_their_handlers_and_give_back_uncounted(void)
 {
     world w;
     world_open(&w);
     w.script = wait_for_go;
-    crew_start(&w, 2, 0);
+    workers_start(&w, 2, 0);
     uint64_t ids[4];
     for (int i = 0; i < 4; i++) {
         ids[i] = mft_enqueue(
             w.mf, &(jzx_mf_job_spec){.kind = KIND, .unique = JZX_MF_ANY, .max_attempts = 1});
     }
     CHECK(wait_for(&w, has_running, 2));
-    CHECK_OK(jzx_stop(w.loop, w.crew));
-    CHECK(wait_for(&w, is_gone, w.crew));
+    CHECK_OK(jzx_stop(w.loop, w.workers));
+    CHECK(wait_for(&w, is_gone, w.workers));
     CHECK_EQ(atomic_load(&w.cancelled), 2);
     CHECK_EQ(atomic_load(&w.runs), 2);
     for (int i = 0; i < 4; i++) {
@@ -24,7 +24,7 @@ static void test_a_crew_that_stops_tells_its_handlers_and_gives_back_uncounted(v
     CHECK_STR(mft_job_of(w.mf, ids[0]).error, "stopped early");
     /* The attempt did not count: there is still the one that it may have. */
     atomic_store(&w.go, true);
-    crew_start(&w, 2, 0);
+    workers_start(&w, 2, 0);
     for (int i = 0; i < 4; i++) {
         CHECK(wait_for(&w, is_done, ids[i]));
     }
@@ -46,33 +46,33 @@ static void test_a_handler_that_does_not_listen_is_waited_for_and_its_work_count
     world w;
     world_open(&w);
     w.script = deaf;
-    crew_start(&w, 1, 200);
+    workers_start(&w, 1, 200);
     uint64_t id = put_any(&w);
     watch_leases(&w, &id, 1);
     CHECK(wait_for(&w, has_running, 1));
-    CHECK_OK(jzx_stop(w.loop, w.crew));
+    CHECK_OK(jzx_stop(w.loop, w.workers));
     run_for(&w, 450);
     CHECK_EQ(mft_state_of(w.mf, id), JZX_MF_JOB_ACTIVE);
     CHECK_EQ(mft_job_of(w.mf, id).job.attempt, 1);
     atomic_store(&w.go, true);
-    CHECK(wait_for(&w, is_gone, w.crew));
-    w.crew = JZX_NOBODY;
+    CHECK(wait_for(&w, is_gone, w.workers));
+    w.workers = JZX_NOBODY;
     CHECK_EQ(mft_state_of(w.mf, id), JZX_MF_JOB_DONE);
     world_close(&w);
 }
 
-static void test_a_foreman_that_is_restarted_keeps_the_leases_of_the_jobs_in_hand(void)
+static void test_a_producer_that_is_restarted_keeps_the_leases_of_the_jobs_in_hand(void)
 {
     world w;
     world_open(&w);
     w.script = wait_for_go;
-    crew_start(&w, 2, 200);
+    workers_start(&w, 2, 200);
     uint64_t ids[2];
     put_many(&w, ids, 2);
     watch_leases(&w, ids, 2);
     CHECK(wait_for(&w, has_running, 2));
     run_for(&w, 20);
-    CHECK(kill_foreman(&w));
+    CHECK(kill_producer(&w));
     run_for(&w, 500);
     CHECK_EQ(atomic_load(&w.cancelled), 0);
     atomic_store(&w.go, true);
@@ -91,7 +91,7 @@ static jzx_mf_verdict take_a_moment(world *w, jzx_context *ctx, jzx_mf_run *run)
     return jzx_mf_run_cancelled(run) ? JZX_MF_RUN_RETRY : JZX_MF_RUN_DONE;
 }
 
-static void test_a_foreman_killed_at_random_moments_loses_nothing_and_runs_nothing_twice(void)
+static void test_a_producer_killed_at_random_moments_loses_nothing_and_runs_nothing_twice(void)
 {
     enum { COUNT = 300 };
     world w;
@@ -100,12 +100,12 @@ static void test_a_foreman_killed_at_random_moments_loses_nothing_and_runs_nothi
     jzt_rng rng = jzt_rng_seeded();
     static uint64_t ids[COUNT];
     put_many(&w, ids, COUNT);
-    crew_start(&w, 4, 0);
+    workers_start(&w, 4, 0);
     uint32_t kills = 0;
     for (uint64_t end = now_ms() + WAIT_MS; atomic_load(&w.runs) < COUNT && now_ms() < end;) {
         step(&w);
         if (kills < 8 && jzt_rng_below(&rng, 20) == 0) {
-            kills += kill_foreman(&w) ? 1 : 0;
+            kills += kill_producer(&w) ? 1 : 0;
         }
     }
     CHECK(kills > 0);
@@ -116,18 +116,18 @@ static void test_a_foreman_killed_at_random_moments_loses_nothing_and_runs_nothi
     world_close(&w);
 }
 
-static void test_a_shutdown_of_the_whole_system_ends_the_crew_in_order(void)
+static void test_a_shutdown_of_the_whole_system_ends_the_workers_in_order(void)
 {
     world w;
     world_open(&w);
     w.script = wait_for_go;
-    crew_start(&w, 4, 0);
+    workers_start(&w, 4, 0);
     uint64_t ids[8];
     put_many(&w, ids, 8);
     CHECK(wait_for(&w, has_running, 4));
     jzx_shutdown_report report;
-    CHECK_OK(jzx_stop(w.loop, w.crew));
-    CHECK(wait_for(&w, is_gone, w.crew));
+    CHECK_OK(jzx_stop(w.loop, w.workers));
+    CHECK(wait_for(&w, is_gone, w.workers));
     CHECK_OK(jzx_mf_close(w.mf, 0));
     CHECK_OK(jzx_system_shutdown(w.system, 0, &report));
     CHECK_EQ(report.in_time, 1);
@@ -141,8 +141,9 @@ static void test_a_shutdown_of_the_whole_system_ends_the_crew_in_order(void)
     mft_dir_remove(&w.dir);
 }
 
-/* A plain loop, and a manifest with a thread of its own: two worlds, and the crew between them. */
-static void test_a_crew_on_a_plain_loop_serves_a_manifest_on_its_own_thread(void)
+/* A plain loop, and a manifest with a thread of its own: two worlds, and the workers between them.
+ */
+static void test_workers_on_a_plain_loop_serve_a_manifest_on_its_own_thread(void)
 {
     enum { COUNT = 50 };
     static world w;
@@ -152,14 +153,14 @@ static void test_a_crew_on_a_plain_loop_serves_a_manifest_on_its_own_thread(void
     w.mf = mft_open(&w.dir, NULL);
     uint64_t ids[COUNT];
     put_many(&w, ids, COUNT);
-    jzx_mf_work work = {.handler = handle, .arg = &w, .kind = KIND, .hands = 3};
-    REQUIRE_OK(jzx_mf_crew_spawn(w.loop, w.mf, &work, 1, &w.crew));
+    jzx_mf_work work = {.handler = handle, .arg = &w, .kind = KIND, .concurrency = 3};
+    REQUIRE_OK(jzx_mf_workers_spawn(w.loop, w.mf, &work, 1, &w.workers));
     for (uint32_t i = 0; i < COUNT; i++) {
         CHECK(wait_for(&w, is_done, ids[i]));
     }
     CHECK_EQ(atomic_load(&w.runs), COUNT);
-    CHECK_OK(jzx_stop(w.loop, w.crew));
-    CHECK(wait_for(&w, is_gone, w.crew));
+    CHECK_OK(jzx_stop(w.loop, w.workers));
+    CHECK(wait_for(&w, is_gone, w.workers));
     CHECK_OK(jzx_mf_close(w.mf, 0));
     CHECK_OK(jzx_loop_destroy(w.loop));
     mft_dir_remove(&w.dir);
@@ -171,7 +172,7 @@ static void forget(void *arg, const jzx_mf_receipt *receipt)
     CHECK_EQ(receipt->err, JZX_OK);
 }
 
-/* The first job keeps the loop, and with it the foreman, until the second one was claimed and its
+/* The first job keeps the loop, and with it the producer, until the second one was claimed and its
  * lease ran out. */
 static jzx_mf_verdict keep_the_loop(world *w, jzx_context *ctx, jzx_mf_run *run)
 {
@@ -199,7 +200,7 @@ static jzx_mf_verdict keep_the_loop(world *w, jzx_context *ctx, jzx_mf_run *run)
     return JZX_MF_RUN_DONE;
 }
 
-static void test_a_job_that_waited_too_long_for_the_foreman_is_not_begun(void)
+static void test_a_job_that_waited_too_long_for_the_producer_is_not_begun(void)
 {
     static world w;
     memset(&w, 0, sizeof w);
@@ -207,35 +208,35 @@ static void test_a_job_that_waited_too_long_for_the_foreman_is_not_begun(void)
     REQUIRE_OK(jzx_loop_create(NULL, &w.loop));
     w.mf = mft_open(&w.dir, NULL);
     w.script = keep_the_loop;
-    jzx_mf_work work = {.handler = handle, .arg = &w, .kind = KIND, .hands = 2};
-    REQUIRE_OK(jzx_mf_crew_spawn(w.loop, w.mf, &work, 1, &w.crew));
+    jzx_mf_work work = {.handler = handle, .arg = &w, .kind = KIND, .concurrency = 2};
+    REQUIRE_OK(jzx_mf_workers_spawn(w.loop, w.mf, &work, 1, &w.workers));
     run_for(&w, 20);
     uint64_t first = put_any(&w);
     CHECK(wait_for(&w, is_done, first));
     CHECK(wait_for(&w, has_runs, 2));
     CHECK(wait_for(&w, has_running, 0));
-    CHECK_OK(jzx_stop(w.loop, w.crew));
-    CHECK(wait_for(&w, is_gone, w.crew));
+    CHECK_OK(jzx_stop(w.loop, w.workers));
+    CHECK(wait_for(&w, is_gone, w.workers));
     CHECK_OK(jzx_mf_close(w.mf, 0));
     CHECK_OK(jzx_loop_destroy(w.loop));
     mft_dir_remove(&w.dir);
 }
 
 static const jzt_test tests[] = {
-    {"a_crew_that_stops_tells_its_handlers_and_gives_back_uncounted",
-     test_a_crew_that_stops_tells_its_handlers_and_gives_back_uncounted},
+    {"workers_that_stop_tell_their_handlers_and_give_back_uncounted",
+     test_workers_that_stop_tell_their_handlers_and_give_back_uncounted},
     {"a_handler_that_does_not_listen_is_waited_for_and_its_work_counts",
      test_a_handler_that_does_not_listen_is_waited_for_and_its_work_counts},
-    {"a_foreman_that_is_restarted_keeps_the_leases_of_the_jobs_in_hand",
-     test_a_foreman_that_is_restarted_keeps_the_leases_of_the_jobs_in_hand},
-    {"a_foreman_killed_at_random_moments_loses_nothing_and_runs_nothing_twice",
-     test_a_foreman_killed_at_random_moments_loses_nothing_and_runs_nothing_twice},
-    {"a_shutdown_of_the_whole_system_ends_the_crew_in_order",
-     test_a_shutdown_of_the_whole_system_ends_the_crew_in_order},
-    {"a_crew_on_a_plain_loop_serves_a_manifest_on_its_own_thread",
-     test_a_crew_on_a_plain_loop_serves_a_manifest_on_its_own_thread},
-    {"a_job_that_waited_too_long_for_the_foreman_is_not_begun",
-     test_a_job_that_waited_too_long_for_the_foreman_is_not_begun},
+    {"a_producer_that_is_restarted_keeps_the_leases_of_the_jobs_in_hand",
+     test_a_producer_that_is_restarted_keeps_the_leases_of_the_jobs_in_hand},
+    {"a_producer_killed_at_random_moments_loses_nothing_and_runs_nothing_twice",
+     test_a_producer_killed_at_random_moments_loses_nothing_and_runs_nothing_twice},
+    {"a_shutdown_of_the_whole_system_ends_the_workers_in_order",
+     test_a_shutdown_of_the_whole_system_ends_the_workers_in_order},
+    {"workers_on_a_plain_loop_serve_a_manifest_on_its_own_thread",
+     test_workers_on_a_plain_loop_serve_a_manifest_on_its_own_thread},
+    {"a_job_that_waited_too_long_for_the_producer_is_not_begun",
+     test_a_job_that_waited_too_long_for_the_producer_is_not_begun},
 };
 
 int main(int argc, char **argv)

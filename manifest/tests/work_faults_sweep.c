@@ -1,4 +1,4 @@
-/* Goal: a crew without memory, or with a manifest that refuses, loses no job and leaks nothing.
+/* Goal: workers without memory, or with a manifest that refuses, lose no job and leak nothing.
  * Method: every allocation of the loop fails in turn, once and from then on; and a manifest whose
  * queue, file or disk is full. */
 #include "mf.h"
@@ -19,7 +19,7 @@ typedef struct scene {
     jzx_kit *kit;
     mft_dir dir;
     jzx_mf *mf;
-    jzx_actor_id crew;
+    jzx_actor_id workers;
     uint32_t runs;
     uint32_t acked;
     uint32_t fill;  /* operations that a handler adds */
@@ -73,11 +73,11 @@ static void put(scene *s)
     (void)refused;
 }
 
-static void crew_start(scene *s, uint32_t hands)
+static void workers_start(scene *s, uint32_t concurrency)
 {
-    jzx_mf_work work = {.handler = handle, .arg = s, .kind = KIND, .hands = hands};
-    jzx_err err = jzx_mf_crew_spawn(s->kit->loop, s->mf, &work, 1, &s->crew);
-    s->crew = err == JZX_OK ? s->crew : JZX_NOBODY;
+    jzx_mf_work work = {.handler = handle, .arg = s, .kind = KIND, .concurrency = concurrency};
+    jzx_err err = jzx_mf_workers_spawn(s->kit->loop, s->mf, &work, 1, &s->workers);
+    s->workers = err == JZX_OK ? s->workers : JZX_NOBODY;
 }
 
 /* Jobs are done, or they are there; one that was done was run. */
@@ -106,13 +106,13 @@ static const char *scenario(jzx_kit *kit, void *arg)
     opts.flags = JZX_MF_NO_RESERVE;
     const char *wrong = NULL;
     if (jzx_mf_open(s.dir.file, &opts, &s.mf, NULL) == JZX_OK) {
-        crew_start(&s, 2);
+        workers_start(&s, 2);
         for (int i = 0; i < 4; i++) {
             put(&s);
         }
         (void)!jzx_kit_run(kit, 90000);
-        if (s.crew != JZX_NOBODY) {
-            (void)jzx_stop(kit->loop, s.crew);
+        if (s.workers != JZX_NOBODY) {
+            (void)jzx_stop(kit->loop, s.workers);
             (void)!jzx_kit_run(kit, 30000);
         }
         wrong = judge(&s);
@@ -123,7 +123,7 @@ static const char *scenario(jzx_kit *kit, void *arg)
     return wrong;
 }
 
-static void test_a_crew_without_memory_loses_no_job_and_leaks_nothing(void)
+static void test_workers_without_memory_lose_no_job_and_leak_nothing(void)
 {
     jzx_sim_opts sim = {.seed = 1};
     jzx_kit_opts opts = {.sim = &sim};
@@ -144,15 +144,15 @@ static void scene_open(scene *s, uint32_t queue_cap)
 
 static void scene_close(scene *s)
 {
-    CHECK_OK(jzx_stop(s->kit->loop, s->crew));
+    CHECK_OK(jzx_stop(s->kit->loop, s->workers));
     CHECK_OK(jzx_kit_run(s->kit, 20000));
-    CHECK_EQ(jzx_actor_state(s->kit->loop, s->crew), JZX_STATE_TERMINATED);
+    CHECK_EQ(jzx_actor_state(s->kit->loop, s->workers), JZX_STATE_TERMINATED);
     CHECK_OK(jzx_mf_close(s->mf, 0));
     CHECK(jzx_kit_close(s->kit) == NULL);
     mft_dir_remove(&s->dir);
 }
 
-/* Twenty hands report at once to a writer that takes two at a time. */
+/* Twenty workers report at once to a writer that takes two at a time. */
 static void run_with_a_full_queue(scene *s, uint32_t fill)
 {
     scene_open(s, 2);
@@ -162,7 +162,7 @@ static void run_with_a_full_queue(scene *s, uint32_t fill)
         CHECK_OK(jzx_kit_run(s->kit, 1));
     }
     CHECK_EQ(s->acked, JOBS);
-    crew_start(s, 20);
+    workers_start(s, 20);
     CHECK_OK(jzx_kit_run(s->kit, 60000));
     CHECK(judge(s) == NULL);
     for (int i = 0; i < JOBS; i++) {
@@ -197,12 +197,12 @@ static jzx_behavior_result boss(jzx_context *ctx, const jzx_message *msg)
     if (signal != NULL) {
         ended = *signal->reason;
     } else {
-        crew_start(s, 2);
+        workers_start(s, 2);
     }
     return JZX_BEHAVIOR_OK;
 }
 
-static void test_a_manifest_in_doubt_ends_the_crew_with_that_reason(void)
+static void test_a_manifest_in_doubt_ends_the_workers_with_that_reason(void)
 {
     scene s;
     scene_open(&s, 0);
@@ -220,8 +220,8 @@ static void test_a_manifest_in_doubt_ends_the_crew_with_that_reason(void)
     CHECK_OK(jzx_kit_run(s.kit, 1000));
     CHECK_EQ(s.runs, 2);
     CHECK_EQ(ended.kind, JZX_REASON_ESCALATED);
-    CHECK(strncmp(ended.text, "child foreman: ", 15) == 0);
-    CHECK_EQ(jzx_actor_state(s.kit->loop, s.crew), JZX_STATE_TERMINATED);
+    CHECK(strncmp(ended.text, "child producer: ", 15) == 0);
+    CHECK_EQ(jzx_actor_state(s.kit->loop, s.workers), JZX_STATE_TERMINATED);
     atomic_store(&s.mf->err, JZX_OK);
     CHECK_OK(jzx_mf_close(s.mf, 0));
     CHECK(jzx_kit_close(s.kit) == NULL);
@@ -241,7 +241,7 @@ static void test_a_manifest_without_space_is_left_alone_and_tried_again_later(vo
     scene_open(&s, 0);
     s.refuse = JZX_ERR_NO_SPACE;
     put(&s);
-    crew_start(&s, 2);
+    workers_start(&s, 2);
     CHECK_OK(jzx_kit_run(s.kit, 1000));
     CHECK_EQ(s.runs, 1);
     uint64_t before = messages(&s);
@@ -265,10 +265,10 @@ static const jzt_test tests[] = {
      test_a_report_that_finds_the_queue_full_is_made_later},
     {"operations_that_find_the_queue_full_are_done_by_another_run",
      test_operations_that_find_the_queue_full_are_done_by_another_run},
-    {"a_manifest_in_doubt_ends_the_crew_with_that_reason",
-     test_a_manifest_in_doubt_ends_the_crew_with_that_reason},
-    {"a_crew_without_memory_loses_no_job_and_leaks_nothing",
-     test_a_crew_without_memory_loses_no_job_and_leaks_nothing},
+    {"a_manifest_in_doubt_ends_the_workers_with_that_reason",
+     test_a_manifest_in_doubt_ends_the_workers_with_that_reason},
+    {"workers_without_memory_lose_no_job_and_leak_nothing",
+     test_workers_without_memory_lose_no_job_and_leak_nothing},
 };
 
 int main(int argc, char **argv)

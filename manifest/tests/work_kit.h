@@ -1,4 +1,4 @@
-/* What the tests of crews share: a job as a test sees it. */
+/* What the tests of workers share: a job as a test sees it. */
 #ifndef MFT_WORK_KIT_H
 #define MFT_WORK_KIT_H
 

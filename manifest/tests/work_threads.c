@@ -11,7 +11,7 @@ static jzx_mf_verdict bump(world *w, jzx_context *ctx, jzx_mf_run *run)
     return JZX_MF_RUN_DONE;
 }
 
-static void test_a_thousand_jobs_over_four_hands_are_each_done_once(void)
+static void test_a_thousand_jobs_over_four_workers_are_each_done_once(void)
 {
     enum { COUNT = JZT_SANITIZED ? 300 : 1000 };
     world w;
@@ -19,7 +19,7 @@ static void test_a_thousand_jobs_over_four_hands_are_each_done_once(void)
     w.script = bump;
     static uint64_t ids[COUNT];
     put_many(&w, ids, COUNT);
-    crew_start(&w, 4, 0);
+    workers_start(&w, 4, 0);
     CHECK(wait_for(&w, has_runs, COUNT));
     for (uint32_t i = 0; i < COUNT; i++) {
         CHECK(wait_for(&w, is_done, ids[i]));
@@ -35,7 +35,7 @@ static void test_a_lease_is_kept_as_long_as_the_handler_takes(void)
     world w;
     world_open(&w);
     w.script = wait_for_go;
-    crew_start(&w, 2, 200);
+    workers_start(&w, 2, 200);
     uint64_t first = put_any(&w);
     uint64_t second = put_any(&w);
     watch_leases(&w, (uint64_t[]){first, second}, 2);
@@ -61,7 +61,7 @@ static void test_a_cancel_reaches_the_handler_and_the_job_is_not_tried_again(voi
     world w;
     world_open(&w);
     w.script = wait_for_go;
-    crew_start(&w, 2, 200);
+    workers_start(&w, 2, 200);
     uint64_t id = put_any(&w);
     uint64_t other = put_any(&w);
     watch_leases(&w, (uint64_t[]){id, other}, 2);
@@ -93,7 +93,7 @@ static void test_progress_is_seen_in_the_job_while_it_runs(void)
     world w;
     world_open(&w);
     w.script = tell_progress;
-    crew_start(&w, 1, 200);
+    workers_start(&w, 1, 200);
     uint64_t id = put_any(&w);
     watch_leases(&w, &id, 1);
     CHECK(wait_for(&w, has_progress, id));
@@ -104,14 +104,14 @@ static void test_progress_is_seen_in_the_job_while_it_runs(void)
     world_close(&w);
 }
 
-/* The first job is taken away from its hand. That hand must hear of it by a heartbeat, which must
- * not keep the second one's from being done; and the first one runs again elsewhere. */
+/* The first job is taken away from its worker. That worker must hear of it by a heartbeat, which
+ * must not keep the second one's from being done; and the first one runs again elsewhere. */
 static void test_one_that_is_fenced_does_not_spoil_the_heartbeats_of_others(void)
 {
     world w;
     world_open(&w);
     w.script = wait_for_go;
-    crew_start(&w, 3, 200);
+    workers_start(&w, 3, 200);
     uint64_t first = put_any(&w);
     uint64_t second = put_any(&w);
     watch_leases(&w, (uint64_t[]){first, second}, 2);
@@ -146,7 +146,7 @@ static void test_several_that_are_fenced_do_not_cost_another_one_its_lease(void)
     world w;
     world_open(&w);
     w.script = wait_for_go;
-    crew_start(&w, 4, 600);
+    workers_start(&w, 4, 600);
     uint64_t ids[4];
     put_many(&w, ids, 4);
     watch_leases(&w, ids, 4);
@@ -167,13 +167,13 @@ static void test_several_that_are_fenced_do_not_cost_another_one_its_lease(void)
     world_close(&w);
 }
 
-static bool all_hands_busy(world *w, uint64_t arg)
+static bool all_workers_busy(world *w, uint64_t arg)
 {
     const world *other = (const world *)(uintptr_t)arg;
     return atomic_load(&w->running) == 3 && atomic_load(&other->running) == 1;
 }
 
-static void test_each_kind_has_as_many_jobs_at_once_as_hands(void)
+static void test_each_kind_has_as_many_jobs_at_once_as_workers(void)
 {
     static world other;
     world w;
@@ -181,16 +181,16 @@ static void test_each_kind_has_as_many_jobs_at_once_as_hands(void)
     memset(&other, 0, sizeof other);
     w.script = other.script = wait_for_go;
     jzx_mf_work works[] = {
-        {.handler = handle, .arg = &w, .kind = KIND, .hands = 3, .dispatcher = "pool"},
+        {.handler = handle, .arg = &w, .kind = KIND, .concurrency = 3, .dispatcher = "pool"},
         {.handler = handle, .arg = &other, .kind = OTHER_KIND, .dispatcher = "pinned"},
     };
-    REQUIRE_OK(jzx_mf_crew_spawn(w.loop, w.mf, works, 2, &w.crew));
+    REQUIRE_OK(jzx_mf_workers_spawn(w.loop, w.mf, works, 2, &w.workers));
     uint64_t ids[8];
     for (int i = 0; i < 8; i++) {
         ids[i] = mft_enqueue(
             w.mf, &(jzx_mf_job_spec){.kind = i < 6 ? KIND : OTHER_KIND, .unique = JZX_MF_ANY});
     }
-    CHECK(wait_for(&w, all_hands_busy, (uint64_t)(uintptr_t)&other));
+    CHECK(wait_for(&w, all_workers_busy, (uint64_t)(uintptr_t)&other));
     run_for(&w, 50);
     CHECK_EQ(atomic_load(&w.running), 3);
     CHECK_EQ(atomic_load(&other.running), 1);
@@ -233,7 +233,7 @@ static void test_jobs_with_the_same_key_run_one_after_the_other(void)
         REQUIRE_OK(jzx_mf_job_enqueue(txn, &spec, &ids[i]));
     }
     REQUIRE_OK(jzx_mf_commit(txn, 0, NULL));
-    crew_start(&w, 4, 0);
+    workers_start(&w, 4, 0);
     for (uint32_t i = 0; i < COUNT; i++) {
         CHECK(wait_for(&w, is_done, ids[i]));
     }
@@ -244,8 +244,8 @@ static void test_jobs_with_the_same_key_run_one_after_the_other(void)
 }
 
 static const jzt_test tests[] = {
-    {"a_thousand_jobs_over_four_hands_are_each_done_once",
-     test_a_thousand_jobs_over_four_hands_are_each_done_once},
+    {"a_thousand_jobs_over_four_workers_are_each_done_once",
+     test_a_thousand_jobs_over_four_workers_are_each_done_once},
     {"a_lease_is_kept_as_long_as_the_handler_takes",
      test_a_lease_is_kept_as_long_as_the_handler_takes},
     {"a_cancel_reaches_the_handler_and_the_job_is_not_tried_again",
@@ -255,8 +255,8 @@ static const jzt_test tests[] = {
      test_one_that_is_fenced_does_not_spoil_the_heartbeats_of_others},
     {"several_that_are_fenced_do_not_cost_another_one_its_lease",
      test_several_that_are_fenced_do_not_cost_another_one_its_lease},
-    {"each_kind_has_as_many_jobs_at_once_as_hands",
-     test_each_kind_has_as_many_jobs_at_once_as_hands},
+    {"each_kind_has_as_many_jobs_at_once_as_workers",
+     test_each_kind_has_as_many_jobs_at_once_as_workers},
     {"jobs_with_the_same_key_run_one_after_the_other",
      test_jobs_with_the_same_key_run_one_after_the_other},
 };

@@ -4,7 +4,7 @@
  *
  * The clock of leases and heartbeats is the test's: step() moves it on by a millisecond, but not
  * while the lease of a job that the test watches has not been kept for half its length. So however
- * late threads and disks are, nothing runs out that the crew keeps; and where it does not, time
+ * late threads and disks are, nothing runs out that the producer keeps; and where it does not, time
  * stands still and the wait for what should happen is in vain. Between steps it creeps on, since
  * somebody may wait for it to pass. */
 #ifndef MFT_WORK_WORLD_H
@@ -28,7 +28,7 @@ typedef struct world {
     jzx_system *system;
     jzx_loop *loop;
     jzx_mf *mf;
-    jzx_actor_id crew;
+    jzx_actor_id workers;
     jzx_mf_verdict (*script)(struct world *w, jzx_context *ctx, jzx_mf_run *run);
     atomic_uint runs;
     atomic_uint running;
@@ -193,9 +193,9 @@ static inline void world_close(world *w)
 {
     atomic_store(&w->go, true);
     watch_leases(w, NULL, 0);
-    if (w->crew != JZX_NOBODY) {
-        CHECK_OK(jzx_stop(w->loop, w->crew));
-        CHECK(wait_for(w, is_gone, w->crew));
+    if (w->workers != JZX_NOBODY) {
+        CHECK_OK(jzx_stop(w->loop, w->workers));
+        CHECK(wait_for(w, is_gone, w->workers));
     }
     CHECK_OK(jzx_mf_close(w->mf, 0));
     CHECK_OK(jzx_system_destroy(w->system));
@@ -216,16 +216,16 @@ static inline jzx_mf_verdict handle(jzx_context *ctx, jzx_mf_run *run, void *arg
     return verdict;
 }
 
-static inline void crew_start(world *w, uint32_t hands, uint32_t lease_ms)
+static inline void workers_start(world *w, uint32_t concurrency, uint32_t lease_ms)
 {
     jzx_mf_work work = {.handler = handle,
                         .arg = w,
                         .kind = KIND,
-                        .hands = hands,
+                        .concurrency = concurrency,
                         .lease_ms = lease_ms,
                         .dispatcher = "pool"};
     w->lease_ms = lease_ms;
-    REQUIRE_OK(jzx_mf_crew_spawn(w->loop, w->mf, &work, 1, &w->crew));
+    REQUIRE_OK(jzx_mf_workers_spawn(w->loop, w->mf, &work, 1, &w->workers));
 }
 
 static inline uint64_t put_any(world *w)
@@ -256,11 +256,11 @@ static inline jzx_mf_verdict wait_for_go(world *w, jzx_context *ctx, jzx_mf_run 
     return JZX_MF_RUN_DONE;
 }
 
-static inline bool kill_foreman(world *w)
+static inline bool kill_producer(world *w)
 {
     jzx_child_info info;
-    return jzx_actor_state(w->loop, w->crew) == JZX_STATE_RUNNING &&
-           jzx_supervisor_child(w->loop, w->crew, "foreman", &info) == JZX_OK &&
+    return jzx_actor_state(w->loop, w->workers) == JZX_STATE_RUNNING &&
+           jzx_supervisor_child(w->loop, w->workers, "producer", &info) == JZX_OK &&
            info.status == JZX_CHILD_RUNNING && jzx_kill(w->loop, info.actor) == JZX_OK;
 }
 

@@ -2,7 +2,7 @@
  * every failure. Method: the allocator and environment alone, then loops under a sweep. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <stdlib.h>

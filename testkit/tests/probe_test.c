@@ -2,7 +2,7 @@
  * Method: probes and small actors in a kit that checks itself when it is closed. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Method: a probe owns the watches; the test plays the world. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <signal.h>

@@ -3,7 +3,7 @@
  * between actors with timers, notices, signals, children and paths. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <signal.h>

@@ -2,7 +2,7 @@
  * partitions. Method: an echo server and clients in one kit, or two loops in one world. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <stdlib.h>

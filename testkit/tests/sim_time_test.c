@@ -2,7 +2,7 @@
  * R26). Method: long timers in a kit; a process clock that must not move along. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <time.h>

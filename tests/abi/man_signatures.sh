@@ -1,14 +1,15 @@
 #!/bin/sh
-# Goal: the documents say what the code says. Method: compare the prototypes of every SYNOPSIS with
-# the headers and the sentences of jzx_error.3 with core/src/base/error.c, compile each example, and look
-# for every test and file that docs/ names: man_signatures.sh [CC]
+# Goal: the documents say what the code says. Method: finish the man pages with tools/man, compare the prototypes of every
+# SYNOPSIS with the headers and the sentences of jzx_error.3 with core/src/base/error.c, compile each example, and
+# look for every test and file that docs/ names: man_signatures.sh [CC]
 set -u
 cc=${1:-cc}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C
 failed=0
-pages=$(find man -name '*.3' -type f | sort)
+tools/man "$work/man" || failed=1
+pages=$(find "$work/man" -name '*.3' -type f | sort)
 
 complain() {
     echo "$*"
@@ -89,13 +90,19 @@ tr '\n' ' ' <core/src/base/error.c | grep -oE '\{"JZX_[A-Z_]+", +"[^"]*"\}' |
     sed 's/^{"\([A-Z_]*\)", *"\(.*\)"}$/\1 \2/' | grep -v '^JZX_ERR_UNKNOWN ' >"$work/errors"
 awk '/^\.It Dv JZX_/ { if (text) print text; text = $3; next }
      /^\.El/ { if (text) print text; text = "" }
-     text { sub(/^\.Dv /, ""); sub(/ ,$/, ","); text = text " " $0 }' man/man3/jzx_error.3 \
+     text {
+         sub(/^\.Dv /, "")
+         if (sub(/^\.Fn /, "")) sub(/[a-z0-9_]+/, "&()")
+         sub(/ ,$/, ",")
+         sub(/ \.$/, ".")
+         text = text " " $0
+     }' "$work/man/man3/jzx_error.3" \
     >"$work/page_errors"
 diff -u "$work/errors" "$work/page_errors" ||
     complain "jzx_error.3 does not have the sentences of core/src/base/error.c."
 
 # Every display that begins with an #include is a whole file.
-for page in $pages man/man7/jzx.7; do
+for page in $pages "$work/man/man7/jzx.7"; do
     awk -v out="$work/example" '
         /^\.Bd -literal/ { first = 1; next }
         /^\.Ed/ { if (file) close(file); file = ""; next }
@@ -105,7 +112,7 @@ for page in $pages man/man7/jzx.7; do
         [ -f "$example" ] || continue
         "$cc" -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
             -Wno-missing-prototypes -Icore/include -Itestkit/include -Imanifest/include -Iconsole/include -fsyntax-only "$example" ||
-            complain "An example of $page does not compile."
+            complain "An example of man${page#"$work/man"} does not compile."
         rm -f "$example"
     done
 done

@@ -3,7 +3,7 @@
  * descriptors, memory, dispatchers and counters are compared. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 #include <unistd.h>
 
@@ -35,15 +35,15 @@ static attempt *attempt_new(void)
     a.config.allocator = jzx_fault_allocator(a.fault);
     a.sc.loop = &a.config;
     a.sc.dispatchers = a.specs;
-    a.threads = THREADS_NOW();
-    a.fds = FDS_NOW();
+    a.threads = count_threads();
+    a.fds = count_fds();
     return &a;
 }
 
 static void attempt_end(attempt *a)
 {
-    WAIT_STILL(THREADS_NOW() == a->threads);
-    CHECK_EQ(FDS_NOW(), a->fds);
+    WAIT_STILL(count_threads() == a->threads);
+    CHECK_EQ(count_fds(), a->fds);
     CHECK_EQ(jzx_fault_leaked(a->fault, NULL), 0);
     jzx_fault_destroy(a->fault);
 }
@@ -232,7 +232,7 @@ static const struct {
     {{.behavior = ignore, .mailbox_cap = 4, .low_water = 5, .dispatcher = "crew"},
      JZX_ERR_INVALID_ARG}};
 
-static void try_bad_spawns(jzx_context *ctx, agent *self, void *arg)
+static void try_bad_spawns(jzx_context *ctx, puppet *self, void *arg)
 {
     jzx_system *system = arg;
     (void)self;
@@ -248,14 +248,14 @@ static void test_bad_spawns_are_refused_everywhere(void)
 {
     world *w = world_open();
     for (size_t at = 0; at < PLACES; at++) {
-        (void)agent_start(agent_new(w, places[at], places[at]));
+        (void)puppet_up(puppet_at(w, places[at], places[at]));
     }
     world_settle(w);
     jzx_counters before = world_counters(w);
     size_t dispatchers = jzx_system_dispatchers(w->system, NULL, 0);
-    size_t threads = THREADS_NOW();
+    size_t threads = count_threads();
     for (size_t at = 0; at < PLACES; at++) {
-        agent_call(world_agent(w, places[at]), try_bad_spawns, w->system);
+        puppet_call(cast_find(&w->cast, places[at]), try_bad_spawns, w->system);
     }
     jzx_context outside = {.loop = w->loop};
     try_bad_spawns(&outside, NULL, w->system);
@@ -264,7 +264,7 @@ static void test_bad_spawns_are_refused_everywhere(void)
     CHECK_EQ(now.spawned, before.spawned);
     CHECK_EQ(now.live, before.live);
     CHECK_EQ(jzx_system_dispatchers(w->system, NULL, 0), dispatchers);
-    CHECK_EQ(THREADS_NOW(), threads);
+    CHECK_EQ(count_threads(), threads);
     world_close(w);
 }
 
@@ -300,14 +300,14 @@ static void test_bad_pools_of_one_loop_are_refused(void)
         {{.dispatcher = JZX_DISPATCHER_POOL, .workers = 1, .cpus = cpus, .cpu_count = 1},
          JZX_ERR_INVALID_ARG},
         {{.dispatcher = JZX_DISPATCHER_POOL, .workers = 1, .cpu_count = 1}, JZX_ERR_INVALID_ARG}};
-    size_t fds = FDS_NOW();
+    size_t fds = count_fds();
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         jzx_loop *loop = NULL;
         CHECK_STR(jzx_err_name(jzx_loop_create(&table[i].config, &loop)),
                   jzx_err_name(table[i].want));
         CHECK(loop == NULL);
     }
-    CHECK_EQ(FDS_NOW(), fds);
+    CHECK_EQ(count_fds(), fds);
     jzx_loop *loop = NULL;
     jzx_config good = {.dispatcher = JZX_DISPATCHER_POOL, .workers = JZX_WORKERS_PER_CPU};
     CHECK_OK(jzx_loop_create(&good, &loop));
@@ -315,7 +315,7 @@ static void test_bad_pools_of_one_loop_are_refused(void)
 }
 
 /* The wrong moment: inside of actors the system can neither run nor go (R35). */
-static void try_to_run(jzx_context *ctx, agent *self, void *arg)
+static void try_to_run(jzx_context *ctx, puppet *self, void *arg)
 {
     jzx_system *system = arg;
     jzx_shutdown_report report;
@@ -330,18 +330,18 @@ static void try_to_run(jzx_context *ctx, agent *self, void *arg)
 static void test_inside_an_actor_the_system_is_busy(void)
 {
     world *w = world_open();
-    agent *a = agent_start(agent_new(w, "a", "loop"));
-    agent *b = agent_start(agent_new(w, "b", "pool"));
-    agent_call(a, try_to_run, w->system);
+    puppet *a = puppet_up(puppet_at(w, "a", "loop"));
+    puppet *b = puppet_up(puppet_at(w, "b", "pool"));
+    puppet_call(a, try_to_run, w->system);
     CHECK_OK(jzx_send_u64(w->loop, atomic_load(&b->id), 1, TAG)); /* all is as before */
-    WAIT(w, agent_saw(b, TAG) == 1);
+    WAIT(w, puppet_saw(b, TAG) == 1);
     world_close(w);
 }
 
 /* Looking at an actor, a supervisor's calls, and I/O for somebody else: at home only. */
-static void look_elsewhere(jzx_context *ctx, agent *self, void *arg)
+static void look_elsewhere(jzx_context *ctx, puppet *self, void *arg)
 {
-    jzx_actor_id id = atomic_load(&((agent *)arg)->id);
+    jzx_actor_id id = atomic_load(&((puppet *)arg)->id);
     jzx_actor_facts facts = {.handled = 7};
     jzx_child_info info;
     jzx_child_counts counts;
@@ -370,9 +370,9 @@ static void look_elsewhere(jzx_context *ctx, agent *self, void *arg)
     CHECK_EQ(jzx_connect(ctx->loop, "127.0.0.1:1", id, NULL, NULL), JZX_ERR_WRONG_DISPATCHER);
 }
 
-static void give_elsewhere(jzx_context *ctx, agent *self, void *arg)
+static void give_elsewhere(jzx_context *ctx, puppet *self, void *arg)
 {
-    jzx_actor_id id = atomic_load(&((agent *)arg)->id);
+    jzx_actor_id id = atomic_load(&((puppet *)arg)->id);
     jzx_io_ref listener = 0, conn = 0;
     char address[JZX_ADDRESS_MAX + 1];
     (void)self;
@@ -389,11 +389,11 @@ static void test_looking_at_actors_elsewhere_is_refused(void)
     world *w = world_open();
     for (size_t from = 0; from < PLACES; from++) {
         for (size_t to = 0; to < PLACES; to++) {
-            agent *a = agent_start(agent_new(w, "a", places[from]));
-            agent *b = agent_start(agent_new(w, "b", places[to]));
+            puppet *a = puppet_up(puppet_at(w, "a", places[from]));
+            puppet *b = puppet_up(puppet_at(w, "b", places[to]));
             if (from != to || from == AT_PINNED) {
-                agent_call(a, look_elsewhere, b);
-                agent_call(a, give_elsewhere, b);
+                puppet_call(a, look_elsewhere, b);
+                puppet_call(a, give_elsewhere, b);
             }
             REQUIRE_OK(jzx_stop(w->loop, atomic_load(&a->id)));
             REQUIRE_OK(jzx_stop(w->loop, atomic_load(&b->id)));
@@ -408,7 +408,7 @@ static void test_looking_at_actors_elsewhere_is_refused(void)
 static void test_dispatchers_of_a_system_are_not_run_by_hand(void)
 {
     world *w = world_open();
-    (void)agent_start(agent_new(w, "a", "pool"));
+    (void)puppet_up(puppet_at(w, "a", "pool"));
     for (size_t at = AT_POOL; at < PLACES; at++) {
         jzx_loop *loop = jzx_system_dispatcher(w->system, places[at]);
         jzx_shutdown_report report;

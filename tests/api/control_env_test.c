@@ -5,8 +5,8 @@
 #define _GNU_SOURCE
 #include "check.h"
 
+#include <jzx/all.h>
 #include <jzx/control.h>
-#include <jzx/jzx.h>
 #include <jzx/system.h>
 #include <jzx/testkit.h>
 

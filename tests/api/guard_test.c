@@ -3,7 +3,7 @@
  * cannot show that: there the library and the program are one object. Method: each crash in a child
  * process; the parent looks at how it ended. */
 #define _GNU_SOURCE
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include "support/check.h"
 

@@ -3,7 +3,7 @@
  * or releases a payload more or less than once (R4).
  * Method: the input is a program for a loop in simulation. Behaviors read on where the main program
  * stopped, so nesting is part of the sequence. At the end of the input everything is a no-op. */
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include "payload.h"

@@ -4,8 +4,8 @@
  * read is asked for; then the same bytes go over a socket to a loop that runs, and all that comes
  * back is checked. The first byte says in how big pieces. */
 #define _GNU_SOURCE
+#include <jzx/all.h>
 #include <jzx/control.h>
-#include <jzx/jzx.h>
 
 #include "../support/json_check.h"
 #include "control/json.h"

@@ -107,6 +107,19 @@ linked_to_us "$work/cmake/hello_shared" yes
 linked_to_us "$work/cmake/hello_static" no
 linked_to_us "$work/cmake/kit_static" no
 
+# The pages are finished: tools/man has written what the headers say.
+pages=$(find "$prefix" -path '*/man/man3/*.3')
+for said in '^\.Fo jzx_ask_cancel$' '^\.It Dv JZX_ERR_NO_SUCH_REF$'; do
+    echo "$pages" | grep '/jzx_ask\.3$' | xargs grep -q "$said" || {
+        echo "The installed jzx_ask.3 has no line $said."
+        exit 1
+    }
+done
+if echo "$pages" | xargs grep -nE '^\.\\" (synopsis|errors):'; then
+    echo "These installed pages are not finished."
+    exit 1
+fi
+
 # An embedded example must compile against the installed headers alone, whatever it links.
 for file in examples/*.c; do
     if [ "$file" = examples/console.c ] && [ ! -f "$pc/libjzx_console.pc" ]; then

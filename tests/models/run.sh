@@ -3,12 +3,10 @@
 # (-D MUT_x, named in the model's own text) must have one. Bounded in memory and time.
 #
 # What becomes of a mutant depends on the code of its model alone. So the mutants of a model are tried
-# when that code is another one than in caught.sha256 (comments do not count), or with --all; --record tries them all and
-# writes that file.
+# when that code is another one than in caught.sha256 (comments do not count), or with --all.
 #
-# --kept FILE is for a build folder: a model that passed is noted there, with the sum of its text, this
-# script, spin and the compiler, and is not checked again while that sum is the same. A clean clone has
-# no such file, so CI checks all of them.
+# --changed checks those models only whose code is another one than there: the others passed with it. `make test` does
+# so; `make check` and CI check all models. --record is --changed and, when all is as expected, writes that file.
 # Exits with 0, 1 when something was not as expected, or 77 when spin is not installed.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,15 +14,10 @@ if ! command -v spin >/dev/null 2>&1; then
     echo "models: spin is not installed; skipped."
     exit 77
 fi
-kept=
 case ${1:-}:$# in
-:0 | --all:1 | --record:1) mode=${1:-} ;;
---kept:2)
-    mode=
-    kept=$2
-    ;;
+:0 | --all:1 | --record:1 | --changed:1) mode=${1:-} ;;
 *)
-    echo "usage: run.sh [--all | --record | --kept FILE]" >&2
+    echo "usage: run.sh [--all | --record | --changed]" >&2
     exit 2
     ;;
 esac
@@ -58,14 +51,9 @@ mutants_of() { # MODEL
     sed -n 's/^ \*   \(MUT_[A-Z_]*\).*/\1/p' "$here/$1.pml"
 }
 
-# sum_of MODEL: of all that a model's result depends on.
-sum_of() {
-    {
-        code_sum "$1"
-        cat "$here/run.sh"
-        spin -V
-        "$cc" --version
-    } | sha256sum | cut -d ' ' -f 1
+# is_known MODEL: whether it passed with this code.
+is_known() {
+    grep -q "^$(code_sum "$1") $1\$" "$here/caught.sha256"
 }
 
 # check model mutant expected: expected is "clean" or "error".
@@ -106,7 +94,7 @@ check() {
 }
 
 check_mutants() { # MODEL
-    if [ -z "$mode" ] && grep -q "^$(code_sum "$1") $1\$" "$here/caught.sha256"; then
+    if [ -z "$mode" ] && is_known "$1"; then
         echo "models: $1: its mutants were caught when it was written; --all tries them again"
         return
     fi
@@ -118,21 +106,18 @@ check_mutants() { # MODEL
 
 for model in "$here"/*.pml; do
     base=$(basename "$model" .pml)
-    if [ -n "$kept" ]; then
-        all=$(sum_of "$base")
-        if grep -q "^$all $base\$" "$kept" 2>/dev/null; then
-            echo "models: $base: as it was when it passed"
+    case $mode in
+    --changed | --record)
+        if is_known "$base"; then
+            echo "models: $base: unchanged since it passed"
             continue
         fi
-    fi
+        ;;
+    esac
     failed=0
     check "$base" "" clean
     check_mutants "$base"
-    if [ "$failed" -ne 0 ]; then
-        status=1
-    elif [ -n "$kept" ]; then
-        echo "$all $base" >>"$kept"
-    fi
+    [ "$failed" -eq 0 ] || status=1
 done
 if [ "$mode" = --record ] && [ "$status" -eq 0 ]; then
     for model in "$here"/*.pml; do

@@ -49,6 +49,8 @@ C
 .Sh NAME
 .Nm jzx_version
 .Nd the version
+.Sh SYNOPSIS
+.\" synopsis: jzx/types.h
 .Sh DESCRIPTION
 Gives the version.
 M
@@ -261,9 +263,38 @@ if command -v python3 >/dev/null; then
     printf '/* jzx_version() of core/include/jzx/types.h, JZX_VERSION_* and types.h. */\n' >>core/src/sched/worker.c
     accepts "names that are there, and a changelog that tells of those that were"
 fi
+# What tools/man reads: the errors of headers and the lines of pages that ask for them.
+returns_errors() { # COMMENT: the error BUSY, a function under this comment, and its page
+    sed -i '$d' core/include/jzx/types.h
+    printf '%s\n' 'typedef enum jzx_err {' '    JZX_ERR_BUSY = -9 /* no */' '} jzx_err;' "$1" 'JZX_API jzx_err jzx_run(void);' \
+        '#endif' >>core/include/jzx/types.h
+    sed -i 's/^\.Nm .*/& ,\n.Nm jzx_run/' man/jzx_version.3
+    printf '.Sh ERRORS\n.\\" errors:\n' >>man/jzx_version.3
+}
+returns_errors '/* Runs. Errors: BUSY (inside an actor). */'
+accepts "a function that says its errors, and a page that asks for them"
+returns_errors '/* Runs. */'
+catches "a function that does not say its errors" '^core/include/jzx/types\.h:12: jzx_run\(\) does not say its errors'
+returns_errors '/* Runs. Errors: BUSY. */
+'
+catches "errors in a comment that stands apart" '^core/include/jzx/types\.h:13: jzx_run\(\) does not say its errors'
+returns_errors '/* Runs. Errors: BUSY, GONE. */'
+catches "an error that does not exist" '^core/include/jzx/types\.h:12: There is no JZX_ERR_GONE'
+returns_errors '/* Runs. Errors: BUSY when it runs. */'
+catches "an error with a sentence outside of parentheses" '^core/include/jzx/types\.h:12: After BUSY'
+returns_errors '/* Runs. Errors: as jzx_gone(). */'
+catches "the errors of a function that does not exist" '^core/include/jzx/types\.h:12: There is no jzx_gone'
+returns_errors '/* Runs. Errors: as jzx_run(). */'
+catches "errors that are said in a circle" '^core/include/jzx/types\.h:12: .* in a circle'
+sed -i '/ synopsis:/d' man/jzx_version.3
+catches "a function of NAME without its prototype" '^man/jzx_version\.3:1: The SYNOPSIS lacks jzx_version'
+sed -i 's/ synopsis:.*/ synopsis/' man/jzx_version.3
+catches "a line that tools/man does not know" '^man/jzx_version\.3:8: tools/man does not know'
+sed -i 's/ synopsis:.*/& jzx_gone/' man/jzx_version.3
+catches "a prototype of nothing" '^man/jzx_version\.3:8: There is no jzx_gone\(\)'
 if command -v mandoc >/dev/null; then
     printf '.Xx nonsense\n' >>man/jzx_version.3
-    catches "a man page that does not render" '^man/jzx_version\.3:9: mandoc says'
+    catches "a man page that does not render" '^man/jzx_version\.3:15: mandoc says'
 fi
 if command -v clang-format >/dev/null; then
     printf 'int   x;\n' >>core/src/sched/worker.c

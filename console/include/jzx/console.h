@@ -3,7 +3,7 @@
  * It is a client of a control plane (jzx/control.h), of this program or of another one, and serves
  * HTTP by libmicrohttpd on a Jazz loop and a thread of its own: the program's loops do nothing for
  * it. Only this machine gets in unless `address` says otherwise; requests with a foreign Host or
- * Origin are refused, and whoever wants to change something needs the token. */
+ * Origin are refused, and a client needs the token to change something. */
 #ifndef JZX_CONSOLE_H
 #define JZX_CONSOLE_H
 
@@ -22,17 +22,20 @@ typedef struct jzx_console_opts {
     uint16_t max_clients; /* connections at a time; 0: 64 */
     uint32_t reserved;
     const char *token;   /* for actions and, when not on loopback, for everything; NULL: made up */
-    const char *host;    /* a further name that may be in Host, for one who is not on loopback */
-    uint32_t history_ms; /* the charts have a sample per so many ms; 0: 1,000 */
+    const char *host;    /* a further name that may be in Host, when not on loopback */
+    uint32_t history_ms; /* time between two samples of the charts; 0: 1,000 */
     uint32_t reserved_too;
 } jzx_console_opts;
 
-/* For history_ms: no past is kept, and a console that nobody looks at is not even connected. */
+/* For history_ms: no past is kept, and a console without a browser is not even connected. */
 #define JZX_CONSOLE_NO_HISTORY UINT32_MAX
 
-/* Serves the console. `control` may be NULL if opts->control says whom to show; if both are given
- * it is opts->control. Thread: any. Errors: INVALID_ARG, NEWER_STRUCT, NO_MEMORY, ADDRESS_IN_USE,
- * IO, NO_FDS, NO_THREADS. */
+/* Serves the console. `control` may be NULL if opts->control names the program to show; if both are
+ * given it is opts->control. Thread: any. Errors: INVALID_ARG (there is neither a control plane nor
+ * `opts->control`, the token or the host has other characters than it may, or `out_console` is
+ * NULL), NEWER_STRUCT, BAD_ADDRESS (the address is no number, or none of this machine's),
+ * ADDRESS_IN_USE (another program has the port), NO_ACCESS (this user may not have the port),
+ * NO_FDS, NO_THREADS, NO_MEMORY, IO. */
 JZX_API JZX_NODISCARD jzx_err jzx_console_start_sized(jzx_control *control,
                                                       const jzx_console_opts *opts,
                                                       size_t opts_size, jzx_console **out_console);

@@ -6,8 +6,5 @@ if(TARGET jzx-node AND TARGET jzx-command AND TARGET jzx_console)
     list(APPEND browser_environment
         "JZX_NODE=$<TARGET_FILE:jzx-node>" "JZX_COMMAND=$<TARGET_FILE:jzx-command>")
 endif()
-add_test(NAME browser/console
-    COMMAND sh ${PROJECT_SOURCE_DIR}/console/tests/browser/run.sh
-    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-set_tests_properties(browser/console PROPERTIES
-    TIMEOUT ${JZX_TEST_TIMEOUT} LABELS browser SKIP_RETURN_CODE 77 ENVIRONMENT "${browser_environment}")
+jzx_add_kept(browser/console browser "console/page;console/tests/browser" console/tests/browser/run.sh)
+set_tests_properties(browser/console browser/console@all PROPERTIES ENVIRONMENT "${browser_environment}")

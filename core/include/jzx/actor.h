@@ -23,8 +23,8 @@ typedef enum jzx_behavior_result {
     JZX_BEHAVIOR_DEFER = 3 /* from on_signal(PRE_STOP) only: not yet; see jzx/lifecycle.h */
 } jzx_behavior_result;
 
-/* Runs one message at a time and never blocks. ctx and msg are borrowed for the call; who owns
- * msg->data is said at jzx_message. */
+/* Runs one message at a time and never blocks. ctx and msg are borrowed for the call;
+ * jzx_message_owner() tells the owner of msg->data. */
 typedef jzx_behavior_result (*jzx_behavior_fn)(jzx_context *ctx, const jzx_message *msg);
 
 /* What happens to an ordinary message that finds the mailbox full (R11). */
@@ -72,7 +72,7 @@ typedef enum jzx_drain_policy {
     0x80u /* the parent is told whenever it is RUNNING: JZX_SIGNAL_CHILD_STARTED                   \
            */
 
-/* Whether an actor is restarted by whoever is its parent, also by the root (R18, R19). */
+/* Whether an actor is restarted by its parent, which may be the root (R18, R19). */
 typedef enum jzx_spawn_restart {
     JZX_RESTART_DEFAULT = 0,   /* as the parent's policy says; without one it is not */
     JZX_RESTART_TRANSIENT = 1, /* after a failure */
@@ -97,7 +97,7 @@ typedef struct jzx_spawn_opts {
      * on any thread and calls no jzx_ function. Without it such data is counted as abandoned. */
     void (*drop_msg)(const jzx_message *msg);
     const char *name;        /* for people; the first JZX_NAME_MAX bytes are copied */
-    jzx_actor_id supervisor; /* 0, or the running actor: an actor's parent is who spawns it */
+    jzx_actor_id supervisor; /* 0, or the running actor: the spawning actor is the parent */
     uint32_t mailbox_cap;    /* ordinary messages that may wait; 0: the loop's default */
     uint32_t low_water;      /* room notices go out at or below it; 0: half of the cap */
                              /* JZX_LOW_WATER_EMPTY: only when nothing waits */
@@ -132,13 +132,18 @@ typedef struct jzx_spawn_opts {
 
 /* Makes an actor. Its id works at once; its code runs after this call: init and PRE_START first, if
  * it has them. Its parent is the running actor, else the root. The parent hears of its end:
- * CHILD_ENDED or CHILD_FAILED.
- * Thread: loop. Errors: INVALID_ARG (no behavior, unknown policy or flag, low_water above the cap,
- * another supervisor than 0 or the running actor, redirect_to without REDIRECT or the other way
- * round, restart_intensity and the like for one that is not restarted), NOT_RESTARTABLE (`restart`
- * or the parent's policy would restart it; give it init or STATELESS),
- * NEWER_STRUCT, TOO_BIG (cap), MAX_ACTORS, NO_MEMORY, STOPPING (the spawning actor is ending, or
- * the loop is shut down or destroyed), NO_SUCH_DISPATCHER, MAX_DISPATCHERS, NO_THREADS. */
+ * CHILD_ENDED or CHILD_FAILED. Thread: loop. Errors: INVALID_ARG (`opts` is NULL or has no
+ * behavior; a policy or flag is unknown; `low_water` is above the cap; `supervisor` is neither 0
+ * nor the running actor; `redirect_to` is set without JZX_DRAIN_REDIRECT, or missing with it; a
+ * limit of restarts is set for an actor that is not restarted), NOT_RESTARTABLE (`restart` or the
+ * parent's policy would restart the actor, which has neither `init` nor JZX_SPAWN_STATELESS),
+ * NEWER_STRUCT, TOO_BIG (`mailbox_cap` is above JZX_MAILBOX_CAP_MAX), NAME_TAKEN
+ * (JZX_SPAWN_REGISTER, and another actor has the name), MAX_ACTORS, NO_MEMORY, STOPPING (the
+ * spawning actor is ending, or the loop is being shut down or destroyed), NO_SUCH_DISPATCHER (the
+ * system has no dispatcher of this name, or the loop belongs to no system), MAX_DISPATCHERS
+ * (`dispatcher` is "pinned", or "pool" for the first time, and there are 255 dispatchers already),
+ * NO_THREADS (`dispatcher` is "pinned", or "pool" for the first time, and the operating system
+ * refused a thread). */
 JZX_API JZX_NODISCARD jzx_err jzx_spawn_sized(jzx_loop *loop, const jzx_spawn_opts *opts,
                                               size_t opts_size, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_spawn(jzx_loop *loop, const jzx_spawn_opts *opts,
@@ -155,7 +160,7 @@ static inline JZX_NODISCARD jzx_err jzx_spawn(jzx_loop *loop, const jzx_spawn_op
  * Thread: loop. Errors: NO_SUCH_ACTOR. */
 JZX_API jzx_err jzx_stop(jzx_loop *loop, jzx_actor_id id);
 /* The same, after everything that is queued now was handled; what arrives meanwhile is refused and
- * armed timers are not waited for. */
+ * armed timers are not waited for. Errors: as jzx_stop(). */
 JZX_API jzx_err jzx_stop_drained(jzx_loop *loop, jzx_actor_id id);
 /* Ends an actor by force, reason KILLED: after the message it is handling now, without PRE_STOP and
  * POST_STOP; its children are killed first; deinit runs and messages are released. Supervisors
@@ -174,16 +179,16 @@ JZX_API jzx_behavior_result jzx_fail(jzx_context *ctx, int32_t code, const char 
 JZX_API JZX_NORETURN void jzx_panic(jzx_context *ctx, int32_t code, const char *text);
 
 /* Sends data to an actor (R4): on JZX_OK it is transferred and reaches exactly one of the behavior
- * and the dead letters; on an error it stays the caller's. The sender is the running actor.
- * Thread: loop; elsewhere jzx_send_async(). Errors: NO_SUCH_ACTOR, STOPPING, MAILBOX_FULL,
- * NO_MEMORY, RESERVED_TAG. */
+ * and the dead letters; on an error it stays the caller's. The sender is the running actor. Thread:
+ * loop; elsewhere jzx_send_async(). Errors: NO_SUCH_ACTOR, STOPPING, MAILBOX_FULL, NO_MEMORY,
+ * RESERVED_TAG, INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_send(jzx_loop *loop, jzx_actor_id to, void *data, size_t len,
                                        uint32_t tag);
-/* Sends an integer by value: msg->u64, flag JZX_MSG_VALUE. */
+/* Sends an integer by value: msg->u64, flag JZX_MSG_VALUE. Errors: as jzx_send(). */
 JZX_API JZX_NODISCARD jzx_err jzx_send_u64(jzx_loop *loop, jzx_actor_id to, uint64_t value,
                                            uint32_t tag);
-/* Sends a copy of the bytes; the caller keeps its own, nobody writes a free. The receiver's copy
- * is borrowed for the call. Also: TOO_BIG above JZX_COPY_MAX. */
+/* Sends a copy of the bytes; the caller keeps its own. The receiver's copy is borrowed for the
+ * call. Errors: as jzx_send(), TOO_BIG (the copy is longer than JZX_COPY_MAX). */
 JZX_API JZX_NODISCARD jzx_err jzx_send_copy(jzx_loop *loop, jzx_actor_id to, const void *bytes,
                                             size_t len, uint32_t tag);
 #define JZX_COPY_MAX ((size_t)1 << 30)
@@ -211,8 +216,10 @@ typedef struct jzx_send_opts {
     uint32_t reserved;
 } jzx_send_opts;
 
-/* Thread: loop. Errors as jzx_send(), and NEWER_STRUCT, TOO_BIG, INVALID_ARG (unknown flags,
- * CONSUME without drop, COPY or VALUE with drop, COPY with VALUE, margin with URGENT). */
+/* Thread: loop. Errors: as jzx_send(), MAILBOX_FULL (there is no room, or not as much as `margin`
+ * asks for), NEWER_STRUCT, TOO_BIG (the copy is longer than JZX_COPY_MAX), INVALID_ARG (an argument
+ * is NULL; a flag is unknown; JZX_SEND_CONSUME without `drop`; JZX_SEND_COPY or JZX_SEND_VALUE with
+ * `drop`; JZX_SEND_COPY with JZX_SEND_VALUE; `margin` with JZX_SEND_URGENT). */
 JZX_API JZX_NODISCARD jzx_err jzx_send_with_sized(jzx_loop *loop, jzx_actor_id to,
                                                   const jzx_send_opts *opts, size_t opts_size);
 static inline JZX_NODISCARD jzx_err jzx_send_with(jzx_loop *loop, jzx_actor_id to,
@@ -237,9 +244,9 @@ typedef struct jzx_room_notice {
 /* Asks for one notice to the running actor when `target` has room (R12): at once if it is at or
  * below its low-water mark; when it ended; else when it falls to the mark. As many waiters are told
  * as there are free slots, in the order of asking; a slot stays promised until the notice was
- * handled. Asking again while a request waits is OK and makes no
- * second one. Thread: loop, inside a behavior. Errors: INVALID_ARG (outside), NO_MEMORY, STOPPING.
- */
+ * handled. Asking again while a request waits is OK and makes no second one. Thread: loop, inside a
+ * behavior. Errors: INVALID_ARG (called outside of a behavior), NO_MEMORY, STOPPING (the asking
+ * actor is ending). */
 JZX_API JZX_NODISCARD jzx_err jzx_notify_room(jzx_loop *loop, jzx_actor_id target);
 
 #ifdef __cplusplus

@@ -58,7 +58,7 @@ typedef struct jzx_admin_request {
     void *reply_arg;          /* likewise: comes back in the jzx_reply */
 } jzx_admin_request;
 
-/* What the supervisor says. Belongs to the message, or to whoever jzx_admin_wait() gave it. */
+/* What the supervisor says. Belongs to the message, or to the caller of jzx_admin_wait(). */
 typedef struct jzx_admin_answer {
     int32_t err;   /* jzx_err of the call of the same name */
     uint32_t what; /* as in the request */
@@ -83,10 +83,9 @@ typedef struct jzx_admin_sizes {
 } jzx_admin_sizes;
 
 /* Asks from an actor, on any dispatcher. JZX_OK: exactly one message of kind REPLY follows, as
- * jzx_ask() says.
- * Thread: loop, inside an actor. Errors: INVALID_ARG (unknown `what`, a field it takes is missing),
- * TOO_BIG (child_id), NEWER_STRUCT, those of jzx_supervisor_start_child() for the spec, and those
- * of jzx_ask(). */
+ * jzx_ask() says. Thread: loop, inside an actor. Errors: INVALID_ARG (`what` is unknown, or a field
+ * that it takes is missing), TOO_BIG (`child_id` is too long), NEWER_STRUCT, as
+ * jzx_supervisor_start_child(), as jzx_ask(). */
 JZX_API JZX_NODISCARD jzx_err jzx_admin_ask_sized(jzx_loop *loop, jzx_actor_id supervisor,
                                                   const jzx_admin_request *request,
                                                   jzx_admin_sizes sizes, jzx_ask_ref *out_ref);
@@ -103,10 +102,10 @@ static inline JZX_NODISCARD jzx_err jzx_admin_ask(jzx_loop *loop, jzx_actor_id s
  * also JZX_TAG_ASK_FAILED, where a jzx_reply says why there is none. Thread: any. */
 JZX_API const jzx_admin_answer *jzx_admin_answer_of(const jzx_message *msg);
 
-/* Asks from a thread that runs no actor, and waits. Returns the answer's err, or why there is no
- * answer, as jzx_ask_wait() does. *out_answer (unless NULL) is the caller's if there was one, to be
- * released by jzx_admin_answer_free(), else NULL. Thread: any but one inside an actor's code
- * (DEADLOCK). Errors before anything was sent: as jzx_admin_ask(). */
+/* Asks from a thread that runs no actor, and waits. Returns the answer's `err`, which is that of
+ * the call of the same name, or why there is no answer. *out_answer (unless NULL) is the caller's
+ * if there was one, to be released by jzx_admin_answer_free(), else NULL. Thread: any but one
+ * inside an actor's code. Errors: as jzx_admin_ask(), as jzx_ask_wait(). */
 JZX_API JZX_NODISCARD jzx_err jzx_admin_wait_sized(jzx_sender *sender, jzx_actor_id supervisor,
                                                    const jzx_admin_request *request,
                                                    jzx_admin_sizes sizes,

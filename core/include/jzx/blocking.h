@@ -33,7 +33,7 @@ typedef struct jzx_blocking_opts {
     /* Releases an argument whose job never ran: cancelled, or forgotten. */
     void (*drop_arg)(void *arg);
     /* Releases a result that is not taken: after the behavior returned, as jzx_message.drop, or
-     * when there is nobody left to give it to. Without it the result is the behavior's, and one
+     * when its actor is gone. Without it the result is the behavior's, and one
      * that is not delivered is released by the actor's drop_msg or counted as abandoned. */
     void (*drop_result)(void *result);
 } jzx_blocking_opts;
@@ -41,12 +41,14 @@ typedef struct jzx_blocking_opts {
 /* Has fn(arg) run on another thread. The result is one message: kind JZX_KIND_JOB, this tag, data
  * as fn returned it, len the job's number (jzx_message_job()). Jobs start in the order of asking;
  * how many run at once is up to the system's config. Thread: loop, inside actor code; not in
- * POST_STOP and deinit. Errors: INVALID_ARG (no fn, outside of an actor), RESERVED_TAG, QUEUE_FULL
- * (as many jobs run and wait as may: blocking_threads + blocking_queue), STOPPING (the actor ends,
- * or the loop does), NO_THREADS, NO_MEMORY. On an error arg stays the caller's. */
+ * POST_STOP and deinit. Errors: INVALID_ARG (an argument is NULL, or the call is made outside of an
+ * actor), RESERVED_TAG, QUEUE_FULL (`blocking_threads` jobs run and `blocking_queue` jobs wait; try
+ * again when a result has come, or shed load), STOPPING (the actor is ending, or the loop is being
+ * shut down or destroyed), NO_THREADS (there is no thread yet, and the operating system refused
+ * one), NO_MEMORY. On an error arg stays the caller's. */
 JZX_API JZX_NODISCARD jzx_err jzx_run_blocking(jzx_context *ctx, jzx_blocking_fn fn, void *arg,
                                                uint32_t tag);
-/* The same with everything. out_job may be NULL. */
+/* The same with everything. out_job may be NULL. Errors: as jzx_run_blocking(), NEWER_STRUCT. */
 JZX_API JZX_NODISCARD jzx_err jzx_run_blocking_with_sized(jzx_context *ctx,
                                                           const jzx_blocking_opts *opts,
                                                           size_t opts_size, jzx_job_ref *out_job);
@@ -57,10 +59,11 @@ static inline JZX_NODISCARD jzx_err jzx_run_blocking_with(jzx_context *ctx,
     return jzx_run_blocking_with_sized(ctx, opts, sizeof *opts, out_job);
 }
 
-/* JZX_OK: it has not begun and never will; arg was dropped; no message comes. ALREADY: it runs or
- * ran, and its message comes, or came; or it was cancelled before. Works for file operations too.
- * Thread: loop, inside the actor that asked. Errors: NO_SUCH_REF (never was, or is somebody else's,
- * as the jobs of an earlier incarnation are), INVALID_ARG (outside of an actor). */
+/* On JZX_OK the job has not begun and never will: arg was dropped, and no message comes. Works for
+ * file operations too. Thread: loop, inside the actor that asked. Errors: ALREADY (the job runs or
+ * ran, and its message comes or came; or it was cancelled before), NO_SUCH_REF (there never was
+ * such a job, or it belongs to another actor or to an earlier incarnation), INVALID_ARG (called
+ * outside of an actor). */
 JZX_API jzx_err jzx_cancel_blocking(jzx_context *ctx, jzx_job_ref job);
 
 /* Which job a message is the result of; 0: it is not one. Thread: any. */
@@ -98,16 +101,19 @@ typedef struct jzx_file_event {
 } jzx_file_event;
 
 /* Reads up to len bytes at offset into a buffer of the runtime; goes on after a short read until
- * the end of the file. Thread and errors as jzx_run_blocking(), and BAD_FD, TOO_BIG (len),
- * INVALID_ARG (an offset beyond INT64_MAX, or on a pipe, which has none), NO_FDS (for the
- * duplicate), NOT_SUPPORTED (simulated loops have no files). */
+ * the end of the file. Thread: as jzx_run_blocking(). Errors: as jzx_run_blocking(), BAD_FD (the
+ * descriptor is not open), TOO_BIG (`len` is above JZX_FILE_LEN_MAX), INVALID_ARG (the offset is
+ * above INT64_MAX, or on a pipe, which has none), NO_FDS (the descriptor could not be duplicated),
+ * NOT_SUPPORTED (the loop is simulated and has no files). */
 JZX_API JZX_NODISCARD jzx_err jzx_file_read(jzx_context *ctx, int fd, uint64_t offset, size_t len,
                                             uint32_t tag, jzx_job_ref *out_job);
-/* Writes a copy of the bytes; goes on after a short write until all are written. */
+/* Writes a copy of the bytes; goes on after a short write until all are written. Errors: as
+ * jzx_file_read(). */
 JZX_API JZX_NODISCARD jzx_err jzx_file_write(jzx_context *ctx, int fd, uint64_t offset,
                                              const void *bytes, size_t len, uint32_t tag,
                                              jzx_job_ref *out_job);
-/* op: JZX_FILE_SYNC or JZX_FILE_DATASYNC. */
+/* op: JZX_FILE_SYNC or JZX_FILE_DATASYNC. Errors: as jzx_file_read() but TOO_BIG, INVALID_ARG (`op`
+ * is no sync). */
 JZX_API JZX_NODISCARD jzx_err jzx_file_sync(jzx_context *ctx, int fd, jzx_file_op op, uint32_t tag,
                                             jzx_job_ref *out_job);
 

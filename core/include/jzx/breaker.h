@@ -32,11 +32,11 @@ typedef struct jzx_call_failure {
                              /* NOT_SUPPORTED (cannot be asked twice); NO_MEMORY; else as outcome */
     uint32_t outcome;        /* jzx_outcome of the last ask; REFUSED if the callee was not asked */
     uint32_t attempts;       /* how often the callee was asked */
-    uint32_t retry_after_ms; /* CIRCUIT_OPEN: it will let nobody through before */
+    uint32_t retry_after_ms; /* CIRCUIT_OPEN: it lets no call through before */
 } jzx_call_failure;
 
-/* 1: the message is an answer without an answer, and *out says why: a JZX_TAG_CALL_FAILED reply, or
- * the JZX_TAG_ASK_FAILED of the ask itself (then attempts is 0). 0: it is the callee's reply, or no
+/* 1: the message says that a call failed, and *out says why: a JZX_TAG_CALL_FAILED reply, or the
+ * JZX_TAG_ASK_FAILED of the ask itself (then attempts is 0). 0: it is the callee's reply, or no
  * reply at all. out may be NULL. Thread: any. */
 JZX_API int jzx_call_failed(const jzx_message *msg, jzx_call_failure *out);
 
@@ -56,18 +56,18 @@ JZX_API const char *jzx_breaker_state_name(uint32_t state);
  * Errors on this side of the callee (no memory) are told to the caller and not counted. */
 typedef struct jzx_breaker_opts {
     jzx_actor_id callee;
-    jzx_actor_id (*find)(jzx_context *ctx, void *arg); /* instead: who is asked, call by call */
+    jzx_actor_id (*find)(jzx_context *ctx, void *arg); /* instead: names the callee, call by call */
     int (*is_failure)(void *arg, const jzx_message *reply); /* borrows; calls no jzx_ function */
     void *arg; /* for these two; borrowed until the breaker ended */
-    /* Releases data without `drop` that nobody gets: requests refused, replies to callers that are
-     * gone. As in jzx_spawn_opts. Without it such data is lost. */
+    /* Releases data without `drop` that no actor gets: requests refused, replies to callers that
+     * are gone. As in jzx_spawn_opts. Without it such data is lost. */
     void (*drop_msg)(const jzx_message *msg);
-    jzx_actor_id listener;    /* 0, or who gets a JZX_TAG_BREAKER_STATE for every change */
-    uint32_t timeout_ms;      /* of one call; 0: 5,000. Never longer than the caller waits */
-    uint32_t slow_ms;         /* a reply that took longer counts as a failure; 0: none does */
-    uint32_t window_calls;    /* the last so many calls are looked at; 0: 20 */
-    uint32_t window_ms;       /* instead: those of the last so many milliseconds, in tenths of it */
-    uint32_t min_calls;       /* fewer than that open nothing; 0: 10, at most window_calls */
+    jzx_actor_id listener; /* 0, or the actor that gets a JZX_TAG_BREAKER_STATE for every change */
+    uint32_t timeout_ms;   /* of one call; 0: 5,000. Never longer than the caller waits */
+    uint32_t slow_ms;      /* a reply that took longer counts as a failure; 0: none does */
+    uint32_t window_calls; /* how many of the last calls are looked at; 0: 20 */
+    uint32_t window_ms;    /* instead: calls of this time are looked at, in tenths of it */
+    uint32_t min_calls;    /* fewer than that open nothing; 0: 10, at most window_calls */
     uint32_t failure_percent; /* as many failures among them open it, 1 to 100; 0: 50 */
     uint32_t open_ms;         /* how long it stays open the first time; 0: 5,000 */
     uint32_t open_max_ms;     /* and at most, when probes fail again and again; 0: open_ms */
@@ -82,11 +82,11 @@ typedef struct jzx_breaker_opts {
     uint32_t reserved;
 } jzx_breaker_opts;
 
-/* Makes a breaker. opts is copied. Its parent is the running actor, else the root.
- * Messages that are no asks are passed on uncounted while it is CLOSED, and dropped otherwise.
- * Thread: loop. Errors: INVALID_ARG (no callee, both kinds of callee or window, a number out of its
- * range), TOO_BIG (window_calls, max_calls), NOT_RESTARTABLE (the parent restarts its children: see
- * jzx_breaker_child()), NEWER_STRUCT, and those of jzx_spawn(). */
+/* Makes a breaker. opts is copied. Its parent is the running actor, else the root. Messages that
+ * are no asks are passed on uncounted while it is CLOSED, and dropped otherwise. Thread: loop.
+ * Errors: as jzx_breaker_child(), NOT_RESTARTABLE (the parent restarts its children: use
+ * jzx_breaker_child() with a supervisor), as jzx_spawn() but NOT_RESTARTABLE and INVALID_ARG and
+ * TOO_BIG. */
 JZX_API JZX_NODISCARD jzx_err jzx_breaker_spawn_sized(jzx_loop *loop, const jzx_breaker_opts *opts,
                                                       size_t opts_size, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_breaker_spawn(jzx_loop *loop, const jzx_breaker_opts *opts,
@@ -98,7 +98,11 @@ static inline JZX_NODISCARD jzx_err jzx_breaker_spawn(jzx_loop *loop, const jzx_
 /* For supervisors: fills in behavior, init, deinit, arg, drop_arg and drop_msg of a spec whose id
  * and other fields are the caller's. arg is a copy of opts, and the caller's until a call takes the
  * spec: a spec that is not used after all is released by spec->drop_arg(spec->arg), before the loop
- * is destroyed. Thread: loop. Errors: INVALID_ARG, TOO_BIG, NEWER_STRUCT as above, NO_MEMORY. */
+ * is destroyed. Thread: loop. Errors: INVALID_ARG (there is neither `callee` nor `find`, or both;
+ * both kinds of window; `min_calls` above `window_calls`; `failure_percent` above 100;
+ * `open_max_ms` below `open_ms`; a factor below 1, a jitter not between 0 and 1, a number that is
+ * not finite), TOO_BIG (`window_calls` is above JZX_BREAKER_WINDOW_MAX, or `max_calls` above
+ * JZX_BREAKER_CALLS_MAX), NEWER_STRUCT, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_breaker_child_sized(jzx_loop *loop, const jzx_breaker_opts *opts,
                                                       size_t opts_size, jzx_child_spec *spec);
 static inline JZX_NODISCARD jzx_err jzx_breaker_child(jzx_loop *loop, const jzx_breaker_opts *opts,
@@ -116,8 +120,8 @@ typedef enum jzx_breaker_order_kind {
     JZX_BREAKER_FORCE_CLOSED = 3 /* and stays so, whatever happens */
 } jzx_breaker_order_kind;
 
-/* Tells a breaker what to do, by an urgent message. Thread: loop. Errors: INVALID_ARG, and as
- * jzx_send_with(). */
+/* Tells a breaker what to do, by an urgent message. Thread: loop. Errors: INVALID_ARG (`order` is
+ * unknown), as jzx_send() but INVALID_ARG and RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_breaker_order(jzx_loop *loop, jzx_actor_id breaker,
                                                 uint32_t order);
 

@@ -1,5 +1,5 @@
-/* The event bus: whoever has something to tell publishes it under a topic, and every actor that
- * subscribed gets it.
+/* The event bus: an actor or thread publishes an event under a topic, and every actor that
+ * subscribed to the topic gets it.
  *
  * A bus keeps its last events. Each subscriber reads them with a cursor of its own, at its own
  * pace: publishing never waits for a subscriber and needs no memory for one. A subscriber that is
@@ -36,7 +36,8 @@ typedef struct jzx_bus_opts {
     uint32_t reserved;
 } jzx_bus_opts;
 
-/* Thread: loop. Errors: INVALID_ARG, NEWER_STRUCT, TOO_BIG (keep), NO_MEMORY. */
+/* Thread: loop. Errors: INVALID_ARG, NEWER_STRUCT, TOO_BIG (`keep` is above JZX_BUS_KEEP_MAX),
+ * NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_bus_create_sized(jzx_loop *loop, const jzx_bus_opts *opts,
                                                    size_t opts_size, jzx_bus **out_bus);
 static inline JZX_NODISCARD jzx_err jzx_bus_create(jzx_loop *loop, const jzx_bus_opts *opts,
@@ -65,9 +66,11 @@ typedef struct jzx_topic_opts {
 
 /* Declares a topic and gives its number; a name that is declared already keeps its own. With opts
  * NULL it is made with the defaults, or taken as it is; else an existing one must have the same.
- * Names are bytes, "orders/new"; '*' is not one of them. A topic stays as long as its bus.
- * Thread: any. Errors: INVALID_ARG (empty, with '*', unknown flag), TOO_BIG (name, keep, number of
- * topics), WRONG_TYPE (declared with other options), NEWER_STRUCT, NO_MEMORY. */
+ * Names are bytes, "orders/new"; '*' is not one of them. A topic stays as long as its bus. Thread:
+ * any. Errors: INVALID_ARG (an argument is NULL, the name is empty or has a star, or a flag is
+ * unknown), TOO_BIG (the name is longer than JZX_TOPIC_NAME_MAX, `keep` is above JZX_BUS_KEEP_MAX,
+ * or there are JZX_TOPICS_MAX topics), WRONG_TYPE (the topic was declared with other options),
+ * NEWER_STRUCT, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_bus_topic_sized(jzx_bus *bus, const char *name,
                                                   const jzx_topic_opts *opts, size_t opts_size,
                                                   jzx_topic *out_topic);
@@ -79,22 +82,25 @@ static inline JZX_NODISCARD jzx_err jzx_bus_topic(jzx_bus *bus, const char *name
 /* The number of a declared topic. Thread: any. Errors: INVALID_ARG, NO_SUCH_TOPIC. */
 JZX_API JZX_NODISCARD jzx_err jzx_bus_find(jzx_bus *bus, const char *name, jzx_topic *out_topic);
 
-/* Publishes data under a topic. On JZX_OK it is transferred to the bus, which calls `drop` when
- * nobody needs it any more, on any thread; with drop NULL it must outlive the bus. Subscribers
- * share it and must not change it. The publisher is the running actor, else nobody.
- * It never waits for a subscriber, and nothing of theirs runs before it returns.
- * Thread: any. Errors: NO_SUCH_TOPIC (counted), WRONG_TYPE (counted), RESERVED_TAG, NO_MEMORY,
- * LOOP_CLOSED, INVALID_ARG. */
+/* Publishes data under a topic. On JZX_OK it is transferred to the bus, which calls `drop` when no
+ * subscriber needs it any more, on any thread; with drop NULL it must outlive the bus. Subscribers
+ * share it and must not change it. The publisher is the running actor, else JZX_NOBODY. Publishing
+ * never waits for a subscriber, and no code of subscribers runs before it returns. Thread: any.
+ * Errors: NO_SUCH_TOPIC (the topic was not declared; counted), WRONG_TYPE (the topic takes another
+ * tag or length; counted), RESERVED_TAG, NO_MEMORY, LOOP_CLOSED (the loop or system of the bus is
+ * gone), INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_bus_publish(jzx_bus *bus, jzx_topic topic, void *data, size_t len,
                                               void (*drop)(void *data), uint32_t tag);
-/* The same for an integer (msg->u64, JZX_MSG_VALUE), and for a copy of the bytes. Also: TOO_BIG. */
+/* The same for an integer (msg->u64, JZX_MSG_VALUE), and for a copy of the bytes. Errors: as
+ * jzx_bus_publish(), TOO_BIG (the copy is longer than JZX_COPY_MAX). */
 JZX_API JZX_NODISCARD jzx_err jzx_bus_publish_u64(jzx_bus *bus, jzx_topic topic, uint64_t value,
                                                   uint32_t tag);
 JZX_API JZX_NODISCARD jzx_err jzx_bus_publish_copy(jzx_bus *bus, jzx_topic topic, const void *bytes,
                                                    size_t len, uint32_t tag);
 /* The same by name: with a look into a table, and all of the above by the flags JZX_SEND_COPY,
- * JZX_SEND_VALUE and JZX_SEND_CONSUME; what else a send has (urgent, deadline, margin) is
- * INVALID_ARG. */
+ * JZX_SEND_VALUE and JZX_SEND_CONSUME; an event has nothing else of a send (urgent, deadline,
+ * margin). Errors: as jzx_bus_publish_copy(), NEWER_STRUCT, INVALID_ARG (an argument is NULL, or
+ * `opts` has what an event does not have: urgent, a deadline, a margin). */
 JZX_API JZX_NODISCARD jzx_err jzx_bus_publish_to_sized(jzx_bus *bus, const char *name,
                                                        const jzx_send_opts *opts, size_t opts_size);
 static inline JZX_NODISCARD jzx_err jzx_bus_publish_to(jzx_bus *bus, const char *name,
@@ -134,10 +140,11 @@ typedef struct jzx_lag_notice {
  * From now on it gets the events: kind EVENT, the publisher's tag, data borrowed for the call,
  * sender the publisher, at their place among its messages. They need no room in its mailbox.
  * Several subscriptions are independent of each other. A subscription ends with the actor's
- * incarnation.
- * Thread: loop, inside an actor. Errors: NO_SUCH_TOPIC, INVALID_ARG (outside, unknown flag,
- * tag_last below tag_first, a '*' elsewhere, a bus of another system), TOO_BIG, STOPPING,
- * NEWER_STRUCT, NO_MEMORY. */
+ * incarnation. Thread: loop, inside an actor. Errors: INVALID_ARG (an argument is NULL, the topic
+ * is empty or has a star before its end, a flag is unknown, `tag_last` is below `tag_first`, the
+ * bus is one of another system, or the call is made outside of an actor), TOO_BIG (the name is
+ * longer than JZX_TOPIC_NAME_MAX), NO_SUCH_TOPIC (the topic was not declared), STOPPING (the
+ * subscribing actor, or its loop, is ending), NEWER_STRUCT, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_bus_subscribe_sized(jzx_loop *loop, jzx_bus *bus,
                                                       const char *topic, const jzx_sub_opts *opts,
                                                       size_t opts_size, jzx_sub_ref *out_ref);
@@ -147,8 +154,9 @@ static inline JZX_NODISCARD jzx_err jzx_bus_subscribe(jzx_loop *loop, jzx_bus *b
 {
     return jzx_bus_subscribe_sized(loop, bus, topic, opts, sizeof *opts, out_ref);
 }
-/* Final when it returns: no event or notice of it is handed over any more.
- * Thread: loop, inside the subscriber. Errors: INVALID_ARG (outside), NO_SUCH_REF. */
+/* Final when it returns: no event or notice of it is handed over any more. Thread: loop, inside the
+ * subscriber. Errors: INVALID_ARG (called outside of an actor), NO_SUCH_REF (not a subscription of
+ * this incarnation, or it is over). */
 JZX_API jzx_err jzx_bus_unsubscribe(jzx_loop *loop, jzx_sub_ref ref);
 
 /* What else is known of an event. */
@@ -173,8 +181,9 @@ typedef struct jzx_sub_counts {
     uint64_t lagged;    /* missed */
     uint64_t pending;   /* yet to be looked at */
 } jzx_sub_counts;
-/* Thread: loop, of the subscriber's dispatcher. Errors: INVALID_ARG, NO_SUCH_ACTOR,
- * WRONG_DISPATCHER, NO_SUCH_REF. */
+/* Thread: loop, of the subscriber's dispatcher. Errors: INVALID_ARG, NO_SUCH_ACTOR (the subscriber
+ * is gone), WRONG_DISPATCHER (the subscriber lives on another dispatcher), NO_SUCH_REF (not a
+ * subscription of this actor's incarnation, or it is over). */
 JZX_API jzx_err jzx_bus_sub_stats_sized(jzx_loop *loop, jzx_actor_id subscriber, jzx_sub_ref ref,
                                         jzx_sub_counts *out, size_t out_size);
 static inline jzx_err jzx_bus_sub_stats(jzx_loop *loop, jzx_actor_id subscriber, jzx_sub_ref ref,

@@ -7,7 +7,7 @@
  * an actor loops for ever. Nothing can be changed through it unless `allow` says so. What is said
  * on the socket is in docs/reference/CONTROL.md.
  *
- * While nobody is connected it costs nothing but memory: no instruction per message. */
+ * While no client is connected it costs nothing but memory: no instruction per message. */
 #ifndef JZX_CONTROL_H
 #define JZX_CONTROL_H
 
@@ -28,9 +28,9 @@ typedef struct jzx_control jzx_control;
 
 typedef struct jzx_control_opts {
     /* The socket. NULL: PID.sock in $XDG_RUNTIME_DIR/jzx, or in /tmp/jzx-UID where there is none,
-     * or in /tmp/jzx-UID-XXXXXX where another user has that. One that is there already is replaced
-     * if nobody serves it. Also with a path of its own a program is found by `jzx ps`: a link is
-     * left in that directory. */
+     * or in /tmp/jzx-UID-XXXXXX where another user has that. A socket that is there already is
+     * replaced if no program serves it. `jzx ps` finds a program with a path of its own, too: a
+     * link is left in that directory. */
     const char *path;
     const char *name;       /* what `jzx ps` calls the program; NULL: the name of its executable */
     uint32_t allow;         /* JZX_CONTROL_*; 0: looking only */
@@ -48,9 +48,11 @@ typedef struct jzx_control_opts {
 
 /* Serves this loop; of a system: all of it. opts NULL: the defaults. Loops that are simulated are
  * not served. Stop it before the loop or the system is destroyed, or have that stop it. Thread:
- * loop. Errors: INVALID_ARG, NEWER_STRUCT, NO_MEMORY, ALREADY (it has one), NOT_SUPPORTED
- * (simulated, or a kernel without membarrier(2)), IO (the socket cannot be made: see errno),
- * NO_FDS, NO_THREADS. */
+ * loop. Errors: INVALID_ARG (the loop is NULL, an option is out of its range, a text is empty, or
+ * the signal cannot be caught), NEWER_STRUCT, NO_MEMORY, ALREADY (the loop or its system has a
+ * control already), NOT_SUPPORTED (the loop is simulated, or the kernel has no membarrier(2)), IO
+ * (the socket cannot be made and errno says why: EADDRINUSE when another program serves the path,
+ * EEXIST when another kind of file is there), NO_FDS, NO_THREADS. */
 JZX_API JZX_NODISCARD jzx_err jzx_control_start_sized(jzx_loop *loop, const jzx_control_opts *opts,
                                                       size_t opts_size, jzx_control **out_control);
 static inline JZX_NODISCARD jzx_err jzx_control_start(jzx_loop *loop, const jzx_control_opts *opts,
@@ -58,7 +60,7 @@ static inline JZX_NODISCARD jzx_err jzx_control_start(jzx_loop *loop, const jzx_
 {
     return jzx_control_start_sized(loop, opts, sizeof *opts, out_control);
 }
-/* Hangs up on everybody, removes the socket, ends the thread and waits for it. NULL is fine.
+/* Closes all connections, removes the socket, ends the thread and waits for it. NULL is fine.
  * Thread: any that is not the control's own. */
 JZX_API void jzx_control_stop(jzx_control *control);
 
@@ -69,7 +71,8 @@ JZX_API const char *jzx_control_path(const jzx_control *control);
 JZX_API jzx_control *jzx_control_of(jzx_loop *loop);
 
 /* Writes the flight recorder to a descriptor, as people read it: the last events of every worker,
- * oldest first. Thread: any. Errors: INVALID_ARG, IO, NO_MEMORY. */
+ * oldest first. Thread: any. Errors: INVALID_ARG (`control` is NULL, or `fd` is negative), IO (the
+ * recorder cannot be written; errno says why), NO_MEMORY. */
 JZX_API jzx_err jzx_control_dump(jzx_control *control, int fd);
 
 #ifdef __cplusplus

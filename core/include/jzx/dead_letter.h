@@ -14,11 +14,11 @@ extern "C" {
  * ever made) when there are dead letters it has not been told of: one at a time, so however many
  * there are, one notice waits at most. It then reads them with its own cursor. In a system they are
  * those of all dispatchers. The subscription ends with the actor's incarnation. Subscribing again
- * is OK and changes nothing. Thread: loop, inside an actor. Errors: INVALID_ARG (outside),
- * STOPPING, NO_MEMORY. */
+ * is OK and changes nothing. Thread: loop, inside an actor. Errors: INVALID_ARG (called outside of
+ * an actor), STOPPING (the running actor is ending), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_dead_letters_subscribe(jzx_loop *loop);
-/* No notice comes any more, also not one that is queued. OK if there was no subscription.
- * Thread: loop, inside an actor. Errors: INVALID_ARG. */
+/* No notice comes any more, not even one that is queued. OK if there was no subscription. Thread:
+ * loop, inside an actor. Errors: INVALID_ARG (called outside of an actor). */
 JZX_API jzx_err jzx_dead_letters_unsubscribe(jzx_loop *loop);
 
 /* One line, without a newline, as snprintf(3): "dead letter 17: tag 3, 8 bytes, from 5.1 to 9.2:

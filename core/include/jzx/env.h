@@ -46,7 +46,7 @@ typedef enum jzx_trace_what {
 #define JZX_ENV_EXACT_CLOCK 0x1u
 
 typedef struct jzx_env {
-    size_t size; /* sizeof(jzx_env) of whoever filled it in */
+    size_t size; /* sizeof(jzx_env) where it was filled in */
     void *ctx;   /* passed to every call */
     uint32_t flags;
     uint32_t reserved;
@@ -87,8 +87,9 @@ typedef struct jzx_env {
     void (*fd_close)(void *ctx, int fd);
 
     /* Stream sockets. An address is what jzx/net.h describes; sock_listen removes a stale Unix
-     * socket file that nobody listens on. sock_connect gives JZX_ERR_AGAIN with *out_fd set while
-     * the connection is being made; when it turns writable sock_connected tells how it went. */
+     * socket file that no process listens on. sock_connect gives JZX_ERR_AGAIN with *out_fd set
+     * while the connection is being made; when it turns writable sock_connected tells how it went.
+     */
     jzx_err (*sock_listen)(void *ctx, const char *address, uint32_t backlog, int *out_fd);
     jzx_err (*sock_accept)(void *ctx, int fd, int *out_fd);
     jzx_err (*sock_connect)(void *ctx, const char *address, int *out_fd);

@@ -5,7 +5,7 @@
  *
  * A consumer asks its producers for items and asks again when half of them are here; a producer
  * sends what was asked for and nothing else. A stage asks for what it was asked for itself, so a
- * slow one slows down everybody before it, no queue grows beyond what its owner asked for, and
+ * slow one slows down all stages before it, no queue grows beyond what its owner asked for, and
  * memory stays what it is.
  *
  * An item is a message: an integer by value, bytes by copy, or data with a `drop`. It is handed on
@@ -43,10 +43,10 @@ typedef enum jzx_flow_kind {
     JZX_FLOW_SINK = 2
 } jzx_flow_kind;
 
-/* What a stage does when somebody it is connected to is gone for good before the stream was. A
+/* What a stage does when a producer or consumer of it is gone for good before the stream ended. A
  * restart is no loss: the two connect again by themselves. */
 typedef enum jzx_flow_loss {
-    JZX_FLOW_LOSS_WAIT = 0, /* goes on with the others, or waits for somebody new */
+    JZX_FLOW_LOSS_WAIT = 0, /* goes on with the others, or waits for new ones */
     JZX_FLOW_LOSS_END =
         1, /* a lost producer counts as done; when the last consumer is gone, also */
            /* by its own wish, the stage finishes and its rest is undelivered */
@@ -85,7 +85,7 @@ typedef struct jzx_flow_opts {
     uint32_t kind;  /* jzx_flow_kind */
     uint32_t flags; /* JZX_FLOW_STAY */
     /* A source only: `n` items may be emitted now. It may emit fewer and the rest later; n counts
-     * those again when it is called the next time, which is when somebody asked for more. */
+     * those again when it is called the next time, which is when a consumer asked for more. */
     jzx_behavior_result (*on_demand)(jzx_flow *flow, uint32_t n);
     /* An item came, by the rules of a behavior: what has `drop` is released afterwards unless it is
      * taken, emitted by jzx_flow_pass(), or was the stage's anyway. A stage may emit any number of
@@ -93,7 +93,7 @@ typedef struct jzx_flow_opts {
     jzx_behavior_result (*on_item)(jzx_flow *flow, const jzx_message *item);
     /* All producers are done and their items were handled. A stage may emit its last items. */
     jzx_behavior_result (*on_done)(jzx_flow *flow);
-    /* Somebody it was connected to is gone for good, or wants no more (reason NORMAL). */
+    /* A producer or consumer is gone for good, or wants no more (reason NORMAL). */
     jzx_behavior_result (*on_lost)(jzx_flow *flow, jzx_actor_id peer, const jzx_reason *reason);
     /* Messages that are not the flow's: timers, I/O, notices, what others sent. */
     jzx_behavior_result (*on_message)(jzx_flow *flow, const jzx_message *msg);
@@ -101,7 +101,7 @@ typedef struct jzx_flow_opts {
     jzx_behavior_result (*init)(jzx_flow *flow, void *arg);
     void (*deinit)(jzx_flow *flow);
     void *arg;             /* for init; without init, the state */
-    jzx_flow_stats *stats; /* borrowed until the actor ended; NULL: nobody looks */
+    jzx_flow_stats *stats; /* borrowed until the actor ended; NULL: not counted */
     uint32_t on_loss;      /* jzx_flow_loss */
     /* Takes (a source: emits) at most `rate` items per period in the long run, and rate_burst at
      * once; when it waited for a timer, also what that was late for, 2 ms at most. Nothing waits in
@@ -120,10 +120,8 @@ typedef struct jzx_flow_opts {
     const char *dispatcher;
 } jzx_flow_opts;
 
-/* Makes a stage. *opts is borrowed until the actor ended: a restart reads it again.
- * Thread: loop. Errors: INVALID_ARG (unknown kind, flag or policy; a source without on_demand, a
- * sink without on_item, or either with what is not its own; a batch with on_item), TOO_BIG (rate,
- * period, burst or batch above its maximum), NEWER_STRUCT, and those of jzx_spawn(). */
+/* Makes a stage. *opts is borrowed until the actor ended: a restart reads it again. Thread: loop.
+ * Errors: as jzx_flow_child(), as jzx_spawn() but INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_spawn_sized(jzx_loop *loop, const jzx_flow_opts *opts,
                                                    size_t opts_size, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_flow_spawn(jzx_loop *loop, const jzx_flow_opts *opts,
@@ -133,7 +131,10 @@ static inline JZX_NODISCARD jzx_err jzx_flow_spawn(jzx_loop *loop, const jzx_flo
 }
 /* Fills in the spec of a supervisor's child that is a stage; it is transient, so that the end of
  * the stream is the end of it. Change what you like afterwards. opts is borrowed as above, id until
- * the spec is used. Thread: any. Errors as jzx_flow_spawn(), but for those of jzx_spawn(). */
+ * the spec is used. Thread: any. Errors: INVALID_ARG (a kind, flag or policy is unknown; a source
+ * without `on_demand`, a sink without `on_item`, or either with what is not its own; a batch with
+ * `on_item`), TOO_BIG (a rate or burst is above JZX_FLOW_RATE_MAX, a period above
+ * JZX_FLOW_RATE_PERIOD_MAX_MS, or a batch above JZX_FLOW_BATCH_MAX), NEWER_STRUCT. */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_child_sized(const jzx_flow_opts *opts, size_t opts_size,
                                                    const char *id, jzx_child_spec *out_spec,
                                                    size_t spec_size);
@@ -154,12 +155,14 @@ typedef struct jzx_flow_link {
 } jzx_flow_link;
 
 /* Has `consumer` take items from `producer`. Connecting two that are connected changes nothing.
- * Connect from the source down or up, before or while the loop runs: nothing is produced that
- * nobody asked for. A link survives restarts of either side, or of both.
- * Thread: loop. Errors, and nothing happened: BAD_DEMAND (max_demand above JZX_FLOW_DEMAND_MAX, or
- * above the consumer's mailbox_cap if it lives on this dispatcher (elsewhere the cap is what it
- * asks for); min_demand not below max_demand), INVALID_ARG (nobody, itself, unknown flag),
- * NO_SUCH_ACTOR (either), NEWER_STRUCT, and those of jzx_send() to the consumer. */
+ * Connect from the source down or up, before or while the loop runs: nothing is produced that no
+ * consumer asked for. A link survives restarts of either side, or of both. An error changes
+ * nothing. A consumer on another dispatcher asks for at most its mailbox_cap. Thread: loop. Errors:
+ * BAD_DEMAND (`max_demand` or `min_demand` is above JZX_FLOW_DEMAND_MAX, as a negative number is;
+ * `max_demand` is above the mailbox_cap of a consumer on this dispatcher; or `min_demand` is not
+ * below `max_demand`), INVALID_ARG (the producer or consumer is JZX_NOBODY, both are the same
+ * actor, or a flag is unknown), NO_SUCH_ACTOR (one of the two is gone), NEWER_STRUCT, as jzx_send()
+ * but RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_connect_sized(jzx_loop *loop, jzx_actor_id producer,
                                                      jzx_actor_id consumer,
                                                      const jzx_flow_link *link, size_t link_size);
@@ -169,34 +172,36 @@ static inline JZX_NODISCARD jzx_err jzx_flow_connect(jzx_loop *loop, jzx_actor_i
 {
     return jzx_flow_connect_sized(loop, producer, consumer, link, sizeof(jzx_flow_link));
 }
-/* Ends it: nothing more is asked for, and what is on its way is still handled.
- * Thread: loop. Errors as jzx_send() to the consumer. */
+/* Ends it: nothing more is asked for, and what is on its way is still handled. Thread: loop.
+ * Errors: as jzx_send() but RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_disconnect(jzx_loop *loop, jzx_actor_id producer,
                                                   jzx_actor_id consumer);
 
 /* What follows is for callbacks of the flow, and for the actor's own code while jzx_flow_handle()
  * is not running. Thread: loop, inside the actor. */
 
-/* Emits an item to whoever wants one. On JZX_OK it is transferred; data without `drop` becomes the
- * receiver's, and nobody releases it if there is none. Errors, and it stays the caller's:
- * BUFFER_FULL (a source: nobody asked for it; wait for on_demand), CLOSED (after jzx_flow_finish),
- * INVALID_ARG (a sink, or outside of the actor), TOO_BIG (a copy), NO_MEMORY. */
+/* Emits an item to a consumer that asked for one. On JZX_OK it is transferred; data without `drop`
+ * becomes the receiver's, and leaks if there is none. On an error it stays the caller's. Errors:
+ * BUFFER_FULL (a source emits what no consumer asked for; wait for `on_demand`), CLOSED (after
+ * jzx_flow_finish()), INVALID_ARG (the flow is a sink, or the call is made outside of the actor),
+ * TOO_BIG (the copy is longer than JZX_COPY_MAX), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_emit(jzx_flow *flow, void *data, size_t len,
                                             void (*drop)(void *data));
 JZX_API JZX_NODISCARD jzx_err jzx_flow_emit_u64(jzx_flow *flow, uint64_t value);
 JZX_API JZX_NODISCARD jzx_err jzx_flow_emit_copy(jzx_flow *flow, const void *bytes, size_t len);
-/* Emits the item in hand as it is, in on_item and before jzx_message_take(). */
+/* Emits the item in hand as it is, in on_item and before jzx_message_take(). Errors: as
+ * jzx_flow_emit(). */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_pass(jzx_flow *flow, const jzx_message *item);
 /* A source: how many items may be emitted now. 0 for others. */
 JZX_API uint32_t jzx_flow_demand(const jzx_flow *flow);
 /* No more items. Those that wait go out as they are asked for, then every consumer is told, then
  * the stage ends (but for JZX_FLOW_STAY). Producers are told at once that no more is wanted; what
- * they sent already is discarded as dead letters. on_done is not called. Errors, and nothing
- * changed: INVALID_ARG; outside of callbacks also NO_MEMORY. */
+ * they sent already is discarded as dead letters. on_done is not called. Errors: INVALID_ARG,
+ * NO_MEMORY (only outside of callbacks; nothing changed). */
 JZX_API jzx_err jzx_flow_finish(jzx_flow *flow);
-/* Asks a producer for n more items, on a JZX_FLOW_MANUAL link. Errors, and nothing changed:
- * BAD_DEMAND (n below 1, or more than JZX_FLOW_DEMAND_MAX in all; the link is not manual),
- * NO_SUCH_REF (not connected to this producer, or it is done). */
+/* Asks a producer for n more items, on a JZX_FLOW_MANUAL link. Errors: BAD_DEMAND (`n` is below 1,
+ * more than JZX_FLOW_DEMAND_MAX would be asked for in all, or the link is not manual), NO_SUCH_REF
+ * (not connected to this producer, or it is done). */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_ask(jzx_flow *flow, jzx_actor_id producer, int64_t n);
 
 /* An item of a batching stage: its data, with a `drop` that releases all of it. The items are in
@@ -212,9 +217,9 @@ typedef struct jzx_flow_batch {
  * jzx_flow_open() in init, jzx_flow_close() in deinit, and every message is offered to
  * jzx_flow_handle() first: 1, it was the flow's, return *out_result; 0, it is yours (on_message is
  * not used). An actor with on_signal offers its signals to jzx_flow_signal(); *opts is borrowed
- * until jzx_flow_close(). mailbox_cap, spawn_flags, name and dispatcher are not used. Errors of
- * jzx_flow_open: as jzx_flow_spawn(), START_FAILED (opts->init did not return OK), NO_MEMORY,
- * MAILBOX_FULL. Thread: loop, inside the actor. */
+ * until jzx_flow_close(). mailbox_cap, spawn_flags, name and dispatcher are not used. Thread: loop,
+ * inside the actor. Errors: as jzx_flow_child(), START_FAILED (`init` in the options did not return
+ * OK), NO_MEMORY, MAILBOX_FULL. */
 JZX_API JZX_NODISCARD jzx_err jzx_flow_open_sized(jzx_context *ctx, const jzx_flow_opts *opts,
                                                   size_t opts_size, jzx_flow **out_flow);
 static inline JZX_NODISCARD jzx_err jzx_flow_open(jzx_context *ctx, const jzx_flow_opts *opts,

@@ -93,7 +93,7 @@ typedef struct jzx_fsm_row {
 
 /* What happens to an event for which there is no row. It is counted in any case. */
 typedef enum jzx_fsm_unhandled {
-    JZX_FSM_IGNORE = 0,     /* nothing more; data that nobody would release: as DEAD_LETTER */
+    JZX_FSM_IGNORE = 0,     /* nothing more; data that would leak: as DEAD_LETTER */
     JZX_FSM_FAIL = 1,       /* the actor fails: JZX_ERR_NO_TRANSITION, and a text with both names */
     JZX_FSM_DEAD_LETTER = 2 /* a dead letter, reason DISCARDED; only what was sent can be one */
 } jzx_fsm_unhandled;
@@ -190,8 +190,9 @@ typedef struct jzx_fsm_sizes {
 
 /* Makes a machine, at every start and restart of its actor. It holds nothing that would have to be
  * released: its timers go with the actor, and what it postponed goes back to the mailbox (R18).
- * Thread: any, one at a time per machine. Errors: INVALID_ARG (jzx_fsm_check() has a sentence),
- * NEWER_STRUCT. */
+ * Thread: any, one at a time per machine. Errors: INVALID_ARG (an argument is NULL, or the spec is
+ * one that jzx_fsm_check() refuses), NEWER_STRUCT (the caller was compiled with another version of
+ * jzx/fsm.h). */
 JZX_API JZX_NODISCARD jzx_err jzx_fsm_init_sized(jzx_fsm *fsm, const jzx_fsm_spec *spec, void *data,
                                                  jzx_fsm_sizes sizes);
 static inline JZX_NODISCARD jzx_err jzx_fsm_init(jzx_fsm *fsm, const jzx_fsm_spec *spec, void *data)
@@ -200,7 +201,7 @@ static inline JZX_NODISCARD jzx_err jzx_fsm_init(jzx_fsm *fsm, const jzx_fsm_spe
     return jzx_fsm_init_sized(fsm, spec, data, sizes);
 }
 /* Says what is wrong with a spec: returns what jzx_fsm_init() would, and fills in a sentence that
- * names the row or state ("" when all is well). Thread: any. */
+ * names the row or state ("" when all is well). Thread: any. Errors: as jzx_fsm_init(). */
 JZX_API jzx_err jzx_fsm_check_sized(const jzx_fsm_spec *spec, jzx_fsm_sizes sizes, char *why,
                                     size_t why_cap);
 static inline jzx_err jzx_fsm_check(const jzx_fsm_spec *spec, char *why, size_t why_cap)
@@ -220,32 +221,34 @@ JZX_API jzx_behavior_result jzx_fsm_handle(jzx_fsm *fsm, jzx_context *ctx, const
 JZX_API jzx_behavior_result jzx_fsm_behavior(jzx_context *ctx, const jzx_message *msg);
 
 /* In an action: another next state than the row's; KEEP and REPEAT too. The last one counts.
- * Thread: loop. Errors: INVALID_ARG (no such state, or not in an action). */
+ * Thread: loop. Errors: INVALID_ARG (there is no such state, or the call is not made in an
+ * action). */
 JZX_API jzx_err jzx_fsm_goto(jzx_fsm *fsm, uint32_t state);
 /* In an action: the message in hand comes again after the next change of state; if this action
  * leads to one, right after it. It waits in the actor's stash (jzx/behavior.h). One that finds no
  * room there is counted in `refused`; then the actor fails if `unhandled` is FAIL, else it becomes
- * a dead letter. Thread: loop. Errors: INVALID_ARG (not in an action), NOT_SUPPORTED (a timeout or
- * an inserted event: only messages can wait). */
+ * a dead letter. Thread: loop. Errors: INVALID_ARG (the call is not made in an action),
+ * NOT_SUPPORTED (the event is a timeout or an inserted event: only messages can wait). */
 JZX_API jzx_err jzx_fsm_postpone(jzx_fsm *fsm);
 /* In an action, on_enter or on_exit: an event of its own, next and in the order of these calls.
  * More than JZX_FSM_CHAIN_MAX of them and of zero timeouts without a message in between fail the
- * actor. Thread: loop. Errors: INVALID_ARG (elsewhere, or a tag that is not in the list),
- * QUEUE_FULL (JZX_FSM_INSERT_MAX wait). */
+ * actor. Thread: loop. Errors: INVALID_ARG (the tag is not in the list of events, or the call is
+ * not made in an action, `on_enter` or `on_exit`), QUEUE_FULL (JZX_FSM_INSERT_MAX events wait
+ * already). */
 JZX_API JZX_NODISCARD jzx_err jzx_fsm_insert(jzx_fsm *fsm, uint32_t tag, uint64_t value);
 
 /* Timers: JZX_FSM_STATE_TIMEOUT, JZX_FSM_EVENT_TIMEOUT or JZX_FSM_TIMER(n). Inside the actor's
  * code. The event carries `value`. A timer that runs is replaced. What is set for a state or an
  * event in an action belongs to the next one: a state timeout set on the way to another state
- * replaces that state's timeout_ms. Once cancelled or replaced it never comes.
- * Thread: loop. Errors, and then nothing changed: INVALID_ARG (no such timer), NO_MEMORY, STOPPING.
- */
+ * replaces that state's timeout_ms. Once cancelled or replaced it never comes. An error changes
+ * nothing. Thread: loop. Errors: INVALID_ARG (there is no such timer), NO_MEMORY, STOPPING. */
 JZX_API JZX_NODISCARD jzx_err jzx_fsm_set_timer(jzx_fsm *fsm, jzx_context *ctx, uint32_t timer,
                                                 uint32_t ms, uint64_t value);
-/* Another value, and the deadline stays. One that does not run: as if set to 0 ms. */
+/* Another value, and the deadline stays. One that does not run: as if set to 0 ms. Errors: as
+ * jzx_fsm_set_timer(). */
 JZX_API JZX_NODISCARD jzx_err jzx_fsm_update_timer(jzx_fsm *fsm, jzx_context *ctx, uint32_t timer,
                                                    uint64_t value);
-/* Errors: INVALID_ARG, ALREADY (it does not run). */
+/* Errors: INVALID_ARG (there is no such timer), ALREADY (the timer does not run). */
 JZX_API jzx_err jzx_fsm_cancel_timer(jzx_fsm *fsm, jzx_context *ctx, uint32_t timer);
 
 /* Where it is. Thread: loop. */

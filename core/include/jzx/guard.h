@@ -6,9 +6,9 @@
  * and the text names the address and the function. Its supervisor decides as usual; RESUME becomes
  * RESTART.
  *
- * What it cannot promise: C has no isolation. The code may have damaged memory of anybody before it
- * was caught; what it allocated or locked stays so. Hence it refuses to recover, and lets the
- * process die as it would without it, when the fault is inside libc, the dynamic linker or this
+ * What it cannot promise: C has no isolation. The code may have damaged any memory of the process
+ * before it was caught; what it allocated or locked stays so. Hence it refuses to recover, and lets
+ * the process die as it would without it, when the fault is inside libc, the dynamic linker or this
  * library, on another thread than the loop's, outside of an actor's code, or in an actor that did
  * not opt in. */
 #ifndef JZX_GUARD_H
@@ -22,8 +22,9 @@ extern "C" {
 
 /* Installs the handlers, on an alternate stack for the calling thread, so that a stack overflow is
  * caught as well. Handlers that were there before get what is refused. Once per process is enough;
- * again is OK. Each thread that runs a loop with guarded actors calls it. Thread: any.
- * Errors: NO_MEMORY, NOT_SUPPORTED. */
+ * again is OK. Each thread that runs a loop with guarded actors calls it. Thread: any. Errors:
+ * NO_MEMORY (there is no memory for the alternate stack), NOT_SUPPORTED (another libc or processor,
+ * or libc is linked statically). */
 JZX_API JZX_NODISCARD jzx_err jzx_crash_guard_install(void);
 /* Puts the old handlers back; the calling thread's alternate stack too. Thread: any. */
 JZX_API void jzx_crash_guard_remove(void);

@@ -79,8 +79,8 @@ typedef enum jzx_signal_kind {
     JZX_SIGNAL_CHILD_ENDED = 10, /* a child of this actor is gone, for a normal reason */
     /* A child that was spawned with JZX_SPAWN_TELL_START is RUNNING, for the first time or after a
      * restart: behind what its start hooks sent, before anything it sends later (R6). A start that
-     * comes while such a notice still waits is told by that one. A supervisor is not told: it
-     * knows. */
+     * comes while such a notice still waits adds no second one. A supervisor is not told: it knows.
+     */
     JZX_SIGNAL_CHILD_STARTED = 12,
     JZX_SIGNAL_RESTARTED = 11 /* a watched actor was restarted; see JZX_WATCH_RESTARTS */
 } jzx_signal_kind;
@@ -113,20 +113,20 @@ JZX_API const char *jzx_signal_name(uint32_t kind);
 JZX_API const jzx_signal *jzx_message_signal(const jzx_message *msg);
 
 /* Whether the end of linked actors is a signal (1) or a failure (0) for the running actor, from now
- * on. Thread: loop, inside an actor. Errors: INVALID_ARG (outside). */
+ * on. Thread: loop, inside an actor. Errors: INVALID_ARG (called outside of an actor's code). */
 JZX_API jzx_err jzx_trap_exits(jzx_context *ctx, int on);
 
-/* Who spawned it, or JZX_NOBODY: the root, or the actor is gone or lives on another dispatcher.
- * Thread: loop. */
+/* The actor that spawned it, or JZX_NOBODY: the root, or the actor is gone or lives on another
+ * dispatcher. Thread: loop. */
 JZX_API jzx_actor_id jzx_actor_parent(jzx_loop *loop, jzx_actor_id id);
 /* The children of an actor, or of the root (JZX_NOBODY), in the order they were started. Returns
  * how many there are, 0 for an actor of another dispatcher; writes at most cap. Thread: loop. */
 JZX_API size_t jzx_actor_children(jzx_loop *loop, jzx_actor_id id, jzx_actor_id *out, size_t cap);
 
 /* Runs the loop until the actor is RUNNING. For main(): a supervisor is RUNNING once its children
- * are. Thread: loop, outside of actors. Errors: NO_SUCH_ACTOR (gone before the call), START_FAILED
- * (ended meanwhile), TIMED_OUT (nothing is left to do and it is not RUNNING), WRONG_DISPATCHER,
- * BUSY, and what the poller reports. */
+ * are. Thread: loop, outside of actors. Errors: NO_SUCH_ACTOR (the actor was gone before the call),
+ * START_FAILED (the actor ended meanwhile), TIMED_OUT (nothing is left to do, and the actor is not
+ * RUNNING), WRONG_DISPATCHER (the actor runs on another dispatcher), as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_loop_run_until_started(jzx_loop *loop, jzx_actor_id id);
 
 #ifdef __cplusplus

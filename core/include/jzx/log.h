@@ -26,7 +26,7 @@ typedef enum jzx_log_level {
 
 /* Prints what happens on this loop from now on; of a system: on all of its dispatchers. A JZX_LOG
  * in the environment is the user's wish and stays: then this call changes nothing. Thread: any.
- * Errors: INVALID_ARG, NO_MEMORY. */
+ * Errors: INVALID_ARG (there is no loop, or no such level), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_log_to_stderr(jzx_loop *loop, jzx_log_level level);
 
 #ifdef __cplusplus

@@ -14,8 +14,8 @@ struct jzx_supervisor_spec;
 /* Where actors run (R31); jzx/system.h says more, and has several of them side by side. */
 typedef enum jzx_dispatcher_kind {
     JZX_DISPATCHER_LOOP = 0,   /* on the thread that runs the loop */
-    JZX_DISPATCHER_PINNED = 1, /* on a thread of its own, while somebody runs the loop */
-    JZX_DISPATCHER_POOL = 2    /* on `workers` threads, while somebody runs the loop */
+    JZX_DISPATCHER_PINNED = 1, /* on a thread of its own, while a thread runs the loop */
+    JZX_DISPATCHER_POOL = 2    /* on `workers` threads, while a thread runs the loop */
 } jzx_dispatcher_kind;
 #define JZX_IDLE_NO_SPIN UINT32_MAX
 
@@ -46,7 +46,7 @@ typedef struct jzx_config {
     const uint32_t *cpus;
     /* How the root restarts the actors and supervisors that are spawned outside of actors, from the
      * beginning on; each dispatcher of a system has a root with a budget of its own. They count as
-     * transient, as with jzx_set_child_policy(). Nobody is above the root: where another parent
+     * transient, as with jzx_set_child_policy(). The root has no parent: where another parent
      * would fail, the child ends (JZX_ONE_FOR_ALL: all of them), and the observer's on_escalate has
      * the supervisor JZX_NOBODY. NULL: they end when they fail. Borrowed for the call. */
     const struct jzx_supervisor_spec *root_policy;
@@ -60,9 +60,12 @@ typedef struct jzx_config {
 } jzx_config;
 
 /* On any error *out_loop is unchanged and nothing is left behind. No thread is started, no signal
- * handler installed. Thread: any. Errors: INVALID_ARG, NEWER_STRUCT, TOO_BIG, BAD_SPEC
- * (root_policy, also JZX_DYNAMIC and auto_shutdown), NO_MEMORY, NO_FDS, and what the environment
- * reports. */
+ * handler installed. Thread: any. Errors: INVALID_ARG (`out_loop` is NULL, `dispatcher` is unknown,
+ * a pool has 0 workers, a CPU does not exist, or env->size is smaller than this library's jzx_env),
+ * NEWER_STRUCT, TOO_BIG (a field is above its maximum), BAD_SPEC (`root_policy` has no valid value
+ * somewhere, or is JZX_DYNAMIC, or has an auto_shutdown), NO_MEMORY, NO_FDS (a loop needs two
+ * descriptors), NO_THREADS (the threads of a pinned loop or of a pool could not be started), IO
+ * (the environment reported an error). */
 JZX_API JZX_NODISCARD jzx_err jzx_loop_create_sized(const jzx_config *config, size_t config_size,
                                                     jzx_loop **out_loop);
 static inline JZX_NODISCARD jzx_err jzx_loop_create(const jzx_config *config, jzx_loop **out_loop)
@@ -81,25 +84,25 @@ typedef struct jzx_shutdown_name {
 typedef struct jzx_shutdown_report {
     uint64_t stopped;   /* actors that ended in time */
     uint64_t killed;    /* actors that had to be killed, also because their parent was */
-    uint64_t dead;      /* messages that nobody handled */
-    uint64_t abandoned; /* of these, whose data nobody could release */
+    uint64_t dead;      /* messages that no actor handled */
+    uint64_t abandoned; /* of these, whose data could not be released */
     uint64_t duration_ns;
-    uint32_t in_time; /* 1: nobody was killed */
-    uint32_t named;   /* how many of those killed are in `who` */
+    uint32_t in_time; /* 1: no actor was killed */
+    uint32_t named;   /* how many of the killed actors are in `who` */
     jzx_shutdown_name who[JZX_SHUTDOWN_NAMES];
 } jzx_shutdown_report;
 
 /* Begins to stop everything (R22): spawns are refused from now on, except by actors for themselves
  * until they stop; the root's children are stopped, the one started last first, all at the same
  * time or one after the other (jzx_config.root_stop), each as jzx_stop() does; after timeout_ms (0:
- * 30,000; JZX_SHUTDOWN_INFINITE) whatever is left is killed. jzx_loop_run() returns when nobody is
- * left; then the loop can be used again. A second call can only shorten the time. Thread: loop,
+ * 30,000; JZX_SHUTDOWN_INFINITE) whatever is left is killed. jzx_loop_run() returns when no actor
+ * is left; then the loop can be used again. A second call can only shorten the time. Thread: loop,
  * also inside actors. Errors: INVALID_ARG. */
 JZX_API jzx_err jzx_loop_begin_shutdown(jzx_loop *loop, uint32_t timeout_ms);
-/* Begins it, runs the loop until nobody is left, and reports. out may be NULL. Thread: loop,
- * outside of actors. Errors: TIMED_OUT (all ended, but somebody had to be killed: the report says
- * who), BUSY, and what the poller reports. An actor that does not return from its behavior cannot
- * be killed: see jzx/watchdog.h. */
+/* Begins it, runs the loop until no actor is left, and reports. out may be NULL. Thread: loop,
+ * outside of actors. Errors: TIMED_OUT (all actors ended, but some had to be killed; the report
+ * names them), as jzx_loop_run(). An actor that does not return from its behavior cannot be killed:
+ * see jzx/watchdog.h. */
 JZX_API JZX_NODISCARD jzx_err jzx_loop_shutdown_sized(jzx_loop *loop, uint32_t timeout_ms,
                                                       jzx_shutdown_report *out, size_t out_size);
 static inline JZX_NODISCARD jzx_err jzx_loop_shutdown(jzx_loop *loop, uint32_t timeout_ms,
@@ -116,10 +119,10 @@ static inline void jzx_loop_shutdown_report(jzx_loop *loop, jzx_shutdown_report 
 }
 
 /* Kills what is alive (deinit runs, queued messages become dead letters, data is dropped), then
- * frees everything. Senders stay valid and answer JZX_ERR_LOOP_CLOSED. NULL is fine. From inside a
- * behavior it does nothing and returns JZX_ERR_BUSY; likewise for a dispatcher of a system, which
- * goes with it. JZX_ERR_STUCK: it is gone, but a thread of it is still inside blocking work, and is
- * left behind with what it may touch. Thread: loop. */
+ * frees everything. Senders stay valid and answer JZX_ERR_LOOP_CLOSED. NULL is fine. Thread: loop.
+ * Errors: BUSY (called inside a behavior, deinit or observer, or for a dispatcher of a system,
+ * which goes with the system; nothing happened), STUCK (the loop is gone, but one of its threads is
+ * still inside blocking work, and is left behind with what it may touch). */
 JZX_API jzx_err jzx_loop_destroy(jzx_loop *loop);
 
 /* After fork, in the child: forgets the loop without running actor code and without touching what
@@ -127,14 +130,15 @@ JZX_API jzx_err jzx_loop_destroy(jzx_loop *loop);
 JZX_API void jzx_loop_abandon(jzx_loop *loop);
 
 /* Runs until jzx_loop_request_stop(), or until no actor is alive and no closed connection is still
- * flushing. Both give JZX_OK. May be called again. Thread: loop. Errors: BUSY (inside a behavior),
- * and what the poller reports. */
+ * flushing. Both give JZX_OK. May be called again. Thread: loop. Errors: INVALID_ARG, BUSY (called
+ * inside a behavior, deinit or observer; nothing happened), IO (the poller reported an error; the
+ * loop stays usable). */
 JZX_API JZX_NODISCARD jzx_err jzx_loop_run(jzx_loop *loop);
 /* Runs until nothing is ready: no message queued, no timer due, no descriptor ready. Never waits.
- * Thread: loop. Errors as jzx_loop_run(). */
+ * Thread: loop. Errors: as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_loop_run_until_idle(jzx_loop *loop);
 /* One tick: wait at most max_ns (0: not at all) for something to do, then do a bounded part of it.
- * Thread: loop. Errors as jzx_loop_run(). */
+ * Thread: loop. Errors: as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_loop_step(jzx_loop *loop, uint64_t max_ns);
 
 /* Makes the current, or else the next, jzx_loop_run() return after its tick. Steps take no notice;
@@ -142,7 +146,8 @@ JZX_API JZX_NODISCARD jzx_err jzx_loop_step(jzx_loop *loop, uint64_t max_ns);
  * run returns. Thread: any, and signal handlers; the loop must not be destroyed meanwhile. */
 JZX_API void jzx_loop_request_stop(jzx_loop *loop);
 
-/* 1 when jzx_loop_run() would return now: a stop was asked for, or nobody is left. Thread: loop. */
+/* 1 when jzx_loop_run() would return now: a stop was asked for, or no actor is left. Thread:
+ * loop. */
 JZX_API int jzx_loop_done(jzx_loop *loop);
 
 /* Embedding (R29). The descriptor is readable when jzx_loop_step(loop, 0) has I/O, cross-thread

@@ -39,9 +39,12 @@ typedef struct jzx_net_opts {
 } jzx_net_opts;
 
 /* Listens; the options also apply to accepted connections. When descriptors run out, accepting
- * pauses for 100 ms at a time and the owner hears of it once (JZX_IO_ERROR, err NO_FDS).
- * Thread: loop. Errors: BAD_ADDRESS, ADDRESS_IN_USE, NO_ACCESS, NO_FDS, NO_SUCH_ACTOR, STOPPING,
- * WRONG_DISPATCHER, NO_MEMORY, INVALID_ARG, NEWER_STRUCT, RESERVED_TAG. */
+ * pauses for 100 ms at a time and the owner hears of it once (JZX_IO_ERROR, err NO_FDS). Thread:
+ * loop. Errors: BAD_ADDRESS (the text is not an address, or the machine does not have it),
+ * ADDRESS_IN_USE (another socket listens there, or no local port is free), NO_ACCESS, NO_FDS,
+ * NO_SUCH_ACTOR (the owner does not exist), STOPPING (the owner is ending), WRONG_DISPATCHER (the
+ * owner runs on another dispatcher), NO_MEMORY, INVALID_ARG, NEWER_STRUCT (`opts` is longer than
+ * this library knows, or `reserved` in it is not zero), RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_listen_sized(jzx_loop *loop, const char *address,
                                                jzx_actor_id owner, const jzx_net_opts *opts,
                                                size_t opts_size, jzx_io_ref *out_ref);
@@ -53,7 +56,7 @@ static inline JZX_NODISCARD jzx_err jzx_listen(jzx_loop *loop, const char *addre
 }
 
 /* Connects; the outcome is a message, JZX_IO_CONNECTED or JZX_IO_CLOSED (TIMED_OUT, CONN_REFUSED,
- * UNREACHABLE...). Writes before that are buffered. Thread: loop. Errors as jzx_listen(). */
+ * UNREACHABLE...). Writes before that are buffered. Thread: loop. Errors: as jzx_listen(). */
 JZX_API JZX_NODISCARD jzx_err jzx_connect_sized(jzx_loop *loop, const char *address,
                                                 jzx_actor_id owner, const jzx_net_opts *opts,
                                                 size_t opts_size, jzx_io_ref *out_ref);
@@ -65,9 +68,10 @@ static inline JZX_NODISCARD jzx_err jzx_connect(jzx_loop *loop, const char *addr
 }
 
 /* Writes all of the bytes, or none: what the socket does not take at once is copied and waits, at
- * most write_limit bytes. BUFFER_FULL: nothing was written; JZX_IO_DRAINED comes when it is worth
- * trying again. Thread: loop. Errors: NO_SUCH_REF, CLOSED (no more writes), BUFFER_FULL, TOO_BIG
- * (more than write_limit), NO_MEMORY. */
+ * most write_limit bytes. After BUFFER_FULL, JZX_IO_DRAINED comes when it is worth trying again.
+ * Thread: loop. Errors: NO_SUCH_REF, CLOSED (the connection was shut down or broke; JZX_IO_CLOSED
+ * follows), BUFFER_FULL (more than the limit would wait; nothing was written), TOO_BIG (more bytes
+ * than `write_limit`), NO_MEMORY, INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_conn_write(jzx_loop *loop, jzx_io_ref conn, const void *bytes,
                                              size_t len);
 /* Ends our direction once what waits is written; the other side reads end of file. Again is OK.
@@ -80,9 +84,10 @@ JZX_API jzx_err jzx_conn_close(jzx_loop *loop, jzx_io_ref conn, int now);
 /* Stops and resumes reading: the sender is slowed down by its own full buffers. Thread: loop.
  * Errors: NO_SUCH_REF. */
 JZX_API jzx_err jzx_conn_pause(jzx_loop *loop, jzx_io_ref conn, int paused);
-/* Makes another actor the owner, with a tag of its own choosing. What is already queued for the
- * old owner goes to the new one, and may overtake messages that were sent to it before (R6).
- * Thread: loop. Errors: NO_SUCH_REF, NO_SUCH_ACTOR, STOPPING, WRONG_DISPATCHER, RESERVED_TAG,
+/* Makes another actor the owner, with a tag of its own choosing. What is already queued for the old
+ * owner goes to the new one, and may overtake messages that were sent to it before (R6). Thread:
+ * loop. Errors: NO_SUCH_REF, NO_SUCH_ACTOR (the new owner does not exist), STOPPING (the new owner
+ * is ending), WRONG_DISPATCHER (the new owner runs on another dispatcher), RESERVED_TAG,
  * NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_conn_give(jzx_loop *loop, jzx_io_ref conn, jzx_actor_id owner,
                                             uint32_t tag);
@@ -91,7 +96,8 @@ JZX_API JZX_NODISCARD jzx_err jzx_conn_buffered(jzx_loop *loop, jzx_io_ref conn,
 /* Closes a listener; connections stay. Errors: NO_SUCH_REF. */
 JZX_API jzx_err jzx_listener_close(jzx_loop *loop, jzx_io_ref listener);
 /* The address of a listener or connection, our side or the peer's. cap JZX_ADDRESS_MAX + 1 always
- * suffices. Errors: NO_SUCH_REF, TOO_BIG, and what the system says. */
+ * suffices. Errors: NO_SUCH_REF (there is no such reference, or the connection has no socket),
+ * TOO_BIG (`cap` is too small), INVALID_ARG, IO (the operating system reported an error). */
 JZX_API JZX_NODISCARD jzx_err jzx_net_address(jzx_loop *loop, jzx_io_ref ref, int peer, char *out,
                                               size_t cap);
 

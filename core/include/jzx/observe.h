@@ -18,7 +18,7 @@ typedef enum jzx_dead_reason {
     JZX_DEAD_LOOP_CLOSED = 4,    /* the loop was destroyed */
     JZX_DEAD_RESTARTED = 5,      /* its target restarted, with JZX_SPAWN_DROP_QUEUE */
     JZX_DEAD_DROPPED = 6,        /* drain policy DROP: counted only */
-    JZX_DEAD_CANCELLED = 7,      /* an ask: nobody waits for the answer any more */
+    JZX_DEAD_CANCELLED = 7,      /* an ask: its asker does not wait any more */
     JZX_DEAD_DISCARDED = 8,      /* jzx_discard() */
     JZX_DEAD_FAILED_ON = 9,      /* its target failed on it, and is not given it again */
     JZX_DEAD_POISON = 10,        /* with JZX_SPAWN_REDELIVER: failed on more often than allowed */
@@ -121,8 +121,8 @@ typedef struct jzx_observer {
     /* The short forms of on_restart and on_escalate. */
     void (*on_actor_restart)(void *ctx, jzx_actor_id id, int attempt);
     void (*on_supervisor_escalate)(void *ctx, jzx_actor_id id);
-    /* Once per run of refusals, whoever was refused: of another thread or dispatcher when the
-     * actor's own one next takes in what was sent. */
+    /* Once per run of refusals. A refusal of another thread or dispatcher is told when the actor's
+     * own dispatcher next takes in what was sent. */
     void (*on_mailbox_full)(void *ctx, jzx_actor_id id);
     void (*on_loop_start)(void *ctx); /* jzx_loop_run() begins */
     void (*on_loop_stop)(void *ctx);  /* and returns */
@@ -143,7 +143,8 @@ typedef struct jzx_observer {
     void (*on_actor_spawn)(void *ctx, jzx_actor_id id, const char *name);
 } jzx_observer;
 
-/* The struct is copied; NULL removes the observer. Thread: loop. Errors: NEWER_STRUCT. */
+/* The struct is copied; NULL removes the observer. Thread: loop. Errors: INVALID_ARG,
+ * NEWER_STRUCT. */
 JZX_API jzx_err jzx_loop_set_observer_sized(jzx_loop *loop, const jzx_observer *observer,
                                             size_t observer_size, void *ctx);
 static inline jzx_err jzx_loop_set_observer(jzx_loop *loop, const jzx_observer *observer, void *ctx)
@@ -175,7 +176,7 @@ typedef struct jzx_counters {
     uint64_t in_hand; /* now: 1 inside a behavior that was given a message */
     uint64_t dead_by[JZX_REASON_SLOTS]; /* by jzx_dead_reason */
     uint64_t refused[JZX_REASON_SLOTS]; /* by jzx_refused_reason */
-    uint64_t abandoned;                 /* dead messages whose data nobody could release */
+    uint64_t abandoned;                 /* dead messages whose data could not be released */
     uint64_t commands;                  /* stops and kills asked for */
     uint64_t async_sent;                /* accepted from other threads, counted by them */
     uint64_t async_arrived;             /* taken in by the loop */
@@ -194,11 +195,11 @@ typedef struct jzx_counters {
     uint64_t escalations;  /* supervisors that gave up or escalated */
     uint64_t watches;      /* jzx_watch() and jzx_link() now; a link counts one */
     uint64_t asks;         /* jzx_ask() by actors */
-    uint64_t replies;      /* given, to anybody */
-    uint64_t late_replies; /* that nobody waited for any more */
+    uint64_t replies;      /* given to askers */
+    uint64_t late_replies; /* of these, whose askers did not wait any more */
 } jzx_counters;
 
-/* Fills in *out without stopping the loop; each number is right for some moment of late. A smaller
+/* Fills in *out without stopping the loop; each number is right for some recent moment. A smaller
  * out_size fills in that much. Thread: any, while the loop exists. */
 JZX_API void jzx_loop_counters_sized(jzx_loop *loop, jzx_counters *out, size_t out_size);
 static inline void jzx_loop_counters(jzx_loop *loop, jzx_counters *out)
@@ -229,7 +230,8 @@ typedef struct jzx_actor_facts {
     uint32_t stashed; /* in the stash; part of `queued` */
 } jzx_actor_facts;
 
-/* Thread: loop. Errors: NO_SUCH_ACTOR, WRONG_DISPATCHER. */
+/* Thread: loop. Errors: INVALID_ARG, NO_SUCH_ACTOR, WRONG_DISPATCHER (the actor runs on another
+ * dispatcher). */
 JZX_API JZX_NODISCARD jzx_err jzx_actor_inspect_sized(jzx_loop *loop, jzx_actor_id id,
                                                       jzx_actor_facts *out, size_t out_size);
 static inline JZX_NODISCARD jzx_err jzx_actor_inspect(jzx_loop *loop, jzx_actor_id id,

@@ -21,14 +21,14 @@
  *                                     answers
  *     none         -                  the type is void
  *
- * Everybody who speaks the protocol includes the table, and has, all of it inline, with PAYLOAD as
+ * Every speaker of the protocol includes the table, and has, all of it inline, with PAYLOAD as
  * above, and with the threads, errors and ownership of the jzx_ function behind each:
  *
  *     enum bank_tag { bank_tag_deposit, ... }; bank_messages is how many there are
  *     bank_name(tag)   "bank.deposit", for traces; NULL: no tag of this protocol
  *     bank_check(msg)  JZX_ERR_WRONG_TYPE: it has a tag of this protocol and is no answer, but
  * kind, length or flags are not those of the row; anything else: JZX_OK bank_send_deposit(loop, to,
- * PAYLOAD), bank_send_async_deposit(sender, to, PAYLOAD) bank_opts_deposit(PAYLOAD)  jzx_send_opts
+ * PAYLOAD), bank_send_async_deposit(sender, to, PAYLOAD) bank_opts_deposit(PAYLOAD) jzx_send_opts
  * for jzx_send_with(), jzx_delegate() and others
  *
  * and for rows with an answer, of type A:
@@ -484,7 +484,7 @@ JZI_P_FN void jzi_p_unpack(uint64_t bits, void *value, size_t size)
     memcpy(value, (const char *)&bits + jzi_p_low(size), size);
 }
 
-/* Whether somebody sent or published it; results of jobs and I/O have meanings of their own. */
+/* Whether it was sent or published; results of jobs and I/O have meanings of their own. */
 JZI_P_FN int jzi_p_is_sent(const jzx_message *msg)
 {
     return msg->kind == JZX_KIND_USER || msg->kind == JZX_KIND_TIMER || msg->kind == JZX_KIND_EVENT;
@@ -519,8 +519,7 @@ JZI_P_FN int jzi_p_fits_by_none(const jzx_message *msg, size_t size)
 }
 
 /* A message that is not as it was declared: the one place to stop in a debugger. An answer with a
- * tag of a pattern is one that speaks for the callee, such as a breaker; that is nobody's mistake.
- */
+ * tag of a pattern is one that speaks for the callee, such as a breaker; that is no mistake. */
 JZI_P_FN jzx_err jzi_p_wrong(const char *name, const char *way, size_t size, const jzx_message *msg)
 {
     if (msg->tag >= JZX_TAG_PATTERN_FIRST) {

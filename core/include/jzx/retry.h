@@ -67,10 +67,9 @@ typedef struct jzx_retry_opts {
  * A request is asked again as it was: an integer, a copy, or no data. Data with a `drop`, or that
  * belongs to its receiver, can be given away only once: such a call fails with NOT_SUPPORTED. A
  * reply that is_failure names is handed on as it is when there are no more attempts. Messages that
- * are no asks are passed on.
- * Thread: loop. Errors: INVALID_ARG (no callee or two, a number out of its range), TOO_BIG
- * (max_attempts, max_calls, the budget), NOT_RESTARTABLE (the parent restarts its children: see
- * jzx_retry_child()), NEWER_STRUCT, and those of jzx_spawn(). */
+ * are no asks are passed on. Thread: loop. Errors: as jzx_retry_child(), NOT_RESTARTABLE (the
+ * parent restarts its children: use jzx_retry_child() with a supervisor), as jzx_spawn() but
+ * NOT_RESTARTABLE and INVALID_ARG and TOO_BIG. */
 JZX_API JZX_NODISCARD jzx_err jzx_retry_spawn_sized(jzx_loop *loop, const jzx_retry_opts *opts,
                                                     size_t opts_size, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_retry_spawn(jzx_loop *loop, const jzx_retry_opts *opts,
@@ -79,8 +78,11 @@ static inline JZX_NODISCARD jzx_err jzx_retry_spawn(jzx_loop *loop, const jzx_re
     return jzx_retry_spawn_sized(loop, opts, sizeof *opts, out_id);
 }
 
-/* For supervisors, as jzx_breaker_child(). Thread: loop. Errors: INVALID_ARG, TOO_BIG, NEWER_STRUCT
- * as above, NO_MEMORY. */
+/* For supervisors, as jzx_breaker_child(). Thread: loop. Errors: INVALID_ARG (there is neither
+ * `callee` nor `find`, or both; `backoff_max_ms` below `backoff_min_ms`; a factor below 1, a jitter
+ * not between 0 and 1, a number that is not finite), TOO_BIG (`max_attempts` is above
+ * JZX_RETRY_ATTEMPTS_MAX, `max_calls` above JZX_BREAKER_CALLS_MAX, or a number of the budget above
+ * JZX_RETRY_BUDGET_MAX), NEWER_STRUCT, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_retry_child_sized(jzx_loop *loop, const jzx_retry_opts *opts,
                                                     size_t opts_size, jzx_child_spec *spec);
 static inline JZX_NODISCARD jzx_err jzx_retry_child(jzx_loop *loop, const jzx_retry_opts *opts,
@@ -96,14 +98,14 @@ static inline JZX_NODISCARD jzx_err jzx_retry_child(jzx_loop *loop, const jzx_re
 /* Since it started, or was restarted. calls = successes + failures + refused + in_flight. */
 typedef struct jzx_retry_facts {
     uint64_t calls;         /* asks that came */
-    uint64_t successes;     /* got the callee's reply, at last */
+    uint64_t successes;     /* got the callee's reply in the end */
     uint64_t failures;      /* the rest of those that were asked, unwanted ones included */
     uint64_t refused;       /* never asked: cannot be repeated, max_calls, no memory */
     uint64_t attempts;      /* asks to the callee */
     uint64_t retries;       /* of these, second ones and later */
     uint64_t no_budget;     /* calls that ended because the budget was spent */
     uint64_t no_time;       /* because the next attempt would be after the caller's deadline */
-    uint64_t unwanted;      /* because nobody waited any more */
+    uint64_t unwanted;      /* because the caller did not wait any more */
     uint64_t passed;        /* messages that are no asks: passed on, */
     uint64_t dropped;       /* and not */
     uint32_t budget_permil; /* what is in the bucket, in thousandths of a retry */

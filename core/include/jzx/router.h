@@ -1,8 +1,8 @@
 /* Routers: actors that pass every message on to one of several workers, or to all of them.
  *
  * Senders need only the router's id. A worker sees the message as it was sent: sender, deadline,
- * ownership and the duty to answer an ask go along, so whoever asked a router is answered by the
- * worker. The workers are a pool that the router starts, restarts and can resize; or the members of
+ * ownership and the duty to answer an ask go along, so the worker answers what the router was
+ * asked. The workers are a pool that the router starts, restarts and can resize; or the members of
  * a group (jzx/registry.h); or a fixed list.
  *
  *                          +--> worker 0
@@ -25,9 +25,9 @@ extern "C" {
 
 typedef enum jzx_router_strategy {
     JZX_ROUTE_ROUND_ROBIN = 0,   /* one after the other */
-    JZX_ROUTE_RANDOM = 1,        /* anyone, by `seed` */
-    JZX_ROUTE_LEAST_MAILBOX = 2, /* whoever has the fewest messages waiting; looks at everybody */
-    JZX_ROUTE_HASH = 3,          /* the owner of key(message); looks at everybody */
+    JZX_ROUTE_RANDOM = 1,        /* any of them, by `seed` */
+    JZX_ROUTE_LEAST_MAILBOX = 2, /* the one with the fewest messages waiting; looks at all */
+    JZX_ROUTE_HASH = 3,          /* the owner of key(message); looks at all */
     JZX_ROUTE_BROADCAST = 4,     /* all of them; see below */
     JZX_ROUTE_GATHER_FIRST = 5   /* an ask goes to all of them, and the first reply counts */
 } jzx_router_strategy;
@@ -44,7 +44,7 @@ typedef enum jzx_router_overflow {
 typedef enum jzx_router_empty {
     JZX_EMPTY_DEFAULT = 0, /* WAIT; a list, which cannot grow: FAIL */
     JZX_EMPTY_WAIT = 1,    /* it waits for the first worker */
-    JZX_EMPTY_DISCARD = 2, /* it becomes a dead letter; whoever asked hears FORGOTTEN */
+    JZX_EMPTY_DISCARD = 2, /* it becomes a dead letter; an asker hears FORGOTTEN */
     JZX_EMPTY_FAIL = 3     /* the router fails with code NO_WORKERS as soon as the last one left */
 } jzx_router_empty;
 
@@ -70,17 +70,18 @@ typedef struct jzx_router_opts {
 
     uint32_t list_count;      /* at most JZX_ROUTER_WORKERS_MAX */
     const jzx_actor_id *list; /* different actors; those that end leave the router */
-    const char *group;        /* whoever is in it, from now on; at most JZX_NAME_MAX bytes */
+    const char *group;        /* its members, from now on; at most JZX_NAME_MAX bytes */
 
-    /* JZX_ROUTE_HASH, required: what decides who gets a message. Messages with the same key get to
-     * the same worker, in order, while the workers are the same. Calls no jzx_ function. */
+    /* JZX_ROUTE_HASH, required: the key that decides which worker gets a message. Messages with the
+     * same key get to the same worker, in order, while the workers are the same. Calls no jzx_
+     * function. */
     uint64_t (*key)(void *key_arg, const jzx_message *msg);
     void *key_arg;     /* borrowed until the router ended */
     uint32_t overflow; /* jzx_router_overflow */
     uint32_t fanout;   /* JZX_ROUTE_GATHER_FIRST: how many are asked; 0: all */
     uint64_t seed;     /* JZX_ROUTE_RANDOM; 0: from the router's id */
 
-    /* Releases data without `drop` that nobody gets; as in jzx_spawn_opts. */
+    /* Releases data without `drop` that no worker gets; as in jzx_spawn_opts. */
     void (*drop_msg)(const jzx_message *msg);
     const char *name; /* these as in jzx_spawn_opts; not for jzx_router_child() */
     const char *dispatcher;
@@ -98,12 +99,9 @@ typedef struct jzx_router_sizes {
 } jzx_router_sizes;
 
 /* Makes a router. Its parent is the running actor, else the root. Its id works at once; the workers
- * start in its first turn, and if that fails the router does.
- * Thread: loop. Errors: INVALID_ARG (no workers or two kinds of them, an unknown strategy or
- * choice, a hash without key, a list with JZX_NOBODY or the same actor twice), TOO_BIG (more than
- * JZX_ROUTER_WORKERS_MAX, a long name), BAD_SPEC (restart), NOT_RESTARTABLE (a worker without init
- * and STATELESS; or the parent restarts its children: see jzx_router_child()), NEWER_STRUCT, and
- * those of jzx_spawn(). */
+ * start in its first turn, and if that fails the router does. Thread: loop. Errors: as
+ * jzx_router_child(), NOT_RESTARTABLE (the parent restarts its children: use jzx_router_child()
+ * with a supervisor), as jzx_spawn() but NOT_RESTARTABLE and INVALID_ARG and TOO_BIG. */
 JZX_API JZX_NODISCARD jzx_err jzx_router_spawn_sized(jzx_loop *loop, const jzx_router_opts *opts,
                                                      jzx_router_sizes sizes, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_router_spawn(jzx_loop *loop, const jzx_router_opts *opts,
@@ -118,7 +116,11 @@ static inline JZX_NODISCARD jzx_err jzx_router_spawn(jzx_loop *loop, const jzx_r
  * and other fields are the caller's. A router that is restarted starts a new pool; what waited in
  * it is kept. arg is a copy of opts, and the caller's until a call takes the spec: a spec that is
  * not used after all is released by spec->drop_arg(spec->arg), before the loop is destroyed.
- * Thread: loop. Errors: as jzx_router_spawn() but for those of jzx_spawn(); NO_MEMORY. */
+ * Thread: loop. Errors: INVALID_ARG (no workers, or two kinds of them; a strategy or choice is
+ * unknown; a hash without `key`; a list with JZX_NOBODY or with an actor twice), TOO_BIG (there are
+ * more than JZX_ROUTER_WORKERS_MAX workers, or a name is too long), BAD_SPEC (`restart` is not what
+ * jzx_set_child_policy() takes), NOT_RESTARTABLE (a worker has neither `init` nor
+ * JZX_SPAWN_STATELESS), NEWER_STRUCT, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_router_child_sized(jzx_loop *loop, const jzx_router_opts *opts,
                                                      jzx_router_sizes sizes, jzx_child_spec *spec);
 static inline JZX_NODISCARD jzx_err jzx_router_child(jzx_loop *loop, const jzx_router_opts *opts,
@@ -130,7 +132,7 @@ static inline JZX_NODISCARD jzx_err jzx_router_child(jzx_loop *loop, const jzx_r
 }
 
 /* Broadcast. Each worker that is not full gets the message; only if all are it waits. Values and
- * copies are copied. Data with `drop` is shared: everybody gets the same msg->len bytes to read,
+ * copies are copied. Data with `drop` is shared: all workers get the same msg->len bytes to read,
  * and the last one to release them drops the original. What cannot be shared becomes a dead letter:
  * data without `drop` or without a length. So does an ask, which is FORGOTTEN: ask a
  * JZX_ROUTE_GATHER_FIRST router, which shares by the same rules and takes asks only. Workers see
@@ -145,8 +147,8 @@ static inline JZX_NODISCARD jzx_err jzx_router_child(jzx_loop *loop, const jzx_r
  * their stop_timeout_ms). 0 stops all. An ask is answered, with this tag, by the number of workers
  * there are now: fewer than asked for if some could not be started; unchanged if it is no pool. */
 #define JZX_TAG_ROUTER_RESIZE 0xFE030001u
-/* Sends that order, urgently. Thread: loop. Errors: TOO_BIG (over JZX_ROUTER_WORKERS_MAX), and as
- * jzx_send_with(). */
+/* Sends that order, urgently. Thread: loop. Errors: TOO_BIG (`workers` is above
+ * JZX_ROUTER_WORKERS_MAX), as jzx_send() but RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_router_resize(jzx_loop *loop, jzx_actor_id router,
                                                 uint32_t workers);
 
@@ -158,7 +160,7 @@ typedef struct jzx_router_stats {
     uint64_t waited;      /* messages that had to wait, each time counted */
     uint64_t skipped;     /* how often a worker was found full; of a broadcast: copies not made */
     uint64_t no_worker;   /* messages that found no worker at all */
-    uint64_t discarded;   /* messages that nobody gets: not to be shared, no worker, timers */
+    uint64_t discarded;   /* messages that no worker gets: not to be shared, no worker, timers */
     uint64_t lost;        /* of these, how many for want of memory */
     uint64_t joined;      /* workers that came, since the router started */
     uint64_t left;        /* and went; a restart is neither */
@@ -186,7 +188,7 @@ static inline const jzx_router_worker *jzx_router_worker_at(const jzx_router_sta
     return (const jzx_router_worker *)(const void *)(first + (size_t)at * stats->worker_size);
 }
 /* Asks for it, urgently: the answer comes as a message to the running actor; outside of actors
- * there is none. Thread: loop. Errors as jzx_send_with(). */
+ * there is none. Thread: loop. Errors: as jzx_send() but RESERVED_TAG. */
 JZX_API JZX_NODISCARD jzx_err jzx_router_get_stats(jzx_loop *loop, jzx_actor_id router);
 
 /* What a JZX_ROUTE_GATHER_FIRST router replies when no worker replied: the data is this struct. */

@@ -20,11 +20,12 @@ typedef struct jzx_sender jzx_sender;
 #define JZX_SENDER_SHARED 0x0u
 #define JZX_SENDER_SINGLE 0x1u
 
-/* Thread: loop. Errors: INVALID_ARG, NO_MEMORY, NOT_SUPPORTED (simulation: one thread only). */
+/* Thread: loop. Errors: INVALID_ARG (an argument is NULL, or a flag is unknown), NO_MEMORY,
+ * NOT_SUPPORTED (the loop is simulated: other threads would make the run unrepeatable). */
 JZX_API JZX_NODISCARD jzx_err jzx_sender_open(jzx_loop *loop, uint32_t flags,
                                               jzx_sender **out_sender);
-/* A new handle to the same loop with flags of its own. Thread: any. Errors as above, LOOP_CLOSED.
- */
+/* A new handle to the same loop with flags of its own. Thread: any. Errors: as jzx_sender_open(),
+ * LOOP_CLOSED. */
 JZX_API JZX_NODISCARD jzx_err jzx_sender_clone(jzx_sender *sender, uint32_t flags,
                                                jzx_sender **out_sender);
 /* One more owner of this handle, one less; the last one closes it. NULL is fine. Thread: any. */
@@ -37,7 +38,7 @@ JZX_API void jzx_sender_release(jzx_sender *sender);
  * messages as there are threads sending at that instant. A thread that is refused with MAILBOX_FULL
  * waits with jzx_sender_wait_room(), tries again later or sheds load. To an actor with a DROP
  * policy that is so only beyond twice the cap in flight. Thread: any. Errors: as jzx_send_with(),
- * and LOOP_CLOSED. */
+ * LOOP_CLOSED. */
 JZX_API JZX_NODISCARD jzx_err jzx_send_async(jzx_sender *sender, jzx_actor_id to, void *data,
                                              size_t len, uint32_t tag);
 JZX_API JZX_NODISCARD jzx_err jzx_send_async_u64(jzx_sender *sender, jzx_actor_id to,
@@ -54,24 +55,24 @@ static inline JZX_NODISCARD jzx_err jzx_send_async_with(jzx_sender *sender, jzx_
 }
 
 /* As jzx_stop(), jzx_stop_drained() and jzx_kill(), with the same verdicts at once: from here on
- * sends give STOPPING, and a late one never hits the slot's next tenant (R2). They need no memory.
- * Thread: any. Errors: NO_SUCH_ACTOR, LOOP_CLOSED. */
+ * sends give STOPPING, and a late stop never hits the next actor in the same slot (R2). They need
+ * no memory. Thread: any. Errors: NO_SUCH_ACTOR, LOOP_CLOSED. */
 JZX_API jzx_err jzx_sender_stop(jzx_sender *sender, jzx_actor_id id);
 JZX_API jzx_err jzx_sender_stop_drained(jzx_sender *sender, jzx_actor_id id);
 JZX_API jzx_err jzx_sender_kill(jzx_sender *sender, jzx_actor_id id);
 /* As jzx_actor_state(), as of a moment ago: TERMINATED when it is gone, and so is its loop.
  * Thread: any. */
 JZX_API jzx_state jzx_sender_actor_state(jzx_sender *sender, jzx_actor_id id);
-/* As jzx_cancel_timer() (R26): OK means that it will not be delivered (again), ALREADY that it was,
- * or ended with its target or the loop. Thread: any. Errors: ALREADY, NO_SUCH_TIMER. */
+/* As jzx_cancel_timer() (R26). Thread: any. Errors: as jzx_cancel_timer(), ALREADY (the loop is
+ * gone, and the timer with it). */
 JZX_API jzx_err jzx_sender_cancel_timer(jzx_sender *sender, jzx_timer_id id);
 
 /* Waits until an actor has room (R12): until at or below its low-water mark, at most timeout_ms
- * (JZX_TIMEOUT_INFINITE: as long as it takes). Those who wait are told in their order, with the
+ * (JZX_TIMEOUT_INFINITE: as long as it takes). Threads that wait are told in their order, with the
  * actors that asked by jzx_notify_room(); whether a slot is still free when the thread sends is
- * decided by the send. Costs a sender that does not wait nothing.
- * Thread: any but those that run actors (DEADLOCK). Errors: NO_SUCH_ACTOR (it is gone, stopping, or
- * ended meanwhile), TIMED_OUT, LOOP_CLOSED, NO_MEMORY, DEADLOCK. */
+ * decided by the send. Costs a sender that does not wait nothing. Thread: any but those that run
+ * actors. Errors: NO_SUCH_ACTOR (the actor is gone, is stopping, or ended meanwhile), TIMED_OUT,
+ * LOOP_CLOSED, NO_MEMORY, DEADLOCK (called on a thread that runs actors). */
 JZX_API JZX_NODISCARD jzx_err jzx_sender_wait_room(jzx_sender *sender, jzx_actor_id id,
                                                    uint64_t timeout_ms);
 

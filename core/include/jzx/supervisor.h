@@ -26,12 +26,12 @@ typedef enum jzx_restart_mode {
     JZX_TEMPORARY = 2  /* none; the spec is forgotten when it ends */
 } jzx_restart_mode;
 
-/* Who is restarted with a child. */
+/* Which children are restarted together with a child that failed. */
 typedef enum jzx_restart_strategy {
-    JZX_ONE_FOR_ONE = 0,  /* nobody else */
+    JZX_ONE_FOR_ONE = 0,  /* no other */
     JZX_ONE_FOR_ALL = 1,  /* all children: stopped in reverse order, then started in order */
     JZX_REST_FOR_ONE = 2, /* those started after it, likewise */
-    JZX_DYNAMIC = 3       /* nobody else; children are made from one spec, see _start_dynamic */
+    JZX_DYNAMIC = 3       /* no other; children are made from one spec, see _start_dynamic */
 } jzx_restart_strategy;
 
 /* What a failure leads to. */
@@ -128,8 +128,8 @@ typedef struct jzx_child_spec {
     uint32_t drain;
     uint32_t flags;         /* JZX_SPAWN_* */
     const char *dispatcher; /* where it runs, copied; NULL: with its supervisor. See jzx/system.h */
-    /* A backoff of its own; what is 0 here is the supervisor's, also after it was reconfigured. Who
-     * takes others along (JZX_ONE_FOR_ALL, JZX_REST_FOR_ONE) waits for its own time. */
+    /* A backoff of its own; what is 0 here is the supervisor's, also after it was reconfigured. A
+     * child that takes others along (JZX_ONE_FOR_ALL, JZX_REST_FOR_ONE) waits for its own time. */
     uint32_t backoff_min_ms; /* JZX_BACKOFF_NONE: it is restarted at once */
     uint32_t backoff_max_ms; /* 0: the supervisor's, or backoff_min_ms if that is longer */
     uint32_t backoff_reset_ms;
@@ -160,9 +160,8 @@ typedef struct jzx_supervisor_sizes {
 /* Makes a supervisor. The specs are checked before anything starts. Its children start in order,
  * each when the one before is RUNNING, and the supervisor is RUNNING after the last. If one cannot
  * start, those that run are stopped in reverse order and the supervisor ends with START_FAILED. Its
- * parent is the running actor, else the root.
- * Thread: loop. Errors: BAD_SPEC, DUPLICATE_CHILD, NOT_RESTARTABLE (neither init nor STATELESS;
- * jzx_supervisor_check() has a sentence for each), TOO_BIG, and those of jzx_spawn(). */
+ * parent is the running actor, else the root. Thread: loop. Errors: as jzx_supervisor_check(), as
+ * jzx_spawn() but NOT_RESTARTABLE and TOO_BIG and INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_spawn_supervisor_sized(jzx_loop *loop,
                                                          const jzx_supervisor_init *init,
                                                          jzx_supervisor_sizes sizes,
@@ -176,8 +175,12 @@ static inline JZX_NODISCARD jzx_err jzx_spawn_supervisor(jzx_loop *loop,
     return jzx_spawn_supervisor_sized(loop, init, sizes, out_id);
 }
 
-/* Says what is wrong with a spec: returns what jzx_spawn_supervisor() would, and fills in a
- * sentence that names child and field ("" when all is well). Thread: any. */
+/* Says what is wrong with a spec: returns what jzx_spawn_supervisor() would for it, and fills in a
+ * sentence that names child and field ("" when all is well). Thread: any. Errors: INVALID_ARG,
+ * BAD_SPEC (a field has no valid value or contradicts another one; jzx_supervisor_check() says
+ * which), DUPLICATE_CHILD, NOT_RESTARTABLE (a child that may be restarted has neither `init` nor
+ * JZX_SPAWN_STATELESS), TOO_BIG (`intensity` or a mailbox cap is above its maximum),
+ * NEWER_STRUCT. */
 JZX_API jzx_err jzx_supervisor_check_sized(const jzx_supervisor_init *init,
                                            jzx_supervisor_sizes sizes, char *why, size_t why_cap);
 static inline jzx_err jzx_supervisor_check(const jzx_supervisor_init *init, char *why,
@@ -187,7 +190,7 @@ static inline jzx_err jzx_supervisor_check(const jzx_supervisor_init *init, char
                                   sizeof(jzx_child_spec)};
     return jzx_supervisor_check_sized(init, sizes, why, why_cap);
 }
-/* Calls `warn` with a sentence for everything that is allowed but likely to hurt: children that
+/* Calls `warn` with a sentence for everything that is allowed but likely a mistake: children that
  * cannot be stopped or never stay down, shutdown times that do not fit, limits that never trip.
  * Returns how many there were. warn may be NULL. Thread: any. */
 JZX_API size_t jzx_supervisor_lint_sized(
@@ -203,11 +206,12 @@ jzx_supervisor_lint(const jzx_supervisor_init *init,
 }
 
 /* The policy by which the running actor's children are restarted: those it spawns from now on. They
- * count as transient. NULL goes back to none: a child that is spawned then
- * ends when it fails. Called again, it changes the rules for all that are supervised. Not
- * auto_shutdown, not JZX_DYNAMIC. Belongs to the incarnation: set it in init. Thread: loop, inside
- * an actor that is no supervisor. Errors: INVALID_ARG (outside), BAD_SPEC, NEWER_STRUCT, TOO_BIG,
- * STOPPING, NO_MEMORY. */
+ * count as transient. NULL goes back to none: a child that is spawned then ends when it fails.
+ * Called again, it changes the rules for all that are supervised. Not auto_shutdown, not
+ * JZX_DYNAMIC. Belongs to the incarnation: set it in init. Thread: loop, inside an actor that is no
+ * supervisor. Errors: INVALID_ARG (called outside of an actor), BAD_SPEC (a field has no valid
+ * value or contradicts another one; jzx_supervisor_check() says which), NEWER_STRUCT, TOO_BIG
+ * (`intensity` or a mailbox cap is above its maximum), STOPPING, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_set_child_policy_sized(jzx_context *ctx,
                                                          const jzx_supervisor_spec *spec,
                                                          size_t spec_size);
@@ -219,26 +223,23 @@ static inline JZX_NODISCARD jzx_err jzx_set_child_policy(jzx_context *ctx,
 
 /* Has its parent restart an actor that runs, in place (R18): a supervisor, a parent with a policy,
  * or, for jzx_spawn_opts.restart, any parent and the root. It goes as after a failure, with the
- * reason SHUTDOWN, but nobody failed: no limit counts it, it does not back off, and siblings are
+ * reason SHUTDOWN, but it is no failure: no limit counts it, it does not back off, and siblings are
  * not taken along. A stop that was asked for before or meanwhile wins.
  *
  * OK: it has begun. If the actor or its parent lives on another dispatcher: it was asked for, and
- * the parent does it when it hears of it, unless one of the errors below holds by then.
- * Thread: loop, also inside actors; jzx_system_restart(): any. Errors: NO_SUCH_ACTOR,
- * WRONG_SUPERVISOR (nobody supervises it), NOT_RESTARTABLE (temporary; neither init nor STATELESS),
- * STOPPING, CHILD_RESTARTING (its parent has not heard yet that it runs, or restarts others),
- * NO_MEMORY (only for actors elsewhere). */
+ * the parent does it when it hears of it, unless one of the errors below holds by then. Thread:
+ * loop, also inside actors; jzx_system_restart(): any. Errors: NO_SUCH_ACTOR, WRONG_SUPERVISOR (no
+ * parent supervises the actor), NOT_RESTARTABLE (the child is temporary, or has neither `init` nor
+ * JZX_SPAWN_STATELESS), STOPPING, CHILD_RESTARTING (the parent has not heard yet that the actor
+ * runs, or is restarting others), NO_MEMORY (only for an actor on another dispatcher). */
 JZX_API jzx_err jzx_restart(jzx_loop *loop, jzx_actor_id id);
 
 /* The calls below take the id of a supervisor. They begin what they ask for and return; watch the
- * child, or run the loop, to see it done. Thread: loop. Common errors: NO_SUCH_ACTOR,
- * WRONG_SUPERVISOR (a plain actor, or dynamic where static is asked for and the other way round),
- * NO_SUCH_CHILD, STOPPING and BUSY (only for calls that change something: the
- * supervisor is stopping; it has not started yet, or is being restarted). */
+ * child, or run the loop, to see it done. Thread: loop. */
 
 /* Adds a child at the end and starts it. If its start fails it is forgotten again. *out_id is its
- * actor. Errors: CHILD_RUNNING, CHILD_PRESENT (its id is taken by one that is down),
- * CHILD_RESTARTING, those of jzx_spawn_supervisor(), NO_MEMORY, MAX_ACTORS. */
+ * actor. Errors: as jzx_supervisor_delete_child() but NO_SUCH_CHILD, CHILD_PRESENT (the id is taken
+ * by a child that is down), as jzx_spawn_supervisor(). */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_start_child_sized(jzx_loop *loop, jzx_actor_id sup,
                                                                const jzx_child_spec *spec,
                                                                jzx_supervisor_sizes sizes,
@@ -251,22 +252,29 @@ static inline JZX_NODISCARD jzx_err jzx_supervisor_start_child(jzx_loop *loop, j
                                   sizeof(jzx_child_spec)};
     return jzx_supervisor_start_child_sized(loop, sup, spec, sizes, out_id);
 }
-/* Of a dynamic supervisor: one more child of its spec, whose init gets this arg. */
+/* Of a dynamic supervisor: one more child of its spec, whose init gets this arg. Errors: as
+ * jzx_supervisor_terminate() but NO_SUCH_CHILD, MAX_ACTORS, NO_MEMORY, NO_SUCH_DISPATCHER (the
+ * system has no dispatcher of this name, or the loop belongs to no system). */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_start_dynamic(jzx_loop *loop, jzx_actor_id sup,
                                                            void *arg, jzx_actor_id *out_id);
 /* Stops a child, as its shutdown_ms says; its spec stays unless it is temporary, and a restart of
- * its one_for_all or rest_for_one group starts it again. Also one that is
- * down (OK), or that is being restarted (then it stays down). */
+ * its one_for_all or rest_for_one group starts it again. Also one that is down (OK), or that is
+ * being restarted (then it stays down). Errors: as jzx_supervisor_child(), STOPPING (the supervisor
+ * is stopping, or the loop is being shut down), BUSY (the supervisor has not started yet, or is
+ * being restarted). */
 JZX_API jzx_err jzx_supervisor_terminate_child(jzx_loop *loop, jzx_actor_id sup,
                                                const char *child_id);
 /* Of any supervisor, by actor: the only way to name a child of a dynamic one. OK also for an actor
- * that is gone. */
+ * that is gone. Errors: as jzx_supervisor_terminate_child(). */
 JZX_API jzx_err jzx_supervisor_terminate(jzx_loop *loop, jzx_actor_id sup, jzx_actor_id child);
-/* Starts a child that is down. Errors: CHILD_RUNNING, CHILD_RESTARTING, NO_MEMORY, MAX_ACTORS. */
+/* Starts a child that is down. Errors: as jzx_supervisor_delete_child(), MAX_ACTORS, NO_MEMORY,
+ * NO_SUCH_DISPATCHER (the system has no dispatcher of this name, or the loop belongs to no
+ * system). */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_restart_child(jzx_loop *loop, jzx_actor_id sup,
                                                            const char *child_id,
                                                            jzx_actor_id *out_id);
-/* Forgets the spec of a child that is down. Errors: CHILD_RUNNING, CHILD_RESTARTING. */
+/* Forgets the spec of a child that is down. Errors: as jzx_supervisor_terminate_child(),
+ * CHILD_RUNNING, CHILD_RESTARTING. */
 JZX_API jzx_err jzx_supervisor_delete_child(jzx_loop *loop, jzx_actor_id sup, const char *child_id);
 
 typedef enum jzx_child_status {
@@ -299,7 +307,10 @@ static inline size_t jzx_supervisor_children(jzx_loop *loop, jzx_actor_id sup, j
 {
     return jzx_supervisor_children_sized(loop, sup, out, sizeof *out, cap);
 }
-/* One child by its id. */
+/* One child by its id. Errors: INVALID_ARG, NO_SUCH_ACTOR (`sup` does not resolve),
+ * WRONG_DISPATCHER (`sup` runs on another dispatcher than the caller; jzx/admin.h works from
+ * everywhere), WRONG_SUPERVISOR (`sup` is a plain actor, or dynamic where a static supervisor is
+ * needed, or the other way round), NO_SUCH_CHILD. */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_child_sized(jzx_loop *loop, jzx_actor_id sup,
                                                          const char *child_id, jzx_child_info *out,
                                                          size_t info_size);
@@ -317,6 +328,7 @@ typedef struct jzx_child_counts {
     uint32_t restarting;
     uint32_t restarts; /* of all children, since the supervisor started */
 } jzx_child_counts;
+/* Errors: as jzx_supervisor_child() but NO_SUCH_CHILD. */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_count_sized(jzx_loop *loop, jzx_actor_id sup,
                                                          jzx_child_counts *out, size_t out_size);
 static inline JZX_NODISCARD jzx_err jzx_supervisor_count(jzx_loop *loop, jzx_actor_id sup,
@@ -327,7 +339,8 @@ static inline JZX_NODISCARD jzx_err jzx_supervisor_count(jzx_loop *loop, jzx_act
 
 /* The spec of a child with all defaults filled in; of a dynamic supervisor that of its children,
  * with child_id NULL or its own id. Pointers are borrowed until the child is forgotten;
- * `supervisor` is NULL and `flags` as given: jzx_child_info tells supervisors from workers. */
+ * `supervisor` is NULL and `flags` as given: jzx_child_info tells supervisors from workers. Errors:
+ * as jzx_supervisor_child(). */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_get_spec_sized(jzx_loop *loop, jzx_actor_id sup,
                                                             const char *child_id,
                                                             jzx_child_spec *out, size_t out_size);
@@ -339,8 +352,10 @@ static inline JZX_NODISCARD jzx_err jzx_supervisor_get_spec(jzx_loop *loop, jzx_
 }
 
 /* Changes the rules of a running supervisor; no child is touched. With a smaller intensity older
- * restarts are forgotten for good. Errors: BAD_SPEC (also: static to
- * dynamic or back), NEWER_STRUCT, TOO_BIG, NO_MEMORY. */
+ * restarts are forgotten for good. Errors: as jzx_supervisor_terminate_child() but NO_SUCH_CHILD,
+ * BAD_SPEC (a field has no valid value or contradicts another one; jzx_supervisor_check() says
+ * which), BAD_SPEC (the strategy would change between static and dynamic), NEWER_STRUCT, TOO_BIG
+ * (`intensity` or a mailbox cap is above its maximum), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_reconfigure_sized(jzx_loop *loop, jzx_actor_id sup,
                                                                const jzx_supervisor_spec *spec,
                                                                size_t spec_size);
@@ -368,9 +383,9 @@ typedef struct jzx_plan_step {
     const char *child_id; /* NULL: the supervisor. Borrowed until the child is forgotten */
 } jzx_plan_step;
 /* What would happen if the actor, a child of this supervisor, failed now with reason FAILED:
- * nothing is changed; a decider is not asked. With everybody running it is what happens; siblings
- * that are on their way down or up already, and stop groups, are not told apart. *out_count is how
- * many steps there are; writes at most cap. */
+ * nothing is changed; a decider is not asked. With all children running it is what happens;
+ * siblings that are on their way down or up already, and stop groups, are not told apart.
+ * *out_count is how many steps there are; writes at most cap. Errors: as jzx_supervisor_child(). */
 JZX_API JZX_NODISCARD jzx_err jzx_supervisor_plan(jzx_loop *loop, jzx_actor_id sup,
                                                   jzx_actor_id child, jzx_plan_step *out,
                                                   size_t cap, size_t *out_count);

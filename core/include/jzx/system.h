@@ -3,10 +3,10 @@
  * A dispatcher decides where an actor runs. The three kinds have the same API, the same guarantees
  * and run the same actor code:
  *
- *   loop    one thread: whoever calls jzx_system_run(). Sends inside it need no atomic operation.
+ *   loop    one thread: the caller of jzx_system_run(). Sends inside it need no atomic operation.
  *   pinned  a loop on a thread of its own, for one actor or for a few.
  *   pool    several workers that share their actors. An actor runs on one worker at a time; a
- *           worker that is kept busy by a long behavior delays nobody else.
+ *           worker that is kept busy by a long behavior delays no other actor.
  *
  * An actor is put on a dispatcher by name, in jzx_spawn_opts.dispatcher or
  * jzx_child_spec.dispatcher, and stays there. NULL is where its parent runs. Three names are always
@@ -65,10 +65,12 @@ typedef struct jzx_system_config {
 
 /* Threads of the dispatchers in the config start at once, those of "pool" and "pinned" at their
  * first use. On any error *out_system is unchanged and nothing is left behind. Under a simulated
- * env no thread starts: the dispatchers take turns as the seed says, see jzx/testkit.h.
- * Thread: any. Errors: INVALID_ARG (no name, a name twice or one of the three, LOOP, a pool with 0
- * workers, a pinned one with several, a CPU that does not exist), TOO_BIG (workers, queue, name),
- * MAX_DISPATCHERS, NEWER_STRUCT, NO_MEMORY, NO_FDS, NO_THREADS. */
+ * env no thread starts: the dispatchers take turns as the seed says, see jzx/testkit.h. Thread:
+ * any. Errors: INVALID_ARG (a dispatcher has no name, a name that another one has or that is one of
+ * the three, or the kind JZX_DISPATCHER_LOOP or none; a pool has 0 workers, or a pinned dispatcher
+ * several; a CPU does not exist), TOO_BIG (too many workers or threads, or too long a queue or
+ * name), MAX_DISPATCHERS (there would be more than JZX_DISPATCHERS_MAX), NEWER_STRUCT, NO_MEMORY
+ * (each dispatcher needs memory), NO_FDS (each dispatcher needs two descriptors), NO_THREADS. */
 JZX_API JZX_NODISCARD jzx_err jzx_system_create_sized(const jzx_system_config *config,
                                                       size_t config_size, size_t loop_config_size,
                                                       size_t dispatcher_size,
@@ -82,9 +84,10 @@ static inline JZX_NODISCARD jzx_err jzx_system_create(const jzx_system_config *c
 
 /* Kills what is alive on every dispatcher, ends and joins every thread, frees everything. Senders
  * stay valid and answer JZX_ERR_LOOP_CLOSED. A worker that does not return from an actor's code
- * within 5 s is left behind with its memory, on purpose, and the call says JZX_ERR_STUCK (R22).
- * In a child after fork(2) it does nothing and says JZX_ERR_FORKED: see jzx_system_abandon().
- * Thread: the one of "loop", outside of actors (else BUSY). NULL is fine. */
+ * within 5 s is left behind with its memory, on purpose (R22). NULL is fine. Thread: the one of
+ * "loop", outside of actors. Errors: BUSY (called inside an actor, or not on the thread of "loop"),
+ * STUCK (an actor does not return from its code, and its thread was left behind), FORKED (the
+ * system is the parent's: use jzx_system_abandon(); nothing happened). */
 JZX_API jzx_err jzx_system_destroy(jzx_system *system);
 
 /* After fork(2), in the child, where no thread of the dispatchers came along: forgets the system
@@ -111,10 +114,12 @@ JZX_API const char *jzx_loop_name(const jzx_loop *loop);
 
 /* Runs "loop" on this thread until jzx_system_request_stop(), or until no actor is alive on any
  * dispatcher. Both give JZX_OK; the other dispatchers run on either way. May be called again.
- * Thread: the one of "loop". Errors as jzx_loop_run(). */
+ * Thread: the one of "loop". Errors: as jzx_loop_run() but BUSY, BUSY (called inside an actor, or
+ * not on the thread of "loop"). */
 JZX_API JZX_NODISCARD jzx_err jzx_system_run(jzx_system *system);
 /* Runs "loop" until nothing is ready on any dispatcher: no message queued, no actor in its code, no
- * timer due. Errors as jzx_loop_run(), and TIMED_OUT when that is not so after timeout_ms. */
+ * timer due. Errors: as jzx_system_run(), TIMED_OUT (after `timeout_ms` there was still something
+ * to do). */
 JZX_API JZX_NODISCARD jzx_err jzx_system_run_until_idle(jzx_system *system, uint64_t timeout_ms);
 /* Makes the current, or else the next, jzx_system_run() return; a jzx_system_shutdown() that comes
  * first answers it. However often it was asked for until then, one run returns. Thread: any, and
@@ -123,9 +128,10 @@ JZX_API void jzx_system_request_stop(jzx_system *system);
 
 /* Stops everything as jzx_loop_shutdown() does, on all dispatchers at once and with one deadline,
  * and runs "loop" meanwhile. The report sums up; out may be NULL. Afterwards the system can be used
- * again. Thread: the one of "loop", outside of actors. Errors: TIMED_OUT (somebody had to be
- * killed), STUCK (somebody does not return from its code and could not be: the report's `who` names
- * it with reason STUCK), BUSY. */
+ * again. Thread: the one of "loop", outside of actors. Errors: TIMED_OUT (all actors ended, but
+ * some had to be killed; the report names them), STUCK (an actor does not return from its code and
+ * could not be killed; the report names it with reason STUCK), BUSY (called inside an actor, or not
+ * on the thread of "loop"), INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_system_shutdown_sized(jzx_system *system, uint32_t timeout_ms,
                                                         jzx_shutdown_report *out, size_t out_size);
 static inline JZX_NODISCARD jzx_err jzx_system_shutdown(jzx_system *system, uint32_t timeout_ms,
@@ -135,8 +141,7 @@ static inline JZX_NODISCARD jzx_err jzx_system_shutdown(jzx_system *system, uint
 }
 
 /* From any thread, also one that runs no actors. What is spawned so has no parent but the root.
- * Errors: as jzx_spawn(), and NO_SUCH_DISPATCHER, MAX_DISPATCHERS, STOPPING (the system is being
- * shut down or destroyed). */
+ * Errors: as jzx_spawn(), STOPPING (the system is being shut down or destroyed). */
 JZX_API JZX_NODISCARD jzx_err jzx_system_spawn_sized(jzx_system *system, const jzx_spawn_opts *opts,
                                                      size_t opts_size, jzx_actor_id *out_id);
 static inline JZX_NODISCARD jzx_err jzx_system_spawn(jzx_system *system, const jzx_spawn_opts *opts,
@@ -147,18 +152,19 @@ static inline JZX_NODISCARD jzx_err jzx_system_spawn(jzx_system *system, const j
 /* jzx_stop(), jzx_stop_drained(), jzx_kill(), jzx_actor_state() and jzx_cancel_timer() from any
  * thread, also one of another system's dispatchers, with the same verdicts. They need no memory and
  * cannot be refused by a full mailbox. The system must not be destroyed meanwhile; jzx/sender.h has
- * the same for a handle that outlives it, and for a loop alone. Errors: NO_SUCH_ACTOR; of the
- * cancel: ALREADY, NO_SUCH_TIMER. */
+ * the same for a handle that outlives it, and for a loop alone. Errors: NO_SUCH_ACTOR (the id does
+ * not resolve). */
 JZX_API jzx_err jzx_system_stop(jzx_system *system, jzx_actor_id id);
 JZX_API jzx_err jzx_system_stop_drained(jzx_system *system, jzx_actor_id id);
 JZX_API jzx_err jzx_system_kill(jzx_system *system, jzx_actor_id id);
 JZX_API jzx_state jzx_system_actor_state(jzx_system *system, jzx_actor_id id);
+/* Errors: as jzx_cancel_timer(). */
 JZX_API jzx_err jzx_system_cancel_timer(jzx_system *system, jzx_timer_id id);
 /* jzx_restart() (jzx/supervisor.h) from any thread: OK is that it was asked for. Errors:
  * NO_SUCH_ACTOR, STOPPING, NO_MEMORY. */
 JZX_API jzx_err jzx_system_restart(jzx_system *system, jzx_actor_id id);
-/* A sender that reaches the actors of every dispatcher. Errors as jzx_sender_open(). Thread: any.
- */
+/* A sender that reaches the actors of every dispatcher. Errors: as jzx_sender_open(). Thread:
+ * any. */
 JZX_API JZX_NODISCARD jzx_err jzx_system_sender(jzx_system *system, uint32_t flags,
                                                 jzx_sender **out_sender);
 
@@ -170,9 +176,9 @@ JZX_API JZX_NODISCARD jzx_err jzx_system_sender(jzx_system *system, uint32_t fla
  * dispatcher in the order in which they happened, with everything they point to copied (the message
  * of on_dead_letter: without its data, unless it is a value). They come while "loop" runs or is
  * stepped, and those that still wait come in jzx_system_destroy(). One that was replaced is not
- * called any more, also not for what happened before. Each waits in memory: when there is none,
- * observations are lost, never messages.
- * Thread: the one of "loop". Errors: NEWER_STRUCT, NO_MEMORY (nothing changed). */
+ * called any more, not even for what happened before. Each waits in memory: when there is none,
+ * observations are lost, never messages. Thread: the one of "loop". Errors: INVALID_ARG,
+ * NEWER_STRUCT, NO_MEMORY (a serialized observer needs memory; nothing changed). */
 JZX_API jzx_err jzx_system_set_observer_sized(jzx_system *system, const jzx_observer *observer,
                                               size_t observer_size, void *ctx, int serialize);
 static inline jzx_err jzx_system_set_observer(jzx_system *system, const jzx_observer *observer,

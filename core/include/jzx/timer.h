@@ -42,12 +42,15 @@ typedef struct jzx_timer_opts {
  * timer never delivers (cancel, end of the target) it is released: drop, else the target's
  * drop_msg, else counted as abandoned. A timer that finds its target on another dispatcher gone has
  * no drop_msg to ask for: give it a `drop`. out_id may be NULL. Thread: loop. Errors:
- * NO_SUCH_ACTOR, STOPPING, NO_MEMORY, RESERVED_TAG. */
+ * NO_SUCH_ACTOR, STOPPING, NO_MEMORY (the allocator has no memory left, or 16,777,216 timers
+ * exist), RESERVED_TAG, INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_send_after(jzx_loop *loop, jzx_actor_id target, uint32_t ms,
                                              void *data, size_t len, uint32_t tag,
                                              jzx_timer_id *out_id);
 
-/* The full form. Errors: also INVALID_ARG, NEWER_STRUCT, TOO_BIG. Thread: loop. */
+/* The full form. Errors: as jzx_send_after(), INVALID_ARG (an argument is NULL, a mode or flag is
+ * unknown, or JZX_TIMER_VALUE is set with `drop`), NEWER_STRUCT, TOO_BIG (`delay_ms` or `period_ms`
+ * is above its maximum). Thread: loop. */
 JZX_API JZX_NODISCARD jzx_err jzx_timer_start_sized(jzx_loop *loop, jzx_actor_id target,
                                                     const jzx_timer_opts *opts, size_t opts_size,
                                                     jzx_timer_id *out_id);
@@ -58,8 +61,10 @@ static inline JZX_NODISCARD jzx_err jzx_timer_start(jzx_loop *loop, jzx_actor_id
     return jzx_timer_start_sized(loop, target, opts, sizeof *opts, out_id);
 }
 
-/* OK: it will not be delivered (again), also for a periodic timer inside its own message. ALREADY:
- * it was, or it ended with its target. NO_SUCH_TIMER: the id was never given out. Thread: loop. */
+/* After JZX_OK no message of this timer is delivered (again), also when a periodic timer is
+ * cancelled inside its own message. Thread: loop. Errors: ALREADY (the timer's message was
+ * delivered or is being handled, the timer was cancelled before, or it ended with its target),
+ * NO_SUCH_TIMER (the id was never given out). */
 JZX_API jzx_err jzx_cancel_timer(jzx_loop *loop, jzx_timer_id id);
 
 /* Of the timer message in hand: its timer, and how many periods passed without a message of their

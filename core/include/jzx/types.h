@@ -1,12 +1,11 @@
 /* Ids, errors, messages, reasons and the allocator: what every other header speaks in.
  *
  * Threads are named the same way everywhere. "Thread: loop" means the thread that is inside
- * jzx_loop_run() or jzx_loop_step(), or, while nobody is, any one thread at a time. "Thread: any"
- * means any thread at any time. Debug builds abort with a sentence when the rule is broken.
+ * jzx_loop_run() or jzx_loop_step(), or, while no thread is, any one thread at a time. "Thread:
+ * any" means any thread at any time. Debug builds abort with a sentence when the rule is broken.
  *
  * A NULL loop, sender or required pointer gives JZX_ERR_INVALID_ARG; functions without an error
- * result then do nothing and return 0, NULL, "" or -1. out_id and out_ref may be
- * NULL. */
+ * result then do nothing and return 0, NULL, "" or -1. out_id and out_ref may be NULL. */
 #ifndef JZX_TYPES_H
 #define JZX_TYPES_H
 
@@ -119,13 +118,13 @@ JZX_API const char *jzx_err_name(int err);
 /* The version of the library that is loaded, for comparison with JZX_VERSION_STRING. */
 JZX_API const char *jzx_version(void);
 
-/* An actor id (R1): generation in the high half; dispatcher and slot in the low half.
- * An id never means another actor than the one it was given to. 0 is nobody. */
+/* An actor id (R1): generation in the high half; dispatcher and slot in the low half. An id never
+ * means another actor than the one it was given to. 0 is no actor. */
 typedef uint64_t jzx_actor_id;
 #define JZX_NOBODY ((jzx_actor_id)0)
 
-/* An id of its two halves, as jzx_id_generation() and jzx_id_index() give them: for ids that were
- * stored or sent in parts. What is made up finds nobody. Generation 0 is nobody's. */
+/* The id of two halves, as jzx_id_generation() and jzx_id_index() give them: for ids that were
+ * stored or sent in parts. A made-up id finds no actor; no actor has generation 0. */
 static inline jzx_actor_id jzx_make_id(uint32_t generation, uint32_t index)
 {
     return ((jzx_actor_id)generation << 32) | index;
@@ -190,7 +189,7 @@ typedef uint64_t
  * between their own actors. Nothing refuses them; leave them alone. */
 #define JZX_TAG_PATTERN_FIRST 0xFE000000u
 
-/* Who made a message. Only the runtime sets it, so it cannot be forged (R7). */
+/* What made a message. Only the runtime sets it, so it cannot be forged (R7). */
 typedef enum jzx_kind {
     JZX_KIND_USER = 0,   /* sent by an actor or by the program */
     JZX_KIND_TIMER = 1,  /* jzx_send_after(), jzx_timer_start() */
@@ -237,8 +236,8 @@ typedef enum jzx_owner {
     JZX_OWNER_ACTOR = 3     /* the receiver's, which releases it */
 } jzx_owner;
 
-/* Says so of a message as a behavior gets it; looks at nothing but the message. After
- * jzx_message_take() what was the runtime's is the actor's. NULL is nobody's. Thread: any. */
+/* The owner of a message as a behavior gets it, found by a look at the message alone. After
+ * jzx_message_take() what was the runtime's is the actor's. NULL has no owner. Thread: any. */
 static inline jzx_owner jzx_message_owner(const jzx_message *msg)
 {
     if (msg == NULL || (msg->flags & JZX_MSG_VALUE) != 0 || msg->data == NULL) {
@@ -274,7 +273,7 @@ typedef enum jzx_reason_kind {
 typedef struct jzx_reason {
     uint32_t kind; /* jzx_reason_kind */
     int32_t code;
-    jzx_actor_id from; /* 0, or who caused it */
+    jzx_actor_id from; /* 0, or the actor that caused it */
     char text[JZX_REASON_TEXT_MAX + 1];
 } jzx_reason;
 

@@ -1,8 +1,8 @@
 /* The watchdog: says which actor does not return from its code (R22).
  *
- * C cannot end a behavior that loops for ever, and on one loop nobody else runs meanwhile. The
- * watchdog is a thread of its own that notices and reports: who, which message, for how long, and
- * where. Nothing is started, and no signal handler installed, unless asked for. */
+ * C cannot end a behavior that loops for ever, and on one loop no other actor runs meanwhile. The
+ * watchdog is a thread of its own that notices and reports: which actor, which message, for how
+ * long, and where. Nothing is started, and no signal handler installed, unless asked for. */
 #ifndef JZX_WATCHDOG_H
 #define JZX_WATCHDOG_H
 
@@ -37,8 +37,10 @@ typedef struct jzx_watchdog_opts {
     void *ctx;
 } jzx_watchdog_opts;
 
-/* Watches the loop. Stop it before the loop is destroyed. Thread: loop. Errors: INVALID_ARG,
- * NEWER_STRUCT, NO_MEMORY, ALREADY (the loop has one), NOT_SUPPORTED (simulated loops). */
+/* Watches the loop. Stop it before the loop is destroyed. Thread: loop. Errors: INVALID_ARG (an
+ * argument is NULL, there is no `on_stuck`, or the signal cannot be used), NEWER_STRUCT, NO_MEMORY
+ * (there is no memory or no thread, or the process has 256 watchdogs), ALREADY (the loop has one),
+ * NOT_SUPPORTED (the loop is simulated). */
 JZX_API JZX_NODISCARD jzx_err jzx_watchdog_start_sized(jzx_loop *loop,
                                                        const jzx_watchdog_opts *opts,
                                                        size_t opts_size,

@@ -20,7 +20,7 @@ static uint32_t home_of(const jzi_idmap *map, uint64_t id)
 }
 
 /* Where the id is, or the free place where it belongs. The map has memory. */
-static uint32_t place_of(const jzi_idmap *map, uint64_t id)
+static uint32_t idmap_place_of(const jzi_idmap *map, uint64_t id)
 {
     uint32_t place = home_of(map, id);
     while (*record_at(map, place) != 0 && *record_at(map, place) != id) {
@@ -48,7 +48,7 @@ void jzi_idmap_clear(jzi_idmap *map)
     }
 }
 
-static bool grow(jzi_idmap *map, const jzx_allocator *alloc, uint32_t bytes, uint32_t cap)
+static bool idmap_grow(jzi_idmap *map, const jzx_allocator *alloc, uint32_t bytes, uint32_t cap)
 {
     jzi_assert(bytes >= sizeof(uint64_t) && bytes % sizeof(uint64_t) == 0);
     jzi_idmap bigger = {.bytes = bytes, .cap = cap, .count = map->count};
@@ -57,7 +57,7 @@ static bool grow(jzi_idmap *map, const jzx_allocator *alloc, uint32_t bytes, uin
         return false;
     }
     for (const uint64_t *at = NULL; (at = jzi_idmap_next(map, at)) != NULL;) {
-        memcpy(record_at(&bigger, place_of(&bigger, *at)), at, bytes);
+        memcpy(record_at(&bigger, idmap_place_of(&bigger, *at)), at, bytes);
     }
     jzi_free(alloc, map->records, bytes_of(map));
     *map = bigger;
@@ -73,7 +73,7 @@ bool jzi_idmap_reserve(jzi_idmap *map, const jzx_allocator *alloc, uint32_t byte
     while (count > cap / 4 * 3) {
         cap *= 2;
     }
-    return cap == map->cap || grow(map, alloc, bytes, cap);
+    return cap == map->cap || idmap_grow(map, alloc, bytes, cap);
 }
 
 void *jzi_idmap_add(jzi_idmap *map, const jzx_allocator *alloc, uint32_t bytes, uint64_t id)
@@ -87,7 +87,7 @@ void *jzi_idmap_add(jzi_idmap *map, const jzx_allocator *alloc, uint32_t bytes, 
         return NULL;
     }
     jzi_assert(bytes == map->bytes);
-    record = record_at(map, place_of(map, id));
+    record = record_at(map, idmap_place_of(map, id));
     *record = id;
     map->count++;
     return record;
@@ -98,7 +98,7 @@ void *jzi_idmap_find(const jzi_idmap *map, uint64_t id)
     if (map->count == 0 || id == 0) {
         return NULL;
     }
-    uint64_t *record = record_at(map, place_of(map, id));
+    uint64_t *record = record_at(map, idmap_place_of(map, id));
     return *record == 0 ? NULL : record;
 }
 
@@ -108,7 +108,7 @@ bool jzi_idmap_remove(jzi_idmap *map, uint64_t id)
         return false;
     }
     uint32_t mask = map->cap - 1;
-    uint32_t hole = place_of(map, id);
+    uint32_t hole = idmap_place_of(map, id);
     /* What follows the hole moves up into it, unless that would put it before its home (I2). */
     for (uint32_t at = (hole + 1) & mask; *record_at(map, at) != 0; at = (at + 1) & mask) {
         uint32_t home = home_of(map, *record_at(map, at));

@@ -226,12 +226,6 @@ jzx_err jzx_reply_with_sized(jzx_context *ctx, jzx_request request, const jzx_se
     return err;
 }
 
-jzx_err jzx_reply_data(jzx_context *ctx, jzx_request request, void *data, size_t len, uint32_t tag)
-{
-    const jzx_send_opts opts = {.data = data, .len = len, .tag = tag};
-    return jzx_reply_with(ctx, request, &opts);
-}
-
 /* A value for an ask that is in hand, and was made on this loop by an actor that still waits: then
  * nobody else knows it. The long way does the same. */
 static inline bool reply_quickly(jzx_context *ctx, uint64_t value, uint32_t tag)

@@ -175,17 +175,17 @@ static jzx_err send_as_sender(jzi_worker *worker, jzx_actor_id to, const jzx_sen
     return err == JZX_OK ? JZX_OK : jzi_worker_refuse(worker, to, err);
 }
 
-static jzx_err relay(jzx_context *ctx, jzx_actor_id to, const jzx_send_opts *opts)
+static jzx_err send_as(jzx_context *ctx, jzx_actor_id to, const jzx_send_opts *opts)
 {
-    JZI_ENTER(ctx->loop, "jzx_relay");
+    JZI_ENTER(ctx->loop, "jzx_send_as");
     uint32_t flags = 0;
     jzx_err err = jzi_mailbox_check_opts(opts, &flags);
     return err != JZX_OK ? jzi_worker_refuse(worker, to, err)
                          : send_as_sender(worker, to, opts, flags);
 }
 
-jzx_err jzx_relay_sized(jzx_context *ctx, jzx_actor_id to, const jzx_send_opts *opts,
-                        size_t opts_size)
+jzx_err jzx_send_as_sized(jzx_context *ctx, jzx_actor_id to, const jzx_send_opts *opts,
+                          size_t opts_size)
 {
     jzx_send_opts known;
     if (jzi_worker_with_message(ctx) == NULL || opts == NULL) {
@@ -193,7 +193,7 @@ jzx_err jzx_relay_sized(jzx_context *ctx, jzx_actor_id to, const jzx_send_opts *
     }
     jzx_err err = jzi_struct_adopt(&known, sizeof known, opts, opts_size);
     if (err == JZX_OK) {
-        err = relay(ctx, to, &known);
+        err = send_as(ctx, to, &known);
         if (err != JZX_OK) {
             jzi_send_consume(&known);
         }

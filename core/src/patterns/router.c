@@ -185,7 +185,7 @@ static void on_news(jzx_context *ctx, jzi_router *r, const jzx_message *msg)
     }
 }
 
-static jzx_behavior_result router_on_message(jzx_context *ctx, const jzx_message *msg)
+static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg)
 {
     jzi_router *r = ctx->state;
     if (jzi_unlikely(!r->started)) {
@@ -275,7 +275,7 @@ jzx_err jzx_router_spawn_sized(jzx_loop *loop, const jzx_router_opts *opts, jzx_
         return JZX_ERR_NO_MEMORY;
     }
     r->owned = plan;
-    jzx_spawn_opts spawn = {.behavior = router_on_message,
+    jzx_spawn_opts spawn = {.behavior = on_message,
                             .state = r,
                             .deinit = on_end,
                             .drop_msg = plan->opts.drop_msg,
@@ -311,7 +311,7 @@ jzx_err jzx_router_child_sized(jzx_loop *loop, const jzx_router_opts *opts, jzx_
     if (err != JZX_OK) {
         return err;
     }
-    spec->behavior = router_on_message;
+    spec->behavior = on_message;
     spec->init = on_start;
     spec->deinit = on_end;
     spec->arg = plan;

@@ -132,7 +132,7 @@ jzx_err jzi_router_broadcast(jzx_context *ctx, jzi_router *r, const jzx_message 
             continue;
         }
         jzi_shared_lend(shared);
-        err = jzx_relay(ctx, route->id, &opts);
+        err = jzx_send_as(ctx, route->id, &opts);
         if (err == JZX_OK) {
             route->routed++;
             sent++;

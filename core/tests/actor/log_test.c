@@ -2,7 +2,7 @@
  * a person can read, and says nothing otherwise; an observer hears all of it besides (R21). Method:
  * standard error is a pipe while the loop runs; numbers that differ from run to run are blanked. */
 #define _GNU_SOURCE
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* Goal: what can be seen of a loop is true: every callback with its arguments and at its moment,
  * every counter, facts of actors, structs of other sizes (R5, R21). Method: simulation; the
  * observer writes a log that is compared as text. */
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <pthread.h>
 
@@ -80,7 +80,7 @@ static void watch(rig *r, scribe *s)
     REQUIRE_OK(jzx_loop_set_observer(r->loop, &everything, s));
 }
 
-static jzx_behavior_result panic_on_2(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result panic_on_2(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     if (msg->tag == 2) {
@@ -95,12 +95,12 @@ static void test_callbacks_come_in_order_with_their_arguments(void)
     scribe seen = {.len = 0};
     watch(&r, &seen);
     jzx_spawn_opts opts = {.name = "first"};
-    subject *a = subject_start(&r, panic_on_2, &opts);
-    subject *b = subject_start(&r, panic_on_2, NULL);
+    puppet *a = puppet_start(&r, panic_on_2, &opts);
+    puppet *b = puppet_start(&r, panic_on_2, NULL);
     CHECK_STR(seen.log, "start:0:first start:1: ");
-    send_tag(&r, a, 1);
-    send_tag(&r, a, 2);
-    send_tag(&r, a, 3);
+    tell(&r, a, 1);
+    tell(&r, a, 2);
+    tell(&r, a, 3);
     CHECK_OK(jzx_stop(r.loop, b->id));
     CHECK_OK(jzx_loop_run(r.loop));
     CHECK_STR(
@@ -110,15 +110,15 @@ static void test_callbacks_come_in_order_with_their_arguments(void)
     seen.len = 0;
     seen.log[0] = '\0';
     CHECK_OK(jzx_loop_set_observer(r.loop, NULL, NULL));
-    free(a);
-    a = subject_start(&r, NULL, NULL);
+    puppet_free(a);
+    a = puppet_start(&r, NULL, NULL);
     CHECK_STR(seen.log, "");
     watch(&r, &seen);
-    send_tag(&r, a, 9);
+    tell(&r, a, 9);
     rig_close(&r);
     CHECK_STR(seen.log, "dead:1:9/loop closed stop:1:/killed/0 ");
-    free(a);
-    free(b);
+    puppet_free(a);
+    puppet_free(b);
 }
 
 static void test_a_full_mailbox_is_told_once_per_run_of_refusals(void)
@@ -126,11 +126,11 @@ static void test_a_full_mailbox_is_told_once_per_run_of_refusals(void)
     rig r = rig_open(NULL);
     scribe seen = {.len = 0};
     jzx_spawn_opts opts = {.mailbox_cap = 2};
-    subject *s = subject_start(&r, NULL, &opts);
+    puppet *s = puppet_start(&r, NULL, &opts);
     watch(&r, &seen);
     for (int round = 0; round < 3; round++) {
-        send_tag(&r, s, 1);
-        send_tag(&r, s, 1);
+        tell(&r, s, 1);
+        tell(&r, s, 1);
         for (int i = 0; i < 5; i++) {
             CHECK_EQ(jzx_send_u64(r.loop, s->id, 0, 1), JZX_ERR_MAILBOX_FULL);
         }
@@ -139,10 +139,10 @@ static void test_a_full_mailbox_is_told_once_per_run_of_refusals(void)
     CHECK_STR(seen.log, "full:0: full:0: full:0: ");
     CHECK_EQ(rig_counters(&r).refused[JZX_REFUSED_FULL], 15);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
-static jzx_behavior_result look_inside(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result look_inside(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     jzx_counters now;
     jzx_actor_facts facts;
@@ -163,15 +163,15 @@ static jzx_behavior_result look_inside(jzx_context *ctx, const jzx_message *msg,
 static void test_counters_are_exact_inside_a_behavior(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, look_inside, NULL);
+    puppet *s = puppet_start(&r, look_inside, NULL);
     for (uint32_t i = 0; i < 3; i++) {
-        send_tag(&r, s, i);
+        tell(&r, s, i);
     }
     rig_idle(&r);
     CHECK_EQ(s->handled, 3);
     CHECK_EQ(rig_counters(&r).in_hand, 0);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_each_counter_counts_its_own(void)
@@ -183,8 +183,8 @@ static void test_each_counter_counts_its_own(void)
     jzx_counters now = rig_counters(&r);
     CHECK_EQ(memcmp(&now, &zero, sizeof zero), 0);
     jzx_spawn_opts opts = {.mailbox_cap = 2};
-    subject *a = subject_start(&r, NULL, &opts);
-    subject *b = subject_start(&r, NULL, NULL);
+    puppet *a = puppet_start(&r, NULL, &opts);
+    puppet *b = puppet_start(&r, NULL, NULL);
     int fd[2];
     REQUIRE_OK(jzx_sim_pipe(r.sim, fd));
     jzx_io_ref ref;
@@ -231,8 +231,8 @@ static void test_each_counter_counts_its_own(void)
     CHECK_EQ(rig_counters(&r).redirected, 0);
     CHECK_EQ(rig_counters(&r).async_sent + rig_counters(&r).async_arrived, 0);
     rig_close(&r);
-    free(a);
-    free(b);
+    puppet_free(a);
+    puppet_free(b);
 }
 
 static void test_facts_of_an_actor_are_true(void)
@@ -243,10 +243,10 @@ static void test_facts_of_an_actor_are_true(void)
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
     jzx_spawn_opts opts = {.name = name, .mailbox_cap = 10};
-    subject *s = subject_start(&r, NULL, &opts);
+    puppet *s = puppet_start(&r, NULL, &opts);
     memset(name, 'x', sizeof name - 1); /* it was copied */
-    send_tag(&r, s, 1);
-    send_tag(&r, s, 2);
+    tell(&r, s, 1);
+    tell(&r, s, 2);
     CHECK_OK(try_urgent(r.loop, s->id, 3));
     (void)after(&r, s, 100, 4);
     REQUIRE_OK(jzx_actor_inspect(r.loop, s->id, &facts));
@@ -267,7 +267,7 @@ static void test_facts_of_an_actor_are_true(void)
     rig_idle(&r);
     CHECK_EQ(jzx_actor_inspect(r.loop, s->id, &facts), JZX_ERR_NO_SUCH_ACTOR);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 /* An observer as a later version may know it. */
@@ -285,12 +285,12 @@ static void test_structs_of_other_versions(void)
     newer.on_something_new = on_loop_start;
     CHECK_EQ(jzx_loop_set_observer_sized(r.loop, &newer.known, sizeof newer, &seen),
              JZX_ERR_NEWER_STRUCT);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     CHECK_STR(seen.log, "start:0: "); /* the one that was understood is still there */
     /* An old program knows only the first two callbacks; what follows is not read. */
     size_t old = offsetof(jzx_observer, on_actor_restart);
     CHECK_OK(jzx_loop_set_observer_sized(r.loop, &everything, old, &seen));
-    send_tag(&r, s, 1);
+    tell(&r, s, 1);
     CHECK_OK(jzx_stop(r.loop, s->id));
     rig_idle(&r);
     CHECK_STR(seen.log, "start:0: stop:0:/shutdown/0 ");
@@ -309,22 +309,23 @@ static void test_structs_of_other_versions(void)
     CHECK_EQ(wide.known.dead, 1);
     CHECK_EQ(wide.later, 0);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
-static jzx_behavior_result spawn_and_stop(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result spawn_and_stop(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)msg;
     (void)self;
-    jzx_spawn_opts opts = {.behavior = subject_behavior, .name = "child"};
+    jzx_spawn_opts opts = {.behavior = puppet_behavior, .name = "child"};
     jzx_actor_id id;
     CHECK_OK(jzx_spawn(ctx->loop, &opts, &id));
     CHECK_OK(jzx_stop(ctx->loop, id));
     return JZX_BEHAVIOR_FAIL;
 }
 
-static void tell_first(jzx_context *ctx, subject *self)
+static void tell_first(jzx_context *ctx, puppet *self, uint32_t what)
 {
+    (void)what; /* a bare puppet has one hook */
     scribe *seen = self->arg;
     note(seen, "deinit", ctx->self, "");
 }
@@ -334,17 +335,17 @@ static void test_an_end_is_told_after_deinit_and_after_its_dead_letters(void)
     rig r = rig_open_fifo(NULL);
     scribe seen = {.len = 0};
     watch(&r, &seen);
-    subject *s = subject_start(&r, spawn_and_stop, NULL);
-    s->on_end = tell_first;
+    puppet *s = puppet_start(&r, spawn_and_stop, NULL);
+    s->during = tell_first;
     s->arg = &seen;
-    send_tag(&r, s, 1);
-    send_tag(&r, s, 2);
+    tell(&r, s, 1);
+    tell(&r, s, 2);
     rig_idle(&r);
     CHECK_STR(seen.log,
               "start:0: start:1:child dead:0:1/failed on stop:1:child/shutdown/0 deinit:0: "
               "dead:0:2/stopped stop:0:/failed/0 ");
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void *read_counters(void *arg)
@@ -366,7 +367,7 @@ static void read_elsewhere(scribe *s)
     pthread_join(thread, NULL);
 }
 
-static jzx_behavior_result bury_and_read(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result bury_and_read(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)msg;
     scribe *reader = self->arg;
@@ -381,9 +382,9 @@ static void test_numbers_read_by_another_thread_are_plausible(void)
     rig r = rig_open(NULL);
     scribe reader = {.loop = r.loop};
     jzx_spawn_opts opts = {.mailbox_cap = 1, .full_policy = JZX_FULL_DROP_NEWEST};
-    subject *s = subject_start(&r, NULL, &opts);
+    puppet *s = puppet_start(&r, NULL, &opts);
     for (int i = 0; i < 5; i++) {
-        send_tag(&r, s, 1); /* four are accepted and buried outside of a tick */
+        tell(&r, s, 1); /* four are accepted and buried outside of a tick */
         read_elsewhere(&reader);
     }
     rig_idle(&r);
@@ -393,26 +394,26 @@ static void test_numbers_read_by_another_thread_are_plausible(void)
     rig_idle(&r);
     s->on = bury_and_read;
     s->arg = &reader;
-    subject_spawn(&r, s, &opts);
+    puppet_start_as(&r, s, &opts);
     s->handled = 0;
-    send_tag(&r, s, 1);
+    tell(&r, s, 1);
     rig_idle(&r);
     CHECK_EQ(reader.len, 9);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 /* A sender stands for any other thread; what it is refused is told when the loop takes it in. */
 static void test_refusals_of_other_threads_reach_the_observer_R11(void)
 {
-    const core_world *before = current;
-    current = &worlds[1]; /* a simulated world has no other threads */
+    const rig_world *before = rig_current;
+    rig_current = &rig_worlds[1]; /* a simulated world has no other threads */
     rig r = rig_open(NULL);
     scribe seen = {.len = 0};
     jzx_sender *sender = NULL;
     jzx_spawn_opts opts = {.mailbox_cap = 2};
-    subject *s = subject_start(&r, NULL, &opts);
-    subject *t = subject_start(&r, NULL, &opts);
+    puppet *s = puppet_start(&r, NULL, &opts);
+    puppet *t = puppet_start(&r, NULL, &opts);
     watch(&r, &seen);
     REQUIRE_OK(jzx_sender_open(r.loop, JZX_SENDER_SHARED, &sender));
     for (uint32_t round = 1; round <= 3; round++) {
@@ -440,9 +441,9 @@ static void test_refusals_of_other_threads_reach_the_observer_R11(void)
     CHECK_STR(seen.log, "");
     jzx_sender_release(sender);
     rig_close(&r);
-    free(s);
-    free(t);
-    current = before;
+    puppet_free(s);
+    puppet_free(t);
+    rig_current = before;
 }
 
 static uint32_t full_calls;

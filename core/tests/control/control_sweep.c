@@ -77,11 +77,11 @@ static void test_a_start_without_memory_leaves_nothing_behind(void)
                 CHECK(access(p.path, F_OK) != 0);
                 CHECK(jzx_control_of(p.loop) == NULL);
                 CHECK(atomic_load(&s.bytes) <= before + 65536); /* kept: the failures' ring */
-                serve(&p, JZX_CONTROL_ALL);
+                program_serve(&p, JZX_CONTROL_ALL);
             }
             caller c;
-            call(&c, &p);
-            hang_up(&c);
+            caller_open(&c, &p);
+            caller_close(&c);
             unmake_program(&p);
             CHECK_EQ(atomic_load(&s.bytes), 0);
         }
@@ -114,15 +114,15 @@ static void ask_all(const program *p)
     memset(&c, 0, sizeof c);
     c.fd = try_connect(p->path);
     REQUIRE(c.fd >= 0);
-    bool open = hear(&c) != NULL;
+    bool open = caller_hear(&c) != NULL;
     for (size_t i = 0; open && i < sizeof requests / sizeof requests[0]; i++) {
         open = send(c.fd, requests[i], strlen(requests[i]), MSG_NOSIGNAL) > 0 &&
                send(c.fd, "\n", 1, MSG_NOSIGNAL) > 0;
         do {
-            open = open && hear(&c) != NULL;
-        } while (open && !has(c.line, "\"ok\":"));
+            open = open && caller_hear(&c) != NULL;
+        } while (open && !line_has(c.line, "\"ok\":"));
     }
-    hang_up(&c);
+    caller_close(&c);
 }
 
 static void test_requests_without_memory_are_refused(void)
@@ -131,8 +131,8 @@ static void test_requests_without_memory_are_refused(void)
     stingy s;
     make_stingy_program(&p, &s);
     spawn_tree(&p, 3);
-    serve(&p, JZX_CONTROL_SEND | JZX_CONTROL_RESTART);
-    run(&p);
+    program_serve(&p, JZX_CONTROL_SEND | JZX_CONTROL_RESTART);
+    program_run(&p);
     ask_all(&p);
     for (int good = 0; good < 2; good++) {
         uint64_t failed = 1;
@@ -145,10 +145,10 @@ static void test_requests_without_memory_are_refused(void)
         CHECK_EQ(failed, 0);
     }
     caller c;
-    call(&c, &p);
-    CHECK_HAS(ask(&c, "{\"op\":\"actors\"}"), "\"ok\":true");
-    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
-    hang_up(&c);
+    caller_open(&c, &p);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"actors\"}"), "\"ok\":true");
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
+    caller_close(&c);
     unmake_program(&p);
     CHECK_EQ(atomic_load(&s.bytes), 0);
 }

@@ -1,7 +1,6 @@
+/* Goal: what the control answers is true of the program, also while its loop is stuck. Method: a
+ * loop on a thread of its own and clients on a real socket. */
 #define _GNU_SOURCE
-/* Goal: what the control answers is true of the program, also while its loop is stuck, and nothing
- * that a client says makes it answer anything else than a line of JSON. Method: a loop on a thread
- * of its own and clients on a real socket. */
 #include "control_fixture.h"
 
 static void test_a_client_is_greeted(void)
@@ -9,16 +8,16 @@ static void test_a_client_is_greeted(void)
     program p;
     caller c;
     make_program(&p);
-    serve(&p, JZX_CONTROL_STOP | JZX_CONTROL_SEND);
-    call_at(&c, p.path);
-    const char *line = hear(&c);
+    program_serve(&p, JZX_CONTROL_STOP | JZX_CONTROL_SEND);
+    caller_open_at(&c, p.path);
+    const char *line = caller_hear(&c);
     char pid[32];
     (void)snprintf(pid, sizeof pid, "\"pid\":%d,", (int)getpid());
     CHECK_HAS(line, "{\"jzx\":\"" JZX_VERSION_STRING "\",\"protocol\":1,");
     CHECK_HAS(line, pid);
     CHECK_HAS(line, "\"name\":\"tested\",\"uptime_ms\":");
     CHECK_HAS(line, "\"allow\":[\"stop\",\"send\"]}");
-    hang_up(&c);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -28,27 +27,27 @@ static void test_program_tells_of_the_whole(void)
     caller c;
     make_program(&p);
     spawn_tree(&p, 3);
-    serve(&p, 0);
-    run(&p);
-    call(&c, &p);
-    WAIT_FOR(has(ask(&c, "{\"op\":\"program\"}"), "\"answering\":true"));
-    const char *line = ask(&c, "{\"id\":5,\"op\":\"program\"}");
+    program_serve(&p, 0);
+    program_run(&p);
+    caller_open(&c, &p);
+    WAIT_FOR(line_has(caller_ask(&c, "{\"op\":\"program\"}"), "\"answering\":true"));
+    const char *line = caller_ask(&c, "{\"id\":5,\"op\":\"program\"}");
     CHECK_HAS(line, "{\"id\":5,\"ok\":true,");
-    CHECK_EQ(number(line, "pid"), (uint64_t)getpid());
-    CHECK_EQ(number(line, "actors"), 4);
-    CHECK_EQ(number(line, "spawned"), 4);
-    CHECK_EQ(number(line, "live"), 4);
-    CHECK(number(line, "rss_bytes") > 100000 && number(line, "rss_bytes") != UINT64_MAX);
-    CHECK(number(line, "threads") >= 3 && number(line, "threads") < 100);
+    CHECK_EQ(line_number(line, "pid"), (uint64_t)getpid());
+    CHECK_EQ(line_number(line, "actors"), 4);
+    CHECK_EQ(line_number(line, "spawned"), 4);
+    CHECK_EQ(line_number(line, "live"), 4);
+    CHECK(line_number(line, "rss_bytes") > 100000 && line_number(line, "rss_bytes") != UINT64_MAX);
+    CHECK(line_number(line, "threads") >= 3 && line_number(line, "threads") < 100);
     CHECK_HAS(line, "\"name\":\"loop\"");
     CHECK_HAS(line, "\"refused\":{\"no_such_actor\":0");
     CHECK_HAS(line, "\"dead_by\":{\"stopped\":0");
     CHECK_HAS(line, jzt_on_pool() > 0  ? "\"kind\":\"pool\""
                     : jzt_on_threads() ? "\"kind\":\"pinned\""
                                        : "\"kind\":\"loop\"");
-    CHECK_EQ(times(line, "\"number\":"), jzt_on_pool() > 0 ? jzt_on_pool() : 1);
-    CHECK(!has(line, "\"state\":\"parked\""));
-    hang_up(&c);
+    CHECK_EQ(line_times(line, "\"number\":"), jzt_on_pool() > 0 ? jzt_on_pool() : 1);
+    CHECK(!line_has(line, "\"state\":\"parked\""));
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -67,16 +66,16 @@ static void test_every_counter_has_its_name(void)
     program p;
     caller c;
     make_program(&p);
-    serve(&p, 0);
-    run(&p);
-    call(&c, &p);
-    const char *line = ask(&c, "{\"op\":\"program\"}");
+    program_serve(&p, 0);
+    program_run(&p);
+    caller_open(&c, &p);
+    const char *line = caller_ask(&c, "{\"op\":\"program\"}");
     for (size_t i = 0; i < COUNT; i++) {
-        if (number(line, names[i]) == UINT64_MAX) {
+        if (line_number(line, names[i]) == UINT64_MAX) {
             CHECK_STR(names[i], "in the answer");
         }
     }
-    hang_up(&c);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -87,13 +86,13 @@ static void test_actors_have_their_facts(void)
     char part[64];
     make_program(&p);
     jzx_actor_id sup = spawn_tree(&p, 2);
-    serve(&p, 0);
-    run(&p);
-    call(&c, &p);
-    const char *line = ask(&c, "{\"id\":1,\"op\":\"actors\",\"filter\":\"w1\"}");
-    CHECK_EQ(number(line, "total"), 3);
-    CHECK_EQ(number(line, "matched"), 1);
-    CHECK_EQ(times(line, "\"name\":"), 1);
+    program_serve(&p, 0);
+    program_run(&p);
+    caller_open(&c, &p);
+    const char *line = caller_ask(&c, "{\"id\":1,\"op\":\"actors\",\"filter\":\"w1\"}");
+    CHECK_EQ(line_number(line, "total"), 3);
+    CHECK_EQ(line_number(line, "matched"), 1);
+    CHECK_EQ(line_times(line, "\"name\":"), 1);
     CHECK_HAS(line, "\"name\":\"w1\"");
     (void)snprintf(part, sizeof part, "\"parent\":\"%llx\",\"depth\":1,\"state\":\"running\"",
                    (unsigned long long)sup);
@@ -104,14 +103,14 @@ static void test_actors_have_their_facts(void)
     CHECK_HAS(line, "\"dispatcher\":\"loop\",\"supervisor\":false,\"stopping\":false,"
                     "\"running\":false}");
     CHECK_HAS(line, "\"since_ms\":null");
-    line = ask(&c, "{\"id\":1,\"op\":\"actors\",\"filter\":\"sup\"}");
+    line = caller_ask(&c, "{\"id\":1,\"op\":\"actors\",\"filter\":\"sup\"}");
     CHECK_HAS(line, "\"parent\":null,\"depth\":0");
     CHECK_HAS(line, "\"children\":2");
     CHECK_HAS(line, "\"supervisor\":true");
     (void)snprintf(part, sizeof part, "{\"op\":\"actors\",\"filter\":\"%llx\"}",
                    (unsigned long long)sup);
-    CHECK_HAS(ask(&c, part), "\"matched\":1,");
-    hang_up(&c);
+    CHECK_HAS(caller_ask(&c, part), "\"matched\":1,");
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -176,17 +175,17 @@ static void test_actors_are_sorted_and_cut(void)
             REQUIRE_OK(jzx_send_u64(p.loop, id, 1, TAG_NOTE));
         }
     }
-    serve(&p, 0);
-    call(&c, &p);
+    program_serve(&p, 0);
+    caller_open(&c, &p);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *line = ask(&c, rows[i].request);
+        const char *line = caller_ask(&c, rows[i].request);
         if (strcmp(order_of(line), rows[i].order) != 0) {
             CHECK_STR(rows[i].request, "");
             CHECK_STR(order_of(line), rows[i].order);
         }
-        CHECK(number(line, "total") == 4);
+        CHECK(line_number(line, "total") == 4);
     }
-    hang_up(&c);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -209,8 +208,8 @@ static void test_any_window_of_the_list_is_right(void)
             REQUIRE_OK(jzx_send_u64(p.loop, id, 1, TAG_NOTE));
         }
     }
-    serve(&p, 0);
-    call(&c, &p);
+    program_serve(&p, 0);
+    caller_open(&c, &p);
     for (int round = 0; round < 100; round++) {
         size_t offset = (size_t)jzt_rng_below(&rng, ACTORS + 2);
         size_t limit = (size_t)jzt_rng_below(&rng, ACTORS + 2);
@@ -230,9 +229,9 @@ static void test_any_window_of_the_list_is_right(void)
         (void)snprintf(text, sizeof text,
                        "{\"op\":\"actors\",\"sort\":\"mailbox\",\"offset\":%zu,\"limit\":%zu}",
                        offset, limit);
-        CHECK_STR(order_of(ask(&c, text)), expected);
+        CHECK_STR(order_of(caller_ask(&c, text)), expected);
     }
-    hang_up(&c);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -240,13 +239,13 @@ static void test_any_window_of_the_list_is_right(void)
 static void make_trees(program *p)
 {
     jzx_child_spec leaves[] = {
-        {.id = "l1", .behavior = note, .init = note_init, .arg = p},
-        {.id = "l2", .behavior = note, .init = note_init, .arg = p},
+        {.id = "l1", .behavior = program_note, .init = program_note_init, .arg = p},
+        {.id = "l2", .behavior = program_note, .init = program_note_init, .arg = p},
     };
     jzx_supervisor_init left = {.name = "left", .children = leaves, .child_count = 2};
     jzx_child_spec children[] = {
         {.id = "left", .supervisor = &left},
-        {.id = "right", .behavior = note, .init = note_init, .arg = p},
+        {.id = "right", .behavior = program_note, .init = program_note_init, .arg = p},
     };
     jzx_supervisor_init root = {.name = "root", .children = children, .child_count = 2};
     jzx_actor_id id = JZX_NOBODY;
@@ -278,22 +277,22 @@ static void test_the_tree_has_parents_before_children(void)
     caller c;
     make_program(&p);
     make_trees(&p);
-    serve(&p, 0);
-    run(&p);
-    call(&c, &p);
+    program_serve(&p, 0);
+    program_run(&p);
+    caller_open(&c, &p);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *line = ask(&c, rows[i].request);
+        const char *line = caller_ask(&c, rows[i].request);
         if (strcmp(order_of(line), rows[i].order) != 0) {
             CHECK_STR(rows[i].request, "");
             CHECK_STR(order_of(line), rows[i].order);
         }
     }
-    const char *line = ask(&c, "{\"op\":\"actors\",\"sort\":\"tree\"}");
+    const char *line = caller_ask(&c, "{\"op\":\"actors\",\"sort\":\"tree\"}");
     const char *leaf = strstr(line, "\"name\":\"l2\"");
-    CHECK(leaf != NULL && number(leaf, "depth") == 2);
-    line = ask(&c, "{\"op\":\"actors\",\"filter\":\"l2\"}");
-    CHECK_EQ(number(line, "depth"), 2);
-    hang_up(&c);
+    CHECK(leaf != NULL && line_number(leaf, "depth") == 2);
+    line = caller_ask(&c, "{\"op\":\"actors\",\"filter\":\"l2\"}");
+    CHECK_EQ(line_number(line, "depth"), 2);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -307,23 +306,23 @@ static void test_what_is_in_hand_is_counted(void)
     REQUIRE_OK(jzx_send_u64(p.loop, id, 0, TAG_NOTE));
     REQUIRE_OK(jzx_send_u64(p.loop, id, 0, TAG_STICK));
     REQUIRE_OK(jzx_send_u64(p.loop, id, 0, TAG_NOTE));
-    serve(&p, 0);
-    run(&p);
+    program_serve(&p, 0);
+    program_run(&p);
     WAIT_FOR(atomic_load(&p.stuck) == 1);
-    call(&c, &p);
-    const char *line = ask(&c, "{\"op\":\"program\"}");
-    CHECK_EQ(number(line, "handled"), 1);
-    CHECK_EQ(number(line, "in_hand"), 1);
-    CHECK_EQ(number(line, "queued"), 1);
-    line = ask(&c, "{\"op\":\"metrics\"}");
+    caller_open(&c, &p);
+    const char *line = caller_ask(&c, "{\"op\":\"program\"}");
+    CHECK_EQ(line_number(line, "handled"), 1);
+    CHECK_EQ(line_number(line, "in_hand"), 1);
+    CHECK_EQ(line_number(line, "queued"), 1);
+    line = caller_ask(&c, "{\"op\":\"metrics\"}");
     CHECK_HAS(line, "jzx_messages_in_hand 1\\n");
     CHECK_HAS(line, "jzx_messages_queued 1\\n");
     atomic_store(&p.let_go, true);
-    WAIT_FOR(number(ask(&c, "{\"op\":\"program\"}"), "handled") == 3);
-    line = ask(&c, "{\"op\":\"program\"}");
-    CHECK_EQ(number(line, "in_hand"), 0);
-    CHECK_EQ(number(line, "queued"), 0);
-    hang_up(&c);
+    WAIT_FOR(line_number(caller_ask(&c, "{\"op\":\"program\"}"), "handled") == 3);
+    line = caller_ask(&c, "{\"op\":\"program\"}");
+    CHECK_EQ(line_number(line, "in_hand"), 0);
+    CHECK_EQ(line_number(line, "queued"), 0);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -334,43 +333,44 @@ static void test_rates_and_shares_come_with_the_second_look(void)
     make_program(&p);
     jzx_actor_id id = spawn_note(&p, "busy");
     (void)spawn_note(&p, "idle");
-    serve(&p, JZX_CONTROL_SEND);
-    run(&p);
-    call(&c, &p);
+    program_serve(&p, JZX_CONTROL_SEND);
+    program_run(&p);
+    caller_open(&c, &p);
     /* One who keeps a log only: nobody is sampled for it. */
     for (int i = 0; i < 2; i++) {
-        CHECK_HAS(ask(&c, "{\"op\":\"program\",\"watch\":false}"), "\"busy\":null");
+        CHECK_HAS(caller_ask(&c, "{\"op\":\"program\",\"watch\":false}"), "\"busy\":null");
         pause_ms(350);
     }
-    CHECK_HAS(ask(&c, "{\"op\":\"actors\"}"), "\"rate\":null,\"cpu\":null");
-    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"busy\":null");
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"actors\"}"), "\"rate\":null,\"cpu\":null");
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"program\"}"), "\"busy\":null");
     for (int i = 0; i < 10; i++) {
-        CHECK_HAS(ask(&c, "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":1}"), "\"ok\":true");
+        CHECK_HAS(caller_ask(&c, "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":1}"), "\"ok\":true");
     }
     WAIT_FOR(atomic_load(&p.notes) == 10);
-    CHECK_HAS(ask(&c, "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":2}"), "\"ok\":true");
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":2}"), "\"ok\":true");
     WAIT_FOR(atomic_load(&p.stuck) == 1);
     pause_ms(400); /* samples are taken meanwhile */
-    const char *line = ask(&c, "{\"op\":\"actors\",\"sort\":\"rate\"}");
+    const char *line = caller_ask(&c, "{\"op\":\"actors\",\"sort\":\"rate\"}");
     CHECK_STR(order_of(line), "busy idle ");
-    uint64_t since = number(line, "since_ms");
+    uint64_t since = line_number(line, "since_ms");
     CHECK(since >= 400 && since < ANSWER_MS);
     /* Ten of them; the eleventh is in hand, and done when its turn is. */
-    uint64_t rate = number(line, "rate");
+    uint64_t rate = line_number(line, "rate");
     CHECK(rate <= 11 * 1000 / since && rate + 1 >= 10 * 1000 / since);
     const char *share = strstr(line, "\"cpu\":");
     CHECK(share != NULL && strtod(share + 6, NULL) > 0.3 && strtod(share + 6, NULL) <= 1.0);
     CHECK_HAS(line, "\"running\":true");
-    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"cpu\"}")), "busy idle ");
-    line = ask(&c, "{\"op\":\"actors\",\"sort\":\"handled\"}");
+    CHECK_STR(order_of(caller_ask(&c, "{\"op\":\"actors\",\"sort\":\"cpu\"}")), "busy idle ");
+    line = caller_ask(&c, "{\"op\":\"actors\",\"sort\":\"handled\"}");
     CHECK_STR(order_of(line), "busy idle ");
-    CHECK(number(line, "handled") >= 10 && number(line, "handled") <= 11);
-    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"handled\",\"reverse\":true}")),
+    CHECK(line_number(line, "handled") >= 10 && line_number(line, "handled") <= 11);
+    CHECK_STR(order_of(caller_ask(&c, "{\"op\":\"actors\",\"sort\":\"handled\",\"reverse\":true}")),
               "idle busy ");
     /* Both run, on the same dispatcher: the order is that of their ids. */
-    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"state\"}")), "busy idle ");
-    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"dispatcher\"}")), "busy idle ");
-    line = ask(&c, "{\"op\":\"program\"}");
+    CHECK_STR(order_of(caller_ask(&c, "{\"op\":\"actors\",\"sort\":\"state\"}")), "busy idle ");
+    CHECK_STR(order_of(caller_ask(&c, "{\"op\":\"actors\",\"sort\":\"dispatcher\"}")),
+              "busy idle ");
+    line = caller_ask(&c, "{\"op\":\"program\"}");
     const char *busy = strstr(line, "\"busy\":");
     double most = 0;
     for (; busy != NULL; busy = strstr(busy + 1, "\"busy\":")) {
@@ -379,7 +379,7 @@ static void test_rates_and_shares_come_with_the_second_look(void)
     }
     CHECK(most > 0.3 && most <= 1.0);
     (void)id;
-    hang_up(&c);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -395,23 +395,24 @@ static void test_equal_mailboxes_are_sorted_by_rate(void)
     (void)spawn_note(&p, "idle");
     (void)spawn_note(&p, "lively");
     (void)spawn_note(&p, "busy");
-    serve(&p, JZX_CONTROL_SEND);
-    run(&p);
-    call(&c, &p);
-    CHECK_STR(order_of(ask(&c, "{\"op\":\"actors\",\"sort\":\"mailbox\"}")), "idle lively busy ");
+    program_serve(&p, JZX_CONTROL_SEND);
+    program_run(&p);
+    caller_open(&c, &p);
+    CHECK_STR(order_of(caller_ask(&c, "{\"op\":\"actors\",\"sort\":\"mailbox\"}")),
+              "idle lively busy ");
     for (size_t k = 0; k < sizeof sorts / sizeof sorts[0]; k++) {
         char request[80];
         for (int i = 0; i < 15; i++) {
-            CHECK_HAS(ask(&c, i < 5 ? "{\"op\":\"send\",\"actor\":\"lively\",\"tag\":1}"
-                                    : "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":1}"),
+            CHECK_HAS(caller_ask(&c, i < 5 ? "{\"op\":\"send\",\"actor\":\"lively\",\"tag\":1}"
+                                           : "{\"op\":\"send\",\"actor\":\"busy\",\"tag\":1}"),
                       "\"ok\":true");
         }
         WAIT_FOR(atomic_load(&p.notes) == 15 * (k + 1));
         pause_ms(310); /* looks that are nearer to each other have no rates */
         (void)snprintf(request, sizeof request, "{\"op\":\"actors\",\"sort\":\"%s\"}", sorts[k]);
-        CHECK_STR(order_of(ask(&c, request)), "busy lively idle ");
+        CHECK_STR(order_of(caller_ask(&c, request)), "busy lively idle ");
     }
-    hang_up(&c);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -422,16 +423,17 @@ static void test_a_look_right_after_another_has_its_base(void)
     caller c;
     make_program(&p);
     (void)spawn_note(&p, "one");
-    serve(&p, 0);
-    run(&p);
-    call(&c, &p);
-    (void)ask(&c, "{\"op\":\"actors\"}");
+    program_serve(&p, 0);
+    program_run(&p);
+    caller_open(&c, &p);
+    (void)caller_ask(&c, "{\"op\":\"actors\"}");
     pause_ms(350);
-    uint64_t first = number(ask(&c, "{\"op\":\"actors\"}"), "since_ms");
-    uint64_t second = number(ask(&c, "{\"op\":\"actors\",\"sort\":\"name\"}"), "since_ms");
+    uint64_t first = line_number(caller_ask(&c, "{\"op\":\"actors\"}"), "since_ms");
+    uint64_t second =
+        line_number(caller_ask(&c, "{\"op\":\"actors\",\"sort\":\"name\"}"), "since_ms");
     CHECK(first >= 350 && first != UINT64_MAX);
     CHECK(second >= first);
-    hang_up(&c);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -442,35 +444,36 @@ static void test_a_stuck_loop_is_still_looked_at(void)
     make_program(&p);
     spawn_tree(&p, 2);
     jzx_actor_id stuck = spawn_note(&p, "stuck");
-    serve(&p, JZX_CONTROL_ALL);
+    program_serve(&p, JZX_CONTROL_ALL);
     REQUIRE_OK(jzx_send_u64(p.loop, stuck, 0, TAG_STICK));
-    run(&p);
+    program_run(&p);
     WAIT_FOR(atomic_load(&p.stuck) == 1);
-    call(&c, &p);
-    const char *line = ask(&c, "{\"op\":\"program\"}");
+    caller_open(&c, &p);
+    const char *line = caller_ask(&c, "{\"op\":\"program\"}");
     CHECK_HAS(line, "\"state\":\"running\"");
     CHECK_HAS(line, "\"name\":\"stuck\"");
     bool others_work = jzt_on_pool() > 1; /* they answer for the dispatcher */
-    CHECK(others_work || has(line, "\"answering\":false"));
-    CHECK(others_work || number(line, "latency_us") >= 200000);
-    WAIT_FOR(!others_work || has(ask(&c, "{\"op\":\"program\"}"), "\"answering\":true"));
-    CHECK_EQ(number(ask(&c, "{\"op\":\"actors\"}"), "total"), 4);
-    CHECK_HAS(ask(&c, "{\"op\":\"actors\",\"filter\":\"stuck\"}"), "\"running\":true");
-    CHECK_HAS(ask(&c, "{\"op\":\"dead\"}"), "\"letters\":[]");
+    CHECK(others_work || line_has(line, "\"answering\":false"));
+    CHECK(others_work || line_number(line, "latency_us") >= 200000);
+    WAIT_FOR(!others_work ||
+             line_has(caller_ask(&c, "{\"op\":\"program\"}"), "\"answering\":true"));
+    CHECK_EQ(line_number(caller_ask(&c, "{\"op\":\"actors\"}"), "total"), 4);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"actors\",\"filter\":\"stuck\"}"), "\"running\":true");
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"dead\"}"), "\"letters\":[]");
     if (!others_work) {
-        CHECK_HAS(ask(&c, "{\"op\":\"restart\",\"actor\":\"w0\"}"), "\"NOT_ANSWERING\"");
-        uint64_t before = number(ask(&c, "{\"op\":\"program\"}"), "latency_us");
+        CHECK_HAS(caller_ask(&c, "{\"op\":\"restart\",\"actor\":\"w0\"}"), "\"NOT_ANSWERING\"");
+        uint64_t before = line_number(caller_ask(&c, "{\"op\":\"program\"}"), "latency_us");
         pause_ms(5);
-        CHECK(number(ask(&c, "{\"op\":\"program\"}"), "latency_us") > before);
+        CHECK(line_number(caller_ask(&c, "{\"op\":\"program\"}"), "latency_us") > before);
     }
     /* The order waits for it. */
-    CHECK_HAS(ask(&c, "{\"op\":\"stop\",\"actor\":\"stuck\"}"), "\"ok\":true");
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"stop\",\"actor\":\"stuck\"}"), "\"ok\":true");
     atomic_store(&p.let_go, true);
-    WAIT_FOR(number(ask(&c, "{\"op\":\"actors\"}"), "total") == 3);
+    WAIT_FOR(line_number(caller_ask(&c, "{\"op\":\"actors\"}"), "total") == 3);
     /* What was refused did not happen later. */
-    CHECK_HAS(ask(&c, "{\"op\":\"actors\",\"filter\":\"w0\"}"), "\"incarnation\":1");
-    WAIT_FOR(has(ask(&c, "{\"op\":\"program\"}"), "\"answering\":true"));
-    hang_up(&c);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"actors\",\"filter\":\"w0\"}"), "\"incarnation\":1");
+    WAIT_FOR(line_has(caller_ask(&c, "{\"op\":\"program\"}"), "\"answering\":true"));
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -485,159 +488,22 @@ static void test_dead_letters_are_told_in_order(void)
     }
     REQUIRE_OK(jzx_kill(p.loop, id));
     REQUIRE_OK(jzx_loop_run_until_idle(p.loop));
-    serve(&p, 0);
-    run(&p);
-    call(&c, &p);
-    const char *line = ask(&c, "{\"op\":\"dead\"}");
-    CHECK_EQ(times(line, "\"seq\":"), 5);
-    CHECK_EQ(number(line, "next"), 5);
-    CHECK_EQ(number(line, "lagged"), 0);
+    program_serve(&p, 0);
+    program_run(&p);
+    caller_open(&c, &p);
+    const char *line = caller_ask(&c, "{\"op\":\"dead\"}");
+    CHECK_EQ(line_times(line, "\"seq\":"), 5);
+    CHECK_EQ(line_number(line, "next"), 5);
+    CHECK_EQ(line_number(line, "lagged"), 0);
     CHECK_HAS(line, "\"by_reason\":{\"stopped\":5}");
     CHECK_HAS(line, "\"target_name\":null,\"sender\":null,\"tag\":100,\"kind\":\"user\","
                     "\"reason\":\"stopped\",\"len\":");
-    line = ask(&c, "{\"op\":\"dead\",\"after\":3,\"limit\":1}");
-    CHECK_EQ(times(line, "\"seq\":"), 1);
+    line = caller_ask(&c, "{\"op\":\"dead\",\"after\":3,\"limit\":1}");
+    CHECK_EQ(line_times(line, "\"seq\":"), 1);
     CHECK_HAS(line, "\"seq\":4");
-    CHECK_EQ(number(line, "next"), 4);
-    CHECK_HAS(ask(&c, "{\"op\":\"dead\",\"after\":5}"), "\"next\":5,\"lagged\":0");
-    hang_up(&c);
-    unmake_program(&p);
-}
-
-static void test_bad_requests_are_refused_and_the_connection_goes_on(void)
-{
-    static const struct {
-        const char *request;
-        const char *answer;
-    } rows[] = {
-        {"", "{\"id\":0,\"ok\":false,\"error\":\"BAD_REQUEST\",\"text\":"},
-        {"hello", "{\"id\":0,\"ok\":false,\"error\":\"BAD_REQUEST\",\"text\":"},
-        {"{\"id\":3}", "{\"id\":3,\"ok\":false,\"error\":\"BAD_REQUEST\",\"text\":"},
-        {"{\"id\":4,\"op\":\"nothing\"}", "{\"id\":4,\"ok\":false,\"error\":\"UNKNOWN_OP\""},
-        {"{\"id\":5,\"op\":\"actors\",\"limit\":20001}",
-         "{\"id\":5,\"ok\":false,\"error\":\"BAD_REQ"},
-        {"{\"id\":6,\"op\":\"actors\",\"limit\":\"1\"}",
-         "{\"id\":6,\"ok\":false,\"error\":\"BAD_REQ"},
-        {"{\"id\":6,\"op\":\"actors\",\"sort\":\"size\"}",
-         "{\"id\":6,\"ok\":false,\"error\":\"BAD_R"},
-        {"{\"id\":6,\"op\":\"actors\",\"state\":\"x\"}",
-         "{\"id\":6,\"ok\":false,\"error\":\"BAD_REQ"},
-        {"{\"id\":6,\"op\":\"actors\",\"dispatcher\":\"x\"}", "\"error\":\"NO_SUCH_DISPATCHER\""},
-        {"{\"id\":6,\"op\":\"actors\",\"under\":\"x\"}", "\"error\":\"NO_SUCH_ACTOR\""},
-        {"{\"id\":6,\"op\":\"actors\",\"under\":5}", "\"error\":\"BAD_REQUEST\""},
-        {"{\"id\":6,\"op\":\"dead\",\"after\":-1}", "\"error\":\"BAD_REQUEST\""},
-        {"{\"id\":6,\"op\":\"end\"}", "\"error\":\"BAD_REQUEST\""},
-        {"{\"id\":7,\"op\":\"stop\"}", "\"error\":\"BAD_REQUEST\""},
-        {"{\"id\":7,\"op\":\"stop\",\"actor\":\"\"}", "\"error\":\"NO_SUCH_ACTOR\""},
-        {"{\"id\":7,\"op\":\"stop\",\"actor\":\"0\"}", "\"error\":\"NO_SUCH_ACTOR\""},
-        {"{\"id\":7,\"op\":\"stop\",\"actor\":\"ffffffffffffffff\"}",
-         "\"error\":\"NO_SUCH_ACTOR\""},
-        {"{\"id\":7,\"op\":\"stop\",\"actor\":\"two\"}", "\"error\":\"AMBIGUOUS\""},
-        {"{\"id\":8,\"op\":\"send\",\"actor\":\"one\",\"tag\":4294967296}",
-         "\"error\":\"BAD_REQUEST"},
-        {"{\"id\":8,\"op\":\"send\",\"actor\":\"one\",\"u64\":1,\"text\":\"a\"}",
-         "\"error\":\"BAD_REQUEST"},
-        {"{\"id\":8,\"op\":\"send\",\"actor\":\"one\",\"tag\":4294967295}",
-         "\"error\":\"RESERVED_TAG"},
-        {"{\"id\":8,\"op\":\"restart\",\"actor\":\"one\"}", "\"error\":\"WRONG_SUPERVISOR\""},
-        {"{\"id\":9,\"op\":\"program\"}", "{\"id\":9,\"ok\":true,"},
-    };
-    program p;
-    caller c;
-    make_program(&p);
-    (void)spawn_note(&p, "one");
-    (void)spawn_note(&p, "two");
-    (void)spawn_note(&p, "two");
-    serve(&p, JZX_CONTROL_ALL);
-    run(&p);
-    call(&c, &p);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *line = ask(&c, rows[i].request);
-        CHECK_HAS(line, rows[i].answer);
-        if (has(line, "\"ok\":false")) {
-            CHECK_HAS(line, ".\"}"); /* a sentence */
-        }
-    }
-    CHECK_EQ(number(ask(&c, "{\"op\":\"actors\"}"), "total"), 3);
-    CHECK_EQ(atomic_load(&p.notes), 0);
-    hang_up(&c);
-    unmake_program(&p);
-}
-
-/* In the order of the requests, however the bytes come. */
-static void test_requests_may_be_split_anywhere_and_come_in_heaps(void)
-{
-    program p;
-    caller c;
-    char heap[4096];
-    size_t len = 0;
-    make_program(&p);
-    (void)spawn_note(&p, "one");
-    serve(&p, 0);
-    run(&p);
-    call(&c, &p);
-    for (int i = 0; i < 40; i++) {
-        len += (size_t)snprintf(heap + len, sizeof heap - len, "{\"id\":%d,\"op\":\"%s\"}\n", i,
-                                i % 3 == 0   ? "actors"
-                                : i % 3 == 1 ? "dead"
-                                             : "none");
-    }
-    for (int way = 0; way < 3; way++) {
-        size_t step = way == 0 ? len : way == 1 ? 1 : 7;
-        for (size_t at = 0; at < len; at += step) {
-            say(&c, heap + at, at + step < len ? step : len - at);
-        }
-        for (int i = 0; i < 40; i++) {
-            char id[24];
-            (void)snprintf(id, sizeof id, "{\"id\":%d,", i);
-            CHECK_HAS(hear(&c), id);
-        }
-    }
-    hang_up(&c);
-    unmake_program(&p);
-}
-
-static void test_a_line_that_is_too_long_ends_the_connection(void)
-{
-    program p;
-    caller c;
-    char line[5000];
-    make_program(&p);
-    serve(&p, 0);
-    run(&p);
-    memset(line, ' ', sizeof line);
-    memcpy(line, "{\"id\":1,\"op\":\"dead\"}", 20);
-    line[4096] = '\n';
-    call(&c, &p);
-    say(&c, line, 4097); /* the longest */
-    CHECK_HAS(hear(&c), "{\"id\":1,\"ok\":true");
-    line[4096] = ' ';
-    say(&c, line, 4097);
-    CHECK_HAS(hear(&c), "{\"id\":0,\"ok\":false,\"error\":\"TOO_LONG\"");
-    CHECK(hear(&c) == NULL);
-    hang_up(&c);
-    call(&c, &p);
-    hang_up(&c);
-    unmake_program(&p);
-}
-
-/* As `echo ... | socat` does it. */
-static void test_who_only_asks_and_listens_gets_all_answers(void)
-{
-    program p;
-    caller c;
-    make_program(&p);
-    (void)spawn_note(&p, "one");
-    serve(&p, 0);
-    run(&p);
-    call(&c, &p);
-    const char *text = "{\"id\":1,\"op\":\"program\"}\n{\"id\":2,\"op\":\"actors\"}\n{\"id\":3";
-    say(&c, text, strlen(text));
-    REQUIRE(shutdown(c.fd, SHUT_WR) == 0);
-    CHECK_HAS(hear(&c), "{\"id\":1,\"ok\":true");
-    CHECK_HAS(hear(&c), "{\"id\":2,\"ok\":true");
-    CHECK(hear(&c) == NULL);
-    hang_up(&c);
+    CHECK_EQ(line_number(line, "next"), 4);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"dead\",\"after\":5}"), "\"next\":5,\"lagged\":0");
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -655,13 +521,6 @@ static const jzt_test tests[] = {
     {"a_look_right_after_another_has_its_base", test_a_look_right_after_another_has_its_base},
     {"a_stuck_loop_is_still_looked_at", test_a_stuck_loop_is_still_looked_at},
     {"dead_letters_are_told_in_order", test_dead_letters_are_told_in_order},
-    {"bad_requests_are_refused_and_the_connection_goes_on",
-     test_bad_requests_are_refused_and_the_connection_goes_on},
-    {"requests_may_be_split_anywhere_and_come_in_heaps",
-     test_requests_may_be_split_anywhere_and_come_in_heaps},
-    {"a_line_that_is_too_long_ends_the_connection",
-     test_a_line_that_is_too_long_ends_the_connection},
-    {"who_only_asks_and_listens_gets_all_answers", test_who_only_asks_and_listens_gets_all_answers},
 };
 
 int main(int argc, char **argv)

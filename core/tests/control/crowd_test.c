@@ -14,31 +14,32 @@ static void test_one_client_too_many_is_told_and_closed(void)
     caller c[16];
     caller late;
     make_program(&p);
-    serve(&p, 0);
-    run(&p);
+    program_serve(&p, 0);
+    program_run(&p);
     for (int i = 0; i < 16; i++) {
-        call(&c[i], &p);
+        caller_open(&c[i], &p);
     }
-    call_at(&late, p.path);
-    CHECK_STR(hear(&late), "{\"ok\":false,\"error\":\"BUSY\",\"text\":\"16 clients are connected, "
-                           "and that is the limit.\"}");
-    CHECK(hear(&late) == NULL);
-    hang_up(&late);
-    CHECK_HAS(ask(&c[15], "{\"op\":\"program\"}"), "\"ok\":true");
-    hang_up(&c[3]);
+    caller_open_at(&late, p.path);
+    CHECK_STR(caller_hear(&late),
+              "{\"ok\":false,\"error\":\"BUSY\",\"text\":\"16 clients are connected, "
+              "and that is the limit.\"}");
+    CHECK(caller_hear(&late) == NULL);
+    caller_close(&late);
+    CHECK_HAS(caller_ask(&c[15], "{\"op\":\"program\"}"), "\"ok\":true");
+    caller_close(&c[3]);
     for (int tries = 0; tries < 2000; tries++) {
-        call_at(&late, p.path);
-        if (has(hear(&late), "\"protocol\":1")) {
+        caller_open_at(&late, p.path);
+        if (line_has(caller_hear(&late), "\"protocol\":1")) {
             break;
         }
-        hang_up(&late);
+        caller_close(&late);
         pause_ms(1);
     }
-    CHECK_HAS(ask(&late, "{\"op\":\"program\"}"), "\"ok\":true");
-    hang_up(&late);
+    CHECK_HAS(caller_ask(&late, "{\"op\":\"program\"}"), "\"ok\":true");
+    caller_close(&late);
     for (int i = 0; i < 16; i++) {
         if (i != 3) {
-            hang_up(&c[i]);
+            caller_close(&c[i]);
         }
     }
     unmake_program(&p);
@@ -65,9 +66,9 @@ static void test_a_thousand_connections_do_no_harm(void)
     jzx_actor_id id = spawn_note(&p, "one");
     jzx_sender *sender = NULL;
     REQUIRE_OK(jzx_sender_open(p.loop, 0, &sender));
-    serve(&p, 0);
-    run(&p);
-    call(&c, &p);
+    program_serve(&p, 0);
+    program_run(&p);
+    caller_open(&c, &p);
     int open = 0;
     for (int i = 0; i < CROWD; i++) {
         fds[i] = try_connect(p.path);
@@ -77,7 +78,7 @@ static void test_a_thousand_connections_do_no_harm(void)
         }
     }
     CHECK_EQ(open, CROWD);
-    CHECK_EQ(number(ask(&c, "{\"op\":\"actors\"}"), "total"), 1);
+    CHECK_EQ(line_number(caller_ask(&c, "{\"op\":\"actors\"}"), "total"), 1);
     REQUIRE_OK(jzx_send_async_u64(sender, id, 7, TAG_NOTE));
     WAIT_FOR(atomic_load(&p.notes) == 1);
     /* All but sixteen are told so and closed. */
@@ -96,8 +97,8 @@ static void test_a_thousand_connections_do_no_harm(void)
     for (int i = 0; i < CROWD; i++) {
         (void)close(fds[i]);
     }
-    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
-    hang_up(&c);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
+    caller_close(&c);
     jzx_sender_release(sender);
     unmake_program(&p);
 }
@@ -137,30 +138,31 @@ static void test_a_client_that_does_not_read_is_bounded_and_hung_up_on(void)
     jzx_config config = {.allocator = {.realloc = metered, .ctx = &m}};
     REQUIRE_OK(jzx_loop_create(&config, &p.loop));
     spawn_tree(&p, 60);
-    serve(&p, 0);
+    program_serve(&p, 0);
     atomic_store(&p.control->server->patience_ns, UINT64_C(300000000));
-    run(&p);
-    call(&slow, &p);
-    call(&c, &p);
+    program_run(&p);
+    caller_open(&slow, &p);
+    caller_open(&c, &p);
     int64_t before = atomic_load(&m.held);
     static const char request[] = "{\"op\":\"actors\"}\n";
     size_t said = 0;
-    uint64_t end = clock_ms() + ANSWER_MS;
+    uint64_t end = control_ms() + ANSWER_MS;
     ssize_t n = 0;
-    while (clock_ms() < end && (n >= 0 || errno == EAGAIN)) {
+    while (control_ms() < end && (n >= 0 || errno == EAGAIN)) {
         n = send(slow.fd, request, sizeof request - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
         said += n > 0 ? (size_t)n : 0;
         if (n < 0 && errno == EAGAIN) {
-            CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true"); /* others are served */
+            CHECK_HAS(caller_ask(&c, "{\"op\":\"program\"}"),
+                      "\"ok\":true"); /* others are served */
             pause_ms(10);
         }
     }
     CHECK(n < 0 && (errno == EPIPE || errno == ECONNRESET));
     CHECK(said < 1000000); /* the kernel's buffers, and a line of ours */
     CHECK(atomic_load(&m.most) - before < 4194304);
-    hang_up(&slow);
-    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
-    hang_up(&c);
+    caller_close(&slow);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -172,22 +174,22 @@ static void test_a_slow_reader_is_not_hung_up_on(void)
     caller c;
     make_program(&p);
     spawn_tree(&p, 60);
-    serve(&p, 0);
+    program_serve(&p, 0);
     atomic_store(&p.control->server->patience_ns, UINT64_C(2000000000));
-    run(&p);
-    call(&c, &p);
+    program_run(&p);
+    caller_open(&c, &p);
     for (int i = 0; i < 200; i++) {
-        say(&c, "{\"id\":9,\"op\":\"actors\"}\n", 23);
+        caller_say(&c, "{\"id\":9,\"op\":\"actors\"}\n", 23);
     }
     for (int i = 0; i < 200; i++) {
         if (i % 16 == 0) {
             pause_ms(200);
         }
-        const char *line = hear(&c);
+        const char *line = caller_hear(&c);
         REQUIRE(line != NULL);
-        CHECK_EQ(times(line, "\"parent\":"), 61);
+        CHECK_EQ(line_times(line, "\"parent\":"), 61);
     }
-    hang_up(&c);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -198,8 +200,8 @@ static void test_clients_that_vanish_are_forgotten(void)
     caller c;
     make_program(&p);
     spawn_tree(&p, 60);
-    serve(&p, 0);
-    run(&p);
+    program_serve(&p, 0);
+    program_run(&p);
     for (int i = 0; i < 200; i++) {
         int fd = try_connect(p.path);
         REQUIRE(fd >= 0);
@@ -216,16 +218,16 @@ static void test_clients_that_vanish_are_forgotten(void)
     /* Places are free again. */
     bool let_in = false;
     for (int i = 0; i < 2000 && !let_in; i++) {
-        call_at(&c, p.path);
-        let_in = has(hear(&c), "\"protocol\":1");
+        caller_open_at(&c, p.path);
+        let_in = line_has(caller_hear(&c), "\"protocol\":1");
         if (!let_in) {
-            hang_up(&c);
+            caller_close(&c);
             pause_ms(1);
         }
     }
     REQUIRE(let_in);
-    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
-    hang_up(&c);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
+    caller_close(&c);
     unmake_program(&p);
 }
 

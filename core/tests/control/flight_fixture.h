@@ -6,8 +6,8 @@
 
 #include "check.h"
 
+#include <jzx/all.h>
 #include <jzx/control.h>
-#include <jzx/jzx.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -25,22 +25,22 @@ static void test_an_end_does_not_wait_for_what_was_asked(void)
     caller c[CALLERS];
     make_program(&p);
     spawn_tree(&p, 2);
-    serve(&p, JZX_CONTROL_ALL);
+    program_serve(&p, JZX_CONTROL_ALL);
     for (int i = 0; i < CALLERS; i++) {
-        call(&c[i], &p);
+        caller_open(&c[i], &p);
     }
     for (int i = 0; i < CALLERS; i++) {
         for (int j = 0; j < QUESTIONS; j++) {
             const char *question = questions[(i + j) % 4];
-            say(&c[i], question, strlen(question));
+            caller_say(&c[i], question, strlen(question));
         }
     }
     pause_ms(20); /* it is at it */
-    uint64_t began = clock_ms();
+    uint64_t began = control_ms();
     CHECK_OK(jzx_loop_destroy(p.loop));
-    CHECK(clock_ms() - began < 3000);
+    CHECK(control_ms() - began < 3000);
     for (int i = 0; i < CALLERS; i++) {
-        hang_up(&c[i]);
+        caller_close(&c[i]);
     }
     remove_directory(&p);
 }
@@ -59,11 +59,11 @@ static void test_a_relative_path_is_where_the_program_was(void)
     REQUIRE_OK(jzx_control_start(p.loop, &opts, &p.control));
     REQUIRE(chdir("/") == 0);
     CHECK_STR(jzx_control_path(p.control), p.path);
-    call(&c, &p);
+    caller_open(&c, &p);
     (void)snprintf(flight, sizeof flight, "%s.flight", p.path);
-    CHECK_HAS(ask(&c, "{\"op\":\"dump\"}"), flight);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"dump\"}"), flight);
     CHECK(unlink(flight) == 0);
-    hang_up(&c);
+    caller_close(&c);
     jzx_control_stop(p.control);
     CHECK(access(p.path, F_OK) != 0);
     /* The same of dumps. */
@@ -71,11 +71,11 @@ static void test_a_relative_path_is_where_the_program_was(void)
     opts = (jzx_control_opts){.path = p.path, .dump_path = "dump"};
     REQUIRE_OK(jzx_control_start(p.loop, &opts, &p.control));
     REQUIRE(chdir("/") == 0);
-    call(&c, &p);
+    caller_open(&c, &p);
     (void)snprintf(flight, sizeof flight, "%s/dump", p.directory);
-    CHECK_HAS(ask(&c, "{\"op\":\"dump\"}"), flight);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"dump\"}"), flight);
     CHECK(unlink(flight) == 0);
-    hang_up(&c);
+    caller_close(&c);
     unmake_program(&p);
     REQUIRE(chdir(before) == 0);
 }
@@ -85,8 +85,8 @@ static void run_without_main(program *p)
 {
     REQUIRE_OK(jzx_loop_create(NULL, &p->loop));
     (void)spawn_note(p, "a");
-    serve(p, 0);
-    run(p);
+    program_serve(p, 0);
+    program_run(p);
     pthread_exit(NULL);
 }
 
@@ -104,23 +104,23 @@ static void test_a_program_without_its_first_thread_is_told_as_well(void)
     int fd = -1;
     WAIT_FOR(fd >= 0 || (fd = try_connect(p.path)) >= 0);
     (void)close(fd);
-    call(&c, &p);
+    caller_open(&c, &p);
     char state = 'R';
     (void)snprintf(link, sizeof link, "/proc/%d/stat", (int)child);
-    for (uint64_t end = clock_ms() + ANSWER_MS; state != 'Z' && clock_ms() < end;) {
+    for (uint64_t end = control_ms() + ANSWER_MS; state != 'Z' && control_ms() < end;) {
         FILE *file = fopen(link, "re");
         REQUIRE(file != NULL);
         CHECK_EQ(fscanf(file, "%*d %*s %c", &state), 1);
         (void)fclose(file);
     }
     REQUIRE(state == 'Z'); /* the first thread is gone */
-    const char *line = ask(&c, "{\"op\":\"program\"}");
-    CHECK(number(line, "rss_bytes") > 0);
+    const char *line = caller_ask(&c, "{\"op\":\"program\"}");
+    CHECK(line_number(line, "rss_bytes") > 0);
     char exe[1024] = {0}; /* the child's is ours */
     REQUIRE(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
     CHECK_HAS(line, exe);
-    CHECK(strstr(ask(&c, "{\"op\":\"metrics\"}"), "jzx_process_open_fds 0\\n") == NULL);
-    hang_up(&c);
+    CHECK(strstr(caller_ask(&c, "{\"op\":\"metrics\"}"), "jzx_process_open_fds 0\\n") == NULL);
+    caller_close(&c);
     REQUIRE(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
     (void)snprintf(link, sizeof link, "%s/jzx/%d.sock", p.directory, (int)child);
     CHECK(unlink(link) == 0 && unlink(p.path) == 0);
@@ -152,21 +152,21 @@ static void test_a_child_keeps_neither_the_socket_nor_its_connections(void)
     int fd = -1;
     int status = 0;
     make_program(&p);
-    serve(&p, 0);
-    call(&c, &p);
+    program_serve(&p, 0);
+    caller_open(&c, &p);
     pid_t child = fork_and_stay(&fd);
-    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true"); /* the parent goes on */
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"program\"}"), "\"ok\":true"); /* the parent goes on */
     /* As if the program was killed: nothing is removed. */
     (void)snprintf(aside, sizeof aside, "%s.aside", p.path);
     REQUIRE(rename(p.path, aside) == 0);
     jzx_control_stop(p.control);
     REQUIRE(rename(aside, p.path) == 0);
-    CHECK(hear(&c) == NULL);
-    hang_up(&c);
+    CHECK(caller_hear(&c) == NULL);
+    caller_close(&c);
     CHECK(try_connect(p.path) < 0 && errno == ECONNREFUSED);
-    serve(&p, 0); /* so its place can be taken */
-    call(&c, &p);
-    hang_up(&c);
+    program_serve(&p, 0); /* so its place can be taken */
+    caller_open(&c, &p);
+    caller_close(&c);
     (void)close(fd);
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -181,8 +181,8 @@ static void test_a_child_that_abandons_its_loop_late_keeps_its_own_files(void)
     caller c;
     int status = 0;
     make_program(&p);
-    serve(&p, 0);
-    call(&c, &p);
+    program_serve(&p, 0);
+    caller_open(&c, &p);
     pid_t child = fork();
     if (child == 0) {
         int fds[FILES];
@@ -199,8 +199,8 @@ static void test_a_child_that_abandons_its_loop_late_keeps_its_own_files(void)
     }
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
-    hang_up(&c);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -210,7 +210,7 @@ static void test_forks_amid_clients_leak_nothing(void)
     enum { FORKS = 60 };
     program p;
     make_program(&p);
-    serve(&p, 0);
+    program_serve(&p, 0);
     for (int i = 0; i < FORKS; i++) {
         int fds[6];
         int status = 0;
@@ -262,12 +262,12 @@ static void test_a_control_that_cannot_wait_does_not_spin(void)
     struct rlimit before;
     struct timespec used;
     make_program(&p);
-    serve(&p, 0);
-    call(&c, &p);
+    program_serve(&p, 0);
+    caller_open(&c, &p);
     REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
     struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
     REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    say(&c, "{\"op\":\"program\"}\n", 17); /* so that it does not sleep on in the old wait */
+    caller_say(&c, "{\"op\":\"program\"}\n", 17); /* so that it does not sleep on in the old wait */
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     uint64_t cpu_ms = (uint64_t)used.tv_sec * 1000u + (uint64_t)used.tv_nsec / 1000000u;
     pause_ms(300);
@@ -276,8 +276,8 @@ static void test_a_control_that_cannot_wait_does_not_spin(void)
      */
     CHECK((uint64_t)used.tv_sec * 1000u + (uint64_t)used.tv_nsec / 1000000u - cpu_ms < 100);
     REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
-    CHECK_HAS(hear(&c), "\"ok\":true");
-    hang_up(&c);
+    CHECK_HAS(caller_hear(&c), "\"ok\":true");
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -298,14 +298,14 @@ static void test_a_program_of_small_stacks_is_served(void)
     make_program(&p);
     spawn_tree(&p, 4);
     REQUIRE(pthread_setattr_default_np(&small) == 0);
-    serve(&p, 0);
+    program_serve(&p, 0);
     REQUIRE(pthread_setattr_default_np(&before) == 0);
-    run(&p);
-    call(&c, &p);
+    program_run(&p);
+    caller_open(&c, &p);
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
-        CHECK_HAS(ask_patiently(&c, requests[i]), "\"ok\":true");
+        CHECK_HAS(caller_ask_patiently(&c, requests[i]), "\"ok\":true");
     }
-    hang_up(&c);
+    caller_close(&c);
     unmake_program(&p);
 }
 

@@ -3,7 +3,7 @@
  * of spawns, ends, crashes and restarts under a thread that looks all the time, where everything
  * that can be seen of an actor follows from its name. Runs under ASan and TSan.
  * not on: pinned pool1 pool2 pool4 */
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include "control/dispatcher_call.h"
 #include "control/peek.h"

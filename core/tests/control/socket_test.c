@@ -22,7 +22,7 @@ static void test_the_socket_is_for_this_user_alone(void)
     program p;
     make_program(&p);
     mode_t before = umask(0);
-    serve(&p, 0);
+    program_serve(&p, 0);
     CHECK_EQ(mode_of(p.path), 0600);
     CHECK_STR(jzx_control_path(p.control), p.path);
     jzx_control_stop(p.control);
@@ -62,7 +62,7 @@ static void test_the_socket_is_never_wider_than_asked_for(void)
     mode_t before = umask(0);
     REQUIRE(pthread_create(&thread, NULL, watch_mode, &w) == 0);
     for (int i = 0; i < STARTS; i++) {
-        serve(&p, 0);
+        program_serve(&p, 0);
         jzx_control_stop(p.control);
     }
     atomic_store(&w.over, true);
@@ -81,7 +81,7 @@ static void test_another_user_is_not_let_in(void)
         jzt_skip("Only root can become somebody else.");
     }
     make_program(&p);
-    serve(&p, 0);
+    program_serve(&p, 0);
     REQUIRE(chmod(p.directory, 0755) == 0);
     pid_t child = fork();
     if (child == 0) {
@@ -110,13 +110,13 @@ static void test_by_default_it_is_in_the_users_own_directory(void)
     CHECK_STR(jzx_control_path(p.control), path);
     CHECK_EQ(mode_of(jzx), 0700);
     CHECK_EQ(mode_of(path), 0600);
-    call_at(&c, path);
+    caller_open_at(&c, path);
     char exe[1024] = {0}; /* the name of the program's file is its name */
     REQUIRE(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
     char name[1100];
     (void)snprintf(name, sizeof name, "\"name\":\"%s\"", strrchr(exe, '/') + 1);
-    CHECK_HAS(hear(&c), name);
-    hang_up(&c);
+    CHECK_HAS(caller_hear(&c), name);
+    caller_close(&c);
     /* A second program in the same process. */
     jzx_loop *other = NULL;
     jzx_control *second = NULL;
@@ -149,18 +149,18 @@ static void test_a_link_leads_to_a_socket_elsewhere(void)
     char link[128];
     char target[128] = "";
     make_program(&p);
-    serve(&p, 0);
+    program_serve(&p, 0);
     (void)snprintf(link, sizeof link, "%s/jzx/%d.sock", p.directory, (int)getpid());
     CHECK(readlink(link, target, sizeof target - 1) > 0);
     CHECK_STR(target, p.path);
-    call_at(&c, link);
-    CHECK_HAS(hear(&c), "\"name\":\"tested\"");
-    hang_up(&c);
+    caller_open_at(&c, link);
+    CHECK_HAS(caller_hear(&c), "\"name\":\"tested\"");
+    caller_close(&c);
     jzx_control_stop(p.control);
     CHECK(readlink(link, target, sizeof target - 1) < 0);
     /* One that an earlier process with this number left is replaced. */
     REQUIRE(symlink("/tmp/nowhere-at-all", link) == 0);
-    serve(&p, 0);
+    program_serve(&p, 0);
     memset(target, 0, sizeof target);
     CHECK(readlink(link, target, sizeof target - 1) > 0);
     CHECK_STR(target, p.path);
@@ -176,7 +176,7 @@ static void test_a_link_is_not_in_the_way_of_a_socket(void)
     jzx_loop *other = NULL;
     jzx_control *second = NULL;
     make_program(&p);
-    serve(&p, 0);
+    program_serve(&p, 0);
     REQUIRE_OK(jzx_loop_create(NULL, &other));
     CHECK_OK(jzx_control_start(other, NULL, &second));
     (void)snprintf(path, sizeof path, "%s/jzx/%d-2.sock", p.directory, (int)getpid());
@@ -202,9 +202,9 @@ static void test_a_socket_that_nobody_serves_is_replaced(void)
     int stale = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     REQUIRE(bind(stale, (const struct sockaddr *)&address, sizeof address) == 0);
     (void)close(stale);
-    serve(&p, 0);
-    call(&c, &p);
-    hang_up(&c);
+    program_serve(&p, 0);
+    caller_open(&c, &p);
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -229,14 +229,14 @@ static void test_what_is_there_and_not_ours_stays(void)
     CHECK_EQ(jzx_control_start(p.loop, &opts, &control), JZX_ERR_IO);
     REQUIRE(unlink(p.path) == 0);
     /* A live one. */
-    serve(&p, 0);
+    program_serve(&p, 0);
     memset(&other, 0, sizeof other);
     REQUIRE_OK(jzx_loop_create(NULL, &other.loop));
     errno = 0;
     CHECK_EQ(jzx_control_start(other.loop, &opts, &control), JZX_ERR_IO);
     CHECK_EQ(errno, EADDRINUSE);
-    call(&c, &p);
-    hang_up(&c);
+    caller_open(&c, &p);
+    caller_close(&c);
     CHECK_OK(jzx_loop_destroy(other.loop));
     /* And at the end only what is ours goes. */
     REQUIRE(unlink(p.path) == 0);
@@ -282,7 +282,7 @@ static void test_bad_options_are_refused(void)
     CHECK(jzx_control_of(p.loop) == NULL);
     CHECK_STR(jzx_control_path(NULL), "");
     jzx_control_stop(NULL);
-    serve(&p, 0);
+    program_serve(&p, 0);
     CHECK_EQ(jzx_control_start(p.loop, NULL, NULL), JZX_ERR_ALREADY);
     struct {
         jzx_control_opts known;
@@ -314,26 +314,26 @@ static void test_it_can_be_started_and_stopped_again_and_again(void)
     program p;
     make_program(&p);
     (void)spawn_note(&p, "one");
-    run(&p);
+    program_run(&p);
     /* The loop's thread is elsewhere: only stopping may be done from here. */
-    halt(&p);
+    program_halt(&p);
     for (int i = 0; i < 30; i++) {
         caller c[3];
-        serve(&p, i % 2 == 0 ? JZX_CONTROL_ALL : 0);
-        run(&p);
+        program_serve(&p, i % 2 == 0 ? JZX_CONTROL_ALL : 0);
+        program_run(&p);
         for (int j = 0; j < 3; j++) {
-            call(&c[j], &p);
+            caller_open(&c[j], &p);
         }
-        (void)ask(&c[0], "{\"op\":\"program\"}");
-        (void)ask(&c[1], "{\"op\":\"actors\"}");
-        say(&c[2], "{\"op\":\"act", 9);
+        (void)caller_ask(&c[0], "{\"op\":\"program\"}");
+        (void)caller_ask(&c[1], "{\"op\":\"actors\"}");
+        caller_say(&c[2], "{\"op\":\"act", 9);
         jzx_control_stop(p.control);
         CHECK(jzx_control_of(p.loop) == NULL);
         for (int j = 0; j < 3; j++) {
-            CHECK(hear(&c[j]) == NULL); /* hung up on */
-            hang_up(&c[j]);
+            CHECK(caller_hear(&c[j]) == NULL); /* hung up on */
+            caller_close(&c[j]);
         }
-        halt(&p);
+        program_halt(&p);
     }
     unmake_program(&p);
 }
@@ -345,8 +345,8 @@ static void test_a_forked_child_leaves_the_socket_alone(void)
     caller c;
     make_program(&p);
     (void)spawn_note(&p, "one");
-    serve(&p, 0);
-    call(&c, &p);
+    program_serve(&p, 0);
+    caller_open(&c, &p);
     pid_t child = fork();
     if (child == 0) {
         jzx_loop_abandon(p.loop);
@@ -362,8 +362,8 @@ static void test_a_forked_child_leaves_the_socket_alone(void)
     }
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    CHECK_HAS(ask(&c, "{\"op\":\"actors\"}"), "\"total\":1");
-    hang_up(&c);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"actors\"}"), "\"total\":1");
+    caller_close(&c);
     unmake_program(&p);
 }
 
@@ -384,14 +384,14 @@ static void test_nothing_is_left_open(void)
     program p;
     caller c;
     make_program(&p);
-    serve(&p, JZX_CONTROL_ALL);
+    program_serve(&p, JZX_CONTROL_ALL);
     jzx_control_stop(p.control);
     size_t before = count_descriptors();
     for (int i = 0; i < 5; i++) {
-        serve(&p, JZX_CONTROL_ALL);
-        call(&c, &p);
+        program_serve(&p, JZX_CONTROL_ALL);
+        caller_open(&c, &p);
         jzx_control_stop(p.control);
-        hang_up(&c);
+        caller_close(&c);
     }
     CHECK_EQ(count_descriptors(), before);
     unmake_program(&p);

@@ -62,7 +62,7 @@ static jzx_behavior_result live(jzx_context *ctx, const jzx_message *msg)
     mood *m = ctx->state;
     uint64_t dice = jzt_rng_below(&m->rng, 100);
     (void)msg;
-    if (clock_ms() > m->s->end_ms) {
+    if (control_ms() > m->s->end_ms) {
         return JZX_BEHAVIOR_OK;
     }
     if (dice < 20 && m->generation == 0) {
@@ -134,7 +134,7 @@ static bool hear_answer(caller *c, unsigned id)
     char mine[32];
     int len = snprintf(mine, sizeof mine, "{\"id\":%u,\"ok\":", id);
     for (;;) {
-        const char *line = hear(c);
+        const char *line = caller_hear(c);
         if (line == NULL) {
             CHECK_STR("", "an answer");
             return false;
@@ -145,7 +145,7 @@ static bool hear_answer(caller *c, unsigned id)
         if (strncmp(line, mine, (size_t)len) == 0) {
             return true;
         }
-        if (!has(line, "\"event\":") && !has(line, "\"skipped\":")) {
+        if (!line_has(line, "\"event\":") && !line_has(line, "\"skipped\":")) {
             CHECK_STR(line, mine);
             return false;
         }
@@ -162,9 +162,9 @@ static void *ask_at_random(void *arg)
     bool good = true;
     memset(&c, 0, sizeof c);
     c.fd = try_connect(s->p.path);
-    good = c.fd >= 0 && hear(&c) != NULL;
+    good = c.fd >= 0 && caller_hear(&c) != NULL;
     CHECK(good);
-    while (good && clock_ms() < s->end_ms) {
+    while (good && control_ms() < s->end_ms) {
         char text[1024];
         unsigned burst = 1 + (unsigned)jzt_rng_below(&rng, 4);
         for (unsigned i = 0; i < burst; i++) {
@@ -176,11 +176,11 @@ static void *ask_at_random(void *arg)
         for (unsigned i = 0; i < burst && good; i++) {
             good = hear_answer(&c, id + i);
             atomic_fetch_add(&s->answers, 1);
-            atomic_fetch_add(&s->refusals, has(c.line, "\"ok\":false") ? 1 : 0);
+            atomic_fetch_add(&s->refusals, line_has(c.line, "\"ok\":false") ? 1 : 0);
         }
         id += burst;
     }
-    hang_up(&c);
+    caller_close(&c);
     return NULL;
 }
 
@@ -189,7 +189,7 @@ static void *babble(void *arg)
 {
     storm *s = arg;
     jzt_rng rng = {.state = jzt_seed() + 4711};
-    while (clock_ms() < s->end_ms) {
+    while (control_ms() < s->end_ms) {
         static const char pieces[] = "{}[]\",:0e-\\u \n\xC3\xFF"
                                      "atrue";
         static char bytes[12000];
@@ -210,12 +210,12 @@ static void *babble(void *arg)
         }
         (void)!send(c.fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
         (void)shutdown(c.fd, SHUT_WR);
-        while (hear(&c) != NULL) {
+        while (caller_hear(&c) != NULL) {
             if (!jzt_json_is_line(c.line, strlen(c.line))) {
                 CHECK_STR(c.line, "JSON");
             }
         }
-        hang_up(&c);
+        caller_close(&c);
     }
     return NULL;
 }
@@ -239,7 +239,7 @@ static void make_storm(storm *s)
     memset(s, 0, sizeof *s);
     memset(parents, 0, sizeof parents);
     make_directory(&s->p);
-    s->end_ms = clock_ms() + storm_ms();
+    s->end_ms = control_ms() + storm_ms();
     jzx_system_config config = {.dispatchers = specs, .dispatcher_count = 2};
     REQUIRE_OK(jzx_system_create(&config, &s->system));
     s->p.loop = jzx_system_loop(s->system);
@@ -266,7 +266,8 @@ static void test_clients_and_actors_go_wild_together(void)
     pthread_t runner;
     pthread_t callers[CALLERS + 1];
     make_storm(&s);
-    serve(&s.p, JZX_CONTROL_STOP | JZX_CONTROL_KILL | JZX_CONTROL_RESTART | JZX_CONTROL_SEND);
+    program_serve(&s.p,
+                  JZX_CONTROL_STOP | JZX_CONTROL_KILL | JZX_CONTROL_RESTART | JZX_CONTROL_SEND);
     REQUIRE(pthread_create(&runner, NULL, run_system, &s) == 0);
     for (int i = 0; i <= CALLERS; i++) {
         REQUIRE(pthread_create(&callers[i], NULL, i == CALLERS ? babble : ask_at_random, &s) == 0);
@@ -282,9 +283,9 @@ static void test_clients_and_actors_go_wild_together(void)
                      (unsigned long long)atomic_load(&s.refusals));
     }
     caller c;
-    call(&c, &s.p);
-    CHECK_HAS(ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
-    hang_up(&c);
+    caller_open(&c, &s.p);
+    CHECK_HAS(caller_ask(&c, "{\"op\":\"program\"}"), "\"ok\":true");
+    caller_close(&c);
     jzx_loop_request_stop(s.p.loop);
     (void)pthread_join(runner, NULL);
     CHECK_OK(jzx_system_destroy(s.system));

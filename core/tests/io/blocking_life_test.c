@@ -19,7 +19,7 @@ static void ask_all(jzx_context *ctx, asker *self)
 {
     (void)self;
     for (int i = 0; i < JOBS; i++) {
-        tokens[i] = (token){.gate = current->env == NULL ? NULL : &gate, .empty = i % 5 == 1};
+        tokens[i] = (token){.gate = rig_current->env == NULL ? NULL : &gate, .empty = i % 5 == 1};
         REQUIRE_OK(token_ask(ctx, &tokens[i]));
     }
 }
@@ -261,7 +261,7 @@ static void test_who_may_ask_when_R15(void)
 static void ask_plain(jzx_context *ctx, asker *self)
 {
     for (int i = 0; i < RUNNING; i++) {
-        tokens[i] = (token){.gate = current->env == NULL ? NULL : &gate};
+        tokens[i] = (token){.gate = rig_current->env == NULL ? NULL : &gate};
         jzx_blocking_opts opts = {.fn = token_run, .arg = &tokens[i], .tag = RESULT};
         REQUIRE_OK(jzx_run_blocking_with(ctx, &opts, &tokens[i].ref));
     }
@@ -468,7 +468,7 @@ static void wake_slowly(void *ctx, int fd)
         while (sem_wait(&door) != 0 && errno == EINTR) {
         }
     }
-    current->env()->wake_signal(ctx, fd);
+    rig_current->env()->wake_signal(ctx, fd);
 }
 
 static const jzx_env *env_slow_to_wake(void)
@@ -481,8 +481,8 @@ static const jzx_env *env_slow_to_wake(void)
 static void test_a_forked_child_owes_nothing_to_a_thread_that_was_at_its_last_step_R29(void)
 {
     need_threads();
-    const core_world *world = current;
-    core_world slow = {world->name, env_slow_to_wake};
+    const rig_world *world = rig_current;
+    rig_world slow = {world->name, env_slow_to_wake};
     slow_to_wake = *world->env();
     slow_to_wake.wake_signal = wake_slowly;
     loop_thread = pthread_self();
@@ -491,9 +491,9 @@ static void test_a_forked_child_owes_nothing_to_a_thread_that_was_at_its_last_st
     int lowest = dup(0); /* what the loop opens comes after it */
     REQUIRE(lowest >= 0);
     close(lowest);
-    current = &slow;
+    rig_current = &slow;
     rig r = rig_open(NULL);
-    current = world;
+    rig_current = world;
     asker a = {.at_start = ask_first};
     a.act = ask_first;
     asker_spawn(&r, &a);

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include <errno.h>
 #include <pthread.h>

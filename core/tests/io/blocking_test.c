@@ -29,7 +29,7 @@ static void ask_where(jzx_context *ctx, asker *self)
     jzx_blocking_opts opts = {.fn = note_thread, .arg = &one, .tag = RESULT};
     REQUIRE_OK(jzx_run_blocking_with(ctx, &opts, &one.ref));
     CHECK(one.ref != 0);
-    CHECK_EQ(one.begun, current->env == NULL ? 0 : one.begun); /* never inside the call */
+    CHECK_EQ(one.begun, rig_current->env == NULL ? 0 : one.begun); /* never inside the call */
 }
 
 static void check_message(jzx_context *ctx, const jzx_message *msg, asker *self)
@@ -121,7 +121,7 @@ static void ask_until_full(jzx_context *ctx, asker *self)
     (void)self;
     uint32_t i = 0;
     for (; i < QUEUE + THREADS; i++) {
-        others[i] = (token){.gate = current->env == NULL ? NULL : &gate};
+        others[i] = (token){.gate = rig_current->env == NULL ? NULL : &gate};
         REQUIRE_OK(token_ask(ctx, &others[i]));
     }
     others[i] = (token){.ref = 77};
@@ -230,7 +230,7 @@ static void ask_and_cancel(jzx_context *ctx, asker *self)
 {
     REQUIRE_OK(token_ask(ctx, &one));
     jzx_err err = jzx_cancel_blocking(ctx, one.ref);
-    CHECK(err == JZX_OK || (err == JZX_ERR_ALREADY && current->env != NULL));
+    CHECK(err == JZX_OK || (err == JZX_ERR_ALREADY && rig_current->env != NULL));
     CHECK_EQ(one.arg_drops, err == JZX_OK ? 1 : 0);
     self->noise += err == JZX_OK ? 0 : 1;
 }
@@ -481,7 +481,7 @@ static const char *sweep_scenario(jzx_kit *kit, void *arg)
 
 static void test_every_failure_leaves_nothing_behind(void)
 {
-    if (current->env != NULL) {
+    if (rig_current->env != NULL) {
         jzt_skip("The sweep is simulated.");
     }
     jzx_sweep_report report = {0};

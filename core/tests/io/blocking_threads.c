@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -298,7 +298,7 @@ static void try_simulated(jzx_context *ctx, asker *self)
 
 static void test_a_simulated_world_has_no_files_R30(void)
 {
-    if (current->env != NULL) {
+    if (rig_current->env != NULL) {
         jzt_skip("This one is real.");
     }
     rig r = rig_open(NULL);

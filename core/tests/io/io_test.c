@@ -171,7 +171,7 @@ static void test_unwatch_is_final_while_a_message_is_queued(void)
 
 static void test_a_reused_number_is_another_watch(void)
 {
-    if (current->env == NULL) {
+    if (io_current->env == NULL) {
         jzt_skip("Simulated descriptors are never used twice.");
     }
     bench b = bench_open();
@@ -595,5 +595,5 @@ static const jzt_test suite[] = {
 
 int main(int argc, char **argv)
 {
-    return run_worlds(suite, COUNT_OF(suite), argc, argv);
+    return io_run_worlds(suite, COUNT_OF(suite), argc, argv);
 }

@@ -2,7 +2,7 @@
  * poller and in simulation: every end is told once, nothing is left behind, whatever fails. Method:
  * as in net_test.c, with bursts, a random walk, a fork and a sweep of failures. */
 #define _GNU_SOURCE
-#include "net_line.h"
+#include "net_fixture.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -374,7 +374,7 @@ static int abandon_in_child(line *l)
 
 static void test_a_loop_abandoned_after_fork_leaves_the_parents_io_alone(void)
 {
-    if (current->env == NULL) {
+    if (io_current->env == NULL) {
         jzt_skip("A simulated world is not shared with a child.");
     }
     jzx_net_opts opts = {.write_limit = MEGABYTE};
@@ -488,7 +488,7 @@ static const char *scenario(jzx_kit *kit, void *arg)
 
 static void test_every_failure_leaves_nothing_behind(void)
 {
-    if (current->env != NULL) {
+    if (io_current->env != NULL) {
         jzt_skip("The sweep needs virtual time.");
     }
     jzx_sim_opts sim = {.seed = jzt_seed() | 1, .short_io_permille = 100};
@@ -520,5 +520,5 @@ static const jzt_test suite[] = {
 
 int main(int argc, char **argv)
 {
-    return run_worlds(suite, COUNT_OF(suite), argc, argv);
+    return io_run_worlds(suite, COUNT_OF(suite), argc, argv);
 }

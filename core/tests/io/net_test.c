@@ -3,7 +3,7 @@
  * connects are told. Method: one suite over the worlds of io_fixture.h; the test itself is the
  * other side. */
 #define _GNU_SOURCE
-#include "net_line.h"
+#include "net_fixture.h"
 
 typedef struct echo {
     unsigned char kept[65536];
@@ -264,7 +264,7 @@ static void test_a_refused_connect_is_a_message(void)
 
 static void test_a_connect_without_answer_times_out(void)
 {
-    if (current->env != NULL) {
+    if (io_current->env != NULL) {
         jzt_skip("Only a simulated network swallows connects on demand.");
     }
     bench b = bench_open();
@@ -508,5 +508,5 @@ static const jzt_test suite[] = {
 
 int main(int argc, char **argv)
 {
-    return run_worlds(suite, COUNT_OF(suite), argc, argv);
+    return io_run_worlds(suite, COUNT_OF(suite), argc, argv);
 }

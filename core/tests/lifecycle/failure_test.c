@@ -6,7 +6,7 @@
 #include "loop/loop.h"
 #include "os/debug/frames.h"
 
-#include "guard_fixture.h"
+#include "crash.h"
 
 /* Code that is looked for. Between these two. */
 extern const char __start_jzt_place[];
@@ -385,6 +385,6 @@ static const jzt_test tests[] = {
 
 int main(int argc, char **argv)
 {
-    current = &worlds[1];
+    rig_current = &rig_worlds[1];
     return jzt_main(argc, argv, tests, COUNT_OF(tests));
 }

@@ -6,7 +6,7 @@
  * does not repeat a run, only its orders. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 enum {
     IMMORTALS = 20, /* restarted by a supervisor on "loop" */

@@ -3,7 +3,7 @@
  * that ended it. */
 #define _GNU_SOURCE
 #undef NDEBUG
-#include "guard_fixture.h"
+#include "crash.h"
 
 static bool is_guarded = true;
 static bool is_installed = true;
@@ -40,14 +40,14 @@ static void check_death(int line, void (*run)(void), int signo)
 /* In a child: an actor crashes in the chosen way. */
 static void crash_in_an_actor(void)
 {
-    scene s;
-    scene_open(&s, chosen, IN_BEHAVIOR);
+    glass s;
+    glass_open(&s, chosen, CRASH_IN_BEHAVIOR);
     if (is_installed) {
         REQUIRE_OK(jzx_crash_guard_install());
     }
-    scene_spawn(&s, is_guarded ? JZX_SPAWN_CRASH_GUARD : 0);
-    scene_go(&s);
-    _exit(s.fails == 1 && s.ended.kind == JZX_REASON_CRASH ? 0 : 45);
+    glass_spawn(&s, is_guarded ? JZX_SPAWN_CRASH_GUARD : 0);
+    glass_go(&s);
+    _exit(s.me.fails == 1 && s.me.ended.kind == JZX_REASON_CRASH ? 0 : 45);
 }
 
 static void check_refused(int line, crash_fn crash, int signo)
@@ -88,6 +88,7 @@ static void wait_for_a_signal(bool to_thread)
     receiver = pthread_self();
     pthread_create(&thread, NULL, send_from_elsewhere, to_thread ? &thread : NULL);
     alarm(20); /* in case it never comes */
+    volatile int number = 7;
     while (number < INT32_MAX) {
         number = number == 1000 ? 0 : number + 1;
     }

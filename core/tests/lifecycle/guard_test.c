@@ -3,28 +3,28 @@
  * idea of crashes of their own; there abort(3) has to do. */
 #define _GNU_SOURCE
 #undef NDEBUG
-#include "guard_fixture.h"
+#include "crash.h"
 
 static void check_crash(crash_fn crash, int signo, const char *prefix)
 {
-    scene s;
-    scene_open(&s, crash, IN_BEHAVIOR);
+    glass s;
+    glass_open(&s, crash, CRASH_IN_BEHAVIOR);
     REQUIRE_OK(jzx_crash_guard_install());
-    scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+    glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
     int saved = hush();
-    scene_go(&s);
+    glass_go(&s);
     unhush(saved);
-    CHECK_EQ(s.fails, 1);
-    CHECK_EQ(s.ends, 1);
-    CHECK_EQ(s.handled, 1);
-    CHECK_EQ(s.ended.kind, JZX_REASON_CRASH);
-    CHECK_EQ(s.ended.code, signo);
-    if (!has_prefix(s.ended.text, prefix)) {
-        CHECK_STR(s.ended.text, prefix);
+    CHECK_EQ(s.me.fails, 1);
+    CHECK_EQ(s.me.ends, 1);
+    CHECK_EQ(s.me.handled, 1);
+    CHECK_EQ(s.me.ended.kind, JZX_REASON_CRASH);
+    CHECK_EQ(s.me.ended.code, signo);
+    if (!has_prefix(s.me.ended.text, prefix)) {
+        CHECK_STR(s.me.ended.text, prefix);
     }
-    CHECK(strstr(s.ended.text, "guard_test") != NULL);
+    CHECK(strstr(s.me.ended.text, program_invocation_short_name) != NULL);
     CHECK(jzx_crash_backtrace(NULL, 0) > 0);
-    rig_close(&s.r);
+    glass_close(&s);
     jzx_crash_guard_remove();
 }
 
@@ -56,13 +56,13 @@ static void test_a_stack_overflow_is_caught_on_the_alternate_stack_R17(void)
 static void test_the_backtrace_of_a_crash_starts_at_its_place_R17(void)
 {
     need_real_crashes();
-    scene s;
+    glass s;
     void *frames[64] = {0};
-    scene_open(&s, crash_pointer, IN_BEHAVIOR);
+    glass_open(&s, crash_pointer, CRASH_IN_BEHAVIOR);
     REQUIRE_OK(jzx_crash_guard_install());
     CHECK_EQ(jzx_crash_backtrace(frames, 64), 0);
-    scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
-    scene_go(&s);
+    glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+    glass_go(&s);
     size_t count = jzx_crash_backtrace(frames, 64);
     CHECK(count > 2);
     uintptr_t from_start = (uintptr_t)frames[0] - (uintptr_t)crash_pointer;
@@ -72,42 +72,42 @@ static void test_the_backtrace_of_a_crash_starts_at_its_place_R17(void)
     CHECK(one[0] == frames[0]);
     CHECK(one[1] == NULL);
     CHECK_EQ(jzx_crash_backtrace(NULL, 1), 0);
-    rig_close(&s.r);
+    glass_close(&s);
     jzx_crash_guard_remove();
     CHECK_EQ(jzx_crash_backtrace(frames, 64), 0);
 }
 
 static void test_a_crash_in_init_is_a_failed_start_R15(void)
 {
-    scene s;
-    scene_open(&s, usual_crash(), IN_INIT);
+    glass s;
+    glass_open(&s, usual_crash(), CRASH_IN_INIT);
     REQUIRE_OK(jzx_crash_guard_install());
-    scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+    glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
     rig_idle(&s.r);
-    CHECK_EQ(s.ends, 1);
-    CHECK_EQ(s.deinits, 0);
-    CHECK_EQ(s.ended.kind, JZX_REASON_START_FAILED);
-    CHECK_EQ(s.ended.code, USUAL_SIGNAL);
-    CHECK(has_prefix(s.ended.text, USUAL_TEXT));
-    rig_close(&s.r);
+    CHECK_EQ(s.me.ends, 1);
+    CHECK_EQ(s.me.deinits, 0);
+    CHECK_EQ(s.me.ended.kind, JZX_REASON_START_FAILED);
+    CHECK_EQ(s.me.ended.code, USUAL_SIGNAL);
+    CHECK(has_prefix(s.me.ended.text, USUAL_TEXT));
+    glass_close(&s);
     jzx_crash_guard_remove();
 }
 
 /* "In PRE_STOP ... it becomes the reason of an end that was normal so far, and goes on." */
 static void test_a_crash_while_an_actor_stops_does_not_stop_its_end_R15(void)
 {
-    for (uint32_t where = IN_SIGNAL; where <= IN_DEINIT; where++) {
-        scene s;
-        scene_open(&s, usual_crash(), where);
+    for (uint32_t where = CRASH_IN_SIGNAL; where <= CRASH_IN_DEINIT; where++) {
+        glass s;
+        glass_open(&s, usual_crash(), where);
         REQUIRE_OK(jzx_crash_guard_install());
-        scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+        glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
         rig_idle(&s.r);
-        REQUIRE_OK(jzx_stop(s.r.loop, s.id));
+        REQUIRE_OK(jzx_stop(s.r.loop, s.me.id));
         rig_idle(&s.r);
-        CHECK_EQ(s.ends, 1);
-        CHECK_EQ(s.deinits, 1);
-        CHECK_EQ(s.ended.kind, JZX_REASON_CRASH);
-        rig_close(&s.r);
+        CHECK_EQ(s.me.ends, 1);
+        CHECK_EQ(s.me.deinits, 1);
+        CHECK_EQ(s.me.ended.kind, JZX_REASON_CRASH);
+        glass_close(&s);
     }
     jzx_crash_guard_remove();
 }
@@ -115,58 +115,60 @@ static void test_a_crash_while_an_actor_stops_does_not_stop_its_end_R15(void)
 /* jzx_loop_destroy() runs deinit outside of any step. */
 static void test_a_crash_in_deinit_does_not_stop_the_loop_from_being_destroyed_R17(void)
 {
-    scene s;
-    scene_open(&s, usual_crash(), IN_DEINIT);
+    glass s;
+    glass_open(&s, usual_crash(), CRASH_IN_DEINIT);
     REQUIRE_OK(jzx_crash_guard_install());
-    scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+    glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
     rig_idle(&s.r);
-    rig_close(&s.r);
-    CHECK_EQ(s.ends, 1);
-    CHECK_EQ(s.deinits, 1);
+    glass_close(&s);
+    CHECK_EQ(s.me.ends, 1);
+    CHECK_EQ(s.me.deinits, 1);
     jzx_crash_guard_remove();
 }
 
 static void count_drop(void *data)
 {
-    scene *s = *(scene **)data;
+    glass *s = *(glass **)data;
     s->drops++;
     free(data);
 }
 
 static void test_the_message_of_a_crash_is_released_once_R4(void)
 {
-    scene s;
-    scene_open(&s, usual_crash(), IN_BEHAVIOR);
+    glass s;
+    glass_open(&s, usual_crash(), CRASH_IN_BEHAVIOR);
     REQUIRE_OK(jzx_crash_guard_install());
-    scene_spawn(&s, JZX_SPAWN_CRASH_GUARD);
+    glass_spawn(&s, JZX_SPAWN_CRASH_GUARD);
     for (uint32_t tag = GO; tag <= WORK; tag++) {
-        scene **data = malloc(sizeof *data);
+        glass **data = malloc(sizeof *data);
         *data = &s;
         jzx_send_opts opts = {.data = data, .len = sizeof *data, .drop = count_drop, .tag = tag};
-        REQUIRE_OK(jzx_send_with(s.r.loop, s.id, &opts));
+        REQUIRE_OK(jzx_send_with(s.r.loop, s.me.id, &opts));
     }
     rig_idle(&s.r);
-    CHECK_EQ(s.handled, 1);
+    CHECK_EQ(s.me.handled, 1);
     CHECK_EQ(s.drops, 2);
-    rig_close(&s.r);
+    glass_close(&s);
     jzx_crash_guard_remove();
 }
 
-static void spawn_supervised(scene *s, uint32_t action)
+static void spawn_supervised(glass *s, uint32_t action)
 {
     jzx_supervisor_spec spec = {.intensity = 1000, .action = action};
     jzx_child_spec child = {.id = "glass",
-                            .behavior = scene_behavior,
-                            .init = scene_init,
-                            .deinit = scene_deinit,
-                            .arg = s,
+                            .behavior = puppet_behavior,
+                            .init = puppet_init,
+                            .deinit = puppet_deinit,
+                            .arg = &s->me,
                             .flags = JZX_SPAWN_CRASH_GUARD};
     jzx_supervisor_init init = {
         .name = "cabinet", .spec = &spec, .children = &child, .child_count = 1};
     jzx_actor_id sup = JZX_NOBODY;
     REQUIRE_OK(jzx_spawn_supervisor(s->r.loop, &init, &sup));
     REQUIRE_OK(jzx_loop_run_until_started(s->r.loop, sup));
-    REQUIRE_EQ(jzx_actor_children(s->r.loop, sup, &s->id, 1), 1);
+    jzx_actor_id id = JZX_NOBODY;
+    REQUIRE_EQ(jzx_actor_children(s->r.loop, sup, &id, 1), 1);
+    s->me.id = id;
 }
 
 /* The handler is left by a jump a hundred times: mask and alternate stack must survive that. */
@@ -174,75 +176,71 @@ static void test_a_supervised_actor_is_restarted_after_each_crash_R18(void)
 {
     enum { CRASHES = 100 };
     static const crash_fn ways[] = {crash_pointer, crash_divide, crash_abort, crash_overflow};
-    scene s;
-    scene_open(&s, usual_crash(), IN_BEHAVIOR);
+    glass s;
+    glass_open(&s, usual_crash(), CRASH_IN_BEHAVIOR);
     REQUIRE_OK(jzx_crash_guard_install());
     spawn_supervised(&s, JZX_ACTION_RESTART);
     for (uint32_t i = 0; i < CRASHES; i++) {
         s.crash = SANITIZED ? crash_abort : ways[i % COUNT_OF(ways)];
-        scene_go(&s);
-        REQUIRE_EQ(s.fails, i + 1);
-        REQUIRE_EQ(s.failed.kind, JZX_REASON_CRASH);
+        glass_go(&s);
+        REQUIRE_EQ(s.me.fails, i + 1);
+        REQUIRE_EQ(s.me.failed.kind, JZX_REASON_CRASH);
     }
-    CHECK_EQ(s.handled, 2 * CRASHES);
-    CHECK_EQ(s.inits, CRASHES + 1);
-    CHECK_EQ(s.deinits, CRASHES);
-    CHECK_EQ(jzx_actor_incarnation(s.r.loop, s.id), CRASHES + 1);
-    rig_close(&s.r);
+    CHECK_EQ(s.me.handled, 2 * CRASHES);
+    CHECK_EQ(s.me.inits, CRASHES + 1);
+    CHECK_EQ(s.me.deinits, CRASHES);
+    CHECK_EQ(jzx_actor_incarnation(s.r.loop, s.me.id), CRASHES + 1);
+    glass_close(&s);
     jzx_crash_guard_remove();
 }
 
 static void test_resume_after_a_crash_is_a_restart_R18(void)
 {
-    scene s;
-    scene_open(&s, usual_crash(), IN_BEHAVIOR);
+    glass s;
+    glass_open(&s, usual_crash(), CRASH_IN_BEHAVIOR);
     REQUIRE_OK(jzx_crash_guard_install());
     spawn_supervised(&s, JZX_ACTION_RESUME);
-    scene_go(&s);
-    CHECK_EQ(s.inits, 2);
-    CHECK_EQ(jzx_actor_incarnation(s.r.loop, s.id), 2);
-    rig_close(&s.r);
+    glass_go(&s);
+    CHECK_EQ(s.me.inits, 2);
+    CHECK_EQ(jzx_actor_incarnation(s.r.loop, s.me.id), 2);
+    glass_close(&s);
     jzx_crash_guard_remove();
 }
 
 static void *crash_on_a_thread_of_its_own(void *arg)
 {
-    scene *s = arg;
+    glass *s = arg;
     jzx_sim_opts sim = {.seed = 1};
     jzx_kit_opts opts = {.sim = &sim};
     CHECK_OK(jzx_kit_open(&opts, &s->r.kit));
     s->r.loop = s->r.kit->loop;
-    jzx_observer observer = {.on_actor_fail = note_fail, .on_actor_stop = note_end};
-    CHECK_OK(jzx_loop_set_observer(s->r.loop, &observer, s));
+    glass_make(s);
     CHECK_OK(jzx_crash_guard_install());
     for (int i = 0; i < 50; i++) {
-        jzx_spawn_opts spawn = {.behavior = scene_behavior,
-                                .init = scene_init,
-                                .state = s,
-                                .flags = JZX_SPAWN_CRASH_GUARD};
-        CHECK_OK(jzx_spawn(s->r.loop, &spawn, &s->id));
-        CHECK_OK(jzx_send_u64(s->r.loop, s->id, 0, GO));
+        glass_spawn(s, JZX_SPAWN_CRASH_GUARD);
+        CHECK_OK(jzx_send_u64(s->r.loop, s->me.id, 0, GO));
         CHECK_OK(jzx_loop_run_until_idle(s->r.loop));
     }
     CHECK(jzx_kit_close(s->r.kit) == NULL);
+    puppet_forget(&s->me);
     return NULL;
 }
 
 static void test_loops_on_several_threads_crash_at_the_same_time_R17(void)
 {
     enum { THREADS = 4 };
-    static scene scenes[THREADS];
+    static glass scenes[THREADS];
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {
-        scenes[i] = (scene){.crash = SANITIZED || i % 2 == 0 ? usual_crash() : crash_overflow};
+        scenes[i] = (glass){.crash = SANITIZED || i % 2 == 0 ? usual_crash() : crash_overflow};
         REQUIRE(pthread_create(&threads[i], NULL, crash_on_a_thread_of_its_own, &scenes[i]) == 0);
     }
     for (int i = 0; i < THREADS; i++) {
         REQUIRE(pthread_join(threads[i], NULL) == 0);
     }
     for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(scenes[i].fails, 50);
-        CHECK_EQ(scenes[i].failed.kind, JZX_REASON_CRASH);
+        CHECK_EQ(scenes[i].me.fails, 50);
+        CHECK_EQ(scenes[i].me.failed.kind, JZX_REASON_CRASH);
     }
     jzx_crash_guard_remove();
 }

@@ -1,7 +1,7 @@
 /* Goal: what becomes of messages whose actor ends first (R16): dead letters, silence, or another
  * actor, also when that one is full, gone, dying, the same or part of a circle. Nothing is lost and
  * nothing is released twice (R4, R5). Method: simulation; each payload counts its drops. */
-#include "life_fixture.h"
+#include "puppet.h"
 
 enum { FIRST = 1, LEFT = 5 };
 
@@ -31,14 +31,14 @@ static void note_letter(void *ctx, const jzx_dead_letter *letter, const jzx_mess
     letters_seen++;
 }
 
-static subject *start(rig *r, uint32_t drain, jzx_actor_id redirect_to, uint32_t cap)
+static puppet *start(rig *r, uint32_t drain, jzx_actor_id redirect_to, uint32_t cap)
 {
     jzx_spawn_opts opts = {.drain = drain,
                            .redirect_to = redirect_to,
                            .mailbox_cap = cap,
                            .drop_msg = count_msg_drop,
                            .max_msgs = 1};
-    return subject_start(r, NULL, &opts);
+    return puppet_start(r, NULL, &opts);
 }
 
 static void open_rig(rig *r)
@@ -50,7 +50,7 @@ static void open_rig(rig *r)
 }
 
 /* LEFT messages with tags FIRST, FIRST + 1, ...: the first has a drop, the second is bare. */
-static void fill(rig *r, const subject *to)
+static void fill(rig *r, const puppet *to)
 {
     for (uint32_t i = 0; i < LEFT; i++) {
         jzx_send_opts send = {.data = &payload, .drop = count_drop, .tag = FIRST + i};
@@ -67,13 +67,13 @@ static void fill(rig *r, const subject *to)
     }
 }
 
-static void finish(rig *r, subject **all, size_t count)
+static void finish(rig *r, puppet **all, size_t count)
 {
     const char *wrong = jzx_testkit_check(r->loop);
     CHECK_STR(wrong == NULL ? "" : wrong, "");
     rig_close(r);
     for (size_t i = 0; i < count; i++) {
-        free(all[i]);
+        puppet_free(all[i]);
     }
 }
 
@@ -81,7 +81,7 @@ static void test_by_default_they_are_dead_letters_R16(void)
 {
     rig r;
     open_rig(&r);
-    subject *s = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
+    puppet *s = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
     fill(&r, s);
     CHECK_OK(jzx_stop(r.loop, s->id));
     rig_idle(&r);
@@ -96,7 +96,7 @@ static void test_with_drop_they_are_released_and_counted_and_nobody_hears_of_the
 {
     rig r;
     open_rig(&r);
-    subject *s = start(&r, JZX_DRAIN_DROP, JZX_NOBODY, 0);
+    puppet *s = start(&r, JZX_DRAIN_DROP, JZX_NOBODY, 0);
     fill(&r, s);
     CHECK_OK(jzx_kill(r.loop, s->id));
     rig_idle(&r);
@@ -110,7 +110,7 @@ static void test_with_drop_they_are_released_and_counted_and_nobody_hears_of_the
     finish(&r, &s, 1);
 }
 
-static jzx_behavior_result inspect_parcel(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result inspect_parcel(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)ctx;
     CHECK_EQ(msg->kind, JZX_KIND_USER);
@@ -132,8 +132,8 @@ static void test_with_redirect_they_arrive_elsewhere_in_order_R16(void)
 {
     rig r;
     open_rig(&r);
-    subject *heir = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
-    subject *s = start(&r, JZX_DRAIN_REDIRECT, heir->id, 0);
+    puppet *heir = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
+    puppet *s = start(&r, JZX_DRAIN_REDIRECT, heir->id, 0);
     heir->on = inspect_parcel;
     payload = 12345;
     fill(&r, s);
@@ -146,18 +146,18 @@ static void test_with_redirect_they_arrive_elsewhere_in_order_R16(void)
     CHECK_EQ(rig_counters(&r).redirected, LEFT);
     CHECK_EQ(rig_counters(&r).dead, 0);
     CHECK_EQ(letters_seen, 0);
-    finish(&r, (subject *[]){s, heir}, 2);
+    finish(&r, (puppet *[]){s, heir}, 2);
 }
 
 static void test_what_the_heir_refuses_is_a_dead_letter_R16(void)
 {
     rig r;
     open_rig(&r);
-    subject *heir = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 2);
-    subject *s = start(&r, JZX_DRAIN_REDIRECT, heir->id, 0);
+    puppet *heir = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 2);
+    puppet *s = start(&r, JZX_DRAIN_REDIRECT, heir->id, 0);
     fill(&r, s);
     CHECK_OK(jzx_stop(r.loop, s->id));
-    send_tag(&r, heir, 9); /* its turn comes after the stop: one slot is left then */
+    tell(&r, heir, 9); /* its turn comes after the stop: one slot is left then */
     rig_idle(&r);
     CHECK_LOG(heir, 9, 1);
     CHECK_EQ(rig_counters(&r).redirected, 1);
@@ -165,7 +165,7 @@ static void test_what_the_heir_refuses_is_a_dead_letter_R16(void)
     CHECK_EQ(letters_seen, LEFT - 1);
     CHECK_EQ(drops, 2);
     CHECK_EQ(msg_drops, 1);
-    finish(&r, (subject *[]){s, heir}, 2);
+    finish(&r, (puppet *[]){s, heir}, 2);
 }
 
 static void test_an_heir_that_is_gone_or_dying_gets_nothing_R16(void)
@@ -173,8 +173,8 @@ static void test_an_heir_that_is_gone_or_dying_gets_nothing_R16(void)
     for (int dying = 0; dying < 2; dying++) {
         rig r;
         open_rig(&r);
-        subject *heir = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
-        subject *s = start(&r, JZX_DRAIN_REDIRECT, heir->id, 0);
+        puppet *heir = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
+        puppet *s = start(&r, JZX_DRAIN_REDIRECT, heir->id, 0);
         fill(&r, s);
         if (dying) {
             CHECK_OK(jzx_stop(r.loop, s->id));
@@ -189,18 +189,18 @@ static void test_an_heir_that_is_gone_or_dying_gets_nothing_R16(void)
         CHECK_EQ(rig_counters(&r).redirected, 0);
         CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_STOPPED] + s->handled, LEFT);
         CHECK_EQ(rig_counters(&r).live, 0);
-        finish(&r, (subject *[]){s, heir}, 2);
+        finish(&r, (puppet *[]){s, heir}, 2);
     }
 }
 
 /* The id that the next spawn gets: the warmest slot comes first, one generation later. */
 static jzx_actor_id next_id(rig *r)
 {
-    subject *s = start(r, 0, JZX_NOBODY, 0);
+    puppet *s = start(r, 0, JZX_NOBODY, 0);
     jzx_actor_id id = s->id;
     CHECK_OK(jzx_stop(r->loop, id));
     rig_idle(r);
-    free(s);
+    puppet_free(s);
     return id + (UINT64_C(1) << 32);
 }
 
@@ -209,7 +209,7 @@ static void test_who_is_its_own_heir_buries_its_messages_R16(void)
     rig r;
     open_rig(&r);
     jzx_actor_id own = next_id(&r);
-    subject *s = start(&r, JZX_DRAIN_REDIRECT, own, 0);
+    puppet *s = start(&r, JZX_DRAIN_REDIRECT, own, 0);
     REQUIRE_EQ(s->id, own);
     fill(&r, s);
     CHECK_OK(jzx_stop(r.loop, s->id));
@@ -226,7 +226,7 @@ enum { CIRCLE = 3 };
 
 static void start_and_end(rig *r, jzx_actor_id ids[CIRCLE])
 {
-    subject *all[CIRCLE];
+    puppet *all[CIRCLE];
     for (int i = 0; i < CIRCLE; i++) {
         all[i] = start(r, 0, JZX_NOBODY, 0);
         ids[i] = all[i]->id;
@@ -234,7 +234,7 @@ static void start_and_end(rig *r, jzx_actor_id ids[CIRCLE])
     for (int i = 0; i < CIRCLE; i++) {
         CHECK_OK(jzx_stop(r->loop, ids[i]));
         rig_idle(r);
-        free(all[i]);
+        puppet_free(all[i]);
     }
 }
 
@@ -242,7 +242,7 @@ static void test_heirs_in_a_circle_do_not_pass_messages_round_for_ever_R16(void)
 {
     rig r;
     jzx_actor_id ids[CIRCLE], between[CIRCLE];
-    subject *all[CIRCLE];
+    puppet *all[CIRCLE];
     open_rig(&r);
     start_and_end(&r,
                   ids); /* slots come back last in, first out: every second time in this order */
@@ -271,7 +271,7 @@ static void test_a_chain_of_heirs_hands_the_same_message_on_R16(void)
     enum { CHAIN = 50 };
     rig r;
     open_rig(&r);
-    subject *all[CHAIN];
+    puppet *all[CHAIN];
     all[0] = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
     for (int i = 1; i < CHAIN; i++) {
         all[i] = start(&r, JZX_DRAIN_REDIRECT, all[i - 1]->id, 0);
@@ -297,16 +297,16 @@ static void test_urgent_messages_are_inherited_as_well_R16(void)
 {
     rig r;
     open_rig(&r);
-    subject *heir = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
-    subject *s = start(&r, JZX_DRAIN_REDIRECT, heir->id, 0);
-    send_tag(&r, s, 1);
+    puppet *heir = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
+    puppet *s = start(&r, JZX_DRAIN_REDIRECT, heir->id, 0);
+    tell(&r, s, 1);
     REQUIRE_OK(try_urgent(r.loop, s->id, 2));
     REQUIRE_OK(jzx_send_after(r.loop, s->id, 0, NULL, 0, 3, NULL)); /* events are not */
     CHECK_OK(jzx_kill(r.loop, s->id));
     rig_idle(&r);
     CHECK_LOG(heir, 2, 1);
     CHECK_EQ(rig_counters(&r).redirected, 2);
-    finish(&r, (subject *[]){s, heir}, 2);
+    finish(&r, (puppet *[]){s, heir}, 2);
 }
 
 static void test_a_policy_that_makes_no_sense_is_refused_R36(void)
@@ -323,9 +323,9 @@ static void test_a_policy_that_makes_no_sense_is_refused_R36(void)
                  {JZX_DRAIN_REDIRECT, true, JZX_OK}};
     rig r;
     open_rig(&r);
-    subject *s = start(&r, 0, JZX_NOBODY, 0);
+    puppet *s = start(&r, 0, JZX_NOBODY, 0);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        jzx_spawn_opts opts = {.behavior = subject_behavior,
+        jzx_spawn_opts opts = {.behavior = puppet_behavior,
                                .state = s,
                                .drain = cases[i].drain,
                                .redirect_to = cases[i].heir ? s->id : JZX_NOBODY};
@@ -340,16 +340,16 @@ static void test_destroying_the_loop_inherits_nothing_and_releases_everything_R1
     for (uint32_t drain = JZX_DRAIN_DEAD_LETTERS; drain <= JZX_DRAIN_REDIRECT; drain++) {
         rig r;
         open_rig(&r);
-        subject *heir = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
-        subject *s = start(&r, drain, drain == JZX_DRAIN_REDIRECT ? heir->id : JZX_NOBODY, 0);
+        puppet *heir = start(&r, JZX_DRAIN_DEAD_LETTERS, JZX_NOBODY, 0);
+        puppet *s = start(&r, drain, drain == JZX_DRAIN_REDIRECT ? heir->id : JZX_NOBODY, 0);
         fill(&r, s);
-        finish(&r, (subject *[]){NULL}, 1);
+        finish(&r, (puppet *[]){NULL}, 1);
         CHECK_EQ(heir->handled, 0);
         CHECK_EQ(s->handled, 0);
         CHECK_EQ(drops, 2);
         CHECK_EQ(msg_drops, 1);
-        free(s);
-        free(heir);
+        puppet_free(s);
+        puppet_free(heir);
     }
 }
 

@@ -1,7 +1,7 @@
 /* Goal: whatever an actor does in whichever hook, nobody hangs, nobody ends twice, nothing leaks
  * and the books balance (R5, R7, R15, R16, R18). Method: every hook times every deed times every
  * trigger times every strategy, in simulation; the journal is not compared, the invariants are. */
-#include "life_fixture.h"
+#include "family.h"
 
 enum { WORK = 1 };
 
@@ -45,14 +45,14 @@ typedef struct scene {
 
 static scene now;
 static family f;
-static life extra;
+static puppet extra;
 static uint64_t done; /* how often the deed was done: some scenes never reach their hook */
 
 static void spawn_extra(jzx_context *ctx)
 {
     if (jzx_actor_state(ctx->loop, extra.id) == JZX_STATE_TERMINATED) {
-        jzx_spawn_opts opts = life_opts(&extra);
-        jzx_err err = jzx_spawn(ctx->loop, &opts, &extra.id);
+        jzx_spawn_opts opts = puppet_opts(&extra);
+        jzx_err err = puppet_try_spawn(ctx->loop, &extra, &opts);
         CHECK(err == JZX_OK || err == JZX_ERR_STOPPING);
     }
 }
@@ -72,7 +72,7 @@ static void expect_end(jzx_err err)
 
 /* In the hook of b. Each scene does its deed twice at most, so that a deed that causes the hook to
  * run again does not go on for ever by itself. */
-static void misbehave(jzx_context *ctx, life *self, uint32_t what)
+static void misbehave(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what != now.hook || done >= 2) {
         self->answer[what] = JZX_BEHAVIOR_OK;
@@ -135,18 +135,18 @@ static void misbehave(jzx_context *ctx, life *self, uint32_t what)
     }
 }
 
-static bool settled(rig *r, const life *self)
+static bool settled(rig *r, const puppet *self)
 {
     jzx_state state = jzx_actor_state(r->loop, self->id);
     return state == JZX_STATE_RUNNING || state == JZX_STATE_TERMINATED;
 }
 
-static void check_books(rig *r, const life *self)
+static void check_books(rig *r, const puppet *self)
 {
     CHECK(settled(r, self)); /* nothing is left half way */
     CHECK(self->ends <= 1);
     CHECK_EQ(self->ends == 1, is_gone(r, self));
-    CHECK_EQ(self->inits - self->deinits, self->up ? 1 : 0);
+    CHECK_EQ(self->ups - self->deinits, self->up ? 1 : 0);
     CHECK_EQ(self->up, !is_gone(r, self));
 }
 
@@ -158,8 +158,8 @@ static void play(bool armed_before)
     done = 0;
     f = (family){0};
     family_open(&r, &f, NULL, &policy, 3, 0);
-    life_name(&extra, "extra");
-    life *b = &f.child[1];
+    puppet_name(&extra, "extra");
+    puppet *b = &f.child[1];
     for (int i = 0; i < 3; i++) {
         tell(&r, &f.child[i], WORK);
     }
@@ -185,7 +185,7 @@ static void play(bool armed_before)
     CHECK_EQ(rig_counters(&r).live, 0);
     CHECK_EQ(rig_counters(&r).timers, 0);
     CHECK_EQ(rig_counters(&r).watches, 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void play_all(uint32_t strategy)
@@ -199,7 +199,7 @@ static void play_all(uint32_t strategy)
                       .trigger = triggers[n / COUNT_OF(hooks) / DEEDS % COUNT_OF(triggers)],
                       .strategy = strategy,
                       .backoff_ms = n % 2 == 0 ? 0 : 50};
-        life_seed = n % 3 == 0 ? 0 : jzt_seed() + n + 1; /* in order, or as the seed says */
+        rig_seed = n % 3 == 0 ? 0 : jzt_seed() + n + 1; /* in order, or as the seed says */
         play(n / COUNT_OF(hooks) / DEEDS / COUNT_OF(triggers) % 2 == 0);
         if (jzt_failures() > 0) {
             fprintf(stderr,

@@ -2,7 +2,7 @@
  * buried on request, and the message that failed comes again only if asked for and if it still can.
  * Method: simulation; a parent with a policy, children that fail when told; payloads count their
  * drops. */
-#include "life_fixture.h"
+#include "family.h"
 
 enum { WORK = 1, MORE = 2, LATE = 3, READY = 5 };
 
@@ -14,7 +14,7 @@ static void test_what_is_queued_waits_for_the_next_life_and_keeps_its_order_R18(
     rig r;
     family f;
     family_open(&r, &f, NULL, &slowly, 1, 0);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     tell(&r, a, WORK);
     tell(&r, a, T_PANIC);
     tell(&r, a, MORE);
@@ -29,7 +29,7 @@ static void test_what_is_queued_waits_for_the_next_life_and_keeps_its_order_R18(
     run_ms(&r, 100);
     CHECK_SAID("a.init a.pre_start a.post_start a.post_restart(panic 8) a:5 a:2 a:3");
     CHECK_EQ(a->handled, 5);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_failed_actors_mailbox_is_as_big_as_ever_R18(void)
@@ -38,7 +38,7 @@ static void test_a_failed_actors_mailbox_is_as_big_as_ever_R18(void)
     family f;
     jzx_config config = {.default_mailbox_cap = 4};
     family_open(&r, &f, &config, &slowly, 1, 0);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     tell(&r, a, T_FAIL);
     run_ms(&r, 10);
     for (uint32_t i = 0; i < 4; i++) {
@@ -47,7 +47,7 @@ static void test_a_failed_actors_mailbox_is_as_big_as_ever_R18(void)
     CHECK_EQ(jzx_send_u64(r.loop, a->id, 0, WORK), JZX_ERR_MAILBOX_FULL);
     run_ms(&r, 2000);
     CHECK_EQ(a->handled, 5);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_with_drop_queue_a_restart_buries_what_is_queued_R18(void)
@@ -55,7 +55,7 @@ static void test_with_drop_queue_a_restart_buries_what_is_queued_R18(void)
     rig r;
     family f;
     family_open(&r, &f, NULL, &often, 1, JZX_SPAWN_DROP_QUEUE);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     tell(&r, a, T_FAIL);
     tell(&r, a, WORK);
     tell(&r, a, MORE);
@@ -68,7 +68,7 @@ static void test_with_drop_queue_a_restart_buries_what_is_queued_R18(void)
     tell(&r, a, LATE);
     rig_idle(&r);
     CHECK_EQ(a->handled, 2);
-    life_close(&r);
+    play_close(&r);
 }
 
 static uint64_t drops;
@@ -83,7 +83,7 @@ static void count_drop(void *data)
 typedef enum parcel { VALUE, COPY, DROPPED, TAKEN, BARE, PARCELS } parcel;
 
 /* Panics over the message in its first life; notes what the second one gets. */
-static void choke_once(jzx_context *ctx, life *self)
+static void choke_once(jzx_context *ctx, puppet *self)
 {
     static const unsigned char bytes[] = {1, 2, 3};
     uint32_t now = jzx_actor_incarnation(ctx->loop, ctx->self);
@@ -105,7 +105,7 @@ static void choke_once(jzx_context *ctx, life *self)
     }
 }
 
-static void send_parcel(rig *r, const life *to, parcel what)
+static void send_parcel(rig *r, const puppet *to, parcel what)
 {
     jzx_send_opts send = {.tag = T_CALL, .data = &payload, .len = sizeof payload};
     if (what == VALUE) {
@@ -127,7 +127,7 @@ static void test_a_message_that_failed_comes_again_first_if_it_can_and_only_if_a
             rig r;
             family f;
             family_open(&r, &f, NULL, &often, 1, again ? JZX_SPAWN_REDELIVER : 0);
-            life *a = &f.child[0];
+            puppet *a = &f.child[0];
             a->call = choke_once;
             a->arg = (void *)(uintptr_t)what;
             drops = 0;
@@ -141,12 +141,12 @@ static void test_a_message_that_failed_comes_again_first_if_it_can_and_only_if_a
             CHECK_EQ(drops, what == DROPPED ? 1 : 0); /* once, however often it was tried */
             CHECK_EQ(rig_counters(&r).dead, redelivered ? 0 : 1);
             CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_FAILED_ON], redelivered ? 0 : 1);
-            life_close(&r);
+            play_close(&r);
         }
     }
 }
 
-static void choke_always(jzx_context *ctx, life *self)
+static void choke_always(jzx_context *ctx, puppet *self)
 {
     (void)self;
     jzx_panic(ctx, 1, NULL);
@@ -158,7 +158,7 @@ static void test_a_poisoned_message_that_is_redelivered_runs_into_the_limit_R18(
     family f;
     jzx_supervisor_spec limited = {.intensity = 5};
     family_open(&r, &f, NULL, &limited, 1, JZX_SPAWN_REDELIVER);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     a->call = choke_always;
     drops = 0;
     send_parcel(&r, a, DROPPED); /* three more times, and it is dead: see failed_on_test.c */
@@ -173,7 +173,7 @@ static void test_a_poisoned_message_that_is_redelivered_runs_into_the_limit_R18(
     CHECK_EQ(a->handled, 6);
     CHECK_EQ(drops, 2);
     CHECK_ENDED(&r, &f.p, JZX_REASON_GAVE_UP);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* The first failure is answered by a restart, and the next one by going on. */
@@ -185,7 +185,7 @@ static jzx_action restart_then_resume(void *ctx, const jzx_failure *failure)
 }
 
 /* While it waits to come again, an urgent message fails, and that failure is overlooked. */
-static void fail_urgently_first(jzx_context *ctx, life *self, uint32_t what)
+static void fail_urgently_first(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what == IN_INIT && jzx_actor_incarnation(ctx->loop, ctx->self) == 2) {
         jzx_send_opts urgent = {.tag = T_FAIL, .flags = JZX_SEND_URGENT | JZX_SEND_VALUE};
@@ -201,7 +201,7 @@ static void test_what_waits_to_come_again_is_not_lost_to_another_failure_R18(voi
     jzx_supervisor_spec spec = {
         .intensity = 5, .decide = restart_then_resume, .decide_ctx = &asked};
     family_open(&r, &f, NULL, &spec, 1, JZX_SPAWN_REDELIVER);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     a->call = choke_once;
     a->arg = (void *)(uintptr_t)VALUE;
     a->during = fail_urgently_first;
@@ -210,7 +210,7 @@ static void test_what_waits_to_come_again_is_not_lost_to_another_failure_R18(voi
     CHECK_EQ(asked, 2);
     CHECK_EQ(said_times("try1"), 1);
     CHECK_EQ(said_times("try2"), 1);
-    life_close(&r);
+    play_close(&r);
 }
 
 static const jzt_test tests[] = {

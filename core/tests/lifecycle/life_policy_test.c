@@ -2,7 +2,7 @@
  * jzx_set_child_policy(), a decider that says anything at all, and what belongs to the parent's
  * incarnation. Method: simulation in virtual time; a parent p with children a, b, c that fail when
  * told. The same engine under supervisors is tested elsewhere. */
-#include "life_fixture.h"
+#include "family.h"
 
 enum { WORK = 1, MORE = 2 };
 
@@ -15,10 +15,10 @@ static void test_with_action_stop_the_child_ends_and_the_parent_hears_why_R19(vo
     tell(&r, &f.child[0], T_PANIC);
     rig_idle(&r);
     CHECK_ENDED(&r, &f.child[0], JZX_REASON_PANIC);
-    CHECK_SAID("a:101 a.post_stop a.deinit a.end(panic 8) p<child_failed a panic 8>");
+    CHECK_SAID("a:panic a.post_stop a.deinit a.end(panic 8) p<child_failed a panic 8>");
     CHECK_STATE(&r, &f.child[1], JZX_STATE_RUNNING);
     CHECK_EQ(f.child[0].restarts, 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_every_action_leads_where_it_says_R19(void)
@@ -27,7 +27,7 @@ static void test_every_action_leads_where_it_says_R19(void)
         uint32_t action;
         bool p_lives, a_lives;
         uint32_t incarnation;
-        uint64_t inits;
+        uint64_t ups;
     } cases[] = {
         {JZX_ACTION_RESTART, true, true, 2, 2},
         {JZX_ACTION_RESUME, true, true, 1, 1},
@@ -39,7 +39,7 @@ static void test_every_action_leads_where_it_says_R19(void)
         family f;
         jzx_supervisor_spec policy = {.action = cases[i].action};
         family_open(&r, &f, NULL, &policy, 2, 0);
-        life *a = &f.child[0];
+        puppet *a = &f.child[0];
         tell(&r, a, T_FAIL);
         tell(&r, a, WORK);
         rig_idle(&r);
@@ -47,11 +47,11 @@ static void test_every_action_leads_where_it_says_R19(void)
         CHECK_EQ(is_gone(&r, &f.p), !cases[i].p_lives);
         CHECK_EQ(is_gone(&r, &f.child[1]), !cases[i].p_lives); /* goes with its parent only */
         CHECK_EQ(jzx_actor_incarnation(r.loop, a->id), cases[i].incarnation);
-        CHECK_EQ(a->inits, cases[i].inits);
+        CHECK_EQ(a->ups, cases[i].ups);
         CHECK_EQ(a->handled, cases[i].a_lives ? 2 : 1);
         CHECK_EQ(a->fails, 1);
-        CHECK_EQ(escalations, cases[i].action == JZX_ACTION_ESCALATE ? 1 : 0);
-        life_close(&r);
+        CHECK_EQ(the_cast.escalations, cases[i].action == JZX_ACTION_ESCALATE ? 1 : 0);
+        play_close(&r);
     }
 }
 
@@ -68,13 +68,13 @@ static void test_an_escalation_names_the_child_and_goes_up_once_R19(void)
     CHECK_EQ(f.p.fails, 1);
     CHECK_ENDED(&r, &f.child[0], JZX_REASON_FAILED);
     CHECK_ENDED(&r, &f.child[1], JZX_REASON_SHUTDOWN);
-    CHECK_EQ(escalations, 1);
-    CHECK_EQ(escalated_as, JZX_REASON_ESCALATED);
-    CHECK_EQ(escalated_for, f.child[0].id);
+    CHECK_EQ(the_cast.escalations, 1);
+    CHECK_EQ(the_cast.escalated_as, JZX_REASON_ESCALATED);
+    CHECK_EQ(the_cast.escalated_for, f.child[0].id);
     CHECK_EQ(rig_counters(&r).escalations, 1);
     CHECK_EQ(said_times("p.pre_stop"), 0);
     CHECK_EQ(said_times("p.post_stop"), 1);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_resumed_child_keeps_its_state_timers_and_next_message_R18(void)
@@ -83,7 +83,7 @@ static void test_a_resumed_child_keeps_its_state_timers_and_next_message_R18(voi
     family f;
     jzx_supervisor_spec policy = {.action = JZX_ACTION_RESUME, .intensity = JZX_INTENSITY_NEVER};
     family_open(&r, &f, NULL, &policy, 1, 0);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     REQUIRE_OK(jzx_send_after(r.loop, a->id, 50, NULL, 0, MORE, NULL));
     for (int i = 0; i < 20; i++) { /* resuming costs nothing */
         tell(&r, a, i % 2 == 0 ? T_FAIL : T_PANIC);
@@ -93,15 +93,15 @@ static void test_a_resumed_child_keeps_its_state_timers_and_next_message_R18(voi
     CHECK_STATE(&r, a, JZX_STATE_RUNNING);
     CHECK_EQ(a->handled, 40);
     CHECK_EQ(a->fails, 20);
-    CHECK_EQ(a->inits, 1);
+    CHECK_EQ(a->ups, 1);
     CHECK_EQ(a->restarts, 0);
     CHECK_EQ(said_times("a."), 0); /* not one hook ran */
     run_ms(&r, 100);
     CHECK_EQ(said_times("a:2"), 1);
-    life_close(&r);
+    play_close(&r);
 }
 
-static void fail_second_start(jzx_context *ctx, life *self, uint32_t what)
+static void fail_second_start(jzx_context *ctx, puppet *self, uint32_t what)
 {
     (void)ctx;
     self->answer[IN_INIT] =
@@ -114,12 +114,12 @@ static void test_what_cannot_be_resumed_is_restarted_R18(void)
     family f;
     jzx_supervisor_spec policy = {.action = JZX_ACTION_RESUME, .intensity = 10};
     family_open(&r, &f, NULL, &policy, 1, 0);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     CHECK_OK(jzx_kill(r.loop, a->id)); /* its state is released already */
     rig_idle(&r);
     CHECK_STATE(&r, a, JZX_STATE_RUNNING);
     CHECK_EQ(jzx_actor_incarnation(r.loop, a->id), 2);
-    CHECK_EQ(a->inits, 2);
+    CHECK_EQ(a->ups, 2);
     CHECK_EQ(said_times("a.post_stop"), 0);
     CHECK_EQ(said_times("a.post_restart(killed)"), 1);
     a->during = fail_second_start; /* there is no state to go on with */
@@ -127,7 +127,7 @@ static void test_what_cannot_be_resumed_is_restarted_R18(void)
     rig_idle(&r);
     CHECK_STATE(&r, a, JZX_STATE_RUNNING);
     CHECK_EQ(jzx_actor_incarnation(r.loop, a->id), 4);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_one_for_one_leaves_the_others_alone_R19(void)
@@ -138,9 +138,9 @@ static void test_one_for_one_leaves_the_others_alone_R19(void)
     family_open(&r, &f, NULL, &policy, 4, 0);
     tell(&r, &f.child[1], T_FAIL);
     rig_idle(&r);
-    CHECK_SAID("b:100 b.pre_restart(failed 7) b.post_stop b.deinit b.init b.pre_start "
+    CHECK_SAID("b:fail b.pre_restart(failed 7) b.post_stop b.deinit b.init b.pre_start "
                "b.post_start b.post_restart(failed 7)");
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_the_strategy_says_who_goes_along_and_in_which_order_R19(void)
@@ -171,7 +171,7 @@ static void test_the_strategy_says_who_goes_along_and_in_which_order_R19(void)
             CHECK_EQ(jzx_actor_incarnation(r.loop, before[n]), all || n > 0 ? 2 : 1);
             CHECK_EQ(f.child[n].restart.attempt, n == 1 ? 1 : 0); /* siblings did not fail */
         }
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -197,10 +197,10 @@ static void test_siblings_wait_in_stopped_with_open_mailboxes_R18(void)
     run_ms(&r, 100);
     for (int i = 0; i < 3; i++) {
         CHECK_STATE(&r, &f.child[i], JZX_STATE_RUNNING);
-        CHECK_EQ(f.child[i].inits, 2);
+        CHECK_EQ(f.child[i].ups, 2);
     }
     CHECK_EQ(said_times(":2"), 3);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_so_many_restarts_within_the_window_pass_and_the_next_gives_up_R19(void)
@@ -214,9 +214,9 @@ static void test_so_many_restarts_within_the_window_pass_and_the_next_gives_up_R
         family f;
         jzx_supervisor_spec policy = {.intensity = cases[i].intensity, .period_ms = 3600000};
         family_open(&r, &f, NULL, &policy, 2, 0);
-        life *a = &f.child[0];
+        puppet *a = &f.child[0];
         for (uint64_t n = 0; n < cases[i].allowed; n++) {
-            life *who = &f.child[n % 2]; /* one budget for all of them */
+            puppet *who = &f.child[n % 2]; /* one budget for all of them */
             tell(&r, who, T_FAIL);
             rig_idle(&r);
             CHECK_STATE(&r, who, JZX_STATE_RUNNING);
@@ -229,9 +229,9 @@ static void test_so_many_restarts_within_the_window_pass_and_the_next_gives_up_R
         CHECK_ENDED(&r, a, JZX_REASON_FAILED);
         CHECK_ENDED(&r, &f.child[1], JZX_REASON_SHUTDOWN);
         CHECK_EQ(a->restarts + f.child[1].restarts, cases[i].allowed);
-        CHECK_EQ(escalations, 1);
-        CHECK_EQ(escalated_as, JZX_REASON_GAVE_UP);
-        life_close(&r);
+        CHECK_EQ(the_cast.escalations, 1);
+        CHECK_EQ(the_cast.escalated_as, JZX_REASON_GAVE_UP);
+        play_close(&r);
     }
 }
 
@@ -241,7 +241,7 @@ static void test_the_window_slides_R19(void)
     family f;
     jzx_supervisor_spec policy = {.intensity = 2, .period_ms = 1000};
     family_open(&r, &f, NULL, &policy, 1, 0);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     for (int i = 0; i < 50; i++) { /* never more than two in any second */
         tell(&r, a, T_FAIL);
         run_ms(&r, 505);
@@ -256,7 +256,7 @@ static void test_the_window_slides_R19(void)
     tell(&r, a, T_FAIL);
     rig_idle(&r);
     CHECK_ENDED(&r, &f.p, JZX_REASON_GAVE_UP);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_one_event_costs_one_however_many_it_takes_along_R19(void)
@@ -274,7 +274,7 @@ static void test_one_event_costs_one_however_many_it_takes_along_R19(void)
     tell(&r, &f.child[0], T_FAIL);
     rig_idle(&r);
     CHECK_ENDED(&r, &f.p, JZX_REASON_GAVE_UP);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_beyond_the_limit_only_the_child_may_end_R19(void)
@@ -291,8 +291,8 @@ static void test_beyond_the_limit_only_the_child_may_end_R19(void)
     CHECK_STATE(&r, &f.p, JZX_STATE_RUNNING);
     CHECK_STATE(&r, &f.child[1], JZX_STATE_RUNNING);
     CHECK_EQ(said_times("p<child_failed a failed 7>"), 1);
-    CHECK_EQ(escalations, 0);
-    life_close(&r);
+    CHECK_EQ(the_cast.escalations, 0);
+    play_close(&r);
 }
 
 static void test_delays_grow_from_min_to_max_and_start_over_after_a_quiet_time_R19(void)
@@ -303,7 +303,7 @@ static void test_delays_grow_from_min_to_max_and_start_over_after_a_quiet_time_R
     jzx_supervisor_spec policy = {
         .intensity = 1000, .backoff_min_ms = 100, .backoff_max_ms = 1000, .backoff_reset_ms = 3000};
     family_open(&r, &f, NULL, &policy, 1, 0);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < COUNT_OF(want); i++) {
             uint64_t begin = jzx_sim_now(r.sim);
@@ -318,7 +318,7 @@ static void test_delays_grow_from_min_to_max_and_start_over_after_a_quiet_time_R
         }
         run_ms(&r, 3100);
     }
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_jitter_stays_within_its_part_and_comes_from_the_seed_R30(void)
@@ -341,7 +341,7 @@ static void test_jitter_stays_within_its_part_and_comes_from_the_seed_R30(void)
             distinct += i > 0 && delays[run][i] != delays[run][i - 1] ? 1 : 0;
         }
         CHECK_EQ(f.child[0].restarts, 20);
-        life_close(&r);
+        play_close(&r);
     }
     CHECK(distinct > 20); /* it does vary */
     CHECK(memcmp(delays[0], delays[1], sizeof delays[0]) == 0);
@@ -374,7 +374,7 @@ static void test_a_decider_sees_the_failure_and_its_word_counts_R19(void)
     jzx_supervisor_spec policy = {
         .action = JZX_ACTION_ESCALATE, .intensity = 10, .decide = decide, .decide_ctx = &v};
     family_open(&r, &f, NULL, &policy, 2, 0);
-    life *b = &f.child[1];
+    puppet *b = &f.child[1];
     run_ms(&r, 250);
     for (uint32_t i = 1; i <= 3; i++) {
         tell(&r, b, T_PANIC);
@@ -403,7 +403,7 @@ static void test_a_decider_sees_the_failure_and_its_word_counts_R19(void)
     rig_idle(&r);
     CHECK_EQ(v.asked, 5);
     CHECK_STATE(&r, &f.p, JZX_STATE_RUNNING);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_decider_that_talks_nonsense_escalates_R19(void)
@@ -420,21 +420,21 @@ static void test_a_decider_that_talks_nonsense_escalates_R19(void)
         CHECK_EQ(v.asked, 1);
         CHECK_ENDED(&r, &f.p, JZX_REASON_ESCALATED);
         CHECK_ENDED(&r, &f.child[0], JZX_REASON_FAILED);
-        life_close(&r);
+        play_close(&r);
     }
 }
 
 /* Policies come and go. */
-static life stray[3];
+static puppet stray[3];
 
 static void spawn_stray(jzx_context *ctx, const jzx_supervisor_spec *policy, int i)
 {
-    jzx_spawn_opts opts = life_opts(&stray[i]);
+    jzx_spawn_opts opts = puppet_opts(&stray[i]);
     REQUIRE_OK(jzx_set_child_policy(ctx, policy));
-    life_spawn_with(ctx->loop, &stray[i], &opts);
+    puppet_spawn_with(ctx->loop, &stray[i], &opts);
 }
 
-static void spawn_under_three_policies(jzx_context *ctx, life *self)
+static void spawn_under_three_policies(jzx_context *ctx, puppet *self)
 {
     (void)self;
     static const jzx_supervisor_spec restart = {.intensity = 5};
@@ -444,7 +444,7 @@ static void spawn_under_three_policies(jzx_context *ctx, life *self)
     spawn_stray(ctx, NULL, 2);
 }
 
-static void set_restart(jzx_context *ctx, life *self)
+static void set_restart(jzx_context *ctx, puppet *self)
 {
     (void)self;
     static const jzx_supervisor_spec restart = {.intensity = 5};
@@ -466,17 +466,17 @@ static void test_a_policy_holds_for_all_that_were_spawned_under_one_R19(void)
 {
     static const char *const names[] = {"x", "y", "z"};
     rig r;
-    life p;
-    life_open(&r, NULL);
+    puppet p;
+    play_open(&r, NULL);
     for (int i = 0; i < 3; i++) {
-        life_name(&stray[i], names[i]);
+        puppet_name(&stray[i], names[i]);
     }
-    life_spawn(&r, &p, "p");
+    puppet_spawn(&r, &p, "p");
     inside(&r, &p, spawn_under_three_policies);
     fail_all_strays(&r); /* the last rules are RESUME; z was spawned when there were none */
     for (int i = 0; i < 2; i++) {
         CHECK_STATE(&r, &stray[i], JZX_STATE_RUNNING);
-        CHECK_EQ(stray[i].inits, 1);
+        CHECK_EQ(stray[i].ups, 1);
     }
     CHECK_ENDED(&r, &stray[2], JZX_REASON_FAILED);
     CHECK_EQ(said_times("p<child_failed"), 1);
@@ -485,18 +485,18 @@ static void test_a_policy_holds_for_all_that_were_spawned_under_one_R19(void)
     CHECK_EQ(stray[0].restarts, 1);
     CHECK_EQ(stray[1].restarts, 1);
     CHECK_EQ(said_times("p<child_failed"), 0);
-    life_close(&r);
+    play_close(&r);
 }
 
-static void set_policy_once(jzx_context *ctx, life *self, uint32_t what)
+static void set_policy_once(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what == IN_INIT && self->number++ == 0) {
         jzx_supervisor_spec policy = {.intensity = 5};
         REQUIRE_OK(jzx_set_child_policy(ctx, &policy));
     }
     if (what == JZX_SIGNAL_POST_START) {
-        jzx_spawn_opts opts = life_opts(self->arg);
-        life_spawn_with(ctx->loop, self->arg, &opts);
+        jzx_spawn_opts opts = puppet_opts(self->arg);
+        puppet_spawn_with(ctx->loop, self->arg, &opts);
     }
 }
 
@@ -504,11 +504,11 @@ static void test_a_policy_belongs_to_the_incarnation_that_set_it_R18(void)
 {
     rig r;
     family f;
-    life g;
+    puppet g;
     jzx_supervisor_spec policy = {.intensity = 5};
     family_open(&r, &f, NULL, &policy, 1, 0);
-    life_name(&g, "g");
-    life *a = &f.child[0];
+    puppet_name(&g, "g");
+    puppet *a = &f.child[0];
     a->arg = &g;
     a->during = set_policy_once;
     tell(&r, a, T_FAIL); /* its second life sets a policy, its third does not */
@@ -524,7 +524,7 @@ static void test_a_policy_belongs_to_the_incarnation_that_set_it_R18(void)
     rig_idle(&r);
     CHECK_ENDED(&r, &g, JZX_REASON_FAILED);
     CHECK_EQ(said_times("a<child_failed g failed 7>"), 1);
-    life_close(&r);
+    play_close(&r);
 }
 
 static const jzt_test tests[] = {

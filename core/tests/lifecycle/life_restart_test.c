@@ -1,7 +1,7 @@
 /* Goal: restart in place (R3, R18): the order of its hooks, what belongs to the identity and is
  * kept, what belongs to the incarnation and is gone, and that a stop wins over a restart at every
  * moment of it. Method: simulation; a parent with a policy, children that fail when told. */
-#include "life_fixture.h"
+#include "family.h"
 
 enum { WORK = 1, MORE = 2, LATE = 3, TICK = 4, READY = 5 };
 
@@ -13,11 +13,11 @@ static void test_a_restart_has_one_order_R18(void)
     rig r;
     family f;
     family_open(&r, &f, NULL, &often, 1, 0);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     jzx_actor_id id = a->id;
     tell(&r, a, T_FAIL);
     rig_idle(&r);
-    CHECK_SAID("a:100 a.pre_restart(failed 7) a.post_stop a.deinit "
+    CHECK_SAID("a:fail a.pre_restart(failed 7) a.post_stop a.deinit "
                "a.init a.pre_start a.post_start a.post_restart(failed 7)");
     CHECK_EQ(a->id, id);
     CHECK_STATE(&r, a, JZX_STATE_RUNNING);
@@ -34,20 +34,20 @@ static void test_a_restart_has_one_order_R18(void)
     CHECK_ENDED(&r, a, JZX_REASON_NORMAL);
     CHECK_EQ(said_times("p<child_ended a normal>"), 1);
     CHECK_EQ(said_times("p<child_failed"), 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* What an incarnation can hold, all of it taken in its first life. */
 typedef struct holdings {
-    life *watched;
-    life *linked;
-    life *full;
+    puppet *watched;
+    puppet *linked;
+    puppet *full;
     int fd[2];
     jzx_timer_id once, often;
     jzx_io_ref io;
 } holdings;
 
-static void take_hold(jzx_context *ctx, life *self)
+static void take_hold(jzx_context *ctx, puppet *self)
 {
     holdings *h = self->arg;
     jzx_timer_opts periodic = {.delay_ms = 50, .period_ms = 50, .tag = TICK};
@@ -60,7 +60,7 @@ static void take_hold(jzx_context *ctx, life *self)
     CHECK_OK(jzx_dead_letters_subscribe(ctx->loop));
 }
 
-static void check_hold_is_gone(jzx_context *ctx, life *self)
+static void check_hold_is_gone(jzx_context *ctx, puppet *self)
 {
     holdings *h = self->arg;
     CHECK_EQ(jzx_cancel_timer(ctx->loop, h->once), JZX_ERR_ALREADY);
@@ -75,22 +75,22 @@ static void test_what_an_incarnation_held_is_gone_after_a_restart_R18(void)
 {
     rig r;
     family f;
-    life watched, linked;
-    subject *full = subject_new(NULL);
+    puppet watched, linked;
+    puppet *full = puppet_new(NULL);
     holdings h = {.watched = &watched, .linked = &linked};
     family_open(&r, &f, NULL, &often, 1, 0);
-    life *a = &f.child[0];
-    life_spawn(&r, &watched, "watched");
-    life_spawn(&r, &linked, "linked");
+    puppet *a = &f.child[0];
+    puppet_spawn(&r, &watched, "watched");
+    puppet_spawn(&r, &linked, "linked");
     rig_idle(&r);
     jzx_spawn_opts tiny = {.mailbox_cap = 1, .max_msgs = 1};
-    subject_spawn(&r, full, &tiny);
-    life full_id = {.id = full->id};
+    puppet_start_as(&r, full, &tiny);
+    puppet full_id = {.id = full->id};
     h.full = &full_id;
     REQUIRE_OK(jzx_sim_pipe(r.sim, h.fd));
     a->arg = &h;
     a->call = take_hold;
-    send_tag(&r, full, WORK); /* no room now... */
+    tell(&r, full, WORK); /* no room now... */
     tell(&r, a, T_CALL);
     tell(&r, a, T_FAIL);
     REQUIRE_OK(jzx_loop_step(r.loop, 0));
@@ -112,13 +112,13 @@ static void test_what_an_incarnation_held_is_gone_after_a_restart_R18(void)
     inside(&r, a, check_hold_is_gone);
     jzx_sim_close(r.sim, h.fd[0]);
     jzx_sim_close(r.sim, h.fd[1]);
-    life_close(&r);
-    free(full);
+    play_close(&r);
+    puppet_free(full);
 }
 
-static void ask_for_room(jzx_context *ctx, life *self)
+static void ask_for_room(jzx_context *ctx, puppet *self)
 {
-    life *target = self->arg;
+    puppet *target = self->arg;
     CHECK_OK(jzx_notify_room(ctx->loop, target->id));
 }
 
@@ -128,7 +128,7 @@ static void test_room_that_was_asked_for_in_a_former_life_is_nobodys_R18(void)
     family f;
     jzx_config config = {.default_mailbox_cap = 2};
     family_open(&r, &f, &config, &slowly, 2, 0);
-    life *a = &f.child[0], *b = &f.child[1];
+    puppet *a = &f.child[0], *b = &f.child[1];
     tell(&r, b, T_FAIL); /* it will be full until it is up again */
     run_ms(&r, 10);
     tell(&r, b, WORK);
@@ -140,10 +140,10 @@ static void test_room_that_was_asked_for_in_a_former_life_is_nobodys_R18(void)
     CHECK_EQ(b->handled, 3);
     CHECK_EQ(a->restarts, 1);
     CHECK_EQ(said_times("a:room"), 0);
-    life_close(&r);
+    play_close(&r);
 }
 
-static void arm_three(jzx_context *ctx, life *self)
+static void arm_three(jzx_context *ctx, puppet *self)
 {
     (void)self;
     CHECK_OK(jzx_send_after(ctx->loop, ctx->self, 10, NULL, 0, T_FAIL, NULL));
@@ -151,9 +151,9 @@ static void arm_three(jzx_context *ctx, life *self)
     CHECK_OK(jzx_send_after(ctx->loop, ctx->self, 10, NULL, 0, TICK, NULL));
 }
 
-static void watch_arg(jzx_context *ctx, life *self)
+static void watch_arg(jzx_context *ctx, puppet *self)
 {
-    life *other = self->arg;
+    puppet *other = self->arg;
     CHECK_OK(jzx_watch(ctx->loop, other->id, 0, &self->ref));
 }
 
@@ -161,16 +161,16 @@ static void test_events_that_are_queued_when_it_fails_are_revoked_R18(void)
 {
     rig r;
     family f;
-    life other;
+    puppet other;
     family_open(&r, &f, NULL, &often, 1, 0);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     inside(&r, a, arm_three);
     jzx_counters before = rig_counters(&r);
     run_ms(&r, 50); /* all three are due in the same tick, the first one fails */
     CHECK_EQ(a->restarts, 1);
     CHECK_EQ(said_times("a:4"), 0);
     CHECK_EQ(rig_counters(&r).revoked - before.revoked, 2);
-    life_spawn(&r, &other, "other");
+    puppet_spawn(&r, &other, "other");
     rig_idle(&r);
     a->arg = &other;
     inside(&r, a, watch_arg);
@@ -180,26 +180,26 @@ static void test_events_that_are_queued_when_it_fails_are_revoked_R18(void)
     rig_idle(&r);
     CHECK_EQ(a->restarts, 2);
     CHECK_EQ(said_times("a<terminated"), 0);
-    CHECK_EQ(said_times("a:1"), 1 + said_times("a:100"));
+    CHECK_EQ(said_times("a:1"), 1);
     CHECK_EQ(rig_counters(&r).watches, 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Grandchildren. */
-static void spawn_grandchild(jzx_context *ctx, life *self, uint32_t what)
+static void spawn_grandchild(jzx_context *ctx, puppet *self, uint32_t what)
 {
-    life *next = self->arg;
+    puppet *next = self->arg;
     if (what == IN_INIT) {
-        jzx_spawn_opts opts = life_opts(next);
-        life_spawn_with(ctx->loop, next, &opts);
+        jzx_spawn_opts opts = puppet_opts(next);
+        puppet_spawn_with(ctx->loop, next, &opts);
         self->number++;
     }
 }
 
-static void family_with_grandchild(rig *r, family *f, life *g, const jzx_supervisor_spec *policy)
+static void family_with_grandchild(rig *r, family *f, puppet *g, const jzx_supervisor_spec *policy)
 {
     family_open(r, f, NULL, policy, 2, 0);
-    life_name(g, "g");
+    puppet_name(g, "g");
     f->child[0].arg = g;
     f->child[0].during = spawn_grandchild;
     tell(r, &f->child[0], T_FAIL); /* from its second life on it has a child */
@@ -213,7 +213,7 @@ static void test_descendants_end_with_the_life_that_made_them_R3(void)
 {
     rig r;
     family f;
-    life g;
+    puppet g;
     family_with_grandchild(&r, &f, &g, &often);
     jzx_actor_id old = g.id;
     tell(&r, &f.child[0], T_FAIL);
@@ -231,14 +231,14 @@ static void test_descendants_end_with_the_life_that_made_them_R3(void)
     rig_idle(&r);
     CHECK_EQ(f.child[0].restarts, 3);
     CHECK_EQ(said_times("a<child_"), 0); /* never news of the new life */
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Moments of a restart. In each of them the actor is asked to end. */
 typedef enum moment { CLEANING, BACKING_OFF, HALTED, MOMENTS } moment;
 typedef jzx_err (*way_fn)(jzx_loop *loop, jzx_actor_id id);
 
-static life *bring_to(rig *r, family *f, life *g, moment when)
+static puppet *bring_to(rig *r, family *f, puppet *g, moment when)
 {
     jzx_supervisor_spec policy = slowly;
     policy.strategy = when == HALTED ? JZX_ONE_FOR_ALL : JZX_ONE_FOR_ONE;
@@ -246,12 +246,12 @@ static life *bring_to(rig *r, family *f, life *g, moment when)
         family_with_grandchild(r, f, g, &policy);
         g->answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
     } else {
-        life_name(g, "g");
+        puppet_name(g, "g");
         family_open(r, f, NULL, &policy, 2, 0);
     }
     tell(r, &f->child[0], T_FAIL);
     run_ms(r, 100);
-    life *it = when == HALTED ? &f->child[1] : &f->child[0];
+    puppet *it = when == HALTED ? &f->child[1] : &f->child[0];
     CHECK_STATE(r, it, when == HALTED ? JZX_STATE_STOPPED : JZX_STATE_RESTARTING);
     CHECK_EQ(it->up, when == CLEANING);
     tell(r, it, WORK);
@@ -264,23 +264,23 @@ static void test_a_stop_wins_over_a_restart_at_every_moment_of_it_R18(void)
     for (uint32_t n = 0; n < MOMENTS * COUNT_OF(ways); n++) {
         rig r;
         family f;
-        life g;
-        life *it = bring_to(&r, &f, &g, (moment)(n / COUNT_OF(ways)));
-        uint64_t inits = it->inits;
+        puppet g;
+        puppet *it = bring_to(&r, &f, &g, (moment)(n / COUNT_OF(ways)));
+        uint64_t ups = it->ups;
         CHECK_OK(ways[n % COUNT_OF(ways)](r.loop, it->id));
         CHECK_OK(ways[n % COUNT_OF(ways)](r.loop, it->id));
         CHECK_EQ(jzx_send_u64(r.loop, it->id, 0, WORK), JZX_ERR_STOPPING);
         run_ms(&r, 60000);
         CHECK_EQ(it->ends, 1);
         CHECK(is_gone(&r, it));
-        CHECK_EQ(it->inits, inits); /* never started again */
-        CHECK_EQ(it->deinits, it->inits);
+        CHECK_EQ(it->ups, ups); /* never started again */
+        CHECK_EQ(it->deinits, it->ups);
         CHECK_EQ(said_times("p<child_"), 1);
         CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_STOPPED], 1);
-        life *sibling = it == &f.child[0] ? &f.child[1] : &f.child[0];
+        puppet *sibling = it == &f.child[0] ? &f.child[1] : &f.child[0];
         CHECK_STATE(&r, sibling, JZX_STATE_RUNNING);
         CHECK_STATE(&r, &f.p, JZX_STATE_RUNNING);
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -292,7 +292,7 @@ static void test_a_stop_before_the_failure_wins_over_its_restart_R18(void)
         rig r;
         family f;
         family_open(&r, &f, NULL, &often, 2, 0);
-        life *it = &f.child[0];
+        puppet *it = &f.child[0];
         if (n == KILL_STOP) {
             CHECK_OK(jzx_kill(r.loop, it->id));
         } else if (n == DRAIN_FAIL) {
@@ -305,11 +305,11 @@ static void test_a_stop_before_the_failure_wins_over_its_restart_R18(void)
         run_ms(&r, 60000);
         CHECK_EQ(it->ends, 1);
         CHECK(is_gone(&r, it));
-        CHECK_EQ(it->inits, 1);
+        CHECK_EQ(it->ups, 1);
         CHECK_EQ(it->deinits, 1);
         CHECK_STATE(&r, &f.child[1], JZX_STATE_RUNNING);
         CHECK_STATE(&r, &f.p, JZX_STATE_RUNNING);
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -318,16 +318,16 @@ static void test_a_kill_at_every_moment_of_a_restart_leaks_nothing_R18(void)
     for (moment when = CLEANING; when < MOMENTS; when++) {
         rig r;
         family f;
-        life g;
-        life *it = bring_to(&r, &f, &g, when);
+        puppet g;
+        puppet *it = bring_to(&r, &f, &g, when);
         CHECK_OK(jzx_kill(r.loop, it->id));
         run_ms(&r, 60000);
         /* Ended, or alive again: a kill is a failure. Never something in between. */
         CHECK(it->ends == 1 ? is_gone(&r, it)
                             : jzx_actor_state(r.loop, it->id) == JZX_STATE_RUNNING);
-        CHECK_EQ(it->inits - it->deinits, it->up ? 1 : 0);
+        CHECK_EQ(it->ups - it->deinits, it->up ? 1 : 0);
         CHECK_STATE(&r, &f.p, JZX_STATE_RUNNING);
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -336,17 +336,17 @@ static void test_a_parent_that_stops_ends_children_at_every_moment_of_a_restart_
     for (moment when = CLEANING; when < MOMENTS; when++) {
         rig r;
         family f;
-        life g;
-        life *it = bring_to(&r, &f, &g, when);
-        uint64_t inits = it->inits;
+        puppet g;
+        puppet *it = bring_to(&r, &f, &g, when);
+        uint64_t ups = it->ups;
         CHECK_OK(jzx_stop(r.loop, f.p.id));
         run_ms(&r, 60000);
         CHECK_EQ(it->ends, 1);
-        CHECK_EQ(it->inits, inits);
+        CHECK_EQ(it->ups, ups);
         CHECK_ENDED(&r, &f.p, JZX_REASON_SHUTDOWN);
         CHECK_EQ(rig_counters(&r).live, 0);
         CHECK_EQ(rig_counters(&r).timers, 0);
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -357,7 +357,7 @@ static void test_hooks_that_fail_in_a_restart_do_not_keep_it_from_happening_R15(
         rig r;
         family f;
         family_open(&r, &f, NULL, &often, 1, 0);
-        life *a = &f.child[0];
+        puppet *a = &f.child[0];
         a->panics[hooks[i]] = true;
         tell(&r, a, T_FAIL);
         tell(&r, a, WORK);
@@ -367,11 +367,11 @@ static void test_hooks_that_fail_in_a_restart_do_not_keep_it_from_happening_R15(
         CHECK_EQ(a->handled, 2);
         CHECK_EQ(said_times("a.post_restart(failed 7)"), 1); /* the first cause counts */
         a->panics[hooks[i]] = false;
-        life_close(&r);
+        play_close(&r);
     }
 }
 
-static void fail_in_early_lives(jzx_context *ctx, life *self, uint32_t what)
+static void fail_in_early_lives(jzx_context *ctx, puppet *self, uint32_t what)
 {
     uint32_t now = jzx_actor_incarnation(ctx->loop, ctx->self);
     bool here = what == self->number && now >= 2 && now <= 3;
@@ -390,7 +390,7 @@ static void test_a_restart_that_itself_fails_is_tried_again_and_costs_each_time_
         uint32_t allowed = i % 2 == 0 ? 3 : 2; /* the failure, and two starts that fail */
         jzx_supervisor_spec policy = {.intensity = allowed};
         family_open(&r, &f, NULL, &policy, 1, 0);
-        life *a = &f.child[0];
+        puppet *a = &f.child[0];
         a->number = hooks[i / 2];
         a->during = fail_in_early_lives;
         tell(&r, a, T_FAIL);
@@ -408,7 +408,7 @@ static void test_a_restart_that_itself_fails_is_tried_again_and_costs_each_time_
             CHECK_ENDED(&r, &f.p, JZX_REASON_GAVE_UP);
             CHECK_DEAD(&r, DEAD(JZX_DEAD_FAILED_ON, T_FAIL), DEAD(JZX_DEAD_STOPPED, WORK));
         }
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -422,7 +422,7 @@ static jzx_behavior_result count_lives(jzx_context *ctx, const jzx_message *msg)
 static uint64_t stateless_count;
 static jzx_actor_id stateless_id;
 
-static void spawn_stateless(jzx_context *ctx, life *self)
+static void spawn_stateless(jzx_context *ctx, puppet *self)
 {
     (void)self;
     jzx_supervisor_spec policy = often;
@@ -436,9 +436,9 @@ static void spawn_stateless(jzx_context *ctx, life *self)
 static void test_without_init_only_the_stateless_are_restarted_and_keep_their_state_R18(void)
 {
     rig r;
-    life p;
-    life_open(&r, NULL);
-    life_spawn(&r, &p, "p");
+    puppet p;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &p, "p");
     stateless_count = 0;
     inside(&r, &p, spawn_stateless);
     for (uint32_t i = 0; i < 5; i++) {
@@ -448,7 +448,7 @@ static void test_without_init_only_the_stateless_are_restarted_and_keep_their_st
     rig_idle(&r);
     CHECK_EQ(stateless_count, 10);
     CHECK_EQ(jzx_actor_incarnation(r.loop, stateless_id), 6);
-    life_close(&r);
+    play_close(&r);
 }
 
 static const jzt_test tests[] = {

@@ -3,7 +3,7 @@
  * is in life_stop_test.c, what a restart keeps in life_restart_test.c. Method: simulation; actors
  * write a journal. The table is written from the header's diagram and DESIGN R14 to R18, not from
  * the code. */
-#include "life_fixture.h"
+#include "puppet.h"
 
 enum { WORK = 1, MORE = 2 };
 
@@ -98,7 +98,7 @@ static void check_history(jzx_loop *loop, jzx_actor_id id)
     }
 }
 
-static void note_state(jzx_context *ctx, life *self, uint32_t what)
+static void note_state(jzx_context *ctx, puppet *self, uint32_t what)
 {
     (void)what;
     say("[%s]", jzx_state_name(jzx_actor_state(ctx->loop, self->id)));
@@ -108,9 +108,9 @@ static void note_state(jzx_context *ctx, life *self, uint32_t what)
 static void test_the_first_turn_is_init_then_the_start_signals_then_messages_R15(void)
 {
     rig r;
-    life a;
-    life_open(&r, NULL);
-    life_spawn(&r, &a, "a");
+    puppet a;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &a, "a");
     a.during = note_state;
     CHECK_SAID(""); /* nothing of it ran inside jzx_spawn() */
     CHECK_STATE(&r, &a, JZX_STATE_CREATED);
@@ -126,13 +126,13 @@ static void test_the_first_turn_is_init_then_the_start_signals_then_messages_R15
     CHECK(said_before("a.deinit", "a.end(normal)"));
     CHECK_ENDED(&r, &a, JZX_REASON_NORMAL);
     CHECK_EQ(jzx_actor_incarnation(r.loop, a.id), 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_an_actor_with_nothing_to_start_is_running_at_once_R14(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     jzx_state past[JZX_HISTORY_MAX];
     CHECK_EQ(jzx_actor_state(r.loop, s->id), JZX_STATE_RUNNING);
     CHECK_EQ(jzx_actor_incarnation(r.loop, s->id), 1);
@@ -154,34 +154,34 @@ static void test_an_actor_with_nothing_to_start_is_running_at_once_R14(void)
     }
     CHECK_EQ(jzx_loop_run_until_started(r.loop, s->id), JZX_ERR_NO_SUCH_ACTOR);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
-static void fail_on_even_lives(jzx_context *ctx, life *self, uint32_t what)
+static void fail_on_even_lives(jzx_context *ctx, puppet *self, uint32_t what)
 {
     (void)ctx;
-    self->answer[IN_INIT] = what == IN_INIT && self->inits % 2 == 1 && self->number++ % 2 == 0
+    self->answer[IN_INIT] = what == IN_INIT && self->ups % 2 == 1 && self->number++ % 2 == 0
                                 ? JZX_BEHAVIOR_FAIL
                                 : JZX_BEHAVIOR_OK;
 }
 
-static void spawn_restartable(jzx_context *ctx, life *self)
+static void spawn_restartable(jzx_context *ctx, puppet *self)
 {
-    life *child = self->arg;
+    puppet *child = self->arg;
     jzx_supervisor_spec policy = {.intensity = 100};
-    jzx_spawn_opts opts = life_opts(child);
+    jzx_spawn_opts opts = puppet_opts(child);
     REQUIRE_OK(jzx_set_child_policy(ctx, &policy));
-    life_spawn_with(ctx->loop, child, &opts);
+    puppet_spawn_with(ctx->loop, child, &opts);
 }
 
 static void test_the_last_ten_states_are_remembered_R14(void)
 {
     rig r;
-    life parent, a;
-    life_open(&r, NULL);
-    life_name(&a, "a");
+    puppet parent, a;
+    play_open(&r, NULL);
+    puppet_name(&a, "a");
     a.during = fail_on_even_lives;
-    life_spawn(&r, &parent, "parent");
+    puppet_spawn(&r, &parent, "parent");
     parent.arg = &a;
     inside(&r, &parent, spawn_restartable);
     for (uint64_t round = 0; round < 12; round++) {
@@ -197,20 +197,20 @@ static void test_the_last_ten_states_are_remembered_R14(void)
         CHECK_STATE(&r, &a, JZX_STATE_RUNNING);
     }
     CHECK(a.restarts > 12); /* failed starts count as well */
-    CHECK_EQ(a.inits, a.deinits + 1);
-    life_close(&r);
+    CHECK_EQ(a.ups, a.deinits + 1);
+    play_close(&r);
 }
 
-static void use_everything(jzx_context *ctx, life *self, uint32_t what)
+static void use_everything(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what != IN_INIT) {
         return;
     }
-    life *child = self->arg;
-    jzx_spawn_opts opts = life_opts(child);
+    puppet *child = self->arg;
+    jzx_spawn_opts opts = puppet_opts(child);
     CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, MORE));
     CHECK_OK(jzx_send_after(ctx->loop, ctx->self, 10, NULL, 0, MORE + 1, NULL));
-    life_spawn_with(ctx->loop, child, &opts);
+    puppet_spawn_with(ctx->loop, child, &opts);
     CHECK_OK(jzx_watch(ctx->loop, child->id, 0, NULL));
     CHECK(jzx_message_take(ctx) == NULL);
     jzx_counters c;
@@ -221,10 +221,10 @@ static void use_everything(jzx_context *ctx, life *self, uint32_t what)
 static void test_init_may_send_spawn_watch_and_arm_timers_R15(void)
 {
     rig r;
-    life a, child;
-    life_open(&r, NULL);
-    life_name(&child, "child");
-    life_spawn(&r, &a, "a");
+    puppet a, child;
+    play_open(&r, NULL);
+    puppet_name(&child, "child");
+    puppet_spawn(&r, &a, "a");
     a.arg = &child;
     a.during = use_everything;
     tell(&r, &a, WORK); /* was there first */
@@ -242,12 +242,12 @@ static void test_init_may_send_spawn_watch_and_arm_timers_R15(void)
     rig_idle(&r);
     CHECK_EQ(said_times("a<terminated child failed 7>"), 1);
     CHECK_EQ(said_times("a<child_failed child failed 7>"), 1);
-    life_close(&r);
+    play_close(&r);
 }
 
-static void leave_traces(jzx_context *ctx, life *self, uint32_t what)
+static void leave_traces(jzx_context *ctx, puppet *self, uint32_t what)
 {
-    life *other = self->arg;
+    puppet *other = self->arg;
     if (what == self->number) {
         CHECK_OK(jzx_send_after(ctx->loop, ctx->self, 1, NULL, 0, WORK, NULL));
         CHECK_OK(jzx_watch(ctx->loop, other->id, 0, NULL));
@@ -264,12 +264,12 @@ typedef struct bad_start {
     bool panics;
 } bad_start;
 
-static void spawn_arg(jzx_context *ctx, life *self)
+static void spawn_arg(jzx_context *ctx, puppet *self)
 {
-    life *child = self->arg;
-    jzx_spawn_opts opts = life_opts(child);
-    opts.on_signal = life_signal;
-    life_spawn_with(ctx->loop, child, &opts);
+    puppet *child = self->arg;
+    jzx_spawn_opts opts = puppet_opts(child);
+    opts.on_signal = puppet_signal;
+    puppet_spawn_with(ctx->loop, child, &opts);
     CHECK_OK(jzx_watch(ctx->loop, child->id, 0, NULL));
     CHECK_OK(jzx_send_u64(ctx->loop, child->id, 0, WORK));
 }
@@ -277,11 +277,11 @@ static void spawn_arg(jzx_context *ctx, life *self)
 static void check_bad_start(const bad_start *it)
 {
     rig r;
-    life parent, a, other;
-    life_open(&r, NULL);
-    life_spawn(&r, &parent, "parent");
-    life_spawn(&r, &other, "other");
-    life_name(&a, "a");
+    puppet parent, a, other;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &parent, "parent");
+    puppet_spawn(&r, &other, "other");
+    puppet_name(&a, "a");
     a.arg = &other;
     a.during = leave_traces;
     a.number = it->where;
@@ -296,9 +296,9 @@ static void check_bad_start(const bad_start *it)
     CHECK_STR(a.ended.text, it->panics ? "as told" : "");
     CHECK_EQ(a.fails, 1);
     CHECK_EQ(a.handled, 0);
-    CHECK_EQ(a.inits, it->where == IN_INIT ? 0 : 1);
-    CHECK_EQ(a.deinits, a.inits); /* what init built before it failed it releases itself */
-    CHECK_EQ(said_times("a.post_stop"), a.inits);
+    CHECK_EQ(a.ups, it->where == IN_INIT ? 0 : 1);
+    CHECK_EQ(a.deinits, a.ups); /* what init built before it failed it releases itself */
+    CHECK_EQ(said_times("a.post_stop"), a.ups);
     CHECK_EQ(said_times("a.pre_stop"), 0);
     CHECK_EQ(said_times("parent<child_failed a start_failed"), 1);
     CHECK_EQ(said_times("parent<terminated a start_failed"), 1);
@@ -308,7 +308,7 @@ static void check_bad_start(const bad_start *it)
     CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_STOPPED] >= 2, 1);
     CHECK_EQ(rig_counters(&r).timers, 0);
     CHECK_EQ(rig_counters(&r).watches, 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_start_that_fails_leaves_no_zombie_and_the_parent_hears_it_R15(void)
@@ -343,12 +343,12 @@ static jzx_behavior_result fail_with_words(jzx_context *ctx, void *arg)
 static void test_a_failed_init_gives_its_code_and_words_R17(void)
 {
     rig r;
-    life a;
-    life_open(&r, NULL);
-    life_name(&a, "a");
-    jzx_spawn_opts opts = life_opts(&a);
+    puppet a;
+    play_open(&r, NULL);
+    puppet_name(&a, "a");
+    jzx_spawn_opts opts = puppet_opts(&a);
     opts.init = fail_with_words;
-    life_spawn_with(r.loop, &a, &opts);
+    puppet_spawn_with(r.loop, &a, &opts);
     CHECK_EQ(jzx_loop_run_until_started(r.loop, a.id), JZX_ERR_START_FAILED);
     CHECK_ENDED(&r, &a, JZX_REASON_START_FAILED);
     CHECK_EQ(a.ended.code, -5);
@@ -356,16 +356,16 @@ static void test_a_failed_init_gives_its_code_and_words_R17(void)
     char text[64];
     CHECK(jzx_reason_format(&a.ended, text, sizeof text) > 0);
     CHECK_STR(text, "start_failed -5: no such table");
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_an_init_that_says_stop_does_not_start_and_does_not_fail_R15(void)
 {
     rig r;
-    life parent, a;
-    life_open(&r, NULL);
-    life_spawn(&r, &parent, "parent");
-    life_name(&a, "a");
+    puppet parent, a;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &parent, "parent");
+    puppet_name(&a, "a");
     a.answer[IN_INIT] = JZX_BEHAVIOR_STOP;
     parent.arg = &a;
     rig_idle(&r);
@@ -373,31 +373,31 @@ static void test_an_init_that_says_stop_does_not_start_and_does_not_fail_R15(voi
     inside(&r, &parent, spawn_arg);
     CHECK_ENDED(&r, &a, JZX_REASON_NORMAL);
     CHECK_EQ(a.fails, 0);
-    CHECK_EQ(a.handled + a.inits + a.deinits, 0);
+    CHECK_EQ(a.handled + a.ups + a.deinits, 0);
     CHECK_EQ(said_times("a.p"), 0); /* no signal: it never was */
     CHECK_EQ(said_times("parent<child_ended a normal>"), 1);
     CHECK_EQ(said_times("parent<terminated a normal>"), 1);
     CHECK_DEAD(&r, DEAD(JZX_DEAD_STOPPED, WORK));
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_run_until_started_waits_for_running_and_for_nothing_else_R15(void)
 {
     rig r;
-    life a;
-    life_open(&r, NULL);
-    life_spawn(&r, &a, "a");
+    puppet a;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &a, "a");
     tell(&r, &a, WORK);
     CHECK_OK(jzx_loop_run_until_started(r.loop, a.id));
     CHECK_STATE(&r, &a, JZX_STATE_RUNNING);
-    CHECK_EQ(a.inits, 1);
+    CHECK_EQ(a.ups, 1);
     CHECK_OK(jzx_loop_run_until_started(r.loop, a.id));
     rig_idle(&r);
     CHECK_EQ(a.handled, 1);
-    life_close(&r);
+    play_close(&r);
 }
 
-static void run_until_started_inside(jzx_context *ctx, life *self)
+static void run_until_started_inside(jzx_context *ctx, puppet *self)
 {
     (void)self;
     CHECK_EQ(jzx_loop_run_until_started(ctx->loop, ctx->self), JZX_ERR_BUSY);
@@ -407,12 +407,12 @@ static void run_until_started_inside(jzx_context *ctx, life *self)
 static void test_waiting_inside_an_actor_is_refused_R35(void)
 {
     rig r;
-    life a;
-    life_open(&r, NULL);
-    life_spawn(&r, &a, "a");
+    puppet a;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &a, "a");
     inside(&r, &a, run_until_started_inside);
     CHECK_STATE(&r, &a, JZX_STATE_RUNNING);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_behavior_fails_by_every_word_it_can_say_R17(void)
@@ -428,9 +428,9 @@ static void test_a_behavior_fails_by_every_word_it_can_say_R17(void)
         {T_SELF_DRAIN, JZX_REASON_SHUTDOWN, 0, ""}, {T_SELF_KILL, JZX_REASON_KILLED, 0, ""}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         rig r;
-        life a;
-        life_open(&r, NULL);
-        life_spawn(&r, &a, "a");
+        puppet a;
+        play_open(&r, NULL);
+        puppet_spawn(&r, &a, "a");
         rig_idle(&r);
         said_clear();
         tell(&r, &a, cases[i].tag);
@@ -444,11 +444,11 @@ static void test_a_behavior_fails_by_every_word_it_can_say_R17(void)
         CHECK_EQ(said_times("a.post_stop"), killed ? 0 : 1);
         CHECK_EQ(a.deinits, 1);
         CHECK(killed || a.fails == (normal ? 0 : 1));
-        life_close(&r);
+        play_close(&r);
     }
 }
 
-static void fail_twice(jzx_context *ctx, life *self)
+static void fail_twice(jzx_context *ctx, puppet *self)
 {
     (void)self;
     static const char LONG[] = "a text of more than ninety-five bytes, so that what does not fit "
@@ -460,9 +460,9 @@ static void fail_twice(jzx_context *ctx, life *self)
 static void test_words_of_a_failure_that_was_not_returned_are_forgotten_R17(void)
 {
     rig r;
-    life a;
-    life_open(&r, NULL);
-    life_spawn(&r, &a, "a");
+    puppet a;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &a, "a");
     inside(&r, &a, fail_twice);
     CHECK_STATE(&r, &a, JZX_STATE_RUNNING); /* it said so and returned OK */
     CHECK_EQ(a.fails, 0);
@@ -471,7 +471,7 @@ static void test_words_of_a_failure_that_was_not_returned_are_forgotten_R17(void
     CHECK_ENDED(&r, &a, JZX_REASON_FAILED);
     CHECK_EQ(a.ended.code, 0); /* not those of an earlier message */
     CHECK_STR(a.ended.text, "");
-    life_close(&r);
+    play_close(&r);
 }
 
 static const jzt_test tests[] = {

@@ -1,28 +1,28 @@
 /* Goal: the way out: stop, drained stop, kill and deferred stop in every state, deadlines nested in
  * deadlines, children before their parent (R16), and what ends exactly once whatever is asked for
  * how often. Method: simulation in virtual time; actors write a journal. */
-#include "life_fixture.h"
+#include "puppet.h"
 
 enum { WORK = 1, MORE = 2, LATE = 3 };
 
 static void test_death_has_one_order_and_the_parent_hears_last_R16(void)
 {
     rig r;
-    life a;
-    life_open(&r, NULL);
-    life_spawn(&r, &a, "a");
+    puppet a;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &a, "a");
     tell(&r, &a, WORK);
     tell(&r, &a, T_SELF_STOP);
     tell(&r, &a, MORE);
     rig_idle(&r);
-    CHECK_SAID("a.init a.pre_start a.post_start a:1 a:105 a.pre_stop a.post_stop a.deinit "
+    CHECK_SAID("a.init a.pre_start a.post_start a:1 a:self_stop a.pre_stop a.post_stop a.deinit "
                "a.end(shutdown)");
     CHECK_DEAD(&r, DEAD(JZX_DEAD_STOPPED, MORE));
     CHECK_ENDED(&r, &a, JZX_REASON_SHUTDOWN);
     CHECK_EQ(jzx_stop(r.loop, a.id), JZX_ERR_NO_SUCH_ACTOR);
     CHECK_EQ(jzx_stop_drained(r.loop, a.id), JZX_ERR_NO_SUCH_ACTOR);
     CHECK_EQ(jzx_kill(r.loop, a.id), JZX_ERR_NO_SUCH_ACTOR);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* The states a plain actor passes through, each with what brings it there and what holds there. */
@@ -33,23 +33,23 @@ enum { STOP, DRAIN, KILL, WAYS };
 
 static way_fn now_end;
 
-static void end_self_once(jzx_context *ctx, life *self, uint32_t what)
+static void end_self_once(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what == IN_INIT || what == JZX_SIGNAL_PRE_START) {
         CHECK_OK(now_end(ctx->loop, self->id));
     }
 }
 
-static void spawn_reluctant(jzx_context *ctx, life *self)
+static void spawn_reluctant(jzx_context *ctx, puppet *self)
 {
-    life *child = self->arg;
+    puppet *child = self->arg;
     child->answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
-    jzx_spawn_opts opts = life_opts(child);
-    life_spawn_with(ctx->loop, child, &opts);
+    jzx_spawn_opts opts = puppet_opts(child);
+    puppet_spawn_with(ctx->loop, child, &opts);
 }
 
 /* Brings the actor to the moment at which the end is asked for. */
-static void bring_to(rig *r, life *a, life *child, moment when)
+static void bring_to(rig *r, puppet *a, puppet *child, moment when)
 {
     if (when == CREATED) {
         CHECK_STATE(r, a, JZX_STATE_CREATED);
@@ -88,10 +88,10 @@ static uint32_t reason_of(moment when, int way)
 static void check_end_at(moment when, int way)
 {
     rig r;
-    life a, child;
-    life_open(&r, NULL);
-    life_name(&child, "child");
-    life_spawn(&r, &a, "a");
+    puppet a, child;
+    play_open(&r, NULL);
+    puppet_name(&child, "child");
+    puppet_spawn(&r, &a, "a");
     now_end = ways[way];
     bring_to(&r, &a, &child, when);
     if (when != IN_START) {
@@ -104,13 +104,13 @@ static void check_end_at(moment when, int way)
     run_ms(&r, 6000);
     CHECK_ENDED(&r, &a, reason_of(when, way));
     /* To drain what is queued before the first turn it has to start. */
-    CHECK_EQ(a.inits, when == CREATED && way != DRAIN ? 0 : 1);
-    CHECK_EQ(a.deinits, a.inits);
+    CHECK_EQ(a.ups, when == CREATED && way != DRAIN ? 0 : 1);
+    CHECK_EQ(a.deinits, a.ups);
     CHECK(said_times("a.pre_stop") <= 1);
-    CHECK_EQ(said_times("a.post_stop"), way == KILL || when == DEFERRED ? 0 : a.inits);
-    CHECK_EQ(child.ends, child.inits);
+    CHECK_EQ(said_times("a.post_stop"), way == KILL || when == DEFERRED ? 0 : a.ups);
+    CHECK_EQ(child.ends, child.ups);
     CHECK_EQ(rig_counters(&r).live, 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_every_way_to_end_works_in_every_state_and_ends_once_R16(void)
@@ -136,9 +136,9 @@ static void test_a_deferred_stop_finishes_what_is_queued_and_takes_nothing_new_R
                  {T_SELF_KILL, JZX_REASON_KILLED}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         rig r;
-        life a;
-        life_open(&r, NULL);
-        life_spawn(&r, &a, "a");
+        puppet a;
+        play_open(&r, NULL);
+        puppet_spawn(&r, &a, "a");
         a.answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
         rig_idle(&r);
         REQUIRE_OK(jzx_send_after(r.loop, a.id, 100, NULL, 0, cases[i].tag, NULL));
@@ -160,7 +160,7 @@ static void test_a_deferred_stop_finishes_what_is_queued_and_takes_nothing_new_R
         CHECK_EQ(said_times("a.pre_stop"), 1);
         CHECK_EQ(said_times("a.post_stop"), cases[i].kind == JZX_REASON_KILLED ? 0 : 1);
         CHECK_EQ(a.deinits, 1);
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -171,12 +171,12 @@ static void test_a_stop_that_takes_too_long_is_killed_at_its_deadline_R16(void)
     } cases[] = {{0, 5000}, {1, 1}, {250, 250}, {60000, 60000}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         rig r;
-        life a;
-        life_open(&r, NULL);
-        life_name(&a, "a");
-        jzx_spawn_opts opts = life_opts(&a);
+        puppet a;
+        play_open(&r, NULL);
+        puppet_name(&a, "a");
+        jzx_spawn_opts opts = puppet_opts(&a);
         opts.stop_timeout_ms = cases[i].given_ms;
-        life_spawn_with(r.loop, &a, &opts);
+        puppet_spawn_with(r.loop, &a, &opts);
         a.answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
         rig_idle(&r);
         uint64_t begin = jzx_sim_now(r.sim);
@@ -188,23 +188,23 @@ static void test_a_stop_that_takes_too_long_is_killed_at_its_deadline_R16(void)
         CHECK(a.end_ns >= begin + cases[i].real_ms * MS);
         CHECK(a.end_ns <= begin + (cases[i].real_ms + 3) * MS);
         CHECK_EQ(rig_counters(&r).timers, 0);
-        life_close(&r);
+        play_close(&r);
     }
 }
 
 static void test_brutal_is_killed_at_once_and_infinite_is_waited_for_R16(void)
 {
     rig r;
-    life brutal, patient;
-    life_open(&r, NULL);
-    life_name(&brutal, "brutal");
-    life_name(&patient, "patient");
-    jzx_spawn_opts opts = life_opts(&brutal);
+    puppet brutal, patient;
+    play_open(&r, NULL);
+    puppet_name(&brutal, "brutal");
+    puppet_name(&patient, "patient");
+    jzx_spawn_opts opts = puppet_opts(&brutal);
     opts.stop_timeout_ms = JZX_SHUTDOWN_BRUTAL;
-    life_spawn_with(r.loop, &brutal, &opts);
-    opts = life_opts(&patient);
+    puppet_spawn_with(r.loop, &brutal, &opts);
+    opts = puppet_opts(&patient);
     opts.stop_timeout_ms = JZX_SHUTDOWN_INFINITE;
-    life_spawn_with(r.loop, &patient, &opts);
+    puppet_spawn_with(r.loop, &patient, &opts);
     brutal.answer[JZX_SIGNAL_PRE_STOP] = patient.answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
     rig_idle(&r);
     said_clear();
@@ -217,35 +217,35 @@ static void test_brutal_is_killed_at_once_and_infinite_is_waited_for_R16(void)
     CHECK_OK(jzx_kill(r.loop, patient.id));
     rig_idle(&r);
     CHECK_ENDED(&r, &patient, JZX_REASON_KILLED);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* A chain: each spawns the next one in its init. */
 enum { DEPTH = 4 };
 
-static void spawn_next(jzx_context *ctx, life *self, uint32_t what)
+static void spawn_next(jzx_context *ctx, puppet *self, uint32_t what)
 {
-    life *next = self->arg;
+    puppet *next = self->arg;
     if (what == IN_INIT && next != NULL) {
-        jzx_spawn_opts opts = life_opts(next);
+        jzx_spawn_opts opts = puppet_opts(next);
         opts.stop_timeout_ms = (uint32_t)next->number;
-        life_spawn_with(ctx->loop, next, &opts);
+        puppet_spawn_with(ctx->loop, next, &opts);
     }
 }
 
-static void chain_open(rig *r, life chain[DEPTH], uint32_t timeout_ms)
+static void chain_open(rig *r, puppet chain[DEPTH], uint32_t timeout_ms)
 {
     static const char *const names[DEPTH] = {"a", "b", "c", "d"};
-    life_open(r, NULL);
+    play_open(r, NULL);
     for (int i = 0; i < DEPTH; i++) {
-        life_name(&chain[i], names[i]);
+        puppet_name(&chain[i], names[i]);
         chain[i].number = timeout_ms;
         chain[i].during = spawn_next;
         chain[i].arg = i + 1 < DEPTH ? &chain[i + 1] : NULL;
     }
-    jzx_spawn_opts opts = life_opts(&chain[0]);
+    jzx_spawn_opts opts = puppet_opts(&chain[0]);
     opts.stop_timeout_ms = timeout_ms;
-    life_spawn_with(r->loop, &chain[0], &opts);
+    puppet_spawn_with(r->loop, &chain[0], &opts);
     rig_idle(r);
     CHECK_STATE(r, &chain[DEPTH - 1], JZX_STATE_RUNNING);
     said_clear();
@@ -254,7 +254,7 @@ static void chain_open(rig *r, life chain[DEPTH], uint32_t timeout_ms)
 static void test_children_are_gone_before_their_parent_cleans_up_R16(void)
 {
     rig r;
-    life chain[DEPTH];
+    puppet chain[DEPTH];
     chain_open(&r, chain, 0);
     CHECK_OK(jzx_stop(r.loop, chain[0].id));
     rig_idle(&r);
@@ -264,7 +264,7 @@ static void test_children_are_gone_before_their_parent_cleans_up_R16(void)
     CHECK(said_before("c.end(shutdown)", "b.post_stop"));
     CHECK(said_before("b.end(shutdown)", "a.post_stop"));
     CHECK_ENDED(&r, &chain[0], JZX_REASON_SHUTDOWN);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* The trap: with equal deadlines the grandparent would kill the parent in the very moment in which
@@ -272,7 +272,7 @@ static void test_children_are_gone_before_their_parent_cleans_up_R16(void)
 static void test_of_nested_equal_deadlines_only_the_one_that_hangs_is_killed_R16(void)
 {
     rig r;
-    life chain[DEPTH];
+    puppet chain[DEPTH];
     chain_open(&r, chain, 1000);
     chain[DEPTH - 1].answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
     uint64_t begin = jzx_sim_now(r.sim);
@@ -285,23 +285,23 @@ static void test_of_nested_equal_deadlines_only_the_one_that_hangs_is_killed_R16
         CHECK_EQ(chain[i].deinits, 1);
     }
     CHECK_EQ(said_times("post_stop"), DEPTH - 1);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_child_never_has_more_time_than_its_parent_has_left_R16(void)
 {
     rig r;
-    life chain[2];
-    life_open(&r, NULL);
-    life_name(&chain[0], "a");
-    life_name(&chain[1], "b");
+    puppet chain[2];
+    play_open(&r, NULL);
+    puppet_name(&chain[0], "a");
+    puppet_name(&chain[1], "b");
     chain[0].during = spawn_next;
     chain[0].arg = &chain[1];
     chain[1].number = JZX_SHUTDOWN_INFINITE;
     chain[1].answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
-    jzx_spawn_opts opts = life_opts(&chain[0]);
+    jzx_spawn_opts opts = puppet_opts(&chain[0]);
     opts.stop_timeout_ms = 300;
-    life_spawn_with(r.loop, &chain[0], &opts);
+    puppet_spawn_with(r.loop, &chain[0], &opts);
     rig_idle(&r);
     uint64_t begin = jzx_sim_now(r.sim);
     CHECK_OK(jzx_stop(r.loop, chain[0].id));
@@ -309,13 +309,13 @@ static void test_a_child_never_has_more_time_than_its_parent_has_left_R16(void)
     CHECK_ENDED(&r, &chain[1], JZX_REASON_STOP_TIMEOUT);
     CHECK_ENDED(&r, &chain[0], JZX_REASON_SHUTDOWN);
     CHECK(chain[0].end_ns < begin + 300 * MS);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_kill_takes_the_whole_tree_without_asking_R16(void)
 {
     rig r;
-    life chain[DEPTH];
+    puppet chain[DEPTH];
     chain_open(&r, chain, 0);
     for (int i = 0; i < DEPTH; i++) {
         chain[i].answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
@@ -331,13 +331,13 @@ static void test_a_kill_takes_the_whole_tree_without_asking_R16(void)
     CHECK(said_before("c.end(killed)", "b.deinit"));
     CHECK(said_before("b.end(killed)", "a<child_failed b killed>"));
     CHECK_STATE(&r, &chain[0], JZX_STATE_RUNNING);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_parent_that_fails_takes_its_children_along_R16(void)
 {
     rig r;
-    life chain[DEPTH];
+    puppet chain[DEPTH];
     chain_open(&r, chain, 0);
     tell(&r, &chain[0], T_PANIC);
     rig_idle(&r);
@@ -348,31 +348,31 @@ static void test_a_parent_that_fails_takes_its_children_along_R16(void)
     CHECK_EQ(said_times("a.pre_stop"), 0); /* it failed: only POST_STOP and deinit */
     CHECK(said_before("b.end(shutdown)", "a.post_stop"));
     CHECK(said_before("a.post_stop", "a.deinit"));
-    life_close(&r);
+    play_close(&r);
 }
 
 enum { BROOD = 5 };
-static life brood[BROOD];
+static puppet brood[BROOD];
 
-static void spawn_brood(jzx_context *ctx, life *self)
+static void spawn_brood(jzx_context *ctx, puppet *self)
 {
     static const char *const names[BROOD] = {"c0", "c1", "c2", "c3", "c4"};
     (void)self;
     for (int i = 0; i < BROOD; i++) {
-        life_name(&brood[i], names[i]);
-        jzx_spawn_opts opts = life_opts(&brood[i]);
+        puppet_name(&brood[i], names[i]);
+        jzx_spawn_opts opts = puppet_opts(&brood[i]);
         opts.flags = i == 3 ? JZX_SPAWN_QUIET : 0;
-        life_spawn_with(ctx->loop, &brood[i], &opts);
+        puppet_spawn_with(ctx->loop, &brood[i], &opts);
     }
 }
 
 static void test_children_are_listed_in_the_order_they_were_started_R19(void)
 {
     rig r;
-    life a;
+    puppet a;
     jzx_actor_id ids[BROOD + 1];
-    life_open(&r, NULL);
-    life_spawn(&r, &a, "a");
+    play_open(&r, NULL);
+    puppet_spawn(&r, &a, "a");
     inside(&r, &a, spawn_brood);
     CHECK_EQ(jzx_actor_children(r.loop, a.id, ids, BROOD + 1), BROOD);
     for (int i = 0; i < BROOD; i++) {
@@ -397,16 +397,16 @@ static void test_children_are_listed_in_the_order_they_were_started_R19(void)
     jzx_actor_facts facts;
     REQUIRE_OK(jzx_actor_inspect(r.loop, a.id, &facts));
     CHECK_EQ(facts.children, 2);
-    life_close(&r);
+    play_close(&r);
 }
 
-static void try_everything(jzx_context *ctx, life *self, uint32_t what)
+static void try_everything(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what != JZX_SIGNAL_POST_STOP && what != IN_DEINIT) {
         return;
     }
-    life *other = self->arg;
-    jzx_spawn_opts opts = {.behavior = life_behavior};
+    puppet *other = self->arg;
+    jzx_spawn_opts opts = {.behavior = puppet_behavior};
     jzx_supervisor_spec policy = {0};
     CHECK_EQ(jzx_spawn(ctx->loop, &opts, NULL), JZX_ERR_STOPPING);
     CHECK_EQ(jzx_send_after(ctx->loop, ctx->self, 1, NULL, 0, 1, NULL), JZX_ERR_STOPPING);
@@ -424,10 +424,10 @@ static void try_everything(jzx_context *ctx, life *self, uint32_t what)
 static void test_a_dying_actor_may_send_and_nothing_else_R16(void)
 {
     rig r;
-    life a, other;
-    life_open(&r, NULL);
-    life_spawn(&r, &other, "other");
-    life_spawn(&r, &a, "a");
+    puppet a, other;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &other, "other");
+    puppet_spawn(&r, &a, "a");
     a.arg = &other;
     a.during = try_everything;
     rig_idle(&r);
@@ -436,7 +436,7 @@ static void test_a_dying_actor_may_send_and_nothing_else_R16(void)
     CHECK_EQ(a.number, 2);
     CHECK_EQ(other.handled, 2);
     CHECK_ENDED(&r, &a, JZX_REASON_NORMAL);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_hooks_that_fail_on_the_way_out_are_recorded_and_the_way_goes_on_R15(void)
@@ -444,14 +444,14 @@ static void test_hooks_that_fail_on_the_way_out_are_recorded_and_the_way_goes_on
     static const uint32_t hooks[] = {JZX_SIGNAL_PRE_STOP, JZX_SIGNAL_POST_STOP, IN_DEINIT};
     for (size_t i = 0; i < 2 * COUNT_OF(hooks); i++) {
         rig r;
-        life a;
+        puppet a;
         uint32_t hook = hooks[i / 2];
         bool failed_before = i % 2 == 1;
         if (failed_before && hook == JZX_SIGNAL_PRE_STOP) {
             continue;
         }
-        life_open(&r, NULL);
-        life_spawn(&r, &a, "a");
+        play_open(&r, NULL);
+        puppet_spawn(&r, &a, "a");
         a.panics[hook] = true;
         rig_idle(&r);
         said_clear();
@@ -462,16 +462,16 @@ static void test_hooks_that_fail_on_the_way_out_are_recorded_and_the_way_goes_on
         CHECK_EQ(a.deinits, 1);
         CHECK_EQ(said_times("a.post_stop"), 1);
         CHECK_EQ(a.fails, failed_before ? 2 : 1); /* the observer hears of each */
-        life_close(&r);
+        play_close(&r);
     }
 }
 
 static void test_a_drained_stop_that_fails_half_way_ends_with_that_failure_R16(void)
 {
     rig r;
-    life a;
-    life_open(&r, NULL);
-    life_spawn(&r, &a, "a");
+    puppet a;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &a, "a");
     rig_idle(&r);
     tell(&r, &a, WORK);
     tell(&r, &a, T_FAIL);
@@ -482,7 +482,7 @@ static void test_a_drained_stop_that_fails_half_way_ends_with_that_failure_R16(v
     CHECK_EQ(a.handled, 2);
     CHECK_EQ(a.fails, 1);
     CHECK_DEAD(&r, DEAD(JZX_DEAD_FAILED_ON, T_FAIL), DEAD(JZX_DEAD_STOPPED, MORE));
-    life_close(&r);
+    play_close(&r);
 }
 
 static const jzt_test tests[] = {

@@ -1,7 +1,7 @@
 /* Goal: the life of an actor through the public API: ids that never mean somebody else (R1, R2),
  * every way to end with its reason (R16, R17), what deinit may do, and many of everything.
  * Method: simulation; an observer writes down each end. */
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ static int panic_below(jzx_context *ctx, volatile int *depth)
     return *depth < 0 ? 0 : 1 + panic_below(ctx, depth);
 }
 
-static jzx_behavior_result obey(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result obey(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     switch (msg->tag) {
@@ -75,11 +75,11 @@ static void test_every_end_has_its_reason(void)
     ends e = {0};
     watch_ends(&r, &e);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        subject *s = subject_start(&r, obey, NULL);
+        puppet *s = puppet_start(&r, obey, NULL);
         if (cases[i].tag != 0) {
-            send_tag(&r, s, GO);
-            send_tag(&r, s, cases[i].tag);
-            send_tag(&r, s, GO);
+            tell(&r, s, GO);
+            tell(&r, s, cases[i].tag);
+            tell(&r, s, GO);
         } else {
             CHECK_OK(jzx_stop(r.loop, s->id));
         }
@@ -92,15 +92,16 @@ static void test_every_end_has_its_reason(void)
         CHECK_EQ(s->deinits, 1);
         CHECK_EQ(s->handled, cases[i].tag == 0 ? 0 : 2);
         CHECK_EQ(jzx_send_u64(r.loop, s->id, 0, GO), JZX_ERR_NO_SUCH_ACTOR);
-        free(s);
+        puppet_free(s);
     }
     CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_STOPPED], 4);
     CHECK_EQ(rig_counters(&r).turns >= 5, 1);
     rig_close(&r);
 }
 
-static void panic_in_deinit(jzx_context *ctx, subject *self)
+static void panic_in_deinit(jzx_context *ctx, puppet *self, uint32_t what)
 {
+    (void)what; /* a bare puppet has one hook */
     (void)self;
     jzx_panic(ctx, 7, NULL);
 }
@@ -118,11 +119,11 @@ static void test_a_panic_in_deinit_replaces_a_normal_end_only(void)
     ends e = {0};
     watch_ends(&r, &e);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        subject *s = subject_start(&r, obey, NULL);
-        s->on_end = panic_in_deinit;
+        puppet *s = puppet_start(&r, obey, NULL);
+        s->during = panic_in_deinit;
         if (cases[i].tag != 0) {
-            send_tag(&r, s, cases[i].tag);
-            send_tag(&r, s, GO);
+            tell(&r, s, cases[i].tag);
+            tell(&r, s, GO);
         } else {
             CHECK_OK(jzx_stop(r.loop, s->id));
         }
@@ -131,19 +132,19 @@ static void test_a_panic_in_deinit_replaces_a_normal_end_only(void)
         CHECK_EQ(e.reason.kind, cases[i].kind);
         CHECK_EQ(e.reason.code, cases[i].code);
         CHECK_EQ(s->deinits, 1);
-        free(s);
+        puppet_free(s);
     }
-    subject *last[3]; /* and when the loop is destroyed the others still end */
+    puppet *last[3]; /* and when the loop is destroyed the others still end */
     for (size_t i = 0; i < COUNT_OF(last); i++) {
-        last[i] = subject_start(&r, obey, NULL);
-        last[i]->on_end = panic_in_deinit;
+        last[i] = puppet_start(&r, obey, NULL);
+        last[i]->during = panic_in_deinit;
     }
     rig_close(&r);
     CHECK_EQ(e.count, COUNT_OF(cases) + COUNT_OF(last));
     CHECK_EQ(e.reason.kind, JZX_REASON_KILLED);
     for (size_t i = 0; i < COUNT_OF(last); i++) {
         CHECK_EQ(last[i]->deinits, 1);
-        free(last[i]);
+        puppet_free(last[i]);
     }
 }
 
@@ -153,7 +154,7 @@ static void test_an_id_never_means_its_slots_next_tenant(void)
     rig r = rig_open(NULL);
     static jzx_actor_id old[ROUNDS];
     for (size_t i = 0; i < ROUNDS; i++) {
-        subject *s = subject_start(&r, obey, NULL);
+        puppet *s = puppet_start(&r, obey, NULL);
         old[i] = s->id;
         CHECK(s->id != JZX_NOBODY);
         CHECK_EQ(jzx_id_dispatcher(s->id), 0);
@@ -168,7 +169,7 @@ static void test_an_id_never_means_its_slots_next_tenant(void)
         CHECK_OK(jzx_stop(r.loop, s->id));
         rig_idle(&r);
         CHECK_EQ(s->handled, 0);
-        free(s);
+        puppet_free(s);
     }
     rig_close(&r);
 }
@@ -213,12 +214,12 @@ static void test_an_assigned_state_is_kept(void)
     }
 }
 
-static jzx_behavior_result spawn_one(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result spawn_one(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
-    subject *child = self->arg;
-    jzx_spawn_opts opts = {.behavior = subject_behavior, .state = child, .name = "child"};
+    puppet *child = self->arg;
+    jzx_spawn_opts opts = {.behavior = puppet_behavior, .state = child, .name = "child"};
     opts.supervisor = msg->tag == GO ? JZX_NOBODY : ctx->self;
-    CHECK_OK(jzx_spawn(ctx->loop, &opts, &child->id));
+    CHECK_OK(puppet_try_spawn(ctx->loop, child, &opts));
     jzx_actor_facts facts;
     REQUIRE_OK(jzx_actor_inspect(ctx->loop, child->id, &facts));
     CHECK_EQ(facts.parent, ctx->self);
@@ -232,10 +233,11 @@ static jzx_behavior_result spawn_one(jzx_context *ctx, const jzx_message *msg, s
     return JZX_BEHAVIOR_OK;
 }
 
-static void spawn_in_deinit(jzx_context *ctx, subject *self)
+static void spawn_in_deinit(jzx_context *ctx, puppet *self, uint32_t what)
 {
+    (void)what; /* a bare puppet has one hook */
     (void)self;
-    jzx_spawn_opts opts = {.behavior = subject_behavior};
+    jzx_spawn_opts opts = {.behavior = puppet_behavior};
     jzx_actor_id id = 77;
     CHECK_EQ(jzx_spawn(ctx->loop, &opts, &id), JZX_ERR_STOPPING);
     CHECK_EQ(id, 77);
@@ -247,21 +249,22 @@ static void spawn_in_deinit(jzx_context *ctx, subject *self)
 static void test_spawn_works_in_a_behavior_and_not_in_deinit(void)
 {
     rig r = rig_open(NULL);
-    subject *child = subject_new(NULL);
-    subject *s = subject_start(&r, spawn_one, NULL);
+    puppet *child = puppet_new(NULL);
+    puppet *s = puppet_start(&r, spawn_one, NULL);
     s->arg = child;
-    s->on_end = spawn_in_deinit;
-    send_tag(&r, s, GO);
+    s->during = spawn_in_deinit;
+    tell(&r, s, GO);
     rig_idle(&r);
     CHECK_EQ(s->deinits, 1);
     CHECK_EQ(rig_counters(&r).live, 0); /* nobody outlives who spawned it (R16) */
     rig_close(&r);
-    free(s);
-    free(child);
+    puppet_free(s);
+    puppet_free(child);
 }
 
-static void step_in_deinit(jzx_context *ctx, subject *self)
+static void step_in_deinit(jzx_context *ctx, puppet *self, uint32_t what)
 {
+    (void)what; /* a bare puppet has one hook */
     (void)self;
     CHECK_EQ(jzx_loop_step(ctx->loop, 0), JZX_ERR_BUSY);
     CHECK_EQ(jzx_loop_run(ctx->loop), JZX_ERR_BUSY);
@@ -272,16 +275,16 @@ static void step_in_deinit(jzx_context *ctx, subject *self)
 static void test_a_deinit_cannot_run_the_loop_that_is_being_destroyed(void)
 {
     rig r = rig_open(NULL);
-    subject *a = subject_start(&r, obey, NULL);
-    subject *b = subject_start(&r, obey, NULL);
-    a->on_end = b->on_end = step_in_deinit;
-    send_tag(&r, a, GO);
-    send_tag(&r, b, GO);
+    puppet *a = puppet_start(&r, obey, NULL);
+    puppet *b = puppet_start(&r, obey, NULL);
+    a->during = b->during = step_in_deinit;
+    tell(&r, a, GO);
+    tell(&r, b, GO);
     rig_close(&r);
     CHECK_EQ(a->deinits + b->deinits, 2);
     CHECK_EQ(a->handled + b->handled, 0);
-    free(a);
-    free(b);
+    puppet_free(a);
+    puppet_free(b);
 }
 
 static void test_spawn_until_no_more_fit_then_end_one(void)
@@ -290,8 +293,8 @@ static void test_spawn_until_no_more_fit_then_end_one(void)
     static jzx_actor_id ids[MAX];
     jzx_config config = {.max_actors = MAX};
     rig r = rig_open(&config);
-    subject *all = subject_new(obey);
-    jzx_spawn_opts opts = {.behavior = subject_behavior, .state = all};
+    puppet *all = puppet_new(obey);
+    jzx_spawn_opts opts = {.behavior = puppet_behavior, .state = all};
     jzx_actor_id extra = 77;
     for (size_t i = 0; i < MAX; i++) {
         REQUIRE_OK(jzx_spawn(r.loop, &opts, &ids[i]));
@@ -310,7 +313,7 @@ static void test_spawn_until_no_more_fit_then_end_one(void)
     rig_idle(&r);
     CHECK_EQ(all->handled, MAX);
     rig_close(&r);
-    free(all);
+    puppet_free(all);
 }
 
 static void test_a_hundred_thousand_actors_live_and_end(void)
@@ -318,8 +321,8 @@ static void test_a_hundred_thousand_actors_live_and_end(void)
     enum { ACTORS = JZT_TSAN ? 20000 : 100000 };
     static jzx_actor_id ids[ACTORS];
     rig r = rig_open(NULL);
-    subject *all = subject_new(obey);
-    jzx_spawn_opts opts = {.behavior = subject_behavior, .state = all, .deinit = subject_deinit};
+    puppet *all = puppet_new(obey);
+    jzx_spawn_opts opts = {.behavior = puppet_behavior, .state = all, .deinit = puppet_deinit};
     for (size_t i = 0; i < ACTORS; i++) {
         REQUIRE_OK(jzx_spawn(r.loop, &opts, &ids[i]));
         REQUIRE_OK(jzx_send_u64(r.loop, ids[i], 0, i % 2 == 0 ? GO : STOP));
@@ -336,7 +339,7 @@ static void test_a_hundred_thousand_actors_live_and_end(void)
     }
     rig_close(&r);
     CHECK_EQ(all->deinits, ACTORS / 2 + ACTORS);
-    free(all);
+    puppet_free(all);
 }
 
 static uint64_t drops;
@@ -353,10 +356,10 @@ static void test_destroy_releases_everything_that_is_alive(void)
     rig r = rig_open(NULL);
     ends e = {0};
     watch_ends(&r, &e);
-    subject *s[10];
+    puppet *s[10];
     drops = 0;
     for (uint32_t i = 0; i < COUNT_OF(s); i++) {
-        s[i] = subject_start(&r, obey, NULL);
+        s[i] = puppet_start(&r, obey, NULL);
         jzx_send_opts send = {.data = &payload, .drop = count_drop, .tag = GO};
         CHECK_OK(jzx_send_with(r.loop, s[i]->id, &send));
         send.flags = JZX_SEND_URGENT;
@@ -374,7 +377,7 @@ static void test_destroy_releases_everything_that_is_alive(void)
     for (size_t i = 0; i < COUNT_OF(s); i++) {
         CHECK_EQ(s[i]->deinits, 1);
         CHECK_EQ(s[i]->handled, 0);
-        free(s[i]);
+        puppet_free(s[i]);
     }
 }
 
@@ -382,10 +385,10 @@ static void test_a_thousand_loops_come_and_go(void)
 {
     for (int i = 0; i < 1000; i++) {
         jzx_loop *loop = NULL;
-        subject s = {.on = obey};
-        jzx_spawn_opts opts = {.behavior = subject_behavior, .state = &s};
+        puppet s = {.on = obey, .bare = true, .mute = true};
+        jzx_spawn_opts opts = {.behavior = puppet_behavior, .state = &s};
         REQUIRE_OK(jzx_loop_create(NULL, &loop));
-        REQUIRE_OK(jzx_spawn(loop, &opts, &s.id));
+        puppet_spawn_with(loop, &s, &opts);
         REQUIRE_OK(jzx_send_u64(loop, s.id, 0, i % 2 == 0 ? STOP : GO));
         REQUIRE_OK(jzx_loop_run_until_idle(loop));
         CHECK_EQ(s.handled, 1);
@@ -394,19 +397,19 @@ static void test_a_thousand_loops_come_and_go(void)
     CHECK_OK(jzx_loop_destroy(NULL));
 }
 
-static jzx_behavior_result run_inner(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result run_inner(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     rig *inner = self->arg;
     (void)msg;
-    subject *s = subject_start(inner, obey, NULL);
+    puppet *s = puppet_start(inner, obey, NULL);
     CHECK(inner->loop != ctx->loop);
-    send_tag(inner, s, GO);
-    send_tag(inner, s, PANIC); /* lands in the inner loop, not in this one */
+    tell(inner, s, GO);
+    tell(inner, s, PANIC); /* lands in the inner loop, not in this one */
     CHECK_OK(jzx_loop_run_until_idle(inner->loop));
     CHECK_EQ(s->deinits, 1);
     CHECK_EQ(jzx_loop_run(ctx->loop), JZX_ERR_BUSY);
     CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, STOP));
-    free(s);
+    puppet_free(s);
     self->on = obey;
     return JZX_BEHAVIOR_OK;
 }
@@ -415,17 +418,17 @@ static void test_a_behavior_may_run_another_loop(void)
 {
     rig outer = rig_open(NULL);
     rig inner = rig_open(NULL);
-    subject *s = subject_start(&outer, run_inner, NULL);
+    puppet *s = puppet_start(&outer, run_inner, NULL);
     s->arg = &inner;
-    send_tag(&outer, s, GO);
+    tell(&outer, s, GO);
     CHECK_OK(jzx_loop_run(outer.loop)); /* until the last actor ended */
     CHECK_EQ(s->deinits, 1);
     rig_close(&inner);
     rig_close(&outer);
-    free(s);
+    puppet_free(s);
 }
 
-static jzx_behavior_result fork_here(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result fork_here(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->tag != GO) {
         return JZX_BEHAVIOR_OK;
@@ -481,8 +484,8 @@ static void test_a_child_forked_inside_a_hook_may_abandon_the_loop(void)
 {
     jzx_loop *loop = NULL;
     jzx_actor_id id = 0;
-    subject s = {0};
-    jzx_spawn_opts opts = {.behavior = subject_behavior,
+    puppet s = {0};
+    jzx_spawn_opts opts = {.behavior = puppet_behavior,
                            .init = fork_in_init,
                            .on_signal = fork_in_signals,
                            .deinit = fork_in_deinit,
@@ -501,12 +504,12 @@ static void test_a_child_forked_inside_a_behavior_may_abandon_the_loop(void)
     jzx_loop *loop = NULL;
     REQUIRE_OK(jzx_loop_create(NULL, &loop));
     rig r = {.loop = loop};
-    subject *s = subject_start(&r, fork_here, NULL);
-    subject *other = subject_start(&r, obey, NULL);
+    puppet *s = puppet_start(&r, fork_here, NULL);
+    puppet *other = puppet_start(&r, obey, NULL);
     for (uint32_t tag = 0; tag < 4; tag++) { /* with more of its turn to come */
-        send_tag(&r, s, tag);
+        tell(&r, s, tag);
         CHECK_OK(jzx_send_copy(loop, s->id, LONG_TEXT, sizeof LONG_TEXT, 9));
-        send_tag(&r, other, 0);
+        tell(&r, other, 0);
     }
     (void)after(&r, other, 1000, GO);
     CHECK_OK(jzx_loop_run_until_idle(loop));
@@ -514,8 +517,8 @@ static void test_a_child_forked_inside_a_behavior_may_abandon_the_loop(void)
     CHECK_EQ(other->handled, 4);
     CHECK_OK(jzx_loop_destroy(loop));
     CHECK_EQ(s->deinits, 1);
-    free(s);
-    free(other);
+    puppet_free(s);
+    puppet_free(other);
 }
 
 static const jzt_test tests[] = {

@@ -3,7 +3,7 @@
  * loop; every payload counts its own drop, every verdict is counted, and in the end what was
  * accepted is what was handled or died. Runs under TSan. */
 #define _GNU_SOURCE
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include "support/check.h"
 

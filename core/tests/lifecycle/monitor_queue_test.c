@@ -2,27 +2,28 @@
  * behind what its actor sent before (R6), none is doubled or lost (R20), and a link belongs to the
  * incarnations it joins (R18). Method: simulation; a watcher with a long queue and turns of one
  * message, so that its target fails, starts again and ends before the watcher reads the news. */
-#include "core_fixture.h"
+#include "puppet.h"
 
 enum { WORK = 1, WATCH, LINK, UNLINK, SAY, FAIL, END, BEFORE = 60 };
 
 typedef struct pair {
     rig r;
-    subject *watcher;
-    subject *target;
+    puppet *watcher;
+    puppet *target;
     jzx_actor_id sup;
     jzx_watch_ref ref;
     jzx_signal last; /* what the watcher was told; its reason is below */
     jzx_reason reason;
+    uint32_t seen[1024]; /* tags, also of notices */
+    size_t seen_len;
 } pair;
 
-/* A subject does not log notices; this is about them. */
+/* A puppet does not log notices; this is about them. */
 static jzx_behavior_result watcher_behavior(jzx_context *ctx, const jzx_message *msg)
 {
     pair *p = ctx->state;
-    subject *self = p->watcher;
-    REQUIRE(self->log_len < LOG_MAX);
-    self->log[self->log_len++] = msg->tag;
+    REQUIRE(p->seen_len < COUNT_OF(p->seen));
+    p->seen[p->seen_len++] = msg->tag;
     const jzx_signal *signal = jzx_message_signal(msg);
     if (signal != NULL) {
         p->last = *signal;
@@ -46,7 +47,7 @@ static jzx_behavior_result watcher_behavior(jzx_context *ctx, const jzx_message 
     return JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result target_on(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result target_on(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     pair *p = self->arg;
     switch (msg->tag) {
@@ -65,7 +66,7 @@ static jzx_behavior_result target_on(jzx_context *ctx, const jzx_message *msg, s
 
 static jzx_behavior_result begin(jzx_context *ctx, void *arg)
 {
-    subject *self = arg;
+    puppet *self = arg;
     self->id = ctx->self;
     ctx->state = self;
     return JZX_BEHAVIOR_OK;
@@ -75,12 +76,12 @@ static void pair_open(pair *p, uint32_t backoff_ms)
 {
     *p = (pair){.r = rig_open_fifo(NULL)};
     jzx_spawn_opts slow = {.behavior = watcher_behavior, .state = p, .max_msgs = 1};
-    p->watcher = subject_new(NULL);
-    REQUIRE_OK(jzx_spawn(p->r.loop, &slow, &p->watcher->id));
-    p->target = subject_new(target_on);
+    p->watcher = puppet_new(NULL);
+    puppet_spawn_with(p->r.loop, p->watcher, &slow);
+    p->target = puppet_new(target_on);
     p->target->arg = p;
     jzx_child_spec child = {.id = "target",
-                            .behavior = subject_behavior,
+                            .behavior = puppet_behavior,
                             .init = begin,
                             .arg = p->target,
                             .mode = JZX_TRANSIENT};
@@ -93,26 +94,26 @@ static void pair_open(pair *p, uint32_t backoff_ms)
 static void pair_close(pair *p)
 {
     rig_close(&p->r);
-    free(p->watcher);
-    free(p->target);
+    puppet_free(p->watcher);
+    puppet_free(p->target);
 }
 
 /* The watcher is busy for so many turns. */
 static void keep_busy(pair *p)
 {
     for (int i = 0; i < BEFORE; i++) {
-        send_tag(&p->r, p->watcher, WORK);
+        tell(&p->r, p->watcher, WORK);
     }
 }
 
 /* What the watcher saw, without its work. */
 static void check_news(int line, const pair *p, const uint32_t *want, size_t want_len)
 {
-    uint32_t got[LOG_MAX];
+    uint32_t got[COUNT_OF(p->seen)];
     size_t len = 0;
-    for (size_t i = 0; i < p->watcher->log_len; i++) {
-        if (p->watcher->log[i] != WORK) {
-            got[len++] = p->watcher->log[i];
+    for (size_t i = 0; i < p->seen_len; i++) {
+        if (p->seen[i] != WORK) {
+            got[len++] = p->seen[i];
         }
     }
     check_tags(line, got, len, want, want_len);
@@ -129,13 +130,13 @@ static void test_news_of_an_end_comes_after_the_last_words_R6(void)
 {
     pair p;
     pair_open(&p, 0);
-    send_tag(&p.r, p.watcher, WATCH);
+    tell(&p.r, p.watcher, WATCH);
     rig_idle(&p.r);
     uint64_t revoked = rig_counters(&p.r).revoked;
     keep_busy(&p);
-    send_tag(&p.r, p.target, FAIL);
-    send_tag(&p.r, p.target, SAY);
-    send_tag(&p.r, p.target, END);
+    tell(&p.r, p.target, FAIL);
+    tell(&p.r, p.target, SAY);
+    tell(&p.r, p.target, END);
     rig_idle(&p.r);
     CHECK_NEWS(&p, WATCH, SAY, JZX_TAG_TERMINATED);
     CHECK_EQ(p.reason.kind, JZX_REASON_NORMAL);
@@ -150,18 +151,18 @@ static void test_restarts_that_were_not_read_yet_are_one_notice_of_the_latest_R2
 {
     pair p;
     pair_open(&p, 0);
-    send_tag(&p.r, p.watcher, WATCH);
+    tell(&p.r, p.watcher, WATCH);
     rig_idle(&p.r);
     keep_busy(&p);
-    send_tag(&p.r, p.target, FAIL);
-    send_tag(&p.r, p.target, FAIL);
-    send_tag(&p.r, p.target, FAIL);
+    tell(&p.r, p.target, FAIL);
+    tell(&p.r, p.target, FAIL);
+    tell(&p.r, p.target, FAIL);
     rig_idle(&p.r);
     CHECK_NEWS(&p, WATCH, JZX_TAG_RESTARTED);
     CHECK_EQ(p.last.incarnation, 4);
-    send_tag(&p.r, p.target, FAIL);
+    tell(&p.r, p.target, FAIL);
     rig_idle(&p.r);
-    send_tag(&p.r, p.target, END);
+    tell(&p.r, p.target, END);
     rig_idle(&p.r);
     CHECK_NEWS(&p, WATCH, JZX_TAG_RESTARTED, JZX_TAG_RESTARTED, JZX_TAG_TERMINATED);
     pair_close(&p);
@@ -172,16 +173,16 @@ static void test_a_link_to_the_next_incarnation_is_made_while_an_exit_is_queued_
 {
     pair p;
     pair_open(&p, 0);
-    send_tag(&p.r, p.watcher, LINK);
+    tell(&p.r, p.watcher, LINK);
     rig_idle(&p.r);
     keep_busy(&p);
-    send_tag(&p.r, p.watcher, LINK);
+    tell(&p.r, p.watcher, LINK);
     keep_busy(&p);
-    send_tag(&p.r, p.target, FAIL); /* its EXIT is behind all of this */
+    tell(&p.r, p.target, FAIL); /* its EXIT is behind all of this */
     rig_idle(&p.r);
     CHECK_NEWS(&p, LINK, LINK, JZX_TAG_EXIT);
     CHECK_EQ(rig_counters(&p.r).watches, 1);
-    send_tag(&p.r, p.target, END);
+    tell(&p.r, p.target, END);
     rig_idle(&p.r);
     CHECK_NEWS(&p, LINK, LINK, JZX_TAG_EXIT, JZX_TAG_EXIT);
     CHECK_EQ(rig_counters(&p.r).watches, 0);
@@ -192,18 +193,18 @@ static void test_unlinking_ends_the_link_and_revokes_the_exit_of_an_older_one_R2
 {
     pair p;
     pair_open(&p, 0);
-    send_tag(&p.r, p.watcher, LINK);
+    tell(&p.r, p.watcher, LINK);
     rig_idle(&p.r);
     uint64_t revoked = rig_counters(&p.r).revoked;
     keep_busy(&p);
-    send_tag(&p.r, p.watcher, LINK);
-    send_tag(&p.r, p.watcher, UNLINK);
+    tell(&p.r, p.watcher, LINK);
+    tell(&p.r, p.watcher, UNLINK);
     keep_busy(&p);
-    send_tag(&p.r, p.target, FAIL);
+    tell(&p.r, p.target, FAIL);
     rig_idle(&p.r);
     CHECK_EQ(rig_counters(&p.r).revoked, revoked + 1);
     CHECK_EQ(rig_counters(&p.r).watches, 0);
-    send_tag(&p.r, p.target, FAIL);
+    tell(&p.r, p.target, FAIL);
     rig_idle(&p.r);
     CHECK_NEWS(&p, LINK, LINK, UNLINK);
     pair_close(&p);
@@ -213,10 +214,10 @@ static void test_while_its_target_backs_off_there_is_nobody_to_link_to_R18(void)
 {
     pair p;
     pair_open(&p, 1000);
-    send_tag(&p.r, p.target, FAIL);
+    tell(&p.r, p.target, FAIL);
     REQUIRE_OK(jzx_kit_run(p.r.kit, 10));
     CHECK_EQ(jzx_actor_state(p.r.loop, p.target->id), JZX_STATE_RESTARTING);
-    send_tag(&p.r, p.watcher, LINK);
+    tell(&p.r, p.watcher, LINK);
     REQUIRE_OK(jzx_kit_run(p.r.kit, 10));
     CHECK_NEWS(&p, LINK, JZX_TAG_EXIT);
     CHECK_EQ(p.reason.kind, JZX_REASON_NOPROC);

@@ -2,7 +2,7 @@
  * with every mailbox full and no memory left, and restarts, group restarts, backoffs, escalations
  * and shutdowns need none. In each test the allocator fails for ever from just before the crash
  * until the loop is destroyed. */
-#include "core_fixture.h"
+#include "puppet.h"
 
 enum { CAP = 2, KINDS = 12, CROWD = 100 };
 
@@ -105,14 +105,14 @@ static void start(rig *r, listener *self, uint32_t flags)
     rig_idle(r);
 }
 
-static void tell(rig *r, const listener *self, uint32_t tag)
+static void tell_it(rig *r, const listener *self, uint32_t tag)
 {
     REQUIRE_OK(jzx_send_u64(r->loop, self->id, tag, tag));
 }
 
 static void tell_now(rig *r, const listener *self, uint32_t tag)
 {
-    tell(r, self, tag);
+    tell_it(r, self, tag);
     rig_idle(r);
 }
 
@@ -120,7 +120,7 @@ static void tell_now(rig *r, const listener *self, uint32_t tag)
 static void fill(rig *r, const listener *self)
 {
     for (uint32_t i = 0; i < CAP; i++) {
-        tell(r, self, FILL);
+        tell_it(r, self, FILL);
     }
     CHECK_EQ(jzx_send_u64(r->loop, self->id, 0, FILL), JZX_ERR_MAILBOX_FULL);
 }
@@ -182,7 +182,7 @@ static void end_and_check_watchers(uint32_t how, uint32_t reason)
         watch(&r, &watchers[i], target.id);
     }
     if (how != 0) {
-        tell(&r, &target, how);
+        tell_it(&r, &target, how);
     }
     for (int i = 0; i < CROWD; i++) {
         fill(&r, &watchers[i]);
@@ -220,7 +220,7 @@ static void test_a_reason_keeps_its_code_without_memory_R9_R17(void)
     start(&r, &target, 0);
     start(&r, &watcher, 0);
     watch(&r, &watcher, target.id);
-    tell(&r, &target, PANIC);
+    tell_it(&r, &target, PANIC);
     no_more_memory(&r);
     rig_idle(&r);
     CHECK_EQ(watcher.reason.kind, JZX_REASON_PANIC);
@@ -237,7 +237,7 @@ static void child_of_plain_parent(uint32_t how, uint32_t signal, uint32_t reason
     listener parent = {.child = &kid};
     start(&r, &parent, 0);
     tell_now(&r, &parent, SPAWN);
-    tell(&r, &kid, how);
+    tell_it(&r, &kid, how);
     fill(&r, &parent);
     no_more_memory(&r);
     rig_idle(&r);
@@ -264,7 +264,7 @@ static void test_a_full_parent_hears_of_a_failed_start_without_memory_R9_R15(voi
     listener kid = {.inits = 1, .failing_inits = 1};
     listener parent = {.child = &kid};
     start(&r, &parent, 0);
-    tell(&r, &parent, SPAWN);
+    tell_it(&r, &parent, SPAWN);
     while (kid.id == 0) {
         REQUIRE_OK(jzx_loop_step(r.loop, 0));
     }
@@ -288,7 +288,7 @@ static void test_exit_reaches_a_full_peer_without_memory_R9_R20(void)
     trapping.target = dying.target = target.id;
     tell_now(&r, &trapping, LINK);
     tell_now(&r, &dying, LINK);
-    tell(&r, &target, PANIC);
+    tell_it(&r, &target, PANIC);
     fill(&r, &trapping);
     no_more_memory(&r);
     rig_idle(&r);
@@ -319,10 +319,10 @@ static void crash_and_check_restart(uint32_t how)
     start(&r, &watcher, 0);
     watch(&r, &watcher, worker.id);
     if (how != 0) {
-        tell(&r, &worker, how);
+        tell_it(&r, &worker, how);
     }
     if (how == FAIL || how == PANIC) {
-        tell(&r, &worker, FILL); /* kept across the restart */
+        tell_it(&r, &worker, FILL); /* kept across the restart */
     }
     fill(&r, &watcher);
     no_more_memory(&r);
@@ -351,7 +351,7 @@ static void group_restart(uint32_t strategy, size_t first)
     listener workers[3] = {{0}};
     jzx_supervisor_spec spec = {.strategy = strategy};
     (void)supervise(&r, &spec, workers, 3);
-    tell(&r, &workers[1], PANIC);
+    tell_it(&r, &workers[1], PANIC);
     fill(&r, &workers[0]);
     fill(&r, &workers[2]);
     no_more_memory(&r);
@@ -375,7 +375,7 @@ static void test_a_restart_that_fails_is_tried_again_without_memory_R9_R19(void)
     listener worker = {.failing_inits = 2};
     jzx_supervisor_spec spec = {.intensity = 3};
     (void)supervise(&r, &spec, &worker, 1);
-    tell(&r, &worker, FAIL);
+    tell_it(&r, &worker, FAIL);
     no_more_memory(&r);
     rig_idle(&r);
     CHECK_EQ(worker.inits, 4);
@@ -396,7 +396,7 @@ static void test_a_backoff_needs_no_memory_R9_R19(void)
         jzt_skip("Needs virtual time.");
     }
     (void)supervise(&r, &spec, &worker, 1);
-    tell(&r, &worker, FAIL);
+    tell_it(&r, &worker, FAIL);
     no_more_memory(&r);
     rig_idle(&r);
     CHECK_EQ(jzx_actor_state(r.loop, worker.id), JZX_STATE_RESTARTING);
@@ -413,7 +413,7 @@ static void test_a_policy_restarts_without_memory_R9_R19(void)
     listener parent = {.child = &kid};
     start(&r, &parent, 0);
     tell_now(&r, &parent, SPAWN_POLICY);
-    tell(&r, &kid, PANIC);
+    tell_it(&r, &kid, PANIC);
     fill(&r, &parent);
     no_more_memory(&r);
     rig_idle(&r);
@@ -433,7 +433,7 @@ static void test_giving_up_ends_the_tree_without_memory_R9_R16(void)
     jzx_actor_id sup = supervise(&r, &spec, workers, 3);
     start(&r, &watcher, 0);
     watch(&r, &watcher, sup);
-    tell(&r, &workers[1], FAIL);
+    tell_it(&r, &workers[1], FAIL);
     fill(&r, &watcher);
     no_more_memory(&r);
     rig_idle(&r);

@@ -3,71 +3,65 @@
  * Method: a parent and a child in every pair of places; the parent's log is compared as text. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 enum { HELLO = 1, HOOK, WORK, ROUNDS = JZT_SANITIZED ? 60 : 300 };
 
 typedef struct pair {
     world *w;
-    agent *parent, *child;
+    puppet *parent, *child;
 } pair;
 
-static void to_parent(jzx_context *ctx, const agent *self, uint32_t tag)
+static void to_parent(jzx_context *ctx, const puppet *self, uint32_t tag)
 {
-    const agent *parent = self->arg;
-    jzx_err err = jzx_send_u64(ctx->loop, atomic_load(&parent->id), atomic_load(&self->ups), tag);
+    const puppet *parent = self->arg;
+    jzx_err err = jzx_send_u64(ctx->loop, atomic_load(&parent->id), atomic_load(&self->inits), tag);
     CHECK(err == JZX_OK || err == JZX_ERR_NO_SUCH_ACTOR || err == JZX_ERR_STOPPING);
 }
 
-static void say_hello(jzx_context *ctx, agent *self, void *arg)
+static void say_hook(jzx_context *ctx, puppet *self, uint32_t what)
 {
-    (void)arg;
-    to_parent(ctx, self, HELLO);
-}
-
-static void say_hook(jzx_context *ctx, const jzx_signal *signal, agent *self)
-{
-    if (signal->kind == JZX_SIGNAL_POST_START) {
-        to_parent(ctx, self, HOOK);
+    if (what == IN_INIT || what == JZX_SIGNAL_POST_START) {
+        to_parent(ctx, self, what == IN_INIT ? HELLO : HOOK);
     }
 }
 
-static jzx_behavior_result work(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result work(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     to_parent(ctx, self, WORK);
     return msg->u64 == 0 ? JZX_BEHAVIOR_OK : JZX_BEHAVIOR_FAIL;
 }
 
 /* Stays in the first notice of a start until the gate is open. */
-static _Atomic int inside, gate;
-static void stay_in_notice(jzx_context *ctx, const jzx_signal *signal, agent *self)
+static _Atomic int in_code, gate;
+static void stay_in_notice(jzx_context *ctx, puppet *self, uint32_t what)
 {
     uint64_t end = now_ns() + WAIT_LIMIT_MS * MS;
     (void)ctx;
     (void)self;
-    if (signal->kind == JZX_SIGNAL_CHILD_STARTED) {
-        atomic_store(&inside, 1);
+    if (what == JZX_SIGNAL_CHILD_STARTED) {
+        atomic_store(&in_code, 1);
         while (atomic_load(&gate) == 0 && now_ns() < end) {
             pause_us(100);
         }
     }
 }
 
-static void spawn_child(jzx_context *ctx, agent *self, void *arg)
+static void spawn_child(jzx_context *ctx, puppet *self, void *arg)
 {
-    agent *child = arg;
+    puppet *child = arg;
     (void)self;
-    REQUIRE_OK(agent_spawn(ctx->loop, child));
+    REQUIRE_OK(puppet_spawn_at(ctx->loop, child));
     REQUIRE_OK(jzx_send_u64(ctx->loop, atomic_load(&child->id), 0, WORK));
 }
 
-static void spawn_and_stay(jzx_context *ctx, agent *self, void *arg)
+static void spawn_and_stay(jzx_context *ctx, puppet *self, void *arg)
 {
-    agent *child = arg;
-    REQUIRE_OK(agent_spawn(ctx->loop, child));
+    puppet *child = arg;
+    REQUIRE_OK(puppet_spawn_at(ctx->loop, child));
     REQUIRE_OK(jzx_send_u64(ctx->loop, atomic_load(&child->id), 1, WORK)); /* fails */
     REQUIRE_OK(jzx_send_u64(ctx->loop, atomic_load(&child->id), 0, WORK));
-    agent_stay(self);
+    puppet_stay(self);
 }
 
 /* "hello1 hook1 started1": what the parent heard of its child, in order. */
@@ -75,9 +69,9 @@ static void heard(const pair *p, char *out, size_t size)
 {
     size_t len = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < agent_log_len(p->parent); i++) {
+    for (size_t i = 0; i < puppet_log_len(p->parent); i++) {
         static const char *const words[] = {"", "hello", "hook", "work"};
-        event e = agent_event(p->parent, i);
+        sight e = puppet_sight(p->parent, i);
         bool about = e.signal == JZX_SIGNAL_CHILD_STARTED || e.signal == JZX_SIGNAL_CHILD_FAILED ||
                      e.signal == JZX_SIGNAL_CHILD_ENDED;
         if (about || (e.signal == 0 && e.tag <= WORK)) {
@@ -88,7 +82,7 @@ static void heard(const pair *p, char *out, size_t size)
                                     (unsigned)(about ? e.incarnation : e.u64));
         }
     }
-    agent_log_clear(p->parent);
+    puppet_log_clear(p->parent);
 }
 
 #define CHECK_HEARD(p_, want)                                                                      \
@@ -106,8 +100,8 @@ static void check_told(const pair *p, uint32_t lives)
     uint32_t told = 0;
     uint64_t hooks = 0;
     bool ended = false;
-    for (size_t i = 0; i < agent_log_len(p->parent); i++) {
-        event e = agent_event(p->parent, i);
+    for (size_t i = 0; i < puppet_log_len(p->parent); i++) {
+        sight e = puppet_sight(p->parent, i);
         CHECK(!ended);
         if (e.signal == JZX_SIGNAL_CHILD_STARTED) {
             CHECK(e.incarnation > told && hooks > told);
@@ -128,12 +122,11 @@ static pair pair_new(world *w, size_t up, size_t down)
 {
     char name[32];
     snprintf(name, sizeof name, "parent-%s-%s", places[up], places[down]);
-    pair p = {.w = w, .parent = agent_new(w, name, places[up])};
+    pair p = {.w = w, .parent = puppet_at(w, name, places[up])};
     snprintf(name, sizeof name, "child-%s-%s", places[up], places[down]);
-    p.child = agent_new(w, name, places[down]);
+    p.child = puppet_at(w, name, places[down]);
     p.child->arg = p.parent;
-    p.child->on_init = say_hello;
-    p.child->on_signal = say_hook;
+    p.child->during = say_hook;
     p.child->on = work;
     p.child->opts.flags = JZX_SPAWN_TELL_START;
     p.child->opts.restart = JZX_RESTART_TRANSIENT;
@@ -141,7 +134,7 @@ static pair pair_new(world *w, size_t up, size_t down)
     return p;
 }
 
-static void order(const agent *a, uint32_t tag, uint64_t value)
+static void order(const puppet *a, uint32_t tag, uint64_t value)
 {
     REQUIRE_OK(jzx_send_async_u64(a->w->sender, atomic_load(&a->id), value, tag));
 }
@@ -152,17 +145,17 @@ static void pair_end(pair *p)
     WAIT(p->w, atomic_load(&p->parent->ends) == 1 && atomic_load(&p->child->ends) == 1);
 }
 
-static void for_all_pairs(bool far_only, void (*body)(pair *p))
+static void for_all_families(bool far_only, void (*body)(pair *p))
 {
     world *w = world_open();
     for (size_t up = 0; up < PLACES; up++) {
         for (size_t down = 0; down < PLACES; down++) {
             pair p = pair_new(w, up, down);
             /* One that shares the parent's thread cannot do anything while the parent stays. */
-            if (!far_only || (!agent_on_loop(p.parent) && !share_thread(p.parent, p.child))) {
-                p.parent->on_signal = far_only ? stay_in_notice : NULL;
-                (void)agent_start(p.parent);
-                agent_log_clear(p.parent);
+            if (!far_only || (!puppet_on_loop(p.parent) && !share_thread(p.parent, p.child))) {
+                p.parent->during = far_only ? stay_in_notice : NULL;
+                (void)puppet_up(p.parent);
+                puppet_log_clear(p.parent);
                 body(&p);
             }
         }
@@ -172,21 +165,21 @@ static void for_all_pairs(bool far_only, void (*body)(pair *p))
 
 static void lives(pair *p)
 {
-    agent_call(p->parent, spawn_child, p->child);
-    WAIT(p->w, agent_saw(p->parent, WORK) == 1);
+    puppet_call(p->parent, spawn_child, p->child);
+    WAIT(p->w, puppet_saw(p->parent, WORK) == 1);
     world_settle(p->w);
     CHECK_HEARD(p, "hello1 hook1 child_started1 work1");
     order(p->child, WORK, 1);
     order(p->child, WORK, 0);
-    WAIT(p->w, agent_saw(p->parent, WORK) == 2);
+    WAIT(p->w, puppet_saw(p->parent, WORK) == 2);
     world_settle(p->w);
     CHECK_HEARD(p, "work1 hello2 hook2 child_started2 work2");
     CHECK_OK(jzx_system_restart(p->w->system, atomic_load(&p->child->id)));
-    WAIT(p->w, agent_signals(p->parent, JZX_SIGNAL_CHILD_STARTED) == 1);
+    WAIT(p->w, puppet_signals(p->parent, JZX_SIGNAL_CHILD_STARTED) == 1);
     world_settle(p->w);
     CHECK_HEARD(p, "hello3 hook3 child_started3");
-    order(p->child, A_STOP, 0);
-    WAIT(p->w, agent_signals(p->parent, JZX_SIGNAL_CHILD_ENDED) == 1);
+    order(p->child, T_STOP, 0);
+    WAIT(p->w, puppet_signals(p->parent, JZX_SIGNAL_CHILD_ENDED) == 1);
     world_settle(p->w);
     CHECK_HEARD(p, "child_ended3");
     pair_end(p);
@@ -194,25 +187,25 @@ static void lives(pair *p)
 
 static void test_a_start_elsewhere_is_told_in_its_place_R6_R31(void)
 {
-    for_all_pairs(false, lives);
+    for_all_families(false, lives);
 }
 
 /* The parent has a failure of its child to decide on and the notice of its start to hear: the child
  * starts anew and works while the parent is in that notice. */
 static void starts_meanwhile(pair *p)
 {
-    atomic_store(&inside, 0);
+    atomic_store(&in_code, 0);
     atomic_store(&gate, 0);
     atomic_store(&p->parent->released, 0);
-    p->parent->call = spawn_and_stay;
+    p->parent->call_with = spawn_and_stay;
     p->parent->call_arg = p->child;
-    agent_order(p->parent, A_CALL);
+    puppet_order(p->parent, T_CALL);
     WAIT_STILL(atomic_load(&p->parent->held));
     WAIT(p->w, atomic_load(&p->child->fails) == 1);
-    agent_release(p->parent);
-    WAIT(p->w, atomic_load(&inside) == 1 && atomic_load(&p->child->handled) == 2);
+    puppet_release(p->parent);
+    WAIT(p->w, atomic_load(&in_code) == 1 && atomic_load(&p->child->worked) == 2);
     atomic_store(&gate, 1);
-    WAIT(p->w, agent_saw(p->parent, WORK) == 2);
+    WAIT(p->w, puppet_saw(p->parent, WORK) == 2);
     world_settle(p->w);
     check_told(p, 2);
     pair_end(p);
@@ -220,18 +213,18 @@ static void starts_meanwhile(pair *p)
 
 static void test_a_start_while_the_last_one_is_heard_is_told_in_its_place_R6(void)
 {
-    for_all_pairs(true, starts_meanwhile);
+    for_all_families(true, starts_meanwhile);
 }
 
 /* Starts as fast as they come. */
 static void many_lives(pair *p)
 {
-    agent_call(p->parent, spawn_child, p->child);
+    puppet_call(p->parent, spawn_child, p->child);
     for (uint32_t i = 0; i < ROUNDS; i++) {
         order(p->child, WORK, i % 3 == 0);
     }
-    order(p->child, A_STOP, 0);
-    WAIT(p->w, agent_signals(p->parent, JZX_SIGNAL_CHILD_ENDED) == 1);
+    order(p->child, T_STOP, 0);
+    WAIT(p->w, puppet_signals(p->parent, JZX_SIGNAL_CHILD_ENDED) == 1);
     world_settle(p->w);
     check_told(p, ROUNDS / 3 + 1);
     pair_end(p);
@@ -239,14 +232,14 @@ static void many_lives(pair *p)
 
 static void test_many_starts_are_told_in_order_R6(void)
 {
-    for_all_pairs(false, many_lives);
+    for_all_families(false, many_lives);
 }
 
 /* A parent that ends at any moment leaves no notice behind: the world looks. */
 static void parent_ends(pair *p)
 {
     static uint32_t moment;
-    agent_call(p->parent, spawn_child, p->child);
+    puppet_call(p->parent, spawn_child, p->child);
     order(p->child, WORK, 1);
     pause_us(moment++ * 7 % 100);
     pair_end(p);
@@ -254,7 +247,7 @@ static void parent_ends(pair *p)
 
 static void test_no_notice_outlives_its_parent_R9(void)
 {
-    for_all_pairs(false, parent_ends);
+    for_all_families(false, parent_ends);
 }
 
 /* Transitions reach a system's observer from every dispatcher, also one after the other. */
@@ -274,8 +267,8 @@ static void test_transitions_of_all_dispatchers_are_told_R14_R31(void)
         REQUIRE_OK(jzx_system_set_observer(w->system, &observer, (void *)moves, in_a_row));
         world_settle(w);
         for (size_t at = 0; at < PLACES; at++) {
-            agent *a = agent_start(agent_new(w, "mover", places[at]));
-            order(a, A_STOP, 0);
+            puppet *a = puppet_up(puppet_at(w, "mover", places[at]));
+            order(a, T_STOP, 0);
             WAIT(w, atomic_load(&moves[JZX_STATE_TERMINATED]) == at + 1);
             CHECK_EQ(atomic_load(&moves[JZX_STATE_RUNNING]), at + 1);
             CHECK_EQ(atomic_load(&moves[JZX_STATE_STOPPING]), at + 1);

@@ -1,7 +1,7 @@
 /* Goal: an observer hears of a start when the actor runs, of every transition that was made and of
  * no other, and a parent that asked for it hears that its child started (R6, R9, R14, R15). Method:
  * simulation; everything goes into one journal that is compared as text. */
-#include "life_fixture.h"
+#include "family.h"
 
 static void on_start(void *ctx, jzx_actor_id id, const char *name)
 {
@@ -42,21 +42,21 @@ static const jzx_observer moves = {.on_transition = on_transition};
 static void test_a_start_is_told_when_the_actor_runs_R15(void)
 {
     rig r;
-    life a;
-    life_open(&r, NULL);
+    puppet a;
+    play_open(&r, NULL);
     REQUIRE_OK(jzx_loop_set_observer(r.loop, &starts_and_ends, &r));
-    life_spawn(&r, &a, "a");
+    puppet_spawn(&r, &a, "a");
     CHECK_SAID(""); /* init has not run */
     rig_idle(&r);
     CHECK_SAID("a.init a.pre_start a.post_start a+");
     tell(&r, &a, T_STOP);
     rig_idle(&r);
-    CHECK_SAID("a:102 a.pre_stop a.post_stop a.deinit a-(normal)");
-    jzx_spawn_opts plain = {.behavior = life_behavior, .name = "plain"};
+    CHECK_SAID("a:stop a.pre_stop a.post_stop a.deinit a-(normal)");
+    jzx_spawn_opts plain = {.behavior = puppet_behavior, .name = "plain"};
     REQUIRE_OK(jzx_spawn(r.loop, &plain, NULL));
     CHECK_SAID("plain+"); /* it has nothing to start */
     REQUIRE_OK(jzx_loop_set_observer(r.loop, NULL, NULL));
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_spawn_that_does_not_start_is_told_as_such_R15(void)
@@ -64,10 +64,10 @@ static void test_a_spawn_that_does_not_start_is_told_as_such_R15(void)
     static const uint32_t hooks[] = {IN_INIT, JZX_SIGNAL_PRE_START, JZX_SIGNAL_POST_START};
     for (size_t i = 0; i < COUNT_OF(hooks) * 2; i++) {
         rig r;
-        life a;
-        life_open(&r, NULL);
+        puppet a;
+        play_open(&r, NULL);
         REQUIRE_OK(jzx_loop_set_observer(r.loop, &starts_and_ends, &r));
-        life_spawn(&r, &a, "a");
+        puppet_spawn(&r, &a, "a");
         a.mute = true;
         a.panics[hooks[i / 2]] = i % 2 == 0;
         a.answer[hooks[i / 2]] = JZX_BEHAVIOR_FAIL;
@@ -80,8 +80,8 @@ static void test_a_spawn_that_does_not_start_is_told_as_such_R15(void)
                            : "a!(start_failed %d in starting) a-(start_failed %d)",
                  code, code);
         CHECK_SAID(want);
-        a.inits = a.deinits;
-        life_close(&r);
+        a.ups = a.deinits;
+        play_close(&r);
     }
 }
 
@@ -98,7 +98,7 @@ static void test_a_start_is_told_once_in_all_lives_of_an_actor_R15_R18(void)
     CHECK_SAID("a!(failed 7 in running)"); /* on_restart tells the rest */
     CHECK_EQ(jzx_actor_incarnation(r.loop, f.child[0].id), 2);
     REQUIRE_OK(jzx_loop_set_observer(r.loop, NULL, NULL));
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_every_transition_is_told_when_it_is_made_R14(void)
@@ -107,7 +107,7 @@ static void test_every_transition_is_told_when_it_is_made_R14(void)
     family f;
     jzx_supervisor_spec often = {.intensity = 10, .backoff_min_ms = 50};
     family_open(&r, &f, NULL, &often, 1, 0);
-    life *a = &f.child[0];
+    puppet *a = &f.child[0];
     a->mute = true;
     f.p.mute = true;
     last_ns = 0;
@@ -123,8 +123,8 @@ static void test_every_transition_is_told_when_it_is_made_R14(void)
                "p1:stopping>terminated");
     jzx_actor_id id = JZX_NOBODY;
     for (uint32_t tag = T_FAIL; tag <= T_STOP; tag++) {
-        life plain = {.name = "x", .mute = true, .up = true};
-        jzx_spawn_opts opts = {.behavior = life_behavior, .state = &plain};
+        puppet plain = {.name = "x", .mute = true, .up = true};
+        jzx_spawn_opts opts = {.behavior = puppet_behavior, .state = &plain};
         REQUIRE_OK(jzx_spawn(r.loop, &opts, &id));
         CHECK_SAID("1:created>starting 1:starting>running");
         REQUIRE_OK(jzx_send_u64(r.loop, id, 0, tag));
@@ -133,7 +133,7 @@ static void test_every_transition_is_told_when_it_is_made_R14(void)
                                  : "1:running>failed 1:failed>stopping 1:stopping>terminated");
     }
     REQUIRE_OK(jzx_loop_set_observer(r.loop, NULL, NULL));
-    life_close(&r);
+    play_close(&r);
 }
 
 /* CHILD_STARTED. */
@@ -222,7 +222,7 @@ static void test_a_parent_that_asked_hears_that_its_child_started_R6_R9(void)
         parent p = {.policy = true};
         bool hooks = (i & 1) != 0;
         bool tells = (i & 2) != 0;
-        life_open(&r, NULL);
+        play_open(&r, NULL);
         p.child.talks = true;
         p.opts.init = hooks ? child_init : NULL;
         p.opts.flags = JZX_SPAWN_STATELESS | (tells ? JZX_SPAWN_TELL_START : 0);
@@ -244,7 +244,7 @@ static void test_a_parent_that_asked_hears_that_its_child_started_R6_R9(void)
         REQUIRE_OK(jzx_send_u64(r.loop, p.id, 0, T_STOP));
         rig_idle(&r);
         CHECK_SAID(hooks ? "work child_ended3" : "work child_ended2");
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -255,7 +255,7 @@ static void test_starts_that_come_too_fast_are_told_by_one_notice_R6_R9(void)
     rig r;
     jzx_actor_id id = JZX_NOBODY;
     parent p = {.policy = false};
-    life_open(&r, &one_turn);
+    play_open(&r, &one_turn);
     p.opts.init = child_init;
     p.opts.flags = JZX_SPAWN_TELL_START;
     jzx_spawn_opts opts = {
@@ -265,7 +265,7 @@ static void test_starts_that_come_too_fast_are_told_by_one_notice_R6_R9(void)
     REQUIRE_OK(jzx_stop(r.loop, p.id)); /* maybe before it started at all */
     rig_idle(&r);
     CHECK(strcmp(said, "child_ended1") == 0 || strcmp(said, "child_started1 child_ended1") == 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Whatever memory is missing, and however parent and child end, nothing leaks: the rig looks. */
@@ -275,7 +275,7 @@ static void test_a_notice_of_a_start_is_never_left_behind_R9(void)
         rig r;
         jzx_actor_id id = JZX_NOBODY;
         parent p = {.policy = i % 2 == 0};
-        life_open(&r, &one_turn);
+        play_open(&r, &one_turn);
         p.opts.init = i % 3 == 0 ? NULL : child_init;
         p.opts.flags = JZX_SPAWN_STATELESS | JZX_SPAWN_TELL_START;
         jzx_spawn_opts opts = {.behavior = parent_behavior, .init = parent_init, .state = &p};
@@ -295,19 +295,19 @@ static void test_a_notice_of_a_start_is_never_left_behind_R9(void)
         } else if (i % 4 == 2) {
             CHECK_OK(jzx_stop(r.loop, id));
         }
-        life_close(&r);
+        play_close(&r);
     }
 }
 
 static void test_a_supervisors_child_cannot_ask_for_it(void)
 {
     rig r;
-    life_open(&r, NULL);
+    play_open(&r, NULL);
     jzx_child_spec spec = {
         .id = "a", .behavior = child_works, .flags = JZX_SPAWN_STATELESS | JZX_SPAWN_TELL_START};
     jzx_supervisor_init init = {.children = &spec, .child_count = 1};
     CHECK_EQ(jzx_spawn_supervisor(r.loop, &init, NULL), JZX_ERR_BAD_SPEC);
-    life_close(&r);
+    play_close(&r);
 }
 
 static const jzt_test tests[] = {

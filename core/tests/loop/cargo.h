@@ -6,7 +6,7 @@
 
 #include "support/check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* What the model and its author found, each as the smallest program that showed it. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <string.h>

@@ -1,12 +1,12 @@
 /* Goal: a loop with nothing to do sleeps in one blocking wait and uses no processor time, and one
  * that is busy without I/O makes no system call per message (R25, R23). Method: this program runs
- * itself as the subject in a child process, under strace where that is allowed, and counts the
+ * itself as the puppet in a child process, under strace where that is allowed, and counts the
  * calls between two markers. The first test takes five seconds of real time. */
-/* program of its own: it runs itself as the subject. */
+/* program of its own: it runs itself as the puppet. */
 /* not on: pinned pool; it counts the system calls of the one thread that runs the loop. Idle pools
  * are in loop/pool_threads.c and loop/system_test.c. */
 #define _GNU_SOURCE
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -39,7 +39,7 @@ static jzx_loop *subject_loop(void)
     return loop;
 }
 
-static jzx_behavior_result stop_on_timer(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result stop_on_timer(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     if (msg->kind == JZX_KIND_TIMER) {
@@ -53,11 +53,11 @@ static int be_idle(void)
 {
     jzx_loop *loop = subject_loop();
     rig r = {.loop = loop};
-    subject *s = subject_start(&r, stop_on_timer, NULL);
+    puppet *s = puppet_start(&r, stop_on_timer, NULL);
     jzx_sender *sender = NULL;
     int pair[2];
     for (int i = 0; i < 1000; i++) {
-        jzx_spawn_opts opts = {.behavior = subject_behavior, .state = s};
+        jzx_spawn_opts opts = {.behavior = puppet_behavior, .state = s};
         jzx_actor_id id;
         REQUIRE_OK(jzx_spawn(loop, &opts, &id));
         REQUIRE_OK(jzx_send_u64(loop, id, 0, GO));
@@ -97,13 +97,13 @@ static int be_idle(void)
     }
     jzx_sender_release(sender);
     CHECK_OK(jzx_loop_destroy(loop));
-    free(s);
+    puppet_free(s);
     return err == JZX_OK && once && cpu_us <= 20000 ? 0 : 1;
 }
 
-static jzx_behavior_result pass_on(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result pass_on(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
-    const subject *next = self->arg;
+    const puppet *next = self->arg;
     if (msg->u64 == 0) {
         jzx_loop_request_stop(ctx->loop);
         return JZX_BEHAVIOR_OK;
@@ -116,8 +116,8 @@ static int be_busy(void)
 {
     jzx_loop *loop = subject_loop();
     rig r = {.loop = loop};
-    subject *a = subject_start(&r, pass_on, NULL);
-    subject *b = subject_start(&r, pass_on, NULL);
+    puppet *a = puppet_start(&r, pass_on, NULL);
+    puppet *b = puppet_start(&r, pass_on, NULL);
     a->arg = b;
     b->arg = a;
     (void)after(&r, a, 3600000, GO);
@@ -127,14 +127,14 @@ static int be_busy(void)
     marker();
     bool all = a->handled + b->handled == MESSAGES + 1;
     CHECK_OK(jzx_loop_destroy(loop));
-    free(a);
-    free(b);
+    puppet_free(a);
+    puppet_free(b);
     return err == JZX_OK && all ? 0 : 1;
 }
 
 static char self_path[4096];
 
-/* Starts this program as a subject, traced if a file is named. */
+/* Starts this program as a puppet, traced if a file is named. */
 static pid_t start(const char *role, const char *trace)
 {
     pid_t child = fork();
@@ -251,7 +251,7 @@ static void test_a_send_from_elsewhere_wakes_only_a_sleeper(void)
     jzx_loop *loop = NULL;
     REQUIRE_OK(jzx_loop_create(NULL, &loop));
     rig r = {.loop = loop};
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     jzx_sender *sender = NULL;
     REQUIRE_OK(jzx_sender_open(loop, JZX_SENDER_SHARED, &sender));
     for (int i = 0; i < 1000; i++) {
@@ -274,7 +274,7 @@ static void test_a_send_from_elsewhere_wakes_only_a_sleeper(void)
     CHECK(s->handled > 1000);
     jzx_sender_release(sender);
     CHECK_OK(jzx_loop_destroy(loop));
-    free(s);
+    puppet_free(s);
 }
 
 static const jzt_test tests[] = {

@@ -2,7 +2,7 @@
  * which poller it takes, and what its config allows. Method: the real pollers, poll(2) as the host,
  * child processes where something is broken on purpose. */
 #define _GNU_SOURCE
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -34,12 +34,12 @@ static void step(rig *r)
 
 static void needs_system(void)
 {
-    if (current->env == NULL) {
+    if (rig_current->env == NULL) {
         jzt_skip("This is about the real system.");
     }
 }
 
-static jzx_behavior_result read_some(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result read_some(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     const jzx_io_event *event = msg->data;
     if (msg->kind == JZX_KIND_IO && event->what == JZX_IO_READ && self->number == 0) {
@@ -62,7 +62,7 @@ static void test_the_descriptor_is_readable_for_mail_and_io_only(void)
         return;
     }
     REQUIRE(fd >= 0);
-    subject *s = subject_start(&r, read_some, NULL);
+    puppet *s = puppet_start(&r, read_some, NULL);
     jzx_sender *sender = NULL;
     int pair[2];
     REQUIRE_OK(jzx_sender_open(r.loop, JZX_SENDER_SHARED, &sender));
@@ -100,7 +100,7 @@ static void test_the_descriptor_is_readable_for_mail_and_io_only(void)
     rig_close(&r);
     close(pair[0]);
     close(pair[1]);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_left_over_work_makes_the_descriptor_readable(void)
@@ -109,10 +109,10 @@ static void test_left_over_work_makes_the_descriptor_readable(void)
     needs_system();
     rig r = rig_open(&config);
     int fd = jzx_loop_fd(r.loop);
-    subject *a = subject_start(&r, NULL, NULL);
-    subject *b = subject_start(&r, NULL, NULL);
-    send_tag(&r, a, GO);
-    send_tag(&r, b, GO);
+    puppet *a = puppet_start(&r, NULL, NULL);
+    puppet *b = puppet_start(&r, NULL, NULL);
+    tell(&r, a, GO);
+    tell(&r, b, GO);
     CHECK_EQ(jzx_loop_timeout_ms(r.loop), 0); /* after calls outside of a step: ask */
     CHECK_EQ(jzx_loop_deadline(r.loop), 0);
     step(&r);
@@ -126,14 +126,14 @@ static void test_left_over_work_makes_the_descriptor_readable(void)
     step(&r);
     CHECK(!readable(fd));
     rig_close(&r);
-    free(a);
-    free(b);
+    puppet_free(a);
+    puppet_free(b);
 }
 
 static void test_the_timeout_is_the_deadline_rounded_up(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     CHECK_EQ(jzx_loop_deadline(r.loop), JZX_TIMEOUT_INFINITE);
     CHECK_EQ(jzx_loop_timeout_ms(r.loop), -1);
     uint64_t before = jzx_loop_now(r.loop);
@@ -156,7 +156,7 @@ static void test_the_timeout_is_the_deadline_rounded_up(void)
     REQUIRE_OK(jzx_timer_start(r.loop, s->id, &far, NULL));
     CHECK_EQ(jzx_loop_timeout_ms(r.loop), INT_MAX);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 enum { THREADS = 3, SENDS = 3000 };
@@ -178,7 +178,7 @@ static void *produce(void *arg)
     return NULL;
 }
 
-static jzx_behavior_result stop_at_the_end(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result stop_at_the_end(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)ctx;
     (void)msg;
@@ -191,7 +191,7 @@ static void test_a_host_loop_misses_nothing(void)
 {
     needs_system();
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, stop_at_the_end, NULL);
+    puppet *s = puppet_start(&r, stop_at_the_end, NULL);
     producer p[THREADS];
     pthread_t threads[THREADS];
     struct pollfd host = {.fd = jzx_loop_fd(r.loop), .events = POLLIN};
@@ -209,7 +209,7 @@ static void test_a_host_loop_misses_nothing(void)
     }
     CHECK_EQ(s->handled, THREADS * SENDS);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void *ask_to_stop(void *arg)
@@ -222,7 +222,7 @@ static void test_a_stop_from_another_thread_ends_the_wait(void)
 {
     needs_system();
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     for (int i = 0; i < 200; i++) {
         pthread_t thread;
         REQUIRE(pthread_create(&thread, NULL, ask_to_stop, r.loop) == 0);
@@ -230,7 +230,7 @@ static void test_a_stop_from_another_thread_ends_the_wait(void)
         pthread_join(thread, NULL);
     }
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static int wait_for(pid_t child)
@@ -244,7 +244,7 @@ static void test_a_child_that_abandons_the_loop_leaves_the_parents_alone(void)
 {
     needs_system();
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, read_some, NULL);
+    puppet *s = puppet_start(&r, read_some, NULL);
     int pair[2];
     jzx_sender *sender = NULL;
     jzx_io_ref ref, sig;
@@ -253,7 +253,7 @@ static void test_a_child_that_abandons_the_loop_leaves_the_parents_alone(void)
     REQUIRE_OK(jzx_watch_signal(r.loop, SIGUSR2, s->id, 4, &sig));
     REQUIRE_OK(jzx_sender_open(r.loop, JZX_SENDER_SHARED, &sender));
     (void)after(&r, s, 1, 3);
-    send_tag(&r, s, GO);
+    tell(&r, s, GO);
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
@@ -269,14 +269,14 @@ static void test_a_child_that_abandons_the_loop_leaves_the_parents_alone(void)
     }
     uint32_t seen = 0;
     for (size_t i = 0; i < s->log_len; i++) {
-        seen |= 1u << s->log[i];
+        seen |= 1u << s->log[i].tag;
     }
     CHECK_EQ(seen, 0x3E); /* message, descriptor, timer, signal and thread */
     jzx_sender_release(sender);
     rig_close(&r);
     close(pair[0]);
     close(pair[1]);
-    free(s);
+    puppet_free(s);
 }
 
 static size_t list_fds(bool *open_fds)
@@ -302,7 +302,7 @@ static void test_every_descriptor_is_close_on_exec_and_closed_in_the_end(void)
     needs_system();
     size_t count = list_fds(before);
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     jzx_io_ref listener;
     char address[JZX_ADDRESS_MAX + 1];
     REQUIRE_OK(jzx_listen(r.loop, "127.0.0.1:0", s->id, NULL, &listener));
@@ -319,7 +319,7 @@ static void test_every_descriptor_is_close_on_exec_and_closed_in_the_end(void)
     }
     rig_close(&r);
     CHECK_EQ(list_fds(during), count);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_a_loop_says_which_poller_it_has_R28(void)
@@ -414,10 +414,10 @@ static void test_a_config_is_checked(void)
                        .turn_budget_us = UINT32_MAX,
                        .tick_budget_us = UINT32_MAX,
                        .dead_letter_ring = 1048576};
-    subject s = {.on = NULL};
-    jzx_spawn_opts opts = {.behavior = subject_behavior, .state = &s};
+    puppet s = {.bare = true, .mute = true};
+    jzx_spawn_opts opts = {.behavior = puppet_behavior, .state = &s};
     REQUIRE_OK(jzx_loop_create(&most, &loop));
-    REQUIRE_OK(jzx_spawn(loop, &opts, &s.id));
+    puppet_spawn_with(loop, &s, &opts);
     CHECK_OK(jzx_send_u64(loop, s.id, 0, GO));
     CHECK_OK(jzx_loop_run_until_idle(loop));
     CHECK_EQ(s.handled, 1);

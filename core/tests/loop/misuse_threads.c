@@ -1,7 +1,7 @@
 /* Goal: debug builds stop misuse at the call that does it, with a sentence (R35, R17).
  * Method: each misuse in a child process; the parent reads its stderr and how it ended. */
 #define _GNU_SOURCE
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include "support/check.h"
 

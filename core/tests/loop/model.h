@@ -9,7 +9,7 @@
 #ifndef JZT_MODEL_H
 #define JZT_MODEL_H
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  * under TSan. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 enum { GO = 1, WORK = 2, TICK = 3, END = 4 };
 

@@ -3,7 +3,7 @@
  * runs it. Method: pools of 1, 2 and 4 workers with many actors that each have some. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -4,7 +4,7 @@
  * loop; actors that note the thread they run on. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 enum { WORK = 1, END = 2, HALT = 3 };
 
@@ -16,16 +16,16 @@ static const struct {
               {"pool of 2", JZX_DISPATCHER_POOL, 2},
               {"pool of 4", JZX_DISPATCHER_POOL, 4}};
 
-typedef struct rig {
+typedef struct ring {
     jzx_loop *loop;
     jzx_fault *fault;
     size_t threads, fds;
     bool pool;
-} rig;
+} ring;
 
-static rig rig_open(size_t shape)
+static ring ring_open(size_t shape)
 {
-    rig r = {.threads = THREADS_NOW(), .fds = FDS_NOW()};
+    ring r = {.threads = count_threads(), .fds = count_fds()};
     r.pool = shapes[shape].kind == JZX_DISPATCHER_POOL;
     REQUIRE_OK(jzx_fault_create(NULL, &r.fault));
     jzx_config config = {.allocator = jzx_fault_allocator(r.fault),
@@ -35,30 +35,30 @@ static rig rig_open(size_t shape)
     return r;
 }
 
-static void rig_close(rig *r)
+static void ring_close(ring *r)
 {
     REQUIRE_OK(jzx_loop_destroy(r->loop));
-    WAIT_STILL(THREADS_NOW() == r->threads);
-    CHECK_EQ(FDS_NOW(), r->fds);
+    WAIT_STILL(count_threads() == r->threads);
+    CHECK_EQ(count_fds(), r->fds);
     CHECK_EQ(jzx_fault_leaked(r->fault, NULL), 0);
     CHECK_STR(jzx_fault_check(r->fault), NULL);
     jzx_fault_destroy(r->fault);
 }
 
-static jzx_counters rig_counters(const rig *r)
+static jzx_counters ring_counters(const ring *r)
 {
     jzx_counters c;
     jzx_loop_counters(r->loop, &c);
     return c;
 }
 
-static void for_all_shapes(void (*body)(rig *r))
+static void for_all_shapes(void (*body)(ring *r))
 {
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         unsigned failures_before = jzt_failures();
-        rig r = rig_open(i);
+        ring r = ring_open(i);
         body(&r);
-        rig_close(&r);
+        ring_close(&r);
         if (jzt_failures() != failures_before) {
             printf("    (%s)\n", shapes[i].name);
         }
@@ -103,7 +103,7 @@ static void play_deinit(jzx_context *ctx)
     atomic_store(&p->busy, 0);
 }
 
-static void open_game(rig *r, uint64_t balls)
+static void open_game(ring *r, uint64_t balls)
 {
     caller = pthread_self();
     memset(players, 0, sizeof players);
@@ -121,14 +121,14 @@ static uint64_t handled_by_both(void)
     return atomic_load(&players[0].handled) + atomic_load(&players[1].handled);
 }
 
-static void runs_until_nobody_is_left(rig *r)
+static void runs_until_nobody_is_left(ring *r)
 {
     open_game(r, 20000);
     for (size_t i = 0; i < 2; i++) {
         REQUIRE_OK(jzx_send_after(r->loop, players[i].id, 30, NULL, 0, END, NULL));
     }
     CHECK_OK(jzx_loop_run(r->loop));
-    CHECK_EQ(rig_counters(r).live, 0);
+    CHECK_EQ(ring_counters(r).live, 0);
     CHECK_EQ(atomic_load(&players[0].deinits) + atomic_load(&players[1].deinits), 2);
     CHECK_EQ(jzx_loop_done(r->loop), 1);
     CHECK_OK(jzx_loop_run(r->loop)); /* nobody is there */
@@ -142,7 +142,7 @@ static void test_run_returns_when_nobody_is_left_R31(void)
 /* When the players have got a little further. */
 static void *stop_later(void *arg)
 {
-    rig *r = arg;
+    ring *r = arg;
     uint64_t goal = handled_by_both() + 100, end = now_ns() + 5000 * MS;
     while (handled_by_both() < goal && now_ns() < end) {
         pause_us(200);
@@ -152,7 +152,7 @@ static void *stop_later(void *arg)
 }
 
 /* Between runs nobody runs: not one message is handled, however much there is to do. */
-static void stands_still(rig *r)
+static void stands_still(ring *r)
 {
     open_game(r, UINT64_MAX);
     for (int round = 0; round < 6; round++) {
@@ -187,7 +187,7 @@ static void test_between_runs_nobody_runs_R31(void)
     for_all_shapes(stands_still);
 }
 
-static void steps_on_the_caller(rig *r)
+static void steps_on_the_caller(ring *r)
 {
     open_game(r, UINT64_MAX);
     uint64_t before = 0;
@@ -215,7 +215,7 @@ static void test_a_step_runs_on_the_callers_thread_R29(void)
     for_all_shapes(steps_on_the_caller);
 }
 
-static void idles(rig *r)
+static void idles(ring *r)
 {
     open_game(r, 30000);
     REQUIRE_OK(jzx_send_after(r->loop, players[0].id, 3600000, NULL, 0, END, NULL));
@@ -238,7 +238,7 @@ static void test_run_until_idle_runs_everything_that_is_ready_R31(void)
     for_all_shapes(idles);
 }
 
-static void shuts_down(rig *r)
+static void shuts_down(ring *r)
 {
     for (int round = 0; round < 3; round++) {
         open_game(r, UINT64_MAX);
@@ -246,11 +246,11 @@ static void shuts_down(rig *r)
         CHECK_OK(jzx_loop_shutdown(r->loop, WAIT_LIMIT_MS, &report));
         CHECK_EQ(report.stopped, 2);
         CHECK_EQ(report.killed, 0);
-        CHECK_EQ(rig_counters(r).live, 0);
+        CHECK_EQ(ring_counters(r).live, 0);
         CHECK_EQ(atomic_load(&players[0].deinits) + atomic_load(&players[1].deinits), 2);
         CHECK_EQ(jzx_send_u64(r->loop, players[0].id, 0, WORK), JZX_ERR_NO_SUCH_ACTOR);
     }
-    jzx_counters c = rig_counters(r);
+    jzx_counters c = ring_counters(r);
     CHECK_EQ(c.accepted, c.handled + c.dead + c.redirected + c.revoked);
 }
 
@@ -259,14 +259,14 @@ static void test_a_pool_is_shut_down_and_used_again_R22(void)
     for_all_shapes(shuts_down);
 }
 
-static void is_destroyed_alive(rig *r)
+static void is_destroyed_alive(ring *r)
 {
     open_game(r, UINT64_MAX);
     pthread_t thread;
     REQUIRE_EQ(pthread_create(&thread, NULL, stop_later, r), 0);
     CHECK_OK(jzx_loop_run(r->loop));
     pthread_join(thread, NULL);
-} /* and the rig destroys it, with balls in the air */
+} /* and the ring destroys it, with balls in the air */
 
 static void test_a_pool_is_destroyed_in_the_middle_of_it_R5(void)
 {
@@ -277,13 +277,13 @@ static void test_a_pool_is_destroyed_in_the_middle_of_it_R5(void)
 static void test_pools_come_and_go_R31(void)
 {
     for (int i = 0; i < 200; i++) {
-        rig r = rig_open((size_t)i % COUNT_OF(shapes));
+        ring r = ring_open((size_t)i % COUNT_OF(shapes));
         if (i % 3 != 0) {
             open_game(&r, 10);
             CHECK_OK(jzx_loop_run_until_idle(r.loop));
             CHECK_EQ(handled_by_both(), 11);
         }
-        rig_close(&r);
+        ring_close(&r);
     }
 }
 
@@ -303,7 +303,7 @@ static jzx_behavior_result misuse(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_STOP;
 }
 
-static void refuses_misuse(rig *r)
+static void refuses_misuse(ring *r)
 {
     atomic_store(&refusals, 0);
     for (int i = 0; i < 10; i++) {
@@ -337,7 +337,7 @@ static void test_the_environment_chooses_a_dispatcher_R31(void)
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         setenv("JZX_DISPATCHER", table[i].value, 1);
         jzx_config config = {.dispatcher = table[i].config_kind, .workers = table[i].workers};
-        rig r = {0};
+        ring r = {0};
         REQUIRE_OK(jzx_loop_create(&config, &r.loop));
         open_game(&r, 1000);
         CHECK_OK(jzx_loop_run_until_idle(r.loop));
@@ -373,7 +373,7 @@ static void *send_few(void *arg)
     return NULL;
 }
 
-static void is_woken_by_threads(rig *r)
+static void is_woken_by_threads(ring *r)
 {
     jzx_sender *sender = NULL;
     REQUIRE_OK(jzx_sender_open(r->loop, JZX_SENDER_SHARED, &sender));
@@ -384,7 +384,7 @@ static void is_woken_by_threads(rig *r)
     CHECK_OK(jzx_loop_run(r->loop));
     pthread_join(thread, NULL);
     CHECK_EQ(handled_by_both(), 104);
-    CHECK_EQ(rig_counters(r).live, 0);
+    CHECK_EQ(ring_counters(r).live, 0);
     jzx_sender_release(sender);
 }
 

@@ -5,7 +5,7 @@
  * is printed and not judged: `jzx-bench rescue` is there for that. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -108,7 +108,7 @@ static void stay(void)
 
 static void (*before_sleep)(jzx_context *ctx);
 
-static jzx_behavior_result sleeper(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result sleeper(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     if (msg->kind == JZX_KIND_IO) {
@@ -133,28 +133,29 @@ static const struct {
     uint32_t sleepers; /* all workers but one */
 } pools[] = {{"crew", CREW_WORKERS - 1}, {"pool", POOL_WORKERS - 1}};
 
-static void watch_bell(jzx_context *ctx, agent *self, void *arg)
+static void watch_bell(jzx_context *ctx, puppet *self, uint32_t what)
 {
-    int *bell = arg;
-    (void)self;
-    CHECK_OK(jzx_watch_fd(ctx->loop, bell[0], ctx->self, JZX_IO_READ, STAY, NULL));
+    const int *bell = self->arg;
+    if (what == IN_INIT) {
+        CHECK_OK(jzx_watch_fd(ctx->loop, bell[0], ctx->self, JZX_IO_READ, STAY, NULL));
+    }
 }
 
 /* One for each sleeper: a byte in it sends it to sleep. */
 static int bells[POOL_WORKERS][2];
 
-static agent *sleepers_start(world *w, size_t which)
+static puppet *sleepers_start(world *w, size_t which)
 {
-    agent *last = NULL;
+    puppet *last = NULL;
     for (uint32_t i = 0; i < pools[which].sleepers; i++) {
         char name[64];
         snprintf(name, sizeof name, "sleeper%u", i);
-        last = agent_new(w, name, pools[which].place);
+        last = puppet_at(w, name, pools[which].place);
         last->on = sleeper;
-        last->on_init = watch_bell;
+        last->during = watch_bell;
         last->arg = bells[i];
         REQUIRE_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, bells[i]), 0);
-        (void)agent_start(last);
+        (void)puppet_up(last);
     }
     return last;
 }
@@ -165,7 +166,7 @@ enum { BY_MESSAGE, BY_TIMER, BY_BELL, CALLS };
 static void sleepers_call(world *w, size_t which, int call)
 {
     uint32_t n = 0;
-    for (agent *a = w->agents; a != NULL; a = a->next) {
+    for (puppet *a = w->cast.first; a != NULL; a = a->next) {
         if (strncmp(a->name, "sleeper", 7) != 0) {
             continue;
         }
@@ -374,12 +375,12 @@ static void test_descriptors_are_served_while_workers_sleep_R34(void)
 
 /* Long hooks are long behaviors: init, a signal, deinit. */
 static _Atomic int where;
-enum { IN_INIT, IN_SIGNAL, IN_DEINIT, HOOKS };
+enum { SLOW_INIT, SLOW_SIGNAL, SLOW_DEINIT, SLOW_HOOKS };
 
 static jzx_behavior_result slow_init(jzx_context *ctx, void *arg)
 {
     ctx->state = arg;
-    if (atomic_load(&where) == IN_INIT) {
+    if (atomic_load(&where) == SLOW_INIT) {
         stay();
     }
     return JZX_BEHAVIOR_OK;
@@ -388,7 +389,7 @@ static jzx_behavior_result slow_init(jzx_context *ctx, void *arg)
 static jzx_behavior_result slow_signal(jzx_context *ctx, const jzx_signal *signal)
 {
     (void)ctx;
-    if (atomic_load(&where) == IN_SIGNAL && signal->kind == JZX_SIGNAL_PRE_STOP) {
+    if (atomic_load(&where) == SLOW_SIGNAL && signal->kind == JZX_SIGNAL_PRE_STOP) {
         stay();
     }
     return JZX_BEHAVIOR_OK;
@@ -397,14 +398,14 @@ static jzx_behavior_result slow_signal(jzx_context *ctx, const jzx_signal *signa
 static void slow_deinit(jzx_context *ctx)
 {
     (void)ctx;
-    if (atomic_load(&where) == IN_DEINIT) {
+    if (atomic_load(&where) == SLOW_DEINIT) {
         stay();
     }
 }
 
 static void test_long_hooks_delay_nobody_else_R34(void)
 {
-    for (int hook = 0; hook < HOOKS; hook++) {
+    for (int hook = 0; hook < SLOW_HOOKS; hook++) {
         world *w = world_open_with(NULL, false);
         quicks_reset();
         quicks_spawn(w, "crew", 200);
@@ -420,7 +421,7 @@ static void test_long_hooks_delay_nobody_else_R34(void)
                                .state = &quicks[QUICK - 1],
                                .dispatcher = "crew"};
         REQUIRE_OK(jzx_spawn(w->loop, &opts, &id));
-        if (hook != IN_INIT) {
+        if (hook != SLOW_INIT) {
             world_settle(w);
             REQUIRE_OK(jzx_stop(w->loop, id));
         }
@@ -493,16 +494,16 @@ static void test_a_dispatcher_of_a_system_has_its_watchdog_R22(void)
 {
     for (size_t at = AT_POOL; at < PLACES; at++) {
         world *w = world_open_with(NULL, false);
-        agent *a = agent_start(agent_new(w, "stuck1", places[at]));
+        puppet *a = puppet_up(puppet_at(w, "stuck1", places[at]));
         jzx_watchdog_opts opts = {.limit_ms = 40, .on_stuck = on_stuck};
         jzx_watchdog *dog = NULL;
         atomic_store(&reported[0], 0);
         atomic_store(&reported[1], 0);
         REQUIRE_OK(jzx_watchdog_start(jzx_system_dispatcher(w->system, places[at]), &opts, &dog));
-        agent_hold(a);
+        puppet_hold(a);
         WAIT(w, atomic_load(&reported[1]) > 0);
         CHECK_EQ(atomic_load(&a->held), 1); /* while it lasts */
-        agent_release(a);
+        puppet_release(a);
         world_settle(w);
         jzx_watchdog_stop(dog);
         world_close(w);

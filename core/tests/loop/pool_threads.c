@@ -4,7 +4,7 @@
  * flag that says that somebody is inside it. Runs under TSan. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 enum { WORK = 1, BAD = 2, END = 3 };
 
@@ -18,7 +18,7 @@ typedef struct pool {
 
 static pool pool_open(uint32_t workers, bool watch_memory)
 {
-    pool p = {.threads = THREADS_NOW()};
+    pool p = {.threads = count_threads()};
     jzx_config config = {.dispatcher = JZX_DISPATCHER_POOL, .workers = workers};
     if (watch_memory) {
         REQUIRE_OK(jzx_fault_create(NULL, &p.fault));
@@ -49,7 +49,7 @@ static void pool_idle(const pool *p)
 static void pool_close(pool *p)
 {
     REQUIRE_OK(jzx_loop_destroy(p->loop));
-    WAIT_STILL(THREADS_NOW() == p->threads);
+    WAIT_STILL(count_threads() == p->threads);
     if (p->fault != NULL) {
         CHECK_EQ(jzx_fault_leaked(p->fault, NULL), 0);
         CHECK_STR(jzx_fault_check(p->fault), NULL);

@@ -3,7 +3,7 @@
  * are counted in /proc/self/fd. Runs under TSan. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/system.h>
 #include <jzx/testkit.h>
 

@@ -2,7 +2,7 @@
 /* not on: pinned pool (it has dispatchers of its own) */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/system.h>
 
 static jzx_behavior_result idle(jzx_context *ctx, const jzx_message *msg)

@@ -4,9 +4,9 @@
  * exit code; an alarm ends one that hangs. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
+#include <jzx/all.h>
 #include <jzx/blocking.h>
 #include <jzx/control.h>
-#include <jzx/jzx.h>
 #include <jzx/system.h>
 #include <jzx/testkit.h>
 
@@ -46,6 +46,41 @@ static size_t count_loop_fds(void)
     }
     closedir(dir);
     return count;
+}
+
+/* The state of a thread: the letter behind the last parenthesis of its stat. 'X': it is gone. */
+static char state_of(const char *tid)
+{
+    char path[300];
+    char text[512] = "";
+    (void)snprintf(path, sizeof path, "/proc/self/task/%s/stat", tid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return 'X';
+    }
+    size_t len = fread(text, 1, sizeof text - 1, file);
+    (void)fclose(file);
+    const char *end = len > 0 ? strrchr(text, ')') : NULL;
+    return end != NULL && end[1] == ' ' ? end[2] : 'X';
+}
+
+/* Waits until every other thread of the process sleeps, in its poller or where it was told to stay.
+ */
+static void others_sleep(void)
+{
+    char self[32];
+    (void)snprintf(self, sizeof self, "%ld", (long)gettid());
+    for (bool busy = true; busy;) {
+        busy = false;
+        DIR *dir = opendir("/proc/self/task");
+        for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+            char state = entry->d_name[0] == '.' || strcmp(entry->d_name, self) == 0
+                             ? 'X'
+                             : state_of(entry->d_name);
+            busy = busy || (state != 'S' && state != 'X');
+        }
+        closedir(dir);
+    }
 }
 
 typedef struct stage {
@@ -90,17 +125,35 @@ _Noreturn static void abandon(stage *s, bool freed)
     _exit(code);
 }
 
+/* A thread is at rest once it is in its poller; the system only knows that it is idle, and /proc
+ * that it sleeps. The child finds out, so another one is made until it finds the system at rest. */
+static void fork_at_rest(stage *s)
+{
+    fflush(NULL);
+    for (int tries = 0;; tries++) {
+        others_sleep();
+        pid_t pid = fork();
+        REQUIRE(pid >= 0);
+        if (pid == 0) {
+            abandon(s, true);
+        }
+        int status = 0;
+        REQUIRE_EQ(waitpid(pid, &status, 0), pid);
+        int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        if (code != LEFT_MEMORY && code != NOT_REFUSED) {
+            CHECK_EQ(code, 0);
+            return;
+        }
+        REQUIRE(tries < 1000); /* never at rest: it is not, then */
+    }
+}
+
 static jzx_behavior_result obey(jzx_context *ctx, const jzx_message *msg)
 {
     stage *s = ctx->state;
     atomic_fetch_add(&s->handled, 1);
     if (msg->tag == FORK) {
-        fflush(NULL);
-        pid_t pid = fork();
-        if (pid == 0) {
-            abandon(s, true);
-        }
-        check_child(pid);
+        fork_at_rest(s);
     }
     while (msg->tag == HOLD && !atomic_load(&s->over)) {
         atomic_store(&s->held, true);
@@ -170,28 +223,6 @@ static void close_stage(stage *s)
     CHECK_EQ(count_loop_fds(), s->fds);
 }
 
-/* A pinned thread is at rest once it is in its poller; the system only knows that it is idle. */
-static void fork_at_rest(stage *s)
-{
-    fflush(NULL);
-    for (int tries = 0;; tries++) {
-        (void)usleep(20000);
-        pid_t pid = fork();
-        REQUIRE(pid >= 0);
-        if (pid == 0) {
-            abandon(s, true);
-        }
-        int status = 0;
-        REQUIRE_EQ(waitpid(pid, &status, 0), pid);
-        int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        if (code != LEFT_MEMORY && code != NOT_REFUSED) {
-            CHECK_EQ(code, 0);
-            return;
-        }
-        REQUIRE(tries < 100); /* never at rest: it is not, then */
-    }
-}
-
 static void test_a_child_abandons_a_system_at_rest_R29(void)
 {
     stage s = {0};
@@ -209,7 +240,6 @@ static void test_a_child_forked_inside_an_actor_abandons_the_system_R29(void)
 {
     stage s = {0};
     open_stage(&s, true);
-    (void)usleep(50000);
     REQUIRE_OK(jzx_send_u64(s.loop, s.ids[0], 0, FORK));
     REQUIRE_OK(jzx_system_run_until_idle(s.system, PATIENCE_MS));
     close_stage(&s);
@@ -247,7 +277,7 @@ static void test_a_child_that_leaves_memory_behind_writes_to_no_closed_descripto
     while (!atomic_load(&s.held)) {
         (void)usleep(1000);
     }
-    (void)usleep(50000); /* the others sleep */
+    others_sleep();
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {

@@ -5,8 +5,8 @@
  * the row; actors in every place that start, fail, restart, give up, overflow and end. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_box.h"
-#include "system_sup.h"
+#include "nest.h"
+#include "world.h"
 
 #include "loop/system.h" /* how many were not told */
 
@@ -26,7 +26,7 @@ typedef enum sort {
     LETTER
 } sort;
 
-typedef struct sight {
+typedef struct glance {
     sort what;
     jzx_actor_id id;
     jzx_actor_id other;
@@ -36,7 +36,7 @@ typedef struct sight {
     uint64_t u64;
     uint64_t seq;
     uint32_t number;
-} sight;
+} glance;
 
 typedef struct recorder {
     world *w;
@@ -44,10 +44,10 @@ typedef struct recorder {
     bool inside;
     bool closed; /* it must not be called any more */
     size_t count;
-    sight seen[SEEN_MAX];
+    glance seen[SEEN_MAX];
 } recorder;
 
-static sight *add(void *ctx, sort what, jzx_actor_id id)
+static glance *add(void *ctx, sort what, jzx_actor_id id)
 {
     recorder *rec = ctx;
     CHECK(!rec->inside);
@@ -55,8 +55,8 @@ static sight *add(void *ctx, sort what, jzx_actor_id id)
     CHECK(pthread_equal(rec->thread, pthread_self()));
     rec->inside = true;
     REQUIRE(rec->count < SEEN_MAX);
-    sight *at = &rec->seen[rec->count++];
-    *at = (sight){.what = what, .id = id};
+    glance *at = &rec->seen[rec->count++];
+    *at = (glance){.what = what, .id = id};
     rec->inside = false;
     return at;
 }
@@ -65,21 +65,21 @@ static void on_start(void *ctx, jzx_actor_id id, const char *name)
 {
     recorder *rec = ctx;
     snprintf(add(ctx, START, id)->name, JZX_NAME_MAX, "%s", name);
-    world_on_start(rec->w, id, name);
+    cast_observer.on_actor_spawn(&rec->w->cast, id, name);
 }
 
 static void on_stop(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason)
 {
     recorder *rec = ctx;
-    sight *at = add(ctx, STOP, id);
+    glance *at = add(ctx, STOP, id);
     snprintf(at->name, sizeof at->name, "%s", name);
     at->reason = *reason;
-    world_on_stop(rec->w, id, name, reason);
+    cast_observer.on_actor_stop(&rec->w->cast, id, name, reason);
 }
 
 static void on_fail(void *ctx, jzx_actor_id id, const char *name, const jzx_reason *reason)
 {
-    sight *at = add(ctx, FAILED, id);
+    glance *at = add(ctx, FAILED, id);
     snprintf(at->name, sizeof at->name, "%s", name);
     at->reason = *reason;
 }
@@ -91,7 +91,7 @@ static void on_actor_restart(void *ctx, jzx_actor_id id, int attempt)
 
 static void on_restart(void *ctx, const jzx_restart_event *e)
 {
-    sight *at = add(ctx, RESTART, e->id);
+    glance *at = add(ctx, RESTART, e->id);
     snprintf(at->name, sizeof at->name, "%s", e->name);
     at->other = e->supervisor;
     at->reason = *e->cause;
@@ -105,7 +105,7 @@ static void on_supervisor_escalate(void *ctx, jzx_actor_id id)
 
 static void on_escalate(void *ctx, const jzx_escalation_event *e)
 {
-    sight *at = add(ctx, ESCALATE, e->supervisor);
+    glance *at = add(ctx, ESCALATE, e->supervisor);
     snprintf(at->name, sizeof at->name, "%s", e->supervisor_name);
     snprintf(at->child, sizeof at->child, "%s", e->child_name);
     at->other = e->child;
@@ -130,7 +130,7 @@ static void on_loop_stop(void *ctx)
 
 static void on_letter(void *ctx, const jzx_dead_letter *letter, const jzx_message *msg)
 {
-    sight *at = add(ctx, LETTER, letter->target);
+    glance *at = add(ctx, LETTER, letter->target);
     at->other = letter->sender;
     at->seq = letter->seq;
     at->number = letter->reason;
@@ -169,10 +169,10 @@ static recorder *listen_to(world *w)
 }
 
 /* The nth of its kind about an actor (0: any); NULL: there is none. */
-static const sight *find(const recorder *rec, sort what, jzx_actor_id id, size_t nth)
+static const glance *find(const recorder *rec, sort what, jzx_actor_id id, size_t nth)
 {
     for (size_t i = 0; i < rec->count; i++) {
-        const sight *at = &rec->seen[i];
+        const glance *at = &rec->seen[i];
         if (at->what == what && (id == 0 || at->id == id) && nth-- == 0) {
             return at;
         }
@@ -196,14 +196,14 @@ static void test_starts_and_ends_of_all_dispatchers_come_in_a_row_R31(void)
     for (size_t i = 0; i < PLACES; i++) {
         char name[16];
         snprintf(name, sizeof name, "at %s", places[i]);
-        agent *a = agent_start(agent_new(w, name, places[i]));
+        puppet *a = puppet_up(puppet_at(w, name, places[i]));
         jzx_actor_id id = ID_OF(a);
         WAIT(w, find(rec, START, id, 0) != NULL);
         CHECK_STR(find(rec, START, id, 0)->name, name);
-        agent_order(a, A_FAIL);
+        puppet_order(a, T_FAIL);
         WAIT(w, find(rec, STOP, id, 0) != NULL);
-        const sight *fail = find(rec, FAILED, id, 0);
-        const sight *stop = find(rec, STOP, id, 0);
+        const glance *fail = find(rec, FAILED, id, 0);
+        const glance *stop = find(rec, STOP, id, 0);
         REQUIRE(fail != NULL);
         CHECK(find(rec, START, id, 0) < fail && fail < stop);
         CHECK_STR(fail->name, name);
@@ -225,11 +225,11 @@ static void restart_and_give_up(world *w, recorder *rec, size_t at, size_t which
     nest *n = nest_new(w, at, JZX_PERMANENT);
     n->spec.intensity = 1;
     nest_start(n);
-    agent *kid = n->kid[which];
+    puppet *kid = n->kid[which];
     jzx_actor_id id = ID_OF(kid);
-    agent_order(kid, A_FAIL);
+    puppet_order(kid, T_FAIL);
     WAIT(w, find(rec, RESTART_SHORT, id, 0) != NULL);
-    const sight *again = find(rec, RESTART, id, 0);
+    const glance *again = find(rec, RESTART, id, 0);
     REQUIRE(again != NULL);
     CHECK(find(rec, FAILED, id, 0) < again);
     CHECK(find(rec, RESTART_SHORT, id, 0) == again + 1 || which != 0);
@@ -238,10 +238,10 @@ static void restart_and_give_up(world *w, recorder *rec, size_t at, size_t which
     CHECK_STR(again->reason.text, "as told");
     CHECK_EQ(again->number, 2);
     CHECK_EQ(find(rec, RESTART_SHORT, id, 0)->number, 1);
-    WAIT(w, agent_signals(kid, JZX_SIGNAL_POST_RESTART) == 1);
-    agent_order(kid, A_FAIL);
+    WAIT(w, puppet_signals(kid, JZX_SIGNAL_POST_RESTART) == 1);
+    puppet_order(kid, T_FAIL);
     WAIT(w, find(rec, STOP, n->sup, 0) != NULL);
-    const sight *over = find(rec, ESCALATE, n->sup, 0);
+    const glance *over = find(rec, ESCALATE, n->sup, 0);
     REQUIRE(over != NULL);
     CHECK(find(rec, ESCALATE_SHORT, n->sup, 0) < over && over < find(rec, STOP, n->sup, 0));
     CHECK_STR(over->name, "sup");
@@ -266,7 +266,7 @@ static void test_restarts_and_escalations_bring_their_strings_along_R19(void)
 }
 
 /* Sends to itself more than it has room for. */
-static void overflow(jzx_context *ctx, agent *self, void *arg)
+static void overflow(jzx_context *ctx, puppet *self, void *arg)
 {
     (void)self;
     (void)arg;
@@ -282,12 +282,12 @@ static void test_full_mailboxes_are_told_R21(void)
     world *w = world_open();
     recorder *rec = listen_to(w);
     for (size_t i = 0; i < PLACES; i++) {
-        agent *a = agent_new(w, places[i], places[i]);
+        puppet *a = puppet_at(w, places[i], places[i]);
         a->opts.mailbox_cap = 2;
-        agent_start(a);
-        agent_call(a, overflow, NULL);
+        puppet_up(a);
+        puppet_call(a, overflow, NULL);
         WAIT(w, find(rec, FULL, ID_OF(a), 0) != NULL);
-        end_agent(a);
+        puppet_end(a);
         CHECK_EQ(count_of(rec, FULL, ID_OF(a)), 1);
     }
     world_close(w);
@@ -315,7 +315,7 @@ typedef struct load {
 } load;
 
 /* A box for one that drops what is new: all but one of these die, in this order. */
-static void flood(jzx_context *ctx, agent *self, void *arg)
+static void flood(jzx_context *ctx, puppet *self, void *arg)
 {
     load *l = arg;
     (void)self;
@@ -326,15 +326,15 @@ static void flood(jzx_context *ctx, agent *self, void *arg)
     }
 }
 
-static agent *box_start(world *w, const char *name, const char *place)
+static puppet *box_start(world *w, const char *name, const char *place)
 {
-    agent *a = agent_new(w, name, place);
+    puppet *a = puppet_at(w, name, place);
     a->opts.mailbox_cap = 1;
     a->opts.full_policy = JZX_FULL_DROP_NEWEST;
-    return agent_start(a);
+    return puppet_up(a);
 }
 
-static jzx_behavior_result flood_on_go(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result flood_on_go(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->tag == GO) {
         flood(ctx, self, self->arg);
@@ -348,21 +348,21 @@ static void test_letters_of_each_dispatcher_come_in_their_order_R6(void)
     enum { EACH = JZT_SANITIZED ? 500 : 2000 };
     world *w = world_open();
     recorder *rec = listen_to(w);
-    agent *box[PLACES];
+    puppet *box[PLACES];
     load l = {.count = EACH, .first = 1};
     for (size_t i = 0; i < PLACES; i++) {
-        box[i] = agent_new(w, places[i], places[i]);
+        box[i] = puppet_at(w, places[i], places[i]);
         box[i]->opts.mailbox_cap = 2;
         box[i]->opts.full_policy = JZX_FULL_DROP_NEWEST;
         box[i]->on = flood_on_go;
         box[i]->arg = &l;
-        agent_start(box[i]);
+        puppet_up(box[i]);
     }
     for (size_t i = 0; i < PLACES; i++) {
         REQUIRE_OK(jzx_send_async_u64(w->sender, ID_OF(box[i]), 0, GO));
     }
     for (size_t i = 0; i < PLACES; i++) {
-        WAIT(w, atomic_load(&box[i]->handled) > 1);
+        WAIT(w, atomic_load(&box[i]->worked) > 1);
     }
     world_settle(w);
     jzx_counters c = world_counters(w);
@@ -372,7 +372,7 @@ static void test_letters_of_each_dispatcher_come_in_their_order_R6(void)
         uint64_t seq = 0;
         uint64_t letters = 0;
         for (size_t j = 0; j < rec->count; j++) {
-            const sight *at = &rec->seen[j];
+            const glance *at = &rec->seen[j];
             if (at->what == LETTER && at->id == ID_OF(box[i])) {
                 CHECK(at->u64 > last);
                 CHECK(at->seq > seq);
@@ -382,8 +382,8 @@ static void test_letters_of_each_dispatcher_come_in_their_order_R6(void)
                 letters++;
             }
         }
-        CHECK_EQ(letters + atomic_load(&box[i]->handled), EACH + 1);
-        end_agent(box[i]);
+        CHECK_EQ(letters + atomic_load(&box[i]->worked), EACH + 1);
+        puppet_end(box[i]);
     }
     world_close(w);
     free(rec);
@@ -397,7 +397,7 @@ static void count_drop(void *data)
     atomic_fetch_add(&drops, 1);
 }
 
-static void send_block_twice(jzx_context *ctx, agent *self, void *arg)
+static void send_block_twice(jzx_context *ctx, puppet *self, void *arg)
 {
     (void)self;
     (void)arg;
@@ -413,12 +413,12 @@ static void test_of_a_letter_everything_but_its_data_is_told_R21(void)
     world *w = world_open();
     recorder *rec = listen_to(w);
     for (size_t i = 0; i < PLACES; i++) {
-        agent *box = box_start(w, places[i], places[i]);
+        puppet *box = box_start(w, places[i], places[i]);
         atomic_store(&drops, 0);
-        box_call(box, send_block_twice, NULL);
+        puppet_call(box, send_block_twice, NULL);
         WAIT(w, find(rec, LETTER, ID_OF(box), 0) != NULL);
         CHECK_EQ(find(rec, LETTER, ID_OF(box), 0)->number, JZX_DEAD_DROPPED_NEWEST);
-        end_agent(box);
+        puppet_end(box);
         CHECK_EQ(atomic_load(&drops), 2); /* the other one by the actor's end or its behavior */
     }
     world_close(w);
@@ -428,11 +428,11 @@ static void test_of_a_letter_everything_but_its_data_is_told_R21(void)
 /* "loop" stands still, so that what happens elsewhere waits. */
 static void happen_elsewhere(world *w, const char *name, size_t at)
 {
-    agent *box = box_start(w, name, places[at]);
+    puppet *box = box_start(w, name, places[at]);
     load l = {.count = 10, .first = 1};
     uint64_t before = world_counters(w).ended;
-    box_call(box, flood, &l);
-    box_order(box, A_STOP);
+    puppet_call(box, flood, &l);
+    puppet_order(box, T_STOP);
     if (at != AT_LOOP) {
         WAIT_STILL(world_counters(w).ended > before);
     }
@@ -461,8 +461,8 @@ static void test_who_listens_no_more_is_not_called_R31(void)
             free(heir);
         }
     }
-    atomic_store(&w->starts, 0); /* whoever listened heard of some */
-    atomic_store(&w->ends, 0);
+    atomic_store(&w->cast.starts, 0); /* whoever listened heard of some */
+    atomic_store(&w->cast.ends, 0);
     world_close(w);
 }
 
@@ -472,7 +472,7 @@ static void test_what_waits_is_told_when_the_system_is_destroyed_R31(void)
         world *w = world_open();
         recorder *rec = listen_to(w);
         happen_elsewhere(w, "box", at);
-        agent *left = agent_start(agent_new(w, "left", places[at]));
+        puppet *left = puppet_up(puppet_at(w, "left", places[at]));
         happen_elsewhere(w, "other", (at + 1) % PLACES);
         (void)left;
         jzx_counters c = world_counters(w);
@@ -483,28 +483,28 @@ static void test_what_waits_is_told_when_the_system_is_destroyed_R31(void)
         CHECK(count_of(rec, LETTER, 0) >= 9);
         CHECK_EQ(jzx_fault_leaked(w->fault, NULL), 0);
         jzx_fault_destroy(w->fault);
-        world_free_agents(w);
+        cast_close(&w->cast);
         free(w);
         free(rec);
     }
 }
 
 /* How many letters there were while there was no memory. */
-static uint64_t flood_without_memory(agent *box)
+static uint64_t flood_without_memory(puppet *box)
 {
     world *w = box->w;
     load l = {.count = 50, .first = 1};
     uint64_t dead = world_counters(w).dead;
-    uint64_t handled = atomic_load(&box->handled);
+    uint64_t handled = atomic_load(&box->worked);
     jzx_fault_arm_alloc(w->fault, 1, 1);
-    box_call(box, flood, &l);
-    if (!agent_on_loop(box)) {
-        WAIT_STILL(world_counters(w).dead - dead + atomic_load(&box->handled) - handled == l.sent);
+    puppet_call(box, flood, &l);
+    if (!puppet_on_loop(box)) {
+        WAIT_STILL(world_counters(w).dead - dead + atomic_load(&box->worked) - handled == l.sent);
     }
     jzx_fault_arm_alloc(w->fault, 0, 0);
     world_settle(w);
     uint64_t died = world_counters(w).dead - dead;
-    CHECK_EQ(died + atomic_load(&box->handled) - handled, l.sent);
+    CHECK_EQ(died + atomic_load(&box->worked) - handled, l.sent);
     return died;
 }
 
@@ -514,14 +514,14 @@ static void test_without_memory_observations_are_lost_but_no_message_R5(void)
     world *w = world_open();
     recorder *rec = listen_to(w);
     for (size_t i = 0; i < PLACES; i++) {
-        agent *box = box_start(w, places[i], places[i]);
+        puppet *box = box_start(w, places[i], places[i]);
         load l = {.count = 50, .first = 1};
         uint64_t lost = atomic_load(&w->system->unobserved);
         uint64_t died = 0;
         size_t told = 0;
         /* Until a worker that has nodes from before is the one without memory. */
         for (int n = 0; n < 1000 && atomic_load(&w->system->unobserved) == lost; n++) {
-            box_call(box, flood, &l);
+            puppet_call(box, flood, &l);
             world_settle(w);
             told = count_of(rec, LETTER, ID_OF(box));
             died = flood_without_memory(box);
@@ -529,7 +529,7 @@ static void test_without_memory_observations_are_lost_but_no_message_R5(void)
         uint64_t more = atomic_load(&w->system->unobserved) - lost;
         CHECK(more > 0);
         CHECK_EQ(more + count_of(rec, LETTER, ID_OF(box)) - told, died);
-        end_agent(box);
+        puppet_end(box);
     }
     world_close(w);
     free(rec);
@@ -538,7 +538,7 @@ static void test_without_memory_observations_are_lost_but_no_message_R5(void)
 static void test_an_observer_is_set_everywhere_or_nowhere_R31(void)
 {
     world *w = world_open();
-    agent *a = agent_start(agent_new(w, "pool", "pool"));
+    puppet *a = puppet_up(puppet_at(w, "pool", "pool"));
     world_settle(w);
     recorder *rec = calloc(1, sizeof *rec);
     rec->thread = pthread_self();
@@ -549,7 +549,7 @@ static void test_an_observer_is_set_everywhere_or_nowhere_R31(void)
         CHECK_EQ(jzx_system_set_observer(w->system, &everything, rec, 1), JZX_ERR_NO_MEMORY);
         jzx_fault_arm_alloc(w->fault, 0, 0);
     }
-    end_agent(a); /* as the world's own observer tells */
+    puppet_end(a); /* as the world's own observer tells */
     rec->closed = false;
     CHECK_OK(jzx_system_set_observer(w->system, &everything, rec, 1));
     struct {
@@ -559,8 +559,8 @@ static void test_an_observer_is_set_everywhere_or_nowhere_R31(void)
     const void *given = &newer;
     CHECK_EQ(jzx_system_set_observer_sized(w->system, given, sizeof newer, rec, 1),
              JZX_ERR_NEWER_STRUCT);
-    a = agent_start(agent_new(w, "again", "pool"));
-    end_agent(a);
+    a = puppet_up(puppet_at(w, "again", "pool"));
+    puppet_end(a);
     CHECK_EQ(rec->count, 2);
     world_close(w);
     free(rec);

@@ -5,7 +5,7 @@
  * so. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_agent.h"
+#include "world.h"
 
 #include <errno.h>
 

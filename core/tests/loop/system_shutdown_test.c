@@ -1,9 +1,10 @@
 /* Goal: a system goes down under one deadline, on all dispatchers at once, and says who was killed,
- * who is stuck and what was lost; afterwards it can be used again (R5, R16, R22). Method: agents in
- * every place that stop, defer for ever, or do not return; threads that go on sending meanwhile. */
+ * who is stuck and what was lost; afterwards it can be used again (R5, R16, R22). Method: puppets
+ * in every place that stop, defer for ever, or do not return; threads that go on sending meanwhile.
+ */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_sup.h"
+#include "nest.h"
 
 #include <sched.h>
 #include <sys/wait.h>
@@ -44,12 +45,12 @@ static void stop_everybody(uint32_t root_stop)
     jzx_config config = {.root_stop = root_stop};
     world *w = world_open_with(&config, true);
     for (int round = 0; round < 10; round++) {
-        agent *all[PLACES][EACH];
+        puppet *all[PLACES][EACH];
         for (size_t at = 0; at < PLACES; at++) {
             for (size_t i = 0; i < EACH; i++) {
                 char name[64];
                 snprintf(name, sizeof name, "%s%zu", places[at], i);
-                all[at][i] = agent_start(agent_new(w, name, places[at]));
+                all[at][i] = puppet_up(puppet_at(w, name, places[at]));
                 REQUIRE_OK(jzx_send_u64(w->loop, atomic_load(&all[at][i]->id), 1, WORK));
             }
         }
@@ -61,7 +62,7 @@ static void stop_everybody(uint32_t root_stop)
         check_empty(w);
         for (size_t at = 0; at < PLACES; at++) {
             for (size_t i = 0; i < EACH; i++) {
-                CHECK_AGENT_ENDED(all[at][i], JZX_REASON_SHUTDOWN);
+                CHECK_PUPPET_ENDED(all[at][i], JZX_REASON_SHUTDOWN);
                 CHECK(i == 0 || at == AT_PINNED || root_stop == JZX_ROOT_STOP_TOGETHER ||
                       atomic_load(&all[at][i]->end_seq) < atomic_load(&all[at][i - 1]->end_seq));
             }
@@ -76,7 +77,7 @@ static void test_everybody_everywhere_stops_and_the_system_lives_on_R22(void)
     stop_everybody(JZX_ROOT_STOP_IN_ORDER);
 }
 
-static bool is_named(const jzx_shutdown_report *report, agent *a, uint32_t reason)
+static bool is_named(const jzx_shutdown_report *report, puppet *a, uint32_t reason)
 {
     for (uint32_t i = 0; i < report->named && i < JZX_SHUTDOWN_NAMES; i++) {
         if (report->who[i].id == atomic_load(&a->id)) {
@@ -91,16 +92,16 @@ static bool is_named(const jzx_shutdown_report *report, agent *a, uint32_t reaso
 static void test_one_deadline_holds_for_all_dispatchers_R22(void)
 {
     world *w = world_open();
-    agent *all[2 * PLACES];
+    puppet *all[2 * PLACES];
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         char name[64];
         snprintf(name, sizeof name, "late%zu", i);
-        all[i] = agent_new(w, name, places[i % PLACES]);
-        all[i]->stop_answer = JZX_BEHAVIOR_DEFER;
+        all[i] = puppet_at(w, name, places[i % PLACES]);
+        all[i]->answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
         all[i]->opts.stop_timeout_ms = JZX_SHUTDOWN_INFINITE;
-        (void)agent_start(all[i]);
+        (void)puppet_up(all[i]);
     }
-    agent *good = agent_start(agent_new(w, "good", "pool"));
+    puppet *good = puppet_up(puppet_at(w, "good", "pool"));
     jzx_shutdown_report report;
     uint64_t begin = now_ns();
     CHECK_EQ(jzx_system_shutdown(w->system, 300, &report), JZX_ERR_TIMED_OUT);
@@ -112,15 +113,15 @@ static void test_one_deadline_holds_for_all_dispatchers_R22(void)
     CHECK_EQ(report.killed, COUNT_OF(all));
     CHECK_EQ(report.stopped, 1);
     CHECK_EQ(report.named, COUNT_OF(all));
-    CHECK_EQ(agent_reason(good).kind, JZX_REASON_SHUTDOWN);
+    CHECK_EQ(puppet_reason(good).kind, JZX_REASON_SHUTDOWN);
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         CHECK(is_named(&report, all[i], JZX_REASON_NORMAL));
         CHECK_EQ(atomic_load(&all[i]->ends), 1);
-        uint32_t reason = agent_reason(all[i]).kind;
+        uint32_t reason = puppet_reason(all[i]).kind;
         CHECK(reason == JZX_REASON_STOP_TIMEOUT || reason == JZX_REASON_KILLED);
     }
     check_empty(w);
-    (void)agent_start(agent_new(w, "again", "crew"));
+    (void)puppet_up(puppet_at(w, "again", "crew"));
     CHECK_OK(jzx_system_shutdown(w->system, 1000, &report));
     CHECK_EQ(report.stopped, 1); /* a report of its own */
     world_close(w);
@@ -136,10 +137,10 @@ static void count_drop(void *data)
 
 static void *release_all(void *arg)
 {
-    agent **all = arg;
+    puppet **all = arg;
     pause_us(30000);
     for (size_t at = 0; at < PLACES; at++) {
-        agent_release(all[at]);
+        puppet_release(all[at]);
     }
     return NULL;
 }
@@ -148,14 +149,14 @@ static void *release_all(void *arg)
 static void test_the_report_sums_up_what_was_lost_R22(void)
 {
     world *w = world_open();
-    static agent *all[PLACES];
+    static puppet *all[PLACES];
     atomic_store(&drops, 0);
     for (size_t at = 0; at < PLACES; at++) {
-        all[at] = agent_start(agent_new(w, places[at], places[at]));
+        all[at] = puppet_up(puppet_at(w, places[at], places[at]));
     }
     for (size_t at = 0; at < PLACES; at++) {
         jzx_actor_id id = atomic_load(&all[at]->id);
-        agent_hold(all[at]);
+        puppet_hold(all[at]);
         for (uint64_t i = 0; i < 3; i++) {
             jzx_send_opts opts = {.data = malloc(8), .len = 8, .drop = count_drop, .tag = WORK};
             REQUIRE_OK(jzx_send_async_with(w->sender, id, &opts));
@@ -181,12 +182,12 @@ static void test_who_does_not_return_is_reported_stuck_R22(void)
     for (size_t at = AT_PINNED; at < PLACES; at++) {
         unsigned failures = jzt_failures();
         world *w = world_open();
-        agent *stuck = agent_start(agent_new(w, "stuck", places[at]));
-        agent *others[PLACES];
+        puppet *stuck = puppet_up(puppet_at(w, "stuck", places[at]));
+        puppet *others[PLACES];
         for (size_t i = 0; i < PLACES; i++) {
-            others[i] = agent_start(agent_new(w, places[i], places[i]));
+            others[i] = puppet_up(puppet_at(w, places[i], places[i]));
         }
-        agent_hold(stuck);
+        puppet_hold(stuck);
         jzx_shutdown_report report;
         uint64_t begin = now_ns();
         CHECK_EQ(jzx_system_shutdown(w->system, 200, &report), JZX_ERR_STUCK);
@@ -200,14 +201,14 @@ static void test_who_does_not_return_is_reported_stuck_R22(void)
             }
             CHECK_EQ(atomic_load(&others[i]->ends), 1);
         }
-        agent_release(stuck);
+        puppet_release(stuck);
         if (jzt_failures() != failures) {
             printf("    (stuck on %s)\n", places[at]);
         }
         WAIT(w, atomic_load(&stuck->ends) == 1);
         WAIT(w, world_counters(w).live == 0);
-        agent *again = agent_new(w, "again", places[at]);
-        WAIT(w, agent_spawn(w->loop, again) == JZX_OK); /* its dispatcher opens in a moment */
+        puppet *again = puppet_at(w, "again", places[at]);
+        WAIT(w, puppet_spawn_at(w->loop, again) == JZX_OK); /* its dispatcher opens in a moment */
         world_close(w);
     }
 }
@@ -216,14 +217,14 @@ static void test_who_does_not_return_is_reported_stuck_R22(void)
 static int destroy_with_one_stuck(size_t at)
 {
     world *w = world_open_with(NULL, false);
-    agent *stuck = agent_start(agent_new(w, "stuck", places[at]));
-    (void)agent_start(agent_new(w, "good", "pool"));
-    agent_hold(stuck);
+    puppet *stuck = puppet_up(puppet_at(w, "stuck", places[at]));
+    (void)puppet_up(puppet_at(w, "good", "pool"));
+    puppet_hold(stuck);
     uint64_t begin = now_ns();
     jzx_err err = jzx_system_destroy(w->system);
     uint64_t took = now_ns() - begin;
     jzx_err closed = jzx_send_async_u64(w->sender, atomic_load(&stuck->id), 1, WORK);
-    agent_release(stuck);
+    puppet_release(stuck);
     pause_us(100000); /* it comes back to a system that is gone, and must do no harm */
     if (err != JZX_ERR_STUCK || closed != JZX_ERR_LOOP_CLOSED) {
         fprintf(stderr, "    destroy said %s, a send %s\n", jzx_err_name(err),
@@ -305,9 +306,9 @@ static void test_a_shutdown_under_fire_loses_nothing_R5(void)
         atomic_store(&f.on, 1);
         atomic_store(&drops, 0);
         for (size_t at = 0; at < PLACES; at++) {
-            agent *a = agent_new(w, places[at], places[at]);
+            puppet *a = puppet_at(w, places[at], places[at]);
             a->mute = true;
-            f.targets[at] = atomic_load(&agent_start(a)->id);
+            f.targets[at] = atomic_load(&puppet_up(a)->id);
         }
         pthread_t threads[THREADS];
         for (size_t i = 0; i < THREADS; i++) {
@@ -364,9 +365,9 @@ static void test_a_system_destroyed_under_fire_drops_everything_once_R5(void)
         f.w = w;
         atomic_store(&drops, 0);
         for (size_t at = 0; at < PLACES; at++) {
-            agent *a = agent_new(w, places[at], places[at]);
+            puppet *a = puppet_at(w, places[at], places[at]);
             a->mute = true;
-            f.targets[at] = atomic_load(&agent_start(a)->id);
+            f.targets[at] = atomic_load(&puppet_up(a)->id);
         }
         pthread_t threads[THREADS];
         for (size_t i = 0; i < THREADS; i++) {
@@ -379,10 +380,10 @@ static void test_a_system_destroyed_under_fire_drops_everything_once_R5(void)
         }
         CHECK_EQ(atomic_load(&drops), atomic_load(&f.accepted));
         jzx_sender_release(w->sender);
-        WAIT_STILL(THREADS_NOW() == w->threads);
+        WAIT_STILL(count_threads() == w->threads);
         CHECK_EQ(jzx_fault_leaked(w->fault, NULL), 0);
         jzx_fault_destroy(w->fault);
-        world_free_agents(w);
+        cast_close(&w->cast);
         free(w);
     }
 }
@@ -393,7 +394,7 @@ static void trees_go_down(world *w, size_t at)
     for (int hangs = 0; hangs < 2; hangs++) {
         nest *n = nest_new(w, at, JZX_PERMANENT);
         n->children[2].shutdown_ms = JZX_SHUTDOWN_INFINITE;
-        n->kid[2]->stop_answer = hangs ? JZX_BEHAVIOR_DEFER : JZX_BEHAVIOR_OK;
+        n->kid[2]->answer[JZX_SIGNAL_PRE_STOP] = hangs ? JZX_BEHAVIOR_DEFER : JZX_BEHAVIOR_OK;
         n->spec.intensity = JZX_INTENSITY_MAX;
         nest_start(n);
         jzx_shutdown_report report;
@@ -423,9 +424,9 @@ static void test_a_shutdown_needs_no_memory_R9(void)
 {
     world *w = world_open();
     for (int round = 0; round < 3; round++) {
-        agent *all[PLACES];
+        puppet *all[PLACES];
         for (size_t at = 0; at < PLACES; at++) {
-            all[at] = agent_start(agent_new(w, places[at], places[at]));
+            all[at] = puppet_up(puppet_at(w, places[at], places[at]));
         }
         world_settle(w);
         jzx_shutdown_report report;
@@ -436,22 +437,22 @@ static void test_a_shutdown_needs_no_memory_R9(void)
         CHECK_EQ(report.stopped, PLACES);
         for (size_t at = 0; at < PLACES; at++) {
             CHECK_EQ(atomic_load(&all[at]->ends), 1);
-            CHECK_EQ(agent_reason(all[at]).kind, JZX_REASON_SHUTDOWN);
+            CHECK_EQ(puppet_reason(all[at]).kind, JZX_REASON_SHUTDOWN);
         }
         check_empty(w);
     }
     for (size_t at = 0; at < PLACES; at++) {
-        (void)agent_start(agent_new(w, places[at], places[at]));
+        (void)puppet_up(puppet_at(w, places[at], places[at]));
     }
     world_settle(w);
     jzx_sender_release(w->sender);
     jzx_fault_arm_alloc(w->fault, 1, 1); /* and is destroyed without one */
     CHECK_OK(jzx_system_destroy(w->system));
     jzx_fault_arm_alloc(w->fault, 0, 0);
-    WAIT_STILL(THREADS_NOW() == w->threads);
+    WAIT_STILL(count_threads() == w->threads);
     CHECK_EQ(jzx_fault_leaked(w->fault, NULL), 0);
     jzx_fault_destroy(w->fault);
-    world_free_agents(w);
+    cast_close(&w->cast);
     free(w);
 }
 

@@ -4,7 +4,9 @@
  * the test kit's allocator. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
+
+#include <dirent.h>
 
 #include <signal.h>
 #include <unistd.h>
@@ -40,10 +42,10 @@ static jzx_behavior_result ignore(jzx_context *ctx, const jzx_message *msg)
 
 static void test_a_thousand_systems_come_and_go_R31(void)
 {
-    size_t threads = THREADS_NOW();
+    size_t threads = count_threads();
     jzx_fault *fault = NULL;
     REQUIRE_OK(jzx_fault_create(NULL, &fault));
-    size_t fds = FDS_NOW();
+    size_t fds = count_fds();
     jzx_config config = {.allocator = jzx_fault_allocator(fault)};
     jzx_dispatcher_spec specs[] = {{.name = "desk", .kind = JZX_DISPATCHER_PINNED},
                                    {.name = "crew", .kind = JZX_DISPATCHER_POOL, .workers = 2}};
@@ -61,8 +63,8 @@ static void test_a_thousand_systems_come_and_go_R31(void)
         }
         CHECK_OK(jzx_system_destroy(system)); /* in the middle of it all */
     }
-    WAIT_STILL(THREADS_NOW() == threads);
-    CHECK_EQ(FDS_NOW(), fds);
+    WAIT_STILL(count_threads() == threads);
+    CHECK_EQ(count_fds(), fds);
     CHECK_EQ(jzx_fault_leaked(fault, NULL), 0);
     CHECK_STR(jzx_fault_check(fault), NULL);
     jzx_fault_destroy(fault);
@@ -72,7 +74,7 @@ static void test_a_thousand_systems_come_and_go_R31(void)
 static void *release_later(void *arg)
 {
     pause_us(50000);
-    agent_release(arg);
+    puppet_release(arg);
     return NULL;
 }
 
@@ -81,10 +83,10 @@ static void test_destroy_waits_for_code_and_drops_what_is_queued_R16(void)
 {
     for (size_t at = AT_PINNED; at < PLACES; at++) {
         world *w = world_open();
-        agent *a = agent_start(agent_new(w, "a", places[at]));
+        puppet *a = puppet_up(puppet_at(w, "a", places[at]));
         jzx_actor_id id = atomic_load(&a->id);
         atomic_store(&drops, 0);
-        agent_hold(a);
+        puppet_hold(a);
         for (int i = 0; i < 10; i++) {
             CHECK_OK(send_block(w->sender, id));
         }
@@ -94,15 +96,15 @@ static void test_destroy_waits_for_code_and_drops_what_is_queued_R16(void)
         CHECK_EQ(atomic_load(&a->held), 0);
         CHECK_EQ(atomic_load(&a->deinits), 1);
         CHECK_EQ(atomic_load(&drops), 10);
-        CHECK_EQ(agent_reason(a).kind, JZX_REASON_KILLED);
+        CHECK_EQ(puppet_reason(a).kind, JZX_REASON_KILLED);
         CHECK_EQ(send_block(w->sender, id), JZX_ERR_LOOP_CLOSED);
         pthread_join(thread, NULL);
         jzx_sender_release(w->sender);
-        WAIT_STILL(THREADS_NOW() == w->threads);
-        CHECK_EQ(FDS_NOW(), w->fds);
+        WAIT_STILL(count_threads() == w->threads);
+        CHECK_EQ(count_fds(), w->fds);
         CHECK_EQ(jzx_fault_leaked(w->fault, NULL), 0);
         jzx_fault_destroy(w->fault);
-        world_free_agents(w);
+        cast_close(&w->cast);
         free(w);
     }
 }
@@ -135,7 +137,7 @@ static void test_names_kinds_and_numbers_of_dispatchers_R31(void)
     CHECK(jzx_system_dispatcher(w->system, "pinned") == NULL); /* each is somebody's own */
     CHECK_EQ(dispatchers_now(w), 3);
     for (size_t at = 0; at < PLACES; at++) {
-        (void)agent_start(agent_new(w, places[at], places[at]));
+        (void)puppet_up(puppet_at(w, places[at], places[at]));
     }
     CHECK_EQ(dispatchers_now(w), 5);
     jzx_dispatcher_info all[8] = {0};
@@ -147,7 +149,7 @@ static void test_names_kinds_and_numbers_of_dispatchers_R31(void)
     static const uint32_t workers[PLACES] = {1, 1, POOL_WORKERS, 1, CREW_WORKERS};
     for (size_t at = 0; at < PLACES; at++) {
         const jzx_dispatcher_info *info = info_of(all, count, places[at]);
-        agent *a = world_agent(w, places[at]);
+        puppet *a = cast_find(&w->cast, places[at]);
         CHECK_EQ(info->kind, kinds[at]);
         CHECK_EQ(info->workers, workers[at]);
         CHECK_EQ(info->live, 1);
@@ -165,7 +167,7 @@ static void test_names_kinds_and_numbers_of_dispatchers_R31(void)
     world_close(w);
 }
 
-static void note_loop(jzx_context *ctx, agent *self, void *arg)
+static void note_loop(jzx_context *ctx, puppet *self, void *arg)
 {
     jzx_loop **out = arg;
     CHECK_EQ(ctx->self, atomic_load(&self->id));
@@ -183,16 +185,16 @@ static void test_an_id_names_its_dispatcher_and_ctx_the_same_R1(void)
 {
     world *w = world_open();
     static jzx_loop *loops[2 * PLACES];
-    agent *all[2 * PLACES];
+    puppet *all[2 * PLACES];
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         char name[64];
         snprintf(name, sizeof name, "a%zu", i);
-        all[i] = agent_start(agent_new(w, name, places[i % PLACES]));
-        agent_call(all[i], note_loop, &loops[i]);
+        all[i] = puppet_up(puppet_at(w, name, places[i % PLACES]));
+        puppet_call(all[i], note_loop, &loops[i]);
     }
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         static jzx_loop *again;
-        agent_call(all[i], note_loop, &again);
+        puppet_call(all[i], note_loop, &again);
         CHECK(again == loops[i]);
         for (size_t k = 0; k < i; k++) {
             bool same = i % PLACES == k % PLACES && i % PLACES != AT_PINNED;
@@ -215,12 +217,12 @@ static void test_a_pinned_actor_takes_its_thread_and_index_with_it_R2(void)
 {
     enum { ROUNDS = JZT_TSAN ? 60 : 300 };
     world *w = world_open();
-    size_t threads = THREADS_NOW();
+    size_t threads = count_threads();
     size_t before = dispatchers_now(w);
     static jzx_actor_id ids[ROUNDS];
     uint32_t reused = 0;
     for (size_t i = 0; i < ROUNDS; i++) {
-        agent *a = agent_start(agent_new(w, "a", "pinned"));
+        puppet *a = puppet_up(puppet_at(w, "a", "pinned"));
         ids[i] = atomic_load(&a->id);
         CHECK_EQ(dispatchers_now(w), before + 1);
         for (size_t k = 0; k < i; k++) {
@@ -236,13 +238,13 @@ static void test_a_pinned_actor_takes_its_thread_and_index_with_it_R2(void)
             }
         }
         REQUIRE_OK(jzx_send_u64(w->loop, ids[i], 1, WORK));
-        WAIT(w, agent_saw(a, WORK) == 1); /* it is unharmed */
+        WAIT(w, puppet_saw(a, WORK) == 1); /* it is unharmed */
         REQUIRE_OK(jzx_stop(w->loop, ids[i]));
-        CHECK_AGENT_ENDED(a, JZX_REASON_SHUTDOWN);
+        CHECK_PUPPET_ENDED(a, JZX_REASON_SHUTDOWN);
         WAIT(w, dispatchers_now(w) == before);
     }
     CHECK(reused > 0);
-    WAIT(w, THREADS_NOW() == threads);
+    WAIT(w, count_threads() == threads);
     CHECK_EQ(world_counters(w).handled, ROUNDS); /* those of dispatchers that are gone count too */
     CHECK_EQ(world_counters(w).spawned, ROUNDS);
     CHECK_EQ(world_counters(w).ended, ROUNDS);
@@ -253,49 +255,51 @@ static void test_beyond_255_dispatchers_a_spawn_is_refused_and_nothing_else_R1(v
 {
     world *w = world_open();
     size_t room = JZX_DISPATCHERS_MAX - dispatchers_now(w);
-    agent *all[JZX_DISPATCHERS_MAX];
+    puppet *all[JZX_DISPATCHERS_MAX];
     char name[64];
     for (size_t i = 0; i < room; i++) {
         snprintf(name, sizeof name, "p%zu", i);
-        all[i] = agent_new(w, name, "pinned");
-        REQUIRE_OK(agent_spawn(w->loop, all[i]));
+        all[i] = puppet_at(w, name, "pinned");
+        REQUIRE_OK(puppet_spawn_at(w->loop, all[i]));
     }
     for (size_t i = 0; i < room; i++) {
-        WAIT(w, agent_is_up(all[i]));
+        WAIT(w, puppet_is_up(all[i]));
     }
-    agent *late = agent_new(w, "late", "pinned");
+    puppet *late = puppet_at(w, "late", "pinned");
     jzx_counters before = world_counters(w);
-    size_t threads = THREADS_NOW();
+    size_t threads = count_threads();
     jzx_actor_id id = 77;
-    jzx_spawn_opts opts = agent_opts(late);
+    jzx_spawn_opts opts = puppet_opts(late);
     CHECK_EQ(jzx_spawn(w->loop, &opts, &id), JZX_ERR_MAX_DISPATCHERS);
     CHECK_EQ(jzx_system_spawn(w->system, &opts, &id), JZX_ERR_MAX_DISPATCHERS);
     opts.dispatcher = "pool"; /* it would have been made now */
     CHECK_EQ(jzx_spawn(w->loop, &opts, &id), JZX_ERR_MAX_DISPATCHERS);
     CHECK_EQ(id, 77);
     CHECK_EQ(dispatchers_now(w), JZX_DISPATCHERS_MAX);
-    CHECK_EQ(THREADS_NOW(), threads);
+    CHECK_EQ(count_threads(), threads);
     CHECK_EQ(world_counters(w).live, before.live);
     CHECK_EQ(world_counters(w).spawned, before.spawned);
     for (size_t i = 0; i < room; i++) {
         CHECK_OK(jzx_send_u64(w->loop, atomic_load(&all[i]->id), i, WORK));
     }
     for (size_t i = 0; i < room; i++) {
-        WAIT(w, agent_saw(all[i], WORK) == 1);
+        WAIT(w, puppet_saw(all[i], WORK) == 1);
     }
-    agent *crew = agent_start(agent_new(w, "one more", "crew"));
-    CHECK(agent_is_up(crew));
+    puppet *crew = puppet_up(puppet_at(w, "one more", "crew"));
+    CHECK(puppet_is_up(crew));
     REQUIRE_OK(jzx_stop(w->loop, atomic_load(&all[7]->id)));
     WAIT(w, dispatchers_now(w) == JZX_DISPATCHERS_MAX - 1);
-    (void)agent_start(late);
+    (void)puppet_up(late);
     world_close(w);
 }
 
-static void arm_end(jzx_context *ctx, agent *self, void *arg)
+static void arm_end(jzx_context *ctx, puppet *self, uint32_t what)
 {
-    (void)arg;
+    if (what != IN_INIT) {
+        return;
+    }
     uint32_t ms = (uint32_t)atomic_load(&self->number);
-    CHECK_OK(jzx_send_after(ctx->loop, ctx->self, ms, NULL, 0, A_STOP, NULL));
+    CHECK_OK(jzx_send_after(ctx->loop, ctx->self, ms, NULL, 0, T_STOP, NULL));
 }
 
 static void test_run_returns_when_nobody_is_left_on_any_dispatcher_R31(void)
@@ -303,12 +307,12 @@ static void test_run_returns_when_nobody_is_left_on_any_dispatcher_R31(void)
     world *w = world_open();
     CHECK_OK(jzx_system_run(w->system)); /* nobody at all */
     for (size_t last = 0; last < PLACES; last++) {
-        agent *all[PLACES];
+        puppet *all[PLACES];
         for (size_t at = 0; at < PLACES; at++) {
-            all[at] = agent_new(w, places[at], places[at]);
-            all[at]->on_init = arm_end;
+            all[at] = puppet_at(w, places[at], places[at]);
+            all[at]->during = arm_end;
             atomic_store(&all[at]->number, at == last ? 60 : 5 * at);
-            REQUIRE_OK(agent_spawn(w->loop, all[at]));
+            REQUIRE_OK(puppet_spawn_at(w->loop, all[at]));
         }
         CHECK_OK(jzx_system_run(w->system));
         for (size_t at = 0; at < PLACES; at++) {
@@ -343,8 +347,8 @@ static void *stop_the_run(void *arg)
 static void test_a_stop_request_ends_run_and_the_others_run_on_R31(void)
 {
     world *w = world_open();
-    agent *pool = agent_start(agent_new(w, "pool", "pool"));
-    agent *desk = agent_start(agent_new(w, "desk", "desk"));
+    puppet *pool = puppet_up(puppet_at(w, "pool", "pool"));
+    puppet *desk = puppet_up(puppet_at(w, "desk", "desk"));
     interrupted = w;
     signal(SIGUSR1, on_usr1);
     jzx_system_request_stop(w->system); /* before: the next run is the one that returns */
@@ -359,15 +363,15 @@ static void test_a_stop_request_ends_run_and_the_others_run_on_R31(void)
     CHECK_EQ(world_counters(w).live, 2);
     REQUIRE_OK(jzx_send_async_u64(w->sender, atomic_load(&pool->id), 1, WORK));
     REQUIRE_OK(jzx_send_async_u64(w->sender, atomic_load(&desk->id), 1, WORK));
-    WAIT_STILL(agent_saw(pool, WORK) == 1 && agent_saw(desk, WORK) == 1);
+    WAIT_STILL(puppet_saw(pool, WORK) == 1 && puppet_saw(desk, WORK) == 1);
     world_close(w);
 }
 
-static agent *ring[PLACES];
+static puppet *ring[PLACES];
 
-static jzx_behavior_result pass_on(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result pass_on(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
-    const agent *next = self->arg;
+    const puppet *next = self->arg;
     if (msg->tag == WORK && msg->u64 > 0) {
         CHECK_OK(jzx_send_u64(ctx->loop, atomic_load(&next->id), msg->u64 - 1, WORK));
     }
@@ -380,9 +384,9 @@ static void test_run_until_idle_waits_for_everybody_R31(void)
     enum { HOPS = 1000 };
     world *w = world_open();
     for (size_t at = 0; at < PLACES; at++) {
-        ring[at] = agent_new(w, places[at], places[at]);
+        ring[at] = puppet_at(w, places[at], places[at]);
         ring[at]->on = pass_on;
-        (void)agent_start(ring[at]);
+        (void)puppet_up(ring[at]);
     }
     for (size_t at = 0; at < PLACES; at++) {
         ring[at]->arg = ring[(at + 1) % PLACES];
@@ -392,18 +396,18 @@ static void test_run_until_idle_waits_for_everybody_R31(void)
         CHECK_OK(jzx_system_run_until_idle(w->system, WAIT_LIMIT_MS));
         uint64_t handled = 0;
         for (size_t at = 0; at < PLACES; at++) {
-            handled += atomic_load(&ring[at]->handled);
+            handled += atomic_load(&ring[at]->worked);
         }
         CHECK_EQ(handled, (uint64_t)round * (HOPS + 1));
     }
     REQUIRE_OK(jzx_send_after(w->loop, atomic_load(&ring[0]->id), 3600000, NULL, 0, DONE, NULL));
     CHECK_OK(jzx_system_run_until_idle(w->system, WAIT_LIMIT_MS)); /* a far timer is no work */
     for (size_t at = AT_PINNED; at < PLACES; at++) {
-        agent_hold(ring[at]);
+        puppet_hold(ring[at]);
         uint64_t begin = now_ns();
         CHECK_EQ(jzx_system_run_until_idle(w->system, 50), JZX_ERR_TIMED_OUT);
         CHECK(now_ns() - begin >= 49 * MS);
-        agent_release(ring[at]);
+        puppet_release(ring[at]);
         CHECK_OK(jzx_system_run_until_idle(w->system, WAIT_LIMIT_MS));
     }
     world_close(w);
@@ -475,7 +479,7 @@ static void test_idle_threads_do_not_wake_up_R25(void)
 #endif
     world *w = world_open();
     for (size_t at = 0; at < PLACES; at++) {
-        agent *a = agent_start(agent_new(w, places[at], places[at]));
+        puppet *a = puppet_up(puppet_at(w, places[at], places[at]));
         jzx_actor_id id = atomic_load(&a->id);
         REQUIRE_OK(jzx_send_u64(w->loop, id, 1, WORK));
         REQUIRE_OK(jzx_send_after(w->loop, id, 3600000, NULL, 0, WORK, NULL));

@@ -3,7 +3,7 @@
  * system; every verdict and every end is counted. Runs under TSan. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 #include <sched.h>
 
@@ -126,8 +126,8 @@ static void test_threads_spawn_send_stop_and_kill_R31(void)
     jzx_counters c = world_counters(w);
     CHECK_EQ(c.spawned, THREADS * SPAWNS);
     CHECK_EQ(c.ended, THREADS * SPAWNS);
-    CHECK_EQ(atomic_load(&w->starts), THREADS * SPAWNS);
-    CHECK_EQ(atomic_load(&w->ends), THREADS * SPAWNS);
+    CHECK_EQ(atomic_load(&w->cast.starts), THREADS * SPAWNS);
+    CHECK_EQ(atomic_load(&w->cast.ends), THREADS * SPAWNS);
     CHECK_EQ(atomic_load(&lights.inits), atomic_load(&lights.deinits));
     CHECK_EQ(atomic_load(&lights.orphans),
              atomic_load(&lights.inits)); /* the root's, all of them */
@@ -215,7 +215,7 @@ static void test_a_late_order_never_hits_the_next_tenant_R2(void)
     static const size_t homes[] = {AT_LOOP, AT_POOL, AT_DESK};
     static const jzx_observer observer = {.on_actor_stop = tenant_stopped};
     for (size_t i = 0; i < COUNT_OF(homes); i++) {
-        size_t threads = THREADS_NOW();
+        size_t threads = count_threads();
         world *w = world_open();
         REQUIRE_OK(jzx_system_set_observer(w->system, &observer, NULL, 0));
         reset_lights();
@@ -228,12 +228,12 @@ static void test_a_late_order_never_hits_the_next_tenant_R2(void)
         CHECK_EQ(c.ended, 2 * TENANTS);
         CHECK_EQ(atomic_load(&lights.inits), atomic_load(&lights.deinits));
         world_close(w);
-        WAIT_STILL(THREADS_NOW() == threads);
+        WAIT_STILL(count_threads() == threads);
     }
 }
 
 /* Stops, kills and sends of many threads at one actor: it ends once. */
-static agent *one;
+static puppet *one;
 static _Atomic uint64_t taken;
 
 static void all_at_one(squad *s, unsigned number)
@@ -254,7 +254,7 @@ static void test_one_that_everybody_stops_ends_once_R16(void)
 {
     world *w = world_open();
     for (size_t round = 0; round < 40; round++) {
-        one = agent_start(agent_new(w, "one", places[round % PLACES]));
+        one = puppet_up(puppet_at(w, "one", places[round % PLACES]));
         atomic_store(&taken, 0);
         uint64_t dead = world_counters(w).dead;
         squad_run(w, all_at_one);
@@ -262,7 +262,7 @@ static void test_one_that_everybody_stops_ends_once_R16(void)
         world_settle(w);
         CHECK_EQ(atomic_load(&one->ends), 1);
         CHECK_EQ(atomic_load(&one->deinits), 1);
-        uint32_t reason = agent_reason(one).kind;
+        uint32_t reason = puppet_reason(one).kind;
         CHECK(reason == JZX_REASON_KILLED || reason == JZX_REASON_SHUTDOWN);
         CHECK_EQ(atomic_load(&one->handled) + world_counters(w).dead - dead, atomic_load(&taken));
     }
@@ -274,20 +274,20 @@ static void test_a_thread_ends_who_is_full_R9(void)
 {
     world *w = world_open();
     for (size_t round = 0; round < 2 * PLACES; round++) {
-        agent *a = agent_new(w, "full", places[round % PLACES]);
+        puppet *a = puppet_at(w, "full", places[round % PLACES]);
         a->opts.mailbox_cap = 4;
-        (void)agent_start(a);
+        (void)puppet_up(a);
         jzx_actor_id id = atomic_load(&a->id);
-        agent_hold(a);
+        puppet_hold(a);
         while (jzx_send_async_u64(w->sender, id, 1, WORK) == JZX_OK) {
         }
         CHECK_EQ(jzx_send_async_u64(w->sender, id, 1, WORK), JZX_ERR_MAILBOX_FULL);
         bool kill = round >= PLACES;
         CHECK_OK(kill ? jzx_system_kill(w->system, id) : jzx_system_stop(w->system, id));
         CHECK_EQ(jzx_send_async_u64(w->sender, id, 1, WORK), JZX_ERR_STOPPING);
-        agent_release(a);
-        CHECK_AGENT_ENDED(a, kill ? JZX_REASON_KILLED : JZX_REASON_SHUTDOWN);
-        CHECK_EQ(agent_saw(a, WORK), 0);
+        puppet_release(a);
+        CHECK_PUPPET_ENDED(a, kill ? JZX_REASON_KILLED : JZX_REASON_SHUTDOWN);
+        CHECK_EQ(puppet_saw(a, WORK), 0);
         CHECK_EQ(jzx_system_stop(w->system, id), JZX_ERR_NO_SUCH_ACTOR);
         CHECK_EQ(jzx_system_kill(w->system, id), JZX_ERR_NO_SUCH_ACTOR);
     }
@@ -348,20 +348,20 @@ static void test_a_serialized_observer_hears_all_on_one_thread_in_order_R31(void
     REQUIRE_OK(jzx_spawn(w->loop, &opts, NULL));
     world_settle(w);
     CHECK_EQ(atomic_load(&seen_starts), 100);
-    REQUIRE_OK(jzx_system_set_observer(w->system, &world_observer, w, 0));
-    atomic_store(&w->starts, 1); /* the one above, whose end is seen */
+    REQUIRE_OK(jzx_system_set_observer(w->system, &cast_observer, &w->cast, 0));
+    atomic_store(&w->cast.starts, 1); /* the one above, whose end is seen */
     world_close(w);
 }
 
 /* R21: dead letters of all dispatchers are in one ring, and a subscriber anywhere hears of them. */
-static void subscribe(jzx_context *ctx, agent *self, void *arg)
+static void subscribe(jzx_context *ctx, puppet *self, void *arg)
 {
     (void)self;
     (void)arg;
     CHECK_OK(jzx_dead_letters_subscribe(ctx->loop));
 }
 
-static void read_letters(jzx_context *ctx, agent *self, void *arg)
+static void read_letters(jzx_context *ctx, puppet *self, void *arg)
 {
     uint64_t *count = arg;
     uint64_t cursor = 0, lagged = 0;
@@ -380,33 +380,33 @@ static void read_letters(jzx_context *ctx, agent *self, void *arg)
 static void test_dead_letters_of_all_dispatchers_are_in_one_ring_R21(void)
 {
     world *w = world_open();
-    agent *readers[PLACES];
+    puppet *readers[PLACES];
     for (size_t at = 0; at < PLACES; at++) {
         char name[64];
         snprintf(name, sizeof name, "reader%zu", at);
-        readers[at] = agent_start(agent_new(w, name, places[at]));
-        agent_call(readers[at], subscribe, NULL);
+        readers[at] = puppet_up(puppet_at(w, name, places[at]));
+        puppet_call(readers[at], subscribe, NULL);
     }
     for (uint64_t at = 0; at < PLACES; at++) {
-        agent *a = agent_start(agent_new(w, places[at], places[at]));
+        puppet *a = puppet_up(puppet_at(w, places[at], places[at]));
         jzx_actor_id id = atomic_load(&a->id);
-        agent_hold(a);
+        puppet_hold(a);
         for (int i = 0; i < 3; i++) { /* no data: nothing to release; len says where it died */
             REQUIRE_OK(jzx_send_async(w->sender, id, NULL, jzx_id_dispatcher(id), WORK));
         }
         REQUIRE_OK(jzx_kill(w->loop, id));
-        agent_release(a);
+        puppet_release(a);
         WAIT(w, atomic_load(&a->ends) == 1);
         world_settle(w);
         for (size_t k = 0; k < PLACES; k++) {
             static uint64_t count;
-            event e = {0};
-            agent_call(readers[k], read_letters, &count);
+            sight e = {0};
+            puppet_call(readers[k], read_letters, &count);
             CHECK_EQ(count, 3 * (at + 1));
-            CHECK(agent_count(readers[k], 0, JZX_TAG_DEAD_LETTERS, &e) >= 1);
+            CHECK(puppet_count(readers[k], 0, JZX_TAG_DEAD_LETTERS, &e) >= 1);
         }
     }
-    CHECK_EQ(atomic_load(&w->letters), 3 * PLACES);
+    CHECK_EQ(atomic_load(&w->cast.letters), 3 * PLACES);
     world_close(w);
 }
 

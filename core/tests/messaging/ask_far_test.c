@@ -1,10 +1,10 @@
 /* Goal: an ask between any two places ends as it does inside one (R4-R6, R9, R16, R18, R31-R33):
  * one outcome, in its place among other messages, its data released once, whoever goes first.
- * Method: a system on real threads, an agent in every place asks one in every place; races are
+ * Method: a system on real threads, a puppet in every place asks one in every place; races are
  * played many times, for ThreadSanitizer. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_box.h"
+#include "world.h"
 
 /* What a callee does with a question. */
 enum {
@@ -22,9 +22,9 @@ enum {
 };
 enum { RACES = JZT_SANITIZED ? 10 : 20, HEARD_MAX = 8 };
 
-/* What an agent has to do with asks, by its `arg`. */
+/* What a puppet has to do with asks, by its `arg`. */
 typedef struct role {
-    agent *next;
+    puppet *next;
     _Atomic jzx_request kept; /* 0: none */
     _Atomic uint64_t answers; /* that were given */
     _Atomic uint64_t late;
@@ -107,7 +107,7 @@ static jzx_behavior_result answer(jzx_context *ctx, const jzx_message *msg, role
     return JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->kind == JZX_KIND_REPLY) {
         return hear(ctx, self->arg);
@@ -115,79 +115,64 @@ static jzx_behavior_result on_message(jzx_context *ctx, const jzx_message *msg, 
     return jzx_is_ask(ctx) ? answer(ctx, msg, self->arg) : JZX_BEHAVIOR_OK;
 }
 
-static agent *party_new(world *w, const char *name, size_t place, role *r)
+static puppet *party_new(world *w, const char *name, size_t place, role *r)
 {
-    agent *a = agent_new(w, name, places[place]);
+    puppet *a = puppet_at(w, name, places[place]);
     memset(r, 0, sizeof *r);
     a->arg = r;
     a->on = on_message;
     return a;
 }
 
-static void do_ask(jzx_context *ctx, agent *self, void *arg)
+static void do_ask(jzx_context *ctx, puppet *self, void *arg)
 {
     role *r = self->arg;
     jzx_ask_ref ref = 0;
-    atomic_store(&r->err, jzx_ask(ctx->loop, ID_OF((agent *)arg), &r->opts, &ref));
+    atomic_store(&r->err, jzx_ask(ctx->loop, ID_OF((puppet *)arg), &r->opts, &ref));
     atomic_store(&r->ref, ref);
 }
 
-static void do_cancel(jzx_context *ctx, agent *self, void *arg)
+static void do_cancel(jzx_context *ctx, puppet *self, void *arg)
 {
     role *r = self->arg;
     (void)arg;
     atomic_store(&r->err, jzx_ask_cancel(ctx->loop, r->ref));
 }
 
-static void do_reply(jzx_context *ctx, agent *self, void *arg)
+static void do_reply(jzx_context *ctx, puppet *self, void *arg)
 {
     role *r = self->arg;
     (void)arg;
     reply_block(ctx, r, r->kept);
 }
 
-static void ask_from(agent *a, agent *b, uint32_t tag, uint32_t timeout_ms)
+static void ask_from(puppet *a, puppet *b, uint32_t tag, uint32_t timeout_ms)
 {
     role *r = a->arg;
     r->opts =
         (jzx_ask_opts){.u64 = 41, .tag = tag, .flags = JZX_SEND_VALUE, .timeout_ms = timeout_ms};
-    agent_call(a, do_ask, b);
+    puppet_call(a, do_ask, b);
 }
 
 typedef struct pair {
     world *w;
     role ra, rb;
-    agent *a, *b;
+    puppet *a, *b;
 } pair;
 
 static void pair_open(pair *p, world *w, size_t from, size_t to)
 {
     *p = (pair){.w = w};
-    p->a = agent_start(party_new(w, "a", from, &p->ra));
-    p->b = agent_start(party_new(w, "b", to, &p->rb));
+    p->a = puppet_up(party_new(w, "a", from, &p->ra));
+    p->b = puppet_up(party_new(w, "b", to, &p->rb));
 }
 
 static void pair_close(pair *p)
 {
-    end_agent(p->a);
-    end_agent(p->b);
+    puppet_end(p->a);
+    puppet_end(p->b);
     world_settle(p->w);
     CHECK_EQ(atomic_load(&blocks), 0);
-}
-
-static void for_all_pairs(void (*body)(world *w, size_t from, size_t to))
-{
-    world *w = world_open();
-    for (size_t from = 0; from < PLACES; from++) {
-        for (size_t to = 0; to < PLACES; to++) {
-            unsigned failures = jzt_failures();
-            body(w, from, to);
-            if (jzt_failures() != failures) {
-                printf("    (from %s to %s)\n", places[from], places[to]);
-            }
-        }
-    }
-    world_close(w);
 }
 
 static void ask_for_every_outcome(world *w, size_t from, size_t to)
@@ -221,7 +206,7 @@ static void ask_for_every_outcome(world *w, size_t from, size_t to)
             CHECK(now_ns() - begin >= 5 * MS);
             CHECK(reply->age_ns >= 5 * MS);
             if (!expired && p.rb.kept != 0) {
-                agent_call(p.b, do_reply, NULL);
+                puppet_call(p.b, do_reply, NULL);
                 CHECK_EQ(p.rb.late, 1);
             }
         }
@@ -244,12 +229,12 @@ static void ask_among_messages(world *w, size_t from, size_t to)
 {
     pair p;
     pair_open(&p, w, from, to);
-    agent_log_clear(p.a);
+    puppet_log_clear(p.a);
     ask_from(p.a, p.b, Q_AROUND, 0);
-    WAIT(w, agent_saw(p.a, M_AFTER) == 1);
-    CHECK_EQ(agent_event(p.a, 0).tag, M_BEFORE);
-    CHECK_EQ(agent_event(p.a, 1).kind, JZX_KIND_REPLY);
-    CHECK_EQ(agent_event(p.a, 2).tag, M_AFTER);
+    WAIT(w, puppet_saw(p.a, M_AFTER) == 1);
+    CHECK_EQ(puppet_sight(p.a, 0).tag, M_BEFORE);
+    CHECK_EQ(puppet_sight(p.a, 1).kind, JZX_KIND_REPLY);
+    CHECK_EQ(puppet_sight(p.a, 2).tag, M_AFTER);
     pair_close(&p);
 }
 
@@ -267,19 +252,19 @@ static void answer_in_flight(world *w, size_t from, size_t to)
         uint64_t late = world_counters(w).late_replies;
         ask_from(p.a, p.b, Q_KEEP, 0);
         WAIT(w, p.rb.kept != 0);
-        agent_hold_from(p.a, p.b);
-        agent_call(p.b, do_reply, NULL);
+        puppet_hold_from(p.a, p.b);
+        puppet_call(p.b, do_reply, NULL);
         CHECK_EQ(p.rb.answers + p.rb.late, 1);
         if (killed) {
             CHECK_OK(jzx_system_kill(w->system, ID_OF(p.a)));
-            agent_release(p.a);
+            puppet_release(p.a);
             WAIT(w, atomic_load(&p.a->ends) == 1);
         } else {
             /* Urgent: before the answer, unless it had its turn already. */
-            p.a->call = do_cancel;
+            p.a->call_with = do_cancel;
             atomic_store(&p.a->call_done, 0);
-            agent_order(p.a, A_CALL);
-            agent_release(p.a);
+            puppet_order(p.a, T_CALL);
+            puppet_release(p.a);
             WAIT(w, atomic_load(&p.a->call_done));
             CHECK(p.ra.err == (p.ra.heard == 1 ? JZX_ERR_NO_SUCH_REF : JZX_OK));
         }
@@ -296,7 +281,7 @@ static void test_an_answer_that_nobody_waits_for_is_released_once_R4(void)
 }
 
 /* In a pool a drop holds up nobody: it runs without the lock that all workers share. */
-static agent *witness;
+static puppet *witness;
 static _Atomic bool dropping;
 
 static void drop_slowly(void *data)
@@ -304,13 +289,13 @@ static void drop_slowly(void *data)
     uint64_t end = now_ns() + 5000 * MS;
     (void)data;
     atomic_store(&dropping, true);
-    while (atomic_load(&witness->handled) == 0 && now_ns() < end) {
+    while (atomic_load(&witness->worked) == 0 && now_ns() < end) {
         pause_us(100);
     }
-    CHECK(atomic_load(&witness->handled) > 0);
+    CHECK(atomic_load(&witness->worked) > 0);
 }
 
-static void reply_slow_block(jzx_context *ctx, agent *self, void *arg)
+static void reply_slow_block(jzx_context *ctx, puppet *self, void *arg)
 {
     const role *r = self->arg;
     jzx_send_opts opts = {.data = arg, .drop = drop_slowly};
@@ -323,23 +308,23 @@ static void test_an_unheard_answer_is_released_without_the_lock_of_the_pool_R4(v
     for (int killed = 0; killed < 2; killed++) {
         pair p;
         pair_open(&p, w, AT_CREW, AT_LOOP);
-        witness = agent_start(agent_new(w, "witness", "crew"));
+        witness = puppet_up(puppet_at(w, "witness", "crew"));
         atomic_store(&dropping, false);
         ask_from(p.a, p.b, Q_KEEP, 0);
         WAIT(w, p.rb.kept != 0);
-        agent_hold(p.a);
-        agent_call(p.b, reply_slow_block, w);
+        puppet_hold(p.a);
+        puppet_call(p.b, reply_slow_block, w);
         if (killed) {
             CHECK_OK(jzx_system_kill(w->system, ID_OF(p.a)));
         } else {
-            p.a->call = do_cancel;
-            agent_order(p.a, A_CALL);
+            p.a->call_with = do_cancel;
+            puppet_order(p.a, T_CALL);
         }
-        agent_release(p.a);
+        puppet_release(p.a);
         WAIT_STILL(atomic_load(&dropping));
         REQUIRE_OK(jzx_send_async_u64(w->sender, ID_OF(witness), 0, M_AFTER));
-        WAIT(w, atomic_load(&witness->handled) == 1);
-        end_agent(witness);
+        WAIT(w, atomic_load(&witness->worked) == 1);
+        puppet_end(witness);
         pair_close(&p);
     }
     world_close(w);
@@ -352,9 +337,9 @@ static void ask_by_way_of(world *w, size_t from, size_t to)
     pair_open(&p, w, from, to);
     for (size_t via = 0; via < PLACES; via++) {
         role rc;
-        agent *c = party_new(w, "c", via, &rc);
+        puppet *c = party_new(w, "c", via, &rc);
         rc.next = p.b;
-        agent_start(c);
+        puppet_up(c);
         for (uint32_t tag = Q_PASS; tag <= Q_HAND; tag++) {
             p.ra.heard = 0;
             ask_from(p.a, c, tag, 0);
@@ -363,7 +348,7 @@ static void ask_by_way_of(world *w, size_t from, size_t to)
             CHECK_EQ(p.ra.replies[0].target, ID_OF(c));
             CHECK_EQ(p.ra.replies[0].callee, ID_OF(p.b));
         }
-        end_agent(c);
+        puppet_end(c);
     }
     pair_close(&p);
 }
@@ -374,7 +359,7 @@ static void test_requests_go_on_between_all_places(void)
 }
 
 /* Asks and does not look back: what follows races with it. */
-static void do_ask_and_cancel(jzx_context *ctx, agent *self, void *arg)
+static void do_ask_and_cancel(jzx_context *ctx, puppet *self, void *arg)
 {
     role *r = self->arg;
     do_ask(ctx, self, arg);
@@ -392,32 +377,32 @@ static void race_pair(world *w, size_t from, size_t to)
         p.a = party_new(w, "a", from, &p.ra);
         p.b = party_new(w, "b", to, &p.rb);
         p.a->mute = p.b->mute = true;
-        agent_start(p.a);
-        agent_start(p.b);
+        puppet_up(p.a);
+        puppet_up(p.b);
         uint32_t tag = i % 2 == 0 ? Q_BLOCK : Q_KEEP;
         p.ra.opts = (jzx_ask_opts){.u64 = i, .tag = tag, .flags = JZX_SEND_VALUE};
         switch (i % 5) {
         case 0: /* a cancel races with the answer */
-            agent_call(p.a, do_ask_and_cancel, p.b);
+            puppet_call(p.a, do_ask_and_cancel, p.b);
             CHECK_OK(p.ra.err);
             break;
         case 1: /* the asker's end does */
-            agent_call(p.a, do_ask, p.b);
+            puppet_call(p.a, do_ask, p.b);
             CHECK_OK(jzx_system_kill(w->system, ID_OF(p.a)));
             break;
         case 2: /* the callee's end does */
-            agent_call(p.a, do_ask, p.b);
+            puppet_call(p.a, do_ask, p.b);
             CHECK_OK(jzx_system_kill(w->system, ID_OF(p.b)));
             WAIT(w, p.ra.heard == 1);
             break;
         case 3: /* both ends */
-            agent_call(p.a, do_ask, p.b);
+            puppet_call(p.a, do_ask, p.b);
             CHECK_OK(jzx_system_kill(w->system, ID_OF(p.b)));
             CHECK_OK(jzx_system_kill(w->system, ID_OF(p.a)));
             break;
         default: /* time does */
             p.ra.opts.timeout_ms = 1;
-            agent_call(p.a, do_ask, p.b);
+            puppet_call(p.a, do_ask, p.b);
             WAIT(w, p.ra.heard == 1);
         }
         CHECK(p.ra.heard <= 1);
@@ -448,33 +433,33 @@ static void test_dispatchers_that_go_with_their_asker_or_callee(void)
             pair_open(&p, w, AT_PINNED, place);
             ask_from(p.a, p.b, Q_KEEP, 0);
             WAIT(w, p.rb.kept != 0);
-            end_agent(p.a);
+            puppet_end(p.a);
             world_settle(w);
             role rc;
-            agent *c = agent_start(party_new(w, "c", AT_PINNED, &rc));
+            puppet *c = puppet_up(party_new(w, "c", AT_PINNED, &rc));
             jzx_request first = p.rb.kept;
             ask_from(c, p.b, Q_KEEP, 0);
             WAIT(w, p.rb.kept != first);
             jzx_request second = p.rb.kept;
             p.rb.kept = first;
-            agent_call(p.b, do_reply, NULL);
+            puppet_call(p.b, do_reply, NULL);
             CHECK_EQ(p.rb.late, 1);
             CHECK_EQ(rc.heard, 0);
             p.rb.kept = second;
-            agent_call(p.b, do_reply, NULL);
+            puppet_call(p.b, do_reply, NULL);
             WAIT(w, rc.heard == 1);
             CHECK_EQ(rc.replies[0].outcome, JZX_OUTCOME_REPLIED);
-            end_agent(c);
-            end_agent(p.b);
+            puppet_end(c);
+            puppet_end(p.b);
             world_settle(w);
             pair_open(&p, w, place, AT_PINNED); /* the callee's */
             ask_from(p.a, p.b, Q_KEEP, 0);
             WAIT(w, p.rb.kept != 0);
-            end_agent(p.b);
+            puppet_end(p.b);
             WAIT(w, p.ra.heard == 1);
             CHECK_EQ(p.ra.replies[0].outcome, JZX_OUTCOME_CALLEE_DIED);
             CHECK_EQ(p.ra.replies[0].reason.kind, JZX_REASON_SHUTDOWN);
-            end_agent(p.a);
+            puppet_end(p.a);
             world_settle(w);
         }
     }
@@ -485,7 +470,7 @@ static void test_dispatchers_that_go_with_their_asker_or_callee(void)
 /* Looks at a request again and again while dispatchers come and go on the asker's inbox. */
 static _Atomic bool looking;
 
-static void look_often(jzx_context *ctx, agent *self, void *arg)
+static void look_often(jzx_context *ctx, puppet *self, void *arg)
 {
     const role *r = self->arg;
     (void)arg;
@@ -502,21 +487,21 @@ static void test_old_requests_can_be_looked_at_while_dispatchers_come_and_go(voi
     pair_open(&p, w, AT_PINNED, AT_DESK);
     ask_from(p.a, p.b, Q_KEEP, 0);
     WAIT(w, p.rb.kept != 0);
-    end_agent(p.a);
+    puppet_end(p.a);
     world_settle(w);
     atomic_store(&looking, true);
-    p.b->call = look_often;
+    p.b->call_with = look_often;
     atomic_store(&p.b->call_done, 0);
-    agent_order(p.b, A_CALL);
+    puppet_order(p.b, T_CALL);
     for (int i = 0; i < RACES; i++) {
         role rc;
-        end_agent(agent_start(party_new(w, "c", AT_PINNED, &rc)));
+        puppet_end(puppet_up(party_new(w, "c", AT_PINNED, &rc)));
     }
     atomic_store(&looking, false);
     WAIT(w, atomic_load(&p.b->call_done));
-    agent_call(p.b, do_reply, NULL);
+    puppet_call(p.b, do_reply, NULL);
     CHECK_EQ(p.rb.late, 1);
-    end_agent(p.b);
+    puppet_end(p.b);
     world_close(w);
 }
 
@@ -533,7 +518,7 @@ static void *ask_often(void *arg)
     return NULL;
 }
 
-static void cancel_old(jzx_context *ctx, agent *self, void *arg)
+static void cancel_old(jzx_context *ctx, puppet *self, void *arg)
 {
     const jzx_ask_ref *refs = arg;
     (void)self;
@@ -556,14 +541,14 @@ static void test_old_references_can_be_cancelled_while_threads_ask(void)
         ask_from(p.a, p.b, Q_KEEP, 0);
         WAIT(w, p.rb.kept != 0);
         refs[i] = p.ra.ref;
-        agent_call(p.a, do_cancel, NULL);
-        agent_call(p.b, do_reply, NULL); /* so b's thread gives the slot back, for everybody */
+        puppet_call(p.a, do_cancel, NULL);
+        puppet_call(p.b, do_reply, NULL); /* so b's thread gives the slot back, for everybody */
     }
     atomic_store(&looking, true);
     for (size_t i = 0; i < CROWD; i++) {
         REQUIRE_EQ(pthread_create(&threads[i], NULL, ask_often, &p), 0);
     }
-    agent_call(p.a, cancel_old, refs);
+    puppet_call(p.a, cancel_old, refs);
     atomic_store(&looking, false);
     for (size_t i = 0; i < CROWD; i++) {
         pthread_join(threads[i], NULL);

@@ -12,7 +12,7 @@ static void count_drop(void *data)
 }
 
 /* Asks in every hook, and says what came of it: "a.pre_stop=OK". */
-static void ask_in_hook(jzx_context *ctx, life *me, uint32_t what)
+static void ask_in_hook(jzx_context *ctx, puppet *me, uint32_t what)
 {
     party *self = (party *)me;
     jzx_err err = jzx_ask(ctx->loop, self->to, &self->ask, &self->ref);
@@ -29,7 +29,7 @@ static jzx_spawn_opts hooked(party *d, trio *t)
     d->me.during = ask_in_hook;
     d->to = t->b.me.id;
     d->ask = (jzx_ask_opts){.u64 = 1, .flags = JZX_SEND_VALUE};
-    jzx_spawn_opts opts = life_opts(&d->me);
+    jzx_spawn_opts opts = puppet_opts(&d->me);
     opts.behavior = party_behavior;
     return opts;
 }
@@ -40,7 +40,7 @@ static void test_asks_in_every_hook_R15(void)
     trio_make(&t);
     party d;
     jzx_spawn_opts opts = hooked(&d, &t);
-    life_spawn_with(t.r.loop, &d.me, &opts);
+    puppet_spawn_with(t.r.loop, &d.me, &opts);
     rig_idle(&t.r);
     CHECK_SAID("init=OK pre_start=OK post_start=OK b?1 b?1 b?1 "
                "d<replied 2> d<replied 2> d<replied 2>");
@@ -52,7 +52,7 @@ static void test_asks_in_every_hook_R15(void)
     trio_close(&t);
 }
 
-static void ask_in_pre_stop(jzx_context *ctx, life *me, uint32_t what)
+static void ask_in_pre_stop(jzx_context *ctx, puppet *me, uint32_t what)
 {
     if (what == JZX_SIGNAL_PRE_STOP) {
         ask_in_hook(ctx, me, what);
@@ -67,7 +67,7 @@ static void test_who_defers_its_stop_can_ask_and_be_answered_R16(void)
     jzx_spawn_opts opts = hooked(&d, &t);
     d.me.during = ask_in_pre_stop;
     d.me.answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
-    life_spawn_with(t.r.loop, &d.me, &opts);
+    puppet_spawn_with(t.r.loop, &d.me, &opts);
     rig_idle(&t.r);
     CHECK_OK(jzx_stop(t.r.loop, d.me.id));
     rig_idle(&t.r);
@@ -80,7 +80,7 @@ static void test_who_defers_its_stop_can_ask_and_be_answered_R16(void)
 }
 
 /* What a callee can do with kept requests in its hooks. */
-static void answer_in_hook(jzx_context *ctx, life *me, uint32_t what)
+static void answer_in_hook(jzx_context *ctx, puppet *me, uint32_t what)
 {
     party *self = (party *)me;
     if (self->kept_len == 0 || what == IN_INIT) {
@@ -123,7 +123,7 @@ static void test_kept_requests_can_be_answered_until_the_clean_up_R16_R18(void)
 }
 
 /* Refused at once: nothing was sent, the data is the caller's, and nothing follows. */
-static void ask_badly(jzx_context *ctx, life *me)
+static void ask_badly(jzx_context *ctx, puppet *me)
 {
     static char bytes[1];
     party *self = (party *)me;
@@ -185,7 +185,7 @@ static void test_a_refused_ask_leaves_everything_as_it_was_R11(void)
 }
 
 /* The failure says who, what, how many waited and why. */
-static void ask_the_stopping(jzx_context *ctx, life *me)
+static void ask_the_stopping(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     CHECK_OK(jzx_send_u64(ctx->loop, self->to, 0, 1));
@@ -219,7 +219,7 @@ static void test_the_failure_names_target_tag_depth_and_reason(void)
 }
 
 /* The stopping cannot ask, but for those who deferred it. */
-static void stop_and_ask(jzx_context *ctx, life *me)
+static void stop_and_ask(jzx_context *ctx, puppet *me)
 {
     CHECK_OK(jzx_stop(ctx->loop, ctx->self));
     party_ask(ctx, me);
@@ -244,7 +244,7 @@ typedef struct hoard {
     uint32_t sum;
 } hoard;
 
-static jzx_behavior_result keep_all(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result keep_all(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     hoard *h = self->arg;
     if (jzx_is_ask(ctx)) {
@@ -261,7 +261,7 @@ static jzx_behavior_result keep_all(jzx_context *ctx, const jzx_message *msg, su
     return JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result ask_many(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result ask_many(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     hoard *h = self->arg;
     if (msg->kind == JZX_KIND_REPLY) {
@@ -285,17 +285,17 @@ static void test_ten_thousand_asks_at_once(void)
         hoard *h = calloc(2, sizeof *h);
         REQUIRE(h != NULL);
         jzx_spawn_opts wide = {.mailbox_cap = MANY};
-        subject *callee = subject_start(&r, keep_all, &wide);
-        subject *asker = subject_start(&r, ask_many, NULL);
+        puppet *callee = puppet_start(&r, keep_all, &wide);
+        puppet *asker = puppet_start(&r, ask_many, NULL);
         callee->arg = &h[0];
         asker->arg = &h[1];
         asker->number = callee->id;
-        send_tag(&r, asker, 1);
+        tell(&r, asker, 1);
         rig_idle(&r);
         CHECK_EQ(h[0].count, MANY);
         CHECK_EQ(rig_counters(&r).asks, MANY);
         if (round == 0) {
-            send_tag(&r, callee, 1);
+            tell(&r, callee, 1);
             rig_idle(&r);
             CHECK_EQ(h[1].count, MANY);
             CHECK_EQ(h[1].sum, (uint32_t)((uint64_t)MANY * (MANY - 1) / 2));
@@ -304,7 +304,7 @@ static void test_ten_thousand_asks_at_once(void)
             CHECK_OK(jzx_kill(r.loop, round == 1 ? asker->id : callee->id));
             if (round == 1) {
                 rig_idle(&r);
-                send_tag(&r, callee, 1);
+                tell(&r, callee, 1);
                 rig_idle(&r);
                 CHECK_EQ(rig_counters(&r).late_replies, MANY);
             } else {
@@ -316,8 +316,8 @@ static void test_ten_thousand_asks_at_once(void)
         }
         rig_close(&r);
         free(h);
-        free(callee);
-        free(asker);
+        puppet_free(callee);
+        puppet_free(asker);
     }
 }
 

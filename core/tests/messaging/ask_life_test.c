@@ -136,7 +136,7 @@ static void test_a_callee_that_goes_on_R18(void)
     }
 }
 
-static void answer_all_kept(jzx_context *ctx, life *me)
+static void answer_all_kept(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     for (size_t i = 0; i < self->kept_len; i++) {
@@ -202,7 +202,7 @@ static void test_a_reply_shows_nothing_of_an_earlier_death(void)
 
 /* The handle of a message that comes again must not mean another request, which by now is in the
  * place of its own. */
-static void keep_again(jzx_context *ctx, life *me)
+static void keep_again(jzx_context *ctx, puppet *me)
 {
     (void)me;
     say("again=%d", jzx_is_ask(ctx));
@@ -233,7 +233,7 @@ static void test_a_message_that_comes_again_has_no_part_in_other_requests_R18(vo
 }
 
 /* Queued when the callee ends. */
-static void ask_and_stop(jzx_context *ctx, life *me)
+static void ask_and_stop(jzx_context *ctx, puppet *me)
 {
     party_ask(ctx, me);
     CHECK_OK(jzx_kill(ctx->loop, ((party *)me)->to));
@@ -255,10 +255,10 @@ static void test_requests_that_wait_when_the_callee_ends_R16(void)
         trio t;
         trio_open(&t, NULL, NULL);
         party_name(&t.c, "heir");
-        t.c.me.name = "c";
+        snprintf(t.c.me.name, sizeof t.c.me.name, "c");
         t.p.during = NULL;
-        jzx_spawn_opts parent = life_opts(&t.p);
-        life_spawn_with(t.r.loop, &t.p, &parent);
+        jzx_spawn_opts parent = puppet_opts(&t.p);
+        puppet_spawn_with(t.r.loop, &t.p, &parent);
         party_spawn_with(t.r.loop, &t.c);
         party_spawn_with(t.r.loop, &t.a);
         t.b.opts.drain = cases[i].drain;
@@ -281,7 +281,7 @@ static void test_requests_that_wait_when_the_callee_ends_R16(void)
     }
 }
 
-static void fail_then_ask(jzx_context *ctx, life *me)
+static void fail_then_ask(jzx_context *ctx, puppet *me)
 {
     CHECK_OK(jzx_send_u64(ctx->loop, ((party *)me)->to, 0, T_FAIL));
     party_ask(ctx, me);
@@ -335,7 +335,7 @@ static void test_a_callee_that_does_not_start_R15(void)
 
 static jzx_err err_of_three[3];
 
-static void ask_three(jzx_context *ctx, life *me)
+static void ask_three(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     for (size_t i = 0; i < 3; i++) {
@@ -381,7 +381,7 @@ static void test_full_mailboxes_R11(void)
 /* The asker ends or restarts, at every step. */
 typedef enum step { WAITS, IS_KEPT, IS_ANSWERED, WAS_DELEGATED, STEPS } step;
 
-static void ask_and_end(jzx_context *ctx, life *me)
+static void ask_and_end(jzx_context *ctx, puppet *me)
 {
     party_ask(ctx, me);
     CHECK_OK(jzx_kill(ctx->loop, ctx->self));
@@ -394,13 +394,13 @@ static void answer_and_kill(jzx_context *ctx, party *self)
     CHECK_OK(jzx_kill(ctx->loop, self->me.msg->sender));
 }
 
-static void kill_self(jzx_context *ctx, life *me)
+static void kill_self(jzx_context *ctx, puppet *me)
 {
     (void)me;
     CHECK_OK(jzx_kill(ctx->loop, ctx->self));
 }
 
-static void reply_too_late(jzx_context *ctx, life *me)
+static void reply_too_late(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     jzx_send_opts opts = {.data = &drops, .drop = count_drop};

@@ -6,7 +6,7 @@
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <stdbool.h>

@@ -14,7 +14,7 @@ static void count_drop(void *data)
 static const jzx_send_opts with_drop = {.data = &drops, .drop = count_drop, .tag = 3};
 
 /* Answers the oldest kept one, and says what came of it: "b!OK". */
-static void answer_kept(jzx_context *ctx, life *me)
+static void answer_kept(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     REQUIRE(self->kept_len > 0);
@@ -24,7 +24,7 @@ static void answer_kept(jzx_context *ctx, life *me)
     memmove(self->kept, self->kept + 1, self->kept_len * sizeof self->kept[0]);
 }
 
-static void try_kept_of_b(jzx_context *ctx, life *me)
+static void try_kept_of_b(jzx_context *ctx, puppet *me)
 {
     jzx_request request = the_trio->b.kept[0];
     jzx_send_opts opts = {.tag = 1};
@@ -86,20 +86,20 @@ static void test_old_handles_mean_nothing_R2(void)
     trio_close(&t);
 }
 
-static void cancel(jzx_context *ctx, life *me)
+static void cancel(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     CHECK_OK(jzx_ask_cancel(ctx->loop, self->ref));
     CHECK_EQ(jzx_ask_cancel(ctx->loop, self->ref), JZX_ERR_NO_SUCH_REF);
 }
 
-static void ask_and_cancel(jzx_context *ctx, life *me)
+static void ask_and_cancel(jzx_context *ctx, puppet *me)
 {
     party_ask(ctx, me);
     cancel(ctx, me);
 }
 
-static void cancel_of_a(jzx_context *ctx, life *me)
+static void cancel_of_a(jzx_context *ctx, puppet *me)
 {
     (void)me;
     CHECK_EQ(jzx_ask_cancel(ctx->loop, the_trio->a.ref), JZX_ERR_NO_SUCH_REF);
@@ -119,13 +119,13 @@ static void test_a_cancelled_request_that_waits_is_not_handed_over(void)
     trio_close(&t);
 }
 
-static void see_if_wanted(jzx_context *ctx, life *me)
+static void see_if_wanted(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     say("%s.wanted=%d", me->name, jzx_request_is_wanted(ctx, self->kept[0]));
 }
 
-static void reply_late(jzx_context *ctx, life *me)
+static void reply_late(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     jzx_send_opts opts = with_drop;
@@ -159,7 +159,7 @@ static void test_the_callee_can_see_that_nobody_waits_any_more(void)
 /* Answers with data, long or short or a copy, while the asker has no turn; then it cancels. */
 static jzx_send_opts late_opts;
 
-static void reply_then_cancel(jzx_context *ctx, life *me)
+static void reply_then_cancel(jzx_context *ctx, puppet *me)
 {
     (void)me;
     CHECK_OK(jzx_ask_cancel(ctx->loop, the_trio->a.ref));
@@ -251,13 +251,13 @@ static void test_the_default_is_five_seconds_and_none_can_be_asked_for(void)
     trio_close(&t);
 }
 
-static void spend_200(jzx_context *ctx, life *me)
+static void spend_200(jzx_context *ctx, puppet *me)
 {
     (void)me;
     spend(ctx->loop, 200 * MS);
 }
 
-static void ask_behind_work(jzx_context *ctx, life *me)
+static void ask_behind_work(jzx_context *ctx, puppet *me)
 {
     const party *self = (const party *)me;
     the_trio->b.me.call = spend_200;
@@ -319,7 +319,7 @@ static void test_a_request_can_be_passed_on_and_is_answered_by_another_one(void)
     trio_close(&t);
 }
 
-static void delegate_kept(jzx_context *ctx, life *me)
+static void delegate_kept(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     jzx_send_opts opts = {.u64 = 50, .tag = 8, .flags = JZX_SEND_VALUE};

@@ -224,7 +224,7 @@ static void test_a_refused_reply_leaves_the_duty(void)
 }
 
 /* Outside of a request everything says so. */
-static void try_without_request(jzx_context *ctx, life *me)
+static void try_without_request(jzx_context *ctx, puppet *me)
 {
     jzx_send_opts opts = {.tag = 1};
     (void)me;
@@ -234,7 +234,8 @@ static void try_without_request(jzx_context *ctx, life *me)
     CHECK_EQ(jzx_request_deadline(ctx, JZX_REQUEST_IN_HAND), 0);
     CHECK_EQ(jzx_request_drop(ctx, JZX_REQUEST_IN_HAND), JZX_ERR_NO_SUCH_REF);
     CHECK_EQ(jzx_reply_u64(ctx, JZX_REQUEST_IN_HAND, 1, 1), JZX_ERR_NO_SUCH_REF);
-    CHECK_EQ(jzx_reply_data(ctx, JZX_REQUEST_IN_HAND, NULL, 0, 1), JZX_ERR_NO_SUCH_REF);
+    CHECK_EQ(jzx_reply_with(ctx, JZX_REQUEST_IN_HAND, &(jzx_send_opts){.tag = 1}),
+             JZX_ERR_NO_SUCH_REF);
     CHECK_EQ(jzx_reply_copy(ctx, JZX_REQUEST_IN_HAND, "x", 1, 1), JZX_ERR_NO_SUCH_REF);
     CHECK_EQ(jzx_delegate(ctx, JZX_REQUEST_IN_HAND, ctx->self, &opts), JZX_ERR_NO_SUCH_REF);
     CHECK_EQ(jzx_ask_cancel(ctx->loop, 0), JZX_ERR_NO_SUCH_REF);
@@ -273,7 +274,7 @@ static jzx_behavior_result other_behavior(jzx_context *ctx, const jzx_message *m
     return party_behavior(ctx, msg);
 }
 
-static void ask_and_become(jzx_context *ctx, life *me)
+static void ask_and_become(jzx_context *ctx, puppet *me)
 {
     party_ask(ctx, me);
     CHECK_OK(jzx_become(ctx, other_behavior));
@@ -333,7 +334,7 @@ static void test_a_request_that_is_not_answered_is_forgotten_at_once(void)
     trio_close(&t);
 }
 
-static void ask_self(jzx_context *ctx, life *me)
+static void ask_self(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     self->to = ctx->self;
@@ -365,7 +366,7 @@ static void send_around_reply(jzx_context *ctx, party *self)
     CHECK_OK(try_urgent(ctx->loop, to, 0x23));
 }
 
-static void send_around_ask(jzx_context *ctx, life *me)
+static void send_around_ask(jzx_context *ctx, puppet *me)
 {
     party *self = (party *)me;
     CHECK_OK(jzx_send_u64(ctx->loop, self->to, 0, 0x11));

@@ -1,7 +1,7 @@
 /* Goal: an actor runs what it became, goes back the way it came, and starts every life as it was
  * spawned (R15, R17, R18); calls from where there is nothing to do with are refused and change
  * nothing. Method: simulation; behaviors that sign what they handle. */
-#include "desk_fixture.h"
+#include "desk.h"
 
 enum { T_A = 0x10, T_B, T_C, PUSH_A, PUSH_B, PUSH_C, BACK, NONE, WORK };
 
@@ -13,14 +13,14 @@ static jzx_behavior_result be_c(jzx_context *ctx, const jzx_message *msg);
 static jzx_behavior_result act(jzx_context *ctx, const jzx_message *msg, const char *who)
 {
     static const jzx_behavior_fn all[] = {be_a, be_b, be_c};
-    life *self = ctx->state;
+    puppet *self = ctx->state;
     jzx_err err = JZX_OK;
     if (msg->kind == JZX_KIND_TIMER || msg->kind == JZX_KIND_NOTICE) {
         say("%s.%s", who, msg->kind == JZX_KIND_TIMER ? "timer" : "notice");
         return JZX_BEHAVIOR_OK;
     }
     if (msg->tag >= T_FAIL) {
-        return obey(ctx, msg->tag, self);
+        return puppet_obey(ctx, msg->tag, self);
     }
     say("%s:%x", who, (unsigned)msg->tag);
     if (msg->tag >= T_A && msg->tag <= T_C) {
@@ -75,7 +75,7 @@ static void test_from_the_next_message_on_it_runs_what_it_became(void)
         TELL_AND_RUN(&d, WORK, T_B, WORK, T_C, WORK, T_A, WORK);
         CHECK_SAID("A:18 A:11 B:18 B:12 C:18 C:10 A:18");
         CHECK_EQ(d.a.id, id);
-        CHECK_EQ(d.a.inits, 1);
+        CHECK_EQ(d.a.ups, 1);
         desk_close(&d);
     }
 }
@@ -166,7 +166,7 @@ static void test_the_stack_has_a_bound(void)
     desk_close(&d);
 }
 
-static void become_b_at(jzx_context *ctx, life *self, uint32_t what)
+static void become_b_at(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what == self->number) {
         CHECK_EQ(jzx_unbecome(ctx), JZX_ERR_ALREADY);
@@ -180,15 +180,15 @@ static void test_become_in_init_and_start_signals_is_for_this_life_R15(void)
     static const uint32_t moments[] = {IN_INIT, JZX_SIGNAL_PRE_START, JZX_SIGNAL_POST_START};
     for (size_t i = 0; i < COUNT_OF(moments); i++) {
         desk d = {.policy = &often, .opts = as_a};
-        life_open(&d.r, NULL);
-        life_name(&d.a, "a");
-        life_name(&d.p, "p");
+        play_open(&d.r, NULL);
+        puppet_name(&d.a, "a");
+        puppet_name(&d.p, "p");
         d.a.during = become_b_at;
         d.a.number = moments[i];
         d.p.arg = &d;
         d.p.during = desk_begin;
-        jzx_spawn_opts parent = life_opts(&d.p);
-        life_spawn_with(d.r.loop, &d.p, &parent);
+        jzx_spawn_opts parent = puppet_opts(&d.p);
+        puppet_spawn_with(d.r.loop, &d.p, &parent);
         rig_idle(&d.r);
         CHECK_WHO(&d, "B", WORK);
         CHECK_WHO(&d, "B", T_FAIL); /* the next life does the same, from the start */
@@ -208,7 +208,7 @@ static void test_every_life_begins_with_what_it_was_spawned_with_R18(void)
         TELL(&d, T_B, PUSH_C, PUSH_B);
         tell(&d.r, &d.a, ways[i]);
         rig_idle(&d.r);
-        CHECK_EQ(d.a.inits, 2);
+        CHECK_EQ(d.a.ups, 2);
         said_clear();
         TELL_AND_RUN(&d, WORK, BACK);
         CHECK_SAID("A:18 A:16 a!ALREADY"); /* the stack went too */
@@ -218,7 +218,7 @@ static void test_every_life_begins_with_what_it_was_spawned_with_R18(void)
     }
 }
 
-static void become_and_panic(jzx_context *ctx, life *self)
+static void become_and_panic(jzx_context *ctx, puppet *self)
 {
     (void)self;
     CHECK_OK(jzx_become_stacked(ctx, be_b));
@@ -242,14 +242,14 @@ static void test_a_resumed_actor_is_what_it_became_R18(void)
     desk d;
     desk_start(&d, NULL, &as_a, &resume);
     inside(&d.r, &d.a, become_and_panic);
-    CHECK_EQ(d.a.inits, 1);
+    CHECK_EQ(d.a.ups, 1);
     CHECK_WHO(&d, "C", WORK);
     CHECK_WHO(&d, "A", BACK);
     desk_close(&d);
 }
 
 /* In the last hooks of a life nothing is left to become; before that it is gone with the life. */
-static void become_while_leaving(jzx_context *ctx, life *self, uint32_t what)
+static void become_while_leaving(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what == JZX_SIGNAL_PRE_RESTART || what == JZX_SIGNAL_PRE_STOP) {
         CHECK_OK(jzx_become(ctx, be_b));
@@ -289,7 +289,7 @@ static void test_a_deferred_stop_can_become_something_else_R15(void)
     desk_close(&d);
 }
 
-static void become_without_memory(jzx_context *ctx, life *self)
+static void become_without_memory(jzx_context *ctx, puppet *self)
 {
     rig *r = self->arg;
     jzx_fault_arm_alloc(r->fault, 1, 1);
@@ -335,7 +335,7 @@ static void check_outside(jzx_context *ctx)
     CHECK_EQ(jzx_stash_count(ctx), 0);
 }
 
-static void in_every_hook(jzx_context *ctx, life *self, uint32_t what)
+static void in_every_hook(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what != IN_INIT && what != IN_DEINIT && what >= JZX_SIGNAL_TERMINATED) {
         return;
@@ -348,7 +348,7 @@ static void in_every_hook(jzx_context *ctx, life *self, uint32_t what)
 
 static jzx_context *kept_ctx;
 
-static void keep_ctx(jzx_context *ctx, life *self)
+static void keep_ctx(jzx_context *ctx, puppet *self)
 {
     (void)self;
     kept_ctx = ctx;
@@ -373,7 +373,7 @@ static void test_calls_from_elsewhere_are_refused(void)
 }
 
 /* Whatever the runtime itself hands over can neither wait nor go elsewhere. */
-static jzx_behavior_result refuse_to_move(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result refuse_to_move(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     const jzx_actor_id *other = self->arg;
     if (msg->kind == JZX_KIND_USER) {
@@ -396,10 +396,10 @@ static void test_only_what_was_sent_can_be_moved(void)
     rig r = rig_open_fifo(NULL);
     int fds[2];
     jzx_io_ref watch = 0;
-    subject *other = subject_start(&r, NULL, NULL);
-    subject *s = subject_start(&r, refuse_to_move, NULL);
+    puppet *other = puppet_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, refuse_to_move, NULL);
     s->arg = &other->id;
-    send_tag(&r, s, 1);
+    tell(&r, s, 1);
     (void)after(&r, s, 1, 2);
     jzx_timer_opts tick = {.delay_ms = 1, .period_ms = 1, .tag = 3};
     jzx_timer_id timer = 0;
@@ -413,12 +413,12 @@ static void test_only_what_was_sent_can_be_moved(void)
     CHECK_EQ(other->handled, 0);
     CHECK_EQ(rig_counters(&r).dead, 0);
     rig_close(&r);
-    free(s);
-    free(other);
+    puppet_free(s);
+    puppet_free(other);
 }
 
 /* From a notice that on_signal gets there is a message in hand, if none that could wait. */
-static void serve_at_notice(jzx_context *ctx, life *self, uint32_t what)
+static void serve_at_notice(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what == JZX_SIGNAL_TERMINATED) {
         CHECK_EQ(jzx_stash(ctx), JZX_ERR_NOT_SUPPORTED);
@@ -429,7 +429,7 @@ static void serve_at_notice(jzx_context *ctx, life *self, uint32_t what)
     }
 }
 
-static void watch_other(jzx_context *ctx, life *self)
+static void watch_other(jzx_context *ctx, puppet *self)
 {
     CHECK_OK(jzx_watch(ctx->loop, *(jzx_actor_id *)self->arg, 0, NULL));
 }
@@ -441,7 +441,7 @@ static void test_a_notice_can_bring_the_stash_back_R15(void)
         desk d;
         jzx_spawn_opts opts = {.max_msgs = turns[i]};
         desk_start(&d, NULL, &opts, NULL);
-        subject *other = subject_start(&d.r, NULL, NULL);
+        puppet *other = puppet_start(&d.r, NULL, NULL);
         d.a.arg = &other->id;
         d.a.during = serve_at_notice;
         inside(&d.r, &d.a, watch_other);
@@ -452,7 +452,7 @@ static void test_a_notice_can_bring_the_stash_back_R15(void)
         CHECK_WORK("a~1 a~2 a:1 a:2");
         CHECK_EQ(d.a.number, 1);
         desk_close(&d);
-        free(other);
+        puppet_free(other);
     }
 }
 

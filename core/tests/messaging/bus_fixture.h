@@ -3,7 +3,7 @@
 #ifndef JZT_BUS_FIXTURE_H
 #define JZT_BUS_FIXTURE_H
 
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <jzx/bus.h>
 
@@ -27,7 +27,7 @@ typedef struct call {
 } call;
 
 struct listener {
-    subject *self;
+    puppet *self;
     jzx_bus *bus;
     jzx_sub_ref ref; /* of the last subscription */
     jzx_err err;     /* of the last call */
@@ -39,131 +39,24 @@ struct listener {
     void (*during)(jzx_context *ctx, listener *self, const jzx_message *msg); /* in an event */
 };
 
-static inline void hear_event(jzx_context *ctx, listener *self, const jzx_message *msg)
-{
-    const jzx_event *event = jzx_bus_event_of(ctx);
-    REQUIRE(event != NULL);
-    CHECK(jzx_message_take(ctx) == NULL);
-    CHECK(jzx_message_signal(msg) == NULL);
-    CHECK_EQ(event->publisher, msg->sender);
-    if (self->count < EVENTS_MAX) {
-        self->events[self->count++] =
-            (heard){.seq = event->seq,
-                    .value = (msg->flags & JZX_MSG_VALUE) != 0 ? msg->u64 : 0,
-                    .sender = msg->sender,
-                    .topic = event->topic,
-                    .tag = msg->tag,
-                    .sub = event->sub};
-    }
-    if (self->during != NULL) {
-        self->during(ctx, self, msg);
-    }
-}
-
-static inline jzx_behavior_result hear_lag(jzx_context *ctx, const jzx_message *msg)
-{
-    listener *self = ((subject *)ctx->state)->arg;
-    CHECK_EQ(msg->kind, JZX_KIND_NOTICE);
-    CHECK_EQ(msg->tag, JZX_TAG_LAGGED);
-    CHECK_EQ(msg->len, sizeof(jzx_lag_notice));
-    CHECK(jzx_bus_event_of(ctx) == NULL);
-    if (self->lags < LAGS_MAX) {
-        self->lag_at[self->lags] = self->count;
-        self->lag[self->lags++] = *(const jzx_lag_notice *)msg->data;
-    }
-    return JZX_BEHAVIOR_OK;
-}
-
-static inline jzx_behavior_result listener_on(jzx_context *ctx, const jzx_message *msg,
-                                              subject *subject_self)
-{
-    listener *self = subject_self->arg;
-    if (msg->kind == JZX_KIND_EVENT) {
-        hear_event(ctx, self, msg);
-    } else if (msg->tag == JZX_TAG_LAGGED) {
-        return hear_lag(ctx, msg);
-    } else if (msg->tag == CALL) {
-        const call *what = msg->data;
-        what->fn(ctx, self, what->arg);
-    } else if (msg->tag == FAIL) {
-        return JZX_BEHAVIOR_FAIL;
-    } else if (msg->tag == END) {
-        return JZX_BEHAVIOR_STOP;
-    }
-    return JZX_BEHAVIOR_OK;
-}
-
-static inline listener *listener_new(jzx_bus *bus)
-{
-    listener *self = calloc(1, sizeof *self);
-    REQUIRE(self != NULL);
-    self->bus = bus;
-    self->self = subject_new(listener_on);
-    self->self->arg = self;
-    return self;
-}
-
-static inline listener *listener_start(rig *r, jzx_bus *bus, const jzx_spawn_opts *opts)
-{
-    listener *self = listener_new(bus);
-    subject_spawn(r, self->self, opts);
-    return self;
-}
-
-static inline void listener_free(listener *self)
-{
-    free(self->self);
-    free(self);
-}
-
+jzx_behavior_result hear_lag(jzx_context *ctx, const jzx_message *msg);
+jzx_behavior_result listener_on(jzx_context *ctx, const jzx_message *msg, puppet *subject_self);
+listener *listener_new(jzx_bus *bus);
+listener *listener_start(rig *r, jzx_bus *bus, const jzx_spawn_opts *opts);
+void listener_free(listener *self);
 /* Queued: it runs when its turn comes. `what` stays the caller's. */
-static inline void listener_order(rig *r, listener *self, call *what)
-{
-    REQUIRE_OK(jzx_send(r->loop, self->self->id, what, sizeof *what, CALL));
-}
-
+void listener_order(rig *r, listener *self, call *what);
 /* Inside the actor, now. */
-static inline void listener_call(rig *r, listener *self, listener_fn fn, void *arg)
-{
-    call what = {fn, arg};
-    listener_order(r, self, &what);
-    rig_idle(r);
-}
-
+void listener_call(rig *r, listener *self, listener_fn fn, void *arg);
 typedef struct wish {
     const char *topic;
     const jzx_sub_opts *opts;
 } wish;
 
-static inline void do_subscribe(jzx_context *ctx, listener *self, void *arg)
-{
-    const wish *w = arg;
-    jzx_sub_ref ref = 0;
-    self->err = jzx_bus_subscribe(ctx->loop, self->bus, w->topic, w->opts, &ref);
-    if (self->err == JZX_OK) {
-        self->ref = ref;
-    }
-}
-
-static inline jzx_err try_subscribe(rig *r, listener *self, const char *topic,
-                                    const jzx_sub_opts *opts)
-{
-    wish w = {topic, opts};
-    listener_call(r, self, do_subscribe, &w);
-    return self->err;
-}
-
-static inline void subscribe(rig *r, listener *self, const char *topic, const jzx_sub_opts *opts)
-{
-    REQUIRE_OK(try_subscribe(r, self, topic, opts));
-}
-
-static inline void do_unsubscribe(jzx_context *ctx, listener *self, void *arg)
-{
-    (void)arg;
-    self->err = jzx_bus_unsubscribe(ctx->loop, self->ref);
-}
-
+void do_subscribe(jzx_context *ctx, listener *self, void *arg);
+jzx_err try_subscribe(rig *r, listener *self, const char *topic, const jzx_sub_opts *opts);
+void subscribe(rig *r, listener *self, const char *topic, const jzx_sub_opts *opts);
+void do_unsubscribe(jzx_context *ctx, listener *self, void *arg);
 /* Publishes values first, first + 1, ... from inside an actor. */
 typedef struct run {
     jzx_topic topic;
@@ -171,24 +64,8 @@ typedef struct run {
     uint64_t count;
 } run;
 
-static inline void do_publish(jzx_context *ctx, listener *self, void *arg)
-{
-    const run *what = arg;
-    (void)ctx;
-    for (uint64_t i = 0; i < what->count; i++) {
-        CHECK_OK(jzx_bus_publish_u64(self->bus, what->topic, what->first + i,
-                                     (uint32_t)(what->first + i)));
-    }
-}
-
-static inline jzx_topic topic_of(jzx_bus *bus, const char *name)
-{
-    jzx_topic topic = 0;
-    REQUIRE_OK(jzx_bus_topic(bus, name, NULL, &topic));
-    REQUIRE(topic != 0);
-    return topic;
-}
-
+void do_publish(jzx_context *ctx, listener *self, void *arg);
+jzx_topic topic_of(jzx_bus *bus, const char *name);
 /* A rig with a bus, a topic "t" and a publisher. */
 typedef struct hall {
     rig r;
@@ -197,93 +74,22 @@ typedef struct hall {
     listener *speaker;
 } hall;
 
-static inline void hall_open(hall *h, uint32_t keep)
-{
-    jzx_bus_opts opts = {.keep = keep};
-    h->r = rig_open_fifo(NULL);
-    REQUIRE_OK(jzx_bus_create(h->r.loop, &opts, &h->bus));
-    h->t = topic_of(h->bus, "t");
-    h->speaker = listener_start(&h->r, h->bus, NULL);
-}
-
+void hall_open(hall *h, uint32_t keep);
 /* From inside an actor, and handled when it returns. */
-static inline void say(hall *h, jzx_topic topic, uint64_t first, uint64_t count)
-{
-    run what = {topic, first, count};
-    listener_call(&h->r, h->speaker, do_publish, &what);
-}
-
+void hall_say(hall *h, jzx_topic topic, uint64_t first, uint64_t count);
 /* From outside of everything; nobody has run when it returns. */
-static inline void shout(hall *h, jzx_topic topic, uint64_t first, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        REQUIRE_OK(jzx_bus_publish_u64(h->bus, topic, first + i, (uint32_t)(first + i)));
-    }
-}
-
-static inline jzx_sub_counts sub_counts(hall *h, listener *self)
-{
-    jzx_sub_counts counts = {0};
-    CHECK_OK(jzx_bus_sub_stats(h->r.loop, self->self->id, self->ref, &counts));
-    CHECK_EQ(counts.published, counts.delivered + counts.filtered + counts.lagged + counts.pending);
-    return counts;
-}
-
-static inline jzx_bus_counts bus_counts(hall *h)
-{
-    jzx_bus_counts counts = {0};
-    CHECK_OK(jzx_bus_stats(h->bus, &counts));
-    return counts;
-}
-
+void shout(hall *h, jzx_topic topic, uint64_t first, uint64_t count);
+jzx_sub_counts sub_counts(hall *h, listener *self);
+jzx_bus_counts bus_counts(hall *h);
 /* Values that it heard, from `from` on. */
-static inline void check_values(int line, const listener *self, size_t from, uint64_t first,
-                                uint64_t count)
-{
-    jzt_check_eq(JZT_CHECK, __FILE__, line, "events heard", "count", (intmax_t)self->count,
-                 (intmax_t)(from + count));
-    for (uint64_t i = 0; i < count && from + i < self->count && jzt_failures() == 0; i++) {
-        jzt_check_eq(JZT_CHECK, __FILE__, line, "value", "as published",
-                     (intmax_t)self->events[from + i].value, (intmax_t)(first + i));
-    }
-}
+void check_values(int line, const listener *self, size_t from, uint64_t first, uint64_t count);
 #define CHECK_VALUES(self_, from_, first_, count_)                                                 \
     check_values(__LINE__, (self_), (from_), (first_), (count_))
 
-static inline void hall_free(hall *h, listener **all, size_t count)
-{
-    rig_close(&h->r);
-    listener_free(h->speaker);
-    for (size_t i = 0; i < count; i++) {
-        CHECK_EQ(all[i]->self->deinits, 1);
-        listener_free(all[i]);
-    }
-}
-
+void hall_free(hall *h, listener **all, size_t count);
 /* The handle outlives the loop. */
-static inline void hall_close_bus_last(hall *h, listener **all, size_t count)
-{
-    REQUIRE_OK(jzx_loop_destroy(h->r.loop));
-    h->r.kit->loop = NULL;
-    CHECK_EQ(bus_counts(h).subscriptions, 0);
-    jzx_bus_release(h->bus);
-    hall_free(h, all, count);
-}
-
+void hall_close_bus_last(hall *h, listener **all, size_t count);
 /* The last subscription has the bus. */
-static inline void hall_close_bus_first(hall *h, listener **all, size_t count)
-{
-    jzx_bus_release(h->bus);
-    hall_free(h, all, count);
-}
-
-static inline void hall_close(hall *h, listener **all, size_t count)
-{
-    if ((jzt_seed() & 2) != 0) {
-        hall_close_bus_first(h, all, count);
-    } else {
-        hall_close_bus_last(h, all, count);
-    }
-}
-
+void hall_close_bus_first(hall *h, listener **all, size_t count);
+void hall_close(hall *h, listener **all, size_t count);
 #endif

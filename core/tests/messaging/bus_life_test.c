@@ -193,7 +193,7 @@ static void test_a_subscription_may_end_or_begin_in_its_own_event(void)
         shout(&h, h.t, 1, 20); /* more than one look at the bus */
         rig_idle(&h.r);
         CHECK_VALUES(l, 0, 1, 1);
-        say(&h, h.t, 21, 3);
+        hall_say(&h, h.t, 21, 3);
         CHECK_EQ(l->count, again ? 4 : 1);
         hall_close(&h, &l, 1);
     }
@@ -233,9 +233,9 @@ static void test_a_subscription_ends_with_its_actor_R16(void)
         subscribe(&h.r, l, "*", NULL);
         subscribe(&h.r, stays, "t", NULL);
         if (how == 0) {
-            send_tag(&h.r, l->self, END);
+            tell(&h.r, l->self, END);
         } else if (how == 1) {
-            send_tag(&h.r, l->self, FAIL);
+            tell(&h.r, l->self, FAIL);
         }
         for (uint64_t i = 0; i < 3; i++) {
             ship(&h, i, &drops);
@@ -264,9 +264,9 @@ static void test_a_drained_stop_hands_over_what_was_queued_R6(void)
     hall_open(&h, 0);
     listener *l = listener_start(&h.r, h.bus, NULL);
     subscribe(&h.r, l, "t", NULL);
-    say(&h, h.t, 1, 1);
+    hall_say(&h, h.t, 1, 1);
     CHECK_OK(jzx_stop_drained(h.r.loop, l->self->id));
-    say(&h, h.t, 2, 1);
+    hall_say(&h, h.t, 2, 1);
     CHECK_EQ(l->self->deinits, 1);
     CHECK_VALUES(l, 0, 1, 1);
     hall_close(&h, &l, 1);
@@ -274,7 +274,7 @@ static void test_a_drained_stop_hands_over_what_was_queued_R6(void)
 
 static jzx_behavior_result begin(jzx_context *ctx, void *arg)
 {
-    subject *self = arg;
+    puppet *self = arg;
     listener *l = self->arg;
     self->id = ctx->self;
     self->number++;
@@ -298,10 +298,10 @@ static void test_a_subscription_ends_with_its_incarnation_R18(void)
         hall_open(&h, 8);
         listener *l = listener_new(h.bus);
         jzx_child_spec child = {.id = "listener",
-                                .behavior = subject_behavior,
+                                .behavior = puppet_behavior,
                                 .init = begin,
                                 .arg = l->self,
-                                .deinit = subject_deinit};
+                                .deinit = puppet_deinit};
         jzx_supervisor_init sup = {.children = &child, .child_count = 1};
         jzx_actor_id id = JZX_NOBODY;
         REQUIRE_OK(jzx_spawn_supervisor(h.r.loop, &sup, &id));
@@ -310,7 +310,7 @@ static void test_a_subscription_ends_with_its_incarnation_R18(void)
         if (inside) {
             l->during = fail_now;
         } else {
-            send_tag(&h.r, l->self, FAIL);
+            tell(&h.r, l->self, FAIL);
         }
         for (uint64_t i = 0; i < 5; i++) {
             ship(&h, i, &drops);
@@ -320,7 +320,7 @@ static void test_a_subscription_ends_with_its_incarnation_R18(void)
         CHECK(l->ref != first);
         CHECK_EQ(l->count, inside);
         CHECK_EQ(bus_counts(&h).subscriptions, 1);
-        say(&h, h.t, 20, 2);
+        hall_say(&h, h.t, 20, 2);
         CHECK_EQ(l->count, inside + 2);
         shout(&h, h.t, 1, 8);
         CHECK_EQ(drops, 5);
@@ -338,8 +338,9 @@ static void stop_then_subscribe(jzx_context *ctx, listener *self, void *arg)
     CHECK_EQ(jzx_bus_subscribe(ctx->loop, self->bus, "t", NULL, NULL), JZX_ERR_STOPPING);
 }
 
-static void subscribe_at_the_end(jzx_context *ctx, subject *self)
+static void subscribe_at_the_end(jzx_context *ctx, puppet *self, uint32_t what)
 {
+    (void)what; /* a bare puppet has one hook */
     const listener *l = self->arg;
     CHECK_EQ(jzx_bus_subscribe(ctx->loop, l->bus, "t", NULL, NULL), JZX_ERR_STOPPING);
 }
@@ -349,7 +350,7 @@ static void test_an_actor_that_is_stopping_gets_no_subscription_R16(void)
     hall h;
     hall_open(&h, 0);
     listener *l = listener_start(&h.r, h.bus, NULL);
-    l->self->on_end = subscribe_at_the_end;
+    l->self->during = subscribe_at_the_end;
     listener_call(&h.r, l, stop_then_subscribe, NULL);
     CHECK_EQ(l->self->deinits, 1);
     CHECK_EQ(bus_counts(&h).subscriptions, 0);
@@ -365,7 +366,7 @@ static jzx_behavior_result linger(jzx_context *ctx, const struct jzx_signal *sig
 static void raise_child(jzx_context *ctx, listener *self, void *arg)
 {
     (void)arg;
-    jzx_spawn_opts opts = {.behavior = subject_behavior,
+    jzx_spawn_opts opts = {.behavior = puppet_behavior,
                            .on_signal = linger,
                            .stop_timeout_ms = 100,
                            .state = self->self};
@@ -427,8 +428,9 @@ static void test_a_loop_may_be_destroyed_with_events_queued_R5(void)
     }
 }
 
-static void publish_at_the_end(jzx_context *ctx, subject *self)
+static void publish_at_the_end(jzx_context *ctx, puppet *self, uint32_t what)
 {
+    (void)what; /* a bare puppet has one hook */
     const listener *l = self->arg;
     (void)ctx;
     jzx_err err = jzx_bus_publish_u64(l->bus, 1, 77, 77);
@@ -443,9 +445,9 @@ static void test_an_actor_may_publish_its_end(void)
     listener *ends = listener_start(&h.r, h.bus, NULL);
     subscribe(&h.r, l, "t", NULL);
     subscribe(&h.r, ends, "t", NULL);
-    ends->self->on_end = publish_at_the_end;
-    l->self->on_end = publish_at_the_end; /* while the loop is destroyed */
-    send_tag(&h.r, ends->self, END);
+    ends->self->during = publish_at_the_end;
+    l->self->during = publish_at_the_end; /* while the loop is destroyed */
+    tell(&h.r, ends->self, END);
     rig_idle(&h.r);
     CHECK_VALUES(l, 0, 77, 1);
     CHECK_EQ(ends->count, 0);

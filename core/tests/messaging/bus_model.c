@@ -8,8 +8,8 @@
 /* not on: pinned pool; a system says itself where its actors run. */
 #include "check.h"
 
+#include <jzx/all.h>
 #include <jzx/bus.h>
-#include <jzx/jzx.h>
 #include <jzx/testkit.h>
 
 #include <stdbool.h>

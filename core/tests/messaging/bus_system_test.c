@@ -5,18 +5,18 @@
  * come and go meanwhile; sums are compared at rest. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_box.h"
+#include "world.h"
 
 #include <jzx/bus.h>
 
 enum { COUNT = JZT_SANITIZED ? 400 : 3000, GO = 1, NOTE = 2, THREADS = 3 };
 
-static agent *somebody(world *w, const char *what, const char *place)
+static puppet *somebody(world *w, const char *what, const char *place)
 {
     static uint32_t count;
     char name[32];
     snprintf(name, sizeof name, "%s %u", what, count++);
-    agent *a = agent_new(w, name, place);
+    puppet *a = puppet_at(w, name, place);
     a->mute = true;
     return a;
 }
@@ -25,7 +25,7 @@ static agent *somebody(world *w, const char *what, const char *place)
 
 enum { SOURCES = 16 };
 typedef struct reader {
-    agent *self;
+    puppet *self;
     jzx_bus *bus;
     const char *pattern;
     jzx_sub_ref ref;
@@ -54,7 +54,7 @@ static void hear(jzx_context *ctx, const jzx_message *msg, reader *rd)
     }
 }
 
-static jzx_behavior_result reader_on(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result reader_on(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     reader *rd = self->arg;
     if (msg->kind == JZX_KIND_EVENT) {
@@ -67,14 +67,14 @@ static jzx_behavior_result reader_on(jzx_context *ctx, const jzx_message *msg, a
     return JZX_BEHAVIOR_OK;
 }
 
-static void do_subscribe(jzx_context *ctx, agent *self, void *arg)
+static void do_subscribe(jzx_context *ctx, puppet *self, void *arg)
 {
     reader *rd = self->arg;
     (void)arg;
     CHECK_OK(jzx_bus_subscribe(ctx->loop, rd->bus, rd->pattern, NULL, &rd->ref));
 }
 
-static void do_unsubscribe(jzx_context *ctx, agent *self, void *arg)
+static void do_unsubscribe(jzx_context *ctx, puppet *self, void *arg)
 {
     reader *rd = self->arg;
     (void)arg;
@@ -90,8 +90,8 @@ static reader *reader_start(world *w, jzx_bus *bus, const char *place, const cha
     rd->self = somebody(w, "reader", place);
     rd->self->arg = rd;
     rd->self->on = reader_on;
-    agent_start(rd->self);
-    agent_call(rd->self, do_subscribe, NULL);
+    puppet_up(rd->self);
+    puppet_call(rd->self, do_subscribe, NULL);
     return rd;
 }
 
@@ -115,7 +115,7 @@ static jzx_bus *bus_of(world *w, uint32_t keep, jzx_topic *t)
 static void close_all(world *w, jzx_bus *bus, reader **all, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        end_agent(all[i]->self);
+        puppet_end(all[i]->self);
         free(all[i]);
     }
     jzx_bus_counts c;
@@ -135,7 +135,7 @@ typedef struct source {
     jzx_actor_id notes_to;
 } source;
 
-static void publish_all(jzx_context *ctx, agent *self, void *arg)
+static void publish_all(jzx_context *ctx, puppet *self, void *arg)
 {
     const source *s = arg;
     (void)ctx;
@@ -161,10 +161,10 @@ static void test_events_reach_all_places_from_all_places_R31(void)
         rd[i] = reader_start(w, bus, places[i / 2], i % 2 ? "*" : "t");
     }
     for (size_t i = 0; i < PLACES; i++) {
-        agent *a = agent_start(somebody(w, "source", places[i]));
+        puppet *a = puppet_up(somebody(w, "source", places[i]));
         source s = {bus, t, i, 50, 0};
-        agent_call(a, publish_all, &s);
-        end_agent(a);
+        puppet_call(a, publish_all, &s);
+        puppet_end(a);
         for (size_t k = 0; k < PLACES * 2; k++) {
             reader_settled(rd[k], (i + 1) * 50);
             CHECK_EQ(rd[k]->last[i], 50);
@@ -206,7 +206,7 @@ static void test_threads_publish_at_once_and_nobody_is_skipped(void)
 }
 
 /* Each event says how many messages its publisher had sent to the reader before. */
-static void publish_with_notes(jzx_context *ctx, agent *self, void *arg)
+static void publish_with_notes(jzx_context *ctx, puppet *self, void *arg)
 {
     const source *s = arg;
     uint32_t notes = 0;
@@ -227,16 +227,16 @@ static void test_no_event_overtakes_a_message_between_dispatchers_R6(void)
     for (size_t from = 0; from < PLACES; from++) {
         for (size_t to = 0; to < PLACES; to++) {
             reader *rd = reader_start(w, bus, places[to], "t");
-            agent *a = agent_start(somebody(w, "source", places[from]));
+            puppet *a = puppet_up(somebody(w, "source", places[from]));
             source loud = {bus, noise, 1, 200, 0};
             pthread_t thread;
             REQUIRE_EQ(pthread_create(&thread, NULL, publish_thread, &loud), 0);
             source s = {bus, t, 0, 60, ID_OF(rd->self)};
-            agent_call(a, publish_with_notes, &s);
+            puppet_call(a, publish_with_notes, &s);
             reader_settled(rd, 60);
             pthread_join(thread, NULL);
-            end_agent(a);
-            end_agent(rd->self);
+            puppet_end(a);
+            puppet_end(rd->self);
             free(rd);
         }
     }
@@ -278,7 +278,7 @@ static void test_ends_leave_nothing_behind_while_others_publish_R16(void)
             WAIT(w, atomic_load(&rd[i]->got) > 0);
             switch ((i + n) % 3) {
             case 0:
-                agent_call(rd[i]->self, do_unsubscribe, NULL);
+                puppet_call(rd[i]->self, do_unsubscribe, NULL);
                 break;
             case 1:
                 (void)jzx_system_kill(w->system, ID_OF(rd[i]->self));
@@ -288,7 +288,7 @@ static void test_ends_leave_nothing_behind_while_others_publish_R16(void)
             }
         }
         for (size_t i = 0; i < PLACES; i++) {
-            end_agent(rd[i]->self);
+            puppet_end(rd[i]->self);
             free(rd[i]);
         }
     }
@@ -302,8 +302,8 @@ static void test_ends_leave_nothing_behind_while_others_publish_R16(void)
     for (size_t i = 0; i < THREADS; i++) {
         pthread_join(thread[i], NULL);
     }
-    world_free_agents(w);
-    pthread_mutex_destroy(&w->lock);
+    cast_close(&w->cast);
+    pthread_mutex_destroy(&w->cast.lock);
     free(w);
 }
 

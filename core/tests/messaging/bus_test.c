@@ -11,10 +11,10 @@ static void test_a_subscriber_gets_what_is_published_under_its_topic(void)
     hall_open(&h, 0);
     listener *l = listener_start(&h.r, h.bus, NULL);
     jzx_topic other = topic_of(h.bus, "other");
-    say(&h, h.t, 1, 3); /* before it subscribed */
+    hall_say(&h, h.t, 1, 3); /* before it subscribed */
     subscribe(&h.r, l, "t", NULL);
-    say(&h, h.t, 10, 5);
-    say(&h, other, 100, 5);
+    hall_say(&h, h.t, 10, 5);
+    hall_say(&h, other, 100, 5);
     shout(&h, h.t, 15, 5);
     rig_idle(&h.r);
     CHECK_VALUES(l, 0, 10, 10);
@@ -47,7 +47,7 @@ static void test_all_subscribers_get_it_in_the_order_of_subscribing_R30(void)
         subscribe(&h.r, all[i], "t", NULL);
     }
     uint64_t before = bus_counts(&h).delivered;
-    say(&h, h.t, 1, 20);
+    hall_say(&h, h.t, 1, 20);
     for (size_t i = 0; i < CROWD; i++) {
         CHECK_VALUES(all[i], 0, 1, 20);
     }
@@ -65,10 +65,10 @@ static void test_a_prefix_covers_topics_that_come_later(void)
     jzx_topic new_orders = topic_of(h.bus, "orders/new");
     subscribe(&h.r, l, "orders/*", NULL);
     subscribe(&h.r, every, "*", NULL);
-    say(&h, new_orders, 1, 2);
-    say(&h, near, 50, 2);
+    hall_say(&h, new_orders, 1, 2);
+    hall_say(&h, near, 50, 2);
     jzx_topic old = topic_of(h.bus, "orders/old");
-    say(&h, old, 3, 2);
+    hall_say(&h, old, 3, 2);
     shout(&h, h.t, 60, 2);
     shout(&h, new_orders, 5, 2);
     rig_idle(&h.r);
@@ -91,13 +91,13 @@ static void test_subscriptions_of_one_actor_are_independent(void)
     jzx_sub_ref first = l->ref;
     subscribe(&h.r, l, "*", NULL);
     CHECK(l->ref != first);
-    say(&h, h.t, 1, 1);
+    hall_say(&h, h.t, 1, 1);
     REQUIRE_EQ(l->count, 2);
     CHECK_EQ(l->events[0].sub, first);
     CHECK_EQ(l->events[1].sub, l->ref);
     l->ref = first;
     listener_call(&h.r, l, do_unsubscribe, NULL);
-    say(&h, h.t, 2, 1);
+    hall_say(&h, h.t, 2, 1);
     CHECK_EQ(l->count, 3);
     hall_close(&h, &l, 1);
 }
@@ -109,7 +109,7 @@ static void test_tags_out_of_range_are_filtered(void)
     jzx_sub_opts opts = {.tag_first = 3, .tag_last = 5};
     listener *l = listener_start(&h.r, h.bus, NULL);
     subscribe(&h.r, l, "t", &opts);
-    say(&h, h.t, 1, 9);
+    hall_say(&h, h.t, 1, 9);
     shout(&h, h.t, 1, 9);
     rig_idle(&h.r);
     CHECK_EQ(l->count, 6);
@@ -120,7 +120,7 @@ static void test_tags_out_of_range_are_filtered(void)
     CHECK_EQ(c.filtered, 12);
     CHECK_EQ(bus_counts(&h).filtered, 12);
     uint64_t revoked = rig_counters(&h.r).revoked;
-    say(&h, h.t, 8, 1);
+    hall_say(&h, h.t, 8, 1);
     /* On a loop nobody is woken for it; in a pool it is found out at the turn. */
     CHECK_EQ(rig_counters(&h.r).revoked - revoked, jzt_on_pool() > 0);
     hall_close(&h, &l, 1);
@@ -143,7 +143,7 @@ static void test_a_filter_runs_before_delivery(void)
     listener *l = listener_start(&h.r, h.bus, NULL);
     subscribe(&h.r, l, "t", &opts);
     uint64_t handled = l->self->handled;
-    say(&h, h.t, 1, 40);
+    hall_say(&h, h.t, 1, 40);
     shout(&h, h.t, 41, 1);
     rig_idle(&h.r);
     CHECK_EQ(calls, 41);
@@ -163,7 +163,7 @@ static void test_who_falls_behind_is_told_and_resumes_at_the_oldest_kept(void)
         hall_open(&h, 4);
         listener *l = listener_start(&h.r, h.bus, NULL);
         subscribe(&h.r, l, wide ? "*" : "t", NULL);
-        say(&h, h.t, 1, 2);
+        hall_say(&h, h.t, 1, 2);
         shout(&h, h.t, 3, 10); /* 3 to 8 are overwritten */
         jzx_sub_counts c = sub_counts(&h, l);
         CHECK_EQ(c.pending, 10);
@@ -263,11 +263,11 @@ static void test_a_late_subscriber_may_begin_with_what_is_kept(void)
         jzx_sub_opts opts = {.flags = JZX_SUB_FROM_OLDEST};
         listener *l = listener_start(&h.r, h.bus, NULL);
         jzx_topic other = topic_of(h.bus, "other");
-        say(&h, h.t, 1, 30);
-        say(&h, other, 100, 5);
+        hall_say(&h, h.t, 1, 30);
+        hall_say(&h, other, 100, 5);
         subscribe(&h.r, l, wide ? "t*" : "t", &opts);
         CHECK_VALUES(l, 0, 16, 15);
-        say(&h, h.t, 31, 2);
+        hall_say(&h, h.t, 31, 2);
         CHECK_VALUES(l, 0, 16, 17);
         CHECK_EQ(l->lags, 0);
         CHECK_EQ(sub_counts(&h, l).published, 17);
@@ -282,7 +282,7 @@ static void test_a_full_mailbox_lets_events_through_R8(void)
     hall_open(&h, 0);
     listener *l = listener_start(&h.r, h.bus, &tiny);
     subscribe(&h.r, l, "t", NULL);
-    send_tag(&h.r, l->self, MARK);
+    tell(&h.r, l->self, MARK);
     CHECK_EQ(jzx_send_u64(h.r.loop, l->self->id, 0, MARK), JZX_ERR_MAILBOX_FULL);
     shout(&h, h.t, 1, 3);
     rig_idle(&h.r);
@@ -326,7 +326,7 @@ static void test_a_subscriber_may_publish_what_it_hears_itself(void)
     listener *l = listener_start(&h.r, h.bus, NULL);
     l->during = publish_again;
     subscribe(&h.r, l, "t", NULL);
-    say(&h, h.t, 1, 1);
+    hall_say(&h, h.t, 1, 1);
     CHECK_VALUES(l, 0, 1, 40);
     CHECK_EQ(l->lags, 0);
     hall_close(&h, &l, 1);

@@ -2,8 +2,8 @@
  * is counted, every payload is dropped once, and a bus outlives its loop (R4, R5, section 7).
  * Method: real threads against one loop, on every kind of dispatcher. Runs under TSan. */
 #define _GNU_SOURCE
+#include <jzx/all.h>
 #include <jzx/bus.h>
-#include <jzx/jzx.h>
 
 #include "support/check.h"
 

@@ -1,7 +1,7 @@
 /* Goal: one number follows a request through asks, forwards, delegations and replies, also between
  * dispatchers and from plain threads, and plain messages have none. Method: simulation of a loop
  * and of a system; a chain of actors that write down the number they see. */
-#include "life_fixture.h"
+#include "puppet.h"
 
 enum { T_ASK = 0x50, T_PLAIN, T_GO };
 

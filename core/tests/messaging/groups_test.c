@@ -3,7 +3,7 @@
  * one notice waiting at most (R8, R9). Method: one simulated loop. */
 #include "reg_fixture.h"
 
-static void check_members(int line, rig *r, const char *group, const life *const *want, size_t n)
+static void check_members(int line, rig *r, const char *group, const puppet *const *want, size_t n)
 {
     jzx_actor_id out[8] = {0};
     size_t count = jzx_group_members(r->loop, group, out, 8);
@@ -16,7 +16,7 @@ static void check_members(int line, rig *r, const char *group, const life *const
 }
 #define CHECK_MEMBERS(r_, group_, ...)                                                             \
     do {                                                                                           \
-        const life *const want_[] = {__VA_ARGS__};                                                 \
+        const puppet *const want_[] = {__VA_ARGS__};                                               \
         check_members(__LINE__, (r_), (group_), want_, COUNT_OF(want_));                           \
     } while (0)
 #define CHECK_EMPTY(r_, group_) check_members(__LINE__, (r_), (group_), NULL, 0)
@@ -24,7 +24,7 @@ static void check_members(int line, rig *r, const char *group, const life *const
 static void test_members_are_listed_in_the_order_of_joining(void)
 {
     rig r;
-    life a, b, c;
+    puppet a, b, c;
     jzx_actor_id out[2];
     reg_open(&r, NULL);
     born(&r, &a, "a");
@@ -49,13 +49,13 @@ static void test_members_are_listed_in_the_order_of_joining(void)
     CHECK_MEMBERS(&r, "g", &a, &c);
     CHECK_OK(jzx_group_join(r.loop, "g", b.id)); /* at the end, now */
     CHECK_MEMBERS(&r, "g", &a, &c, &b);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_groups_of_an_actor_and_all_groups_are_listed(void)
 {
     rig r;
-    life a, b;
+    puppet a, b;
     jzx_group_info info[4];
     reg_open(&r, NULL);
     born(&r, &a, "a");
@@ -79,13 +79,13 @@ static void test_groups_of_an_actor_and_all_groups_are_listed(void)
     CHECK_EQ(info[2].members, 0);
     CHECK_EQ(info[2].watchers, 1);
     CHECK_EQ(jzx_group_list(r.loop, info, 1), 3);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_bad_input_is_refused(void)
 {
     rig r;
-    life a, b;
+    puppet a, b;
     char long_name[JZX_NAME_MAX + 2] = {0};
     reg_open(&r, NULL);
     born(&r, &a, "a");
@@ -114,13 +114,13 @@ static void test_bad_input_is_refused(void)
     CHECK_EQ(jzx_group_watch(NULL, "g", NULL), JZX_ERR_INVALID_ARG);
     CHECK_EQ(jzx_group_unwatch(r.loop, 1), JZX_ERR_INVALID_ARG);
     CHECK_EQ(jzx_group_unwatch(NULL, 1), JZX_ERR_INVALID_ARG);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_versions_never_come_back(void)
 {
     rig r;
-    life a;
+    puppet a;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     uint64_t last = 0;
@@ -135,25 +135,25 @@ static void test_versions_never_come_back(void)
         last = jzx_group_version(r.loop, NULL);
         CHECK(last > version);
     }
-    life_close(&r);
+    play_close(&r);
 }
 
-static void leave_or_look(jzx_context *ctx, life *self, uint32_t what)
+static void leave_or_look(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what == JZX_SIGNAL_TERMINATED) {
         self->number = 1 + jzx_group_count(ctx->loop, "g");
     }
 }
 
-static void watch_arg(jzx_context *ctx, life *self)
+static void watch_arg(jzx_context *ctx, puppet *self)
 {
-    CHECK_OK(jzx_watch(ctx->loop, ((life *)self->arg)->id, 0, NULL));
+    CHECK_OK(jzx_watch(ctx->loop, ((puppet *)self->arg)->id, 0, NULL));
 }
 
 static void test_who_ends_has_left_before_that_is_announced_R16(void)
 {
     rig r;
-    life a, b, w;
+    puppet a, b, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &b, "b");
@@ -169,15 +169,15 @@ static void test_who_ends_has_left_before_that_is_announced_R16(void)
     CHECK_EQ(w.number, 2);
     CHECK_MEMBERS(&r, "g", &b);
     CHECK_EQ(jzx_group_list(r.loop, NULL, 0), 1); /* h is no more */
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_groups_survive_a_restart_R18(void)
 {
     rig r;
-    life a, b;
+    puppet a, b;
     reg_open(&r, NULL);
-    life_name(&a, "a");
+    puppet_name(&a, "a");
     jzx_child_spec child = reg_child(&a, 0);
     jzx_supervisor_spec spec = {.intensity = 10, .backoff_min_ms = 50};
     (void)sup_of(&r, &spec, &child, 1);
@@ -191,17 +191,17 @@ static void test_groups_survive_a_restart_R18(void)
     CHECK_STATE(&r, &a, JZX_STATE_RESTARTING);
     CHECK_MEMBERS(&r, "g", &a, &b);
     run_ms(&r, 1000);
-    CHECK_EQ(a.inits, 2);
+    CHECK_EQ(a.ups, 2);
     CHECK_MEMBERS(&r, "g", &a, &b);
     CHECK_EQ(jzx_group_version(r.loop, "g"), version);
     CHECK_EQ(notice_count, 1); /* nothing happened to the group */
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Watching. */
 
-static void check_notice(int line, size_t index, const life *by, jzx_group_ref ref, uint64_t joined,
-                         uint64_t left, uint64_t members)
+static void check_notice(int line, size_t index, const puppet *by, jzx_group_ref ref,
+                         uint64_t joined, uint64_t left, uint64_t members)
 {
     REQUIRE(index < notice_count);
     const seen *n = &notices[index];
@@ -224,7 +224,7 @@ static void check_notice(int line, size_t index, const life *by, jzx_group_ref r
 static void test_a_watcher_hears_of_what_is_and_of_every_change(void)
 {
     rig r;
-    life a, b, w;
+    puppet a, b, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &b, "b");
@@ -252,13 +252,13 @@ static void test_a_watcher_hears_of_what_is_and_of_every_change(void)
     inside(&r, &w, call_unwatch);
     CHECK_OK(called_err);
     CHECK_EQ(jzx_group_list(r.loop, NULL, 0), 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_watcher_that_comes_later_hears_how_many_there_are(void)
 {
     rig r;
-    life a, b, w;
+    puppet a, b, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &b, "b");
@@ -268,7 +268,7 @@ static void test_a_watcher_that_comes_later_hears_how_many_there_are(void)
     jzx_group_ref ref = watch_by(&r, &w, "g");
     CHECK_EQ(notice_count, 1);
     CHECK_NOTICE(0, &w, ref, 0, 0, 2);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* What changes while the notice is in hand is told by the next one. */
@@ -285,7 +285,7 @@ static void change_in_hand(jzx_context *ctx, const seen *notice)
 static void test_a_change_while_the_notice_is_in_hand_is_news(void)
 {
     rig r;
-    life w;
+    puppet w;
     reg_open(&r, NULL);
     born(&r, &w, "w");
     on_notice = change_in_hand;
@@ -295,14 +295,14 @@ static void test_a_change_while_the_notice_is_in_hand_is_news(void)
     CHECK_NOTICE(0, &w, ref, 0, 0, 0);
     CHECK_NOTICE(1, &w, ref, 1, 1, 0);
     CHECK_NOTICE(3, &w, ref, 1, 1, 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* However much happens, one notice waits, and it costs nothing (R8, R9). */
 static void test_a_storm_of_changes_is_one_notice_and_no_memory(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &w, "w");
@@ -332,7 +332,7 @@ static void test_a_storm_of_changes_is_one_notice_and_no_memory(void)
     CHECK_EQ(left, 1001);
     CHECK_EQ(notices[notice_count - 1].group.members, 0);
     CHECK_EQ(notices[notice_count - 1].group.ref, ref);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void unwatch_own(jzx_context *ctx, const seen *notice)
@@ -342,7 +342,7 @@ static void unwatch_own(jzx_context *ctx, const seen *notice)
     CHECK_EQ(jzx_group_unwatch(ctx->loop, notice->group.ref), JZX_ERR_NO_SUCH_REF);
 }
 
-static void watch_and_unwatch(jzx_context *ctx, life *self)
+static void watch_and_unwatch(jzx_context *ctx, puppet *self)
 {
     jzx_name_ref name = 0;
     (void)self;
@@ -357,7 +357,7 @@ static void watch_and_unwatch(jzx_context *ctx, life *self)
 static void test_unwatch_is_final(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &w, "w");
@@ -371,16 +371,16 @@ static void test_unwatch_is_final(void)
     rig_idle(&r);
     CHECK_EQ(notice_count, 1);
     CHECK_MEMBERS(&r, "g", &w, &a);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_watch_ends_with_the_incarnation_R18(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
-    life_name(&w, "w");
+    puppet_name(&w, "w");
     jzx_child_spec child = reg_child(&w, 0);
     jzx_supervisor_spec spec = {.intensity = 10};
     jzx_actor_id sup = sup_of(&r, &spec, &child, 1);
@@ -390,7 +390,7 @@ static void test_a_watch_ends_with_the_incarnation_R18(void)
     CHECK_EQ(notice_count, 2);
     tell(&r, &w, T_PANIC);
     rig_idle(&r);
-    CHECK_EQ(w.inits, 2);
+    CHECK_EQ(w.ups, 2);
     CHECK_OK(jzx_group_join(r.loop, "g", a.id));
     rig_idle(&r);
     CHECK_EQ(notice_count, 2);
@@ -401,13 +401,13 @@ static void test_a_watch_ends_with_the_incarnation_R18(void)
     rig_idle(&r);
     CHECK_EQ(jzx_group_list(r.loop, NULL, 0), 1);
     CHECK_MEMBERS(&r, "g", &a);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_the_end_of_a_loop_finds_watchers_and_members(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &w, "w");
@@ -416,7 +416,7 @@ static void test_the_end_of_a_loop_finds_watchers_and_members(void)
     CHECK_OK(jzx_group_join(r.loop, "g", w.id));
     CHECK_OK(jzx_group_join(r.loop, "g", a.id));
     CHECK_OK(jzx_group_join(r.loop, "h", a.id));
-    life_close(&r);
+    play_close(&r);
 }
 
 static const jzt_test tests[] = {

@@ -3,7 +3,7 @@
  * actor that keeps a ledger; every cheque counts its own end, so that none is lost or freed twice.
  */
 #define JZX_PROTOCOL_CHECKS 0
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <jzx/protocol.h>
 
@@ -193,7 +193,7 @@ static void test_two_protocols_share_an_actor(void)
 }
 
 /* An actor that sends as soon as it is poked. */
-static jzx_behavior_result send_from_inside(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result send_from_inside(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)msg;
     const teller *t = self->arg;
@@ -205,14 +205,14 @@ static void test_the_sender_is_the_running_actor(void)
 {
     rig r = rig_open(NULL);
     teller t = {0};
-    subject *from = subject_start(&r, send_from_inside, NULL);
+    puppet *from = puppet_start(&r, send_from_inside, NULL);
     from->arg = &t;
     teller_spawn(&r, &t, 0);
-    send_tag(&r, from, 1);
+    tell(&r, from, 1);
     rig_idle(&r);
     CHECK_EQ(t.sender, from->id);
     rig_close(&r);
-    free(from);
+    puppet_free(from);
 }
 
 static void test_what_a_handler_takes_is_the_actors(void)
@@ -427,9 +427,9 @@ static void test_a_dead_letters_tag_has_a_name(void)
 /* Other threads are not simulated, so these run on a real loop. */
 static void test_other_threads_send_the_same_messages(void)
 {
-    current = &worlds[1];
+    rig_current = &rig_worlds[1];
     rig r = rig_open(NULL);
-    current = &worlds[0];
+    rig_current = &rig_worlds[0];
     teller t = {0};
     _Atomic uint32_t dropped = 0;
     deposit d = {.cents = 1, .from = "far away"};

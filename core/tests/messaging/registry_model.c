@@ -5,7 +5,7 @@
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/registry.h>
 #include <jzx/testkit.h>
 

@@ -2,10 +2,10 @@
  * its own by the kit's sweep, and on a system with actors in several places. Whatever fails, only
  * documented errors come back, a refused call leaves the table as it was, a name is never had by
  * nobody, who waits is told once, and nothing is left in the end (R4, R5, R9, R16, R18). */
-#include "check.h"
 #include "loop/loop.h"
+#include "sweep.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/registry.h>
 #include <jzx/testkit.h>
 
@@ -215,7 +215,7 @@ static const char *scenario(jzx_kit *kit, void *arg)
     return s.wrong[0] == '\0' ? NULL : s.wrong;
 }
 
-static const jzx_sim_opts sim = {.seed = 7};
+static const jzx_sim_opts sim = {.seed = SWEEP_SEED};
 
 static void test_the_scenario_does_what_it_is_meant_to(void)
 {
@@ -235,22 +235,10 @@ static void test_the_scenario_does_what_it_is_meant_to(void)
 
 static void test_no_failure_of_memory_breaks_names_and_groups_R4_R9_R16(void)
 {
-    jzx_kit_opts opts = {.sim = &sim};
-    jzx_sweep_report report = {0};
-    const char *wrong = jzx_fault_sweep(&opts, scenario, NULL, FAULTS_MAX, &report);
-    CHECK_STR(wrong == NULL ? "" : wrong, "");
-    CHECK(report.allocs >= ALLOCATIONS_AT_LEAST);
-    CHECK(report.allocs_forever >= ALLOCATIONS_AT_LEAST);
-    printf("%" PRIu64 " allocations ", report.allocs);
+    sweep_kit(&(sweep){scenario, NULL, FAULTS_MAX, ALLOCATIONS_AT_LEAST});
 }
 
 /* A system: spawns to other dispatchers, notices from them. */
-
-typedef struct town {
-    jzx_sim *sim;
-    jzx_fault *fault;
-    jzx_system *system;
-} town;
 
 static void run_town(void *arg, uint64_t ms)
 {
@@ -259,66 +247,40 @@ static void run_town(void *arg, uint64_t ms)
     s.broken |= jzx_sim_run_system(t->sim, t->system, 1) != JZX_OK;
 }
 
-static void town_open(town *t)
+static void town_begin(town *t)
 {
-    static const jzx_dispatcher_spec desk = {.name = "desk", .kind = JZX_DISPATCHER_PINNED};
     memset(&s, 0, sizeof s);
     s.system = true;
-    REQUIRE_OK(jzx_sim_create(&sim, &t->sim));
-    REQUIRE_OK(jzx_fault_create(jzx_sim_env(t->sim), &t->fault));
-    jzx_config loop = {.env = jzx_fault_env(t->fault), .allocator = jzx_fault_allocator(t->fault)};
-    jzx_system_config config = {
-        .loop = &loop, .dispatchers = &desk, .dispatcher_count = 1, .pool_workers = 2};
-    REQUIRE_OK(jzx_system_create(&config, &t->system));
     s.loop = jzx_system_loop(t->system);
 }
 
-static void town_close(town *t)
+static void play_town(town *t)
 {
-    CHECK_OK(jzx_system_destroy(t->system));
-    CHECK_EQ(jzx_fault_leaked(t->fault, NULL), 0);
-    CHECK_STR(jzx_fault_check(t->fault), NULL);
-    jzx_fault_destroy(t->fault);
-    jzx_sim_destroy(t->sim);
+    town_begin(t);
+    play(run_town, t);
 }
 
-/* The nth allocation after the system was made fails. False: there was none. */
-static bool play_system(uint64_t n, bool forever)
+static void rest_town(town *t)
 {
-    town t = {0};
-    town_open(&t);
-    jzx_fault_arm_alloc(t.fault, n, forever);
-    play(run_town, &t);
-    bool injected = jzx_fault_injected(t.fault) > 0;
-    if (forever) {
-        jzx_fault_arm_alloc(t.fault, 0, 0); /* births that wait for memory get it */
-        run_town(&t, 1);
-    }
-    town_close(&t);
+    run_town(t, 1);
+}
+
+static void check_town(void)
+{
     CHECK_STR(s.wrong, "");
-    return injected;
 }
 
 static void test_no_failure_of_memory_breaks_them_across_dispatchers_R9_R16(void)
 {
-    for (int forever = 0; forever < 2; forever++) {
-        uint64_t n = 1;
-        while (n < FAULTS_MAX && jzt_failures() == 0 && play_system(n, forever != 0)) {
-            n++;
-        }
-        CHECK(n > ALLOCATIONS_AT_LEAST);
-        CHECK(n < FAULTS_MAX);
-        if (jzt_failures() != 0) {
-            printf("    (allocation %" PRIu64 "%s)\n", n, forever ? " and all that follow" : "");
-        }
-    }
+    sweep_town(&(town_sweep){play_town, rest_town, check_town, FAULTS_MAX, ALLOCATIONS_AT_LEAST});
 }
 
 /* A dispatcher that takes nothing in any more: the birth is refused, and the name is free. */
 static void test_a_birth_that_is_refused_gives_its_name_back(void)
 {
-    town t = {0};
+    town t;
     town_open(&t);
+    town_begin(&t);
     jzi_inbox *desk = jzx_system_dispatcher(t.system, "desk")->inbox;
     jzx_spawn_opts opts = {.behavior = run_hand,
                            .init = init_hand,

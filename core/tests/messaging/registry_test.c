@@ -8,7 +8,7 @@ static char long_name[JZX_NAME_MAX + 2];
 static void test_a_name_is_found_both_ways(void)
 {
     rig r;
-    life a, b;
+    puppet a, b;
     jzx_name_info info[4];
     reg_open(&r, NULL);
     born(&r, &a, "a");
@@ -32,13 +32,13 @@ static void test_a_name_is_found_both_ways(void)
     CHECK_STR(info[0].name, "db");
     CHECK_STR(info[1].name, "log");
     CHECK_EQ(info[1].id, b.id);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_name_has_one_actor(void)
 {
     rig r;
-    life a, b;
+    puppet a, b;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &b, "b");
@@ -53,13 +53,13 @@ static void test_a_name_has_one_actor(void)
     CHECK_EQ(jzx_names_of(r.loop, a.id, NULL, 0), 0);
     CHECK_OK(jzx_register(r.loop, "db", b.id));
     CHECK_EQ(jzx_whereis(r.loop, "db"), b.id);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_bad_input_is_refused(void)
 {
     rig r;
-    life a, b;
+    puppet a, b;
     jzx_actor_id id = 7;
     reg_open(&r, NULL);
     born(&r, &a, "a");
@@ -93,11 +93,11 @@ static void test_bad_input_is_refused(void)
     long_name[JZX_NAME_MAX] = '\0'; /* the longest one */
     CHECK_OK(jzx_register(r.loop, long_name, a.id));
     CHECK_EQ(jzx_whereis(r.loop, long_name), a.id);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Who watches and who is the parent find the name free, and take it. */
-static void take_it(jzx_context *ctx, life *self, uint32_t what)
+static void take_it(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what == JZX_SIGNAL_TERMINATED || what == JZX_SIGNAL_CHILD_ENDED ||
         what == JZX_SIGNAL_CHILD_FAILED) {
@@ -107,21 +107,21 @@ static void take_it(jzx_context *ctx, life *self, uint32_t what)
     }
 }
 
-static void watch_arg(jzx_context *ctx, life *self)
+static void watch_arg(jzx_context *ctx, puppet *self)
 {
-    CHECK_OK(jzx_watch(ctx->loop, ((life *)self->arg)->id, 0, NULL));
+    CHECK_OK(jzx_watch(ctx->loop, ((puppet *)self->arg)->id, 0, NULL));
 }
 
-static void spawn_arg(jzx_context *ctx, life *self)
+static void spawn_arg(jzx_context *ctx, puppet *self)
 {
-    life *child = self->arg;
+    puppet *child = self->arg;
     jzx_spawn_opts opts = reg_opts(child);
     opts.flags = JZX_SPAWN_REGISTER;
     opts.name = "db";
-    life_spawn_with(ctx->loop, child, &opts);
+    puppet_spawn_with(ctx->loop, child, &opts);
 }
 
-static void end_by(rig *r, life *self, int way)
+static void end_by(rig *r, puppet *self, int way)
 {
     if (way == 0) {
         tell(r, self, T_STOP);
@@ -139,7 +139,7 @@ static void test_a_name_is_free_before_the_end_is_announced_R16(void)
 {
     for (int way = 0; way < 4; way++) {
         rig r;
-        life a, watcher, parent, child;
+        puppet a, watcher, parent, child;
         reg_open(&r, NULL);
         born(&r, &a, "a");
         born(&r, &watcher, "watcher");
@@ -154,7 +154,7 @@ static void test_a_name_is_free_before_the_end_is_announced_R16(void)
         CHECK_EQ(jzx_whereis(r.loop, "db"), JZX_NOBODY);
 
         born(&r, &parent, "parent");
-        life_name(&child, "child");
+        puppet_name(&child, "child");
         parent.arg = &child;
         parent.during = take_it;
         inside(&r, &parent, spawn_arg);
@@ -162,12 +162,12 @@ static void test_a_name_is_free_before_the_end_is_announced_R16(void)
         end_by(&r, &child, way);
         CHECK_EQ(parent.number, 1);
         CHECK_EQ(jzx_whereis(r.loop, "db"), parent.id);
-        life_close(&r);
+        play_close(&r);
     }
 }
 
 /* In its last code an actor still has its name, and gets no other one. */
-static void look_at_end(jzx_context *ctx, life *self, uint32_t what)
+static void look_at_end(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what == IN_DEINIT) {
         self->number++;
@@ -183,7 +183,7 @@ static void look_at_end(jzx_context *ctx, life *self, uint32_t what)
 static void test_an_ending_actor_has_its_name_and_gets_nothing_new(void)
 {
     rig r;
-    life a;
+    puppet a;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     a.during = look_at_end;
@@ -191,15 +191,15 @@ static void test_an_ending_actor_has_its_name_and_gets_nothing_new(void)
     stop_life(&r, &a);
     CHECK_EQ(a.number, 1);
     CHECK_EQ(jzx_registered(r.loop, NULL, 0), 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_name_survives_restarts_and_finds_who_is_restarted_R18(void)
 {
     rig r;
-    life a;
+    puppet a;
     reg_open(&r, NULL);
-    life_name(&a, "a");
+    puppet_name(&a, "a");
     jzx_child_spec child = reg_child(&a, JZX_SPAWN_REGISTER);
     jzx_supervisor_spec spec = {.intensity = 10, .backoff_min_ms = 100};
     jzx_actor_id sup = sup_of(&r, &spec, &child, 1);
@@ -223,17 +223,17 @@ static void test_a_name_survives_restarts_and_finds_who_is_restarted_R18(void)
     CHECK_OK(jzx_stop(r.loop, sup));
     rig_idle(&r);
     CHECK_EQ(jzx_registered(r.loop, NULL, 0), 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* When an ancestor restarts the successors have new ids, and the names (R3). */
 static void test_a_name_passes_to_the_successor_when_an_ancestor_restarts_R3(void)
 {
     rig r;
-    life a, b;
+    puppet a, b;
     reg_open(&r, NULL);
-    life_name(&a, "a");
-    life_name(&b, "b");
+    puppet_name(&a, "a");
+    puppet_name(&b, "b");
     jzx_child_spec inner[] = {reg_child(&a, JZX_SPAWN_REGISTER), reg_child(&b, 0)};
     jzx_supervisor_spec strict = {.intensity = JZX_INTENSITY_NEVER};
     jzx_supervisor_init nested = {
@@ -251,14 +251,14 @@ static void test_a_name_passes_to_the_successor_when_an_ancestor_restarts_R3(voi
     jzx_actor_id second = jzx_whereis(r.loop, "a");
     CHECK(second != JZX_NOBODY && second != first);
     CHECK_EQ(second, a.id);
-    CHECK_EQ(a.inits, 2);
+    CHECK_EQ(a.ups, 2);
     CHECK_EQ(jzx_names_of(r.loop, first, NULL, 0), 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Spawns with JZX_SPAWN_REGISTER. */
 
-static void look_at_start(jzx_context *ctx, life *self, uint32_t what)
+static void look_at_start(jzx_context *ctx, puppet *self, uint32_t what)
 {
     if (what == IN_INIT) {
         self->number++;
@@ -269,13 +269,13 @@ static void look_at_start(jzx_context *ctx, life *self, uint32_t what)
 static void test_a_spawn_registers_before_the_actors_code_runs(void)
 {
     rig r;
-    life a;
+    puppet a;
     reg_open(&r, NULL);
-    life_name(&a, "a");
+    puppet_name(&a, "a");
     a.during = look_at_start;
     jzx_spawn_opts opts = reg_opts(&a);
     opts.flags = JZX_SPAWN_REGISTER;
-    life_spawn_with(r.loop, &a, &opts);
+    puppet_spawn_with(r.loop, &a, &opts);
     CHECK_EQ(jzx_whereis(r.loop, "a"), a.id);
     CHECK_EQ(a.number, 0);
     rig_idle(&r);
@@ -283,16 +283,16 @@ static void test_a_spawn_registers_before_the_actors_code_runs(void)
     CHECK_EQ(jzx_whereis(r.loop, "a"), a.id);
     stop_life(&r, &a);
     CHECK_EQ(jzx_whereis(r.loop, "a"), JZX_NOBODY);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_spawn_whose_name_is_taken_leaves_everything_as_it_was(void)
 {
     rig r;
-    life a, b;
+    puppet a, b;
     reg_open(&r, NULL);
     born_with(&r, &a, "a", JZX_SPAWN_REGISTER);
-    life_name(&b, "b");
+    puppet_name(&b, "b");
     jzx_spawn_opts opts = reg_opts(&b);
     opts.flags = JZX_SPAWN_REGISTER;
     opts.name = "a";
@@ -309,21 +309,21 @@ static void test_a_spawn_whose_name_is_taken_leaves_everything_as_it_was(void)
     CHECK_EQ(after.spawned, before.spawned);
     CHECK_EQ(after.live, before.live);
     rig_idle(&r);
-    CHECK_EQ(b.inits, 0);
+    CHECK_EQ(b.ups, 0);
     CHECK_EQ(jzx_whereis(r.loop, "a"), a.id);
     opts.name = "b";
-    CHECK_OK(jzx_spawn(r.loop, &opts, &b.id));
+    CHECK_OK(puppet_try_spawn(r.loop, &b, &opts));
     rig_idle(&r);
     CHECK_EQ(jzx_whereis(r.loop, "b"), b.id);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_spawn_that_registers_needs_a_proper_name(void)
 {
     rig r;
-    life a;
+    puppet a;
     reg_open(&r, NULL);
-    life_name(&a, "a");
+    puppet_name(&a, "a");
     jzx_spawn_opts opts = reg_opts(&a);
     opts.flags = JZX_SPAWN_REGISTER;
     opts.name = NULL;
@@ -336,34 +336,34 @@ static void test_a_spawn_that_registers_needs_a_proper_name(void)
     opts.flags = 0; /* without it a long one is cut, as ever */
     CHECK_OK(jzx_spawn(r.loop, &opts, NULL));
     rig_idle(&r);
-    CHECK_EQ(a.inits, 1);
-    life_close(&r);
+    CHECK_EQ(a.ups, 1);
+    play_close(&r);
 }
 
 static void test_a_start_that_fails_gives_its_name_back(void)
 {
     rig r;
-    life a;
+    puppet a;
     reg_open(&r, NULL);
-    life_name(&a, "a");
+    puppet_name(&a, "a");
     a.answer[IN_INIT] = JZX_BEHAVIOR_FAIL;
     jzx_spawn_opts opts = reg_opts(&a);
     opts.flags = JZX_SPAWN_REGISTER;
-    life_spawn_with(r.loop, &a, &opts);
+    puppet_spawn_with(r.loop, &a, &opts);
     rig_idle(&r);
     CHECK_EQ(a.ends, 1);
     CHECK_EQ(jzx_whereis(r.loop, "a"), JZX_NOBODY);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* A child whose name is taken is a failed start, which its supervisor deals with as with any. */
 static void test_a_child_whose_name_is_taken_is_a_failed_start(void)
 {
     rig r;
-    life a, b;
+    puppet a, b;
     reg_open(&r, NULL);
     born(&r, &a, "a");
-    life_name(&b, "b");
+    puppet_name(&b, "b");
     CHECK_OK(jzx_register(r.loop, "b", a.id));
     jzx_child_spec child = reg_child(&b, JZX_SPAWN_REGISTER);
     jzx_supervisor_spec spec = {.intensity = 1000, .backoff_min_ms = 10, .backoff_max_ms = 10};
@@ -372,11 +372,11 @@ static void test_a_child_whose_name_is_taken_is_a_failed_start(void)
     REQUIRE_OK(jzx_spawn_supervisor(r.loop, &init, &sup));
     rig_idle(&r);
     CHECK_EQ(jzx_supervisor_start_child(r.loop, sup, &child, NULL), JZX_ERR_NAME_TAKEN);
-    CHECK_EQ(b.inits, 0);
+    CHECK_EQ(b.ups, 0);
     CHECK_OK(jzx_unregister(r.loop, "b"));
     CHECK_OK(jzx_supervisor_start_child(r.loop, sup, &child, NULL));
     rig_idle(&r);
-    CHECK_EQ(b.inits, 1);
+    CHECK_EQ(b.ups, 1);
     CHECK_EQ(jzx_whereis(r.loop, "b"), b.id);
     CHECK_OK(jzx_stop(r.loop, sup));
     rig_idle(&r);
@@ -388,9 +388,9 @@ static void test_a_child_whose_name_is_taken_is_a_failed_start(void)
     REQUIRE_OK(jzx_spawn_supervisor(r.loop, &init, &sup));
     rig_idle(&r);
     CHECK_EQ(jzx_actor_state(r.loop, sup), JZX_STATE_TERMINATED);
-    CHECK_EQ(b.inits, 1);
+    CHECK_EQ(b.ups, 1);
     CHECK_EQ(jzx_whereis(r.loop, "b"), a.id);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Many. */
@@ -404,8 +404,8 @@ static void test_ten_thousand_names(void)
     jzx_name_info *info = calloc(MANY * EACH, sizeof *info);
     REQUIRE(ids != NULL && info != NULL);
     reg_open(&r, NULL);
-    subject *s = subject_new(NULL);
-    jzx_spawn_opts opts = {.behavior = subject_behavior, .state = s};
+    puppet *s = puppet_new(NULL);
+    jzx_spawn_opts opts = {.behavior = puppet_behavior, .state = s};
     for (int i = 0; i < MANY; i++) {
         REQUIRE_OK(jzx_spawn(r.loop, &opts, &ids[i]));
         for (int j = 0; j < EACH; j++) {
@@ -429,8 +429,8 @@ static void test_ten_thousand_names(void)
         CHECK_EQ(jzx_whereis(r.loop, name), i % 2 == 0 ? JZX_NOBODY : ids[i]);
         CHECK_EQ(jzx_names_of(r.loop, ids[i], NULL, 0), i % 2 == 0 ? 0 : EACH);
     }
-    life_close(&r);
-    free(s);
+    play_close(&r);
+    puppet_free(s);
     free(info);
     free(ids);
 }
@@ -443,7 +443,7 @@ static void test_an_older_or_newer_struct_is_filled_as_far_as_it_goes_R36(void)
         uint64_t more;
     } out[2];
     rig r;
-    life a;
+    puppet a;
     jzx_actor_id ids[2];
     reg_open(&r, NULL);
     born(&r, &a, "a");
@@ -455,7 +455,7 @@ static void test_an_older_or_newer_struct_is_filled_as_far_as_it_goes_R36(void)
     CHECK_EQ(out[1].more, 0);
     CHECK_EQ(jzx_names_of_sized(r.loop, a.id, (jzx_name_info *)(void *)ids, sizeof ids[0], 2), 2);
     CHECK_EQ(ids[1], a.id);
-    life_close(&r);
+    play_close(&r);
 }
 
 static const jzt_test tests[] = {

@@ -4,7 +4,7 @@
  * Method: a storm of random actors in all places with lookers beside it, for ThreadSanitizer. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_box.h"
+#include "world.h"
 
 #include "loop/loop.h"
 #include "messaging/registry_priv.h"
@@ -187,7 +187,7 @@ static void spawn_member(world *w, size_t i, jzt_rng *rng)
     }
 }
 
-static bool is_gone(world *w, size_t i)
+static bool has_gone(world *w, size_t i)
 {
     return jzx_actor_state(w->loop, atomic_load(&crowd[i])) == JZX_STATE_TERMINATED;
 }
@@ -196,7 +196,7 @@ static bool is_gone(world *w, size_t i)
 static void stir(world *w, jzt_rng *rng)
 {
     size_t i = jzt_rng_below(rng, CROWD);
-    if (is_gone(w, i)) {
+    if (has_gone(w, i)) {
         spawn_member(w, i, rng);
     } else if (jzt_rng_below(rng, 8) == 0) {
         (void)jzx_system_kill(w->system, atomic_load(&crowd[i]));
@@ -254,7 +254,7 @@ static void *block(void *arg)
 static void check_member(world *w, size_t i)
 {
     const member *self = &crew[i];
-    if (is_gone(w, i)) {
+    if (has_gone(w, i)) {
         return;
     }
     for (size_t j = 0; j < WAITS; j++) {
@@ -298,7 +298,7 @@ static void test_a_storm_of_names_and_groups_loses_nothing_R8_R9_R18(void)
     uint64_t told = 0;
     uint64_t changes = 0;
     for (size_t i = 0; i < CROWD; i++) {
-        WAIT(w, atomic_load(&crew[i].done) || is_gone(w, i));
+        WAIT(w, atomic_load(&crew[i].done) || has_gone(w, i));
     }
     pause_us(5000); /* the last timeouts */
     world_settle(w);
@@ -329,7 +329,7 @@ static void *doze(void *arg)
     return NULL;
 }
 
-static void take_name(jzx_context *ctx, agent *self, void *arg)
+static void take_name(jzx_context *ctx, puppet *self, void *arg)
 {
     (void)self;
     CHECK_OK(jzx_register(ctx->loop, arg, ctx->self));
@@ -351,14 +351,14 @@ static void test_threads_that_block_are_told_or_time_out(void)
                                                 : 100000};
             REQUIRE_EQ(pthread_create(&threads[i], NULL, doze, &s[i]), 0);
         }
-        agent *a = agent_start(agent_new(w, "a", places[place]));
-        agent_call(a, take_name, name);
+        puppet *a = puppet_up(puppet_at(w, "a", places[place]));
+        puppet_call(a, take_name, name);
         for (size_t i = 0; i < SLEEPERS; i++) {
             pthread_join(threads[i], NULL);
             CHECK_EQ(s[i].err, i == 5 ? JZX_ERR_TIMED_OUT : JZX_OK);
             CHECK_EQ(s[i].id, i == 5 ? JZX_NOBODY : ID_OF(a));
         }
-        end_agent(a);
+        puppet_end(a);
     }
     world_close(w);
 }
@@ -398,7 +398,7 @@ static void test_threads_that_block_are_sent_away_when_the_system_goes(void)
     }
 }
 
-static void block_inside(jzx_context *ctx, agent *self, void *arg)
+static void block_inside(jzx_context *ctx, puppet *self, void *arg)
 {
     jzx_actor_id id = 0;
     (void)self;
@@ -410,10 +410,10 @@ static void test_an_actor_may_not_block_anywhere(void)
     world *w = world_open();
     for (size_t place = 0; place < PLACES; place++) {
         jzx_err err = JZX_OK;
-        agent *a = agent_start(agent_new(w, "a", places[place]));
-        agent_call(a, block_inside, &err);
+        puppet *a = puppet_up(puppet_at(w, "a", places[place]));
+        puppet_call(a, block_inside, &err);
         CHECK_EQ(err, JZX_ERR_DEADLOCK);
-        end_agent(a);
+        puppet_end(a);
     }
     world_close(w);
 }

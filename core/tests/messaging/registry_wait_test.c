@@ -3,7 +3,7 @@
  * loop; every order of asking, registering, cancelling, timing out and dying. */
 #include "reg_fixture.h"
 
-static void check_notice(size_t index, const life *by, jzx_name_ref ref, const char *name,
+static void check_notice(size_t index, const puppet *by, jzx_name_ref ref, const char *name,
                          jzx_actor_id id, jzx_err err)
 {
     REQUIRE(index < notice_count);
@@ -19,7 +19,7 @@ static void check_notice(size_t index, const life *by, jzx_name_ref ref, const c
 static void test_a_name_that_is_had_is_told_at_once(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &w, "w");
@@ -31,13 +31,13 @@ static void test_a_name_that_is_had_is_told_at_once(void)
     run_ms(&r, 1000);
     CHECK_EQ(notice_count, 1);
     CHECK_EQ(cancel_by(&r, &w, ref), JZX_ERR_NO_SUCH_REF);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_waiters_are_told_in_the_order_of_asking_when_it_is_registered(void)
 {
     rig r;
-    life a, w, v;
+    puppet a, w, v;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &w, "w");
@@ -61,26 +61,26 @@ static void test_waiters_are_told_in_the_order_of_asking_when_it_is_registered(v
     }
     run_ms(&r, 1000);
     CHECK_EQ(notice_count, 3);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_spawn_that_registers_tells_who_waits(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &w, "w");
     jzx_name_ref ref = await_by(&r, &w, "a", FOREVER);
     born_with(&r, &a, "a", JZX_SPAWN_REGISTER);
     CHECK_EQ(notice_count, 1);
     check_notice(0, &w, ref, "a", a.id, JZX_OK);
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_request_times_out(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &w, "w");
@@ -103,11 +103,11 @@ static void test_a_request_times_out(void)
     (void)await_by(&r, &w, "none", FOREVER - 1); /* longer than anybody lives */
     run_ms(&r, 1000000);
     CHECK_EQ(notice_count, 3);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* The notice keeps its place among messages (R6): who registers and then speaks is heard so. */
-static void register_and_speak(jzx_context *ctx, life *self)
+static void register_and_speak(jzx_context *ctx, puppet *self)
 {
     CHECK_OK(jzx_send_u64(ctx->loop, called_id, 0, 1));
     CHECK_OK(jzx_register(ctx->loop, self->name, ctx->self));
@@ -118,13 +118,13 @@ static uint64_t handled_at_notice;
 static void note_handled(jzx_context *ctx, const seen *notice)
 {
     (void)notice;
-    handled_at_notice = ((life *)ctx->state)->handled;
+    handled_at_notice = ((puppet *)ctx->state)->handled;
 }
 
 static void test_a_notice_keeps_its_place_among_messages_R6(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &w, "w");
@@ -135,20 +135,20 @@ static void test_a_notice_keeps_its_place_among_messages_R6(void)
     inside(&r, &a, register_and_speak);
     CHECK_EQ(w.handled, before + 2);
     CHECK_EQ(handled_at_notice, before + 1);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Full mailboxes and no memory do not keep a notice back (R9). */
 static void test_a_notice_needs_neither_room_nor_memory_R8_R9(void)
 {
     rig r;
-    life a, w, v;
+    puppet a, w, v;
     reg_open(&r, NULL);
     born(&r, &a, "a");
-    life_name(&w, "w");
+    puppet_name(&w, "w");
     jzx_spawn_opts opts = reg_opts(&w);
     opts.mailbox_cap = 1;
-    life_spawn_with(r.loop, &w, &opts);
+    puppet_spawn_with(r.loop, &w, &opts);
     born(&r, &v, "v");
     CHECK_OK(jzx_register(r.loop, "first", a.id)); /* so a has what a name needs */
     jzx_name_ref ref = await_by(&r, &w, "db", 1000);
@@ -176,12 +176,12 @@ static void test_a_notice_needs_neither_room_nor_memory_R8_R9(void)
     REQUIRE_OK(jzx_loop_run_until_idle(r.loop));
     CHECK_EQ(called_err, JZX_ERR_NO_MEMORY);
     jzx_fault_arm_alloc(r.fault, 0, 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Cancelling. */
 
-static void cancel_in_time(jzx_context *ctx, life *self)
+static void cancel_in_time(jzx_context *ctx, puppet *self)
 {
     (void)self;
     CHECK_OK(jzx_await_name(ctx->loop, "db", FOREVER, &called_ref)); /* is queued by now */
@@ -198,7 +198,7 @@ static void cancel_own(jzx_context *ctx, const seen *notice)
 static void test_a_cancel_is_final(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &w, "w");
@@ -222,14 +222,14 @@ static void test_a_cancel_is_final(void)
     CHECK_EQ(notice_count, 2);
     run_ms(&r, 1000);
     CHECK_EQ(notice_count, 2);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* A cancelled request for a name that nobody else wants leaves nothing behind. */
 static void test_who_stops_waiting_leaves_nothing_behind(void)
 {
     rig r;
-    life w;
+    puppet w;
     reg_open(&r, NULL);
     born(&r, &w, "w");
     CHECK_OK(cancel_by(&r, &w, await_by(&r, &w, "db", 100)));
@@ -238,7 +238,7 @@ static void test_who_stops_waiting_leaves_nothing_behind(void)
         CHECK_OK(cancel_by(&r, &w, await_by(&r, &w, "db", 100)));
     }
     CHECK_EQ(rig_bytes(&r), bytes);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Ends and restarts of who waits. */
@@ -246,10 +246,10 @@ static void test_who_stops_waiting_leaves_nothing_behind(void)
 static void test_a_request_ends_with_the_incarnation_R18(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
-    life_name(&w, "w");
+    puppet_name(&w, "w");
     jzx_child_spec child = reg_child(&w, 0);
     jzx_supervisor_spec spec = {.intensity = 10};
     jzx_actor_id sup = sup_of(&r, &spec, &child, 1);
@@ -257,7 +257,7 @@ static void test_a_request_ends_with_the_incarnation_R18(void)
     (void)await_by(&r, &w, "db", FOREVER);
     tell(&r, &w, T_PANIC);
     rig_idle(&r);
-    CHECK_EQ(w.inits, 2);
+    CHECK_EQ(w.ups, 2);
     CHECK_EQ(cancel_by(&r, &w, ref), JZX_ERR_NO_SUCH_REF);
     CHECK_OK(jzx_register(r.loop, "db", a.id));
     run_ms(&r, 100);
@@ -268,11 +268,11 @@ static void test_a_request_ends_with_the_incarnation_R18(void)
     CHECK_OK(jzx_register(r.loop, "other", a.id));
     run_ms(&r, 100);
     CHECK_EQ(notice_count, 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* One whose notice is queued when it fails is not told in its next life. */
-static void await_and_fail(jzx_context *ctx, life *self)
+static void await_and_fail(jzx_context *ctx, puppet *self)
 {
     (void)self;
     CHECK_OK(jzx_await_name(ctx->loop, "db", FOREVER, NULL));
@@ -282,25 +282,25 @@ static void await_and_fail(jzx_context *ctx, life *self)
 static void test_a_queued_notice_is_revoked_by_a_restart_R18(void)
 {
     rig r;
-    life a, w;
+    puppet a, w;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     CHECK_OK(jzx_register(r.loop, "db", a.id));
-    life_name(&w, "w");
+    puppet_name(&w, "w");
     jzx_child_spec child = reg_child(&w, 0);
     jzx_supervisor_spec spec = {.intensity = 10};
     (void)sup_of(&r, &spec, &child, 1);
     inside(&r, &w, await_and_fail);
-    CHECK_EQ(w.inits, 2);
+    CHECK_EQ(w.ups, 2);
     CHECK_EQ(notice_count, 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* An actor may wait for its own name, and a request outlives many holders of other names. */
 static void test_the_end_of_a_loop_finds_waiters_in_every_state(void)
 {
     rig r;
-    life a, w, v;
+    puppet a, w, v;
     reg_open(&r, NULL);
     born(&r, &a, "a");
     born(&r, &w, "w");
@@ -313,13 +313,13 @@ static void test_the_end_of_a_loop_finds_waiters_in_every_state(void)
     w.call = call_await;
     tell(&r, &w, T_CALL);
     CHECK_OK(jzx_register(r.loop, "two", a.id));
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_shutdown_ends_waiters(void)
 {
     rig r;
-    life w;
+    puppet w;
     reg_open(&r, NULL);
     born(&r, &w, "w");
     (void)await_by(&r, &w, "one", 100000);
@@ -327,11 +327,11 @@ static void test_a_shutdown_ends_waiters(void)
     CHECK_OK(jzx_loop_shutdown(r.loop, 1000, NULL));
     CHECK_EQ(w.ends, 1);
     CHECK_EQ(notice_count, 0);
-    life_close(&r);
+    play_close(&r);
 }
 
 /* The form for plain threads, where nobody can wait. */
-static void block(jzx_context *ctx, life *self)
+static void block(jzx_context *ctx, puppet *self)
 {
     (void)self;
     called_err = jzx_await_name_blocking(ctx->loop, "db", FOREVER, &called_id);
@@ -340,7 +340,7 @@ static void block(jzx_context *ctx, life *self)
 static void test_blocking_is_refused_where_it_would_wait_for_itself(void)
 {
     rig r;
-    life a;
+    puppet a;
     jzx_actor_id id = 7;
     reg_open(&r, NULL);
     born(&r, &a, "a");
@@ -352,7 +352,7 @@ static void test_blocking_is_refused_where_it_would_wait_for_itself(void)
     CHECK_OK(jzx_register(r.loop, "db", a.id));
     CHECK_OK(jzx_await_name_blocking(r.loop, "db", 0, &id));
     CHECK_EQ(id, a.id);
-    life_close(&r);
+    play_close(&r);
 }
 
 static const jzt_test tests[] = {

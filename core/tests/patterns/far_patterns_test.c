@@ -1,9 +1,9 @@
 /* Goal: flows and routers run on the dispatcher that is named, whichever actor makes them, and are
  * connected, disconnected, resized and looked at from every other dispatcher; routers, and counters
- * of flows, from plain threads too (R31). Method: agents in every place do it. */
+ * of flows, from plain threads too (R31). Method: puppets in every place do it. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 #include <jzx/ask.h>
 #include <jzx/flow.h>
@@ -48,7 +48,7 @@ static jzx_behavior_result note_lost(jzx_flow *flow, jzx_actor_id peer, const jz
     return JZX_BEHAVIOR_OK;
 }
 
-static void spawn_brook(jzx_context *ctx, agent *self, void *arg)
+static void spawn_brook(jzx_context *ctx, puppet *self, void *arg)
 {
     brook *b = arg;
     (void)self;
@@ -57,7 +57,7 @@ static void spawn_brook(jzx_context *ctx, agent *self, void *arg)
     }
 }
 
-static void connect_brook(jzx_context *ctx, agent *self, void *arg)
+static void connect_brook(jzx_context *ctx, puppet *self, void *arg)
 {
     brook *b = arg;
     jzx_flow_link link = {.max_demand = MAX};
@@ -65,7 +65,7 @@ static void connect_brook(jzx_context *ctx, agent *self, void *arg)
     b->err = jzx_flow_connect(ctx->loop, b->id[0], b->id[1], &link);
 }
 
-static void disconnect_brook(jzx_context *ctx, agent *self, void *arg)
+static void disconnect_brook(jzx_context *ctx, puppet *self, void *arg)
 {
     brook *b = arg;
     (void)self;
@@ -95,17 +95,17 @@ static bool lives_at(const world *w, jzx_actor_id id, const char *place)
                                         : loop == jzx_system_dispatcher(w->system, place);
 }
 
-static void administer_brook(world *w, agent *maker, agent *boss, size_t from, size_t to)
+static void administer_brook(world *w, puppet *maker, puppet *boss, size_t from, size_t to)
 {
     brook *b = brook_new(w, from, to);
-    agent_call(maker, spawn_brook, b);
+    puppet_call(maker, spawn_brook, b);
     CHECK(lives_at(w, b->id[0], places[from]) && lives_at(w, b->id[1], places[to]));
     for (uint64_t round = 0; round < 3; round++) {
         uint64_t before = atomic_load(&b->seen);
-        agent_call(boss, connect_brook, b);
+        puppet_call(boss, connect_brook, b);
         CHECK_OK(b->err);
         WAIT(w, atomic_load(&b->seen) > before + (uint64_t)4 * MAX);
-        agent_call(boss, disconnect_brook, b);
+        puppet_call(boss, disconnect_brook, b);
         CHECK_OK(b->err);
         world_settle(w); /* no more is asked for, and what was on its way is handled */
         jzx_flow_stats now[2];
@@ -125,7 +125,7 @@ static void administer_brook(world *w, agent *maker, agent *boss, size_t from, s
     WAIT(w, jzx_system_actor_state(w->system, b->id[0]) == JZX_STATE_TERMINATED &&
                 jzx_system_actor_state(w->system, b->id[1]) == JZX_STATE_TERMINATED);
     world_settle(w);
-    agent_call(boss, connect_brook, b);
+    puppet_call(boss, connect_brook, b);
     CHECK_EQ(b->err, JZX_ERR_NO_SUCH_ACTOR);
     free(b);
 }
@@ -133,11 +133,11 @@ static void administer_brook(world *w, agent *maker, agent *boss, size_t from, s
 static void test_flows_are_made_and_connected_from_every_dispatcher_R31(void)
 {
     world *w = world_open();
-    agent *at[PLACES];
+    puppet *at[PLACES];
     for (size_t i = 0; i < PLACES; i++) {
         char name[32];
         snprintf(name, sizeof name, "agent-%s", places[i]);
-        at[i] = agent_start(agent_new(w, name, places[i]));
+        at[i] = puppet_up(puppet_at(w, name, places[i]));
     }
     for (size_t i = 0; i < PLACES; i++) {
         for (size_t far = 1; far < PLACES; far++) {
@@ -194,7 +194,7 @@ static void read_stats(crowd *c, const jzx_message *msg)
     atomic_fetch_add(&c->answers, 1);
 }
 
-static jzx_behavior_result hear_stats(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result hear_stats(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)ctx;
     if (msg->tag == JZX_TAG_ROUTER_STATS) {
@@ -203,21 +203,21 @@ static jzx_behavior_result hear_stats(jzx_context *ctx, const jzx_message *msg, 
     return JZX_BEHAVIOR_OK;
 }
 
-static void spawn_router(jzx_context *ctx, agent *self, void *arg)
+static void spawn_router(jzx_context *ctx, puppet *self, void *arg)
 {
     crowd *c = arg;
     (void)self;
     REQUIRE_OK(jzx_router_spawn(ctx->loop, &c->opts, &c->router));
 }
 
-static void resize_it(jzx_context *ctx, agent *self, void *arg)
+static void resize_it(jzx_context *ctx, puppet *self, void *arg)
 {
     crowd *c = arg;
     (void)self;
     c->err = jzx_router_resize(ctx->loop, c->router, c->size);
 }
 
-static void look_at_it(jzx_context *ctx, agent *self, void *arg)
+static void look_at_it(jzx_context *ctx, puppet *self, void *arg)
 {
     crowd *c = arg;
     jzx_ask_opts ask = {.tag = JZX_TAG_ROUTER_STATS};
@@ -250,16 +250,16 @@ static void thread_looks(crowd *c)
     CHECK_OK(c->err);
 }
 
-static void agent_looks(crowd *c, agent *boss, bool asks)
+static void agent_looks(crowd *c, puppet *boss, bool asks)
 {
     uint32_t before = atomic_load(&c->answers);
     c->asks = asks;
-    agent_call(boss, look_at_it, c);
+    puppet_call(boss, look_at_it, c);
     CHECK_OK(c->err);
     WAIT(c->w, atomic_load(&c->answers) == before + 1);
 }
 
-static void administer_router(world *w, agent *maker, agent *boss, size_t at, size_t hands)
+static void administer_router(world *w, puppet *maker, puppet *boss, size_t at, size_t hands)
 {
     static const uint32_t sizes[] = {5, 1, 3};
     crowd *c = calloc(1, sizeof *c);
@@ -271,11 +271,11 @@ static void administer_router(world *w, agent *maker, agent *boss, size_t at, si
     uint64_t others = world_counters(w).live;
     uint64_t sent = 0;
     boss->on = hear_stats;
-    agent_call(maker, spawn_router, c);
+    puppet_call(maker, spawn_router, c);
     CHECK(lives_at(w, c->router, places[at]));
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         c->size = sizes[i];
-        agent_call(boss, resize_it, c);
+        puppet_call(boss, resize_it, c);
         CHECK_OK(c->err);
         for (uint32_t n = 0; n < 20; n++) {
             REQUIRE_OK(jzx_send_async_u64(w->sender, c->router, n, WORK));
@@ -294,12 +294,12 @@ static void administer_router(world *w, agent *maker, agent *boss, size_t at, si
         }
     }
     c->size = JZX_ROUTER_WORKERS_MAX + 1;
-    agent_call(boss, resize_it, c);
+    puppet_call(boss, resize_it, c);
     CHECK_EQ(c->err, JZX_ERR_TOO_BIG);
     CHECK_OK(jzx_system_stop(w->system, c->router));
     WAIT(w, world_counters(w).live == others);
     world_settle(w);
-    agent_call(boss, look_at_it, c);
+    puppet_call(boss, look_at_it, c);
     CHECK_EQ(c->err, JZX_ERR_NO_SUCH_ACTOR);
     free(c);
 }
@@ -307,11 +307,11 @@ static void administer_router(world *w, agent *maker, agent *boss, size_t at, si
 static void test_routers_are_made_resized_and_seen_from_every_dispatcher_R31(void)
 {
     world *w = world_open();
-    agent *at[PLACES];
+    puppet *at[PLACES];
     for (size_t i = 0; i < PLACES; i++) {
         char name[32];
         snprintf(name, sizeof name, "agent-%s", places[i]);
-        at[i] = agent_start(agent_new(w, name, places[i]));
+        at[i] = puppet_up(puppet_at(w, name, places[i]));
     }
     for (size_t i = 0; i < PLACES; i++) {
         for (size_t far = 1; far < PLACES; far++) {

@@ -275,7 +275,7 @@ static void test_forged_messages_of_every_kind_do_no_harm(void)
         jzx_actor_id to = targets[jzt_rng_below(&rng, 3)]->id;
         jzx_err err = jzt_rng_below(&rng, 2) == 0 ? jzx_probe_send(stranger, to, &send)
                                                   : jzx_send_with(r.loop, to, &send);
-        CHECK(err == JZX_OK || is_gone(&r, targets[0]) || is_gone(&r, l.sink));
+        CHECK(err == JZX_OK || station_gone(&r, targets[0]) || station_gone(&r, l.sink));
     }
     jzx_probe_free(stranger);
     rig_idle(&r);

@@ -56,9 +56,9 @@ static void family_check(family *f, uint64_t lost)
     CHECK_EQ(f->l.sink->seen, ITEMS - lost);
     CHECK_EQ(f->l.sink->unordered, 0);
     CHECK_EQ(f->l.sink->done, 1);
-    CHECK(is_gone(&f->r, f->l.source));
-    CHECK(is_gone(&f->r, f->l.stage));
-    CHECK(is_gone(&f->r, f->l.sink));
+    CHECK(station_gone(&f->r, f->l.source));
+    CHECK(station_gone(&f->r, f->l.stage));
+    CHECK(station_gone(&f->r, f->l.sink));
     CHECK_EQ(f->l.stage->stats.undelivered, 0);
 }
 
@@ -146,7 +146,7 @@ static void test_a_kill_at_any_moment_is_survived(void)
             for (int i = 0; i < steps; i++) {
                 REQUIRE_OK(jzx_loop_step(f.r.loop, 0));
             }
-            bool was_alive = !is_gone(&f.r, victims[who]);
+            bool was_alive = !station_gone(&f.r, victims[who]);
             if (was_alive) {
                 REQUIRE_OK(jzx_kill(f.r.loop, victims[who]->id));
             }
@@ -165,7 +165,7 @@ static void test_a_queue_that_is_dropped_at_a_restart_is_dead_letters(void)
     CHECK_EQ(f.l.sink->done, 1);
     CHECK_EQ(f.l.sink->unordered, 0);
     CHECK_EQ(f.l.sink->seen + dead_items(&f.r), ITEMS);
-    CHECK(is_gone(&f.r, f.l.sink) && is_gone(&f.r, f.l.source));
+    CHECK(station_gone(&f.r, f.l.sink) && station_gone(&f.r, f.l.source));
     family_close(&f);
 }
 
@@ -201,14 +201,14 @@ static void test_when_a_consumer_dies_the_others_take_the_rest(void)
         for (int i = 0; i < steps; i++) {
             REQUIRE_OK(jzx_loop_step(r.loop, 0));
         }
-        bool kill = !is_gone(&r, sinks[1]);
+        bool kill = !station_gone(&r, sinks[1]);
         if (kill) {
             REQUIRE_OK(jzx_kill(r.loop, sinks[1]->id));
         }
         rig_idle(&r);
         CHECK_EQ(sinks[0]->seen + sinks[1]->seen + sinks[2]->seen + dead_items(&r), 500);
         CHECK_EQ(source->stats.sent, 500);
-        CHECK(is_gone(&r, source));
+        CHECK(station_gone(&r, source));
         rig_close(&r);
         check_kept(source);
         for (int i = 0; i < 3; i++) {
@@ -228,10 +228,10 @@ static void test_what_a_dead_consumer_did_not_ask_for_waits_for_the_next(void)
     join_with(&r, l.source, l.sink, MAX);
     l.sink->fail_at = 5;
     rig_idle(&r);
-    CHECK(is_gone(&r, l.sink));
+    CHECK(station_gone(&r, l.sink));
     CHECK_EQ(l.source->losses, 1);
     CHECK_EQ(l.source->lost_reason, JZX_REASON_FAILED);
-    CHECK(!is_gone(&r, l.source));
+    CHECK(!station_gone(&r, l.source));
     station_spawn(&r, l.stage);
     station *second = station_new(JZX_FLOW_SINK);
     station_spawn(&r, second);
@@ -259,8 +259,8 @@ static void test_a_lost_producer_is_waited_for_counts_as_done_or_is_a_failure(vo
         rig_idle(&r);
         CHECK_EQ(l.stage->losses, 1);
         CHECK_EQ(l.stage->lost_reason, JZX_REASON_PANIC);
-        CHECK_EQ(is_gone(&r, l.stage), policy != JZX_FLOW_LOSS_WAIT);
-        CHECK_EQ(is_gone(&r, l.sink), policy != JZX_FLOW_LOSS_WAIT);
+        CHECK_EQ(station_gone(&r, l.stage), policy != JZX_FLOW_LOSS_WAIT);
+        CHECK_EQ(station_gone(&r, l.sink), policy != JZX_FLOW_LOSS_WAIT);
         CHECK_EQ(l.stage->done, policy == JZX_FLOW_LOSS_END ? 1 : 0);
         CHECK_EQ(l.sink->done, policy == JZX_FLOW_LOSS_END ? 1 : 0);
         CHECK_EQ(l.sink->losses, policy == JZX_FLOW_LOSS_FAIL ? 1 : 0);
@@ -359,7 +359,7 @@ static void test_a_producer_that_refuses_demand_and_ends_keeps_nobody_alive(void
     CHECK_EQ(l.sink->seen, MAX);
     CHECK_EQ(l.stage->losses, 1);
     CHECK_EQ(l.sink->done, 1);
-    CHECK(is_gone(&r, l.stage) && is_gone(&r, l.sink));
+    CHECK(station_gone(&r, l.stage) && station_gone(&r, l.sink));
     rig_close(&r);
     line_free(&l);
     free(source);

@@ -5,8 +5,8 @@
  * says how many seeds; a failure prints its own. */
 #include "check.h"
 
+#include <jzx/all.h>
 #include <jzx/flow.h>
-#include <jzx/jzx.h>
 #include <jzx/testkit.h>
 
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
  * keep their own counts and are looked at when they are gone. */
 /* not on: pinned pool  its system has dispatchers of its own */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 #include <jzx/flow.h>
 

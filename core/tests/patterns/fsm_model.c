@@ -6,8 +6,8 @@
  * other and from the messages, so that the order of timers is not in question here. */
 #include "support/check.h"
 
+#include <jzx/all.h>
 #include <jzx/fsm.h>
-#include <jzx/jzx.h>
 #include <jzx/testkit.h>
 
 #include <stdbool.h>

@@ -58,17 +58,17 @@ static void test_the_first_row_that_fits_is_taken(void)
     lab l;
     LAB_OPEN(&r, &l, rows);
     CHECK_LAB(&l, "+A");
-    tell(&r, &l, E1, 5);
+    lab_tell(&r, &l, E1, 5);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e1=5");
-    tell(&r, &l, E1, 500);
+    lab_tell(&r, &l, E1, 500);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e1=500 -A +C");
-    tell(&r, &l, E1, 500);
-    tell(&r, &l, E1, 5000);
+    lab_tell(&r, &l, E1, 500);
+    lab_tell(&r, &l, E1, 5000);
     rig_idle(&r);
     CHECK_LAB(&l, "C:e1=500 -C +A A:e1=5000 -A +B");
-    tell(&r, &l, E2, 0);
+    lab_tell(&r, &l, E2, 0);
     rig_idle(&r);
     CHECK_LAB(&l, "-B +A");
     CHECK_EQ(l.fsm.changes, 4);
@@ -85,11 +85,11 @@ static void test_any_event_takes_what_was_sent_and_nothing_of_its_own(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E3, 1);
-    tell(&r, &l, 4711, 2);
-    tell(&r, &l, JZX_FSM_STATE_TIMEOUT, 3); /* sent by somebody: not a timeout */
-    tell(&r, &l, 0xFE01FFFE, 5);            /* nor what the machine sends itself */
-    tell(&r, &l, E1, 4);
+    lab_tell(&r, &l, E3, 1);
+    lab_tell(&r, &l, 4711, 2);
+    lab_tell(&r, &l, JZX_FSM_STATE_TIMEOUT, 3); /* sent by somebody: not a timeout */
+    lab_tell(&r, &l, 0xFE01FFFE, 5);            /* nor what the machine sends itself */
+    lab_tell(&r, &l, E1, 4);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e3=1 A:other=2 A:state=3 A:other=5 A:e1=4");
     CHECK_EQ(l.fsm.unhandled, 2); /* tick and tock */
@@ -109,14 +109,14 @@ static void test_a_state_is_left_and_entered_when_it_changes_and_else_not(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E1, 0);
-    tell(&r, &l, E2, 0);
+    lab_tell(&r, &l, E1, 0);
+    lab_tell(&r, &l, E2, 0);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=0 A:e2=0");
     CHECK_EQ(l.fsm.changes, 0);
-    tell(&r, &l, E3, 0);
-    tell(&r, &l, E4, 0);
-    tell(&r, &l, E1, 0);
+    lab_tell(&r, &l, E3, 0);
+    lab_tell(&r, &l, E4, 0);
+    lab_tell(&r, &l, E1, 0);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e3=0 -A +A A:e4=0 -A +B -B +C");
     CHECK_EQ(jzx_fsm_state(&l.fsm), C);
@@ -126,7 +126,7 @@ static void test_a_state_is_left_and_entered_when_it_changes_and_else_not(void)
     CHECK(was[0].from == A && was[0].to == A && was[0].tag == E3);
     CHECK(was[1].from == A && was[1].to == B && was[1].tag == E4);
     CHECK(was[2].from == B && was[2].to == C && was[2].tag == E1);
-    tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E1, 1);
     rig_idle(&r);
     CHECK_LAB(&l, "C:e1=1 -C +END");
     CHECK_EQ(jzx_actor_state(r.loop, l.id), JZX_STATE_TERMINATED);
@@ -141,7 +141,7 @@ static void test_the_history_keeps_the_last_changes(void)
     lab l;
     LAB_OPEN(&r, &l, rows);
     for (uint32_t i = 0; i < 11; i++) {
-        tell(&r, &l, 100 + i, 0);
+        lab_tell(&r, &l, 100 + i, 0);
     }
     rig_idle(&r);
     jzx_fsm_change was[JZX_FSM_HISTORY_MAX] = {{0}};
@@ -174,7 +174,7 @@ static void test_what_was_postponed_comes_again_oldest_first_after_a_change(void
     LAB_OPEN(&r, &l, rows);
     static const uint32_t sent[] = {E1, E2, E3, E1, E4, E5, E3};
     for (size_t i = 0; i < COUNT_OF(sent); i++) {
-        tell(&r, &l, sent[i], i);
+        lab_tell(&r, &l, sent[i], i);
     }
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=0 A:e3=2 A:e1=3 A:e4=4 -A +A A:e5=5 -A +B "
@@ -195,10 +195,10 @@ static void test_what_is_postponed_again_waits_for_the_next_change(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E1, 1);
-    tell(&r, &l, E3, 2); /* in B it leads on to C, while 3 still has to come again */
-    tell(&r, &l, E1, 3);
-    tell(&r, &l, E2, 4);
+    lab_tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E3, 2); /* in B it leads on to C, while 3 still has to come again */
+    lab_tell(&r, &l, E1, 3);
+    lab_tell(&r, &l, E2, 4);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=1 A:e3=2 A:e1=3 A:e2=4 -A +B "
                   "B:e1=1 B:e3=2 -B +C C:e1=1 C:e1=3");
@@ -215,9 +215,9 @@ static void test_an_event_that_changes_the_state_may_be_postponed_too(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E1, 1);
-    tell(&r, &l, E2, 2);
-    tell(&r, &l, E3, 3);
+    lab_tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E2, 2);
+    lab_tell(&r, &l, E3, 3);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=1 A:e2=2 -A +B B:e1=1 B:e2=2 B:e3=3");
     CHECK_OK(l.err);
@@ -234,8 +234,8 @@ static void test_inserted_events_go_first_in_their_order(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E1, 1);
-    tell(&r, &l, E2, 2);
+    lab_tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E2, 2);
     rig_idle(&r);
     /* What an inserted event inserts comes before what was inserted earlier. */
     CHECK_LAB(&l, "+A A:e1=1 A:e4=10 A:e6=10 A:e5=11 A:e2=2");
@@ -252,9 +252,9 @@ static void test_inserted_events_come_before_what_was_postponed(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E1, 1);
-    tell(&r, &l, E2, 2);
-    tell(&r, &l, E3, 3);
+    lab_tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E2, 2);
+    lab_tell(&r, &l, E3, 3);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=1 A:e2=2 -A +B B:e4=20 B:e5=21 B:e1=1 B:e3=3");
     rig_close(&r);
@@ -271,8 +271,8 @@ static void test_an_inserted_event_that_changes_the_state_replays_too(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E1, 1);
-    tell(&r, &l, E2, 2);
+    lab_tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E2, 2);
     rig_idle(&r);
     /* e1 was postponed before e4 changed the state, so it comes before e5. */
     CHECK_LAB(&l, "+A A:e1=1 A:e4=10 -A +B B:e1=1 B:e5=11 -B +C C:e2=2");
@@ -292,11 +292,11 @@ static void test_zero_timeouts_come_after_the_replay_and_before_new_messages(voi
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E1, 1);
-    tell(&r, &l, E1, 2);
-    tell(&r, &l, E2, 3);
-    tell(&r, &l, E3, 4);
-    tell(&r, &l, E3, 5);
+    lab_tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E1, 2);
+    lab_tell(&r, &l, E2, 3);
+    lab_tell(&r, &l, E3, 4);
+    lab_tell(&r, &l, E3, 5);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=1 A:e1=2 A:e2=3 -A +B "
                   "B:e1=1 B:e6=1 B:e1=2 B:e6=2 B:tock=1 B:tick=2 B:e3=4 B:e3=5");
@@ -321,10 +321,10 @@ static void test_an_urgent_message_jumps_and_changes_nothing_else(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E1, 1);
-    tell(&r, &l, E1, 2);
-    tell(&r, &l, E2, 4);
-    tell(&r, &l, E4, 5);
+    lab_tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E1, 2);
+    lab_tell(&r, &l, E2, 4);
+    lab_tell(&r, &l, E4, 5);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=1 A:e1=2 A:e2=4 -A +B B:e3=3 B:e1=1 B:e1=2 B:tock=1 B:tick=2 B:e4=5");
     rig_close(&r);
@@ -342,8 +342,8 @@ static void test_zero_timeouts_without_a_replay_come_at_once(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E1, 1);
-    tell(&r, &l, E2, 2);
+    lab_tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E2, 2);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=1 A:e6=1 -A +B B:tock=1 -B +C C:tick=2 C:e2=2");
     rig_close(&r);
@@ -385,9 +385,9 @@ static void test_zero_timeouts_come_although_the_whole_replay_expired_R13(void)
         rig r;
         lab l;
         postpone_what_expires(&r, &l);
-        tell(&r, &l, E2, 2);
+        lab_tell(&r, &l, E2, 2);
         if (more) {
-            tell(&r, &l, E3, 3);
+            lab_tell(&r, &l, E3, 3);
         }
         rig_idle(&r);
         CHECK_LAB(&l, more ? "+A A:e1=1 A:e1=1 A:e2=2 -A +B B:tock=1 B:tick=2 B:e3=3"
@@ -402,8 +402,8 @@ static void test_a_message_is_not_lost_when_what_comes_before_it_fails_R5(void)
     rig r;
     lab l;
     postpone_what_expires(&r, &l);
-    tell(&r, &l, E4, 2);
-    tell(&r, &l, E3, 3);
+    lab_tell(&r, &l, E4, 2);
+    lab_tell(&r, &l, E3, 3);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=1 A:e1=1 A:e4=2 -A +C C:tock=1");
     uint32_t dead[8];
@@ -442,9 +442,9 @@ static void test_event_order(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, rows);
-    tell(&r, &l, E1, 1);
-    tell(&r, &l, E2, 2);
-    tell(&r, &l, E3, 3);
+    lab_tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E2, 2);
+    lab_tell(&r, &l, E3, 3);
     rig_idle(&r);
     /* The event timeout died with e4. */
     CHECK_LAB(&l, "+A A:e1=1 A:e2=2 -A +B B:e4=1 B:e5=2 B:e1=1 B:e2=2 B:state=7 B:tick=9 B:e3=3");

@@ -47,17 +47,12 @@ static void open_with(rig *r, lab *l, uint32_t timer)
     CHECK_LAB(l, "+A");
 }
 
-static void run_ms(rig *r, uint64_t ms)
-{
-    REQUIRE_OK(jzx_kit_run(r->kit, ms));
-}
-
 /* Sets 100 ms, lets half of it pass, sends `tag`, and goes on well past the deadline. */
 static void play(rig *r, lab *l, uint32_t tag)
 {
-    tell(r, l, E1, 100);
+    lab_tell(r, l, E1, 100);
     run_ms(r, 50);
-    tell(r, l, tag, 1);
+    lab_tell(r, l, tag, 1);
     run_ms(r, 45);
     lab_say(l, "|");
     run_ms(r, 100);
@@ -72,7 +67,7 @@ static void test_a_timeout_comes_when_it_is_due(void)
         rig r;
         lab l;
         open_with(&r, &l, timers[i]);
-        tell(&r, &l, E1, 100);
+        lab_tell(&r, &l, E1, 100);
         run_ms(&r, 99);
         lab_say(&l, "|");
         run_ms(&r, 200);
@@ -132,7 +127,7 @@ static void test_a_timer_that_is_cancelled_never_comes(void)
         play(&r, &l, E2);
         CHECK_LAB(&l, "A:e1=100 A:e2=1 |");
         CHECK_OK(l.err);
-        tell(&r, &l, E2, 1);
+        lab_tell(&r, &l, E2, 1);
         rig_idle(&r);
         CHECK_EQ(l.err, JZX_ERR_ALREADY);
         rig_close(&r);
@@ -144,15 +139,15 @@ static void test_a_timer_that_is_set_again_comes_once_at_its_new_time(void)
     rig r;
     lab l;
     open_with(&r, &l, TICK);
-    tell(&r, &l, E1, 100);
+    lab_tell(&r, &l, E1, 100);
     run_ms(&r, 50);
-    tell(&r, &l, E1, 101);
+    lab_tell(&r, &l, E1, 101);
     run_ms(&r, 90);
     lab_say(&l, "|");
     run_ms(&r, 200);
     CHECK_LAB(&l, "A:e1=100 A:e1=101 | A:tick=101");
-    tell(&r, &l, E1, 100);
-    tell(&r, &l, E1, 0); /* now, instead */
+    lab_tell(&r, &l, E1, 100);
+    lab_tell(&r, &l, E1, 0); /* now, instead */
     run_ms(&r, 200);
     CHECK_LAB(&l, "A:e1=100 A:e1=0 A:tick=0");
     rig_close(&r);
@@ -177,8 +172,8 @@ static void test_an_update_of_a_timer_that_does_not_run_comes_at_once(void)
     rig r;
     lab l;
     open_with(&r, &l, TICK);
-    tell(&r, &l, E3, 5);
-    tell(&r, &l, E5, 6);
+    lab_tell(&r, &l, E3, 5);
+    lab_tell(&r, &l, E5, 6);
     rig_idle(&r);
     CHECK_LAB(&l, "A:e3=5 A:tick=5 A:e5=6");
     rig_close(&r);
@@ -223,25 +218,25 @@ static void test_the_timeout_of_a_state_begins_when_it_is_entered(void)
     run_ms(&r, 10);
     CHECK_LAB(&l, "A:state=0");
     run_ms(&r, 500); /* once per stay */
-    tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E1, 1);
     run_ms(&r, 98);
     CHECK_LAB(&l, "A:e1=1 -A +B");
     run_ms(&r, 4);
     CHECK_LAB(&l, "B:state=0");
-    tell(&r, &l, E3, 1);
-    tell(&r, &l, E2, 1);
+    lab_tell(&r, &l, E3, 1);
+    lab_tell(&r, &l, E2, 1);
     run_ms(&r, 28);
     CHECK_LAB(&l, "B:e3=1 -B +A A:e2=1 -A +B");
     run_ms(&r, 200); /* what the action set, instead of the spec's */
     CHECK_LAB(&l, "B:state=2");
-    tell(&r, &l, E4, 1);
+    lab_tell(&r, &l, E4, 1);
     run_ms(&r, 60);
-    tell(&r, &l, E5, 1);
+    lab_tell(&r, &l, E5, 1);
     run_ms(&r, 60);
     CHECK_LAB(&l, "B:e4=1 -B +C C:e5=1 -C +C");
     run_ms(&r, 200); /* what on_enter set, anew since the repeat */
     CHECK_LAB(&l, "C:state=3");
-    tell(&r, &l, E6, 1);
+    lab_tell(&r, &l, E6, 1);
     run_ms(&r, 200);
     CHECK_LAB(&l, "C:e6=1 -C +END");
     rig_close(&r);
@@ -289,8 +284,8 @@ static void test_a_fired_timer_that_is_cancelled_or_replaced_is_no_event(void)
     lab_make(&l, pairs, COUNT_OF(pairs));
     lab_spawn(&r, &l, NULL);
     for (int i = 0; i < 2; i++) {
-        tell(&r, &l, E1, 0);
-        tell(&r, &l, E2, 0);
+        lab_tell(&r, &l, E1, 0);
+        lab_tell(&r, &l, E2, 0);
         run_ms(&r, 60);
         lab_say(&l, "|");
         run_ms(&r, 60);
@@ -308,7 +303,7 @@ static void test_a_timer_of_somebody_else_is_not_taken_for_ours(void)
     open_with(&r, &l, TICK);
     jzx_timer_opts opts = {.delay_ms = 10, .u64 = 66, .tag = TICK, .flags = JZX_TIMER_VALUE};
     REQUIRE_OK(jzx_timer_start(r.loop, l.id, &opts, NULL));
-    tell(&r, &l, E1, 20);
+    lab_tell(&r, &l, E1, 20);
     run_ms(&r, 15);
     CHECK_LAB(&l, "A:e1=20");
     run_ms(&r, 15);
@@ -348,10 +343,10 @@ static void test_zero_timeouts_come_in_the_order_they_were_set(void)
     rig r;
     lab l;
     LAB_OPEN(&r, &l, zeros);
-    tell(&r, &l, E1, 0);
+    lab_tell(&r, &l, E1, 0);
     rig_idle(&r);
     CHECK_LAB(&l, "+A A:e1=0 A:event=2 A:state=3 A:tock=6 -A +B B:tick=5");
-    tell(&r, &l, E1, 1);
+    lab_tell(&r, &l, E1, 1);
     rig_idle(&r);
     CHECK_LAB(&l, "B:e1=1 B:event=2 B:tock=6 B:tick=5");
     rig_close(&r);
@@ -376,7 +371,7 @@ static void test_a_zero_timeout_set_from_outside_of_the_machine_comes_too(void)
     lab_make(&l, rows, COUNT_OF(rows));
     jzx_spawn_opts opts = {.behavior = around, .init = lab_init, .state = &l};
     REQUIRE_OK(jzx_spawn(r.loop, &opts, &l.id));
-    tell(&r, &l, 99, 0);
+    lab_tell(&r, &l, 99, 0);
     run_ms(&r, 5);
     CHECK_LAB(&l, "+A A:tick=9");
     CHECK_OK(l.err);
@@ -392,7 +387,7 @@ static void test_timers_that_are_not_there_are_refused(void)
         open_with(&r, &l, wrong[i]);
         for (uint32_t tag = E1; tag <= E3; tag++) {
             l.err = JZX_OK;
-            tell(&r, &l, tag, 10);
+            lab_tell(&r, &l, tag, 10);
             rig_idle(&r);
             CHECK_EQ(l.err, JZX_ERR_INVALID_ARG);
         }

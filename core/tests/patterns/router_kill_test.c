@@ -3,7 +3,7 @@
  * behavior on another dispatcher is killed, and let go after the router tried to send to it. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 #include <jzx/router.h>
 

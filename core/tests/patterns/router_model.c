@@ -30,7 +30,7 @@ static uint64_t draw(play *p, uint64_t bound)
     return jzt_rng_below(&p->rng, bound);
 }
 
-static void play_open(play *p, uint64_t seed)
+static void game_open(play *p, uint64_t seed)
 {
     jzx_sim_opts sim = {.seed = seed};
     *p = (play){.r = rig_open_with(NULL, &sim), .c = crew_new(), .rng = {.state = seed * 77 + 5}};
@@ -220,7 +220,7 @@ static void check_account(play *p)
 static uint64_t play_once(uint64_t seed)
 {
     play p;
-    play_open(&p, seed);
+    game_open(&p, seed);
     REQUIRE_OK(jzx_loop_set_observer(p.r.loop, &observer, &p));
     for (int step = 0; step < STEPS; step++) {
         do_something(&p);

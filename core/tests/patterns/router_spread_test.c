@@ -346,7 +346,7 @@ static void test_deaths_while_a_gather_is_under_way(void)
 static void test_a_group_is_served_as_it_changes(void)
 {
     rig r = rig_open_fifo(NULL);
-    subject *s[3];
+    puppet *s[3];
     jzx_router_opts opts = {.group = "crew", .mailbox_cap = 64};
     jzx_actor_id router = crew_route(&r, &opts);
     for (uint32_t tag = 1; tag <= 3; tag++) {
@@ -355,7 +355,7 @@ static void test_a_group_is_served_as_it_changes(void)
     rig_idle(&r);
     CHECK_EQ(stats_of(&r, router).stats.waiting, 3); /* for the first member */
     for (size_t i = 0; i < 3; i++) {
-        s[i] = subject_start(&r, NULL, NULL);
+        s[i] = puppet_start(&r, NULL, NULL);
         REQUIRE_OK(jzx_group_join(r.loop, "crew", s[i]->id));
         rig_idle(&r);
     }
@@ -380,7 +380,7 @@ static void test_a_group_is_served_as_it_changes(void)
     CHECK_EQ(stats.stats.left, 2);
     rig_close(&r);
     for (size_t i = 0; i < 3; i++) {
-        free(s[i]);
+        puppet_free(s[i]);
     }
 }
 
@@ -397,7 +397,7 @@ static void test_a_router_in_its_own_group_does_not_serve_itself(void)
 }
 
 static jzx_behavior_result start_router_below_a_policy(jzx_context *ctx, const jzx_message *msg,
-                                                       subject *self)
+                                                       puppet *self)
 {
     jzx_supervisor_spec spec = {0};
     jzx_router_opts opts = {.group = "x"};
@@ -465,14 +465,14 @@ static void test_bad_options_are_refused_and_leave_nothing_behind(void)
     REQUIRE_OK(jzx_router_child(r.loop, &newer.opts, &unused));
     unused.drop_arg(unused.arg); /* as jzx/router.h says */
     CHECK_EQ(rig_bytes(&r), bytes);
-    subject *parent = subject_start(&r, start_router_below_a_policy, NULL);
-    send_tag(&r, parent, 1);
+    puppet *parent = puppet_start(&r, start_router_below_a_policy, NULL);
+    tell(&r, parent, 1);
     rig_idle(&r);
     CHECK_EQ(parent->number, -JZX_ERR_NOT_RESTARTABLE);
     CHECK_STR(jzx_router_strategy_name(JZX_ROUTE_HASH), "hash");
     CHECK_STR(jzx_router_strategy_name(99), "unknown");
     rig_close(&r);
-    free(parent);
+    puppet_free(parent);
 }
 
 static void test_timers_to_a_router_are_dropped_and_counted(void)

@@ -90,16 +90,16 @@ static const char *group_scenario(jzx_kit *kit, void *arg)
     enum { MEMBERS = 9 };
     const char *wrong = NULL;
     rig r = {.kit = kit, .loop = kit->loop, .sim = kit->sim, .fault = kit->fault};
-    subject *members[MEMBERS] = {0};
+    puppet *members[MEMBERS] = {0};
     jzx_router_opts opts = {.group = "crew"};
     jzx_actor_id router = 0;
     size_t joined = 0;
     (void)arg;
     bool up = jzx_router_spawn(r.loop, &opts, &router) == JZX_OK;
     for (size_t i = 0; i < MEMBERS; i++) {
-        jzx_spawn_opts spawn = {.behavior = subject_behavior,
-                                .state = members[i] = subject_new(NULL)};
-        if (jzx_spawn(r.loop, &spawn, &members[i]->id) == JZX_OK) {
+        jzx_spawn_opts spawn = {.behavior = puppet_behavior,
+                                .state = members[i] = puppet_new(NULL)};
+        if (puppet_try_spawn(r.loop, members[i], &spawn) == JZX_OK) {
             joined += jzx_group_join(r.loop, "crew", members[i]->id) == JZX_OK;
         }
         (void)!jzx_loop_run_until_idle(r.loop);
@@ -115,7 +115,7 @@ static const char *group_scenario(jzx_kit *kit, void *arg)
     }
     (void)!jzx_kit_settle(kit);
     for (size_t i = 0; i < MEMBERS; i++) {
-        free(members[i]);
+        puppet_free(members[i]);
     }
     return wrong;
 }

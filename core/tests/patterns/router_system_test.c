@@ -4,7 +4,7 @@
  * routers in all places over workers with little room. Runs under TSan. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 #include <jzx/ask.h>
 #include <jzx/router.h>

@@ -1,7 +1,7 @@
 /* Goal: dead letters are made of accepted messages only, carry the facts, are seen once, at once
  * and in order, and can be read by cursor with the losses told (R5, R21). Method: simulation; an
  * observer that looks at the borrowed message, and a small ring. */
-#include "core_fixture.h"
+#include "puppet.h"
 
 static uint64_t drops;
 static uint64_t drop_msgs;
@@ -58,10 +58,10 @@ static void send_dropping(jzx_loop *loop, jzx_actor_id to, uint32_t tag)
     CHECK_OK(jzx_send_with(loop, to, &opts));
 }
 
-static jzx_behavior_result relay_and_stop(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result relay_and_stop(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)msg;
-    const subject *to = self->arg;
+    const puppet *to = self->arg;
     send_dropping(ctx->loop, to->id, 3);
     CHECK_OK(jzx_stop(ctx->loop, to->id));
     return JZX_BEHAVIOR_OK;
@@ -71,12 +71,12 @@ static void test_a_dead_letter_carries_the_facts(void)
 {
     rig r = rig_open_fifo(NULL);
     morgue m = {.count = 0};
-    subject *to = subject_start(&r, NULL, NULL);
-    subject *s = subject_start(&r, relay_and_stop, NULL);
+    puppet *to = puppet_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, relay_and_stop, NULL);
     s->arg = to;
     watch(&r, &m);
     drops = 0;
-    send_tag(&r, s, 1);
+    tell(&r, s, 1);
     send_dropping(r.loop, to->id, 2); /* in its mailbox when it is stopped */
     uint64_t before = jzx_loop_now(r.loop);
     rig_idle(&r);
@@ -96,16 +96,16 @@ static void test_a_dead_letter_carries_the_facts(void)
     CHECK_EQ(drops, 2);
     CHECK_EQ(m.wrong, 0);
     rig_close(&r);
-    free(to);
-    free(s);
+    puppet_free(to);
+    puppet_free(s);
 }
 
 static void test_a_refused_send_is_no_dead_letter(void)
 {
     rig r = rig_open(NULL);
     jzx_spawn_opts opts = {.mailbox_cap = 1};
-    subject *s = subject_start(&r, NULL, &opts);
-    send_tag(&r, s, 1);
+    puppet *s = puppet_start(&r, NULL, &opts);
+    tell(&r, s, 1);
     CHECK_EQ(jzx_send_u64(r.loop, s->id, 0, 2), JZX_ERR_MAILBOX_FULL);
     CHECK_EQ(jzx_send_u64(r.loop, s->id, 0, JZX_TAG_ROOM), JZX_ERR_RESERVED_TAG);
     CHECK_EQ(jzx_send_u64(r.loop, JZX_NOBODY, 0, 2), JZX_ERR_NO_SUCH_ACTOR);
@@ -120,7 +120,7 @@ static void test_a_refused_send_is_no_dead_letter(void)
     CHECK_EQ(now.accepted, 1);
     rig_idle(&r);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_events_that_die_are_revoked_not_dead(void)
@@ -128,10 +128,10 @@ static void test_events_that_die_are_revoked_not_dead(void)
     rig r = rig_open(NULL);
     morgue m = {.count = 0};
     watch(&r, &m);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     (void)after(&r, s, 1, 1);
     (void)after(&r, s, 500, 1);
-    send_tag(&r, s, 2);
+    tell(&r, s, 2);
     spend(r.loop, 5 * MS);
     CHECK_OK(jzx_stop(r.loop, s->id));
     rig_idle(&r);
@@ -140,7 +140,7 @@ static void test_events_that_die_are_revoked_not_dead(void)
     CHECK_EQ(rig_counters(&r).revoked, 1);
     CHECK_EQ(rig_counters(&r).timers, 0);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_data_without_drop_goes_to_drop_msg_or_is_counted_as_abandoned(void)
@@ -148,9 +148,9 @@ static void test_data_without_drop_goes_to_drop_msg_or_is_counted_as_abandoned(v
     static int payload;
     rig r = rig_open(NULL);
     jzx_spawn_opts opts = {.drop_msg = count_drop_msg};
-    subject *with = subject_start(&r, NULL, &opts);
-    subject *without = subject_start(&r, NULL, NULL);
-    const subject *both[] = {with, without};
+    puppet *with = puppet_start(&r, NULL, &opts);
+    puppet *without = puppet_start(&r, NULL, NULL);
+    const puppet *both[] = {with, without};
     drops = drop_msgs = 0;
     for (size_t i = 0; i < COUNT_OF(both); i++) {
         CHECK_OK(jzx_send(r.loop, both[i]->id, &payload, 1, 1));
@@ -167,8 +167,8 @@ static void test_data_without_drop_goes_to_drop_msg_or_is_counted_as_abandoned(v
     CHECK_EQ(rig_counters(&r).abandoned, 2);
     CHECK_EQ(rig_counters(&r).dead, 10);
     rig_close(&r);
-    free(with);
-    free(without);
+    puppet_free(with);
+    puppet_free(without);
 }
 
 static void test_what_dies_with_the_loop_says_so(void)
@@ -176,7 +176,7 @@ static void test_what_dies_with_the_loop_says_so(void)
     rig r = rig_open(NULL);
     morgue m = {.count = 0};
     watch(&r, &m);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     drops = 0;
     send_dropping(r.loop, s->id, 1);
     CHECK_OK(try_urgent(r.loop, s->id, 2));
@@ -186,18 +186,18 @@ static void test_what_dies_with_the_loop_says_so(void)
     CHECK_EQ(m.letters[1].reason, JZX_DEAD_LOOP_CLOSED);
     CHECK_EQ(drops, 1);
     CHECK_EQ(m.wrong, 0);
-    free(s);
+    puppet_free(s);
 }
 
 static void make_dead(rig *r, uint32_t first, uint32_t count)
 {
-    subject *s = subject_start(r, NULL, NULL);
+    puppet *s = puppet_start(r, NULL, NULL);
     for (uint32_t i = 0; i < count; i++) {
-        send_tag(r, s, first + i);
+        tell(r, s, first + i);
     }
     CHECK_OK(jzx_stop(r->loop, s->id));
     rig_idle(r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_reading_by_cursor_tells_what_was_lost(void)
@@ -255,7 +255,7 @@ static void test_readers_of_other_sizes_are_served(void)
     rig_close(&r);
 }
 
-static jzx_behavior_result overflow_self(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result overflow_self(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     if (msg->tag == 1) {
@@ -271,21 +271,21 @@ static void test_the_numbers_add_up_while_a_dead_letter_is_seen(void)
     rig r = rig_open(NULL);
     morgue m = {.count = 0};
     jzx_spawn_opts opts = {.mailbox_cap = 2, .full_policy = JZX_FULL_DROP_OLDEST};
-    subject *s = subject_start(&r, overflow_self, &opts);
+    puppet *s = puppet_start(&r, overflow_self, &opts);
     watch(&r, &m);
-    send_tag(&r, s, 1);
+    tell(&r, s, 1);
     rig_idle(&r);
     CHECK_EQ(m.count, 2);
     CHECK_EQ(m.wrong, 0);
     /* An expired one, right after an ordinary one was handled in the same turn. */
     jzx_send_opts late = {.u64 = 1, .tag = 8, .flags = JZX_SEND_VALUE, .deadline_ns = 1};
-    send_tag(&r, s, 7);
+    tell(&r, s, 7);
     CHECK_OK(jzx_send_with(r.loop, s->id, &late));
     rig_idle(&r);
     CHECK_EQ(m.count, 3);
     CHECK_EQ(m.wrong, 0);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_every_reason_has_a_name(void)

@@ -2,7 +2,7 @@
  * released once and never shown when it may be gone; who decides, the parent and the observer hear
  * which message it was; and one that comes again does so a limited number of times (R4, R5, R18,
  * R21). Method: simulation; parcels of every ownership, actors that fail in every way. */
-#include "life_fixture.h"
+#include "family.h"
 
 enum { GOOD = 1, BAD = 0x200 };
 
@@ -56,18 +56,22 @@ static void see_failure(void *ctx, const jzx_failure_event *event)
     seen.parent = event->parent;
 }
 
+static jzx_actor_id child_of(rig *r, jzx_actor_id parent)
+{
+    jzx_actor_id child = JZX_NOBODY;
+    REQUIRE(jzx_actor_children(r->loop, parent, &child, 1) == 1);
+    return child;
+}
+
 static void watch_it(rig *r)
 {
-    static const jzx_observer observer = {.on_actor_spawn = note_start,
-                                          .on_actor_stop = note_stop,
-                                          .on_actor_fail = note_fail,
-                                          .on_restart = note_restart,
-                                          .on_escalate = note_escalate,
-                                          .on_dead_letter = see_letter,
-                                          .on_failure = see_failure};
+    static jzx_observer observer;
+    observer = cast_observer;
+    observer.on_dead_letter = see_letter;
+    observer.on_failure = see_failure;
     memset(&seen, 0, sizeof seen);
     drops = 0;
-    REQUIRE_OK(jzx_loop_set_observer(r->loop, &observer, r));
+    REQUIRE_OK(jzx_loop_set_observer(r->loop, &observer, &the_cast));
 }
 
 static void send_parcel(jzx_loop *loop, jzx_actor_id to, parcel what)
@@ -88,12 +92,12 @@ static void send_parcel(jzx_loop *loop, jzx_actor_id to, parcel what)
 static parcel sent;
 static bool by_panic;
 
-static void send_on(jzx_context *ctx, life *self)
+static void send_on(jzx_context *ctx, puppet *self)
 {
     send_parcel(ctx->loop, ((family *)self->arg)->child[0].id, sent);
 }
 
-static void choke(jzx_context *ctx, life *self)
+static void choke(jzx_context *ctx, puppet *self)
 {
     (void)self;
     if (sent == TAKEN) {
@@ -107,7 +111,7 @@ static void choke(jzx_context *ctx, life *self)
 /* As life_behavior(), but T_CALL may fail by returning. */
 static jzx_behavior_result choking(jzx_context *ctx, const jzx_message *msg)
 {
-    jzx_behavior_result result = life_behavior(ctx, msg);
+    jzx_behavior_result result = puppet_behavior(ctx, msg);
     return msg->tag == T_CALL && !by_panic ? jzx_fail(ctx, 3, "choked") : result;
 }
 
@@ -119,30 +123,30 @@ static jzx_action decide(void *ctx, const jzx_failure *failure)
 }
 
 /* The family's only child, with that behavior. */
-static void begin(jzx_context *ctx, life *self, uint32_t what)
+static void begin(jzx_context *ctx, puppet *self, uint32_t what)
 {
     family *f = self->arg;
     if (what == IN_INIT) {
         REQUIRE_OK(jzx_set_child_policy(ctx, &f->policy));
-        jzx_spawn_opts opts = life_opts(&f->child[0]);
+        jzx_spawn_opts opts = puppet_opts(&f->child[0]);
         opts.behavior = choking;
-        life_spawn_with(ctx->loop, &f->child[0], &opts);
+        puppet_spawn_with(ctx->loop, &f->child[0], &opts);
     }
 }
 
 static void open_one(rig *r, family *f, jzx_action action)
 {
-    life_open(r, NULL);
+    play_open(r, NULL);
     f->policy = (jzx_supervisor_spec){
         .intensity = 100, .decide = decide, .decide_ctx = (void *)(uintptr_t)action};
-    life_name(&f->child[0], "a");
-    life_name(&f->p, "p");
+    puppet_name(&f->child[0], "a");
+    puppet_name(&f->p, "p");
     f->p.arg = f;
     f->p.during = begin;
     f->p.call = send_on;
     f->child[0].call = choke;
-    jzx_spawn_opts opts = life_opts(&f->p);
-    life_spawn_with(r->loop, &f->p, &opts);
+    jzx_spawn_opts opts = puppet_opts(&f->p);
+    puppet_spawn_with(r->loop, &f->p, &opts);
     rig_idle(r);
     watch_it(r);
 }
@@ -189,7 +193,7 @@ static void test_what_an_actor_failed_on_is_a_dead_letter_R4_R5_R21(void)
         CHECK_EQ(decided_on.there, 1);
         CHECK_EQ(decided_on.tag, T_CALL);
         CHECK_EQ(decided_on.sender, f.p.id);
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -228,7 +232,7 @@ static jzx_behavior_result not_today(jzx_context *ctx, void *arg)
     (void)arg;
     return JZX_BEHAVIOR_FAIL;
 }
-static void spawn_fragile(jzx_context *ctx, life *self)
+static void spawn_fragile(jzx_context *ctx, puppet *self)
 {
     jzx_spawn_opts opts = {.behavior = fragile};
     jzx_actor_id child = JZX_NOBODY;
@@ -245,15 +249,15 @@ static void spawn_fragile(jzx_context *ctx, life *self)
 static void test_a_parent_hears_what_its_child_failed_on_R9_R21(void)
 {
     rig r;
-    life p;
-    life_open(&r, NULL);
-    life_name(&p, "p");
+    puppet p;
+    play_open(&r, NULL);
+    puppet_name(&p, "p");
     p.mute = true;
-    jzx_spawn_opts opts = life_opts(&p);
+    jzx_spawn_opts opts = puppet_opts(&p);
     opts.on_signal = parent_hears;
-    life_spawn_with(r.loop, &p, &opts);
+    puppet_spawn_with(r.loop, &p, &opts);
     static const uint32_t tags[] = {T_FAIL, T_PANIC, BAD, 0, T_STOP};
-    static const char *const said_then[] = {"failed(1 100)", "failed(1 101)", "failed(1 200)",
+    static const char *const said_then[] = {"failed(1 10000)", "failed(1 10001)", "failed(1 200)",
                                             "failed(0 0)", "ended"};
     for (size_t i = 0; i < COUNT_OF(tags); i++) {
         p.number = tags[i];
@@ -267,23 +271,23 @@ static void test_a_parent_hears_what_its_child_failed_on_R9_R21(void)
         CHECK_EQ(told_parent.kind, tags[i] == BAD ? JZX_KIND_TIMER : JZX_KIND_USER);
     }
     CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_FAILED_ON], 2); /* a timer is an event: handled */
-    life_close(&r);
+    play_close(&r);
 }
 
-static void forward_and_fail(jzx_context *ctx, life *self)
+static void forward_and_fail(jzx_context *ctx, puppet *self)
 {
-    CHECK_OK(jzx_forward(ctx, ((life *)self->arg)->id));
+    CHECK_OK(jzx_forward(ctx, ((puppet *)self->arg)->id));
     jzx_panic(ctx, 1, NULL);
 }
 
 static void test_what_was_passed_on_before_the_failure_did_not_die_R5(void)
 {
     rig r;
-    life a;
-    life b;
-    life_open(&r, NULL);
-    life_spawn(&r, &a, "a");
-    life_spawn(&r, &b, "b");
+    puppet a;
+    puppet b;
+    play_open(&r, NULL);
+    puppet_spawn(&r, &a, "a");
+    puppet_spawn(&r, &b, "b");
     a.arg = &b;
     b.mute = true;
     b.call = choke;
@@ -294,7 +298,7 @@ static void test_what_was_passed_on_before_the_failure_did_not_die_R5(void)
     CHECK_EQ(seen.letters, 0);
     CHECK_EQ(b.handled, 1);
     CHECK_EQ(seen.on.tag, T_CALL); /* it had it in hand all the same */
-    life_close(&r);
+    play_close(&r);
 }
 
 /* Poison. */
@@ -310,7 +314,7 @@ static jzx_behavior_result swallow(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-static void begin_poisoned(jzx_context *ctx, life *self, uint32_t what)
+static void begin_poisoned(jzx_context *ctx, puppet *self, uint32_t what)
 {
     family *f = self->arg;
     if (what == IN_INIT) {
@@ -319,7 +323,7 @@ static void begin_poisoned(jzx_context *ctx, life *self, uint32_t what)
                                .name = "a",
                                .flags = JZX_SPAWN_STATELESS | JZX_SPAWN_REDELIVER,
                                .redeliver_max = (uint32_t)f->child[0].number};
-        REQUIRE_OK(jzx_spawn(ctx->loop, &opts, &f->child[0].id));
+        puppet_spawn_with(ctx->loop, &f->child[0], &opts);
     }
 }
 
@@ -329,17 +333,17 @@ static void test_a_poison_message_among_good_ones_is_dead_after_its_limit_R18(vo
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         rig r;
         family f;
-        life_open(&r, NULL);
+        play_open(&r, NULL);
         f.policy = (jzx_supervisor_spec){.intensity = 20, .period_ms = 1000};
-        life_name(&f.child[0], "a");
+        puppet_name(&f.child[0], "a");
         f.child[0].mute = true;
         f.child[0].number = limits[i];
-        life_name(&f.p, "p");
+        puppet_name(&f.p, "p");
         f.p.arg = &f;
         f.p.during = begin_poisoned;
         f.p.mute = true;
-        jzx_spawn_opts opts = life_opts(&f.p);
-        life_spawn_with(r.loop, &f.p, &opts);
+        jzx_spawn_opts opts = puppet_opts(&f.p);
+        puppet_spawn_with(r.loop, &f.p, &opts);
         rig_idle(&r);
         watch_it(&r);
         tries = 0;
@@ -363,7 +367,7 @@ static void test_a_poison_message_among_good_ones_is_dead_after_its_limit_R18(vo
             CHECK_EQ(rig_counters(&r).dead, 2);
             CHECK_EQ(rig_counters(&r).abandoned, 0);
         }
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -384,7 +388,7 @@ static jzx_behavior_result hear_reply(jzx_context *ctx, const jzx_message *msg)
     heard = *jzx_reply_of(ctx);
     return JZX_BEHAVIOR_OK;
 }
-static void ask_poison(jzx_context *ctx, life *self)
+static void ask_poison(jzx_context *ctx, puppet *self)
 {
     jzx_ask_opts ask = {
         .u64 = self->number, .tag = BAD, .flags = JZX_SEND_VALUE, .on_reply = hear_reply};
@@ -406,7 +410,7 @@ static void test_a_request_that_is_poison_is_dead_after_the_same_limit_R18(void)
         jzx_actor_id sup = JZX_NOBODY;
         REQUIRE_OK(jzx_spawn_supervisor(r.loop, &init, &sup));
         rig_idle(&r);
-        REQUIRE(jzx_actor_children(r.loop, sup, &f.child[0].id, 1) == 1);
+        f.child[0].id = child_of(&r, sup);
         tries = 0;
         heard = (jzx_reply){.outcome = UINT32_MAX};
         f.p.number = answered_at;
@@ -415,7 +419,7 @@ static void test_a_request_that_is_poison_is_dead_after_the_same_limit_R18(void)
         CHECK_DEAD(&r, DEAD(JZX_DEAD_POISON, BAD));
         CHECK_STR(jzx_outcome_name(heard.outcome),
                   answered_at == 0 ? "callee restarted" : "replied");
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -423,7 +427,7 @@ static void test_the_limit_of_a_child_spec_holds_R18(void)
 {
     for (uint32_t max = 0; max < 3; max++) {
         rig r;
-        life_open(&r, NULL);
+        play_open(&r, NULL);
         jzx_supervisor_spec often = {.intensity = 20};
         jzx_child_spec spec = {.id = "a",
                                .behavior = swallow,
@@ -440,7 +444,7 @@ static void test_the_limit_of_a_child_spec_holds_R18(void)
         rig_idle(&r);
         CHECK_EQ(tries, 1 + (max == 0 ? 3 : max));
         CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_POISON], 1);
-        life_close(&r);
+        play_close(&r);
     }
 }
 
@@ -474,7 +478,7 @@ static void test_a_request_that_was_answered_and_stashed_keeps_its_count_R18(voi
     jzx_actor_id sup = JZX_NOBODY;
     REQUIRE_OK(jzx_spawn_supervisor(r.loop, &init, &sup));
     rig_idle(&r);
-    REQUIRE(jzx_actor_children(r.loop, sup, &f.child[0].id, 1) == 1);
+    f.child[0].id = child_of(&r, sup);
     tries = 0;
     f.p.number = 0;
     inside(&r, &f.p, ask_poison);
@@ -483,13 +487,13 @@ static void test_a_request_that_was_answered_and_stashed_keeps_its_count_R18(voi
     rig_idle(&r);
     CHECK_EQ(tries, 5);
     CHECK_DEAD(&r, DEAD(JZX_DEAD_POISON, BAD));
-    life_close(&r);
+    play_close(&r);
 }
 
 static void test_a_limit_without_redelivery_is_refused_R36(void)
 {
     rig r;
-    life_open(&r, NULL);
+    play_open(&r, NULL);
     jzx_spawn_opts opts = {.behavior = swallow, .redeliver_max = 2};
     CHECK_EQ(jzx_spawn(r.loop, &opts, NULL), JZX_ERR_INVALID_ARG);
     jzx_child_spec child = {
@@ -498,7 +502,7 @@ static void test_a_limit_without_redelivery_is_refused_R36(void)
     CHECK_EQ(jzx_spawn_supervisor(r.loop, &init, NULL), JZX_ERR_BAD_SPEC);
     child.flags |= JZX_SPAWN_REDELIVER;
     CHECK_OK(jzx_spawn_supervisor(r.loop, &init, NULL));
-    life_close(&r);
+    play_close(&r);
 }
 
 static const jzt_test tests[] = {

@@ -4,55 +4,34 @@
  * notice, so a refusal means a broken promise. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 enum { SENT = 1, FILL, GO, NOTE };
 
 typedef struct pair {
     world *w;
-    agent *a;
-    agent *b;
+    puppet *a;
+    puppet *b;
     jzx_actor_id target;
     jzx_err err;
 } pair;
 
-static void ask(jzx_context *ctx, agent *self, void *arg)
+static void ask(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     (void)self;
     p->err = jzx_notify_room(ctx->loop, p->target);
 }
 
-static agent *small(world *w, const char *name, const char *place, uint32_t cap)
+static puppet *small(world *w, const char *name, const char *place, uint32_t cap)
 {
-    agent *b = agent_new(w, name, place);
+    puppet *b = puppet_at(w, name, place);
     b->opts.mailbox_cap = cap;
     b->opts.low_water = JZX_LOW_WATER_EMPTY;
-    return agent_start(b);
+    return puppet_up(b);
 }
 
-static void end_agent(agent *a)
-{
-    (void)jzx_system_kill(a->w->system, atomic_load(&a->id));
-    WAIT(a->w, atomic_load(&a->ends) == 1);
-}
-
-static void for_all_places(void (*body)(world *w, size_t from, size_t to))
-{
-    world *w = world_open();
-    for (size_t from = 0; from < PLACES; from++) {
-        for (size_t to = 0; to < PLACES; to++) {
-            unsigned failures = jzt_failures();
-            body(w, from, to);
-            if (jzt_failures() != failures) {
-                printf("    (from %s to %s)\n", places[from], places[to]);
-            }
-        }
-    }
-    world_close(w);
-}
-
-/* Whether an agent in one place can be called while another one is held in its code. */
+/* Whether a puppet in one place can be called while another one is held in its code. */
 static bool apart(size_t a, size_t b)
 {
     return a != AT_LOOP && b != AT_LOOP && (a != b || a == AT_POOL || a == AT_PINNED);
@@ -61,7 +40,7 @@ static bool apart(size_t a, size_t b)
 /* One slot, many waiters: they are served in the order in which they asked. */
 enum { QUEUE = 10 };
 
-static jzx_behavior_result send_when_told(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result send_when_told(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->kind == JZX_KIND_NOTICE && msg->tag == JZX_TAG_ROOM) {
         CHECK_OK(jzx_send_u64(ctx->loop, msg->sender, (uint64_t)(self->name[1] - '0'), SENT));
@@ -73,39 +52,39 @@ static void test_waiters_of_all_places_are_told_in_their_order_R12(void)
 {
     world *w = world_open();
     for (size_t to = AT_PINNED; to < PLACES; to++) {
-        agent *b = small(w, "b", places[to], 1);
-        agent *all[QUEUE];
+        puppet *b = small(w, "b", places[to], 1);
+        puppet *all[QUEUE];
         for (size_t i = 0; i < QUEUE; i++) {
             char name[8];
             snprintf(name, sizeof name, "w%zu", i);
             size_t place = (to + i) % PLACES;
-            all[i] = agent_new(w, name, places[place == to ? (size_t)AT_LOOP : place]);
+            all[i] = puppet_at(w, name, places[place == to ? (size_t)AT_LOOP : place]);
             all[i]->on = send_when_told;
-            (void)agent_start(all[i]);
+            (void)puppet_up(all[i]);
         }
-        agent_hold(b);
+        puppet_hold(b);
         pair p = {.w = w, .target = atomic_load(&b->id)};
         REQUIRE_OK(jzx_send_async_u64(w->sender, p.target, 0, FILL));
         for (size_t i = 0; i < QUEUE; i++) {
-            agent_call(all[i], ask, &p);
+            puppet_call(all[i], ask, &p);
             CHECK_OK(p.err);
         }
-        agent_release(b);
-        WAIT(w, agent_saw(b, SENT) == QUEUE);
+        puppet_release(b);
+        WAIT(w, puppet_saw(b, SENT) == QUEUE);
         world_settle(w);
         size_t next = 0;
-        for (size_t i = 0; i < agent_log_len(b); i++) {
-            event e = agent_event(b, i);
+        for (size_t i = 0; i < puppet_log_len(b); i++) {
+            sight e = puppet_sight(b, i);
             if (e.signal == 0 && e.tag == SENT) {
                 CHECK_EQ(e.u64, next);
                 next++;
             }
         }
         for (size_t i = 0; i < QUEUE; i++) {
-            CHECK_EQ(agent_saw(all[i], JZX_TAG_ROOM), 1);
-            end_agent(all[i]);
+            CHECK_EQ(puppet_saw(all[i], JZX_TAG_ROOM), 1);
+            puppet_kill(all[i]);
         }
-        end_agent(b);
+        puppet_kill(b);
     }
     CHECK_EQ(world_counters(w).refused[JZX_REFUSED_FULL], 0);
     world_close(w);
@@ -113,11 +92,11 @@ static void test_waiters_of_all_places_are_told_in_their_order_R12(void)
 
 /* A slot stays promised until the notice was handled, and is free again when its waiter died. This
  * one asks and stays in its code, with the notice in its mailbox. */
-static void ask_and_stay(jzx_context *ctx, agent *self, void *arg)
+static void ask_and_stay(jzx_context *ctx, puppet *self, void *arg)
 {
     ask(ctx, self, arg);
     atomic_store(&self->call_done, 1);
-    agent_stay(self);
+    puppet_stay(self);
 }
 
 static void promised_while_held(world *w, size_t from, size_t to)
@@ -126,56 +105,56 @@ static void promised_while_held(world *w, size_t from, size_t to)
         return;
     }
     for (int dies = 0; dies < 2; dies++) {
-        agent *b = small(w, "b", places[to], 1);
-        agent *first = agent_start(agent_new(w, "first", places[from]));
-        agent *second = agent_start(agent_new(w, "second", places[AT_LOOP]));
+        puppet *b = small(w, "b", places[to], 1);
+        puppet *first = puppet_up(puppet_at(w, "first", places[from]));
+        puppet *second = puppet_up(puppet_at(w, "second", places[AT_LOOP]));
         pair p = {.w = w, .target = atomic_load(&b->id)};
         atomic_store(&first->released, 0);
-        agent_call(first, ask_and_stay, &p);
+        puppet_call(first, ask_and_stay, &p);
         /* A message to b and back is behind the question. */
         CHECK_OK(jzx_send_u64(w->loop, p.target, 0, NOTE));
-        WAIT(w, agent_saw(b, NOTE) == 1);
-        agent_call(second, ask, &p);
+        WAIT(w, puppet_saw(b, NOTE) == 1);
+        puppet_call(second, ask, &p);
         for (int i = 0; i < 20; i++) {
             world_step(w);
         }
-        CHECK_EQ(agent_saw(second, JZX_TAG_ROOM), 0);
+        CHECK_EQ(puppet_saw(second, JZX_TAG_ROOM), 0);
         if (dies) {
             (void)jzx_system_kill(w->system, atomic_load(&first->id));
         }
-        agent_release(first);
-        WAIT(w, agent_saw(second, JZX_TAG_ROOM) == 1);
+        puppet_release(first);
+        WAIT(w, puppet_saw(second, JZX_TAG_ROOM) == 1);
         world_settle(w);
-        CHECK_EQ(agent_saw(first, JZX_TAG_ROOM), dies ? 0 : 1);
-        end_agent(first);
-        end_agent(second);
-        end_agent(b);
+        CHECK_EQ(puppet_saw(first, JZX_TAG_ROOM), dies ? 0 : 1);
+        puppet_kill(first);
+        puppet_kill(second);
+        puppet_kill(b);
     }
 }
 
 static void test_a_slot_stays_promised_until_its_notice_is_out_R12(void)
 {
-    for_all_places(promised_while_held);
+    for_all_pairs(promised_while_held);
 }
 
 /* A waiter that is restarted has asked for nothing: what it waited for goes to the next. */
-static void fail_soon(jzx_context *ctx, agent *self, void *arg)
+static void fail_soon(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     ask(ctx, self, p);
-    CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, A_FAIL));
+    CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, T_FAIL));
 }
 
-static void spawn_first(jzx_context *ctx, agent *self, void *arg)
+static void spawn_first(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     jzx_supervisor_spec spec = {.intensity = 100};
     jzx_child_spec child = {.id = p->a->name,
-                            .behavior = agent_behavior,
-                            .init = agent_init,
+                            .behavior = puppet_behavior,
+                            .init = puppet_init,
                             .arg = p->a,
-                            .deinit = agent_deinit,
-                            .on_signal = agent_on_signal,
+                            .deinit = puppet_deinit,
+                            .on_signal = puppet_signal,
                             .mode = JZX_PERMANENT,
                             .dispatcher = p->a->place};
     jzx_supervisor_init init = {.name = "sup", .spec = &spec, .children = &child, .child_count = 1};
@@ -188,34 +167,34 @@ static void restarted(world *w, size_t from, size_t to)
     if (!apart(from, to)) {
         return;
     }
-    agent *boss = agent_start(agent_new(w, "boss", places[from]));
-    agent *b = small(w, "b", places[to], 1);
-    agent *second = agent_start(agent_new(w, "second", places[(from + 1) % PLACES]));
-    pair p = {.w = w, .a = agent_new(w, "first", places[from]), .target = atomic_load(&b->id)};
-    agent_call(boss, spawn_first, &p);
-    WAIT(w, agent_signals(p.a, JZX_SIGNAL_POST_START) == 1);
-    agent_hold(b);
+    puppet *boss = puppet_up(puppet_at(w, "boss", places[from]));
+    puppet *b = small(w, "b", places[to], 1);
+    puppet *second = puppet_up(puppet_at(w, "second", places[(from + 1) % PLACES]));
+    pair p = {.w = w, .a = puppet_at(w, "first", places[from]), .target = atomic_load(&b->id)};
+    puppet_call(boss, spawn_first, &p);
+    WAIT(w, puppet_signals(p.a, JZX_SIGNAL_POST_START) == 1);
+    puppet_hold(b);
     REQUIRE_OK(jzx_send_async_u64(w->sender, p.target, 0, FILL));
-    agent_call(p.a, fail_soon, &p);
-    WAIT(w, agent_signals(p.a, JZX_SIGNAL_POST_RESTART) == 1);
+    puppet_call(p.a, fail_soon, &p);
+    WAIT(w, puppet_signals(p.a, JZX_SIGNAL_POST_RESTART) == 1);
     if (apart((from + 1) % PLACES, to)) {
-        agent_call(second, ask, &p);
+        puppet_call(second, ask, &p);
     }
-    agent_release(b);
-    WAIT(w, !apart((from + 1) % PLACES, to) || agent_saw(second, JZX_TAG_ROOM) == 1);
+    puppet_release(b);
+    WAIT(w, !apart((from + 1) % PLACES, to) || puppet_saw(second, JZX_TAG_ROOM) == 1);
     world_settle(w);
-    CHECK_EQ(agent_saw(p.a, JZX_TAG_ROOM), 0);
-    agent_call(p.a, ask, &p); /* its next life may ask as well */
-    WAIT(w, agent_saw(p.a, JZX_TAG_ROOM) == 1);
-    end_agent(boss);
+    CHECK_EQ(puppet_saw(p.a, JZX_TAG_ROOM), 0);
+    puppet_call(p.a, ask, &p); /* its next life may ask as well */
+    WAIT(w, puppet_saw(p.a, JZX_TAG_ROOM) == 1);
+    puppet_kill(boss);
     WAIT(w, atomic_load(&p.a->ends) == 1);
-    end_agent(second);
-    end_agent(b);
+    puppet_kill(second);
+    puppet_kill(b);
 }
 
 static void test_a_restart_withdraws_what_was_asked_for_R18(void)
 {
-    for_all_places(restarted);
+    for_all_pairs(restarted);
 }
 
 /* Storm: everybody waits for everybody, some fail, some die. */

@@ -2,7 +2,7 @@
  * go on to other dispatchers with everything they came with (R4-R7, R10, R16, R31). Method: a
  * system in simulation with a loop, a pinned loop and two pools; every way between them. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
-#include "desk_fixture.h"
+#include "desk.h"
 
 static const char *const places[] = {"loop", "desk", "pool", "crew"};
 enum { PLACES = 4 };

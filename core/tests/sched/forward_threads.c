@@ -5,7 +5,7 @@
  * and passes its work on to the next desk; the last one checks numbers. Runs under TSan. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include "support/check.h"
 

@@ -4,7 +4,7 @@
 /* not on: pinned pool; it counts what one step of one thread does. */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/system.h>
 #include <jzx/testkit.h>
 

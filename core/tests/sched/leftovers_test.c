@@ -3,7 +3,7 @@
  * every kind of message ends in every way, each payload with a destructor that knows it; then plain
  * messages are sent and looked at, and the audit looks at the free nodes. */
 #define _GNU_SOURCE
-#include "guard_fixture.h"
+#include "crash.h"
 
 enum { PLAIN = 1, PARCEL, SEND_PARCEL, SEND_PLAIN, ROUNDS = 4, EACH = 48, PARCELS_MAX = 64 };
 
@@ -51,10 +51,10 @@ typedef struct episode {
     form how;
     ending end;
     deed first;
-    bool inside;    /* the clerk sends, else the program does */
-    subject *clerk; /* asks, in any case */
-    subject *victim;
-    subject *next; /* takes what is forwarded, and the plain ones */
+    bool inside;   /* the clerk sends, else the program does */
+    puppet *clerk; /* asks, in any case */
+    puppet *victim;
+    puppet *next; /* takes what is forwarded, and the plain ones */
     uint64_t plain_seen;
 } episode;
 
@@ -102,7 +102,7 @@ static void do_first(jzx_context *ctx, episode *at)
     }
 }
 
-static jzx_behavior_result end_in_some_way(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result end_in_some_way(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     episode *at = self->arg;
     if (msg->tag == PLAIN) {
@@ -135,7 +135,7 @@ static jzx_behavior_result end_in_some_way(jzx_context *ctx, const jzx_message *
     return JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result only_plain(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result only_plain(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)ctx;
     if (msg->tag == PLAIN) {
@@ -195,7 +195,7 @@ static void send_plain_ones(jzx_loop *loop, const episode *at)
     }
 }
 
-static jzx_behavior_result clerk(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result clerk(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->tag == SEND_PLAIN) {
         send_plain_ones(ctx->loop, self->arg);
@@ -209,24 +209,24 @@ static jzx_behavior_result clerk(jzx_context *ctx, const jzx_message *msg, subje
 static void play_round(rig *r, episode *at)
 {
     jzx_spawn_opts guarded = {.flags = at->end == CRASHES ? JZX_SPAWN_CRASH_GUARD : 0};
-    at->victim = subject_start(r, end_in_some_way, &guarded);
+    at->victim = puppet_start(r, end_in_some_way, &guarded);
     at->victim->arg = at;
     rig_idle(r); /* nodes of the start are back */
     if (at->inside || at->how >= ASKED) {
-        send_tag(r, at->clerk, SEND_PARCEL);
+        tell(r, at->clerk, SEND_PARCEL);
     } else {
         send_parcel(r->loop, at);
     }
     rig_idle(r);
     if (at->inside) {
-        send_tag(r, at->clerk, SEND_PLAIN);
+        tell(r, at->clerk, SEND_PLAIN);
     } else {
         send_plain_ones(r->loop, at);
     }
     rig_idle(r);
     (void)jzx_kill(r->loop, at->victim->id);
     rig_idle(r);
-    free(at->victim);
+    puppet_free(at->victim);
 }
 
 static void play(episode at)
@@ -234,8 +234,8 @@ static void play(episode at)
     memset(parcels, 0, sizeof parcels);
     parcel_count = 0;
     rig r = rig_open(NULL);
-    at.clerk = subject_start(&r, clerk, NULL);
-    at.next = subject_start(&r, only_plain, NULL);
+    at.clerk = puppet_start(&r, clerk, NULL);
+    at.next = puppet_start(&r, only_plain, NULL);
     at.clerk->arg = at.next->arg = &at;
     for (int round = 0; round < ROUNDS; round++) {
         play_round(&r, &at);
@@ -245,8 +245,8 @@ static void play(episode at)
     for (size_t i = 0; i < parcel_count; i++) {
         CHECK_EQ(parcels[i].drops, parcels[i].taken ? 0 : 1);
     }
-    free(at.clerk);
-    free(at.next);
+    puppet_free(at.clerk);
+    puppet_free(at.next);
 }
 
 static void play_all(ending end)

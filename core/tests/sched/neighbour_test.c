@@ -6,7 +6,7 @@
  * not on: pinned pool1 pool2 pool4 (it steps a loop) */
 #include "check.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 enum { ROUNDS = 40, EACH = 16, CROWD = 1000, CAP = 4 };
 

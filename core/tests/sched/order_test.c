@@ -1,7 +1,7 @@
 /* Goal: the order of what an actor sees (R6), and that no call runs another actor's code before it
  * returns (R7). Method: actors that log their tags, in simulation and on both real pollers. */
 #define _GNU_SOURCE
-#include "core_fixture.h"
+#include "puppet.h"
 
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -15,7 +15,7 @@ typedef struct pair_check {
     uint64_t out_of_order;
 } pair_check;
 
-static jzx_behavior_result check_pairs(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result check_pairs(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)ctx;
     pair_check *check = self->arg;
@@ -30,9 +30,9 @@ static jzx_behavior_result check_pairs(jzx_context *ctx, const jzx_message *msg,
 }
 
 /* Sends a few at a time, by every way there is to send something ordinary. */
-static jzx_behavior_result send_some(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result send_some(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
-    const subject *to = self->arg;
+    const puppet *to = self->arg;
     for (int i = 0; i < 7 && self->number < EACH; i++) {
         jzx_send_opts opts = {.u64 = self->number, .flags = JZX_SEND_VALUE, .deadline_ns = 0};
         if (self->number % 3 == 1) {
@@ -57,26 +57,26 @@ static void test_messages_of_a_pair_keep_their_order(void)
     rig r = rig_open(NULL);
     pair_check check = {{0}, {0}, 0};
     jzx_spawn_opts small = {.mailbox_cap = 16, .max_msgs = 5};
-    subject *to = subject_start(&r, check_pairs, &small);
-    subject *from[SENDERS];
+    puppet *to = puppet_start(&r, check_pairs, &small);
+    puppet *from[SENDERS];
     to->arg = &check;
     for (size_t i = 0; i < SENDERS; i++) {
-        from[i] = subject_start(&r, send_some, NULL);
+        from[i] = puppet_start(&r, send_some, NULL);
         from[i]->arg = to;
         check.from[i] = from[i]->id;
-        send_tag(&r, from[i], GO);
+        tell(&r, from[i], GO);
     }
     rig_idle(&r);
     CHECK_EQ(check.out_of_order, 0);
     CHECK_EQ(to->handled, SENDERS * EACH);
     rig_close(&r);
-    free(to);
+    puppet_free(to);
     for (size_t i = 0; i < SENDERS; i++) {
-        free(from[i]);
+        puppet_free(from[i]);
     }
 }
 
-static jzx_behavior_result resend_on_1(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result resend_on_1(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     if (msg->tag == 1) {
@@ -93,14 +93,14 @@ static jzx_behavior_result resend_on_1(jzx_context *ctx, const jzx_message *msg,
 static void test_a_send_to_oneself_comes_after_what_is_queued(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, resend_on_1, NULL);
-    send_tag(&r, s, 1);
-    send_tag(&r, s, 2);
-    send_tag(&r, s, 3);
+    puppet *s = puppet_start(&r, resend_on_1, NULL);
+    tell(&r, s, 1);
+    tell(&r, s, 2);
+    tell(&r, s, 3);
     rig_idle(&r);
     CHECK_LOG(s, 1, 2, 3, 4, 5);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 /* Of this thread: elsewhere others may run meanwhile. */
@@ -174,34 +174,34 @@ static void test_no_call_runs_other_code_before_it_returns(void)
 static void test_urgent_messages_jump_and_keep_their_own_order(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
-    send_tag(&r, s, 1);
-    send_tag(&r, s, 2);
+    puppet *s = puppet_start(&r, NULL, NULL);
+    tell(&r, s, 1);
+    tell(&r, s, 2);
     CHECK_OK(try_urgent(r.loop, s->id, 0xA));
     CHECK_OK(try_urgent(r.loop, s->id, 0xB));
-    send_tag(&r, s, 3);
+    tell(&r, s, 3);
     rig_idle(&r);
     CHECK_LOG(s, 0xA, 0xB, 1, 2, 3);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_a_timer_jumps_ordinary_messages(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
-    send_tag(&r, s, 1);
-    send_tag(&r, s, 2);
+    puppet *s = puppet_start(&r, NULL, NULL);
+    tell(&r, s, 1);
+    tell(&r, s, 2);
     (void)after(&r, s, 0, 0xB); /* first, so that it is due first however slow this thread is */
     (void)after(&r, s, 1, 0xA);
     spend(r.loop, 3 * MS);
     rig_idle(&r);
     CHECK_LOG(s, 0xB, 0xA, 1, 2);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
-static jzx_behavior_result unwatch_it(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result unwatch_it(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     if (msg->kind == JZX_KIND_IO) {
@@ -213,7 +213,7 @@ static jzx_behavior_result unwatch_it(jzx_context *ctx, const jzx_message *msg, 
 static void test_a_descriptor_that_is_ready_jumps_ordinary_messages(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, unwatch_it, NULL);
+    puppet *s = puppet_start(&r, unwatch_it, NULL);
     int fd[2];
     size_t n = 0;
     jzx_io_ref ref = 0;
@@ -224,8 +224,8 @@ static void test_a_descriptor_that_is_ready_jumps_ordinary_messages(void)
     }
     REQUIRE_OK(jzx_watch_fd(r.loop, fd[0], s->id, JZX_IO_READ, 0xA, &ref));
     REQUIRE_OK(jzx_loop_step(r.loop, 0));
-    send_tag(&r, s, 1);
-    send_tag(&r, s, 2);
+    tell(&r, s, 1);
+    tell(&r, s, 2);
     REQUIRE_OK(jzx_fd_write(r.loop, fd[1], "x", 1, &n));
     spend(r.loop, 1 * MS); /* long enough since the last look */
     REQUIRE_OK(jzx_loop_step(r.loop, 0));
@@ -237,13 +237,13 @@ static void test_a_descriptor_that_is_ready_jumps_ordinary_messages(void)
         close(fd[1]);
     }
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
-static jzx_behavior_result ask_then_send(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result ask_then_send(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->tag == 1) {
-        const subject *target = self->arg;
+        const puppet *target = self->arg;
         CHECK_OK(jzx_notify_room(ctx->loop, target->id));
         CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, 4));
         CHECK_OK(try_urgent(ctx->loop, ctx->self, 0xA));
@@ -254,20 +254,20 @@ static jzx_behavior_result ask_then_send(jzx_context *ctx, const jzx_message *ms
 static void test_a_room_notice_keeps_its_place_among_ordinary_messages(void)
 {
     rig r = rig_open(NULL);
-    subject *target = subject_start(&r, NULL, NULL);
-    subject *s = subject_start(&r, ask_then_send, NULL);
+    puppet *target = puppet_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, ask_then_send, NULL);
     s->arg = target;
-    send_tag(&r, s, 1);
-    send_tag(&r, s, 2);
-    send_tag(&r, s, 3);
+    tell(&r, s, 1);
+    tell(&r, s, 2);
+    tell(&r, s, 3);
     rig_idle(&r);
     CHECK_LOG(s, 1, 0xA, 2, 3, JZX_TAG_ROOM, 4);
     rig_close(&r);
-    free(target);
-    free(s);
+    puppet_free(target);
+    puppet_free(s);
 }
 
-static jzx_behavior_result stop_on_1(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result stop_on_1(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     if (msg->tag == 1) {
@@ -282,20 +282,20 @@ static jzx_behavior_result stop_on_1(jzx_context *ctx, const jzx_message *msg, s
 static void test_stop_acts_after_the_current_message(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, stop_on_1, NULL);
-    send_tag(&r, s, 1);
-    send_tag(&r, s, 2);
-    send_tag(&r, s, 3);
+    puppet *s = puppet_start(&r, stop_on_1, NULL);
+    tell(&r, s, 1);
+    tell(&r, s, 2);
+    tell(&r, s, 3);
     rig_idle(&r);
     CHECK_LOG(s, 1);
     CHECK_DEAD(&r, DEAD(JZX_DEAD_STOPPED, 2), DEAD(JZX_DEAD_STOPPED, 3));
     CHECK_EQ(s->deinits, 1);
     CHECK_EQ(jzx_send_u64(r.loop, s->id, 0, 1), JZX_ERR_NO_SUCH_ACTOR);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
-static jzx_behavior_result drain_on_1(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result drain_on_1(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     if (msg->tag == 1) {
@@ -315,21 +315,21 @@ static void test_a_drained_stop_acts_after_what_is_queued(void)
     rig r = rig_open(NULL);
     for (uint32_t max_msgs = 1; max_msgs <= 2; max_msgs++) {
         jzx_spawn_opts opts = {.max_msgs = max_msgs};
-        subject *s = subject_start(&r, drain_on_1, &opts);
-        send_tag(&r, s, 1);
-        send_tag(&r, s, 2);
-        send_tag(&r, s, 3);
+        puppet *s = puppet_start(&r, drain_on_1, &opts);
+        tell(&r, s, 1);
+        tell(&r, s, 2);
+        tell(&r, s, 3);
         rig_idle(&r);
         CHECK_LOG(s, 1, 5, 2, 3, 4);
         CHECK_EQ(s->deinits, 1);
-        free(s);
+        puppet_free(s);
     }
     CHECK_EQ(rig_counters(&r).dead, 0);
     CHECK_EQ(rig_counters(&r).timers, 0);
     rig_close(&r);
 }
 
-static jzx_behavior_result stall_10_on_1(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result stall_10_on_1(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->tag ==
         1) { /* armed here and not before, so that none can be due before this message */
@@ -339,7 +339,7 @@ static jzx_behavior_result stall_10_on_1(jzx_context *ctx, const jzx_message *ms
         spend(ctx->loop, 10 * MS);
     }
     if (msg->tag == 2) { /* both timers are queued by now, and the notice, if asked for */
-        const subject *other = self->arg;
+        const puppet *other = self->arg;
         if (other != NULL) {
             CHECK_OK(jzx_notify_room(ctx->loop, other->id));
         }
@@ -352,11 +352,11 @@ static void test_a_drained_stop_handles_queued_events_and_notices(void)
 {
     jzx_config config = {.max_msgs_per_actor = 1, .max_actors_per_tick = 1};
     rig r = rig_open_fifo(&config);
-    subject *other = subject_start(&r, NULL, NULL);
+    puppet *other = puppet_start(&r, NULL, NULL);
     for (int round = 0; round < 2; round++) {
-        subject *s = subject_start(&r, stall_10_on_1, NULL);
+        puppet *s = puppet_start(&r, stall_10_on_1, NULL);
         s->arg = round == 0 ? NULL : other;
-        send_tag(&r, s, 1);
+        tell(&r, s, 1);
         rig_idle(&r);
         if (round == 0) {
             CHECK_LOG(s, 1, 2, 3, 4);
@@ -364,24 +364,25 @@ static void test_a_drained_stop_handles_queued_events_and_notices(void)
             CHECK_LOG(s, 1, 2, 3, 4, JZX_TAG_ROOM);
         }
         CHECK_EQ(s->deinits, 1);
-        free(s);
+        puppet_free(s);
     }
     CHECK_EQ(rig_counters(&r).revoked, 0);
     rig_close(&r);
-    free(other);
+    puppet_free(other);
 }
 
-static jzx_behavior_result tell_and_stop(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result tell_and_stop(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
-    const subject *to = self->arg;
+    const puppet *to = self->arg;
     CHECK_OK(jzx_send_u64(ctx->loop, to->id, 0, 1));
     CHECK_OK(jzx_send_u64(ctx->loop, to->id, 0, 2));
     return msg->tag == 0 ? JZX_BEHAVIOR_STOP : JZX_BEHAVIOR_FAIL;
 }
 
-static void tell_in_deinit(jzx_context *ctx, subject *self)
+static void tell_in_deinit(jzx_context *ctx, puppet *self, uint32_t what)
 {
-    const subject *to = self->arg;
+    (void)what; /* a bare puppet has one hook */
+    const puppet *to = self->arg;
     CHECK_EQ(ctx->self, self->id);
     CHECK_OK(jzx_send_u64(ctx->loop, to->id, 0, 3));
     CHECK_EQ(jzx_send_u64(ctx->loop, ctx->self, 0, 4), JZX_ERR_STOPPING);
@@ -389,7 +390,7 @@ static void tell_in_deinit(jzx_context *ctx, subject *self)
     CHECK_EQ(jzx_send_after(ctx->loop, ctx->self, 1, NULL, 0, 4, NULL), JZX_ERR_STOPPING);
 }
 
-static jzx_behavior_result note_sender(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result note_sender(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)ctx;
     const jzx_actor_id *want = self->arg;
@@ -400,25 +401,25 @@ static jzx_behavior_result note_sender(jzx_context *ctx, const jzx_message *msg,
 static void test_sends_in_deinit_come_after_earlier_ones(void)
 {
     rig r = rig_open(NULL);
-    subject *to = subject_start(&r, note_sender, NULL);
-    subject *s = subject_start(&r, tell_and_stop, NULL);
-    s->on_end = tell_in_deinit;
+    puppet *to = puppet_start(&r, note_sender, NULL);
+    puppet *s = puppet_start(&r, tell_and_stop, NULL);
+    s->during = tell_in_deinit;
     s->arg = to;
     to->arg = &s->id;
-    send_tag(&r, s, 0);
+    tell(&r, s, 0);
     rig_idle(&r);
     CHECK_LOG(to, 1, 2, 3);
     CHECK_EQ(s->deinits, 1);
     rig_close(&r);
-    free(to);
-    free(s);
+    puppet_free(to);
+    puppet_free(s);
 }
 
 static void test_a_stop_wins_over_a_drained_one(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
-    send_tag(&r, s, 1);
+    puppet *s = puppet_start(&r, NULL, NULL);
+    tell(&r, s, 1);
     CHECK_OK(jzx_stop_drained(r.loop, s->id));
     CHECK_OK(jzx_stop(r.loop, s->id));
     CHECK_OK(jzx_stop_drained(r.loop, s->id));
@@ -427,7 +428,7 @@ static void test_a_stop_wins_over_a_drained_one(void)
     CHECK_DEAD(&r, DEAD(JZX_DEAD_STOPPED, 1));
     CHECK_EQ(jzx_stop(r.loop, s->id), JZX_ERR_NO_SUCH_ACTOR);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static const jzt_test tests[] = {

@@ -4,7 +4,7 @@
  * wait. Memory is counted. Runs under TSan. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include <jzx/system.h>
 #include <jzx/testkit.h>

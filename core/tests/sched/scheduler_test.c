@@ -1,11 +1,11 @@
 /* Goal: who runs when (R23, R24): limits are exact, nobody waits longer than one round of the
  * others' turns, nobody keeps the loop past its budget, and timers and descriptors are looked at
  * however busy the actors are. Method: virtual time with a cost per message. */
-#include "core_fixture.h"
+#include "puppet.h"
 
 enum { GO = 1, NEIGHBOURS = 100 };
 
-static jzx_behavior_result send_self(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result send_self(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 0, msg->tag));
@@ -18,7 +18,7 @@ typedef struct latency {
     uint64_t worst_ns;
 } latency;
 
-static jzx_behavior_result measure(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result measure(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     latency *l = self->arg;
     uint64_t now = jzx_loop_now(ctx->loop);
@@ -28,23 +28,23 @@ static jzx_behavior_result measure(jzx_context *ctx, const jzx_message *msg, sub
     return send_self(ctx, msg, self);
 }
 
-static subject *start_measuring(rig *r, latency *l)
+static puppet *start_measuring(rig *r, latency *l)
 {
     jzx_spawn_opts opts = {.max_msgs = 1};
-    subject *s = subject_start(r, measure, &opts);
+    puppet *s = puppet_start(r, measure, &opts);
     s->arg = l;
-    send_tag(r, s, GO);
+    tell(r, s, GO);
     return s;
 }
 
 static void test_one_flooding_actor_leaves_everybody_elses_wait_bounded(void)
 {
     rig r = rig_open_fifo(NULL);
-    subject *flood = subject_start(&r, send_self, NULL);
-    subject *n[NEIGHBOURS];
+    puppet *flood = puppet_start(&r, send_self, NULL);
+    puppet *n[NEIGHBOURS];
     latency l[NEIGHBOURS] = {{0, 0}};
     for (int i = 0; i < 1000; i++) {
-        send_tag(&r, flood, GO);
+        tell(&r, flood, GO);
     }
     for (size_t i = 0; i < NEIGHBOURS; i++) {
         n[i] = start_measuring(&r, &l[i]);
@@ -58,13 +58,13 @@ static void test_one_flooding_actor_leaves_everybody_elses_wait_bounded(void)
         CHECK(l[i].worst_ns <= (128 + NEIGHBOURS * 2 + 20) * US);
     }
     rig_close(&r);
-    free(flood);
+    puppet_free(flood);
     for (size_t i = 0; i < NEIGHBOURS; i++) {
-        free(n[i]);
+        puppet_free(n[i]);
     }
 }
 
-static jzx_behavior_result slow_self(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result slow_self(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     spend(ctx->loop, self->number);
     return send_self(ctx, msg, self);
@@ -75,30 +75,30 @@ static void test_a_slow_actor_keeps_the_loop_for_its_budget_and_one_message(void
     static const uint64_t costs[] = {10 * US, 90 * US, 500 * US};
     for (size_t k = 0; k < COUNT_OF(costs); k++) {
         rig r = rig_open_fifo(NULL); /* a budget of 200 microseconds */
-        subject *slow = subject_start(&r, slow_self, NULL);
+        puppet *slow = puppet_start(&r, slow_self, NULL);
         latency l = {0, 0};
-        subject *quick = start_measuring(&r, &l);
+        puppet *quick = start_measuring(&r, &l);
         slow->number = costs[k];
         for (int i = 0; i < 500; i++) {
-            send_tag(&r, slow, GO);
+            tell(&r, slow, GO);
         }
         REQUIRE_OK(jzx_kit_run(r.kit, 300));
         CHECK(quick->handled > 200);
         CHECK(l.worst_ns <= 200 * US + costs[k] + 20 * US);
         rig_close(&r);
-        free(slow);
-        free(quick);
+        puppet_free(slow);
+        puppet_free(quick);
     }
 }
 
 static void test_timers_fire_on_time_while_actors_are_busy(void)
 {
     rig r = rig_open_fifo(NULL);
-    subject *busy[20];
+    puppet *busy[20];
     jzx_probe *probe = NULL;
     for (size_t i = 0; i < COUNT_OF(busy); i++) {
-        busy[i] = subject_start(&r, send_self, NULL);
-        send_tag(&r, busy[i], GO);
+        busy[i] = puppet_start(&r, send_self, NULL);
+        tell(&r, busy[i], GO);
     }
     REQUIRE_OK(jzx_probe_spawn(r.loop, &probe));
     for (uint32_t i = 0; i < 20; i++) {
@@ -112,11 +112,11 @@ static void test_timers_fire_on_time_while_actors_are_busy(void)
     jzx_probe_free(probe);
     rig_close(&r);
     for (size_t i = 0; i < COUNT_OF(busy); i++) {
-        free(busy[i]);
+        puppet_free(busy[i]);
     }
 }
 
-static jzx_behavior_result read_all(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result read_all(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     const jzx_io_event *event = msg->data;
     char buf[64];
@@ -130,13 +130,13 @@ static jzx_behavior_result read_all(jzx_context *ctx, const jzx_message *msg, su
 static void test_descriptors_are_looked_at_while_actors_are_busy(void)
 {
     rig r = rig_open(NULL);
-    subject *busy = subject_start(&r, send_self, NULL);
-    subject *reader = subject_start(&r, read_all, NULL);
+    puppet *busy = puppet_start(&r, send_self, NULL);
+    puppet *reader = puppet_start(&r, read_all, NULL);
     int fd[2];
     REQUIRE_OK(jzx_sim_pipe(r.sim, fd));
     REQUIRE_OK(jzx_watch_fd(r.loop, fd[0], reader->id, JZX_IO_READ, GO, NULL));
     for (int i = 0; i < 500; i++) {
-        send_tag(&r, busy, GO);
+        tell(&r, busy, GO);
     }
     for (int i = 0; i < 10; i++) {
         size_t n = 0;
@@ -148,8 +148,8 @@ static void test_descriptors_are_looked_at_while_actors_are_busy(void)
         CHECK(reader->number - written <= 2 * MS);
     }
     rig_close(&r);
-    free(busy);
-    free(reader);
+    puppet_free(busy);
+    puppet_free(reader);
 }
 
 static void test_max_messages_per_turn_is_exact(void)
@@ -161,12 +161,12 @@ static void test_max_messages_per_turn_is_exact(void)
                              .turn_budget_us = 1000000,
                              .tick_budget_us = 1000000};
         rig r = rig_open_fifo(&config);
-        subject *s = subject_start(&r, NULL, NULL);
+        puppet *s = puppet_start(&r, NULL, NULL);
         jzx_spawn_opts own = {.max_msgs = 7};
-        subject *other = subject_start(&r, NULL, &own);
+        puppet *other = puppet_start(&r, NULL, &own);
         for (int i = 0; i < 1000; i++) {
-            send_tag(&r, s, GO);
-            send_tag(&r, other, GO);
+            tell(&r, s, GO);
+            tell(&r, other, GO);
         }
         REQUIRE_OK(jzx_loop_step(r.loop, 0));
         CHECK_EQ(s->handled, limits[k]);
@@ -177,8 +177,8 @@ static void test_max_messages_per_turn_is_exact(void)
         REQUIRE_OK(jzx_loop_step(r.loop, 0));
         CHECK_EQ(s->handled, 2 * (uint64_t)limits[k]);
         rig_close(&r);
-        free(s);
-        free(other);
+        puppet_free(s);
+        puppet_free(other);
     }
 }
 
@@ -188,8 +188,8 @@ static void test_max_turns_per_tick_is_exact_and_a_step_is_bounded(void)
     for (size_t k = 0; k < COUNT_OF(limits); k++) {
         jzx_config config = {.max_actors_per_tick = limits[k], .tick_budget_us = 1000000};
         rig r = rig_open(&config);
-        subject *all = subject_new(send_self); /* never at rest */
-        jzx_spawn_opts opts = {.behavior = subject_behavior, .state = all, .max_msgs = 3};
+        puppet *all = puppet_new(send_self); /* never at rest */
+        jzx_spawn_opts opts = {.behavior = puppet_behavior, .state = all, .max_msgs = 3};
         for (int i = 0; i < NEIGHBOURS; i++) {
             jzx_actor_id id;
             REQUIRE_OK(jzx_spawn(r.loop, &opts, &id));
@@ -209,7 +209,7 @@ static void test_max_turns_per_tick_is_exact_and_a_step_is_bounded(void)
             CHECK_EQ(all->handled, step * limits[k] * 3);
         }
         rig_close(&r);
-        free(all);
+        puppet_free(all);
     }
 }
 
@@ -217,10 +217,10 @@ static void test_a_tick_ends_when_its_time_is_up(void)
 {
     jzx_config config = {.tick_budget_us = 500};
     rig r = rig_open(&config);
-    subject *busy[10];
+    puppet *busy[10];
     for (size_t i = 0; i < COUNT_OF(busy); i++) {
-        busy[i] = subject_start(&r, send_self, NULL);
-        send_tag(&r, busy[i], GO);
+        busy[i] = puppet_start(&r, send_self, NULL);
+        tell(&r, busy[i], GO);
     }
     for (int i = 0; i < 20; i++) {
         uint64_t before = jzx_sim_now(r.sim);
@@ -231,13 +231,13 @@ static void test_a_tick_ends_when_its_time_is_up(void)
     }
     rig_close(&r);
     for (size_t i = 0; i < COUNT_OF(busy); i++) {
-        free(busy[i]);
+        puppet_free(busy[i]);
     }
 }
 
-static jzx_behavior_result wake_next(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result wake_next(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
-    const subject *next = self->arg;
+    const puppet *next = self->arg;
     if (next != NULL) {
         CHECK_OK(jzx_send_u64(ctx->loop, next->id, 0, msg->tag));
     }
@@ -247,12 +247,12 @@ static jzx_behavior_result wake_next(jzx_context *ctx, const jzx_message *msg, s
 static void test_actors_made_ready_meanwhile_run_in_the_same_tick(void)
 {
     rig r = rig_open(NULL);
-    subject *chain[20];
+    puppet *chain[20];
     for (size_t i = 0; i < COUNT_OF(chain); i++) {
-        chain[i] = subject_start(&r, wake_next, NULL);
+        chain[i] = puppet_start(&r, wake_next, NULL);
         chain[i]->arg = i == 0 ? NULL : chain[i - 1];
     }
-    send_tag(&r, chain[COUNT_OF(chain) - 1], GO);
+    tell(&r, chain[COUNT_OF(chain) - 1], GO);
     REQUIRE_OK(jzx_loop_step(r.loop, 0));
     if (jzt_on_pool() > 1) { /* in a simulated pool a step is a few turns of one worker */
         REQUIRE_OK(jzx_loop_run_until_idle(r.loop));
@@ -261,11 +261,11 @@ static void test_actors_made_ready_meanwhile_run_in_the_same_tick(void)
     CHECK(jzt_on_pool() > 1 || rig_counters(&r).ticks == 1);
     rig_close(&r);
     for (size_t i = 0; i < COUNT_OF(chain); i++) {
-        free(chain[i]);
+        puppet_free(chain[i]);
     }
 }
 
-static jzx_behavior_result count_down(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result count_down(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)msg;
     if (--self->number == 0) {
@@ -278,24 +278,24 @@ static jzx_behavior_result count_down(jzx_context *ctx, const jzx_message *msg, 
 static void test_run_returns_when_the_last_actor_ends(void)
 {
     rig r = rig_open(NULL);
-    subject *a = subject_start(&r, count_down, NULL);
-    subject *b = subject_start(&r, count_down, NULL);
+    puppet *a = puppet_start(&r, count_down, NULL);
+    puppet *b = puppet_start(&r, count_down, NULL);
     a->number = 3;
     b->number = 30;
     CHECK_EQ(jzx_loop_done(r.loop), 0);
-    send_tag(&r, a, GO);
-    send_tag(&r, b, GO);
+    tell(&r, a, GO);
+    tell(&r, b, GO);
     CHECK_OK(jzx_loop_run(r.loop));
     CHECK_EQ(a->deinits, 1);
     CHECK_EQ(b->deinits, 1);
     CHECK_EQ(jzx_loop_done(r.loop), 1);
     CHECK_OK(jzx_loop_run(r.loop)); /* and again, at once */
     rig_close(&r);
-    free(a);
-    free(b);
+    puppet_free(a);
+    puppet_free(b);
 }
 
-static jzx_behavior_result ask_to_stop(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result ask_to_stop(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (self->handled == 50) {
         jzx_loop_request_stop(ctx->loop);
@@ -306,8 +306,8 @@ static jzx_behavior_result ask_to_stop(jzx_context *ctx, const jzx_message *msg,
 static void test_a_stop_before_run_makes_it_return_once(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, ask_to_stop, NULL);
-    send_tag(&r, s, GO);
+    puppet *s = puppet_start(&r, ask_to_stop, NULL);
+    tell(&r, s, GO);
     jzx_loop_request_stop(r.loop);
     CHECK_EQ(jzx_loop_done(r.loop), 1);
     CHECK_OK(jzx_loop_run(r.loop));
@@ -323,28 +323,28 @@ static void test_a_stop_before_run_makes_it_return_once(void)
     CHECK_EQ(jzx_loop_done(r.loop), 1);
     jzx_loop_request_stop(NULL);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_a_step_with_a_stop_pending_still_waits(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     (void)after(&r, s, 50, GO);
     jzx_loop_request_stop(r.loop);
     REQUIRE_OK(jzx_loop_step(r.loop, 200 * MS));
     CHECK_EQ(s->handled, 1);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_run_until_idle_never_waits(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     (void)after(&r, s, 5, GO);
     for (int i = 0; i < 200; i++) {
-        send_tag(&r, s, GO);
+        tell(&r, s, GO);
     }
     uint64_t before = jzx_sim_now(r.sim);
     REQUIRE_OK(jzx_loop_run_until_idle(r.loop));
@@ -355,15 +355,15 @@ static void test_run_until_idle_never_waits(void)
     CHECK_EQ(s->handled, 201);
     CHECK_EQ(rig_counters(&r).wakeups, 0);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_an_error_of_the_poller_ends_run_and_nothing_else(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, count_down, NULL);
+    puppet *s = puppet_start(&r, count_down, NULL);
     s->number = 5;
-    send_tag(&r, s, GO);
+    tell(&r, s, GO);
     jzx_fault_arm_call(r.fault, JZX_FAULT_POLLER_WAIT, 2, 0, JZX_ERR_IO);
     CHECK_EQ(jzx_loop_run(r.loop), JZX_ERR_IO);
     CHECK_EQ(s->deinits, 0);
@@ -372,7 +372,7 @@ static void test_an_error_of_the_poller_ends_run_and_nothing_else(void)
     CHECK_EQ(s->deinits, 1);
     CHECK_EQ(s->handled, 5);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static const jzt_test tests[] = {

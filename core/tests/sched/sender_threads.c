@@ -2,7 +2,7 @@
  * or delivered to the wrong actor, whatever the loop does meanwhile (R5, R11, R33). Method: real
  * threads against one loop; every payload counts its own drop. Runs under TSan. */
 #define _GNU_SOURCE
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 
 #include "support/check.h"
 

@@ -1,7 +1,7 @@
 /* Goal: an ask that is set aside, passed on or discarded ends exactly once, and as it should: the
  * duty to answer goes where the message goes (R5, R6, R16, R18). Method: simulation; an asker that
  * notes how each ask ended, a desk that sets asks aside or moves them, somebody who answers. */
-#include "desk_fixture.h"
+#include "desk.h"
 
 enum { ASK = 1, QUESTION = 2, ANSWER = 0x400, TIMEOUT_MS = 1000 };
 
@@ -56,13 +56,13 @@ static jzx_behavior_result run_callee(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result run_other(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result run_other(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     return msg->tag == QUESTION ? answer(ctx, msg) : JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result run_asker(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result run_asker(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     const jzx_reply *reply = jzx_reply_of(ctx);
     if (reply != NULL) {
@@ -85,55 +85,55 @@ static jzx_behavior_result run_asker(jzx_context *ctx, const jzx_message *msg, s
 
 typedef struct scene {
     desk d;
-    subject *asker;
-    subject *other;
+    puppet *asker;
+    puppet *other;
 } scene;
 
 static const jzx_supervisor_spec often = {.intensity = 1000};
 
-static void scene_open(scene *sc, doing first, const jzx_supervisor_spec *policy)
+static void counter_open(scene *sc, doing first, const jzx_supervisor_spec *policy)
 {
     jzx_spawn_opts opts = {.behavior = run_callee};
     plan.now = first;
     desk_start(&sc->d, NULL, &opts, policy);
-    sc->asker = subject_start(&sc->d.r, run_asker, NULL);
-    sc->other = subject_start(&sc->d.r, run_other, NULL);
+    sc->asker = puppet_start(&sc->d.r, run_asker, NULL);
+    sc->other = puppet_start(&sc->d.r, run_other, NULL);
     sc->asker->arg = &sc->d.a.id;
     plan.other = sc->other->id;
-    send_tag(&sc->d.r, sc->asker, ASK);
+    tell(&sc->d.r, sc->asker, ASK);
     rig_idle(&sc->d.r);
 }
 
-static void scene_close(scene *sc)
+static void counter_close(scene *sc)
 {
     desk_close(&sc->d);
-    free(sc->asker);
-    free(sc->other);
+    puppet_free(sc->asker);
+    puppet_free(sc->other);
 }
 
 static void test_an_ask_in_the_stash_is_answered_when_it_comes_back(void)
 {
     scene sc;
-    scene_open(&sc, D_STASH, NULL);
+    counter_open(&sc, D_STASH, NULL);
     CHECK_WORK("");
     plan.now = D_ANSWER;
     TELL_AND_RUN(&sc.d, S_UNSTASH + S_ALL);
     CHECK_WORK("answered:2 asker:replied");
-    scene_close(&sc);
+    counter_close(&sc);
 }
 
 static void test_a_forwarded_ask_is_answered_by_who_got_it(void)
 {
     for (int stash_first = 0; stash_first < 2; stash_first++) {
         scene sc;
-        scene_open(&sc, stash_first ? D_STASH : D_FORWARD, NULL);
+        counter_open(&sc, stash_first ? D_STASH : D_FORWARD, NULL);
         if (stash_first) {
             plan.now = D_FORWARD;
             TELL_AND_RUN(&sc.d, S_UNSTASH + S_ALL);
         }
         CHECK_WORK("answered:2 asker:replied");
         CHECK_EQ(sc.asker->number, sc.other->id);
-        scene_close(&sc);
+        counter_close(&sc);
     }
 }
 
@@ -142,14 +142,14 @@ static void test_a_discarded_or_forgotten_ask_is_over_at_once(void)
     for (doing how = D_DISCARD; how <= D_FORGET; how++) {
         for (int stash_first = 0; stash_first < 2; stash_first++) {
             scene sc;
-            scene_open(&sc, stash_first ? D_STASH : how, NULL);
+            counter_open(&sc, stash_first ? D_STASH : how, NULL);
             plan.now = how;
             if (stash_first) {
                 TELL_AND_RUN(&sc.d, S_UNSTASH + S_ALL);
             }
             CHECK_WORK("asker:forgotten");
             CHECK_EQ(rig_counters(&sc.d.r).dead_by[JZX_DEAD_DISCARDED], how == D_DISCARD ? 1 : 0);
-            scene_close(&sc);
+            counter_close(&sc);
         }
     }
 }
@@ -157,44 +157,44 @@ static void test_a_discarded_or_forgotten_ask_is_over_at_once(void)
 static void test_what_was_answered_can_still_be_set_aside(void)
 {
     scene sc;
-    scene_open(&sc, D_STASH_ANSWER, NULL);
+    counter_open(&sc, D_STASH_ANSWER, NULL);
     TELL_AND_RUN(&sc.d, S_UNSTASH + S_ALL);
     CHECK_WORK("answered:2 asker:replied again:2");
-    scene_close(&sc);
+    counter_close(&sc);
 }
 
 static void test_who_asked_hears_of_the_end_of_an_actor_with_its_ask_in_the_stash_R16(void)
 {
     scene sc;
-    scene_open(&sc, D_STASH, NULL);
+    counter_open(&sc, D_STASH, NULL);
     CHECK_OK(jzx_stop(sc.d.r.loop, sc.d.a.id));
     rig_idle(&sc.d.r);
     CHECK_WORK("asker:callee_died");
     CHECK_EQ(rig_counters(&sc.d.r).dead_by[JZX_DEAD_STOPPED], 1);
-    scene_close(&sc);
+    counter_close(&sc);
 }
 
 static void test_an_ask_in_the_stash_survives_a_restart_R18(void)
 {
     scene sc;
-    scene_open(&sc, D_STASH, &often);
+    counter_open(&sc, D_STASH, &often);
     plan.now = D_ANSWER;
     TELL_AND_RUN(&sc.d, T_FAIL);
     CHECK_WORK("answered:2 asker:replied");
-    scene_close(&sc);
+    counter_close(&sc);
 }
 
 static void test_an_ask_can_time_out_in_the_stash_R13(void)
 {
     scene sc;
-    scene_open(&sc, D_STASH, NULL);
+    counter_open(&sc, D_STASH, NULL);
     run_ms(&sc.d.r, TIMEOUT_MS + 10);
     CHECK_WORK("asker:timed_out");
     plan.now = D_ANSWER; /* nobody waits: it is not handed over */
     TELL_AND_RUN(&sc.d, S_UNSTASH + S_ALL);
     CHECK_WORK("");
     CHECK_EQ(rig_counters(&sc.d.r).dead, 1);
-    scene_close(&sc);
+    counter_close(&sc);
 }
 
 static const jzt_test tests[] = {

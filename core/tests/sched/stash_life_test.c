@@ -2,7 +2,7 @@
  * every kind of end, every drain policy (R4, R5, R10, R16, R18, R21).
  * Method: simulation; a desk under a parent with a policy, or alone; payloads count their drops and
  * the kit checks conservation. */
-#include "desk_fixture.h"
+#include "desk.h"
 
 static const jzx_supervisor_spec often = {.intensity = 1000};
 static const jzx_supervisor_spec slowly = {.intensity = 1000, .backoff_min_ms = 1000};
@@ -57,7 +57,7 @@ static void test_urgent_ones_go_back_to_their_lane_at_a_restart_R18(void)
 /* Sets the first message aside and fails over it, in its first life. */
 static jzx_behavior_result stash_and_fail(jzx_context *ctx, const jzx_message *msg)
 {
-    life *self = ctx->state;
+    puppet *self = ctx->state;
     if (desk_is_work(msg) && jzx_actor_incarnation(ctx->loop, ctx->self) == 1) {
         desk_stash(ctx, msg);
         if (self->number == 1) {
@@ -93,7 +93,7 @@ static void test_a_message_that_is_set_aside_and_fails_comes_again_once_R18(void
 /* Stashes 1 to 3, brings two of them back, and fails over the first in its first life. */
 static jzx_behavior_result fail_in_replay(jzx_context *ctx, const jzx_message *msg)
 {
-    life *self = ctx->state;
+    puppet *self = ctx->state;
     bool first = jzx_actor_incarnation(ctx->loop, ctx->self) == 1;
     if (first && msg->tag < 4 && self->number < 3) {
         self->number++;
@@ -196,7 +196,7 @@ static void test_a_resumed_actor_has_its_stash_and_behavior_as_before_R18(void)
 /* Fails over 1, which is redelivered and set aside; brings it back and fails, and is resumed. */
 static jzx_behavior_result fail_after_unstash(jzx_context *ctx, const jzx_message *msg)
 {
-    life *self = ctx->state;
+    puppet *self = ctx->state;
     if (msg->tag == 1 && ++self->number <= 2) {
         if (self->number == 1) {
             return JZX_BEHAVIOR_FAIL;
@@ -244,14 +244,14 @@ static void test_with_drop_queue_a_restart_buries_the_stash_too_R18(void)
     desk_close(&d);
 }
 
-static life sibling;
+static puppet sibling;
 
-static void begin_both(jzx_context *ctx, life *self, uint32_t what)
+static void begin_both(jzx_context *ctx, puppet *self, uint32_t what)
 {
     desk_begin(ctx, self, what);
     if (what == IN_INIT) {
-        jzx_spawn_opts opts = life_opts(&sibling);
-        life_spawn_with(ctx->loop, &sibling, &opts);
+        jzx_spawn_opts opts = puppet_opts(&sibling);
+        puppet_spawn_with(ctx->loop, &sibling, &opts);
     }
 }
 
@@ -259,21 +259,21 @@ static void test_a_sibling_that_is_taken_down_keeps_its_stash_R18(void)
 {
     static const jzx_supervisor_spec all = {.strategy = JZX_ONE_FOR_ALL, .intensity = 10};
     desk d = {.policy = &all};
-    life_open(&d.r, NULL);
-    life_name(&d.a, "a");
-    life_name(&sibling, "b");
-    life_name(&d.p, "p");
+    play_open(&d.r, NULL);
+    puppet_name(&d.a, "a");
+    puppet_name(&sibling, "b");
+    puppet_name(&d.p, "p");
     d.p.arg = &d;
     d.p.during = begin_both;
-    jzx_spawn_opts parent = life_opts(&d.p);
-    life_spawn_with(d.r.loop, &d.p, &parent);
+    jzx_spawn_opts parent = puppet_opts(&d.p);
+    puppet_spawn_with(d.r.loop, &d.p, &parent);
     rig_idle(&d.r);
     TELL_AND_RUN(&d, 1, 2);
     tell(&d.r, &sibling, T_FAIL);
     rig_idle(&d.r);
-    CHECK_EQ(d.a.inits, 2);
+    CHECK_EQ(d.a.ups, 2);
     TELL_AND_RUN(&d, S_SERVE);
-    CHECK_WORK("a~1 a~2 b:100 a~1 a~2 a:1 a:2");
+    CHECK_WORK("a~1 a~2 b:fail a~1 a~2 a:1 a:2");
     desk_close(&d);
 }
 
@@ -300,7 +300,7 @@ static void end_fail(desk *d)
 /* Marks what came back from the stash; sets everything aside in its first life. */
 static jzx_behavior_result mark_lives(jzx_context *ctx, const jzx_message *msg)
 {
-    const life *self = ctx->state;
+    const puppet *self = ctx->state;
     if (!desk_is_work(msg)) {
         return desk_order(ctx, msg);
     }
@@ -390,7 +390,7 @@ static void test_drain_drop_releases_the_stash_silently_R16(void)
     }
 }
 
-static jzx_behavior_result take_redirected(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result take_redirected(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     CHECK_EQ(jzx_was_stashed(ctx), 0); /* not by this one */
     (void)self;
@@ -403,11 +403,11 @@ static void test_drain_redirect_sends_the_stash_on_R16(void)
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
         desk d;
         /* Who takes it comes first, so that it is there to be named. */
-        life_open(&d.r, NULL);
+        play_open(&d.r, NULL);
         memset(parcels, 0, sizeof parcels);
-        subject *heir = subject_start(&d.r, take_redirected, NULL);
+        puppet *heir = puppet_start(&d.r, take_redirected, NULL);
         d.opts = (jzx_spawn_opts){.drain = JZX_DRAIN_REDIRECT, .redirect_to = heir->id};
-        life_name(&d.a, "a");
+        puppet_name(&d.a, "a");
         desk_spawn(d.r.loop, &d);
         rig_idle(&d.r);
         said_clear();
@@ -419,7 +419,7 @@ static void test_drain_redirect_sends_the_stash_on_R16(void)
         CHECK_EQ(rig_counters(&d.r).dead, ends[i] == end_fail ? 1 : 0); /* what it failed on */
         CHECK_EQ(parcels[1].drops, 1);
         desk_close(&d);
-        free(heir);
+        puppet_free(heir);
     }
 }
 
@@ -488,7 +488,7 @@ static void test_data_without_drop_dies_as_it_does_in_the_mailbox_R4(void)
     }
 }
 
-static void take_three(jzx_context *ctx, life *self)
+static void take_three(jzx_context *ctx, puppet *self)
 {
     (void)self;
     CHECK_OK(jzx_stash_set_cap(ctx, 3));

@@ -2,7 +2,7 @@
  * order in which it arrived, and counts against the mailbox's cap all the time (R4-R8, R10, R13).
  * Method: simulation; a desk that is closed sets work aside and serves it when it opens; the kit
  * checks conservation after every step. */
-#include "desk_fixture.h"
+#include "desk.h"
 
 static void test_what_was_set_aside_comes_first_and_in_order_R6(void)
 {
@@ -162,7 +162,7 @@ static void test_a_deadline_goes_on_in_the_stash_R13(void)
     desk_close(&d);
 }
 
-static void use_hand_once(jzx_context *ctx, life *self)
+static void use_hand_once(jzx_context *ctx, puppet *self)
 {
     CHECK_OK(jzx_stash(ctx));
     CHECK_EQ(jzx_stash(ctx), JZX_ERR_ALREADY);
@@ -175,7 +175,7 @@ static void use_hand_once(jzx_context *ctx, life *self)
 
 static jzx_behavior_result hand_once(jzx_context *ctx, const jzx_message *msg)
 {
-    life *self = ctx->state;
+    puppet *self = ctx->state;
     if (self->call != NULL) {
         use_hand_once(ctx, self);
         return JZX_BEHAVIOR_OK;
@@ -227,7 +227,7 @@ static const struct {
 } limits[] = {{1, -1, 1}, {2, -1, 1}, {5, -1, 3}, {8, -1, 4}, {1024, -1, 512},
               {8, 1, 1},  {8, 8, 8},  {1, 1, 1},  {8, 3, 3},  {8, 0, 4}};
 
-static void choose_cap(jzx_context *ctx, life *self)
+static void choose_cap(jzx_context *ctx, puppet *self)
 {
     size_t i = (size_t)self->number;
     if (limits[i].own >= 0) {
@@ -268,7 +268,7 @@ static void test_the_stash_has_a_limit_of_its_own_R10(void)
     }
 }
 
-static void lower_cap(jzx_context *ctx, life *self)
+static void lower_cap(jzx_context *ctx, puppet *self)
 {
     (void)self;
     CHECK_OK(jzx_stash_set_cap(ctx, 1));
@@ -289,7 +289,7 @@ static void test_a_lower_limit_leaves_what_is_there_R10(void)
 /* Fills the slot that the message in hand left, before it is set aside. */
 static jzx_behavior_result lose_slot(jzx_context *ctx, const jzx_message *msg)
 {
-    life *self = ctx->state;
+    puppet *self = ctx->state;
     if (msg->tag == 1 && !jzx_was_stashed(ctx)) {
         CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 2, 2));
         CHECK_OK(jzx_send_u64(ctx->loop, ctx->self, 3, 3));
@@ -349,7 +349,7 @@ static void test_with_the_whole_cap_all_that_is_accepted_can_wait_R10(void)
     desk_close(&d);
 }
 
-static void take_whole_cap(jzx_context *ctx, life *self)
+static void take_whole_cap(jzx_context *ctx, puppet *self)
 {
     (void)self;
     CHECK_OK(jzx_stash_set_cap(ctx, 8));
@@ -377,7 +377,7 @@ static void test_an_urgent_message_keeps_its_slot_beyond_the_cap_R10(void)
 }
 
 /* A stash counts, so nobody is told of room that is not there. */
-static jzx_behavior_result ask_for_room(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result ask_for_room(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->tag == 1) {
         CHECK_OK(jzx_notify_room(ctx->loop, self->number));
@@ -394,17 +394,17 @@ static void test_room_is_told_of_when_the_stash_was_served_R12(void)
     desk d;
     jzx_spawn_opts opts = {.mailbox_cap = 4, .low_water = 1};
     desk_start(&d, NULL, &opts, NULL);
-    subject *s = subject_start(&d.r, ask_for_room, NULL);
+    puppet *s = puppet_start(&d.r, ask_for_room, NULL);
     s->number = d.a.id;
     TELL_AND_RUN(&d, 1, 2);
-    send_tag(&d.r, s, 1);
+    tell(&d.r, s, 1);
     rig_idle(&d.r);
     CHECK_SAID("a~1 a~2"); /* two of four, and low water is one */
     TELL_AND_RUN(&d, S_SERVE);
     CHECK_EQ(said_times("room"), 1);
     CHECK_EQ(said_times("a:"), 2);
     desk_close(&d);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_drop_oldest_takes_what_waits_before_what_was_set_aside_R11(void)
@@ -422,7 +422,7 @@ static void test_drop_oldest_takes_what_waits_before_what_was_set_aside_R11(void
     desk_close(&d);
 }
 
-static void take_it_all(jzx_context *ctx, life *self)
+static void take_it_all(jzx_context *ctx, puppet *self)
 {
     (void)self;
     CHECK_OK(jzx_stash_set_cap(ctx, 2));
@@ -465,7 +465,7 @@ static void test_what_came_back_is_the_oldest_for_drop_oldest_R11(void)
 
 static jzx_behavior_result mark_replayed(jzx_context *ctx, const jzx_message *msg)
 {
-    const life *self = ctx->state;
+    const puppet *self = ctx->state;
     if (desk_is_work(msg)) {
         say("%s:%x%s", self->name, (unsigned)msg->tag, jzx_was_stashed(ctx) ? "+" : "");
         if (msg->tag <= 2 && ++parcels[msg->tag].owned <= 2) {

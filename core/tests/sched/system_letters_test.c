@@ -4,24 +4,24 @@
  * cursor of their own; a crowd that comes and goes meanwhile. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_box.h"
+#include "world.h"
 
 enum { WORK = 1, FLOOD = 2, READ_MAX = 16 };
 
-/* The world knows agents by their names. */
-static agent *somebody(world *w, const char *what, const char *place)
+/* The world knows puppets by their names. */
+static puppet *somebody(world *w, const char *what, const char *place)
 {
     static uint32_t count;
     char name[32];
     snprintf(name, sizeof name, "%s %u", what, count++);
-    agent *a = agent_new(w, name, place);
+    puppet *a = puppet_at(w, name, place);
     a->mute = true;
     return a;
 }
 
 /* Boxes: each has room for two and drops what is new. */
 
-static void flood(jzx_context *ctx, agent *self, void *arg)
+static void flood(jzx_context *ctx, puppet *self, void *arg)
 {
     const uint64_t *count = arg;
     (void)self;
@@ -30,7 +30,7 @@ static void flood(jzx_context *ctx, agent *self, void *arg)
     }
 }
 
-static jzx_behavior_result box_on(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result box_on(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->tag == FLOOD) {
         uint64_t count = msg->u64;
@@ -39,21 +39,21 @@ static jzx_behavior_result box_on(jzx_context *ctx, const jzx_message *msg, agen
     return JZX_BEHAVIOR_OK;
 }
 
-static agent *box_start(world *w, const char *place)
+static puppet *box_start(world *w, const char *place)
 {
-    agent *a = somebody(w, "box", place);
+    puppet *a = somebody(w, "box", place);
     a->opts.mailbox_cap = 2;
     a->opts.full_policy = JZX_FULL_DROP_NEWEST;
     a->on = box_on;
-    return agent_start(a);
+    return puppet_up(a);
 }
 
 /* Makes some, and says how many there are then. "loop" stands still if the box is elsewhere. */
-static uint64_t make_letters(agent *box, uint64_t count)
+static uint64_t make_letters(puppet *box, uint64_t count)
 {
     uint64_t dead = world_counters(box->w).dead;
-    box_call(box, flood, &count);
-    if (agent_on_loop(box)) {
+    puppet_call(box, flood, &count);
+    if (puppet_on_loop(box)) {
         WAIT(box->w, world_counters(box->w).dead >= dead + count - 2);
     } else {
         WAIT_STILL(world_counters(box->w).dead >= dead + count - 2);
@@ -64,7 +64,7 @@ static uint64_t make_letters(agent *box, uint64_t count)
 /* Readers. */
 
 typedef struct reader {
-    agent *self;
+    puppet *self;
     uint64_t cursor;
     uint64_t last_ns;
     jzx_err err;
@@ -94,7 +94,7 @@ static void read_all(jzx_loop *loop, reader *rd)
     }
 }
 
-static jzx_behavior_result reader_on(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result reader_on(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     reader *rd = self->arg;
     if (msg->tag == JZX_TAG_DEAD_LETTERS) {
@@ -108,21 +108,21 @@ static jzx_behavior_result reader_on(jzx_context *ctx, const jzx_message *msg, a
     return JZX_BEHAVIOR_OK;
 }
 
-static void subscribe(jzx_context *ctx, agent *self, void *arg)
+static void subscribe(jzx_context *ctx, puppet *self, void *arg)
 {
     reader *rd = self->arg;
     (void)arg;
     rd->err = jzx_dead_letters_subscribe(ctx->loop);
 }
 
-static void unsubscribe(jzx_context *ctx, agent *self, void *arg)
+static void unsubscribe(jzx_context *ctx, puppet *self, void *arg)
 {
     reader *rd = self->arg;
     (void)arg;
     rd->err = jzx_dead_letters_unsubscribe(ctx->loop);
 }
 
-static void read_now(jzx_context *ctx, agent *self, void *arg)
+static void read_now(jzx_context *ctx, puppet *self, void *arg)
 {
     (void)arg;
     read_all(ctx->loop, self->arg);
@@ -133,20 +133,20 @@ static void reader_start(world *w, reader *rd, const char *place)
     *rd = (reader){.self = somebody(w, "reader", place)};
     rd->self->on = reader_on;
     rd->self->arg = rd;
-    agent_start(rd->self);
-    agent_call(rd->self, subscribe, NULL);
+    puppet_up(rd->self);
+    puppet_call(rd->self, subscribe, NULL);
     CHECK_OK(rd->err);
 }
 
 static void reader_end(reader *rd)
 {
-    end_agent(rd->self);
+    puppet_end(rd->self);
 }
 
 static void test_letters_of_all_dispatchers_are_one_sequence_R21(void)
 {
     world *w = world_open();
-    agent *box[PLACES];
+    puppet *box[PLACES];
     uint64_t count = 0;
     for (size_t i = 0; i < PLACES; i++) {
         box[i] = box_start(w, places[i]);
@@ -175,11 +175,11 @@ static void test_letters_of_all_dispatchers_are_one_sequence_R21(void)
     for (size_t i = 0; i < PLACES; i++) {
         reader rd;
         reader_start(w, &rd, places[i]);
-        agent_call(rd.self, read_now, NULL);
+        puppet_call(rd.self, read_now, NULL);
         CHECK_EQ(atomic_load(&rd.read), count);
         CHECK_EQ(atomic_load(&rd.notices), 0); /* from before the subscription */
         reader_end(&rd);
-        end_agent(box[i]);
+        puppet_end(box[i]);
     }
     world_close(w);
 }
@@ -190,7 +190,7 @@ static void test_a_subscriber_hears_of_letters_of_every_dispatcher_R21(void)
     for (size_t at = 0; at < PLACES; at++) {
         for (size_t from = 0; from < PLACES; from++) {
             reader rd;
-            agent *box = box_start(w, places[from]);
+            puppet *box = box_start(w, places[from]);
             reader_start(w, &rd, places[at]);
             for (int n = 0; n < 3; n++) {
                 (void)make_letters(box, 5);
@@ -201,7 +201,7 @@ static void test_a_subscriber_hears_of_letters_of_every_dispatcher_R21(void)
             }
             CHECK(atomic_load(&rd.notices) >= 3);
             reader_end(&rd);
-            end_agent(box);
+            puppet_end(box);
         }
     }
     world_close(w);
@@ -212,21 +212,21 @@ static void test_however_many_letters_one_notice_waits_R21(void)
     world *w = world_open();
     for (size_t at = 0; at < PLACES; at++) {
         reader rd;
-        agent *box = box_start(w, places[(at + 2) % PLACES]);
+        puppet *box = box_start(w, places[(at + 2) % PLACES]);
         reader_start(w, &rd, places[at]);
-        agent_hold(rd.self); /* on "loop": it stands still */
+        puppet_hold(rd.self); /* on "loop": it stands still */
         uint64_t made = 0;
-        for (int n = 0; n < 10 && !agent_on_loop(box); n++) {
+        for (int n = 0; n < 10 && !puppet_on_loop(box); n++) {
             made = make_letters(box, 50);
         }
-        agent_release(rd.self);
+        puppet_release(rd.self);
         world_settle(w);
         if (made > 0) {
             CHECK(atomic_load(&rd.notices) <= 2); /* a second for what came while it read */
         }
-        CHECK_EQ(atomic_load(&rd.told), agent_on_loop(box) ? 0 : made);
+        CHECK_EQ(atomic_load(&rd.told), puppet_on_loop(box) ? 0 : made);
         reader_end(&rd);
-        end_agent(box);
+        puppet_end(box);
     }
     world_close(w);
 }
@@ -236,10 +236,10 @@ static void test_who_unsubscribed_or_ended_hears_nothing_R21(void)
     world *w = world_open();
     for (size_t at = 0; at < PLACES; at++) {
         reader rd[2];
-        agent *box = box_start(w, places[(at + 1) % PLACES]);
+        puppet *box = box_start(w, places[(at + 1) % PLACES]);
         reader_start(w, &rd[0], places[at]);
         reader_start(w, &rd[1], places[at]);
-        agent_call(rd[0].self, unsubscribe, NULL);
+        puppet_call(rd[0].self, unsubscribe, NULL);
         CHECK_OK(rd[0].err);
         (void)make_letters(box, 10);
         world_settle(w);
@@ -248,13 +248,13 @@ static void test_who_unsubscribed_or_ended_hears_nothing_R21(void)
         reader_end(&rd[1]);
         (void)make_letters(box, 10); /* nobody listens there */
         world_settle(w);
-        agent_call(rd[0].self, subscribe, NULL);
+        puppet_call(rd[0].self, subscribe, NULL);
         CHECK_OK(rd[0].err);
         (void)make_letters(box, 10);
         world_settle(w);
         CHECK_EQ(atomic_load(&rd[0].told), world_counters(w).dead);
         reader_end(&rd[0]);
-        end_agent(box);
+        puppet_end(box);
     }
     world_close(w);
 }
@@ -263,8 +263,8 @@ static void test_who_is_late_learns_how_many_it_missed_R21(void)
 {
     jzx_config config = {.dead_letter_ring = 4};
     world *w = world_open_with(&config, false);
-    agent *desk = box_start(w, "desk");
-    agent *crew = box_start(w, "crew");
+    puppet *desk = box_start(w, "desk");
+    puppet *crew = box_start(w, "crew");
     (void)make_letters(desk, 30);
     (void)make_letters(crew, 30);
     world_settle(w);
@@ -277,21 +277,21 @@ static void test_who_is_late_learns_how_many_it_missed_R21(void)
     CHECK_EQ(letters[0].seq, made - 3);
     CHECK_EQ(letters[3].seq, made);
     CHECK_EQ(letters[3].target, ID_OF(crew));
-    end_agent(desk);
-    end_agent(crew);
+    puppet_end(desk);
+    puppet_end(crew);
     world_close(w);
 }
 
 static void test_a_limit_holds_for_letters_of_all_R21(void)
 {
     world *w = world_open();
-    agent *box[PLACES];
+    puppet *box[PLACES];
     for (size_t i = 0; i < PLACES; i++) {
         box[i] = box_start(w, places[i]);
         REQUIRE_OK(jzx_send_async_u64(w->sender, ID_OF(box[i]), 40, FLOOD));
     }
     for (size_t i = 0; i < PLACES; i++) {
-        WAIT(w, atomic_load(&box[i]->handled) > 1);
+        WAIT(w, atomic_load(&box[i]->worked) > 1);
     }
     world_settle(w);
     jzx_letter_limit limit = {.per_second = 1, .burst = 10};
@@ -312,7 +312,7 @@ static void test_a_limit_holds_for_letters_of_all_R21(void)
     CHECK(printed >= 10 && printed <= 11 + (last_ns - first_ns) / (1000 * MS));
     CHECK_EQ(printed + held_back + limit.suppressed, cursor);
     for (size_t i = 0; i < PLACES; i++) {
-        end_agent(box[i]);
+        puppet_end(box[i]);
     }
     world_close(w);
 }
@@ -321,7 +321,7 @@ static void test_a_crowd_of_readers_misses_nothing_R21(void)
 {
     enum { ROUNDS = JZT_SANITIZED ? 5 : 20, EACH = 200 };
     world *w = world_open();
-    agent *box[PLACES];
+    puppet *box[PLACES];
     reader rd[PLACES];
     for (size_t i = 0; i < PLACES; i++) {
         box[i] = box_start(w, places[i]);
@@ -344,7 +344,7 @@ static void test_a_crowd_of_readers_misses_nothing_R21(void)
     for (size_t i = 0; i < PLACES; i++) {
         CHECK_EQ(atomic_load(&rd[i].told), made);
         CHECK_EQ(atomic_load(&rd[i].read), made);
-        end_agent(box[i]);
+        puppet_end(box[i]);
         reader_end(&rd[i]);
     }
     world_close(w);
@@ -358,16 +358,16 @@ static void test_a_system_goes_with_letters_and_notices_under_way_R21(void)
         for (size_t i = 0; i < PLACES; i++) {
             reader_start(w, &rd[i], places[i]);
         }
-        agent *box = box_start(w, places[at]);
+        puppet *box = box_start(w, places[at]);
         REQUIRE_OK(jzx_send_async_u64(w->sender, ID_OF(box), 500, FLOOD));
         if (at != AT_LOOP) {
-            WAIT_STILL(atomic_load(&box->handled) > 0);
+            WAIT_STILL(atomic_load(&box->worked) > 0);
         }
         jzx_sender_release(w->sender);
         REQUIRE_OK(jzx_system_destroy(w->system));
         CHECK_EQ(jzx_fault_leaked(w->fault, NULL), 0);
         jzx_fault_destroy(w->fault);
-        world_free_agents(w);
+        cast_close(&w->cast);
         free(w);
     }
 }
@@ -375,14 +375,14 @@ static void test_a_system_goes_with_letters_and_notices_under_way_R21(void)
 static void test_without_memory_nobody_subscribes_R21(void)
 {
     world *w = world_open();
-    agent *box = box_start(w, "crew");
+    puppet *box = box_start(w, "crew");
     for (size_t at = 0; at < PLACES; at++) {
         reader rd;
         reader_start(w, &rd, places[at]);
-        agent_call(rd.self, unsubscribe, NULL);
+        puppet_call(rd.self, unsubscribe, NULL);
         world_settle(w);
         jzx_fault_arm_alloc(w->fault, 1, 1);
-        agent_call(rd.self, subscribe, NULL);
+        puppet_call(rd.self, subscribe, NULL);
         jzx_fault_arm_alloc(w->fault, 0, 0);
         CHECK_EQ(rd.err, JZX_ERR_NO_MEMORY);
         (void)make_letters(box, 10);
@@ -390,7 +390,7 @@ static void test_without_memory_nobody_subscribes_R21(void)
         CHECK_EQ(atomic_load(&rd.notices), 0);
         reader_end(&rd);
     }
-    end_agent(box);
+    puppet_end(box);
     world_close(w);
 }
 

@@ -1,10 +1,10 @@
 /* Goal: a send means the same between any two places (R4, R5, R6, R11, R12, R13, R31, R33): the
  * verdict comes at once and is exact, payloads arrive whole and are released once, order is kept.
- * Method: an agent in every place sends to one in every place; the receiver is kept in its
+ * Method: a puppet in every place sends to one in every place; the receiver is kept in its
  * behavior, or "loop" stands still, while verdicts are looked at. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 enum { WORK = 1, LOUD = 2, LAST = 3, SENDS_MAX = 64 };
 
@@ -19,8 +19,8 @@ static void count_drop(void *data)
 /* A sender and a receiver; `run` is called inside the sender while the receiver cannot move. */
 typedef struct pair {
     world *w;
-    agent *from;
-    agent *to;
+    puppet *from;
+    puppet *to;
     jzx_actor_id id; /* whom `run` sends to */
     jzx_err err[SENDS_MAX];
 } pair;
@@ -29,12 +29,12 @@ static pair *pair_open(world *w, size_t from, size_t to, const jzx_spawn_opts *o
 {
     static pair p;
     p = (pair){.w = w};
-    p.from = agent_start(agent_new(w, "from", places[from]));
-    p.to = agent_new(w, "to", places[to]);
+    p.from = puppet_up(puppet_at(w, "from", places[from]));
+    p.to = puppet_at(w, "to", places[to]);
     if (opts != NULL) {
         p.to->opts = *opts;
     }
-    (void)agent_start(p.to);
+    (void)puppet_up(p.to);
     p.id = atomic_load(&p.to->id);
     return &p;
 }
@@ -47,30 +47,15 @@ static void pair_close(pair *p)
     WAIT(p->w, atomic_load(&p->from->ends) == 1 && atomic_load(&p->to->ends) == 1);
 }
 
-static void pair_run(pair *p, agent_fn run)
+static void pair_run(pair *p, puppet_fn run)
 {
-    agent_hold_from(p->to, p->from);
-    agent_call(p->from, run, p);
-    agent_release(p->to);
+    puppet_hold_from(p->to, p->from);
+    puppet_call(p->from, run, p);
+    puppet_release(p->to);
     world_settle(p->w);
 }
 
 /* Calls the body for every two places, in one world. */
-static void for_all_pairs(void (*body)(world *w, size_t from, size_t to))
-{
-    world *w = world_open();
-    for (size_t from = 0; from < PLACES; from++) {
-        for (size_t to = 0; to < PLACES; to++) {
-            unsigned failures = jzt_failures();
-            body(w, from, to);
-            if (jzt_failures() != failures) {
-                printf("    (from %s to %s)\n", places[from], places[to]);
-            }
-        }
-    }
-    world_close(w);
-}
-
 static jzx_err send_flags(jzx_loop *loop, jzx_actor_id to, uint32_t tag, uint32_t flags,
                           uint32_t margin)
 {
@@ -79,7 +64,7 @@ static jzx_err send_flags(jzx_loop *loop, jzx_actor_id to, uint32_t tag, uint32_
     return jzx_send_with(loop, to, &opts);
 }
 
-static void fill_eight(jzx_context *ctx, agent *self, void *arg)
+static void fill_eight(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     (void)self;
@@ -98,10 +83,10 @@ static void cap_is_exact(world *w, size_t from, size_t to)
 {
     pair *p = pair_open(w, from, to, &(jzx_spawn_opts){.mailbox_cap = 8});
     for (int round = 0; round < 2; round++) { /* all of the room comes back */
-        agent_log_clear(p->to);
+        puppet_log_clear(p->to);
         pair_run(p, fill_eight);
-        CHECK_EQ(agent_saw(p->to, WORK), 8);
-        CHECK_EQ(agent_saw(p->to, LOUD), 1);
+        CHECK_EQ(puppet_saw(p->to, WORK), 8);
+        CHECK_EQ(puppet_saw(p->to, LOUD), 1);
     }
     pair_close(p);
 }
@@ -111,7 +96,7 @@ static void test_a_cap_is_exact_between_any_two_R11(void)
     for_all_pairs(cap_is_exact);
 }
 
-static void keep_margin(jzx_context *ctx, agent *self, void *arg)
+static void keep_margin(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     (void)self;
@@ -131,7 +116,7 @@ static void margin_is_kept(world *w, size_t from, size_t to)
 {
     pair *p = pair_open(w, from, to, &(jzx_spawn_opts){.mailbox_cap = 8});
     pair_run(p, keep_margin);
-    CHECK_EQ(agent_saw(p->to, WORK), 8);
+    CHECK_EQ(puppet_saw(p->to, WORK), 8);
     pair_close(p);
 }
 
@@ -140,7 +125,7 @@ static void test_a_margin_is_kept_between_any_two_R12(void)
     for_all_pairs(margin_is_kept);
 }
 
-static void send_seven(jzx_context *ctx, agent *self, void *arg)
+static void send_seven(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     (void)self;
@@ -161,13 +146,13 @@ static void policies_drop(world *w, size_t from, size_t to)
         pair *p = pair_open(w, from, to, &opts);
         uint64_t dead = world_counters(w).dead_by[table[i].reason];
         atomic_store(&drops, 0);
-        agent_log_clear(p->to);
+        puppet_log_clear(p->to);
         pair_run(p, send_seven);
-        CHECK_EQ(agent_saw(p->to, WORK), 4);
+        CHECK_EQ(puppet_saw(p->to, WORK), 4);
         CHECK_EQ(world_counters(w).dead_by[table[i].reason] - dead, 3);
         CHECK_EQ(atomic_load(&drops), 7);
         for (size_t k = 0; k < 4; k++) {
-            CHECK_EQ(agent_event(p->to, k).len, table[i].first + k);
+            CHECK_EQ(puppet_sight(p->to, k).len, table[i].first + k);
         }
         pair_close(p);
     }
@@ -204,7 +189,7 @@ static void refuse_all(jzx_loop *loop, jzx_actor_id id, jzx_err want)
     CHECK_EQ(jzx_send_after(loop, id, 1, NULL, 0, WORK, NULL), want);
 }
 
-static void find_nobody(jzx_context *ctx, agent *self, void *arg)
+static void find_nobody(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     (void)self;
@@ -222,7 +207,7 @@ static void find_nobody(jzx_context *ctx, agent *self, void *arg)
              JZX_ERR_RESERVED_TAG);
 }
 
-static void stop_and_try(jzx_context *ctx, agent *self, void *arg)
+static void stop_and_try(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     (void)self;
@@ -235,12 +220,12 @@ static void the_closed_refuse(world *w, size_t from, size_t to)
 {
     pair *p = pair_open(w, from, to, NULL);
     atomic_store(&drops, 0);
-    agent_hold_from(p->to, p->from);
-    agent_call(p->from, stop_and_try, p);
-    agent_release(p->to);
-    CHECK_AGENT_ENDED(p->to, JZX_REASON_SHUTDOWN);
-    CHECK_EQ(agent_saw(p->to, WORK), 0);
-    agent_call(p->from, find_nobody, p);
+    puppet_hold_from(p->to, p->from);
+    puppet_call(p->from, stop_and_try, p);
+    puppet_release(p->to);
+    CHECK_PUPPET_ENDED(p->to, JZX_REASON_SHUTDOWN);
+    CHECK_EQ(puppet_saw(p->to, WORK), 0);
+    puppet_call(p->from, find_nobody, p);
     pair_close(p);
 }
 
@@ -255,7 +240,7 @@ static jzx_err send_reserved(jzx_loop *loop, jzx_actor_id to)
     return jzx_send_with(loop, to, &opts);
 }
 
-static void without_memory(jzx_context *ctx, agent *self, void *arg)
+static void without_memory(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     static char big[300000];
@@ -279,7 +264,7 @@ static void memory_runs_out(world *w, size_t from, size_t to)
     pair *p = pair_open(w, from, to, NULL);
     atomic_store(&drops, 0);
     pair_run(p, without_memory);
-    CHECK_EQ(agent_saw(p->to, LAST), 1);
+    CHECK_EQ(puppet_saw(p->to, LAST), 1);
     CHECK_EQ(atomic_load(&drops), 1);
     pair_close(p);
 }
@@ -293,7 +278,7 @@ static void test_without_memory_a_send_says_so_and_loses_nothing_R11(void)
 static const size_t copy_sizes[] = {0, 1, 8, 63, 64, 65, 128, 1000, 65536, 1000000};
 static unsigned char bytes[1000000];
 
-static void send_payloads(jzx_context *ctx, agent *self, void *arg)
+static void send_payloads(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     (void)self;
@@ -310,7 +295,7 @@ static void send_payloads(jzx_context *ctx, agent *self, void *arg)
     }
 }
 
-static jzx_behavior_result take_payload(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result take_payload(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     if (msg->tag == LOUD) {
@@ -330,23 +315,23 @@ static void payloads_arrive(world *w, size_t from, size_t to)
 {
     pair *p = pair_open(w, from, to, NULL);
     p->to->on = take_payload;
-    agent_log_clear(p->to);
+    puppet_log_clear(p->to);
     atomic_store(&drops, 0);
     pair_run(p, send_payloads);
     size_t n = COUNT_OF(copy_sizes);
-    CHECK_EQ(agent_log_len(p->to), n + 5);
+    CHECK_EQ(puppet_log_len(p->to), n + 5);
     for (size_t i = 0; i < n; i++) {
-        event e = agent_event(p->to, i);
+        sight e = puppet_sight(p->to, i);
         CHECK_EQ(e.len, copy_sizes[i]);
         CHECK(e.len == 0 || (e.flags & JZX_MSG_COPY));
         CHECK(e.len == 0 || e.sum == sum_of(bytes, copy_sizes[i]));
         CHECK_EQ(e.sender, atomic_load(&p->from->id));
         CHECK_EQ(e.kind, JZX_KIND_USER);
     }
-    CHECK_EQ(agent_event(p->to, n).u64, UINT64_MAX);
+    CHECK_EQ(puppet_sight(p->to, n).u64, UINT64_MAX);
     for (size_t i = n + 2; i < n + 5; i++) {
-        CHECK_EQ(agent_event(p->to, i).len, 100);
-        CHECK_EQ(agent_event(p->to, i).sum, sum_of(bytes, 100));
+        CHECK_EQ(puppet_sight(p->to, i).len, 100);
+        CHECK_EQ(puppet_sight(p->to, i).sum, sum_of(bytes, 100));
     }
     CHECK_EQ(atomic_load(&drops), 1); /* of the one that was not taken */
     pair_close(p);
@@ -360,7 +345,7 @@ static void test_payloads_arrive_whole_and_are_released_once_R4(void)
     for_all_pairs(payloads_arrive);
 }
 
-static void send_with_deadlines(jzx_context *ctx, agent *self, void *arg)
+static void send_with_deadlines(jzx_context *ctx, puppet *self, void *arg)
 {
     pair *p = arg;
     (void)self;
@@ -380,14 +365,14 @@ static void send_with_deadlines(jzx_context *ctx, agent *self, void *arg)
 static void deadlines_and_urgency(world *w, size_t from, size_t to)
 {
     pair *p = pair_open(w, from, to, NULL);
-    agent_log_clear(p->to);
+    puppet_log_clear(p->to);
     atomic_store(&drops, 0);
     uint64_t expired = world_counters(w).dead_by[JZX_DEAD_EXPIRED];
     pair_run(p, send_with_deadlines);
-    CHECK_EQ(agent_log_len(p->to), 2);
-    CHECK_EQ(agent_event(p->to, 0).tag, LOUD); /* sent last, handled first */
-    CHECK(agent_event(p->to, 0).flags & JZX_MSG_URGENT);
-    CHECK_EQ(agent_event(p->to, 1).tag, LAST);
+    CHECK_EQ(puppet_log_len(p->to), 2);
+    CHECK_EQ(puppet_sight(p->to, 0).tag, LOUD); /* sent last, handled first */
+    CHECK(puppet_sight(p->to, 0).flags & JZX_MSG_URGENT);
+    CHECK_EQ(puppet_sight(p->to, 1).tag, LAST);
     CHECK_EQ(world_counters(w).dead_by[JZX_DEAD_EXPIRED] - expired, 1);
     CHECK_EQ(atomic_load(&drops), 2);
     pair_close(p);
@@ -401,9 +386,9 @@ static void test_late_messages_expire_and_urgent_ones_jump_R13(void)
 /* Senders in all places stream to one receiver, which answers each. */
 enum { STREAM = 400 };
 
-static void stream(jzx_context *ctx, agent *self, void *arg)
+static void stream(jzx_context *ctx, puppet *self, void *arg)
 {
-    jzx_actor_id to = atomic_load(&((agent *)arg)->id);
+    jzx_actor_id to = atomic_load(&((puppet *)arg)->id);
     uint64_t next = atomic_load(&self->number);
     for (; next < STREAM && jzx_send_u64(ctx->loop, to, next, WORK) == JZX_OK; next++) {
     }
@@ -413,7 +398,7 @@ static void stream(jzx_context *ctx, agent *self, void *arg)
     }
 }
 
-static jzx_behavior_result stream_on(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result stream_on(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     if (msg->kind == JZX_KIND_NOTICE) {
         stream(ctx, self, self->arg);
@@ -421,19 +406,19 @@ static jzx_behavior_result stream_on(jzx_context *ctx, const jzx_message *msg, a
     return JZX_BEHAVIOR_OK;
 }
 
-static jzx_behavior_result answer(jzx_context *ctx, const jzx_message *msg, agent *self)
+static jzx_behavior_result answer(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     CHECK_OK(jzx_send_u64(ctx->loop, msg->sender, msg->u64, LAST));
     return JZX_BEHAVIOR_OK;
 }
 
-static void check_stream(agent *a, jzx_actor_id sender, uint32_t tag)
+static void check_stream(puppet *a, jzx_actor_id sender, uint32_t tag)
 {
     uint64_t next = 0;
-    size_t len = agent_log_len(a);
+    size_t len = puppet_log_len(a);
     for (size_t i = 0; i < len; i++) {
-        event e = agent_event(a, i);
+        sight e = puppet_sight(a, i);
         if (e.signal == 0 && e.tag == tag && e.sender == sender) {
             CHECK_EQ(e.u64, next);
             next++;
@@ -446,24 +431,24 @@ static void test_messages_and_answers_keep_their_order_R6(void)
 {
     for (size_t to = 0; to < PLACES; to++) {
         world *w = world_open();
-        agent *target = agent_new(w, "to", places[to]);
+        puppet *target = puppet_at(w, "to", places[to]);
         target->on = answer;
         target->opts.mailbox_cap = 100; /* so that room notices are part of it */
-        (void)agent_start(target);
-        agent *from[PLACES];
+        (void)puppet_up(target);
+        puppet *from[PLACES];
         for (size_t i = 0; i < PLACES; i++) {
             char name[64];
             snprintf(name, sizeof name, "f%zu", i);
-            from[i] = agent_new(w, name, places[i]);
+            from[i] = puppet_at(w, name, places[i]);
             from[i]->on = stream_on;
             from[i]->arg = target;
-            (void)agent_start(from[i]);
+            (void)puppet_up(from[i]);
         }
         for (size_t i = 0; i < PLACES; i++) {
-            agent_call(from[i], stream, target);
+            puppet_call(from[i], stream, target);
         }
         for (size_t i = 0; i < PLACES; i++) {
-            WAIT(w, agent_saw(from[i], LAST) == STREAM);
+            WAIT(w, puppet_saw(from[i], LAST) == STREAM);
             check_stream(from[i], atomic_load(&target->id), LAST);
             check_stream(target, atomic_load(&from[i]->id), WORK);
         }
@@ -477,16 +462,16 @@ static void test_sends_from_outside_reach_every_place_R7(void)
 {
     world *w = world_open();
     for (size_t at = 0; at < PLACES; at++) {
-        agent *a = agent_start(agent_new(w, places[at], places[at]));
-        agent_log_clear(a);
+        puppet *a = puppet_up(puppet_at(w, places[at], places[at]));
+        puppet_log_clear(a);
         jzx_actor_id id = atomic_load(&a->id);
         for (uint64_t i = 0; i < 100; i++) { /* one thread, two ways, one order */
             REQUIRE_OK(jzx_send_u64(w->loop, id, 2 * i, WORK));
             REQUIRE_OK(jzx_send_copy(w->loop, id, "0123456789", 10, LAST));
         }
-        WAIT(w, agent_log_len(a) == 200);
+        WAIT(w, puppet_log_len(a) == 200);
         for (size_t i = 0; i < 200; i++) {
-            event e = agent_event(a, i);
+            sight e = puppet_sight(a, i);
             CHECK_EQ(e.sender, JZX_NOBODY);
             CHECK_EQ(e.tag, i % 2 == 0 ? WORK : LAST);
             CHECK(i % 2 == 1 || e.u64 == i);

@@ -2,7 +2,7 @@
  * keeps its order, its count and its owner (R5, R6). Method: each meddling message in each place of
  * turns of each length, in simulation and on both real pollers, where turns run without looking at
  * the clock after each message. */
-#include "core_fixture.h"
+#include "puppet.h"
 
 /* In the middle of a turn with more messages behind it: look, evict, jump, end. */
 enum { LOOK = 0x20, EVICT, JUMP, ASK, DRAIN, BURST };
@@ -17,7 +17,7 @@ static void check_rest(jzx_context *ctx, uint64_t rest)
     CHECK_STR(wrong == NULL ? "" : wrong, "");
 }
 
-static jzx_behavior_result meddle(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result meddle(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     switch (msg->tag) {
@@ -50,12 +50,12 @@ static jzx_behavior_result meddle(jzx_context *ctx, const jzx_message *msg, subj
 }
 
 static void play(rig *r, const uint32_t *tags, size_t count, uint32_t policy, uint32_t max_msgs,
-                 subject *s)
+                 puppet *s)
 {
     jzx_spawn_opts opts = {.mailbox_cap = 4, .full_policy = policy, .max_msgs = max_msgs};
     s->log_len = 0;
     s->on = meddle;
-    subject_spawn(r, s, &opts);
+    puppet_start_as(r, s, &opts);
     for (size_t i = 0; i < count; i++) {
         REQUIRE_OK(jzx_send_u64(r->loop, s->id, count - 1 - i, tags[i]));
     }
@@ -74,7 +74,7 @@ static void test_the_rest_of_a_turn_keeps_its_order_whatever_a_message_does(void
     static const uint32_t drain_tags[] = {1, DRAIN, 2, 3};
     static const uint32_t burst[] = {1, BURST, 2, 3};
     rig r = rig_open(NULL);
-    subject *s = subject_new(meddle);
+    puppet *s = puppet_new(meddle);
     for (uint32_t max_msgs = 0; max_msgs < 4; max_msgs++) {
         play(&r, look, COUNT_OF(look), JZX_FULL_REJECT, max_msgs, s);
         CHECK_LOG(s, LOOK, 1, LOOK, 2);
@@ -95,7 +95,7 @@ static void test_the_rest_of_a_turn_keeps_its_order_whatever_a_message_does(void
     CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_DROPPED_NEWEST], 4 * 2);
     CHECK_EQ(rig_counters(&r).dead_by[JZX_DEAD_STOPPED], 4 * 2);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 /* The same by chance: who does what to whom is drawn, and every step is followed by an audit. */
@@ -104,7 +104,7 @@ enum { CROWD = 12, STEPS = 300 };
 typedef struct crowd {
     rig *r;
     jzt_rng rng;
-    subject *s[CROWD];
+    puppet *s[CROWD];
     uint64_t next_out[CROWD][CROWD]; /* numbers the messages of each pair */
     uint64_t next_in[CROWD][CROWD];
     uint64_t out_of_order;
@@ -153,7 +153,7 @@ static void do_anything(jzx_context *ctx, crowd *c, size_t me, size_t to)
           err == JZX_ERR_NO_SUCH_ACTOR);
 }
 
-static jzx_behavior_result anything(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result anything(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     crowd *c = self->arg;
     size_t me = (size_t)self->number;
@@ -189,7 +189,7 @@ static void join(crowd *c, size_t i)
     jzx_spawn_opts opts = {.mailbox_cap = caps[jzt_rng_below(&c->rng, COUNT_OF(caps))],
                            .full_policy = (uint32_t)jzt_rng_below(&c->rng, 3),
                            .max_msgs = (uint32_t)jzt_rng_below(&c->rng, 3) * 20};
-    subject_spawn(c->r, c->s[i], &opts);
+    puppet_start_as(c->r, c->s[i], &opts);
     for (size_t k = 0; k < CROWD; k++) {
         c->next_out[i][k] = c->next_out[k][i] = c->next_in[i][k] = c->next_in[k][i] = 0;
     }
@@ -201,7 +201,7 @@ static void test_a_crowd_that_does_anything_loses_and_reorders_nothing(void)
     rig r = rig_open(&config);
     crowd c = {.r = &r, .rng = jzt_rng_seeded()};
     for (size_t i = 0; i < CROWD; i++) {
-        c.s[i] = subject_new(anything);
+        c.s[i] = puppet_new(anything);
         c.s[i]->arg = &c;
         c.s[i]->number = i;
         join(&c, i);
@@ -221,7 +221,7 @@ static void test_a_crowd_that_does_anything_loses_and_reorders_nothing(void)
     CHECK(rig_counters(&r).handled > STEPS);
     rig_close(&r);
     for (size_t i = 0; i < CROWD; i++) {
-        free(c.s[i]);
+        puppet_free(c.s[i]);
     }
 }
 

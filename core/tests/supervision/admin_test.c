@@ -3,7 +3,7 @@
  * and flows on named dispatchers take their orders from anywhere as well. Method: real systems. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_sup.h"
+#include "nest.h"
 
 /* A supervisor in this place, with kids "k0".."k4" everywhere, spawned from main. */
 static nest *placed(world *w, size_t at, uint32_t mode)
@@ -18,7 +18,7 @@ static nest *placed(world *w, size_t at, uint32_t mode)
     jzx_actor_id main_index = jzx_id_dispatcher(n->sup);
     CHECK((main_index == 0) == (at == AT_LOOP));
     for (size_t i = 0; i < KIDS; i++) {
-        WAIT(w, agent_signals(n->kid[i], JZX_SIGNAL_POST_START) == 1);
+        WAIT(w, puppet_signals(n->kid[i], JZX_SIGNAL_POST_START) == 1);
     }
     return n;
 }
@@ -151,7 +151,7 @@ static void from_a_thread(world *w, size_t at)
     CHECK_EQ(do_by_thread(n, &start), JZX_ERR_CHILD_RUNNING);
     const jzx_supervisor_spec rules = {.action = JZX_ACTION_STOP};
     CHECK_OK(do_by_thread(n, &(jzx_admin_request){.what = JZX_ADMIN_RECONFIGURE, .rules = &rules}));
-    kid_end(n->kid[0], BY_FAIL);
+    puppet_end_by(n->kid[0], BY_FAIL);
     WAIT(w, atomic_load(&n->kid[0]->ends) == 1);
     take_down(n);
 }
@@ -184,19 +184,19 @@ static jzx_behavior_result hear_reply(jzx_context *ctx, const jzx_message *msg)
     return JZX_BEHAVIOR_OK;
 }
 
-static void ask_inside(jzx_context *ctx, agent *self, void *arg)
+static void ask_inside(jzx_context *ctx, puppet *self, void *arg)
 {
     asker *a = arg;
     (void)self;
     a->err = jzx_admin_ask(ctx->loop, a->n->sup, &a->request, NULL);
 }
 
-static jzx_err ask_by_actor(agent *from, nest *n, jzx_admin_request request)
+static jzx_err ask_by_actor(puppet *from, nest *n, jzx_admin_request request)
 {
     asker a = {.n = n, .request = request};
     a.request.on_reply = hear_reply;
     replying = &a;
-    agent_call(from, ask_inside, &a);
+    puppet_call(from, ask_inside, &a);
     REQUIRE_OK(a.err);
     WAIT(n->w, atomic_load(&a.replies) == 1);
     world_settle(n->w);
@@ -208,7 +208,7 @@ static void from_actors(world *w, size_t at)
 {
     nest *n = placed(w, at, JZX_PERMANENT);
     for (size_t i = 0; i < PLACES; i++) {
-        agent *from = agent_start(agent_new(w, "asker", places[i]));
+        puppet *from = puppet_up(puppet_at(w, "asker", places[i]));
         const char *id = n->kid[0]->name;
         jzx_actor_id old = atomic_load(&n->kid[0]->id);
         CHECK_OK(ask_by_actor(
@@ -306,7 +306,7 @@ static void test_arguments_are_released_once_R4(void)
 static void test_requests_without_what_they_need_are_refused_R19(void)
 {
     world *w = world_open();
-    agent *plain = agent_start(agent_new(w, "plain", "crew"));
+    puppet *plain = puppet_up(puppet_at(w, "plain", "crew"));
     nest n = {.w = w, .sup = atomic_load(&plain->id)};
     for (uint32_t what = 0; what <= JZX_ADMIN_PLAN + 1; what++) {
         bool bare = what == JZX_ADMIN_CHILDREN || what == JZX_ADMIN_COUNT ||
@@ -330,8 +330,8 @@ static void test_requests_without_what_they_need_are_refused_R19(void)
 static void test_a_supervisor_runs_where_it_is_told_R31(void)
 {
     world *w = world_open();
-    agent *a = agent_new(w, "leaf", NULL);
-    jzx_child_spec leaf = kid_spec(a, JZX_PERMANENT);
+    puppet *a = puppet_at(w, "leaf", NULL);
+    jzx_child_spec leaf = puppet_spec(a, JZX_PERMANENT);
     jzx_supervisor_init inner = {
         .name = "inner", .children = &leaf, .child_count = 1, .dispatcher = "crew"};
     jzx_child_spec child = {.id = "inner", .supervisor = &inner};
@@ -429,7 +429,7 @@ static void *list_all(void *arg)
     return NULL;
 }
 
-static void come_and_go(jzx_context *ctx, agent *self, void *arg)
+static void come_and_go(jzx_context *ctx, puppet *self, void *arg)
 {
     enum { ROUNDS = 30, MANY = 8 };
     churn *c = arg;
@@ -458,7 +458,7 @@ static void test_an_answer_is_of_one_moment_R32(void)
     churn c = {.n = n};
     pthread_t thread;
     REQUIRE_EQ(pthread_create(&thread, NULL, list_all, &c), 0);
-    agent_call(n->boss, come_and_go, &c);
+    puppet_call(n->boss, come_and_go, &c);
     atomic_store(&c.over, 1);
     pthread_join(thread, NULL);
     CHECK(c.answers > 0);

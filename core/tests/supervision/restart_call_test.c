@@ -12,7 +12,7 @@ static void test_a_child_of_a_supervisor_restarts_alone_R18(void)
         kid *k[3];
         tree_open(&t);
         tree_start_kids(&t, &spec, k, NULL, 3);
-        jzx_actor_id id = k[1]->actor;
+        jzx_actor_id id = k[1]->me.id;
         (void)words_take(&t.life);
         for (uint32_t life = 2; life < 5; life++) {
             CHECK_OK(jzx_restart(t.loop, id));
@@ -36,15 +36,15 @@ static void test_it_costs_no_restart_of_the_limit_R19(void)
     tree_open(&t);
     tree_start_kids(&t, &spec, k, NULL, 1);
     for (uint32_t i = 0; i < 10; i++) {
-        CHECK_OK(jzx_restart(t.loop, k[0]->actor));
+        CHECK_OK(jzx_restart(t.loop, k[0]->me.id));
         tree_idle(&t);
     }
     for (uint32_t i = 0; i < 2; i++) {
-        kid_tell(k[0], KID_FAIL, 0);
+        kid_tell(k[0], T_FAIL, 0);
         tree_idle(&t);
     }
-    CHECK_EQ(k[0]->ups, 13);
-    CHECK_EQ(jzx_actor_state(t.loop, k[0]->actor), JZX_STATE_RUNNING);
+    CHECK_EQ(k[0]->me.ups, 13);
+    CHECK_EQ(jzx_actor_state(t.loop, k[0]->me.id), JZX_STATE_RUNNING);
     tree_close(&t);
 }
 
@@ -55,13 +55,13 @@ static void test_the_mailbox_survives_it_R18(void)
     kid *k[1];
     tree_open(&t);
     tree_start_kids(&t, NULL, k, NULL, 1);
-    CHECK_OK(jzx_restart(t.loop, k[0]->actor));
+    CHECK_OK(jzx_restart(t.loop, k[0]->me.id));
     for (uint64_t i = 0; i < 5; i++) {
         kid_tell(k[0], KID_NOTE, i);
     }
     tree_idle(&t);
-    CHECK_EQ(k[0]->handled, 5);
-    CHECK_EQ(k[0]->ups, 2);
+    CHECK_EQ(k[0]->me.handled, 5);
+    CHECK_EQ(k[0]->me.ups, 2);
     tree_close(&t);
 }
 
@@ -73,7 +73,7 @@ static void test_a_stop_wins_over_it_R18(void)
         kid *k[1];
         tree_open(&t);
         tree_start_kids(&t, NULL, k, &mode, 1);
-        jzx_actor_id id = k[0]->actor;
+        jzx_actor_id id = k[0]->me.id;
         switch (i) {
         case 0: /* asked for before */
             CHECK_OK(jzx_stop(t.loop, id));
@@ -102,7 +102,7 @@ static void test_a_stop_wins_over_it_R18(void)
         }
         tree_pass(&t, 100);
         CHECK_EQ(jzx_actor_state(t.loop, id), JZX_STATE_TERMINATED);
-        CHECK_EQ(k[0]->ups, 1);
+        CHECK_EQ(k[0]->me.ups, 1);
         CHECK_EQ(jzx_restart(t.loop, id), JZX_ERR_NO_SUCH_ACTOR);
         tree_close(&t);
     }
@@ -122,20 +122,20 @@ static void test_each_refusal_has_its_error_R19(void)
     kid *k[2];
     tree_open(&t);
     tree_start_kids(&t, &(jzx_supervisor_spec){.backoff_min_ms = 50}, k, modes, 2);
-    CHECK_EQ(jzx_restart(NULL, k[0]->actor), JZX_ERR_INVALID_ARG);
+    CHECK_EQ(jzx_restart(NULL, k[0]->me.id), JZX_ERR_INVALID_ARG);
     CHECK_EQ(jzx_restart(t.loop, JZX_NOBODY), JZX_ERR_NO_SUCH_ACTOR);
-    CHECK_EQ(jzx_restart(t.loop, k[0]->actor), JZX_ERR_NOT_RESTARTABLE);
+    CHECK_EQ(jzx_restart(t.loop, k[0]->me.id), JZX_ERR_NOT_RESTARTABLE);
     CHECK_EQ(jzx_restart(t.loop, t.sup), JZX_ERR_WRONG_SUPERVISOR); /* the root has no policy */
     jzx_actor_id plain = JZX_NOBODY;
     jzx_spawn_opts opts = {.behavior = idle};
     REQUIRE_OK(jzx_spawn(t.loop, &opts, &plain));
     CHECK_EQ(jzx_restart(t.loop, plain), JZX_ERR_WRONG_SUPERVISOR);
     kid_end(k[1], JZX_REASON_FAILED);
-    CHECK_EQ(jzx_restart(t.loop, k[1]->actor), JZX_ERR_CHILD_RESTARTING); /* it backs off */
+    CHECK_EQ(jzx_restart(t.loop, k[1]->me.id), JZX_ERR_CHILD_RESTARTING); /* it backs off */
     tree_pass(&t, 100);
-    CHECK_OK(jzx_restart(t.loop, k[1]->actor));
+    CHECK_OK(jzx_restart(t.loop, k[1]->me.id));
     tree_idle(&t);
-    KID_CHECK_LIFE(k[1], k[1]->actor, 3);
+    KID_CHECK_LIFE(k[1], k[1]->me.id, 3);
     tree_close(&t);
 }
 
@@ -149,12 +149,12 @@ static void test_a_supervisor_restarts_with_new_children_R3(void)
     jzx_supervisor_init inner = {.name = "inner", .children = &child, .child_count = 1};
     jzx_child_spec top = {.id = "inner", .supervisor = &inner};
     tree_start(&t, NULL, &top, 1);
-    jzx_actor_id sup = tree_child(&t, "inner").actor, old = a->actor;
+    jzx_actor_id sup = tree_child(&t, "inner").actor, old = a->me.id;
     CHECK_OK(jzx_restart(t.loop, sup));
     tree_idle(&t);
     CHECK_EQ(jzx_actor_incarnation(t.loop, sup), 2);
-    CHECK(a->actor != old);
-    CHECK_EQ(a->ups, 2);
+    CHECK(a->me.id != old);
+    CHECK_EQ(a->me.ups, 2);
     tree_close(&t);
 }
 

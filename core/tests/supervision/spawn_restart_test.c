@@ -15,11 +15,11 @@ static void root_open(tree *t, const jzx_supervisor_spec *policy)
 
 static jzx_spawn_opts kid_opts(kid *k, uint32_t restart)
 {
-    return (jzx_spawn_opts){.behavior = kid_behavior,
+    return (jzx_spawn_opts){.behavior = puppet_behavior,
                             .state = k,
-                            .init = kid_init,
-                            .deinit = kid_deinit,
-                            .on_signal = kid_signal,
+                            .init = puppet_init,
+                            .deinit = puppet_deinit,
+                            .on_signal = puppet_signal,
                             .name = k->id,
                             .restart = restart};
 }
@@ -28,7 +28,7 @@ static kid *spawn_kid(tree *t, const char *id, uint32_t restart)
 {
     kid *k = kid_new(t, id);
     jzx_spawn_opts opts = kid_opts(k, restart);
-    REQUIRE_OK(jzx_spawn(t->loop, &opts, &k->actor));
+    puppet_spawn_with(t->loop, &k->me, &opts);
     tree_idle(t);
     return k;
 }
@@ -57,13 +57,13 @@ static void test_each_kind_is_restarted_after_what_it_says_R18(void)
         tree t;
         root_open(&t, NULL);
         kid *k = spawn_kid(&t, "k", rows[i].restart);
-        jzx_actor_id id = k->actor;
+        jzx_actor_id id = k->me.id;
         kid_end(k, rows[i].reason);
         if (rows[i].again) {
             KID_CHECK_LIFE(k, id, 2);
         } else {
             CHECK_EQ(jzx_actor_state(t.loop, id), JZX_STATE_TERMINATED);
-            CHECK_EQ(k->inits, 1);
+            CHECK_EQ(k->me.inits, 1);
         }
         CHECK_EQ(jzx_loop_done(t.loop), !rows[i].again);
         tree_close(&t);
@@ -84,15 +84,15 @@ static void test_it_has_a_budget_of_its_own_R19(void)
         jzx_spawn_opts opts = kid_opts(k, JZX_RESTART_TRANSIENT);
         opts.restart_intensity = rows[i].intensity;
         opts.restart_period_ms = rows[i].period_ms;
-        REQUIRE_OK(jzx_spawn(t.loop, &opts, &k->actor));
+        puppet_spawn_with(t.loop, &k->me, &opts);
         tree_idle(&t);
         for (uint32_t life = 1; life <= rows[i].lives; life++) {
-            KID_CHECK_LIFE(k, k->actor, life);
+            KID_CHECK_LIFE(k, k->me.id, life);
             kid_end(k, JZX_REASON_FAILED);
         }
         CHECK_EQ(kid_state_of(k), JZX_STATE_TERMINATED);
         CHECK_STR(words_take(&t.escalations), ""); /* nobody gave up */
-        KID_CHECK_LIFE(other, other->actor, 1);
+        KID_CHECK_LIFE(other, other->me.id, 1);
         tree_close(&t);
     }
 }
@@ -104,7 +104,7 @@ static void test_a_window_that_passed_counts_no_more_R19(void)
     kid *k = spawn_kid(&t, "k", JZX_RESTART_TRANSIENT);
     for (uint32_t life = 2; life < 6; life++) {
         kid_end(k, JZX_REASON_FAILED);
-        KID_CHECK_LIFE(k, k->actor, life);
+        KID_CHECK_LIFE(k, k->me.id, life);
         tree_pass(&t, 5001);
     }
     tree_close(&t);
@@ -120,20 +120,20 @@ static void test_it_backs_off_and_a_stop_wins_R18(void)
     opts.backoff_min_ms = 50;
     opts.backoff_max_ms = 100;
     k->plan = "offo";
-    REQUIRE_OK(jzx_spawn(t.loop, &opts, &k->actor));
+    puppet_spawn_with(t.loop, &k->me, &opts);
     tree_idle(&t);
     kid_end(k, JZX_REASON_FAILED);
     CHECK_EQ(kid_state_of(k), JZX_STATE_RESTARTING);
     kid_tell(k, KID_NOTE, 0); /* waits for the next life */
     CHECK_EQ(jzx_loop_done(t.loop), 0);
     tree_pass(&t, 300);
-    REQUIRE_EQ(k->inits, 4);
+    REQUIRE_EQ(k->me.inits, 4);
     CHECK((k->at_ns[2] - k->at_ns[1]) / MS >= 100 && (k->at_ns[2] - k->at_ns[1]) / MS <= 102);
-    CHECK_EQ(k->handled, 2);
+    CHECK_EQ(k->me.handled, 2);
     kid_end(k, JZX_REASON_FAILED);
-    CHECK_OK(jzx_stop(t.loop, k->actor));
+    CHECK_OK(jzx_stop(t.loop, k->me.id));
     tree_pass(&t, 1000);
-    CHECK_EQ(k->inits, 4);
+    CHECK_EQ(k->me.inits, 4);
     CHECK_EQ(kid_state_of(k), JZX_STATE_TERMINATED);
     CHECK(jzx_loop_done(t.loop));
     tree_close(&t);
@@ -146,9 +146,9 @@ static void test_a_first_start_that_fails_is_its_end_R15(void)
     kid *k = kid_new(&t, "k");
     k->plan = "fo";
     jzx_spawn_opts opts = kid_opts(k, JZX_RESTART_PERMANENT);
-    REQUIRE_OK(jzx_spawn(t.loop, &opts, &k->actor));
+    puppet_spawn_with(t.loop, &k->me, &opts);
     tree_pass(&t, 1000);
-    CHECK_EQ(k->inits, 1);
+    CHECK_EQ(k->me.inits, 1);
     CHECK_EQ(kid_state_of(k), JZX_STATE_TERMINATED);
     CHECK_STR(words_take(&t.ends), "k:start_failed");
     tree_close(&t);
@@ -233,7 +233,7 @@ static jzx_behavior_result parent_behavior(jzx_context *ctx, const jzx_message *
         p->failed += signal->kind == JZX_SIGNAL_CHILD_FAILED;
         p->ended += signal->kind == JZX_SIGNAL_CHILD_ENDED;
     } else {
-        p->err = jzx_spawn(ctx->loop, &p->opts, &p->k->actor);
+        p->err = puppet_try_spawn(ctx->loop, &p->k->me, &p->opts);
     }
     return JZX_BEHAVIOR_OK;
 }
@@ -250,9 +250,9 @@ static void test_any_actor_can_have_a_child_restarted_R19(void)
     REQUIRE_OK(jzx_send_u64(t.loop, id, 0, 1));
     tree_idle(&t);
     REQUIRE_OK(p.err);
-    CHECK_EQ(jzx_actor_parent(t.loop, k->actor), id);
+    CHECK_EQ(jzx_actor_parent(t.loop, k->me.id), id);
     kid_end(k, JZX_REASON_NORMAL);
-    KID_CHECK_LIFE(k, k->actor, 2);
+    KID_CHECK_LIFE(k, k->me.id, 2);
     CHECK_EQ(p.failed + p.ended, 0);
     kid_end(k, JZX_REASON_FAILED); /* one too many: it ends, the parent does not */
     CHECK_EQ(kid_state_of(k), JZX_STATE_TERMINATED);
@@ -283,16 +283,16 @@ static void test_a_root_with_a_policy_restarts_all_of_its_children_R19(void)
     kid_end(a, JZX_REASON_FAILED);
     kid_end(b, JZX_REASON_PANIC);
     kid_end(c, JZX_REASON_FAILED);
-    KID_CHECK_LIFE(a, a->actor, 2);
-    KID_CHECK_LIFE(b, b->actor, 2);
+    KID_CHECK_LIFE(a, a->me.id, 2);
+    KID_CHECK_LIFE(b, b->me.id, 2);
     CHECK_EQ(kid_state_of(c), JZX_STATE_TERMINATED);
     kid_end(a, JZX_REASON_FAILED);
-    KID_CHECK_LIFE(a, a->actor, 3);
+    KID_CHECK_LIFE(a, a->me.id, 3);
     (void)words_take(&t.ends);
     kid_end(a, JZX_REASON_FAILED); /* the budget is the root's: one too many */
     CHECK_STR(words_take(&t.ends), "a:failed");
     CHECK_STR(words_take(&t.escalations), "root:gave_up:a");
-    KID_CHECK_LIFE(b, b->actor, 2);
+    KID_CHECK_LIFE(b, b->me.id, 2);
     kid_end(b, JZX_REASON_NORMAL); /* transient */
     CHECK(jzx_loop_done(t.loop));
     tree_close(&t);
@@ -329,21 +329,21 @@ static void test_a_sibling_that_has_just_started_is_taken_along_R19(void)
         for (size_t i = 0; i < 3; i++) {
             k[i] = kid_new(&t, ids[i]);
             jzx_spawn_opts opts = kid_opts(k[i], JZX_RESTART_DEFAULT);
-            REQUIRE_OK(jzx_spawn(t.loop, &opts, &k[i]->actor));
+            puppet_spawn_with(t.loop, &k[i]->me, &opts);
         }
-        kid_tell(k[failing], KID_FAIL, 0);
+        kid_tell(k[failing], T_FAIL, 0);
         tree_idle(&t);
         tree_pass(&t, 30);
-        const char *said = words_take(&t.life);
-        const char *failed = strchr(said, '-');
+        const char *told = words_take(&t.life);
+        const char *failed = strchr(told, '-');
         REQUIRE(failed != NULL);
         for (size_t i = 0; i < 3; i++) {
             const char start[] = {'+', ids[i][0], '\0'};
             CHECK(strstr(failed, start) != NULL);
             jzx_actor_facts facts;
-            REQUIRE_OK(jzx_actor_inspect(t.loop, k[i]->actor, &facts));
+            REQUIRE_OK(jzx_actor_inspect(t.loop, k[i]->me.id, &facts));
             uint32_t starts = 0;
-            for (const char *at = said; (at = strstr(at, start)) != NULL; at++) {
+            for (const char *at = told; (at = strstr(at, start)) != NULL; at++) {
                 starts++;
             }
             CHECK_EQ(facts.incarnation, starts);
@@ -362,11 +362,11 @@ static void test_a_root_with_a_policy_restarts_supervisors_R19(void)
     kid *a = kid_new(&t, "a");
     jzx_child_spec child = kid_spec(a, JZX_PERMANENT);
     tree_start(&t, &never, &child, 1);
-    jzx_actor_id sup = t.sup, old = a->actor;
+    jzx_actor_id sup = t.sup, old = a->me.id;
     kid_end(a, JZX_REASON_FAILED);
     CHECK_EQ(jzx_actor_state(t.loop, sup), JZX_STATE_RUNNING);
     CHECK_EQ(jzx_actor_incarnation(t.loop, sup), 2);
-    CHECK(a->actor != old);
+    CHECK(a->me.id != old);
     kid_end(a, JZX_REASON_FAILED);
     CHECK_EQ(jzx_actor_state(t.loop, sup), JZX_STATE_TERMINATED);
     CHECK(jzx_loop_done(t.loop));
@@ -417,7 +417,7 @@ static void test_a_shutdown_ends_what_the_root_restarts_R22(void)
                 k[i] = kid_new(&t, ids[i]);
                 jzx_spawn_opts opts = kid_opts(k[i], JZX_RESTART_TRANSIENT);
                 opts.backoff_min_ms = 500;
-                REQUIRE_OK(jzx_spawn(t.loop, &opts, &k[i]->actor));
+                puppet_spawn_with(t.loop, &k[i]->me, &opts);
             }
             tree_idle(&t);
             kid_end(k[1], JZX_REASON_FAILED);
@@ -426,7 +426,7 @@ static void test_a_shutdown_ends_what_the_root_restarts_R22(void)
             CHECK_EQ(report.stopped, 3);
             CHECK(report.duration_ns < 100 * MS);
             tree_pass(&t, 2000);
-            CHECK_EQ(k[1]->inits, 1);
+            CHECK_EQ(k[1]->me.inits, 1);
             CHECK_EQ(rig_counters(&t.r).live, 0);
         }
         tree_close(&t);
@@ -442,10 +442,10 @@ static void test_a_destroyed_root_leaves_nothing_R4(void)
     kid *b = kid_new(&t, "b");
     jzx_spawn_opts opts = kid_opts(b, JZX_RESTART_TRANSIENT);
     opts.backoff_min_ms = 1000;
-    REQUIRE_OK(jzx_spawn(t.loop, &opts, &b->actor));
+    puppet_spawn_with(t.loop, &b->me, &opts);
     tree_idle(&t);
     kid_end(b, JZX_REASON_FAILED);
-    kid_tell(a, KID_FAIL, 0);
+    kid_tell(a, T_FAIL, 0);
     tree_close(&t);
 }
 

@@ -40,13 +40,13 @@ static void test_a_child_is_added_stopped_started_again_and_forgotten_R19(void)
     jzx_actor_id untouched = 12345;
     REQUIRE_OK(jzx_supervisor_start_child(t.loop, t.sup, &spec, &first));
     tree_idle(&t);
-    CHECK_EQ(first, c->actor);
+    CHECK_EQ(first, c->me.id);
     CHECK_STR(listing(&t), "a=running b=running c=running");
 
     CHECK_EQ(jzx_supervisor_start_child(t.loop, t.sup, &spec, &untouched), JZX_ERR_CHILD_RUNNING);
     CHECK_EQ(jzx_supervisor_restart_child(t.loop, t.sup, "c", &untouched), JZX_ERR_CHILD_RUNNING);
     CHECK_EQ(jzx_supervisor_delete_child(t.loop, t.sup, "c"), JZX_ERR_CHILD_RUNNING);
-    CHECK_EQ(c->inits, 1);
+    CHECK_EQ(c->me.inits, 1);
 
     CHECK_OK(jzx_supervisor_terminate_child(t.loop, t.sup, "c"));
     tree_idle(&t);
@@ -59,10 +59,10 @@ static void test_a_child_is_added_stopped_started_again_and_forgotten_R19(void)
 
     REQUIRE_OK(jzx_supervisor_restart_child(t.loop, t.sup, "c", &second));
     tree_idle(&t);
-    CHECK_EQ(second, c->actor);
+    CHECK_EQ(second, c->me.id);
     CHECK(second != first); /* the first one is gone for good (R2) */
     KID_CHECK_LIFE(c, second, 1);
-    CHECK_EQ(c->inits, 2);
+    CHECK_EQ(c->me.inits, 2);
 
     CHECK_OK(jzx_supervisor_terminate_child(t.loop, t.sup, "c"));
     tree_idle(&t);
@@ -74,8 +74,8 @@ static void test_a_child_is_added_stopped_started_again_and_forgotten_R19(void)
     CHECK_OK(jzx_supervisor_start_child(t.loop, t.sup, &spec, NULL));
     tree_idle(&t);
     CHECK_STR(listing(&t), "a=running b=running c=running");
-    KID_CHECK_LIFE(kids[0], kids[0]->actor, 1); /* nobody else noticed */
-    KID_CHECK_LIFE(kids[1], kids[1]->actor, 1);
+    KID_CHECK_LIFE(kids[0], kids[0]->me.id, 1); /* nobody else noticed */
+    KID_CHECK_LIFE(kids[1], kids[1]->me.id, 1);
     tree_stop_now(&t);
     tree_close(&t);
 }
@@ -104,7 +104,7 @@ static void test_terminating_a_slow_child_blocks_nobody_R19(void)
     tree_open(&t);
     tree_start_kids(&t, NULL, kids, NULL, 2);
     kids[0]->at_stop = 'd';
-    jzx_actor_id b = kids[1]->actor;
+    jzx_actor_id b = kids[1]->me.id;
     CHECK_OK(jzx_supervisor_terminate_child(t.loop, t.sup, "a"));
     tree_pass(&t, 1000);
     CHECK_STR(listing(&t), "a=stopping b=running");
@@ -127,11 +127,11 @@ static void test_a_child_can_be_terminated_by_its_actor_R19(void)
     tree_open(&t);
     tree_start_kids(&t, NULL, kids, modes, 3);
     for (size_t i = 0; i < COUNT_OF(kids); i++) {
-        CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, kids[i]->actor));
+        CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, kids[i]->me.id));
     }
     tree_idle(&t);
     CHECK_STR(listing(&t), "a=down b=down");
-    CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, kids[2]->actor)); /* gone is fine */
+    CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, kids[2]->me.id)); /* gone is fine */
     tree_close(&t);
 }
 
@@ -159,7 +159,7 @@ static void test_calls_to_the_wrong_actor_or_with_no_name_are_refused_R19(void)
         jzx_actor_id id;
         jzx_err err;
     } wrong[] = {{plain, JZX_ERR_WRONG_SUPERVISOR},
-                 {a->actor, JZX_ERR_WRONG_SUPERVISOR},
+                 {a->me.id, JZX_ERR_WRONG_SUPERVISOR},
                  {0, JZX_ERR_NO_SUCH_ACTOR},
                  {t.sup + (UINT64_C(1) << 32), JZX_ERR_NO_SUCH_ACTOR}};
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -167,7 +167,7 @@ static void test_calls_to_the_wrong_actor_or_with_no_name_are_refused_R19(void)
         CHECK_EQ(jzx_supervisor_start_child(t.loop, id, &spec, NULL), wrong[i].err);
         CHECK_EQ(jzx_supervisor_start_dynamic(t.loop, id, late, NULL), wrong[i].err);
         CHECK_EQ(jzx_supervisor_terminate_child(t.loop, id, "a"), wrong[i].err);
-        CHECK_EQ(jzx_supervisor_terminate(t.loop, id, a->actor), wrong[i].err);
+        CHECK_EQ(jzx_supervisor_terminate(t.loop, id, a->me.id), wrong[i].err);
         CHECK_EQ(jzx_supervisor_restart_child(t.loop, id, "a", NULL), wrong[i].err);
         CHECK_EQ(jzx_supervisor_delete_child(t.loop, id, "a"), wrong[i].err);
         CHECK_EQ(jzx_supervisor_child(t.loop, id, "a", &info), wrong[i].err);
@@ -184,8 +184,8 @@ static void test_calls_to_the_wrong_actor_or_with_no_name_are_refused_R19(void)
     CHECK_EQ(jzx_supervisor_terminate(t.loop, t.sup, plain), JZX_ERR_NO_SUCH_CHILD);
     tree_idle(&t);
     CHECK_EQ(jzx_actor_state(t.loop, plain), JZX_STATE_RUNNING);
-    CHECK_EQ(late->inits, 0);
-    KID_CHECK_LIFE(a, a->actor, 1);
+    CHECK_EQ(late->me.inits, 0);
+    KID_CHECK_LIFE(a, a->me.id, 1);
     tree_close(&t);
 }
 
@@ -202,14 +202,14 @@ static void test_a_dynamic_supervisor_knows_its_children_by_actor_only_R19(void)
     CHECK_EQ(jzx_supervisor_terminate_child(t.loop, t.sup, "kid"), JZX_ERR_WRONG_SUPERVISOR);
     CHECK_EQ(jzx_supervisor_restart_child(t.loop, t.sup, "kid", NULL), JZX_ERR_WRONG_SUPERVISOR);
     CHECK_EQ(jzx_supervisor_delete_child(t.loop, t.sup, "kid"), JZX_ERR_WRONG_SUPERVISOR);
-    CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, a->actor));
+    CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, a->me.id));
     tree_idle(&t);
     CHECK_STR(listing(&t), "kid=running");
     CHECK_COUNTS(&t, 1, 1, 0, 1);
-    CHECK_EQ(a->inits, 1);
-    CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, a->actor)); /* gone is fine */
+    CHECK_EQ(a->me.inits, 1);
+    CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, a->me.id)); /* gone is fine */
     CHECK_EQ(jzx_supervisor_terminate(t.loop, t.sup, t.sup), JZX_ERR_NO_SUCH_CHILD);
-    KID_CHECK_LIFE(b, b->actor, 1);
+    KID_CHECK_LIFE(b, b->me.id, 1);
     tree_stop_now(&t);
     tree_close(&t);
 
@@ -227,16 +227,16 @@ static void test_init_gets_the_same_argument_at_every_start_R18(void)
     kid *a = NULL;
     tree_open(&t);
     tree_start_kids(&t, NULL, &a, NULL, 1);
-    jzx_actor_id id = a->actor;
+    jzx_actor_id id = a->me.id;
     kid_end(a, JZX_REASON_FAILED);
     KID_CHECK_LIFE(a, id, 2);
-    CHECK_EQ(a->inits, 2); /* counted through its argument */
+    CHECK_EQ(a->me.inits, 2); /* counted through its argument */
     CHECK_OK(jzx_supervisor_terminate_child(t.loop, t.sup, "a"));
     tree_idle(&t);
     CHECK_OK(jzx_supervisor_restart_child(t.loop, t.sup, "a", NULL));
     tree_idle(&t);
-    CHECK_EQ(a->inits, 3);
-    KID_CHECK_LIFE(a, a->actor, 1);
+    CHECK_EQ(a->me.inits, 3);
+    KID_CHECK_LIFE(a, a->me.id, 1);
     tree_close(&t);
 }
 
@@ -291,11 +291,11 @@ static void test_dynamic_children_are_listed_in_start_order_after_every_change_R
         tree_idle(&t);
         CHECK_EQ(jzx_supervisor_children(t.loop, t.sup, NULL, 0), i + 1);
     }
-    CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, kids[1]->actor));
+    CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, kids[1]->me.id));
     kid_end(kids[2], JZX_REASON_NORMAL);
     REQUIRE_EQ(jzx_supervisor_children(t.loop, t.sup, list, COUNT_OF(list)), 2);
-    CHECK_EQ(list[0].actor, kids[0]->actor);
-    CHECK_EQ(list[1].actor, kids[3]->actor);
+    CHECK_EQ(list[0].actor, kids[0]->me.id);
+    CHECK_EQ(list[1].actor, kids[3]->me.id);
     for (size_t i = 0; i < 2; i++) {
         CHECK_STR(list[i].id, "kid");
         CHECK_EQ(list[i].mode, JZX_TRANSIENT);
@@ -303,7 +303,7 @@ static void test_dynamic_children_are_listed_in_start_order_after_every_change_R
     }
     kid_end(kids[0], JZX_REASON_FAILED); /* keeps its place and its id */
     REQUIRE_EQ(jzx_supervisor_children(t.loop, t.sup, list, COUNT_OF(list)), 2);
-    CHECK_EQ(list[0].actor, kids[0]->actor);
+    CHECK_EQ(list[0].actor, kids[0]->me.id);
     CHECK_EQ(list[0].restarts, 1);
     CHECK_EQ(list[0].last.kind, JZX_REASON_FAILED);
     tree_close(&t);
@@ -325,7 +325,7 @@ static void test_thousands_of_temporary_children_are_counted_R19(void)
     for (kid *k = t.kids; k != NULL; k = k->next) { /* in each way a quarter of them ends */
         static const uint32_t reasons[] = {JZX_REASON_NORMAL, JZX_REASON_SHUTDOWN,
                                            JZX_REASON_FAILED, JZX_REASON_KILLED};
-        kid_begin_end(k, reasons[jzx_id_slot(k->actor) % 4]);
+        kid_begin_end(k, reasons[jzx_id_slot(k->me.id) % 4]);
     }
     tree_idle(&t);
     CHECK_COUNTS(&t, 1, 0, 0, 0);
@@ -402,10 +402,10 @@ static void test_an_id_that_is_taken_is_not_taken_over_R19(void)
     spec.drop_arg = kid_drop_arg;
     CHECK_EQ(jzx_supervisor_start_child(t.loop, t.sup, &spec, NULL), JZX_ERR_CHILD_RUNNING);
     tree_idle(&t);
-    CHECK_EQ(other->inits, 0);
+    CHECK_EQ(other->me.inits, 0);
     CHECK_EQ(other->drops, 0); /* the argument stays the caller's */
-    CHECK_EQ(tree_child(&t, "a").actor, a->actor);
-    KID_CHECK_LIFE(a, a->actor, 1);
+    CHECK_EQ(tree_child(&t, "a").actor, a->me.id);
+    KID_CHECK_LIFE(a, a->me.id, 1);
     tree_close(&t);
 }
 

@@ -35,7 +35,7 @@ static void check_delays(const jzx_child_spec *own, const uint64_t *want)
     uint64_t failed_ns = jzx_sim_now(t.r.sim);
     kid_end(a, JZX_REASON_FAILED);
     tree_pass(&t, 20000);
-    REQUIRE_EQ(a->inits, 6);
+    REQUIRE_EQ(a->me.inits, 6);
     CHECK_FIRST(a, failed_ns, want[0]);
     for (size_t i = 1; i < 5; i++) {
         CHECK_GAP(a, i + 1, want[i]);
@@ -44,7 +44,7 @@ static void check_delays(const jzx_child_spec *own, const uint64_t *want)
     failed_ns = jzx_sim_now(t.r.sim);
     kid_end(b, JZX_REASON_FAILED);
     tree_pass(&t, 1000);
-    REQUIRE_EQ(b->inits, 2);
+    REQUIRE_EQ(b->me.inits, 2);
     CHECK_FIRST(b, failed_ns, 100);
     tree_close(&t);
 }
@@ -105,7 +105,7 @@ static void test_a_group_waits_for_the_one_that_failed_R19(void)
         kid_end(k[i], JZX_REASON_FAILED);
         tree_pass(&t, 5000);
         for (size_t n = 0; n < 2; n++) {
-            REQUIRE_EQ(k[n]->inits, 2);
+            REQUIRE_EQ(k[n]->me.inits, 2);
             CHECK_FIRST(k[n], failed_ns, i == 0 ? 2000 : 100);
         }
         tree_close(&t);
@@ -127,7 +127,7 @@ static void test_new_rules_reach_what_a_child_left_out_R19(void)
     REQUIRE_OK(jzx_supervisor_reconfigure(t.loop, t.sup, &spec));
     kid_end(a, JZX_REASON_FAILED);
     tree_pass(&t, 1000);
-    REQUIRE_EQ(a->inits, 4);
+    REQUIRE_EQ(a->me.inits, 4);
     CHECK_GAP(a, 2, 30);
     CHECK_GAP(a, 3, 90);
     jzx_child_spec got;
@@ -150,7 +150,7 @@ static void test_jitter_of_its_own_spreads_the_delays_R19(void)
         uint64_t failed_ns = jzx_sim_now(t.r.sim);
         kid_end(a, JZX_REASON_FAILED);
         tree_pass(&t, 1000);
-        REQUIRE_EQ(a->inits, 2);
+        REQUIRE_EQ(a->me.inits, 2);
         uint64_t delay = (a->at_ns[1] - failed_ns) / MS;
         low = delay < low ? delay : low;
         high = delay > high ? delay : high;
@@ -175,7 +175,7 @@ static void test_plans_and_dynamic_children_know_it_R19(void)
     tree_idle(&t);
     jzx_plan_step steps[4];
     size_t count = 0;
-    REQUIRE_OK(jzx_supervisor_plan(t.loop, t.sup, k->actor, steps, COUNT_OF(steps), &count));
+    REQUIRE_OK(jzx_supervisor_plan(t.loop, t.sup, k->me.id, steps, COUNT_OF(steps), &count));
     REQUIRE_EQ(count, 3);
     CHECK_EQ(steps[1].delay_ms, 30);
     uint64_t failed_ns = jzx_sim_now(t.r.sim);

@@ -15,7 +15,7 @@ static void test_a_dynamic_child_is_restarted_alone_R19(void)
     tree_start_dynamic(&t, &spec, JZX_PERMANENT, 0);
     for (size_t i = 0; i < COUNT_OF(kids); i++) {
         kids[i] = tree_add_dynamic(&t, NULL);
-        ids[i] = kids[i]->actor;
+        ids[i] = kids[i]->me.id;
     }
     tree_idle(&t);
     kid_end(kids[0], JZX_REASON_FAILED);
@@ -42,9 +42,9 @@ static void test_a_dynamic_child_that_cannot_start_again_ends_the_supervisor_R19
     tree_idle(&t);
     kid_end(a, JZX_REASON_FAILED);
     CHECK_GONE(&t, JZX_REASON_GAVE_UP);
-    CHECK_EQ(a->inits, 1 + 4);
-    CHECK_EQ(b->inits, 1);
-    CHECK_EQ(b->deinits, 1);
+    CHECK_EQ(a->me.inits, 1 + 4);
+    CHECK_EQ(b->me.inits, 1);
+    CHECK_EQ(b->me.deinits, 1);
     CHECK(words_in_order(t.ends.text, "kid:shutdown sup:gave_up"));
     tree_close(&t);
 }
@@ -114,8 +114,8 @@ static void test_each_dynamic_child_is_restarted_with_its_own_argument_R18(void)
         }
     }
     for (size_t i = 0; i < COUNT_OF(kids); i++) {
-        CHECK_EQ(kids[i]->inits, 1 + i);
-        KID_CHECK_LIFE(kids[i], kids[i]->actor, (uint32_t)(1 + i));
+        CHECK_EQ(kids[i]->me.inits, 1 + i);
+        KID_CHECK_LIFE(kids[i], kids[i]->me.id, (uint32_t)(1 + i));
     }
     tree_close(&t);
 }
@@ -148,7 +148,7 @@ static void test_the_argument_of_a_dynamic_child_is_released_once_when_it_ended_
         tree_idle(&t);
         kid_end(a, cases[i].reason);
         CHECK_EQ(a->drops, cases[i].ends ? 1 : 0);
-        CHECK_EQ(a->inits, cases[i].ends ? 1 : 2);
+        CHECK_EQ(a->me.inits, cases[i].ends ? 1 : 2);
         CHECK_EQ(b->drops, 0);
         tree_stop_now(&t);
         CHECK_EQ(a->drops, 1);
@@ -185,10 +185,10 @@ static void test_a_dynamic_child_that_declines_its_restart_is_forgotten_R19(void
     tree_idle(&t);
     CHECK_COUNTS(&t, 1, 2, 0, 2);
     kid_end(a, JZX_REASON_FAILED);
-    CHECK_EQ(a->inits, 2);
+    CHECK_EQ(a->me.inits, 2);
     CHECK_EQ(kid_state_of(a), JZX_STATE_TERMINATED);
     CHECK_COUNTS(&t, 1, 1, 0, 1);
-    KID_CHECK_LIFE(b, b->actor, 1);
+    KID_CHECK_LIFE(b, b->me.id, 1);
     tree_stop_now(&t);
     tree_close(&t);
 }
@@ -207,22 +207,22 @@ static void test_a_dynamic_child_that_fails_to_restart_for_ever_can_be_terminate
     tree_idle(&t);
     kid_end(a, JZX_REASON_FAILED);
     tree_pass(&t, 1000);
-    CHECK(a->inits > 10);
+    CHECK(a->me.inits > 10);
     jzx_child_info list[2];
     REQUIRE_EQ(jzx_supervisor_children(t.loop, t.sup, list, 2), 2);
     CHECK_EQ(list[0].status, JZX_CHILD_RESTARTING);
     CHECK_EQ(list[1].status, JZX_CHILD_RUNNING);
     CHECK_COUNTS(&t, 1, 1, 0, 2);
-    uint32_t inits = a->inits;
-    CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, a->actor));
+    uint32_t inits = a->me.inits;
+    CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, a->me.id));
     tree_pass(&t, 10000);
-    CHECK(a->inits <= inits);
+    CHECK(a->me.inits <= inits);
     CHECK_EQ(kid_state_of(a), JZX_STATE_TERMINATED);
     CHECK_EQ(jzx_supervisor_children(t.loop, t.sup, list, 2), 1);
     b->plan = "f";
     kid_end(b, JZX_REASON_FAILED);
     tree_pass(&t, 1000);
-    CHECK(b->inits > 10);
+    CHECK(b->me.inits > 10);
     tree_stop_now(&t);
     tree_close(&t);
 }
@@ -241,7 +241,7 @@ static uint64_t turns_of(uint32_t count, uint32_t mode, bool all_by_themselves)
     CHECK_COUNTS(&t, 1, count, 0, count);
     if (all_by_themselves) {
         for (kid *k = t.kids; k != NULL; k = k->next) {
-            kid_tell(k, KID_END, 0);
+            kid_tell(k, T_STOP, 0);
         }
         tree_idle(&t);
         CHECK_COUNTS(&t, 1, 0, 0, 0);

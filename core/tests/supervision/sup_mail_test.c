@@ -206,7 +206,7 @@ static void test_a_restart_keeps_what_is_queued_in_order_R18(void)
         jzx_supervisor_spec rules = {.backoff_min_ms = 100};
         tree_start(&t, &rules, &spec, 1);
         kid_tell(a, KID_NOTE, 0);
-        kid_tell(a, KID_FAIL, 0);
+        kid_tell(a, T_FAIL, 0);
         for (int i = 0; i < 10; i++) {
             kid_tell(a, KID_NOTE, 0);
         }
@@ -215,9 +215,9 @@ static void test_a_restart_keeps_what_is_queued_in_order_R18(void)
         kid_tell(a, KID_NOTE, 0); /* the door is open while it backs off */
         tree_pass(&t, 200);
         CHECK_EQ(a->seen, flags == 0 ? 11 : 1);
-        CHECK_EQ(a->handled, flags == 0 ? 13 : 3);
+        CHECK_EQ(a->me.handled, flags == 0 ? 13 : 3);
         CHECK_EQ(rig_counters(&t.r).dead_by[JZX_DEAD_RESTARTED], flags == 0 ? 0 : 10);
-        KID_CHECK_LIFE(a, a->actor, 2);
+        KID_CHECK_LIFE(a, a->me.id, 2);
         tree_close(&t);
     }
 }
@@ -257,11 +257,11 @@ typedef struct hub {
 
 static jzx_spawn_opts plain_kid(kid *k)
 {
-    return (jzx_spawn_opts){.behavior = kid_behavior,
+    return (jzx_spawn_opts){.behavior = puppet_behavior,
                             .state = k,
-                            .init = kid_init,
-                            .deinit = kid_deinit,
-                            .on_signal = kid_signal,
+                            .init = puppet_init,
+                            .deinit = puppet_deinit,
+                            .on_signal = puppet_signal,
                             .name = k->id};
 }
 
@@ -270,9 +270,9 @@ static jzx_behavior_result hub_init(jzx_context *ctx, void *arg)
     hub *h = arg;
     ctx->state = h;
     jzx_spawn_opts opts = plain_kid(h->child);
-    CHECK_OK(jzx_spawn(ctx->loop, &opts, &h->child->actor));
-    CHECK_OK(jzx_watch(ctx->loop, h->stranger->actor, 0, NULL));
-    CHECK_OK(jzx_link(ctx->loop, h->peer->actor));
+    CHECK_OK(puppet_try_spawn(ctx->loop, &h->child->me, &opts));
+    CHECK_OK(jzx_watch(ctx->loop, h->stranger->me.id, 0, NULL));
+    CHECK_OK(jzx_link(ctx->loop, h->peer->me.id));
     CHECK_OK(jzx_send_after(ctx->loop, ctx->self, 5, NULL, 0, KID_FINISH, NULL));
     return JZX_BEHAVIOR_OK;
 }
@@ -334,8 +334,8 @@ static void hub_open(hub *h, tree *t, uint32_t policy)
                            .mailbox_cap = 4,
                            .full_policy = policy,
                            .flags = JZX_SPAWN_TRAP_EXITS};
-    REQUIRE_OK(jzx_spawn(t->loop, &stranger, &h->stranger->actor));
-    REQUIRE_OK(jzx_spawn(t->loop, &peer, &h->peer->actor));
+    puppet_spawn_with(t->loop, &h->stranger->me, &stranger);
+    puppet_spawn_with(t->loop, &h->peer->me, &peer);
     REQUIRE_OK(jzx_spawn(t->loop, &opts, &h->id));
     tree_idle(t);
 }
@@ -415,7 +415,7 @@ static void test_a_flooded_supervisor_does_its_work_R8(void)
     CHECK(accepted < 100000); /* bounded, as all mailboxes */
     kid_begin_end(kids[0], JZX_REASON_FAILED);
     tree_idle(&t);
-    KID_CHECK_LIFE(kids[0], kids[0]->actor, 2);
+    KID_CHECK_LIFE(kids[0], kids[0]->me.id, 2);
     while (jzx_send_u64(t.loop, t.sup, 0, 1) == JZX_OK) {
     }
     CHECK_OK(jzx_supervisor_terminate_child(t.loop, t.sup, "b"));
@@ -456,13 +456,13 @@ static void test_a_full_mailbox_is_an_error_of_the_send_and_no_failure_R11(void)
         {.id = "eager", .behavior = eager_behavior, .arg = &self, .flags = JZX_SPAWN_STATELESS}};
     specs[0].mailbox_cap = 4;
     tree_start(&t, NULL, specs, COUNT_OF(specs));
-    self.target = a->actor;
+    self.target = a->me.id;
     jzx_actor_id id = tree_child(&t, "eager").actor;
     REQUIRE_OK(jzx_send_u64(t.loop, id, 0, 1));
     tree_idle(&t);
     CHECK_EQ(self.ok, 4);
     CHECK_EQ(self.refused, 16);
-    CHECK_EQ(a->handled, 4);
+    CHECK_EQ(a->me.handled, 4);
     CHECK_EQ(jzx_actor_incarnation(t.loop, id), 1);
     CHECK_STR(words_take(&t.fails), "");
     tree_close(&t);
@@ -509,7 +509,7 @@ static void test_the_last_word_of_a_child_comes_before_the_news_of_its_end_R6(vo
         jzx_spawn_opts opts = {.behavior = collect, .state = &c};
         tree_open(&t);
         REQUIRE_OK(jzx_spawn(t.loop, &opts, &id));
-        REQUIRE_OK(jzx_send_u64(t.loop, id, fails, KID_END));
+        REQUIRE_OK(jzx_send_u64(t.loop, id, fails, T_STOP));
         tree_idle(&t);
         CHECK(words_in_order(c.heard.text, "result terminated"));
         CHECK(words_in_order(c.heard.text,

@@ -17,14 +17,14 @@ static void restarts_after(uint32_t mode, const uint32_t *reasons, size_t count)
         kid *kids[2];
         tree_open(&t);
         tree_start_kids(&t, NULL, kids, modes, 2);
-        jzx_actor_id id = kids[0]->actor;
-        jzx_actor_id other = kids[1]->actor;
+        jzx_actor_id id = kids[0]->me.id;
+        jzx_actor_id other = kids[1]->me.id;
         KID_CHECK_LIFE(kids[0], id, 1);
         kid_end(kids[0], reasons[i]);
         CHECK_EQ(kids[0]->seen, 0); /* what the first life saw is forgotten */
         KID_CHECK_LIFE(kids[0], id, 2);
         KID_CHECK_LIFE(kids[1], other, 1);
-        CHECK_EQ(kids[0]->deinits, 1);
+        CHECK_EQ(kids[0]->me.deinits, 1);
         jzx_child_info info = tree_child(&t, "a");
         CHECK_EQ(info.actor, id);
         CHECK_EQ(info.restarts, 1);
@@ -47,15 +47,15 @@ static void ends_after(uint32_t mode, const uint32_t *reasons, size_t count)
         kid *kids[2];
         tree_open(&t);
         tree_start_kids(&t, NULL, kids, modes, 2);
-        jzx_actor_id id = kids[0]->actor;
+        jzx_actor_id id = kids[0]->me.id;
         kid_end(kids[0], reasons[i]);
         tree_pass(&t, 60 * 1000); /* not later, either */
         snprintf(word, sizeof word, "a:%s", jzx_reason_name(reasons[i]));
         CHECK_STR(words_take(&t.ends), word);
         CHECK_EQ(jzx_actor_state(t.loop, id), JZX_STATE_TERMINATED);
         CHECK_EQ(jzx_actor_incarnation(t.loop, id), 0);
-        CHECK_EQ(kids[0]->inits, 1);
-        CHECK_EQ(kids[0]->deinits, 1);
+        CHECK_EQ(kids[0]->me.inits, 1);
+        CHECK_EQ(kids[0]->me.deinits, 1);
         CHECK_EQ(rig_counters(&t.r).restarts, 0);
         if (mode == JZX_TEMPORARY) {
             CHECK_EQ(tree_status(&t, "a"), NO_CHILD);
@@ -67,9 +67,9 @@ static void ends_after(uint32_t mode, const uint32_t *reasons, size_t count)
             CHECK_COUNTS(&t, 2, 1, 0, 2);
             CHECK_OK(jzx_supervisor_restart_child(t.loop, t.sup, "a", NULL));
             tree_idle(&t);
-            KID_CHECK_LIFE(kids[0], kids[0]->actor, 1);
+            KID_CHECK_LIFE(kids[0], kids[0]->me.id, 1);
         }
-        KID_CHECK_LIFE(kids[1], kids[1]->actor, 1);
+        KID_CHECK_LIFE(kids[1], kids[1]->me.id, 1);
         tree_stop_now(&t);
         tree_close(&t);
     }
@@ -120,7 +120,7 @@ static void test_a_transient_child_that_did_not_stop_in_time_is_restarted_R16(vo
     static const uint32_t mode = JZX_TRANSIENT;
     tree_open(&t);
     tree_start_kids(&t, NULL, &a, &mode, 1);
-    jzx_actor_id id = a->actor;
+    jzx_actor_id id = a->me.id;
     a->at_stop = 'd';
     CHECK_OK(jzx_stop(t.loop, id));
     tree_pass(&t, 5100);
@@ -151,10 +151,10 @@ static void test_what_is_no_restart_costs_nothing_of_the_budget_R19(void)
         CHECK_OK(jzx_supervisor_restart_child(t.loop, t.sup, "a", NULL));
         tree_idle(&t);
     }
-    CHECK_EQ(c->ups, 10);
-    CHECK_EQ(kids[0]->ups, 11);
+    CHECK_EQ(c->me.ups, 10);
+    CHECK_EQ(kids[0]->me.ups, 11);
     kid_end(kids[0], JZX_REASON_FAILED);
-    KID_CHECK_LIFE(kids[0], kids[0]->actor, 2);
+    KID_CHECK_LIFE(kids[0], kids[0]->me.id, 2);
     kid_end(kids[1], JZX_REASON_FAILED);
     CHECK_GONE(&t, JZX_REASON_GAVE_UP);
     tree_close(&t);
@@ -171,15 +171,15 @@ static void test_a_temporary_bystander_is_stopped_and_not_started_again_R19(void
         jzx_supervisor_spec spec = {.strategy = strategies[i]};
         tree_open(&t);
         tree_start_kids(&t, &spec, kids, modes, 3);
-        jzx_actor_id a = kids[0]->actor;
-        jzx_actor_id b = kids[1]->actor;
-        jzx_actor_id c = kids[2]->actor;
+        jzx_actor_id a = kids[0]->me.id;
+        jzx_actor_id b = kids[1]->me.id;
+        jzx_actor_id c = kids[2]->me.id;
         kid_end(kids[0], JZX_REASON_KILLED);
         KID_CHECK_LIFE(kids[0], a, 2);
         KID_CHECK_LIFE(kids[2], c, 2);
         CHECK_EQ(jzx_actor_state(t.loop, b), JZX_STATE_TERMINATED);
         CHECK_STR(words_take(&t.ends), "b:shutdown");
-        CHECK_EQ(kids[1]->inits, 1);
+        CHECK_EQ(kids[1]->me.inits, 1);
         CHECK_EQ(tree_status(&t, "b"), NO_CHILD);
         CHECK_COUNTS(&t, 2, 2, 0, 2);
         tree_stop_now(&t);
@@ -199,8 +199,8 @@ static void test_a_temporary_child_takes_nobody_down_with_it_R19(void)
             tree_open(&t);
             tree_start_kids(&t, &spec, kids, modes, 3);
             kid_end(kids[1], ABNORMAL[i]);
-            KID_CHECK_LIFE(kids[0], kids[0]->actor, 1);
-            KID_CHECK_LIFE(kids[2], kids[2]->actor, 1);
+            KID_CHECK_LIFE(kids[0], kids[0]->me.id, 1);
+            KID_CHECK_LIFE(kids[2], kids[2]->me.id, 1);
             tree_close(&t);
         }
     }
@@ -221,7 +221,7 @@ static void test_the_id_of_a_temporary_child_can_be_used_again_R19(void)
         CHECK_OK(jzx_supervisor_start_child(t.loop, t.sup, &spec, NULL));
         tree_idle(&t);
         CHECK_EQ(a->drops, i);
-        KID_CHECK_LIFE(a, a->actor, 1);
+        KID_CHECK_LIFE(a, a->me.id, 1);
         if (reasons[i] != UINT32_MAX) {
             kid_end(a, reasons[i]);
         } else {
@@ -249,7 +249,7 @@ static void test_nothing_is_kept_of_temporary_children_R19(void)
         tree_idle(&t);
         CHECK_COUNTS(&t, 1, COUNT, 0, COUNT);
         for (kid *k = t.kids; k != NULL; k = k->next) {
-            if (k->deinits == 0) {
+            if (k->me.deinits == 0) {
                 kid_begin_end(k, round % 2 == 0 ? JZX_REASON_NORMAL : JZX_REASON_FAILED);
             }
         }

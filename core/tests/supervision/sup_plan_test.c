@@ -91,16 +91,16 @@ static void check_comes_true(int line, tree *t, kid *k, const char *text)
 {
     foresight f;
     words gone;
-    foresee(t, t->sup, k->actor, &f);
+    foresee(t, t->sup, k->me.id, &f);
     jzt_check_str(JZT_CHECK, __FILE__, line, "plan", f.text.text, text);
     (void)words_take(&t->life);
     (void)words_take(&t->ends);
-    uint32_t inits = k->inits;
+    uint32_t inits = k->me.inits;
     uint64_t before = jzx_sim_now(t->r.sim);
     kid_end(k, JZX_REASON_FAILED);
     if (f.wait_ms > 0) {
         tree_pass(t, f.wait_ms - 1);
-        jzt_check_eq(JZT_CHECK, __FILE__, line, "inits", "none yet", k->inits, inits);
+        jzt_check_eq(JZT_CHECK, __FILE__, line, "inits", "none yet", k->me.inits, inits);
         tree_pass(t, 10);
         REQUIRE(inits < KID_TIMES);
         int64_t waited = (int64_t)((k->at_ns[inits] - before) / MS);
@@ -269,7 +269,7 @@ static void test_a_plan_changes_nothing_R19(void)
     (void)words_take(&t.life);
     for (int i = 0; i < 100; i++) {
         foresight f;
-        foresee(&t, t.sup, kids[1]->actor, &f);
+        foresee(&t, t.sup, kids[1]->me.id, &f);
         CHECK_STR(f.life.text, "-b -c -a +a +b +c");
         CHECK(f.wait_ms >= 19 && f.wait_ms <= 20); /* the middle of 10 to 30 */
     }
@@ -281,7 +281,7 @@ static void test_a_plan_changes_nothing_R19(void)
     CHECK_STR(t.asked.text, "");
     CHECK_EQ(b.restarts + b.attempt + b.delay_ms, 0);
     for (size_t i = 0; i < 3; i++) {
-        KID_CHECK_LIFE(kids[i], kids[i]->actor, 1);
+        KID_CHECK_LIFE(kids[i], kids[i]->me.id, 1);
     }
     spec.decide = NULL;
     spec.backoff_jitter = 0;
@@ -302,7 +302,7 @@ static void test_a_plan_that_is_too_long_counts_on_R19(void)
         jzx_plan_step steps[8];
         size_t count = 0;
         memset(steps, 0xee, sizeof steps);
-        REQUIRE_OK(jzx_supervisor_plan(t.loop, t.sup, kids[0]->actor, cap == 0 ? NULL : steps, cap,
+        REQUIRE_OK(jzx_supervisor_plan(t.loop, t.sup, kids[0]->me.id, cap == 0 ? NULL : steps, cap,
                                        &count));
         CHECK_EQ(count, 6);
         for (size_t i = 0; i < COUNT_OF(steps); i++) {
@@ -325,10 +325,10 @@ static void test_a_plan_for_a_dynamic_child_R19(void)
     tree_idle(&t);
     jzx_plan_step step;
     size_t count = 0;
-    REQUIRE_OK(jzx_supervisor_plan(t.loop, t.sup, kids[1]->actor, &step, 1, &count));
-    CHECK_EQ(step.actor, kids[1]->actor); /* the ids are all the same: the actor counts */
+    REQUIRE_OK(jzx_supervisor_plan(t.loop, t.sup, kids[1]->me.id, &step, 1, &count));
+    CHECK_EQ(step.actor, kids[1]->me.id); /* the ids are all the same: the actor counts */
     CHECK_COMES_TRUE(&t, kids[1], "restart:kid start:kid");
-    CHECK_EQ(kids[1]->inits, 2);
+    CHECK_EQ(kids[1]->me.inits, 2);
     CHECK_COMES_TRUE(&t, kids[0], "give_up end:kid end:kid end:kid");
     tree_close(&t);
 }
@@ -350,7 +350,7 @@ static void test_a_plan_is_of_one_level_R19(void)
     jzx_actor_id b = tree_child(&t, "b").actor;
     foresee(&t, t.sup, b, &f);
     CHECK_STR(f.text.text, "restart:b stop:c start:b start:c");
-    foresee(&t, b, low[0]->actor, &f);
+    foresee(&t, b, low[0]->me.id, &f);
     CHECK_STR(f.text.text, "give_up end:y end:x");
     (void)words_take(&t.life);
     kid_end(low[0], JZX_REASON_FAILED); /* b gives up, and both plans come true */
@@ -372,21 +372,21 @@ static void test_a_plan_is_for_own_children_only_R19(void)
     tree_start(&t, NULL, specs, 2);
     jzx_plan_step step = {.what = 99};
     size_t count = 77;
-    CHECK_EQ(jzx_supervisor_plan(t.loop, JZX_NOBODY, a->actor, &step, 1, &count),
+    CHECK_EQ(jzx_supervisor_plan(t.loop, JZX_NOBODY, a->me.id, &step, 1, &count),
              JZX_ERR_NO_SUCH_ACTOR);
-    CHECK_EQ(jzx_supervisor_plan(t.loop, a->actor, a->actor, &step, 1, &count),
+    CHECK_EQ(jzx_supervisor_plan(t.loop, a->me.id, a->me.id, &step, 1, &count),
              JZX_ERR_WRONG_SUPERVISOR);
-    const jzx_actor_id strangers[] = {JZX_NOBODY, t.sup, x->actor}; /* x is a grandchild */
+    const jzx_actor_id strangers[] = {JZX_NOBODY, t.sup, x->me.id}; /* x is a grandchild */
     for (size_t i = 0; i < COUNT_OF(strangers); i++) {
         CHECK_EQ(jzx_supervisor_plan(t.loop, t.sup, strangers[i], &step, 1, &count),
                  JZX_ERR_NO_SUCH_CHILD);
     }
-    jzx_actor_id was = a->actor;
+    jzx_actor_id was = a->me.id;
     CHECK_OK(jzx_supervisor_terminate_child(t.loop, t.sup, "a"));
     tree_idle(&t);
     CHECK_EQ(jzx_supervisor_plan(t.loop, t.sup, was, &step, 1, &count), JZX_ERR_NO_SUCH_CHILD);
-    CHECK_EQ(jzx_supervisor_plan(t.loop, t.sup, x->actor, NULL, 1, &count), JZX_ERR_INVALID_ARG);
-    CHECK_EQ(jzx_supervisor_plan(t.loop, t.sup, x->actor, &step, 1, NULL), JZX_ERR_INVALID_ARG);
+    CHECK_EQ(jzx_supervisor_plan(t.loop, t.sup, x->me.id, NULL, 1, &count), JZX_ERR_INVALID_ARG);
+    CHECK_EQ(jzx_supervisor_plan(t.loop, t.sup, x->me.id, &step, 1, NULL), JZX_ERR_INVALID_ARG);
     CHECK_EQ(step.what, 99);
     CHECK_EQ(count, 77);
     tree_close(&t);
@@ -403,7 +403,7 @@ static void test_who_is_down_starts_with_its_group_R19(void)
         jzx_supervisor_spec spec = {.strategy = strategy};
         tree_open(&t);
         tree_start_kids(&t, &spec, kids, modes, 5);
-        jzx_actor_id ids[] = {kids[0]->actor, kids[1]->actor, kids[2]->actor};
+        jzx_actor_id ids[] = {kids[0]->me.id, kids[1]->me.id, kids[2]->me.id};
         CHECK_OK(jzx_supervisor_terminate_child(t.loop, t.sup, "b"));
         kid_end(kids[2], JZX_REASON_NORMAL);
         kid_end(kids[3], JZX_REASON_NORMAL);
@@ -411,11 +411,11 @@ static void test_who_is_down_starts_with_its_group_R19(void)
         CHECK_COMES_TRUE(&t, kids[0], "restart:a end:e start:a start:b start:c");
         KID_CHECK_LIFE(kids[0], ids[0], 2);
         for (size_t i = 1; i < 3; i++) {
-            CHECK(kids[i]->actor != ids[i]);
-            KID_CHECK_LIFE(kids[i], kids[i]->actor, 1);
+            CHECK(kids[i]->me.id != ids[i]);
+            KID_CHECK_LIFE(kids[i], kids[i]->me.id, 1);
         }
-        CHECK_EQ(kids[3]->inits, 1); /* temporary: forgotten */
-        CHECK_EQ(kids[4]->inits, 1);
+        CHECK_EQ(kids[3]->me.inits, 1); /* temporary: forgotten */
+        CHECK_EQ(kids[4]->me.inits, 1);
         CHECK_EQ(tree_status(&t, "e"), NO_CHILD);
         tree_close(&t);
     }
@@ -462,7 +462,7 @@ static void test_a_restart_forgets_later_changes_R3(void)
     jzx_supervisor_spec all = {.strategy = JZX_ONE_FOR_ALL, .intensity = 7};
     REQUIRE_OK(jzx_supervisor_reconfigure(t.loop, id, &all));
     foresight f;
-    foresee(&t, id, b->actor, &f);
+    foresee(&t, id, b->me.id, &f);
     CHECK_STR(f.text.text, "restart:b stop:x start:b start:x");
 
     CHECK_OK(jzx_kill(t.loop, id));
@@ -474,10 +474,10 @@ static void test_a_restart_forgets_later_changes_R3(void)
     CHECK_STR(list[1].id, "b");
     CHECK_EQ(list[0].status, JZX_CHILD_RUNNING);
     CHECK_EQ(added->drops, 1);
-    foresee(&t, id, b->actor, &f);
+    foresee(&t, id, b->me.id, &f);
     CHECK_STR(f.text.text, "restart:b start:b"); /* one_for_one again, and the default limit */
     kid_end(b, JZX_REASON_FAILED);
-    foresee(&t, id, b->actor, &f);
+    foresee(&t, id, b->me.id, &f);
     CHECK_STR(f.text.text, "give_up end:b end:a");
     tree_close(&t);
 }
@@ -495,13 +495,13 @@ static void test_no_resume_while_a_stop_is_deferred_R18(void)
         jzx_supervisor_spec resume = {.action = JZX_ACTION_RESUME};
         a->at_stop = 'd';
         tree_start(&t, &resume, &spec, 1);
-        jzx_actor_id id = a->actor;
-        kid_tell(a, KID_FAIL, 0);
+        jzx_actor_id id = a->me.id;
+        kid_tell(a, T_FAIL, 0);
         CHECK_OK(jzx_stop(t.loop, id));
         tree_pass(&t, 100); /* the deadline is not what ends it */
         CHECK_STR(words_take(&t.asked), "a");
-        CHECK_EQ(a->handled, 1);
-        CHECK_EQ(a->deinits, 1);
+        CHECK_EQ(a->me.handled, 1);
+        CHECK_EQ(a->me.deinits, 1);
         if (mode == JZX_TEMPORARY) {
             CHECK_EQ(tree_status(&t, "a"), NO_CHILD);
             CHECK_EQ(kid_state_of(a), JZX_STATE_TERMINATED);
@@ -509,7 +509,7 @@ static void test_no_resume_while_a_stop_is_deferred_R18(void)
             KID_CHECK_LIFE(a, id, 2);
         }
         tree_pass(&t, 10000);
-        CHECK_EQ(a->inits, mode == JZX_TEMPORARY ? 1 : 2);
+        CHECK_EQ(a->me.inits, mode == JZX_TEMPORARY ? 1 : 2);
         tree_close(&t);
     }
 }
@@ -517,7 +517,7 @@ static void test_no_resume_while_a_stop_is_deferred_R18(void)
 static jzx_behavior_result fails_in_post_stop(jzx_context *ctx, const jzx_signal *signal)
 {
     return signal->kind == JZX_SIGNAL_POST_STOP ? jzx_fail(ctx, KID_STOP_CODE, "told to")
-                                                : kid_signal(ctx, signal);
+                                                : puppet_signal(ctx, signal);
 }
 
 /* SM18: the first stop turned into a failure by its POST_STOP, the second one ends it for good. */
@@ -533,12 +533,12 @@ static void test_a_second_stop_ends_a_backoff_R16(void)
     kid_end(a, JZX_REASON_SHUTDOWN);
     CHECK_EQ(tree_status(&t, "a"), JZX_CHILD_RESTARTING);
     CHECK_EQ(tree_child(&t, "a").last.kind, JZX_REASON_FAILED);
-    CHECK_EQ(a->deinits, 1);
+    CHECK_EQ(a->me.deinits, 1);
     kid_end(a, JZX_REASON_SHUTDOWN);
     CHECK_EQ(kid_state_of(a), JZX_STATE_TERMINATED);
     CHECK_EQ(tree_status(&t, "a"), JZX_CHILD_DOWN);
     tree_pass(&t, 1000);
-    CHECK_EQ(a->inits, 1);
+    CHECK_EQ(a->me.inits, 1);
     tree_close(&t);
 }
 
@@ -552,11 +552,11 @@ static void test_a_group_waits_for_a_deferred_stop_R18(void)
         jzx_supervisor_spec spec = {.strategy = strategy};
         tree_open(&t);
         tree_start_kids(&t, &spec, kids, NULL, 3);
-        jzx_actor_id ids[] = {kids[0]->actor, kids[1]->actor, kids[2]->actor};
+        jzx_actor_id ids[] = {kids[0]->me.id, kids[1]->me.id, kids[2]->me.id};
         (void)words_take(&t.life);
         kid_tell(kids[1], KID_LINGER, 2000);
         tree_idle(&t);
-        CHECK_OK(jzx_stop(t.loop, kids[1]->actor));
+        CHECK_OK(jzx_stop(t.loop, kids[1]->me.id));
         tree_pass(&t, 500);
         CHECK_EQ(kid_state_of(kids[1]), JZX_STATE_RUNNING);
         kid_end(kids[0], JZX_REASON_FAILED);

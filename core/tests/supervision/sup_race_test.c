@@ -81,9 +81,9 @@ static void check_settled(race *r)
     CHECK_EQ(kid_state_of(r->b), b == JZX_CHILD_RUNNING ? JZX_STATE_RUNNING : JZX_STATE_TERMINATED);
     uint32_t up = b == JZX_CHILD_RUNNING ? 3 : 2;
     CHECK_EQ(rig_counters(&r->t.r).live, up + 1);
-    CHECK_EQ(r->a->ups, r->a->deinits + 1);
-    CHECK_EQ(r->b->ups, r->b->deinits + up - 2);
-    CHECK_EQ(r->c->ups, r->c->deinits + 1);
+    CHECK_EQ(r->a->me.ups, r->a->me.deinits + 1);
+    CHECK_EQ(r->b->me.ups, r->b->me.deinits + up - 2);
+    CHECK_EQ(r->c->me.ups, r->c->me.deinits + 1);
 }
 
 static void two_end(race *r, uint32_t first, uint32_t second)
@@ -92,9 +92,9 @@ static void two_end(race *r, uint32_t first, uint32_t second)
     kid_begin_end(r->b, second);
     tree_idle(&r->t);
     check_settled(r);
-    CHECK(r->a->inits >= 2);
+    CHECK(r->a->me.inits >= 2);
     if (r->mode == JZX_TEMPORARY) {
-        CHECK_EQ(r->b->inits, 1);
+        CHECK_EQ(r->b->me.inits, 1);
     }
 }
 
@@ -156,7 +156,7 @@ static void end_and_terminate(race *r, uint32_t first, uint32_t second)
         CHECK_EQ(tree_status(&r->t, r->b->id),
                  r->mode == JZX_TEMPORARY ? NO_CHILD : JZX_CHILD_DOWN);
         CHECK_EQ(kid_state_of(r->b), JZX_STATE_TERMINATED);
-        CHECK_EQ(r->b->inits, 1);
+        CHECK_EQ(r->b->me.inits, 1);
     }
 }
 
@@ -170,11 +170,11 @@ static void end_and_stop(race *r, uint32_t first, uint32_t second)
 {
     kid_begin_end(r->a, first);
     kid_begin_end(r->b, second);
-    uint32_t inits = r->a->inits + r->b->inits + r->c->inits;
+    uint32_t inits = r->a->me.inits + r->b->me.inits + r->c->me.inits;
     CHECK_OK(jzx_stop(r->t.loop, r->t.sup));
     tree_idle(&r->t);
     CHECK_GONE(&r->t, JZX_REASON_SHUTDOWN);
-    CHECK_EQ(r->a->inits + r->b->inits + r->c->inits, inits);
+    CHECK_EQ(r->a->me.inits + r->b->me.inits + r->c->me.inits, inits);
     CHECK_STR(words_take(&r->t.restarts), "");
 }
 
@@ -216,8 +216,8 @@ static void test_a_supervisor_that_is_killed_among_failing_children_is_restarted
         tree_idle(&t);
         CHECK_EQ(jzx_actor_incarnation(t.loop, id), 2);
         CHECK_EQ(jzx_actor_state(t.loop, id), JZX_STATE_RUNNING);
-        KID_CHECK_LIFE(a, a->actor, 1);
-        KID_CHECK_LIFE(b, b->actor, 1);
+        KID_CHECK_LIFE(a, a->me.id, 1);
+        KID_CHECK_LIFE(b, b->me.id, 1);
         CHECK_EQ(rig_counters(&t.r).live, 4);
         CHECK_EQ(jzx_supervisor_children(t.loop, id, NULL, 0), 2);
         tree_stop_now(&t);
@@ -264,7 +264,7 @@ static void test_calls_in_the_middle_of_a_restart_settle_R19(void)
             CHECK(status == JZX_CHILD_RUNNING || status == JZX_CHILD_DOWN);
             CHECK_EQ(kid_state_of(k),
                      status == JZX_CHILD_RUNNING ? JZX_STATE_RUNNING : JZX_STATE_TERMINATED);
-            CHECK_EQ(k->ups, k->deinits + (status == JZX_CHILD_RUNNING ? 1 : 0));
+            CHECK_EQ(k->me.ups, k->me.deinits + (status == JZX_CHILD_RUNNING ? 1 : 0));
         }
         race_close(&r, failures);
     }

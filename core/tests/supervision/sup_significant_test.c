@@ -47,7 +47,7 @@ static void insignificant_ends_stop_nobody(uint32_t mode)
             kid_end(kids[0], reasons[i]);
             kid_end(kids[1], reasons[i]);
             CHECK(is_up(&t));
-            KID_CHECK_LIFE(kids[2], kids[2]->actor, 1);
+            KID_CHECK_LIFE(kids[2], kids[2]->me.id, 1);
             tree_stop_now(&t);
             tree_close(&t);
         }
@@ -82,7 +82,7 @@ static void test_a_significant_temporary_child_ends_its_supervisor_R19(void)
         start_three(&t, kids, JZX_ONE_FOR_ONE, JZX_AUTO_ALL_SIGNIFICANT, JZX_TEMPORARY, FIRST_TWO);
         kid_end(kids[1], reasons[i]);
         CHECK(is_up(&t)); /* there is another one */
-        KID_CHECK_LIFE(kids[0], kids[0]->actor, 1);
+        KID_CHECK_LIFE(kids[0], kids[0]->me.id, 1);
         kid_end(kids[0], reasons[i]);
         snprintf(ends, sizeof ends, "b:%s a:%s c:shutdown sup:shutdown", names[i], names[i]);
         check_done(&t, ends);
@@ -96,7 +96,7 @@ static void test_a_significant_transient_child_ends_its_supervisor_when_it_is_do
         tree t;
         kid *kids[3];
         start_three(&t, kids, JZX_ONE_FOR_ONE, rule, JZX_TRANSIENT, FIRST_TWO);
-        jzx_actor_id a = kids[0]->actor;
+        jzx_actor_id a = kids[0]->me.id;
         kid_end(kids[0], JZX_REASON_KILLED); /* a failure is restarted, and is no end */
         KID_CHECK_LIFE(kids[0], a, 2);
         kid_end(kids[0], JZX_REASON_FAILED);
@@ -139,11 +139,11 @@ static void test_terminating_a_significant_child_ends_nobody_else_R19(void)
             start_three(&t, kids, JZX_ONE_FOR_ONE, rule, mode, FIRST_TWO);
             CHECK_OK(jzx_supervisor_terminate_child(t.loop, t.sup, "a"));
             tree_idle(&t);
-            CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, kids[1]->actor));
+            CHECK_OK(jzx_supervisor_terminate(t.loop, t.sup, kids[1]->me.id));
             tree_idle(&t);
             CHECK(is_up(&t));
             CHECK_STR(words_take(&t.ends), "a:shutdown b:shutdown");
-            KID_CHECK_LIFE(kids[2], kids[2]->actor, 1);
+            KID_CHECK_LIFE(kids[2], kids[2]->me.id, 1);
             tree_close(&t);
         }
     }
@@ -191,8 +191,8 @@ static void test_a_significant_bystander_that_is_stopped_with_others_ends_nobody
                 tree_start(&t, &spec, specs, COUNT_OF(specs));
                 kid_end(a, JZX_REASON_FAILED);
                 CHECK(is_up(&t));
-                KID_CHECK_LIFE(a, a->actor, 2);
-                CHECK_EQ(b->inits, mode == JZX_TRANSIENT ? 2 : 1);
+                KID_CHECK_LIFE(a, a->me.id, 2);
+                CHECK_EQ(b->me.inits, mode == JZX_TRANSIENT ? 2 : 1);
                 if (mode == JZX_TRANSIENT) {
                     kid_end(b, JZX_REASON_NORMAL); /* this one is */
                     CHECK_GONE(&t, JZX_REASON_SHUTDOWN);
@@ -228,7 +228,7 @@ static void test_the_end_goes_up_through_significant_supervisors_only_R19(void)
                 CHECK(is_up(&t));
                 CHECK_STR(words_take(&t.ends), "a:normal x:shutdown mid:shutdown");
                 CHECK_EQ(tree_status(&t, "mid"), mode == JZX_TRANSIENT ? JZX_CHILD_DOWN : NO_CHILD);
-                KID_CHECK_LIFE(other, other->actor, 1);
+                KID_CHECK_LIFE(other, other->me.id, 1);
             }
             tree_close(&t);
         }
@@ -251,7 +251,7 @@ static void test_a_permanent_supervisor_that_is_done_is_started_again_R19(void)
     kid_end(a, JZX_REASON_NORMAL);
     CHECK_EQ(tree_child(&t, "mid").actor, id);
     CHECK_EQ(jzx_actor_incarnation(t.loop, id), 2);
-    CHECK_EQ(a->inits, 2);
+    CHECK_EQ(a->me.inits, 2);
     tree_close(&t);
 }
 
@@ -312,7 +312,7 @@ static void rule_ends(uint32_t rule)
     kid_end(kids[0], JZX_REASON_NORMAL);
     kid_end(x, JZX_REASON_NORMAL);
     CHECK(is_up(&t));
-    KID_CHECK_LIFE(kids[1], kids[1]->actor, 1);
+    KID_CHECK_LIFE(kids[1], kids[1]->me.id, 1);
     CHECK_OK(change_rule(&t, rule)); /* what ended before counts for nobody */
     tree_idle(&t);
     CHECK(is_up(&t));
@@ -348,7 +348,7 @@ static void test_a_rule_of_any_can_become_all_R19(void)
     CHECK_OK(change_rule(&t, JZX_AUTO_ALL_SIGNIFICANT));
     kid_end(kids[0], JZX_REASON_NORMAL);
     CHECK(is_up(&t));
-    KID_CHECK_LIFE(kids[1], kids[1]->actor, 1);
+    KID_CHECK_LIFE(kids[1], kids[1]->me.id, 1);
     kid_end(kids[1], JZX_REASON_NORMAL);
     CHECK_GONE(&t, JZX_REASON_SHUTDOWN);
     tree_close(&t);
@@ -362,7 +362,7 @@ static void test_a_rule_of_all_can_become_any_R19(void)
     CHECK_OK(change_rule(&t, JZX_AUTO_ANY_SIGNIFICANT));
     tree_idle(&t);
     CHECK(is_up(&t));
-    KID_CHECK_LIFE(kids[0], kids[0]->actor, 1);
+    KID_CHECK_LIFE(kids[0], kids[0]->me.id, 1);
     kid_end(kids[1], JZX_REASON_NORMAL);
     check_done(&t, "b:normal c:shutdown a:shutdown sup:shutdown");
     tree_close(&t);
@@ -386,7 +386,7 @@ static void test_a_child_can_become_significant_and_cease_to_be_R19(void)
     kid *c = add_significant(&t, "c", JZX_OK);
     kid_end(kids[0], JZX_REASON_NORMAL);
     CHECK(is_up(&t));
-    KID_CHECK_LIFE(kids[1], kids[1]->actor, 1);
+    KID_CHECK_LIFE(kids[1], kids[1]->me.id, 1);
     kid_end(c, JZX_REASON_NORMAL);
     CHECK_GONE(&t, JZX_REASON_SHUTDOWN);
     tree_close(&t);

@@ -3,7 +3,7 @@
  * and sup_flags cases, which docs/reference/SPEC.md lists. */
 #include "sup_fixture.h"
 
-#define START .id = "kid", .behavior = kid_behavior, .init = kid_init
+#define START .id = "kid", .behavior = puppet_behavior, .init = puppet_init
 
 static const jzx_supervisor_init nested = {.name = "nested"};
 
@@ -41,10 +41,10 @@ static void test_every_field_of_a_child_spec_is_checked_R19(void)
         jzx_err err;
         const char *field;
     } cases[] = {
-        {{.behavior = kid_behavior, .init = kid_init}, JZX_ERR_BAD_SPEC, "id"},
-        {{.id = "", .behavior = kid_behavior, .init = kid_init}, JZX_ERR_BAD_SPEC, "id"},
-        {{.id = long_id, .behavior = kid_behavior, .init = kid_init}, JZX_ERR_TOO_BIG, "id"},
-        {{.id = "kid", .init = kid_init}, JZX_ERR_BAD_SPEC, "behavior"},
+        {{.behavior = puppet_behavior, .init = puppet_init}, JZX_ERR_BAD_SPEC, "id"},
+        {{.id = "", .behavior = puppet_behavior, .init = puppet_init}, JZX_ERR_BAD_SPEC, "id"},
+        {{.id = long_id, .behavior = puppet_behavior, .init = puppet_init}, JZX_ERR_TOO_BIG, "id"},
+        {{.id = "kid", .init = puppet_init}, JZX_ERR_BAD_SPEC, "behavior"},
         {{START, .supervisor = &nested}, JZX_ERR_BAD_SPEC, "supervisor"},
         {{START, .mode = 3}, JZX_ERR_BAD_SPEC, "mode"},
         {{START, .significant = 2, .mode = JZX_TRANSIENT}, JZX_ERR_BAD_SPEC, "significant"},
@@ -58,8 +58,8 @@ static void test_every_field_of_a_child_spec_is_checked_R19(void)
         {{START, .mailbox_cap = 4, .low_water = 5}, JZX_ERR_BAD_SPEC, "low_water"},
         {{START, .mailbox_cap = JZX_MAILBOX_CAP_MAX + 1}, JZX_ERR_TOO_BIG, "mailbox_cap"},
         {{START, .intensity = JZX_INTENSITY_MAX + 1}, JZX_ERR_TOO_BIG, "intensity"},
-        {{.id = "kid", .behavior = kid_behavior}, JZX_ERR_NOT_RESTARTABLE, "init"},
-        {{.id = "kid", .behavior = kid_behavior, .mode = JZX_TRANSIENT},
+        {{.id = "kid", .behavior = puppet_behavior}, JZX_ERR_NOT_RESTARTABLE, "init"},
+        {{.id = "kid", .behavior = puppet_behavior, .mode = JZX_TRANSIENT},
          JZX_ERR_NOT_RESTARTABLE,
          "init"},
     };
@@ -79,12 +79,12 @@ static void test_the_same_checks_hold_for_a_child_that_is_added_R19(void)
         jzx_child_spec spec;
         jzx_err err;
     } cases[] = {
-        {{.behavior = kid_behavior, .init = kid_init}, JZX_ERR_BAD_SPEC},
+        {{.behavior = puppet_behavior, .init = puppet_init}, JZX_ERR_BAD_SPEC},
         {{.id = "kid"}, JZX_ERR_BAD_SPEC},
         {{START, .mode = 3}, JZX_ERR_BAD_SPEC},
         {{START, .significant = 1, .mode = JZX_TRANSIENT}, JZX_ERR_BAD_SPEC},
         {{START, .mailbox_cap = JZX_MAILBOX_CAP_MAX + 1}, JZX_ERR_TOO_BIG},
-        {{.id = "kid", .behavior = kid_behavior}, JZX_ERR_NOT_RESTARTABLE},
+        {{.id = "kid", .behavior = puppet_behavior}, JZX_ERR_NOT_RESTARTABLE},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         jzx_actor_id id = 12345;
@@ -131,7 +131,7 @@ static void test_every_good_combination_of_a_child_spec_is_taken_R19(void)
 
 static void test_an_id_may_be_used_once_in_a_supervisor_R19(void)
 {
-    const jzx_child_spec other = {.id = "other", .behavior = kid_behavior, .init = kid_init};
+    const jzx_child_spec other = {.id = "other", .behavior = puppet_behavior, .init = puppet_init};
     const jzx_child_spec twice[] = {{START}, other, {START}};
     refuses(NULL, twice, COUNT_OF(twice), JZX_ERR_DUPLICATE_CHILD, "kid", "");
     /* In another supervisor it means another child. */
@@ -143,14 +143,14 @@ static void test_an_id_may_be_used_once_in_a_supervisor_R19(void)
     jzx_supervisor_init below = {.name = "below", .children = &inner_spec, .child_count = 1};
     jzx_child_spec specs[] = {kid_spec(outer, JZX_PERMANENT), {.id = "s", .supervisor = &below}};
     tree_start(&t, NULL, specs, COUNT_OF(specs));
-    CHECK_EQ(outer->ups + inner->ups, 2);
-    CHECK(outer->actor != inner->actor);
+    CHECK_EQ(outer->me.ups + inner->me.ups, 2);
+    CHECK(outer->me.id != inner->me.id);
     tree_close(&t);
 }
 
 static void test_a_nested_spec_is_checked_before_anything_starts_R19(void)
 {
-    static const jzx_child_spec bad[] = {{.id = "deep", .behavior = kid_behavior}};
+    static const jzx_child_spec bad[] = {{.id = "deep", .behavior = puppet_behavior}};
     static const jzx_supervisor_init low = {.name = "low", .children = bad, .child_count = 1};
     static const jzx_child_spec middle[] = {{.id = "low", .supervisor = &low}};
     static const jzx_supervisor_init mid = {.name = "mid", .children = middle, .child_count = 1};
@@ -161,8 +161,8 @@ static void test_a_nested_spec_is_checked_before_anything_starts_R19(void)
 static void test_a_dynamic_supervisor_needs_exactly_one_spec_R19(void)
 {
     const jzx_supervisor_spec dynamic = {.strategy = JZX_DYNAMIC};
-    const jzx_child_spec two[] = {{START},
-                                  {.id = "other", .behavior = kid_behavior, .init = kid_init}};
+    const jzx_child_spec two[] = {
+        {START}, {.id = "other", .behavior = puppet_behavior, .init = puppet_init}};
     refuses(&dynamic, NULL, 0, JZX_ERR_BAD_SPEC, NULL, "");
     refuses(&dynamic, two, 2, JZX_ERR_BAD_SPEC, NULL, "");
     jzx_supervisor_init init = {.spec = &dynamic, .children = two, .child_count = 1};
@@ -213,7 +213,7 @@ static void test_a_running_supervisor_refuses_bad_rules_and_keeps_its_own_R19(vo
     }
     spec.intensity = JZX_INTENSITY_MAX + 1;
     CHECK_EQ(jzx_supervisor_reconfigure(t.loop, t.sup, &spec), JZX_ERR_TOO_BIG);
-    jzx_actor_id b = kids[1]->actor;
+    jzx_actor_id b = kids[1]->me.id;
     kid_end(kids[0], JZX_REASON_FAILED);
     KID_CHECK_LIFE(kids[1], b, 2); /* still one for all */
     tree_close(&t);

@@ -12,10 +12,10 @@ static void test_a_supervisor_starts_its_children_and_stops_clean_R19(void)
     CHECK_COUNTS(&t, 2, 2, 0, 2);
     for (size_t i = 0; i < COUNT_OF(kids); i++) {
         jzx_actor_facts facts;
-        REQUIRE_OK(jzx_actor_inspect(t.loop, kids[i]->actor, &facts));
+        REQUIRE_OK(jzx_actor_inspect(t.loop, kids[i]->me.id, &facts));
         CHECK_EQ(facts.parent, t.sup);
         CHECK_STR(facts.name, kids[i]->id);
-        KID_CHECK_LIFE(kids[i], kids[i]->actor, 1);
+        KID_CHECK_LIFE(kids[i], kids[i]->me.id, 1);
     }
     tree_stop_now(&t);
     CHECK_STR(words_take(&t.life), "-b -a");
@@ -49,7 +49,7 @@ static void test_a_child_starts_when_the_one_before_is_running_R19(void)
     CHECK_STR(words_take(&t.life), ""); /* nobody's code runs inside the call */
     for (int i = 0; i < 100 && jzx_actor_state(t.loop, t.sup) != JZX_STATE_RUNNING; i++) {
         for (size_t later = 1; later < COUNT_OF(kids); later++) {
-            CHECK(kids[later]->inits == 0 || kid_state_of(kids[later - 1]) == JZX_STATE_RUNNING);
+            CHECK(kids[later]->me.inits == 0 || kid_state_of(kids[later - 1]) == JZX_STATE_RUNNING);
         }
         REQUIRE_OK(jzx_loop_step(t.loop, 0));
     }
@@ -84,11 +84,11 @@ static void test_an_actor_whose_init_says_stop_never_runs_R15(void)
     tree_open(&t);
     kid *k = kid_new(&t, "a");
     k->plan = "i";
-    jzx_spawn_opts opts = {.behavior = kid_behavior,
-                           .init = kid_init,
+    jzx_spawn_opts opts = {.behavior = puppet_behavior,
+                           .init = puppet_init,
                            .state = k,
-                           .deinit = kid_deinit,
-                           .on_signal = kid_signal,
+                           .deinit = puppet_deinit,
+                           .on_signal = puppet_signal,
                            .name = "a"};
     jzx_actor_id id = 0;
     REQUIRE_OK(jzx_spawn(t.loop, &opts, &id));
@@ -99,7 +99,7 @@ static void test_an_actor_whose_init_says_stop_never_runs_R15(void)
     CHECK_STR(words_take(&t.fails), "");
     CHECK_EQ(jzx_actor_state(t.loop, id), JZX_STATE_TERMINATED);
     CHECK_EQ(rig_counters(&t.r).live, 0);
-    CHECK_EQ(k->handled, 0);
+    CHECK_EQ(k->me.handled, 0);
     tree_close(&t);
 }
 
@@ -143,7 +143,7 @@ static void test_a_child_that_is_added_and_declines_keeps_its_spec_R19(void)
         CHECK_EQ(jzx_actor_state(t.loop, id), JZX_STATE_TERMINATED);
         CHECK_EQ(jzx_supervisor_start_child(t.loop, t.sup, &spec, NULL), JZX_ERR_CHILD_PRESENT);
         CHECK_OK(jzx_supervisor_delete_child(t.loop, t.sup, "a"));
-        CHECK_EQ(a->inits, 1);
+        CHECK_EQ(a->me.inits, 1);
         tree_close(&t);
     }
 }
@@ -192,7 +192,7 @@ static void declining_dynamic_child_is_forgotten(uint32_t mode)
     CHECK_COUNTS(&t, 1, 1, 0, 1);
     jzx_child_info list[4];
     REQUIRE_EQ(jzx_supervisor_children(t.loop, t.sup, list, COUNT_OF(list)), 1);
-    CHECK_EQ(list[0].actor, other->actor);
+    CHECK_EQ(list[0].actor, other->me.id);
     tree_stop_now(&t); /* there is no phantom to wait for */
     CHECK_STR(words_take(&t.ends), "kid:normal kid:shutdown sup:shutdown");
     CHECK_STR(words_take(&t.fails), "");
@@ -238,7 +238,7 @@ static void start_fails(const char *plan, size_t bad, const char *life, const ch
     CHECK_EQ(words_count(got, word), 1);
     /* The cause is told where it happened. */
     CHECK(words_in_order(t.fails.text, word));
-    CHECK_EQ(kids[bad]->inits, 1);
+    CHECK_EQ(kids[bad]->me.inits, 1);
     CHECK_GONE(&t, JZX_REASON_START_FAILED);
     CHECK_EQ(t.sup_end.code, code);
     tree_close(&t);
@@ -287,7 +287,7 @@ static void test_an_added_child_that_cannot_start_is_forgotten_again_R19(void)
         kid *other = NULL;
         tree_open(&t);
         tree_start_kids(&t, NULL, &other, NULL, 1);
-        jzx_actor_id other_id = other->actor;
+        jzx_actor_id other_id = other->me.id;
         kid *b = kid_new(&t, "b");
         b->plan = plans[i / 3];
         jzx_child_spec spec = kid_spec(b, (uint32_t)(i % 3));
@@ -297,7 +297,7 @@ static void test_an_added_child_that_cannot_start_is_forgotten_again_R19(void)
             CHECK_OK(jzx_supervisor_start_child(t.loop, t.sup, &spec, &id));
             tree_idle(&t);
             CHECK_EQ(tree_status(&t, "b"), NO_CHILD);
-            CHECK_EQ(b->inits, tries);
+            CHECK_EQ(b->me.inits, tries);
             CHECK_EQ(b->drops, tries);
             CHECK_EQ(jzx_actor_state(t.loop, id), JZX_STATE_TERMINATED);
         }
@@ -326,7 +326,7 @@ static void test_a_child_that_cannot_be_started_again_keeps_its_spec_R19(void)
             tree_idle(&t);
             CHECK_EQ(tree_status(&t, "a"), JZX_CHILD_DOWN);
             CHECK_EQ(tree_child(&t, "a").last.kind, JZX_REASON_START_FAILED);
-            CHECK_EQ(a->inits, 1 + tries);
+            CHECK_EQ(a->me.inits, 1 + tries);
         }
         CHECK_COUNTS(&t, 1, 0, 0, 1);
         CHECK_OK(jzx_supervisor_restart_child(t.loop, t.sup, "a", NULL));
@@ -346,7 +346,7 @@ static void test_a_dynamic_child_that_cannot_start_leaves_nothing_R19(void)
         for (int i = 0; i < 5; i++) {
             kid *k = tree_add_dynamic(&t, "f");
             tree_idle(&t);
-            CHECK_EQ(k->inits, 1);
+            CHECK_EQ(k->me.inits, 1);
             CHECK_EQ(kid_state_of(k), JZX_STATE_TERMINATED);
         }
         CHECK_COUNTS(&t, 1, 0, 0, 0);
@@ -361,10 +361,10 @@ static void test_a_dynamic_child_that_cannot_start_leaves_nothing_R19(void)
 static void check_default_spec(const jzx_child_spec *got, const kid *k)
 {
     CHECK_STR(got->id, "kid");
-    CHECK(got->behavior == kid_behavior);
-    CHECK(got->init == kid_init);
-    CHECK(got->deinit == kid_deinit);
-    CHECK(got->on_signal == kid_signal);
+    CHECK(got->behavior == puppet_behavior);
+    CHECK(got->init == puppet_init);
+    CHECK(got->deinit == puppet_deinit);
+    CHECK(got->on_signal == puppet_signal);
     CHECK(got->arg == k);
     CHECK(got->supervisor == NULL);
     CHECK_EQ(got->mode, JZX_PERMANENT);
@@ -424,7 +424,7 @@ static void test_a_spec_without_id_or_start_is_refused_and_nothing_starts_R19(vo
         jzx_child_spec specs[] = {kid_spec(k, 0), kid_spec(k, 0)};
         char why[200] = "?";
         specs[1].id = missing == 0 ? NULL : missing == 1 ? "" : "b";
-        specs[1].behavior = missing == 2 ? NULL : kid_behavior;
+        specs[1].behavior = missing == 2 ? NULL : puppet_behavior;
         jzx_supervisor_init init = {.name = "sup", .children = specs, .child_count = 2};
         jzx_actor_id id = 12345;
         CHECK_EQ(jzx_supervisor_check(&init, why, sizeof why), JZX_ERR_BAD_SPEC);
@@ -433,7 +433,7 @@ static void test_a_spec_without_id_or_start_is_refused_and_nothing_starts_R19(vo
         CHECK_EQ(id, 12345);
     }
     tree_idle(&t);
-    CHECK_EQ(k->inits, 0);
+    CHECK_EQ(k->me.inits, 0);
     CHECK_EQ(rig_counters(&t.r).spawned, 0);
     tree_close(&t);
 }

@@ -176,7 +176,7 @@ static void test_significance_is_that_of_the_one_that_failed_R19(void)
         tree_start(&t, &spec, children, 2);
         kid_end(a, JZX_REASON_FAILED);
         CHECK_EQ(jzx_actor_state(t.loop, t.sup), own ? JZX_STATE_TERMINATED : JZX_STATE_RUNNING);
-        CHECK_EQ(b->deinits, 1);
+        CHECK_EQ(b->me.deinits, 1);
         tree_close(&t);
     }
 }
@@ -189,7 +189,7 @@ static void test_a_plan_says_that_all_end_R19(void)
     size_t count = 0;
     tree_open(&t);
     tree_start_kids(&t, &stop_all, k, NULL, KIDS);
-    REQUIRE_OK(jzx_supervisor_plan(t.loop, t.sup, k[1]->actor, steps, COUNT_OF(steps), &count));
+    REQUIRE_OK(jzx_supervisor_plan(t.loop, t.sup, k[1]->me.id, steps, COUNT_OF(steps), &count));
     REQUIRE_EQ(count, KIDS);
     static const char *const order[KIDS] = {"b", "d", "c", "a"};
     for (size_t i = 0; i < KIDS; i++) {

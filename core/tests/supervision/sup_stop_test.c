@@ -31,7 +31,7 @@ static void test_an_infinite_shutdown_waits_for_the_child_R16(void)
     CHECK_STR(words_take(&t.ends), "c:shutdown");
     CHECK_EQ(kid_state_of(kids[0]), JZX_STATE_RUNNING); /* its turn comes after b's */
     CHECK_EQ(jzx_actor_state(t.loop, t.sup), JZX_STATE_STOPPING);
-    CHECK_EQ(kids[1]->deinits, 0);
+    CHECK_EQ(kids[1]->me.deinits, 0);
     tree_pass(&t, 2 * 1000);
     CHECK_STR(words_take(&t.ends), "b:shutdown a:shutdown sup:shutdown");
     CHECK_STR(words_take(&t.life), "-c -b -a");
@@ -49,7 +49,7 @@ static void test_a_child_that_takes_too_long_is_killed_and_the_others_are_not_R1
     CHECK_OK(jzx_stop(t.loop, t.sup));
     tree_pass(&t, 990);
     CHECK_STR(words_take(&t.ends), "c:shutdown");
-    CHECK_EQ(kids[1]->deinits, 0);
+    CHECK_EQ(kids[1]->me.deinits, 0);
     tree_pass(&t, 20);
     CHECK_STR(words_take(&t.ends), "b:stop_timeout a:shutdown sup:shutdown");
     CHECK_STR(words_take(&t.life), "-c -b -a"); /* also the killed one releases its state */
@@ -121,7 +121,7 @@ static void test_a_brutal_shutdown_kills_all_dynamic_children_R16(void)
     CHECK_EQ(words_count(words_take(&t.ends), "kid:killed"), COUNT);
     CHECK_STR(words_take(&t.asked), "");
     for (int i = 0; i < COUNT; i++) {
-        CHECK_EQ(kids[i]->deinits, 1);
+        CHECK_EQ(kids[i]->me.deinits, 1);
     }
     tree_close(&t);
 }
@@ -159,8 +159,8 @@ static void children_end_while_the_supervisor_stops(uint32_t strategy, bool stop
     tree_pass(&t, 1000);
     CHECK_GONE(&t, JZX_REASON_SHUTDOWN);
     for (size_t i = 0; i < COUNT; i++) {
-        CHECK_EQ(kids[i]->inits, 1);
-        CHECK_EQ(kids[i]->deinits, 1);
+        CHECK_EQ(kids[i]->me.inits, 1);
+        CHECK_EQ(kids[i]->me.deinits, 1);
     }
     CHECK_STR(words_take(&t.restarts), "");
     CHECK_STR(words_take(&t.escalations), "");
@@ -284,7 +284,7 @@ static void test_a_stopping_supervisor_refuses_new_children_R16(void)
     CHECK_EQ(jzx_supervisor_restart_child(t.loop, t.sup, "a", NULL), JZX_ERR_STOPPING);
     CHECK_EQ(jzx_send_u64(t.loop, t.sup, 0, 1), JZX_ERR_STOPPING);
     tree_pass(&t, 1000);
-    CHECK_EQ(late->inits, 0);
+    CHECK_EQ(late->me.inits, 0);
     CHECK_GONE(&t, JZX_REASON_SHUTDOWN);
     tree_close(&t);
 }
@@ -331,7 +331,7 @@ static void test_a_stop_group_stops_at_the_same_time_R16(void)
     CHECK_EQ(words_count(asked, "b") + words_count(asked, "c") + words_count(asked, "d"), 3);
     CHECK_EQ(words_count(asked, "a"), 0);
     tree_pass(&t, 1000);
-    CHECK_EQ(kids[3]->deinits + kids[2]->deinits + kids[1]->deinits, 3);
+    CHECK_EQ(kids[3]->me.deinits + kids[2]->me.deinits + kids[1]->me.deinits, 3);
     CHECK_GONE(&t, JZX_REASON_SHUTDOWN); /* a's work was over when it was asked */
     tree_close(&t);
 }

@@ -10,11 +10,11 @@ static void check_gave_up(tree *t, kid *const *kids, size_t count, const kid *ca
 {
     char word[64];
     CHECK_GONE(t, JZX_REASON_GAVE_UP);
-    CHECK_EQ(t->sup_end.from, cause->actor);
+    CHECK_EQ(t->sup_end.from, cause->me.id);
     snprintf(word, sizeof word, "sup:gave_up:%s", cause->id);
     CHECK_STR(words_take(&t->escalations), word);
     for (size_t i = 0; i < count; i++) {
-        CHECK_EQ(kids[i]->ups, kids[i]->deinits);
+        CHECK_EQ(kids[i]->me.ups, kids[i]->me.deinits);
         CHECK_EQ(kid_state_of(kids[i]), JZX_STATE_TERMINATED);
     }
     CHECK(strlen(t->ends.text) > strlen("sup:gave_up"));
@@ -28,7 +28,7 @@ static void test_restarts_that_are_far_apart_never_reach_the_limit_R19(void)
     jzx_supervisor_spec spec = {.intensity = 1, .period_ms = 1000};
     tree_open(&t);
     tree_start_kids(&t, &spec, kids, NULL, 2);
-    jzx_actor_id a = kids[0]->actor;
+    jzx_actor_id a = kids[0]->me.id;
     for (uint32_t i = 0; i < 10; i++) {
         kid_end(kids[0], JZX_REASON_FAILED);
         KID_CHECK_LIFE(kids[0], a, 2 + i);
@@ -50,7 +50,7 @@ static void test_the_window_of_the_limit_slides_R19(void)
     tree_start_kids(&t, &spec, &a, NULL, 1);
     for (uint32_t i = 0; i < 12; i++) { /* one per 340 ms: never four within 1000 */
         kid_end(a, JZX_REASON_FAILED);
-        KID_CHECK_LIFE(a, a->actor, 2 + i);
+        KID_CHECK_LIFE(a, a->me.id, 2 + i);
         tree_pass(&t, 340);
     }
     for (int i = 0; i < 4 && jzx_actor_state(t.loop, t.sup) == JZX_STATE_RUNNING; i++) {
@@ -58,7 +58,7 @@ static void test_the_window_of_the_limit_slides_R19(void)
         tree_pass(&t, 300);
     }
     check_gave_up(&t, &a, 1, a);
-    CHECK_EQ(a->ups, 1 + 12 + 1); /* two of the twelve were still within the period */
+    CHECK_EQ(a->me.ups, 1 + 12 + 1); /* two of the twelve were still within the period */
     tree_close(&t);
 }
 
@@ -71,7 +71,7 @@ static void test_the_default_limit_is_one_restart_in_five_seconds_R36(void)
     kid_end(a, JZX_REASON_FAILED);
     tree_pass(&t, 5100);
     kid_end(a, JZX_REASON_FAILED);
-    KID_CHECK_LIFE(a, a->actor, 3);
+    KID_CHECK_LIFE(a, a->me.id, 3);
     tree_pass(&t, 4900);
     kid_end(a, JZX_REASON_FAILED);
     check_gave_up(&t, &a, 1, a);
@@ -87,7 +87,7 @@ static void test_an_intensity_of_never_gives_up_at_the_first_failure_R36(void)
     tree_start_kids(&t, &spec, kids, NULL, 2);
     kid_end(kids[1], JZX_REASON_FAILED);
     check_gave_up(&t, kids, 2, kids[1]);
-    CHECK_EQ(kids[1]->inits, 1);
+    CHECK_EQ(kids[1]->me.inits, 1);
     tree_close(&t);
 }
 
@@ -98,7 +98,7 @@ static void test_one_for_one_restarts_only_the_child_that_failed_R19(void)
     jzx_supervisor_spec spec = {.intensity = 2, .period_ms = HOUR_MS};
     tree_open(&t);
     tree_start_kids(&t, &spec, kids, NULL, 3);
-    jzx_actor_id ids[] = {kids[0]->actor, kids[1]->actor, kids[2]->actor};
+    jzx_actor_id ids[] = {kids[0]->me.id, kids[1]->me.id, kids[2]->me.id};
     kid_end(kids[0], JZX_REASON_FAILED);
     KID_CHECK_LIFE(kids[0], ids[0], 2);
     KID_CHECK_LIFE(kids[1], ids[1], 1);
@@ -126,8 +126,8 @@ static void test_one_for_one_gives_up_when_a_restart_keeps_failing_R19(void)
     kids[0]->plan = "f";
     kid_end(kids[0], JZX_REASON_FAILED);
     check_gave_up(&t, kids, 2, kids[0]);
-    CHECK_EQ(kids[0]->inits, 1 + 4); /* each failed try costs one */
-    CHECK_EQ(kids[1]->inits, 1);
+    CHECK_EQ(kids[0]->me.inits, 1 + 4); /* each failed try costs one */
+    CHECK_EQ(kids[1]->me.inits, 1);
     CHECK_STR(words_take(&t.restarts), "a#2 a#3 a#4 a#5");
     CHECK(words_in_order(t.ends.text, "b:shutdown sup:gave_up"));
     CHECK(words_in_order(t.ends.text, "a:start_failed sup:gave_up"));
@@ -146,7 +146,7 @@ static void test_one_for_all_restarts_everybody_R19(void)
         tree_start_kids(&t, &spec, kids, NULL, 3);
         (void)words_take(&t.life);
         for (size_t i = 0; i < 3; i++) {
-            ids[i] = kids[i]->actor;
+            ids[i] = kids[i]->me.id;
         }
         kid_end(kids[which], JZX_REASON_FAILED);
         static const char *const stops[] = {"-c -b", "-c -a", "-b -a"};
@@ -159,7 +159,7 @@ static void test_one_for_all_restarts_everybody_R19(void)
         CHECK_STR(words_take(&t.ends), "");
         for (size_t i = 0; i < 3; i++) {
             KID_CHECK_LIFE(kids[i], ids[i], 2);
-            CHECK_EQ(kids[i]->inits, 2);
+            CHECK_EQ(kids[i]->me.inits, 2);
         }
         /* One event costs one, however many it takes: one more is allowed. */
         kid_end(kids[(which + 1) % 3], JZX_REASON_FAILED);
@@ -187,8 +187,8 @@ static void test_one_for_all_two_failures_at_once_restart_everybody_R19(void)
     CHECK_EQ(jzx_actor_state(t.loop, t.sup), JZX_STATE_RUNNING);
     for (size_t i = 0; i < 3; i++) {
         CHECK_EQ(kid_state_of(kids[i]), JZX_STATE_RUNNING);
-        CHECK(kids[i]->inits >= 2);
-        CHECK_EQ(kids[i]->inits, kids[i]->deinits + 1);
+        CHECK(kids[i]->me.inits >= 2);
+        CHECK_EQ(kids[i]->me.inits, kids[i]->me.deinits + 1);
     }
     tree_close(&t);
 }
@@ -203,8 +203,8 @@ static void test_one_for_all_gives_up_when_a_sibling_cannot_start_again_R19(void
     kids[1]->plan = "f";
     kid_end(kids[0], JZX_REASON_FAILED);
     check_gave_up(&t, kids, 2, kids[1]);
-    CHECK_EQ(kids[0]->inits, 1 + 4);
-    CHECK_EQ(kids[1]->inits, 1 + 4);
+    CHECK_EQ(kids[0]->me.inits, 1 + 4);
+    CHECK_EQ(kids[1]->me.inits, 1 + 4);
     tree_close(&t);
 }
 
@@ -215,16 +215,16 @@ static void test_one_for_all_starts_over_when_a_sibling_fails_to_start_R19(void)
     jzx_supervisor_spec spec = {.strategy = JZX_ONE_FOR_ALL, .intensity = 2, .period_ms = HOUR_MS};
     tree_open(&t);
     tree_start_kids(&t, &spec, kids, NULL, 3);
-    jzx_actor_id ids[] = {kids[0]->actor, kids[1]->actor, kids[2]->actor};
+    jzx_actor_id ids[] = {kids[0]->me.id, kids[1]->me.id, kids[2]->me.id};
     kids[1]->plan = "fo";
     (void)words_take(&t.life);
     kid_end(kids[2], JZX_REASON_FAILED);
     CHECK(words_in_order(words_take(&t.life), "-b -a +a !b -a +a +b +c"));
-    CHECK_EQ(kids[0]->inits, 3); /* it was up, and was stopped again */
-    CHECK_EQ(kids[1]->inits, 3);
-    CHECK_EQ(kids[2]->inits, 2);
+    CHECK_EQ(kids[0]->me.inits, 3); /* it was up, and was stopped again */
+    CHECK_EQ(kids[1]->me.inits, 3);
+    CHECK_EQ(kids[2]->me.inits, 2);
     for (size_t i = 0; i < 3; i++) {
-        KID_CHECK_LIFE(kids[i], ids[i], kids[i]->inits);
+        KID_CHECK_LIFE(kids[i], ids[i], kids[i]->me.inits);
     }
     CHECK_STR(words_take(&t.ends), "");
     kid_end(kids[0], JZX_REASON_FAILED); /* event and failed try cost one each */
@@ -241,7 +241,7 @@ static void test_rest_for_one_restarts_those_that_started_later_R19(void)
     tree_open(&t);
     tree_start_kids(&t, &spec, kids, NULL, 4);
     for (size_t i = 0; i < 4; i++) {
-        ids[i] = kids[i]->actor;
+        ids[i] = kids[i]->me.id;
     }
     static const struct {
         size_t which;
@@ -278,9 +278,9 @@ static void test_rest_for_one_gives_up_when_a_later_child_cannot_start_again_R19
     kids[2]->plan = "f";
     kid_end(kids[1], JZX_REASON_FAILED);
     check_gave_up(&t, kids, 3, kids[2]);
-    CHECK_EQ(kids[0]->inits, 1);
-    CHECK_EQ(kids[1]->inits, 2); /* once: what is up stays up */
-    CHECK_EQ(kids[2]->inits, 1 + 4);
+    CHECK_EQ(kids[0]->me.inits, 1);
+    CHECK_EQ(kids[1]->me.inits, 2); /* once: what is up stays up */
+    CHECK_EQ(kids[2]->me.inits, 1 + 4);
     tree_close(&t);
 }
 
@@ -291,17 +291,17 @@ static void test_rest_for_one_tries_again_from_the_child_that_failed_to_start_R1
     jzx_supervisor_spec spec = {.strategy = JZX_REST_FOR_ONE, .intensity = 2, .period_ms = HOUR_MS};
     tree_open(&t);
     tree_start_kids(&t, &spec, kids, NULL, 4);
-    jzx_actor_id ids[] = {kids[0]->actor, kids[1]->actor, kids[2]->actor, kids[3]->actor};
+    jzx_actor_id ids[] = {kids[0]->me.id, kids[1]->me.id, kids[2]->me.id, kids[3]->me.id};
     kids[2]->plan = "fo";
     (void)words_take(&t.life);
     kid_end(kids[1], JZX_REASON_FAILED);
     CHECK(words_in_order(words_take(&t.life), "-d -c +b !c +c +d"));
-    CHECK_EQ(kids[0]->inits, 1);
-    CHECK_EQ(kids[1]->inits, 2);
-    CHECK_EQ(kids[2]->inits, 3);
-    CHECK_EQ(kids[3]->inits, 2);
+    CHECK_EQ(kids[0]->me.inits, 1);
+    CHECK_EQ(kids[1]->me.inits, 2);
+    CHECK_EQ(kids[2]->me.inits, 3);
+    CHECK_EQ(kids[3]->me.inits, 2);
     for (size_t i = 0; i < 4; i++) {
-        KID_CHECK_LIFE(kids[i], ids[i], kids[i]->inits);
+        KID_CHECK_LIFE(kids[i], ids[i], kids[i]->me.inits);
     }
     kid_end(kids[3], JZX_REASON_FAILED);
     check_gave_up(&t, kids, 4, kids[3]);
@@ -321,21 +321,21 @@ static void test_a_slow_sibling_is_waited_for_before_anybody_starts_R18(void)
     jzx_supervisor_spec spec = {.strategy = JZX_ONE_FOR_ALL};
     tree_start(&t, &spec, specs, COUNT_OF(specs));
     jzx_actor_id b = tree_child(&t, "b").actor;
-    jzx_actor_id old = slow->actor;
+    jzx_actor_id old = slow->me.id;
     kid_tell(slow, KID_LINGER, 2000);
     tree_idle(&t);
     kid_end(a, JZX_REASON_FAILED);
     tree_pass(&t, 1900);
-    CHECK_EQ(a->inits, 1);
-    CHECK_EQ(slow->deinits, 0);
+    CHECK_EQ(a->me.inits, 1);
+    CHECK_EQ(slow->me.deinits, 0);
     CHECK_EQ(tree_status(&t, "a"), JZX_CHILD_RESTARTING);
     CHECK(tree_status(&t, "b") != JZX_CHILD_RUNNING);
     tree_pass(&t, 200);
-    KID_CHECK_LIFE(a, a->actor, 2);
+    KID_CHECK_LIFE(a, a->me.id, 2);
     CHECK_EQ(tree_child(&t, "b").actor, b);
     CHECK_EQ(jzx_actor_incarnation(t.loop, b), 2);
-    CHECK(slow->actor != old);
-    KID_CHECK_LIFE(slow, slow->actor, 1);
+    CHECK(slow->me.id != old);
+    KID_CHECK_LIFE(slow, slow->me.id, 1);
     tree_close(&t);
 }
 
@@ -349,8 +349,8 @@ static void test_a_normal_end_of_a_transient_child_takes_nobody_along_R19(void)
         tree_open(&t);
         tree_start_kids(&t, &spec, kids, modes, 3);
         kid_end(kids[1], JZX_REASON_NORMAL);
-        KID_CHECK_LIFE(kids[0], kids[0]->actor, 1);
-        KID_CHECK_LIFE(kids[2], kids[2]->actor, 1);
+        KID_CHECK_LIFE(kids[0], kids[0]->me.id, 1);
+        KID_CHECK_LIFE(kids[2], kids[2]->me.id, 1);
         CHECK_EQ(tree_status(&t, "b"), JZX_CHILD_DOWN);
         tree_close(&t);
     }

@@ -2,7 +2,7 @@
  * R31, R32). Method: a supervisor in each place with a child in every place. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_sup.h"
+#include "nest.h"
 
 enum { STEPS_MAX = 16 };
 
@@ -14,7 +14,7 @@ typedef struct foresight {
     jzx_err err;
 } foresight;
 
-static void ask_plan(jzx_context *ctx, agent *self, void *arg)
+static void ask_plan(jzx_context *ctx, puppet *self, void *arg)
 {
     foresight *f = arg;
     (void)self;
@@ -25,7 +25,7 @@ static void foresee(foresight *f, jzx_actor_id child)
 {
     f->child = child;
     f->count = 0;
-    agent_call(f->n->boss, ask_plan, f);
+    puppet_call(f->n->boss, ask_plan, f);
 }
 
 static void check_step(const foresight *f, size_t at, uint32_t what, size_t kid)
@@ -63,7 +63,7 @@ static void plans_ahead(world *w, size_t at)
     CHECK_EQ(f.err, JZX_ERR_NO_SUCH_CHILD);
     /* It used up the one restart that there is: the next failure is one too many. */
     jzx_actor_id last = atomic_load(&n->kid[KIDS - 1]->id);
-    kid_end(n->kid[KIDS - 1], BY_FAIL);
+    puppet_end_by(n->kid[KIDS - 1], BY_FAIL);
     WAIT_LIFE(n->kid[KIDS - 1], last, 2);
     world_settle(w);
     foresee(&f, last);
@@ -90,7 +90,7 @@ static void remembers_uptime(world *w, size_t at)
     nest_start(n);
     for (size_t i = 0; i < KIDS; i++) {
         jzx_actor_id id = atomic_load(&n->kid[i]->id);
-        kid_end(n->kid[i], BY_FAIL);
+        puppet_end_by(n->kid[i], BY_FAIL);
         WAIT_LIFE(n->kid[i], id, 2);
         world_settle(w);
         foresee(&f, id);
@@ -111,7 +111,7 @@ typedef struct again {
     jzx_err err;
 } again;
 
-static void ask_again(jzx_context *ctx, agent *self, void *arg)
+static void ask_again(jzx_context *ctx, puppet *self, void *arg)
 {
     again *a = arg;
     (void)self;
@@ -127,7 +127,7 @@ static void restarts_on_demand(world *w, size_t at)
     nest_ids(n, ids);
     for (size_t i = 0; i < KIDS; i++) {
         again a = {.id = ids[i]};
-        agent_call(n->boss, ask_again, &a);
+        puppet_call(n->boss, ask_again, &a);
         CHECK_OK(a.err);
         WAIT_LIFE(n->kid[i], ids[i], 2);
         world_settle(w);
@@ -174,13 +174,13 @@ static void test_a_stop_wins_over_a_restart_that_was_asked_for_R18(void)
 
 /* "Spawn it and restart it": from main, from another thread, from an actor; in every place. */
 typedef struct order {
-    agent *a;
+    puppet *a;
     jzx_spawn_opts opts;
     jzx_actor_id id;
     jzx_err err;
 } order;
 
-static void spawn_inside(jzx_context *ctx, agent *self, void *arg)
+static void spawn_inside(jzx_context *ctx, puppet *self, void *arg)
 {
     order *o = arg;
     (void)self;
@@ -189,8 +189,8 @@ static void spawn_inside(jzx_context *ctx, agent *self, void *arg)
 
 static order order_of(world *w, const char *name, const char *place)
 {
-    order o = {.a = agent_new(w, name, place)};
-    o.opts = agent_opts(o.a);
+    order o = {.a = puppet_at(w, name, place)};
+    o.opts = puppet_opts(o.a);
     o.opts.dispatcher = place;
     o.opts.restart = JZX_RESTART_PERMANENT;
     o.opts.restart_intensity = WAYS;
@@ -204,7 +204,7 @@ static void lives_and_ends(world *w, order *o)
     WAIT_LIFE(o->a, o->id, life);
     for (int way = 0; way < WAYS; way++) {
         if (way != BY_STOP) {
-            kid_end(o->a, way);
+            puppet_end_by(o->a, way);
             life++;
             WAIT_LIFE(o->a, o->id, life);
         }
@@ -212,17 +212,17 @@ static void lives_and_ends(world *w, order *o)
     world_settle(w); /* its parent has heard that it is up */
     CHECK_OK(jzx_restart(w->loop, o->id));
     WAIT_LIFE(o->a, o->id, life + 1);
-    kid_end(o->a, BY_STOP);
+    puppet_end_by(o->a, BY_STOP);
     WAIT(w, atomic_load(&o->a->ends) == 1);
     CHECK_EQ(atomic_load(&o->a->ups), life + 1);
 }
 
 static void spawned_to_restart(world *w, size_t at)
 {
-    agent *boss = agent_start(agent_new(w, "boss", places[at]));
+    puppet *boss = puppet_up(puppet_at(w, "boss", places[at]));
     for (size_t i = 0; i < PLACES; i++) {
         order o = order_of(w, "inside", places[i]);
-        agent_call(boss, spawn_inside, &o);
+        puppet_call(boss, spawn_inside, &o);
         lives_and_ends(w, &o);
     }
     order outside = order_of(w, "outside", places[at]);
@@ -260,11 +260,11 @@ static void test_a_root_policy_holds_on_every_dispatcher_R19(void)
         REQUIRE_OK(o.err);
         WAIT_LIFE(o.a, o.id, 1);
         if (i < PLACES || strcmp(place, "pinned") == 0) { /* one budget for each root */
-            kid_end(o.a, BY_FAIL);
+            puppet_end_by(o.a, BY_FAIL);
             WAIT_LIFE(o.a, o.id, 2);
         }
-        kid_end(o.a, BY_FAIL);
-        CHECK_AGENT_ENDED(o.a, JZX_REASON_FAILED);
+        puppet_end_by(o.a, BY_FAIL);
+        CHECK_PUPPET_ENDED(o.a, JZX_REASON_FAILED);
     }
     world_close(w);
 }

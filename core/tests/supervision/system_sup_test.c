@@ -3,13 +3,13 @@
  * Method: a supervisor in each place with a child in every place. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_sup.h"
+#include "nest.h"
 
 enum { WORK = 1, GO = 2 };
 
 static const jzx_supervisor_spec patient = {.intensity = JZX_INTENSITY_MAX};
 
-static void check_incarnation(jzx_context *ctx, agent *self, void *arg)
+static void check_incarnation(jzx_context *ctx, puppet *self, void *arg)
 {
     const uint32_t *want = arg;
     CHECK_EQ(jzx_actor_incarnation(ctx->loop, ctx->self), *want);
@@ -28,22 +28,22 @@ static void restarts_in_place(world *w, size_t at)
         for (int way = 0; way < WAYS; way++) {
             static uint32_t life;
             life = (uint32_t)way + 2;
-            kid_end(n->kid[i], way);
+            puppet_end_by(n->kid[i], way);
             WAIT_LIFE(n->kid[i], ids[i], life);
-            agent_call(n->kid[i], check_incarnation, &life);
+            puppet_call(n->kid[i], check_incarnation, &life);
         }
         world_settle(w);
-        event e = {0};
-        CHECK_EQ(agent_count(n->kid[i], JZX_SIGNAL_POST_RESTART, 0, &e), WAYS);
-        CHECK_EQ(e.reason.kind, JZX_REASON_NORMAL);                         /* of the last way */
-        CHECK_EQ(agent_count(n->kid[i], JZX_SIGNAL_PRE_RESTART, 0, &e), 2); /* FAIL and PANIC */
+        sight e = {0};
+        CHECK_EQ(puppet_count(n->kid[i], JZX_SIGNAL_POST_RESTART, 0, &e), WAYS);
+        CHECK_EQ(e.reason.kind, JZX_REASON_NORMAL);                          /* of the last way */
+        CHECK_EQ(puppet_count(n->kid[i], JZX_SIGNAL_PRE_RESTART, 0, &e), 2); /* FAIL and PANIC */
         CHECK_EQ(atomic_load(&n->kid[i]->restarts), WAYS);
         for (size_t k = 0; k < KIDS; k++) { /* nobody else noticed */
             CHECK_EQ(atomic_load(&n->kid[k]->ups), k <= i ? WAYS + 1 : 1);
         }
     }
     CHECK_EQ(jzx_system_dispatchers(w->system, NULL, 0), dispatchers);
-    CHECK_EQ(agent_signals(n->boss, JZX_SIGNAL_CHILD_FAILED), 0);
+    CHECK_EQ(puppet_signals(n->boss, JZX_SIGNAL_CHILD_FAILED), 0);
     nest_close(n);
 }
 
@@ -63,18 +63,18 @@ static void mailbox_survives(world *w, size_t at)
     nest_start(n);
     nest_ids(n, ids);
     for (size_t i = 0; i < KIDS; i++) {
-        agent_log_clear(n->kid[i]);
+        puppet_log_clear(n->kid[i]);
         uint64_t begin = now_ns();
-        REQUIRE_OK(jzx_send_u64(w->loop, ids[i], 0, A_FAIL));
+        REQUIRE_OK(jzx_send_u64(w->loop, ids[i], 0, T_FAIL));
         for (uint64_t k = 0; k < 10; k++) {
             REQUIRE_OK(jzx_send_u64(w->loop, ids[i], k, WORK));
         }
         WAIT_LIFE(n->kid[i], ids[i], 2);
         CHECK(now_ns() - begin >= 20 * MS); /* the backoff, kept where the supervisor lives */
-        WAIT(w, agent_saw(n->kid[i], WORK) == 10);
+        WAIT(w, puppet_saw(n->kid[i], WORK) == 10);
         uint64_t next = 0;
-        for (size_t k = 0; k < agent_log_len(n->kid[i]); k++) {
-            event e = agent_event(n->kid[i], k);
+        for (size_t k = 0; k < puppet_log_len(n->kid[i]); k++) {
+            sight e = puppet_sight(n->kid[i], k);
             if (e.signal == 0 && e.tag == WORK) {
                 CHECK_EQ(e.u64, next++);
                 CHECK_EQ(e.life, 2);
@@ -99,12 +99,12 @@ static void stops_win(world *w, size_t at)
     nest_start(n);
     for (size_t i = 0; i < KIDS; i++) {
         jzx_actor_id id = atomic_load(&n->kid[i]->id);
-        kid_end(n->kid[i], BY_FAIL);
+        puppet_end_by(n->kid[i], BY_FAIL);
         WAIT(w, atomic_load(&n->kid[i]->deinits) == 1);
         CHECK_OK(jzx_send_u64(w->loop, id, 1, WORK));
         CHECK_EQ(nest_child(n, n->kid[i]->name).status, JZX_CHILD_RESTARTING);
         CHECK_OK(i % 2 == 0 ? jzx_stop(w->loop, id) : jzx_system_stop(w->system, id));
-        CHECK_AGENT_ENDED(n->kid[i], JZX_REASON_FAILED);
+        CHECK_PUPPET_ENDED(n->kid[i], JZX_REASON_FAILED);
         CHECK_EQ(atomic_load(&n->kid[i]->inits), 1);
         world_settle(w);
         CHECK_EQ(nest_child(n, n->kid[i]->name).status, JZX_CHILD_DOWN);
@@ -127,17 +127,17 @@ static void stops_cross(world *w, size_t at)
         nest *n = nest_new(w, at, JZX_TRANSIENT);
         n->spec = patient;
         nest_start(n);
-        agent *kid = n->kid[i];
-        agent_hold(n->boss);
-        kid_end(kid, BY_FAIL);
+        puppet *kid = n->kid[i];
+        puppet_hold(n->boss);
+        puppet_end_by(kid, BY_FAIL);
         WAIT(w, atomic_load(&kid->fails) == 1);
         CHECK_OK(i % 2 == 0 ? jzx_stop(w->loop, atomic_load(&kid->id))
                             : jzx_system_stop(w->system, atomic_load(&kid->id)));
         for (int step = 0; step < 5; step++) {
             world_step(w); /* it arrives */
         }
-        agent_release(n->boss);
-        CHECK_AGENT_ENDED(kid, JZX_REASON_FAILED);
+        puppet_release(n->boss);
+        CHECK_PUPPET_ENDED(kid, JZX_REASON_FAILED);
         CHECK_EQ(atomic_load(&kid->inits), 1);
         world_settle(w);
         CHECK_EQ(nest_child(n, kid->name).status, JZX_CHILD_DOWN);
@@ -151,25 +151,25 @@ static void test_a_stop_wins_over_a_restart_that_is_not_decided_yet_R18(void)
 }
 
 /* And at any other moment of a restart, which the clock chooses. */
-static void spawn_one(jzx_context *ctx, agent *self, void *arg)
+static void spawn_one(jzx_context *ctx, puppet *self, void *arg)
 {
-    agent *kid = arg;
+    puppet *kid = arg;
     (void)self;
     CHECK_OK(jzx_set_child_policy(ctx, &patient));
-    CHECK_OK(agent_spawn(ctx->loop, kid));
+    CHECK_OK(puppet_spawn_at(ctx->loop, kid));
 }
 
 static void stop_races(world *w, size_t at)
 {
     enum { RACES = JZT_SANITIZED ? 8 : 30 };
-    agent *boss = agent_start(agent_new(w, "boss", places[at]));
+    puppet *boss = puppet_up(puppet_at(w, "boss", places[at]));
     for (size_t to = 0; to < PLACES; to++) {
         for (int round = 0; round < RACES; round++) {
-            agent *kid = agent_new(w, "kid", places[to]);
-            agent_call(boss, spawn_one, kid);
-            WAIT(w, agent_signals(kid, JZX_SIGNAL_POST_START) == 1);
+            puppet *kid = puppet_at(w, "kid", places[to]);
+            puppet_call(boss, spawn_one, kid);
+            WAIT(w, puppet_signals(kid, JZX_SIGNAL_POST_START) == 1);
             jzx_actor_id id = atomic_load(&kid->id);
-            REQUIRE_OK(jzx_send_async_u64(w->sender, id, 0, A_FAIL));
+            REQUIRE_OK(jzx_send_async_u64(w->sender, id, 0, T_FAIL));
             uint64_t end = now_ns() + now_ns() % 100 * 1000;
             while (now_ns() < end) {
                 if (at == AT_LOOP || to == AT_LOOP) {
@@ -213,7 +213,7 @@ static void one_for_all(world *w, size_t at)
         n->spec = (jzx_supervisor_spec){.strategy = JZX_ONE_FOR_ALL};
         nest_start(n);
         nest_ids(n, ids);
-        kid_end(n->kid[fails], fails % 2 == 0 ? BY_FAIL : BY_KILL);
+        puppet_end_by(n->kid[fails], fails % 2 == 0 ? BY_FAIL : BY_KILL);
         for (size_t i = 0; i < KIDS; i++) {
             WAIT_LIFE(n->kid[i], ids[i], 2);
         }
@@ -222,7 +222,7 @@ static void one_for_all(world *w, size_t at)
             size_t up = i == fails ? i - 1 : i, down = i - 1 == fails ? i : i - 1;
             CHECK(up == down || i == fails || i - 1 == fails ||
                   atomic_load(&n->kid[up]->deinit_seq) < atomic_load(&n->kid[down]->deinit_seq));
-            CHECK_EQ(agent_signals(n->kid[i], JZX_SIGNAL_PRE_STOP), 0);
+            CHECK_EQ(puppet_signals(n->kid[i], JZX_SIGNAL_PRE_STOP), 0);
         }
         nest_close(n);
     }
@@ -241,7 +241,7 @@ static void rest_for_one(world *w, size_t at)
         n->spec = (jzx_supervisor_spec){.strategy = JZX_REST_FOR_ONE};
         nest_start(n);
         nest_ids(n, ids);
-        kid_end(n->kid[fails], BY_PANIC);
+        puppet_end_by(n->kid[fails], BY_PANIC);
         for (size_t i = fails; i < KIDS; i++) {
             WAIT_LIFE(n->kid[i], ids[i], 2);
         }
@@ -268,15 +268,15 @@ static void gives_up(world *w, size_t at)
     nest_start(n);
     jzx_actor_id id = atomic_load(&n->kid[2]->id);
     for (uint32_t i = 0; i < 2; i++) {
-        kid_end(n->kid[2], BY_FAIL);
+        puppet_end_by(n->kid[2], BY_FAIL);
         WAIT_LIFE(n->kid[2], id, i + 2);
     }
-    kid_end(n->kid[2], BY_FAIL);
-    event e = nest_wait_end(n, JZX_SIGNAL_CHILD_FAILED, JZX_REASON_GAVE_UP);
+    puppet_end_by(n->kid[2], BY_FAIL);
+    sight e = nest_wait_end(n, JZX_SIGNAL_CHILD_FAILED, JZX_REASON_GAVE_UP);
     CHECK_EQ(e.reason.from, id);
     CHECK_EQ(e.reason.code, 7);
     for (size_t i = 0; i < KIDS; i++) {
-        CHECK_AGENT_ENDED(n->kid[i], i == 2 ? JZX_REASON_FAILED : JZX_REASON_SHUTDOWN);
+        CHECK_PUPPET_ENDED(n->kid[i], i == 2 ? JZX_REASON_FAILED : JZX_REASON_SHUTDOWN);
         CHECK(atomic_load(&n->kid[i]->end_seq) < e.seq);
     }
     CHECK_EQ(world_counters(w).escalations, at + 1);
@@ -293,11 +293,11 @@ static void escalates(world *w, size_t at)
     nest *n = nest_new(w, at, JZX_PERMANENT);
     n->spec = (jzx_supervisor_spec){.action = JZX_ACTION_ESCALATE};
     nest_start(n);
-    kid_end(n->kid[at], BY_PANIC);
-    event e = nest_wait_end(n, JZX_SIGNAL_CHILD_FAILED, JZX_REASON_ESCALATED);
+    puppet_end_by(n->kid[at], BY_PANIC);
+    sight e = nest_wait_end(n, JZX_SIGNAL_CHILD_FAILED, JZX_REASON_ESCALATED);
     CHECK_EQ(e.reason.from, atomic_load(&n->kid[at]->id));
     for (size_t i = 0; i < KIDS; i++) {
-        CHECK_AGENT_ENDED(n->kid[i], i == at ? JZX_REASON_PANIC : JZX_REASON_SHUTDOWN);
+        CHECK_PUPPET_ENDED(n->kid[i], i == at ? JZX_REASON_PANIC : JZX_REASON_SHUTDOWN);
     }
     nest_close(n);
 }
@@ -316,10 +316,10 @@ static void resumes(world *w, size_t at)
     for (size_t i = 0; i < KIDS; i++) {
         for (int round = 0; round < 3; round++) {
             jzx_actor_id id = atomic_load(&n->kid[i]->id);
-            REQUIRE_OK(jzx_send_u64(w->loop, id, 0, A_FAIL));
+            REQUIRE_OK(jzx_send_u64(w->loop, id, 0, T_FAIL));
             REQUIRE_OK(jzx_send_u64(w->loop, id, 0, WORK));
         }
-        WAIT(w, agent_saw(n->kid[i], WORK) == 3);
+        WAIT(w, puppet_saw(n->kid[i], WORK) == 3);
         CHECK_EQ(atomic_load(&n->kid[i]->fails), 3);
         CHECK_EQ(atomic_load(&n->kid[i]->ups), 1);
     }
@@ -337,14 +337,14 @@ static void transient_and_temporary(world *w, size_t at)
     n->children[4].mode = JZX_TEMPORARY;
     n->spec = patient;
     nest_start(n);
-    kid_end(n->kid[0], BY_RETURN);
-    kid_end(n->kid[1], BY_STOP);
-    kid_end(n->kid[4], BY_FAIL);
-    CHECK_AGENT_ENDED(n->kid[0], JZX_REASON_NORMAL);
-    CHECK_AGENT_ENDED(n->kid[1], JZX_REASON_SHUTDOWN);
-    CHECK_AGENT_ENDED(n->kid[4], JZX_REASON_FAILED);
+    puppet_end_by(n->kid[0], BY_RETURN);
+    puppet_end_by(n->kid[1], BY_STOP);
+    puppet_end_by(n->kid[4], BY_FAIL);
+    CHECK_PUPPET_ENDED(n->kid[0], JZX_REASON_NORMAL);
+    CHECK_PUPPET_ENDED(n->kid[1], JZX_REASON_SHUTDOWN);
+    CHECK_PUPPET_ENDED(n->kid[4], JZX_REASON_FAILED);
     jzx_actor_id id = atomic_load(&n->kid[2]->id);
-    kid_end(n->kid[2], BY_KILL);
+    puppet_end_by(n->kid[2], BY_KILL);
     WAIT_LIFE(n->kid[2], id, 2);
     world_settle(w);
     CHECK_EQ(nest_child(n, "k0").status, JZX_CHILD_DOWN);
@@ -352,7 +352,7 @@ static void transient_and_temporary(world *w, size_t at)
     CHECK_EQ(nest_child(n, "k2").status, JZX_CHILD_RUNNING);
     CHECK_EQ(nest_child(n, "k2").restarts, 1);
     n->name = "k4";
-    agent_call(n->boss, ask_child, n);
+    puppet_call(n->boss, ask_child, n);
     CHECK_EQ(n->err, JZX_ERR_NO_SUCH_CHILD);
     nest_close(n);
 }
@@ -363,32 +363,32 @@ static void test_modes_hold_for_children_elsewhere_R19(void)
 }
 
 /* R19: a plain parent with a policy restarts the children it spawned elsewhere. */
-static void spawn_by_policy(jzx_context *ctx, agent *self, void *arg)
+static void spawn_by_policy(jzx_context *ctx, puppet *self, void *arg)
 {
     nest *n = arg;
     (void)self;
     CHECK_OK(jzx_set_child_policy(ctx, &patient));
     for (size_t i = 0; i < KIDS; i++) {
-        CHECK_OK(agent_spawn(ctx->loop, n->kid[i]));
+        CHECK_OK(puppet_spawn_at(ctx->loop, n->kid[i]));
     }
 }
 
 static void plain_parents(world *w, size_t at)
 {
     nest *n = nest_new(w, at, JZX_PERMANENT);
-    agent_call(n->boss, spawn_by_policy, n);
+    puppet_call(n->boss, spawn_by_policy, n);
     for (uint32_t i = 0; i < KIDS; i++) {
-        WAIT(w, agent_is_up(n->kid[i]));
+        WAIT(w, puppet_is_up(n->kid[i]));
         jzx_actor_id id = atomic_load(&n->kid[i]->id);
         for (uint32_t life = 2; life < 5; life++) {
-            kid_end(n->kid[i], life == 2 ? BY_FAIL : life == 3 ? BY_PANIC : BY_KILL);
+            puppet_end_by(n->kid[i], life == 2 ? BY_FAIL : life == 3 ? BY_PANIC : BY_KILL);
             WAIT_LIFE(n->kid[i], id, life);
         }
-        kid_end(n->kid[i], BY_RETURN); /* a normal end is one */
-        CHECK_AGENT_ENDED(n->kid[i], JZX_REASON_NORMAL);
-        WAIT(w, agent_signals(n->boss, JZX_SIGNAL_CHILD_ENDED) == i + 1);
+        puppet_end_by(n->kid[i], BY_RETURN); /* a normal end is one */
+        CHECK_PUPPET_ENDED(n->kid[i], JZX_REASON_NORMAL);
+        WAIT(w, puppet_signals(n->boss, JZX_SIGNAL_CHILD_ENDED) == i + 1);
     }
-    CHECK_EQ(agent_signals(n->boss, JZX_SIGNAL_CHILD_FAILED), 0);
+    CHECK_EQ(puppet_signals(n->boss, JZX_SIGNAL_CHILD_FAILED), 0);
     nest_close(n);
 }
 
@@ -399,7 +399,7 @@ static void test_a_plain_parents_policy_reaches_children_elsewhere_R19(void)
 
 /* R9: a child that has an actor is restarted, alone or with its group, without any memory. */
 static jzx_behavior_result fail_without_memory(jzx_context *ctx, const jzx_message *msg,
-                                               agent *self)
+                                               puppet *self)
 {
     if (msg->tag != GO) {
         return JZX_BEHAVIOR_OK;
@@ -451,7 +451,7 @@ static void test_restarts_everywhere_under_fire_lose_nothing_R18(void)
         for (int i = 0; i < 1500; i++) {
             size_t k = jzt_rng_below(&rng, KIDS);
             bool bad = jzt_rng_below(&rng, 20) == 0;
-            uint32_t tag = bad ? (i % 2 == 0 ? A_FAIL : A_PANIC) : WORK;
+            uint32_t tag = bad ? (i % 2 == 0 ? T_FAIL : T_PANIC) : WORK;
             jzx_err err = jzx_send_async_u64(w->sender, ids[k], 1, tag);
             CHECK(err == JZX_OK || err == JZX_ERR_MAILBOX_FULL); /* never gone, never closed */
             sent[k] += err == JZX_OK && tag == WORK ? 1 : 0;
@@ -461,7 +461,7 @@ static void test_restarts_everywhere_under_fire_lose_nothing_R18(void)
         }
         world_settle(w);
         for (size_t k = 0; k < KIDS; k++) {
-            WAIT(w, agent_saw(n->kid[k], WORK) == sent[k]);
+            WAIT(w, puppet_saw(n->kid[k], WORK) == sent[k]);
             CHECK_EQ(atomic_load(&n->kid[k]->id), ids[k]);
             CHECK(atomic_load(&n->kid[k]->ups) > 1);
         }

@@ -4,7 +4,7 @@
  * targets fail, restart and die; and the single cases that a storm meets too rarely. */
 /* not on: pinned pool; it says itself what its dispatchers are. */
 #define _GNU_SOURCE
-#include "system_fixture.h"
+#include "world.h"
 
 enum { GO = 1, TICK, BREAK, LONG_MS = 3600000 };
 
@@ -293,89 +293,70 @@ typedef struct order {
     uint64_t count; /* how often */
 } order;
 
-static void arm(jzx_context *ctx, agent *self, void *arg)
+static void arm(jzx_context *ctx, puppet *self, void *arg)
 {
     order *o = arg;
     (void)self;
     o->err = jzx_timer_start(ctx->loop, o->target, &o->opts, &o->id);
 }
 
-static void cancel(jzx_context *ctx, agent *self, void *arg)
+static void cancel(jzx_context *ctx, puppet *self, void *arg)
 {
     order *o = arg;
     (void)self;
     o->err = jzx_cancel_timer(ctx->loop, o->id);
 }
 
-static void for_all_places(void (*body)(world *w, size_t from, size_t to))
-{
-    world *w = world_open();
-    for (size_t from = 0; from < PLACES; from++) {
-        for (size_t to = 0; to < PLACES; to++) {
-            unsigned failures = jzt_failures();
-            atomic_store(&drops, 0);
-            atomic_store(&hook_drops, 0);
-            body(w, from, to);
-            if (jzt_failures() != failures) {
-                printf("    (from %s to %s)\n", places[from], places[to]);
-            }
-        }
-    }
-    world_close(w);
-}
-
-static void end_agent(agent *a)
-{
-    (void)jzx_system_kill(a->w->system, atomic_load(&a->id));
-    WAIT(a->w, atomic_load(&a->ends) == 1);
-}
-
 /* On an error the data is still the caller's. */
 static void verdicts(world *w, size_t from, size_t to)
 {
-    agent *a = agent_start(agent_new(w, "a", places[from]));
-    agent *b = agent_new(w, "b", places[to]);
-    b->stop_answer = JZX_BEHAVIOR_DEFER;
-    (void)agent_start(b);
+    atomic_store(&drops, 0);
+    atomic_store(&hook_drops, 0);
+    puppet *a = puppet_up(puppet_at(w, "a", places[from]));
+    puppet *b = puppet_at(w, "b", places[to]);
+    b->answer[JZX_SIGNAL_PRE_STOP] = JZX_BEHAVIOR_DEFER;
+    (void)puppet_up(b);
     void *data = malloc(8);
     order o = {.target = atomic_load(&b->id),
                .opts = {.delay_ms = 1, .data = data, .len = 8, .drop = count_drop, .tag = TICK}};
     if (jzx_id_dispatcher(o.target) != jzx_id_dispatcher(atomic_load(&a->id))) {
         CHECK_OK(jzx_stop(w->loop, o.target));
-        WAIT(w, agent_signals(b, JZX_SIGNAL_PRE_STOP) == 1);
-        agent_call(a, arm, &o); /* at home it may have a last timer; from elsewhere it is closed */
+        WAIT(w, puppet_signals(b, JZX_SIGNAL_PRE_STOP) == 1);
+        puppet_call(a, arm, &o); /* at home it may have a last timer; from elsewhere it is closed */
         CHECK_EQ(o.err, JZX_ERR_STOPPING);
     }
-    end_agent(b);
-    agent_call(a, arm, &o);
+    puppet_kill(b);
+    puppet_call(a, arm, &o);
     CHECK_EQ(o.err, JZX_ERR_NO_SUCH_ACTOR);
     o.target = atomic_load(&a->id) ^ UINT64_C(0xC0000000); /* a dispatcher that never was */
-    agent_call(a, arm, &o);
+    puppet_call(a, arm, &o);
     CHECK_EQ(o.err, JZX_ERR_NO_SUCH_ACTOR);
     o.opts.tag = JZX_TAG_SYSTEM_FIRST;
-    agent_call(a, arm, &o);
+    puppet_call(a, arm, &o);
     CHECK_EQ(o.err, JZX_ERR_RESERVED_TAG);
     o.id = (uint64_t)1 << 32 | 0xC0000000u;
-    agent_call(a, cancel, &o);
+    puppet_call(a, cancel, &o);
     CHECK_EQ(o.err, JZX_ERR_NO_SUCH_TIMER);
     world_settle(w);
     CHECK_EQ(atomic_load(&drops), 0);
     free(data);
-    end_agent(a);
+    puppet_kill(a);
 }
 
 static void test_verdicts_come_at_once_and_leave_the_data_R26(void)
 {
-    for_all_places(verdicts);
+    for_all_pairs(verdicts);
 }
 
 /* Without `drop` the target's own hook releases what never came. */
 static void hooks(world *w, size_t from, size_t to)
 {
-    agent *a = agent_start(agent_new(w, "a", places[from]));
-    agent *b = agent_new(w, "b", places[to]);
+    atomic_store(&drops, 0);
+    atomic_store(&hook_drops, 0);
+    puppet *a = puppet_up(puppet_at(w, "a", places[from]));
+    puppet *b = puppet_at(w, "b", places[to]);
     b->opts.drop_msg = count_hook;
-    (void)agent_start(b);
+    (void)puppet_up(b);
     order o = {.target = atomic_load(&b->id)};
     for (uint64_t i = 0; i < 4; i++) {
         o.opts = (jzx_timer_opts){.delay_ms = LONG_MS,
@@ -383,35 +364,37 @@ static void hooks(world *w, size_t from, size_t to)
                                   .data = malloc(8),
                                   .len = 8,
                                   .tag = TICK};
-        agent_call(a, arm, &o);
+        puppet_call(a, arm, &o);
         CHECK_OK(o.err);
         if (i < 2) {
-            agent_call(a, cancel, &o);
+            puppet_call(a, cancel, &o);
             CHECK_OK(o.err);
         }
         world_settle(w);
         CHECK_EQ(atomic_load(&hook_drops), i < 2 ? i + 1 : 2);
         CHECK_EQ(world_counters(w).timers, i < 2 ? 0 : i - 1);
     }
-    end_agent(b);
+    puppet_kill(b);
     world_settle(w);
     CHECK_EQ(atomic_load(&hook_drops), 4);
     CHECK_EQ(world_counters(w).abandoned, 0);
     CHECK_EQ(world_counters(w).timers, 0);
-    end_agent(a);
+    puppet_kill(a);
 }
 
 static void test_the_targets_hook_releases_what_never_came_R4(void)
 {
-    for_all_places(hooks);
+    for_all_pairs(hooks);
 }
 
 /* What is queued already can still be cancelled; what is in hand only if it would come again. */
 static void cancel_late(world *w, size_t from, size_t to)
 {
-    agent *a = agent_start(agent_new(w, "a", places[from]));
-    agent *b = agent_start(agent_new(w, "b", places[to]));
-    bool one_thread = agent_on_loop(b) || (from == to && from == AT_DESK);
+    atomic_store(&drops, 0);
+    atomic_store(&hook_drops, 0);
+    puppet *a = puppet_up(puppet_at(w, "a", places[from]));
+    puppet *b = puppet_up(puppet_at(w, "b", places[to]));
+    bool one_thread = puppet_on_loop(b) || (from == to && from == AT_DESK);
     for (int periodic = 0; periodic < 2 && !one_thread; periodic++) {
         order o = {.target = atomic_load(&b->id),
                    .opts = {.delay_ms = 1,
@@ -420,61 +403,61 @@ static void cancel_late(world *w, size_t from, size_t to)
                             .len = 8,
                             .drop = count_drop,
                             .tag = TICK}};
-        size_t seen = agent_saw(b, TICK);
-        agent_hold(b);
-        agent_call(a, arm, &o);
+        size_t seen = puppet_saw(b, TICK);
+        puppet_hold(b);
+        puppet_call(a, arm, &o);
         CHECK_OK(o.err);
         pause_us(5000); /* due, and in b's lane: nothing tells */
-        agent_call(a, cancel, &o);
+        puppet_call(a, cancel, &o);
         CHECK_OK(o.err);
-        agent_release(b);
+        puppet_release(b);
         world_settle(w);
-        CHECK_EQ(agent_saw(b, TICK), seen);
+        CHECK_EQ(puppet_saw(b, TICK), seen);
         CHECK_EQ(atomic_load(&drops), periodic + 1);
-        agent_call(b, cancel, &o);
+        puppet_call(b, cancel, &o);
         CHECK_EQ(o.err, JZX_ERR_ALREADY);
     }
-    end_agent(a);
-    end_agent(b);
+    puppet_kill(a);
+    puppet_kill(b);
 }
 
 static void test_a_queued_message_can_still_be_cancelled_R26(void)
 {
-    for_all_places(cancel_late);
+    for_all_pairs(cancel_late);
 }
 
 /* The ids of a dispatcher that is gone do not name timers of the one that took its index. */
 static void test_ids_outlive_their_dispatcher_R2(void)
 {
     world *w = world_open();
-    agent *a = agent_start(agent_new(w, "a", "pool"));
+    puppet *a = puppet_up(puppet_at(w, "a", "pool"));
     jzx_timer_id old[20];
     uint32_t index = 0;
     for (size_t round = 0; round < COUNT_OF(old); round++) {
-        agent *b = agent_start(agent_new(w, "b", "pinned"));
+        puppet *b = puppet_up(puppet_at(w, "b", "pinned"));
         order o = {.target = atomic_load(&b->id), .opts = {.delay_ms = LONG_MS, .tag = TICK}};
         CHECK(round == 0 || jzx_id_dispatcher(o.target) == index); /* it is used again */
         index = jzx_id_dispatcher(o.target);
-        agent_call(a, arm, &o);
+        puppet_call(a, arm, &o);
         CHECK_OK(o.err);
-        agent_call(b, arm, &o);
+        puppet_call(b, arm, &o);
         CHECK_OK(o.err);
         old[round] = o.id;
         for (size_t i = 0; i < round; i++) {
             o.id = old[i];
-            agent_call(i % 2 == 0 ? a : b, cancel, &o);
+            puppet_call(i % 2 == 0 ? a : b, cancel, &o);
             CHECK_EQ(o.err, JZX_ERR_ALREADY);
         }
         world_settle(w);
         CHECK_EQ(world_counters(w).timers, 2);
-        end_agent(b);
+        puppet_kill(b);
         world_settle(w);
         CHECK_EQ(world_counters(w).timers, 0);
         o.id = old[round];
-        agent_call(a, cancel, &o);
+        puppet_call(a, cancel, &o);
         CHECK_EQ(o.err, JZX_ERR_ALREADY);
     }
-    end_agent(a);
+    puppet_kill(a);
     world_close(w);
 }
 

@@ -1,7 +1,7 @@
 /* Goal: timers as messages (R26): when they come, in which order, how often, what cancel says in
  * every state, and who releases their data. Method: virtual time; where the clock itself is the
- * subject, a clock of the test's own over the simulated world. */
-#include "core_fixture.h"
+ * puppet, a clock of the test's own over the simulated world. */
+#include "puppet.h"
 
 #include <jzx/env.h>
 
@@ -26,7 +26,7 @@ typedef struct clock_face {
     uint64_t stall_ns; /* spent in the first message */
 } clock_face;
 
-static jzx_behavior_result note_hit(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result note_hit(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     clock_face *face = self->arg;
     if (face->count < COUNT_OF(face->hits)) {
@@ -44,7 +44,7 @@ static void test_a_timer_is_never_early_and_not_much_late(void)
     static const uint32_t delays[] = {0, 1, 2, 63, 64, 65, 999, 4095, 4096, 86400000, UINT32_MAX};
     rig r = rig_open(NULL);
     clock_face face = {0};
-    subject *s = subject_start(&r, note_hit, NULL);
+    puppet *s = puppet_start(&r, note_hit, NULL);
     s->arg = &face;
     for (size_t i = 0; i < COUNT_OF(delays); i++) {
         uint64_t armed = jzx_loop_now(r.loop);
@@ -60,14 +60,14 @@ static void test_a_timer_is_never_early_and_not_much_late(void)
         CHECK_EQ(face.hits[0].missed, 0);
     }
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_the_longest_delay_is_kept_and_a_longer_one_refused(void)
 {
     rig r = rig_open(NULL);
     clock_face face = {0};
-    subject *s = subject_start(&r, note_hit, NULL);
+    puppet *s = puppet_start(&r, note_hit, NULL);
     s->arg = &face;
     jzx_timer_opts opts = {.delay_ms = JZX_TIMER_DELAY_MAX_MS, .tag = 1};
     CHECK_OK(jzx_timer_start(r.loop, s->id, &opts, NULL));
@@ -82,13 +82,13 @@ static void test_the_longest_delay_is_kept_and_a_longer_one_refused(void)
     REQUIRE_EQ(face.count, 1);
     CHECK(face.hits[0].at_ns + MS >= due);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_timers_of_one_millisecond_fire_in_the_order_of_arming(void)
 {
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     static const uint32_t delay[] = {7, 5, 7, 5, 100, 6, 100, 5};
     for (uint32_t i = 0; i < COUNT_OF(delay); i++) {
         (void)after(&r, s, delay[i], i);
@@ -96,10 +96,10 @@ static void test_timers_of_one_millisecond_fire_in_the_order_of_arming(void)
     REQUIRE_OK(jzx_kit_settle(r.kit));
     CHECK_LOG(s, 1, 3, 7, 5, 0, 2, 4, 6);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
-static void start_periodic(rig *r, const subject *s, uint32_t mode, jzx_timer_id *out_id)
+static void start_periodic(rig *r, const puppet *s, uint32_t mode, jzx_timer_id *out_id)
 {
     jzx_timer_opts opts = {.delay_ms = 1000, .period_ms = 1000, .mode = mode, .tag = 1};
     REQUIRE_OK(jzx_timer_start(r->loop, s->id, &opts, out_id));
@@ -110,7 +110,7 @@ static void test_at_a_fixed_rate_missed_periods_are_counted_not_sent(void)
     jzx_sim_opts sim = {.seed = jzt_seed() | 1, .cost_ns = 10 * US};
     rig r = rig_open_with(NULL, &sim);
     clock_face face = {.stall_ns = 10000 * MS};
-    subject *s = subject_start(&r, note_hit, NULL);
+    puppet *s = puppet_start(&r, note_hit, NULL);
     s->arg = &face;
     start_periodic(&r, s, JZX_TIMER_FIXED_RATE, NULL);
     REQUIRE_OK(jzx_kit_run(r.kit, 14500));
@@ -123,7 +123,7 @@ static void test_at_a_fixed_rate_missed_periods_are_counted_not_sent(void)
         CHECK_EQ(face.hits[i].due_ns - face.hits[0].due_ns, (9 + i) * 1000 * MS);
     }
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_at_a_fixed_delay_the_period_begins_when_the_message_was_handled(void)
@@ -131,7 +131,7 @@ static void test_at_a_fixed_delay_the_period_begins_when_the_message_was_handled
     jzx_sim_opts sim = {.seed = jzt_seed() | 1, .cost_ns = 10 * US};
     rig r = rig_open_with(NULL, &sim);
     clock_face face = {.stall_ns = 10500 * MS};
-    subject *s = subject_start(&r, note_hit, NULL);
+    puppet *s = puppet_start(&r, note_hit, NULL);
     s->arg = &face;
     start_periodic(&r, s, JZX_TIMER_FIXED_DELAY, NULL);
     REQUIRE_OK(jzx_kit_run(r.kit, 14000)); /* 1, then 12.5 and 13.5 */
@@ -141,10 +141,10 @@ static void test_at_a_fixed_delay_the_period_begins_when_the_message_was_handled
     CHECK(face.hits[2].at_ns - face.hits[1].at_ns < 1010 * MS);
     CHECK_EQ(face.hits[1].missed, 0);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
-static jzx_behavior_result cancel_own(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result cancel_own(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     jzx_timer_id id = jzx_timer_current(ctx);
     if (msg->kind == JZX_KIND_USER) {
@@ -160,10 +160,10 @@ static jzx_behavior_result cancel_own(jzx_context *ctx, const jzx_message *msg, 
 static void test_cancel_inside_its_own_message(void)
 {
     rig r = rig_open(NULL);
-    subject *once = subject_start(&r, cancel_own, NULL);
-    subject *often = subject_start(&r, cancel_own, NULL);
+    puppet *once = puppet_start(&r, cancel_own, NULL);
+    puppet *often = puppet_start(&r, cancel_own, NULL);
     often->number = 1;
-    send_tag(&r, once, 1);
+    tell(&r, once, 1);
     (void)after(&r, once, 1, 1);
     start_periodic(&r, often, JZX_TIMER_FIXED_RATE, NULL);
     start_periodic(&r, often, JZX_TIMER_FIXED_DELAY, NULL);
@@ -172,8 +172,8 @@ static void test_cancel_inside_its_own_message(void)
     CHECK_EQ(often->handled, 2);
     CHECK_EQ(rig_counters(&r).timers, 0);
     rig_close(&r);
-    free(once);
-    free(often);
+    puppet_free(once);
+    puppet_free(often);
 }
 
 typedef struct cancels {
@@ -181,7 +181,7 @@ typedef struct cancels {
     jzx_actor_id ended;
 } cancels;
 
-static jzx_behavior_result cancel_others(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result cancel_others(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     cancels *ids = self->arg;
     if (msg->tag == 1) { /* tag 2 is due as well and waits behind this message */
@@ -193,7 +193,7 @@ static jzx_behavior_result cancel_others(jzx_context *ctx, const jzx_message *ms
     return JZX_BEHAVIOR_OK;
 }
 
-static jzx_timer_id start_dropping(rig *r, const subject *s, uint64_t ms, uint64_t period)
+static jzx_timer_id start_dropping(rig *r, const puppet *s, uint64_t ms, uint64_t period)
 {
     static int payload;
     jzx_timer_id id = 0;
@@ -207,8 +207,8 @@ static void test_cancel_says_the_truth_in_every_state(void)
 {
     rig r = rig_open(NULL);
     cancels ids = {0};
-    subject *s = subject_start(&r, cancel_others, NULL);
-    subject *gone = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, cancel_others, NULL);
+    puppet *gone = puppet_start(&r, NULL, NULL);
     s->arg = &ids;
     drops = 0;
     jzx_timer_id first = after(&r, s, 5, 1);
@@ -235,13 +235,13 @@ static void test_cancel_says_the_truth_in_every_state(void)
     CHECK_EQ(jzx_cancel_timer(r.loop, again + ((uint64_t)1 << 32)), JZX_ERR_NO_SUCH_TIMER);
     CHECK_OK(jzx_cancel_timer(r.loop, again));
     rig_close(&r);
-    free(s);
-    free(gone);
+    puppet_free(s);
+    puppet_free(gone);
 }
 
 static void *taken;
 
-static jzx_behavior_result take_on_2(jzx_context *ctx, const jzx_message *msg, subject *self)
+static jzx_behavior_result take_on_2(jzx_context *ctx, const jzx_message *msg, puppet *self)
 {
     (void)self;
     if (msg->tag == 2) {
@@ -257,8 +257,8 @@ static void test_timer_data_is_released_exactly_once(void)
 {
     static int payload;
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
-    subject *taker = subject_start(&r, take_on_2, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
+    puppet *taker = puppet_start(&r, take_on_2, NULL);
     drops = 0;
     (void)start_dropping(&r, s, 1, 0);
     REQUIRE_OK(jzx_kit_run(r.kit, 3));
@@ -286,8 +286,8 @@ static void test_timer_data_is_released_exactly_once(void)
     CHECK_EQ(rig_counters(&r).abandoned, 1);
     CHECK_EQ(jzx_timer_start(r.loop, s->id, &opts, NULL), JZX_ERR_NO_SUCH_ACTOR);
     rig_close(&r);
-    free(s);
-    free(taker);
+    puppet_free(s);
+    puppet_free(taker);
 }
 
 static void test_values_travel_in_timers(void)
@@ -311,7 +311,7 @@ static void test_a_hundred_thousand_timers_fire_once_each(void)
 {
     enum { TIMERS = 100000 };
     rig r = rig_open(NULL);
-    subject *s = subject_start(&r, NULL, NULL);
+    puppet *s = puppet_start(&r, NULL, NULL);
     static jzx_timer_id ids[TIMERS];
     jzt_rng rng = jzt_rng_seeded();
     uint64_t cancelled = 0;
@@ -329,7 +329,7 @@ static void test_a_hundred_thousand_timers_fire_once_each(void)
     CHECK_EQ(s->handled + cancelled, TIMERS);
     CHECK_EQ(rig_counters(&r).timers, 0);
     rig_close(&r);
-    free(s);
+    puppet_free(s);
 }
 
 /* A clock that the test moves, over a simulated world. */
@@ -371,7 +371,7 @@ static void test_a_clock_that_jumps_ahead_gives_one_message_per_timer(void)
     clock_rig c;
     clock_rig_open(&c);
     clock_face face = {0};
-    subject *s = subject_start(&c.r, note_hit, NULL);
+    puppet *s = puppet_start(&c.r, note_hit, NULL);
     s->arg = &face;
     start_periodic(&c.r, s, JZX_TIMER_FIXED_RATE, NULL);
     moved_ns = (uint64_t)3600 * 1000 * MS;
@@ -384,7 +384,7 @@ static void test_a_clock_that_jumps_ahead_gives_one_message_per_timer(void)
     CHECK_EQ(face.hits[1].missed, 0);
     CHECK_EQ(face.hits[1].due_ns - face.hits[0].due_ns, 3600000 * MS);
     clock_rig_close(&c);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_no_period_is_lost_when_more_passed_than_can_be_counted(void)
@@ -392,7 +392,7 @@ static void test_no_period_is_lost_when_more_passed_than_can_be_counted(void)
     clock_rig c;
     clock_rig_open(&c);
     clock_face face = {0};
-    subject *s = subject_start(&c.r, note_hit, NULL);
+    puppet *s = puppet_start(&c.r, note_hit, NULL);
     s->arg = &face;
     uint64_t days_ms = (uint64_t)60 * 86400 * 1000; /* above 2^32 */
     jzx_timer_opts opts = {.delay_ms = 1, .period_ms = 1, .tag = 1};
@@ -408,7 +408,7 @@ static void test_no_period_is_lost_when_more_passed_than_can_be_counted(void)
     }
     CHECK(accounted + 2 >= passed_ms && accounted <= passed_ms + 2);
     clock_rig_close(&c);
-    free(s);
+    puppet_free(s);
 }
 
 static void test_a_clock_that_steps_back_fires_nothing_early_or_twice(void)
@@ -416,7 +416,7 @@ static void test_a_clock_that_steps_back_fires_nothing_early_or_twice(void)
     clock_rig c;
     clock_rig_open(&c);
     clock_face face = {0};
-    subject *s = subject_start(&c.r, note_hit, NULL);
+    puppet *s = puppet_start(&c.r, note_hit, NULL);
     s->arg = &face;
     moved_ns = 10000 * MS;
     (void)after(&c.r, s, 1000, 1);
@@ -432,7 +432,7 @@ static void test_a_clock_that_steps_back_fires_nothing_early_or_twice(void)
     rig_idle(&c.r);
     CHECK_EQ(face.count, 2);
     clock_rig_close(&c);
-    free(s);
+    puppet_free(s);
 }
 
 static const jzt_test tests[] = {

@@ -43,7 +43,7 @@ JZX_API const char *jzx_mf_job_state_name(uint32_t state);
 
 /* How many jobs with the same (scope, db, kind, key) there may be. Queued: WAITING, SCHEDULED,
  * READY or BLOCKED. 0 is the default: in a job's spec ANY, every enqueue makes a job; in a schedule
- * STATELY, so that times nobody works off do not pile up. */
+ * STATELY, so that times do not pile up while no worker runs. */
 typedef enum jzx_mf_unique {
     JZX_MF_SHORT = 1,     /* one queued, any number active */
     JZX_MF_SINGLETON = 2, /* any number queued, one active */
@@ -120,7 +120,7 @@ typedef struct jzx_mf_job {
     uint64_t boot;           /* of the last lease */
     uint64_t lease_until_ms; /* on the lease clock: comparable within one boot only */
     uint64_t timeout_at_ms;  /* likewise */
-    uint64_t worker;         /* who claimed it: jzx_mf_claim.worker */
+    uint64_t worker;         /* the worker that claimed it: jzx_mf_claim.worker */
     uint64_t progress_done;
     uint64_t progress_total;
     uint64_t error_ms;
@@ -167,13 +167,14 @@ typedef enum jzx_mf_enqueued {
     JZX_MF_REPLACED = 3       /* likewise, with the new payload, time and priority */
 } jzx_mf_enqueued;
 
-/* Operations of a transaction; Thread and errors as there. What is refused at commit is in
- * brackets.
+/* Operations of a transaction, as in jzx/manifest_txn.h. Thread: any, one at a time.
  *
  * Puts a job into the queue. *out_id (may be NULL) is the id it will have if slot.outcome is NEW,
- * to be used at once in `after` of others in this transaction; ids are never used twice. [ALREADY
- * with OR_ABORT; NOT_FOUND: a job in `after` never was, or was pruned; a DB-scoped job needs no db
- * record] */
+ * to be used at once in `after` of others in this transaction; ids are never used twice. A
+ * DB-scoped job needs no db record. Errors: INVALID_ARG (an argument is missing, the kind is 0, or
+ * a number is out of range), TOO_BIG (a text or payload is over its limit, or the transaction has
+ * JZX_MF_OPS_MAX operations), NEWER_STRUCT, NO_MEMORY, ALREADY (at the commit: JZX_MF_OR_ABORT, and
+ * the job is there), NOT_FOUND (at the commit: a job in `after` never was, or was pruned). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_job_enqueue_sized(jzx_mf_txn *txn, const jzx_mf_job_spec *spec,
                                                        size_t size, uint64_t *out_id);
 static inline JZX_NODISCARD jzx_err jzx_mf_job_enqueue(jzx_mf_txn *txn, const jzx_mf_job_spec *spec,
@@ -192,7 +193,8 @@ typedef struct jzx_mf_claim {
                               operation of its transaction */
     uint32_t lease_ms;     /* 0: what each job says */
 } jzx_mf_claim;
-/* Claims the best jobs: priority, then time, then id. receipt->jobs has them. */
+/* Claims the best jobs: priority, then time, then id. receipt->jobs has them. Errors: as
+ * jzx_mf_job_enqueue() but ALREADY and NOT_FOUND. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_job_claim_sized(jzx_mf_txn *txn, const jzx_mf_claim *claim,
                                                      size_t size);
 static inline JZX_NODISCARD jzx_err jzx_mf_job_claim(jzx_mf_txn *txn, const jzx_mf_claim *claim)
@@ -202,11 +204,12 @@ static inline JZX_NODISCARD jzx_err jzx_mf_job_claim(jzx_mf_txn *txn, const jzx_
 
 /* Keeps a lease for another lease_ms (extend_ms 0) from now, but not beyond the job's timeout;
  * tells how far the work is (total 0: not known; an empty text leaves the last one). slot.outcome
- * 1: somebody wants it to stop, or its time is up. [FENCED] */
+ * 1: the job was cancelled, or its time is up. Errors: as jzx_mf_job_prune(), TOO_BIG (the text is
+ * over its limit), FENCED (at the commit: the lease is not valid any more). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_job_heartbeat(jzx_mf_txn *txn, const jzx_mf_lease *lease,
                                                    uint32_t extend_ms, uint64_t done,
                                                    uint64_t total, jzx_mf_span text);
-/* DONE. [FENCED] */
+/* The job is DONE. Errors: as jzx_mf_job_heartbeat(). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_job_complete(jzx_mf_txn *txn, const jzx_mf_lease *lease,
                                                   jzx_mf_span result);
 /* Back to the queue after its backoff, or DEAD when its attempts are used up. */
@@ -220,19 +223,24 @@ typedef struct jzx_mf_failure {
     int32_t code;
     uint32_t flags; /* JZX_MF_FAIL_* */
 } jzx_mf_failure;
-/* [FENCED] */
+/* Ends an attempt that failed. Errors: as jzx_mf_job_heartbeat(). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_job_fail(jzx_mf_txn *txn, const jzx_mf_lease *lease,
                                               const jzx_mf_failure *failure);
 /* A queued job is CANCELLED at once; of an active one its worker is told by its next heartbeat, and
- * however it ends then, it is not tried again. [NOT_FOUND, WRONG_STATE: it is finished] */
+ * however it ends then, it is not tried again. Errors: as jzx_mf_job_prune(), NOT_FOUND (at the
+ * commit: there is no such job; it never was, or it was pruned), WRONG_STATE (at the commit: the
+ * job is finished). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_job_cancel(jzx_mf_txn *txn, uint64_t job);
-/* A DEAD or CANCELLED job is queued again with a fresh count of attempts. [NOT_FOUND, WRONG_STATE,
- * ALREADY: its place in the queue is taken] */
+/* A DEAD or CANCELLED job is queued again with a fresh count of attempts. Errors: as
+ * jzx_mf_job_cancel() but WRONG_STATE, WRONG_STATE (at the commit: the job is neither dead nor
+ * cancelled), ALREADY (at the commit: the job's place in the queue is taken). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_job_retry(jzx_mf_txn *txn, uint64_t job);
-/* Forgets a finished job. [NOT_FOUND, WRONG_STATE] */
+/* Forgets a finished job. Errors: as jzx_mf_job_cancel() but WRONG_STATE, WRONG_STATE (at the
+ * commit: the job is not finished). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_job_del(jzx_mf_txn *txn, uint64_t job);
 /* Forgets finished jobs that are older than the retention says, `max` at most (0: prune_max). The
- * writer does so by itself. */
+ * writer does so by itself. Errors: INVALID_ARG, TOO_BIG (the transaction has JZX_MF_OPS_MAX
+ * operations), NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_job_prune(jzx_mf_txn *txn, uint32_t max);
 
 /* What holds for all jobs of a kind. Durable. */
@@ -246,6 +254,7 @@ typedef struct jzx_mf_kind {
     uint8_t paused;       /* nothing is claimed */
     uint8_t reserved[5];
 } jzx_mf_kind;
+/* Errors: as jzx_mf_job_claim(). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_kind_put_sized(jzx_mf_txn *txn, uint16_t kind,
                                                     const jzx_mf_kind *record, size_t size);
 static inline JZX_NODISCARD jzx_err jzx_mf_kind_put(jzx_mf_txn *txn, uint16_t kind,
@@ -253,7 +262,7 @@ static inline JZX_NODISCARD jzx_err jzx_mf_kind_put(jzx_mf_txn *txn, uint16_t ki
 {
     return jzx_mf_kind_put_sized(txn, kind, record, sizeof *record);
 }
-/* Changes `paused` only. */
+/* Changes `paused` only. Errors: as jzx_mf_job_claim() but NEWER_STRUCT. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_kind_pause(jzx_mf_txn *txn, uint16_t kind, int paused);
 
 /* A job that comes again and again. */
@@ -275,14 +284,16 @@ typedef struct jzx_mf_cron {
     uint8_t paused;
     uint8_t reserved;
 } jzx_mf_cron;
-/* Replaces the entry with this name. Times that were missed while nobody ran are made up for by one
- * job. Errors: also BAD_SPEC (the schedule). */
+/* Replaces the entry with this name. Times that were missed while the program did not run are made
+ * up for by one job. Errors: as jzx_mf_job_claim(), BAD_SPEC (the schedule cannot be
+ * understood). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_cron_put_sized(jzx_mf_txn *txn, const jzx_mf_cron *record,
                                                     size_t size);
 static inline JZX_NODISCARD jzx_err jzx_mf_cron_put(jzx_mf_txn *txn, const jzx_mf_cron *record)
 {
     return jzx_mf_cron_put_sized(txn, record, sizeof *record);
 }
+/* Errors: as jzx_mf_job_prune(), TOO_BIG (the name is over its limit). */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_cron_del(jzx_mf_txn *txn, jzx_mf_span name);
 
 #ifdef __cplusplus

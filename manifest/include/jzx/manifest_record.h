@@ -144,7 +144,7 @@ typedef struct jzx_mf_generation {
     uint64_t updated_ms;
 } jzx_mf_generation;
 
-/* Who works on a database in a way that excludes others. Frozen. */
+/* The job that works on a database in a way that excludes others. Frozen. */
 typedef struct jzx_mf_gate {
     uint64_t job_id;
     uint64_t since_ms;

@@ -67,7 +67,7 @@ typedef struct jzx_mf_opts {
     uint32_t batch_bytes;       /* what goes into one commit at most; 32 MiB */
     uint32_t readers_max;       /* snapshots at once, of all processes; 1,024 */
     uint32_t snapshot_alarm_ms; /* 10,000 */
-    uint32_t events_kept;       /* for those who follow changes; 65,536 */
+    uint32_t events_kept;       /* for actors that follow changes; 65,536 */
     uint32_t flags;             /* JZX_MF_* */
     jzx_mf_alarm_fn on_alarm;
     void *alarm_arg;
@@ -104,14 +104,16 @@ typedef struct jzx_mf_recovery {
 } jzx_mf_recovery;
 
 /* Opens a manifest, creates it if it is not there, and recovers: migrates old records, settles the
- * leases of an older boot, then serves. Doing it again changes nothing. Nothing of this is
- * half done: a crash at any moment leaves the old file, the new file, or none. `out_report` may be
- * NULL. On an error *out_mf is unchanged.
- * Thread: any but inside an actor. Errors: INVALID_ARG, NEWER_STRUCT, NO_MEMORY, NOT_FOUND
- * (MUST_EXIST, or no such directory), NO_ACCESS, ALREADY (this process has it open), OWNED (another
- * process has), REMOTE_FS, BAD_FD (descriptor 0, 1 or 2 is closed), NOT_A_MANIFEST, CORRUPT,
- * FOREIGN_PAGES (another page size or byte order), NEWER_SCHEMA, NO_SPACE, IO, and as
- * jzx_system_create() and jzx_spawn(). */
+ * leases of an older boot, then serves. Doing it again changes nothing. Nothing of this is half
+ * done: a crash at any moment leaves the old file, the new file, or none. `out_report` may be NULL.
+ * On an error *out_mf is unchanged. Thread: any but inside an actor. Errors: INVALID_ARG (an
+ * argument is missing, or options contradict each other), NEWER_STRUCT, NO_MEMORY, NOT_FOUND
+ * (JZX_MF_MUST_EXIST and the file is not there, or there is no such directory), NO_ACCESS, ALREADY
+ * (this process has the file open), OWNED (another process has the file open for writing; the
+ * report names it), REMOTE_FS, BAD_FD (descriptor 0, 1 or 2 is closed: what is printed would go
+ * into the file), NOT_A_MANIFEST, CORRUPT, FOREIGN_PAGES, NEWER_SCHEMA (a newer version wrote the
+ * file; it can be opened for reading only), NO_SPACE, IO, NO_FDS, NO_THREADS, MAX_ACTORS, STOPPING,
+ * NO_SUCH_DISPATCHER, MAX_DISPATCHERS. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_open_sized(const char *path, const jzx_mf_opts *opts,
                                                 size_t opts_size, jzx_mf **out_mf,
                                                 jzx_mf_recovery *out_report, size_t report_size);
@@ -124,10 +126,11 @@ static inline JZX_NODISCARD jzx_err jzx_mf_open(const char *path, const jzx_mf_o
 
 /* Refuses new requests (CLOSED), commits and acknowledges those that wait, tells waiters CLOSED,
  * then frees everything. After drain_ms (0: 30,000) what still waits is told CLOSED without being
- * done: TIMED_OUT. Nobody may be inside another call on this manifest, but for threads that wait in
+ * done. No thread may be inside another call on this manifest, but for threads that wait in
  * jzx_mf_commit() or jzx_mf_generation_wait(): they are told and have left when it returns. On a
  * loop of the caller it runs that loop meanwhile. In a child after fork() it only frees memory.
- * NULL is fine. Thread: any but inside an actor (else DEADLOCK and nothing happened). */
+ * NULL is fine. Thread: any but inside an actor. Errors: DEADLOCK (called inside an actor; nothing
+ * happened), TIMED_OUT (requests that still waited were given up; the manifest is closed). */
 JZX_API jzx_err jzx_mf_close(jzx_mf *mf, uint32_t drain_ms);
 
 /* A moment's numbers. Counters are since the file was opened. */
@@ -158,7 +161,8 @@ typedef struct jzx_mf_stats {
     int32_t err;          /* JZX_OK, or why nothing can be written any more */
     uint32_t reserved;
 } jzx_mf_stats;
-/* Thread: any. Errors: FORKED, IN_DOUBT is not one: it is in `err`. */
+/* A commit in doubt is no error of this call: it is in `err`. Thread: any. Errors: as jzx_mf_read()
+ * but IN_DOUBT. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_stats_read_sized(jzx_mf *mf, jzx_mf_stats *out,
                                                       size_t out_size);
 static inline JZX_NODISCARD jzx_err jzx_mf_stats_read(jzx_mf *mf, jzx_mf_stats *out)
@@ -167,8 +171,8 @@ static inline JZX_NODISCARD jzx_err jzx_mf_stats_read(jzx_mf *mf, jzx_mf_stats *
 }
 
 /* Copies the manifest as it is now to a new file, compacted, while others write: to a temporary
- * file that is synced and renamed. Errors: ALREADY (the target is there), NO_ACCESS, NO_SPACE,
- * IO, NO_MEMORY. Thread: any but inside an actor: it takes its time. */
+ * file that is synced and renamed. Errors: ALREADY (the target is there), NO_ACCESS, NO_SPACE, IO,
+ * NO_MEMORY, FORKED, INVALID_ARG. Thread: any but inside an actor: it may take long. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_backup(jzx_mf *mf, const char *path);
 
 /* What a check found. Frozen. */
@@ -183,8 +187,9 @@ typedef struct jzx_mf_check_report {
 typedef int (*jzx_mf_check_fn)(void *arg, const char *problem, uint64_t done, uint64_t total);
 /* Looks at every page and every record of a file, at the checksums of all keys, and at whether the
  * indexes say what the records say. Changes nothing; also beside a process that has it open. `fn`
- * and `out` may be NULL. Thread: any. Errors: CORRUPT (there are problems), and those of
- * jzx_mf_open(). */
+ * and `out` may be NULL. Thread: any. Errors: CORRUPT (there are problems), as jzx_mf_open() but
+ * CORRUPT and OWNED and NO_THREADS and MAX_ACTORS and STOPPING and NO_SUCH_DISPATCHER and
+ * MAX_DISPATCHERS. */
 JZX_API JZX_NODISCARD jzx_err jzx_mf_check(const char *path, jzx_mf_check_fn fn, void *arg,
                                            jzx_mf_check_report *out);
 

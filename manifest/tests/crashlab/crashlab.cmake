@@ -12,7 +12,10 @@ set_target_properties(crashlab PROPERTIES
 target_compile_definitions(crashlab PRIVATE _GNU_SOURCE)
 target_link_libraries(crashlab PRIVATE
     jzx_manifest_twin jzx_testkit_twin jzx_twin lmdb Threads::Threads)
-add_test(NAME crashlab COMMAND crashlab)
-# It uses all processors.
-set_tests_properties(crashlab PROPERTIES
-    TIMEOUT ${JZX_TEST_TIMEOUT} LABELS crashlab RUN_SERIAL ON SKIP_RETURN_CODE 77)
+# All mutants and faults, and a fourth of the states; @long has all states.
+add_test(NAME crashlab COMMAND crashlab --states 4000)
+add_test(NAME crashlab@long COMMAND crashlab)
+set_tests_properties(crashlab PROPERTIES LABELS crashlab)
+set_tests_properties(crashlab@long PROPERTIES LABELS long)
+set_tests_properties(crashlab crashlab@long PROPERTIES
+    TIMEOUT ${JZX_TEST_TIMEOUT} SKIP_RETURN_CODE 77 COST ${JZX_LONG})

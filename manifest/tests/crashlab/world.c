@@ -2,7 +2,7 @@
 
 #include "snap.h"
 
-#include <jzx/jzx.h>
+#include <jzx/all.h>
 #include <jzx/testkit.h>
 
 #include <stdio.h>

@@ -8,4 +8,8 @@ target_link_libraries(manifest_kill9 PRIVATE jzx_manifest_static Threads::Thread
 add_test(NAME manifest/kill9 COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/run.sh
     $<TARGET_FILE:manifest_kill9>)
 set_tests_properties(manifest/kill9 PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS manifest)
+# Processes that die at once have nothing to tell a sanitizer.
+if(JZX_SANITIZE)
+    set_property(TEST manifest/kill9 APPEND PROPERTY LABELS heavy)
+endif()
 add_dependencies(room-manifest manifest_kill9)

@@ -64,18 +64,21 @@ JZX_API uint64_t jzx_sim_seed(const jzx_sim *sim);
 /* Virtual nanoseconds. Looking costs nothing here. */
 JZX_API uint64_t jzx_sim_now(const jzx_sim *sim);
 
-/* Runs the loop for `ms` of virtual time. Errors: what the loop reports. */
+/* Runs the loop for `ms` of virtual time. Errors: as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_run(jzx_sim *sim, jzx_loop *loop, uint64_t ms);
-/* Runs it until nothing is ready and no timer or delivery is pending.
- * Errors: TIMED_OUT (no end after 250,000 ticks: a periodic timer?), what the loop reports. */
+/* Runs it until nothing is ready and no timer or delivery is pending. Errors: TIMED_OUT (there was
+ * no end after 250,000 ticks, as with a periodic timer), as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_settle(jzx_sim *sim, jzx_loop *loop);
-/* The same for several loops of one world; the seed decides which goes first in each round. */
+/* The same for several loops of one world; the seed decides which goes first in each round. Errors:
+ * as jzx_sim_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_run_all(jzx_sim *sim, jzx_loop *const *loops, size_t count,
                                               uint64_t ms);
+/* Errors: as jzx_sim_settle(). */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_settle_all(jzx_sim *sim, jzx_loop *const *loops,
                                                  size_t count);
 /* The same for all dispatchers of a system, also those that come and go meanwhile. The seed decides
- * in which order they have their turns, and now and then lets one of them wait. */
+ * in which order they have their turns, and now and then lets one of them wait. Errors: as
+ * jzx_sim_settle(). */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_run_system(jzx_sim *sim, jzx_system *system, uint64_t ms);
 JZX_API JZX_NODISCARD jzx_err jzx_sim_settle_system(jzx_sim *sim, jzx_system *system);
 
@@ -99,11 +102,13 @@ JZX_API const char *jzx_sim_check(const jzx_sim *sim);
 
 /* A connected pair of streams, for jzx_watch_fd(). Errors: NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_pipe(jzx_sim *sim, int out_fd[2]);
-/* A client or a server of the program under test, by addresses as in jzx/net.h.
- * Errors: BAD_ADDRESS, ADDRESS_IN_USE, CONN_REFUSED, TIMED_OUT (partitioned), AGAIN (nobody
- * waits; the backlog is full), NO_MEMORY. */
+/* A client or a server of the program under test, by addresses as in jzx/net.h. Errors:
+ * BAD_ADDRESS, CONN_REFUSED, TIMED_OUT (the address is partitioned), AGAIN (the backlog is full),
+ * NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_connect(jzx_sim *sim, const char *address, int *out_fd);
+/* Errors: BAD_ADDRESS, ADDRESS_IN_USE, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_listen(jzx_sim *sim, const char *address, int *out_fd);
+/* Errors: AGAIN (no connection waits), BAD_FD, NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_accept(jzx_sim *sim, int listener, int *out_fd);
 /* *out_n is 0 at end of file. Errors: AGAIN, BAD_FD, CONN_RESET. */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_read(jzx_sim *sim, int fd, void *buf, size_t cap,
@@ -118,23 +123,27 @@ JZX_API int jzx_sim_peer(const jzx_sim *sim, int fd);
 
 /* Faults. The next read, write, accept or connect outcome of fd fails once. Errors: BAD_FD. */
 JZX_API jzx_err jzx_sim_fail_fd(jzx_sim *sim, int fd, jzx_err err);
-/* Breaks the connection: both ends get JZX_ERR_CONN_RESET, bytes on their way are lost. */
+/* Breaks the connection: both ends get JZX_ERR_CONN_RESET, bytes on their way are lost. Errors:
+ * BAD_FD. */
 JZX_API jzx_err jzx_sim_reset_conn(jzx_sim *sim, int fd);
 /* Breaks all connections made to an address. Returns how many there were. */
 JZX_API size_t jzx_sim_reset_address(jzx_sim *sim, const char *address);
 /* While on, nothing gets through to or from an address: bytes wait and connects hang. Afterwards
  * everything arrives, in order. Errors: BAD_ADDRESS, NO_MEMORY. */
 JZX_API jzx_err jzx_sim_partition(jzx_sim *sim, const char *address, int on);
-/* While on, connects to an address are refused even if somebody listens. Errors as above. */
+/* While on, connects to an address are refused even if a socket listens there. Errors: as
+ * jzx_sim_partition(). */
 JZX_API jzx_err jzx_sim_refuse(jzx_sim *sim, const char *address, int on);
 
-/* A signal arrives, sent by process 1; not yet read ones merge. NOT_FOUND: nobody watches it. */
+/* A signal arrives, sent by process 1; signals that were not read yet merge. Errors: NOT_FOUND (no
+ * loop watches the signal). */
 JZX_API jzx_err jzx_sim_raise(jzx_sim *sim, int signo);
-/* A child process for jzx_watch_child(), and its end. Errors: NO_MEMORY; NOT_FOUND, ALREADY. */
+/* A child process for jzx_watch_child(). Errors: NO_MEMORY. */
 JZX_API JZX_NODISCARD jzx_err jzx_sim_child_start(jzx_sim *sim, int32_t *out_pid);
+/* Errors: NOT_FOUND (there is no such child), ALREADY (the child ended before). */
 JZX_API jzx_err jzx_sim_child_exit(jzx_sim *sim, int32_t pid, int32_t code, int32_t signo);
 /* Something happened to a path (JZX_PATH_*); name is the directory entry or NULL. All paths exist
- * in a simulated world. NOT_FOUND: nobody watches it for that. */
+ * in a simulated world. Errors: NOT_FOUND (no loop watches the path for such a change). */
 JZX_API jzx_err jzx_sim_path_change(jzx_sim *sim, const char *path, uint32_t changes,
                                     const char *name);
 
@@ -147,7 +156,7 @@ typedef struct jzx_fault jzx_fault;
 
 /* inner is borrowed; NULL is jzx_env_epoll(). Errors: NO_MEMORY, INVALID_ARG. */
 JZX_API JZX_NODISCARD jzx_err jzx_fault_create(const jzx_env *inner, jzx_fault **out_fault);
-/* After whoever uses its allocator. What leaked stays leaked, for other tools to find. */
+/* Destroy what uses its allocator first. What leaked stays leaked, for other tools to find. */
 JZX_API void jzx_fault_destroy(jzx_fault *fault);
 JZX_API const jzx_env *jzx_fault_env(jzx_fault *fault);
 JZX_API jzx_allocator jzx_fault_allocator(jzx_fault *fault);
@@ -218,7 +227,7 @@ typedef struct jzx_kit_opts {
 } jzx_kit_opts;
 
 /* A seed that was chosen at random is printed: JZX_SEED repeats the run. Errors: as
- * jzx_sim_create(), jzx_fault_create() and jzx_loop_create(). */
+ * jzx_sim_create(), as jzx_fault_create(), as jzx_loop_create(). */
 JZX_API JZX_NODISCARD jzx_err jzx_kit_open_sized(const jzx_kit_opts *opts, size_t opts_size,
                                                  size_t sim_size, size_t config_size,
                                                  jzx_kit **out_kit);
@@ -233,7 +242,7 @@ static inline JZX_NODISCARD jzx_err jzx_kit_open(const jzx_kit_opts *opts, jzx_k
 JZX_API JZX_NODISCARD const char *jzx_kit_close(jzx_kit *kit);
 
 /* jzx_sim_run() and jzx_sim_settle(); on a real environment the former takes real time and the
- * latter is jzx_loop_run_until_idle(). */
+ * latter is jzx_loop_run_until_idle(). Errors: as jzx_sim_settle(). */
 JZX_API JZX_NODISCARD jzx_err jzx_kit_run(jzx_kit *kit, uint64_t ms);
 JZX_API JZX_NODISCARD jzx_err jzx_kit_settle(jzx_kit *kit);
 
@@ -292,13 +301,13 @@ typedef struct jzx_probe_record {
     void *data;       /* only if the message made it the probe's (no drop, no copy): now yours */
     jzx_io_event io;  /* of a JZX_KIND_IO message; io.data is NULL, see bytes */
     unsigned char bytes[JZX_PROBE_BYTES]; /* the payload's first ones */
-    /* Of a lifecycle notice (JZX_TAG_TERMINATED, ...): whom it is about, and why. */
+    /* Of a lifecycle notice (JZX_TAG_TERMINATED, ...): the actor it is about, and why. */
     jzx_actor_id about;
     jzx_watch_ref ref;
     jzx_reason reason;
 } jzx_probe_record;
 
-/* Errors: as jzx_spawn(). */
+/* Errors: INVALID_ARG, MAX_ACTORS, NO_MEMORY, STOPPING. */
 JZX_API JZX_NODISCARD jzx_err jzx_probe_spawn(jzx_loop *loop, jzx_probe **out_probe);
 /* Asks the actor to stop if it still lives; its memory goes when both are done with it. Also after
  * the loop was destroyed. NULL is fine. */
@@ -307,28 +316,29 @@ JZX_API jzx_actor_id jzx_probe_id(const jzx_probe *probe);
 
 /* Takes the oldest message with this tag that no expectation has taken yet, and waits for it at
  * most within_ms. Others stay in the record. out_record may be NULL; it is valid until
- * jzx_probe_free(). Errors: TIMED_OUT (not JZX_OK, nothing taken), what the loop reports. */
+ * jzx_probe_free(). Errors: TIMED_OUT (no such message came; nothing was taken), as
+ * jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_probe_expect(jzx_probe *probe, uint32_t tag, uint64_t within_ms,
                                                const jzx_probe_record **out_record);
-/* Runs for for_ms. Errors: ALREADY (there is a message that nobody expected: it came, or it was
- * there), what the loop reports. */
+/* Runs for for_ms. Errors: ALREADY (there is a message that no expectation has taken: it came, or
+ * it was there before), as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_probe_expect_none(jzx_probe *probe, uint64_t for_ms);
 /* Takes everything recorded so far, so that jzx_probe_expect_none() looks at what follows. */
 JZX_API void jzx_probe_forget(jzx_probe *probe);
 
 /* Has the probe watch an actor, as jzx_watch() does, and runs the loop until it does. out_ref may
  * be NULL. The end is a message with JZX_TAG_TERMINATED. Errors: as jzx_watch(), NO_SUCH_ACTOR (the
- * probe is gone), what the loop reports. */
+ * probe is gone), as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_probe_watch(jzx_probe *probe, jzx_actor_id target,
                                               jzx_watch_ref *out_ref);
 /* Takes the oldest notice that a watched actor ended, and waits for it at most within_ms.
- * out_reason may be NULL. Errors as jzx_probe_expect(). */
+ * out_reason may be NULL. Errors: as jzx_probe_expect(). */
 JZX_API JZX_NODISCARD jzx_err jzx_probe_expect_terminated(jzx_probe *probe, jzx_actor_id target,
                                                           uint64_t within_ms,
                                                           jzx_reason *out_reason);
 /* Runs the loop until the actor is in this jzx_state after a step, at most within_ms; TERMINATED is
- * the state of one that is gone. Nothing is taken from the record. Errors: TIMED_OUT, what the loop
- * reports. */
+ * the state of one that is gone. Nothing is taken from the record. Errors: TIMED_OUT (the actor was
+ * not in this state in time), as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_probe_expect_state(jzx_probe *probe, jzx_actor_id id,
                                                      uint32_t state, uint64_t within_ms);
 
@@ -336,9 +346,9 @@ JZX_API JZX_NODISCARD jzx_err jzx_probe_expect_state(jzx_probe *probe, jzx_actor
 JZX_API size_t jzx_probe_count(const jzx_probe *probe);
 JZX_API const jzx_probe_record *jzx_probe_at(const jzx_probe *probe, size_t index);
 
-/* Sends with the probe as the sender, so that replies come to it. Runs the loop until the probe
- * did so and returns what jzx_send_with() said. Errors: also NO_SUCH_ACTOR (the probe is gone),
- * what the loop reports. */
+/* Sends with the probe as the sender, so that replies come to it. Runs the loop until the probe did
+ * so and returns what jzx_send_with() said. Errors: as jzx_send_with(), NO_SUCH_ACTOR (the probe is
+ * gone), as jzx_loop_run(). */
 JZX_API JZX_NODISCARD jzx_err jzx_probe_send_sized(jzx_probe *probe, jzx_actor_id to,
                                                    const jzx_send_opts *opts, size_t opts_size);
 static inline JZX_NODISCARD jzx_err jzx_probe_send(jzx_probe *probe, jzx_actor_id to,

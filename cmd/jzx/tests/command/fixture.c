@@ -2,8 +2,8 @@
  * fixture [NAME]: says "ready" when it can be looked into, and ends on the order QUIT. With ALLOW=1
  * in the environment it allows everything, with CONTROL=PATH it is served there, and with ROOTS=N
  * there are as many actors without a supervisor. */
+#include <jzx/all.h>
 #include <jzx/ask.h>
-#include <jzx/jzx.h>
 
 #include <jzx/control.h>
 

@@ -9,8 +9,8 @@
  *   hand: hears the signals; SIGTERM ends the program
  *
  * Writes "ready" when all of that is so. Stopping and killing is allowed. */
+#include <jzx/all.h>
 #include <jzx/control.h>
-#include <jzx/jzx.h>
 
 #include <signal.h>
 #include <stdatomic.h>
