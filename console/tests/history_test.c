@@ -132,6 +132,8 @@ static void test_reading_is_what_the_program_says_and_nothing_else(void)
     CHECK_EQ(moment.handled, 4);
     CHECK_EQ(moment.span_ms, 2);
     CHECK_EQ(moment.end_ms, 77);
+    before.handled = now.handled + 1; /* a counter that went back is no huge step */
+    CHECK_EQ(jzc_reading_between(&before, &now, 77).handled, 0);
     before.pid = 8;
     CHECK(!jzc_reading_continues(&before, &now));
     before.pid = 7;

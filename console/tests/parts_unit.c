@@ -174,6 +174,10 @@ static void test_tokens_are_equal_or_not(void)
     CHECK(!jzc_token_equal("abc", "abca"));
     CHECK(!jzc_token_equal("abc", "abcabc"));
     CHECK(!jzc_token_equal("abc", ""));
+    /* As long as those that are made, and different at either end only. */
+    CHECK(jzc_token_equal("0123456789abcdef", "0123456789abcdef"));
+    CHECK(!jzc_token_equal("0123456789abcdef", "0123456789abcdeF"));
+    CHECK(!jzc_token_equal("0123456789abcdef", "x123456789abcdef"));
     CHECK(jzc_token_is_sane("aZ09-._~"));
     CHECK(!jzc_token_is_sane(""));
     CHECK(!jzc_token_is_sane("a#b"));
@@ -233,6 +237,17 @@ static void test_lines_come_out_as_they_went_in_however_they_are_cut(void)
     }
 }
 
+static void test_a_line_has_a_limit_which_counts_what_is_about_to_come(void)
+{
+    static const char piece[1 << 16] = {'x'};
+    jzc_lines lines = {0};
+    for (size_t len = 0; len < JZC_LINE_MAX; len += sizeof piece) {
+        REQUIRE(jzc_lines_feed(&lines, piece, sizeof piece));
+    }
+    CHECK(!jzc_lines_feed(&lines, "x", 1));
+    jzc_lines_free(&lines);
+}
+
 static void test_greetings_of_others_are_told_apart(void)
 {
     static const struct {
@@ -286,6 +301,8 @@ static const jzt_test tests[] = {
     {"answers_lose_their_id_and_get_a_status", test_answers_lose_their_id_and_get_a_status},
     {"lines_come_out_as_they_went_in_however_they_are_cut",
      test_lines_come_out_as_they_went_in_however_they_are_cut},
+    {"a_line_has_a_limit_which_counts_what_is_about_to_come",
+     test_a_line_has_a_limit_which_counts_what_is_about_to_come},
     {"greetings_of_others_are_told_apart", test_greetings_of_others_are_told_apart},
     {"the_same_question_is_the_same_text", test_the_same_question_is_the_same_text},
 };

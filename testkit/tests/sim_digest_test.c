@@ -201,6 +201,7 @@ static order order_of(uint64_t seed, uint32_t flags)
 static void test_the_seed_chooses_who_runs_next_unless_told_to_keep_order(void)
 {
     unsigned shuffled = 0;
+    order before = {0};
     for (uint64_t seed = 1; seed <= 10; seed++) {
         order in_turn = order_of(seed, JZX_SIM_FIFO);
         order chosen = order_of(seed, 0);
@@ -208,6 +209,8 @@ static void test_the_seed_chooses_who_runs_next_unless_told_to_keep_order(void)
             CHECK_EQ(in_turn.who[i], i);
         }
         shuffled += memcmp(in_turn.who, chosen.who, 16) != 0;
+        CHECK(memcmp(before.who, chosen.who, 16) != 0); /* the seed, not a rule, chooses */
+        before = chosen;
     }
     CHECK_EQ(shuffled, 10);
 }
