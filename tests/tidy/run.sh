@@ -202,7 +202,7 @@ cmd/client/doctor.c malloc(8)
 sydra/src/clock.c clock_gettime(0, 0)
 quilt/src/memory.c malloc(8)
 drivers/redis/src/redis.c malloc(8)
-core/tests/os/walls_unit.c printf("x")
+core/tests/sched/walls_unit.c printf("x")
 CALLS
 accepts "calls where the walls are open"
 mkdir -p manifest/src && printf '#include <fcntl.h>\n' >manifest/src/writer.c
