@@ -348,31 +348,42 @@ jzx_err jzi_lifecycle_check(const jzi_worker *clerk, const jzx_spawn_opts *opts,
         clerk, opts, birth, opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap);
 }
 
-jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *up,
-                                const jzx_spawn_opts *opts, const jzi_birth *birth,
-                                jzx_actor_id *out_id)
+/* A slot of the other dispatcher with an actor in it whose id nothing knows yet. */
+static jzx_err take_slot_far(jzi_worker *clerk, jzi_inbox *down, const jzx_spawn_opts *opts,
+                             const jzi_birth *birth, jzi_actor **out_actor)
 {
     uint32_t cap = opts->mailbox_cap == 0 ? clerk->default_cap : opts->mailbox_cap;
     jzx_err err = lifecycle_spawn_check_opts(clerk, opts, birth, cap);
     if (err != JZX_OK) {
         return err;
     }
-    jzi_actor *actor = NULL;
-    err = jzi_actor_table_take_far(&down->table, &clerk->alloc, &actor);
+    err = jzi_actor_table_take_far(&down->table, &clerk->alloc, out_actor);
     if (err != JZX_OK) {
         return err;
     }
     jzi_actor_type wanted = type_of(clerk, opts, birth, cap);
     jzi_actor_type *type = jzi_actor_type_make_own(&clerk->alloc, &wanted);
     if (type == NULL) {
-        jzi_actor_table_give_far(&down->table, actor);
+        jzi_actor_table_give_far(&down->table, *out_actor);
         return JZX_ERR_NO_MEMORY;
     }
-    fill_actor(actor, opts, type, cap);
-    jzi_actor_table_open(actor);
+    fill_actor(*out_actor, opts, type, cap);
+    jzi_actor_table_open(*out_actor);
     /* Until its birth the actor has two pins: a worker there that resolves the id takes the birth
      * in first. */
-    atomic_fetch_add_explicit(&actor->door.gate, JZI_GATE_PIN, memory_order_release);
+    atomic_fetch_add_explicit(&(*out_actor)->door.gate, JZI_GATE_PIN, memory_order_release);
+    return JZX_OK;
+}
+
+jzx_err jzi_lifecycle_spawn_far(jzi_worker *clerk, jzi_inbox *down, jzi_inbox *up,
+                                const jzx_spawn_opts *opts, const jzi_birth *birth,
+                                jzx_actor_id *out_id)
+{
+    jzi_actor *actor = NULL;
+    jzx_err err = take_slot_far(clerk, down, opts, birth, &actor);
+    if (err != JZX_OK) {
+        return err;
+    }
     jzi_far *far = jzi_far_make(clerk, actor, down, up, birth);
     jzi_birth below = *birth;
     if (up != NULL) {
