@@ -19,10 +19,13 @@ enum {
     ASK_FOR_EVER,
     FORGET,
     BREED,
-    LATE,
-    ANSWER,
+    ASK_OFTEN,
+    KEEP_ALL,
+    ANSWER_ALL,
     BURST_AND_KILL
 };
+
+enum { OFTEN = 30 };
 
 typedef struct one {
     jzx_actor_id id;
@@ -31,6 +34,8 @@ typedef struct one {
     atomic_uint handled;
     uint32_t children;
     uint32_t child_stop_ms;
+    uint32_t kept_count;
+    jzx_request kept[OFTEN];
 } one;
 
 static inline jzx_behavior_result idle(jzx_context *ctx, const jzx_message *msg)
@@ -49,14 +54,23 @@ static inline void breed(jzx_context *ctx, const one *self)
     }
 }
 
-/* Asks with hardly any time, and gets its answer too late. */
-static inline void ask_in_a_hurry(jzx_context *ctx, const one *self)
+static inline void ask_often(jzx_context *ctx, const one *self)
 {
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < OFTEN; i++) {
         CHECK_OK(jzx_ask(ctx->loop, self->peer,
-                         &(jzx_ask_opts){.tag = LATE, .flags = JZX_SEND_VALUE, .timeout_ms = 2},
+                         &(jzx_ask_opts){.tag = KEEP_ALL,
+                                         .flags = JZX_SEND_VALUE,
+                                         .timeout_ms = JZX_ASK_NO_TIMEOUT},
                          NULL));
     }
+}
+
+static inline void answer_all(jzx_context *ctx, one *self)
+{
+    for (uint32_t i = 0; i < self->kept_count; i++) {
+        (void)jzx_reply_u64(ctx, self->kept[i], 1, NOTHING);
+    }
+    self->kept_count = 0;
 }
 
 static inline jzx_behavior_result behave(jzx_context *ctx, const jzx_message *msg)
@@ -104,20 +118,14 @@ static inline jzx_behavior_result behave(jzx_context *ctx, const jzx_message *ms
         CHECK_OK(jzx_send(ctx->loop, self->peer, self, 1, NOTHING));
         CHECK_OK(jzx_kill(ctx->loop, self->peer));
         break;
-    case LATE:
-        if (jzx_is_ask(ctx)) { /* kept until nobody wants it any more */
-            CHECK_OK(jzx_timer_start(ctx->loop, ctx->self,
-                                     &(jzx_timer_opts){.delay_ms = 20,
-                                                       .tag = ANSWER,
-                                                       .flags = JZX_TIMER_VALUE,
-                                                       .u64 = jzx_request_keep(ctx)},
-                                     NULL));
-        } else {
-            ask_in_a_hurry(ctx, self);
-        }
+    case ASK_OFTEN:
+        ask_often(ctx, self);
         break;
-    case ANSWER:
-        (void)jzx_reply_u64(ctx, msg->u64, 1, NOTHING);
+    case KEEP_ALL:
+        self->kept[self->kept_count++] = jzx_request_keep(ctx);
+        break;
+    case ANSWER_ALL:
+        answer_all(ctx, self);
         break;
     default:
         break;

@@ -128,7 +128,10 @@ static void test_answers_that_come_too_late_are_told(void)
     spawn(p, &asker, (jzx_spawn_opts){0});
     asker.peer = slow.id;
     program_run(p);
-    tell(p, asker.id, LATE);
+    tell(p, asker.id, ASK_OFTEN);
+    wait_handled(&slow, OFTEN);
+    tell(p, asker.id, END);
+    tell(p, slow.id, ANSWER_ALL);
     check_found(p, "late-replies", "warning", JZX_NOBODY, "when nobody waited", "");
     program_close(p);
 }
