@@ -37,7 +37,7 @@ if(bench_sources AND NOT JZX_SANITIZE AND NOT JZX_COVERAGE)
     if(JZX_DEBUG)
         add_test(NAME bench-smoke
             COMMAND sh ${PROJECT_SOURCE_DIR}/tests/tools/bench.sh $<TARGET_FILE:jzx-bench>)
-        set_tests_properties(bench-smoke PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS bench-smoke COST 20)
+        set_tests_properties(bench-smoke PROPERTIES TIMEOUT ${JZX_TEST_TIMEOUT} LABELS long COST 20)
     endif()
 endif()
 

@@ -43,9 +43,9 @@ set(JZX_REST_sup_model JZX_SEED=3001 JZX_MODEL_SEEDS=9000)
 # What takes a sanitizer long and shows it little: under ASan many seeds of models, under TSan the same code again and again.
 # Label heavy, which `make test` leaves to `make check` and CI.
 if(JZX_SANITIZE MATCHES "address")
-    set(JZX_HEAVY "^(manifest/(jobs_|flips_)|supervision/sup_(model|race)|loop/(loop_model|calls_sweep)|testkit/sim_system)")
+    set(JZX_HEAVY "^(manifest/(jobs_|flips_)|supervision/sup_(model|race)|loop/(loop_model|calls_sweep)|messaging/(registry|ask)_sweep|testkit/sim_system)")
 elseif(JZX_SANITIZE)
-    set(JZX_HEAVY "^(sched/(leftovers|mailbox)_test@pool4|supervision/sup_(race|dynamic)_test@pool4|sched/sender_threads@pool4|control/trace_test)")
+    set(JZX_HEAVY "^(control/trace_test|lifecycle/system_watch_test)")
 else()
     set(JZX_HEAVY "^$")
 endif()
