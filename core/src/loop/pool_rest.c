@@ -268,8 +268,10 @@ static bool is_idle(jzi_pool *pool, jzi_worker *worker)
            jzi_loop_next_timer(loop) > jzi_worker_clock(worker);
 }
 
+/* From here on no worker begins anything: the caller returns to what it was told. */
 void jzi_pool_goal_reached(jzi_pool_thread *thread)
 {
+    thread->pool->goal = JZI_GOAL_PARK;
     jzi_pool_reach(thread->pool, JZX_OK);
     park_thread(thread, UINT64_MAX);
 }

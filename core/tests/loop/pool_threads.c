@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "world.h"
 
+#include <sched.h>
+
 enum { WORK = 1, BAD = 2, END = 3 };
 
 static const uint32_t sizes[] = {1, 2, 4};
@@ -165,6 +167,56 @@ static void test_all_workers_run_actors_at_the_same_time_R31(void)
             pool_close(&p);
         }
     }
+}
+
+/* The caller is behind all others, and its pool has timers that come all the time. What the pool
+ * begins between the moment it is idle and the caller's return would be left half done. */
+static _Atomic bool spinning;
+
+static void *spin(void *arg)
+{
+    (void)arg;
+    while (atomic_load_explicit(&spinning, memory_order_relaxed)) {
+    }
+    return NULL;
+}
+
+static jzx_behavior_result take_time(jzx_context *ctx, const jzx_message *msg)
+{
+    (void)ctx;
+    (void)msg;
+    pause_us(2000);
+    return JZX_BEHAVIOR_OK;
+}
+
+static void test_a_pool_that_is_idle_begins_nothing_before_the_next_run_R31(void)
+{
+    enum { TIMERS = 16, SPINNERS = 2, ROUNDS = 40 };
+    pthread_t spinners[SPINNERS];
+    pool p = pool_open(4, false);
+    for (uint32_t i = 0; i < TIMERS; i++) {
+        jzx_actor_id id = 0;
+        REQUIRE_OK(jzx_spawn(p.loop, &(jzx_spawn_opts){.behavior = take_time}, &id));
+        jzx_timer_opts often = {.delay_ms = 15, .period_ms = 15, .tag = WORK};
+        REQUIRE_OK(jzx_timer_start(p.loop, id, &often, NULL));
+    }
+    pool_idle(&p); /* starts the workers, which would inherit what follows */
+    struct sched_param none = {0};
+    REQUIRE_EQ(sched_setscheduler(0, SCHED_IDLE, &none), 0);
+    atomic_store(&spinning, true);
+    for (uint32_t i = 0; i < SPINNERS; i++) {
+        REQUIRE_EQ(pthread_create(&spinners[i], NULL, spin, NULL), 0);
+        REQUIRE_EQ(pthread_setschedparam(spinners[i], SCHED_OTHER, &none), 0);
+    }
+    while (pool_counters(&p).handled < ROUNDS * TIMERS) {
+        pool_idle(&p);
+    }
+    atomic_store(&spinning, false);
+    REQUIRE_EQ(sched_setscheduler(0, SCHED_OTHER, &none), 0);
+    for (uint32_t i = 0; i < SPINNERS; i++) {
+        REQUIRE_EQ(pthread_join(spinners[i], NULL), 0);
+    }
+    pool_close(&p);
 }
 
 /* Threads outside, all at one pool, and actors that answer nobody: order per thread (R6). */
@@ -464,6 +516,8 @@ static const jzt_test tests[] = {
      test_a_million_messages_among_ten_thousand_are_conserved_R5},
     {"all_workers_run_actors_at_the_same_time_R31",
      test_all_workers_run_actors_at_the_same_time_R31},
+    {"a_pool_that_is_idle_begins_nothing_before_the_next_run_R31",
+     test_a_pool_that_is_idle_begins_nothing_before_the_next_run_R31},
     {"threads_keep_their_order_into_a_pool_R6", test_threads_keep_their_order_into_a_pool_R6},
     {"panics_on_all_workers_restart_their_own_actors_R17",
      test_panics_on_all_workers_restart_their_own_actors_R17},
