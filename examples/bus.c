@@ -1,6 +1,5 @@
-/* A shop that tells its subscribers what happens in it. An order is published once; the till takes
- * the large ones, the journal takes every topic of the shop. Both are told when they were too slow,
- * the till by a function of its own. Run: ./bus */
+/* A shop publishes an order once: the till takes the large ones, the journal every topic of the shop.
+ * Both are told when they were too slow, the till by a function of its own. Run: ./bus */
 #include <jzx/bus.h>
 #include <jzx/jzx.h>
 
@@ -69,12 +68,13 @@ static jzx_err take_orders(jzx_bus *bus, jzx_topic topic, uint32_t first, uint32
 
 int main(void)
 {
-    jzx_loop *loop = NULL;
     jzx_bus *bus = NULL;
     jzx_topic orders = 0, payments = 0;
     jzx_bus_opts few = {.keep = KEEP};
+    jzx_loop *loop = NULL;
+    jzx_config patient = {.turn_budget_us = 1000000, .tick_budget_us = 1000000}; /* one order */
     jzx_topic_opts typed = {.flags = JZX_TOPIC_TAG | JZX_TOPIC_LEN, .tag = NEW, .len = 8};
-    if (jzx_loop_create(NULL, &loop) != JZX_OK || jzx_bus_create(loop, &few, &bus) != JZX_OK) {
+    if (jzx_loop_create(&patient, &loop) != JZX_OK || jzx_bus_create(loop, &few, &bus) != JZX_OK) {
         return 1;
     }
     jzx_spawn_opts counts = {.behavior = till, .init = open_till, .state = bus};

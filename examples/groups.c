@@ -83,10 +83,12 @@ int main(void)
         (err = jzx_spawn(loop, &opens, &id)) != JZX_OK ||
         (err = jzx_loop_run_until_idle(loop)) != JZX_OK ||
         (err = jzx_send_u64(loop, id, 0, CALL)) != JZX_OK ||
+        (err = jzx_loop_run_until_idle(loop)) != JZX_OK ||
         (err = jzx_send_u64(loop, id, 0, CALL)) != JZX_OK ||
         (err = jzx_loop_run_until_idle(loop)) != JZX_OK || (err = jzx_stop(loop, a)) != JZX_OK ||
         (err = jzx_loop_run_until_idle(loop)) != JZX_OK ||
         (err = jzx_send_u64(loop, id, 0, CALL)) != JZX_OK ||
+        (err = jzx_loop_run_until_idle(loop)) != JZX_OK ||
         (err = jzx_send_u64(loop, id, 0, CLOSE)) != JZX_OK ||
         (err = jzx_loop_run_until_idle(loop)) != JZX_OK) {
         fprintf(stderr, "groups: %s\n", jzx_strerror(err));

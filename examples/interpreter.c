@@ -1,6 +1,5 @@
-/* An interpreter that stands between callers and a clerk. It becomes one behavior on top of another
- * (a call within a call), sets aside what comes meanwhile, and sends the clerk a message of its own
- * in the name of the caller, so that the clerk answers the caller. Run: ./interpreter */
+/* An interpreter between callers and a clerk: one behavior on top of another (a call within a call),
+ * what comes meanwhile set aside, and a clerk that answers the caller itself. Run: ./interpreter */
 #include <jzx/behavior.h>
 #include <jzx/jzx.h>
 
@@ -83,10 +82,11 @@ int main(void)
 {
     line l = {0};
     jzx_actor_id interpreter = JZX_NOBODY, id = JZX_NOBODY;
+    jzx_config patient = {.turn_budget_us = 1000000, .tick_budget_us = 1000000}; /* one order */
     jzx_spawn_opts interprets = {.behavior = idle, .init = sit_down, .state = &l};
     jzx_loop *loop = NULL;
     jzx_err err;
-    if ((err = jzx_loop_create(NULL, &loop)) != JZX_OK ||
+    if ((err = jzx_loop_create(&patient, &loop)) != JZX_OK ||
         (err = jzx_spawn(loop, &(jzx_spawn_opts){.behavior = clerk}, &l.clerk)) != JZX_OK ||
         (err = jzx_spawn(loop, &interprets, &interpreter)) != JZX_OK ||
         (err = jzx_spawn(loop, &(jzx_spawn_opts){.behavior = caller, .state = &interpreter},
