@@ -1,13 +1,13 @@
-/* A pool: workers that share their actors under one lock, the floor, and how they sleep:
+/* A pool: workers that share their actors under one lock, and how they sleep:
  * core/src/loop/pool.c, core/src/loop/pool_rest.c (R25, R33, R34).
  *
- * Whoever touches mailboxes, the ready queue or the roles below holds the floor; user code runs
+ * Whoever touches mailboxes, the ready queue or the roles below holds the lock; user code runs
  * without it. Senders, other threads and actors alike, push on the inbound list without any lock.
  *
  *   turn    take the list in; pop an actor that is ready and mark it running; wake somebody if
- *           need be; leave the floor, run, take it again; settle: back to ready if it has mail
+ *           need be; give up the lock, run, take it again; settle: back to ready if it has mail
  *   driver  nothing is ready and nobody drives: set `asleep`, look at the list once more, leave
- *           the floor and wait for a wake-up. Afterwards nobody drives
+ *           the lock and wait for a wake-up. Afterwards nobody drives
  *   others  nothing is ready and somebody drives: wait to be called
  *
  * Another thread looks at `asleep` after its push and wakes the driver. An actor that sends wakes
@@ -18,7 +18,7 @@
  *     somebody does; it also ends when a timer is due;
  *   - whoever is about to run an actor and finds that nobody drives and that no timed waiter is
  *     left calls an untimed one, who will drive. A waiter may be timed to save that call, and may
- *     become untimed, under the floor, while somebody drives.
+ *     become untimed, with the lock, while somebody drives.
  *
  * In the model a timed wait ends only while another worker runs user code and only if there is
  * something to do; when nobody does it becomes untimed without another look. So no wake-up depends
@@ -50,14 +50,14 @@
 #endif
 #define NOBODY WORKERS
 
-bool floor = false;
+bool locked = false;
 
 /* Without a lock: */
 byte inbound[ACTORS]; /* how many messages for each; pushed and taken in one step */
 bool asleep = false;
 bool wake = false; /* the driver's descriptor */
 
-/* Under the floor: */
+/* With the lock: */
 byte mail[ACTORS];
 bool queued[ACTORS];
 bool running[ACTORS];
@@ -81,8 +81,8 @@ byte busy[ACTORS]; /* workers in the code of this actor */
 inline lock()
 {
     atomic {
-        !floor;
-        floor = true
+        !locked;
+        locked = true
     }
 }
 
@@ -132,7 +132,7 @@ inline take_in()
     }
 }
 
-/* A worker is about to leave the floor for user code. */
+/* A worker is about to give up the lock for user code. */
 inline call_somebody()
 {
     i = 0;
@@ -166,9 +166,9 @@ inline call_somebody()
 #ifdef MUT_TIRED
 #define TIRED(me) (timed[me])
 #else
-#define TIRED(me) (timed[me] && !floor && working == 0)
+#define TIRED(me) (timed[me] && !locked && working == 0)
 #endif
-#define WAITER_TIRED(me) (timed[me] && !floor && (working == 0 || driver != NOBODY))
+#define WAITER_TIRED(me) (timed[me] && !locked && (working == 0 || driver != NOBODY))
 #ifdef MUT_NO_TIMES
 #define TIMED false
 #else
@@ -185,8 +185,8 @@ proctype worker(byte me)
     bool found_mail = false; /* for MUT_HEIR_FOR_MAIL */
 
     atomic { /* they start in order, to have fewer states that are alike */
-        !floor && begun == me;
-        floor = true;
+        !locked && begun == me;
+        locked = true;
         begun++
     }
 again:
@@ -204,7 +204,7 @@ again:
         working++;
         call_somebody();
         found_mail = false;
-        floor = false;
+        locked = false;
         busy[a]++;
         assert(busy[a] == 1)
     }
@@ -225,8 +225,8 @@ end_stuck:
             false
         fi;
         atomic {
-            !floor;
-            floor = true;
+            !locked;
+            locked = true;
             busy[a]--;
             unhandled--;
             working--;
@@ -251,7 +251,7 @@ end_stuck:
         if
         :: any -> skip
         :: else ->
-            floor = false;
+            locked = false;
 end_drives:
             do
             :: wake ->
@@ -278,7 +278,7 @@ end_drives:
     :: d_step {
         empty(ready) && driver != NOBODY -> waits[me] = true;
         timed[me] = TIMED;
-        floor = false
+        locked = false
     }
 end_waits:
         do
@@ -287,8 +287,8 @@ end_waits:
         :: atomic { WAITER_TIRED(me) -> timed[me] = false }
         od;
         atomic {
-            !floor;
-            floor = true;
+            !locked;
+            locked = true;
             waits[me] = false;
             timed[me] = false;
             called[me] = false

@@ -1,21 +1,21 @@
-/* The floor of a pool and its keeper: core/src/sched/pool_lock.c, core/src/os/asym.h (R33, R34).
+/* The lock of a pool and its bias owner: core/src/sched/pool_lock.c, core/src/os/asym.h (R33, R34).
  *
- * One worker keeps the floor while it runs user code, and comes back to it without the mutex: it
+ * The lock stays biased to one worker while that runs user code, and it comes back without the mutex: it
  * stores BUSY and looks whether it was revoked. Its stores go through a buffer, as those of a real
- * processor do, so its look may come before others see the store. Who wants the floor has the
- * mutex, sets `revoked`, has the kernel empty the buffer (membarrier), and waits while the keeper
- * is busy. The keeper may stay in user code for ever.
+ * processor do, so its look may come before others see the store. A worker that wants the lock has
+ * the mutex, sets `revoked`, has the kernel empty the buffer (membarrier), and waits while the bias owner
+ * is busy. The bias owner may stay in user code for ever.
  *
  * Checked: one of them at a time is at what they share; and everybody gets on who does not stay in
  * user code himself (no invalid end state).
  *
  * Mutants, each of which must fail:
  *   MUT_NO_FENCE    the buffer is not emptied
- *   MUT_NO_LOOK     the keeper does not look whether it was revoked
+ *   MUT_NO_LOOK     the bias owner does not look whether it was revoked
  *   MUT_LOOK_FIRST  it looks before it stores BUSY
- *   MUT_NO_WAIT     who takes the floor does not wait while the keeper is busy
- *   MUT_FORGIVE     who took the floor clears `revoked` when it is done with it
- *   MUT_STAY_BUSY   the keeper goes for the mutex while it is still BUSY */
+ *   MUT_NO_WAIT     a worker takes the lock without waiting while the bias owner is busy
+ *   MUT_FORGIVE     a worker that took the lock clears `revoked` when it is done with it
+ *   MUT_STAY_BUSY   the bias owner goes for the mutex while it is still BUSY */
 
 #ifndef ROUNDS
 #define ROUNDS 3
@@ -26,10 +26,10 @@
 #define BUSY 2
 
 bool mutex = false;
-bool is_kept = false; /* dispatcher->keeper; with the mutex */
-byte kept = NOT;      /* as others see it */
+bool is_biased = false; /* dispatcher->bias_owner; with the mutex */
+byte bias_state = NOT;      /* as others see it */
 bool revoked = false;
-chan buffer = [4] of { byte }; /* the keeper's stores on their way */
+chan buffer = [4] of { byte }; /* the bias owner's stores on their way */
 byte inside = 0;
 
 inline at_it()
@@ -39,7 +39,7 @@ inline at_it()
     inside--
 }
 
-/* A locked instruction of the keeper's: its stores are out. */
+/* A locked instruction of the bias owner's: its stores are out. */
 inline lock_mutex()
 {
     atomic { !mutex && len(buffer) == 0 -> mutex = true }
@@ -50,30 +50,30 @@ active proctype memory()
     byte value;
 end:
     do
-    :: atomic { buffer?value -> kept = value }
+    :: atomic { buffer?value -> bias_state = value }
     od
 }
 
-active proctype keeper()
+active proctype bias_owner()
 {
     byte round = 0;
-    bool keeps = false;
+    bool biased = false;
     bool seen;
     do
     :: round == ROUNDS -> break
     :: round < ROUNDS ->
         round++;
         if
-        :: !keeps -> /* a tick begins, over the mutex */
+        :: !biased -> /* a tick begins, over the mutex */
             lock_mutex();
             revoked = false;
             if
-            :: is_kept -> is_kept = false
+            :: is_biased -> is_biased = false
             :: else
             fi;
             at_it();
-            keeps = true;
-            is_kept = true;
+            biased = true;
+            is_biased = true;
             buffer!USER;
             atomic { len(buffer) == 0 -> mutex = false }
         :: else
@@ -103,18 +103,18 @@ active proctype keeper()
 #endif
             lock_mutex();
             revoked = false;
-            keeps = false;
-            is_kept = false;
+            biased = false;
+            is_biased = false;
             at_it();
             mutex = false
         fi
     od;
     /* The tick is over. */
     if
-    :: keeps ->
+    :: biased ->
         buffer!NOT;
         lock_mutex();
-        is_kept = false;
+        is_biased = false;
         at_it();
         mutex = false
     :: else
@@ -132,14 +132,14 @@ active [TAKERS] proctype taker()
         round++;
         atomic { !mutex -> mutex = true };
         if
-        :: is_kept ->
-            is_kept = false;
+        :: is_biased ->
+            is_biased = false;
             revoked = true;
 #ifndef MUT_NO_FENCE
             len(buffer) == 0;
 #endif
 #ifndef MUT_NO_WAIT
-            kept != BUSY
+            bias_state != BUSY
 #endif
         :: else
         fi;

@@ -91,7 +91,7 @@ static void test_a_dead_letter_carries_the_facts(void)
     CHECK(m.letters[0].time_ns >= before);
     CHECK_EQ(m.letters[1].seq, 2);
     CHECK_EQ(m.letters[1].sender, s->id);
-    /* Seen first, released then; in a pool when nobody has the floor. */
+    /* Seen first, released then; in a pool when no worker has the lock. */
     CHECK_EQ(m.drops_then, jzt_on_pool() > 0 ? 0 : 1);
     CHECK_EQ(drops, 2);
     CHECK_EQ(m.wrong, 0);
