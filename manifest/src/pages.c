@@ -187,9 +187,13 @@ static bool walk_free_record(walk *w, tree *in, uint64_t number, const uint8_t *
 {
     uint64_t words = data_len(node) / sizeof(uint64_t);
     free_record record = {.page = number, .before = UINT64_MAX};
-    if (get64(key_of(node).bytes) > w->meta->txnid) {
+    uint64_t commit = get64(key_of(node).bytes);
+    if (commit > w->meta->txnid) {
         return mfi_pages_problem(w, in, number,
                                  "the free list has pages of a commit that is to come");
+    }
+    if (commit == 0) { /* LMDB would take them, and not the record away: then take them again */
+        return mfi_pages_problem(w, in, number, "the free list has pages of no commit");
     }
     if (words == 0) {
         return mfi_pages_problem(w, in, number, "a record of the free list has %u bytes",

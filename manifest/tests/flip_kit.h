@@ -331,8 +331,8 @@ static inline void flip_ask(jzx_mf *mf, flip_answers *to)
     jzx_err err = jzx_mf_stats_read(mf, &stats);
     flip_mix(to, stats.entries, sizeof stats.entries);
     flip_mix_u64(to, stats.commit_seq);
-    flip_mix_u64(to, stats.file_bytes);
-    flip_mix_u64(to, stats.free_bytes);
+    /* Not how large the file is: that follows from the last page that a meta page names, and one that
+     * names a later page of the file only loses the pages between, which does no harm. */
     flip_end(to, err);
     flip_begin(to, "read", 0, 0);
     jzx_err read = jzx_mf_read(mf, flip_ask_in, to);
