@@ -535,7 +535,8 @@ static void test_the_registry_is_what_a_plain_table_says(void)
         changes += m.changes;
         cancels += m.cancels;
     }
-    CHECK(told > SEEDS && timed_out > SEEDS && changes > SEEDS && cancels > SEEDS);
+    const uint64_t few = SEEDS / 4; /* of each: else the model would not try it */
+    CHECK(told > few && timed_out > few && changes > few && cancels > few);
 }
 
 static void test_the_same_seed_gives_the_same_run_R30(void)
